@@ -1,0 +1,101 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Class says what kind of failure an [APIError] is, whatever the provider's words.
+type Class string
+
+const (
+	RateLimit   Class = "rate_limit"       // 429
+	Overloaded  Class = "overloaded"       // 529, 503
+	ServerError Class = "server_error"     // 500, 502, 504
+	Network     Class = "network"          // no connection, or it broke
+	Timeout     Class = "timeout"          // no progress in time
+	Truncated   Class = "truncated"        // the stream ended without a final event
+	Protocol    Class = "protocol"         // the reply is not what the API promises
+	Auth        Class = "authentication"   // 401
+	Forbidden   Class = "permission"       // 403
+	NotFound    Class = "not_found"        // 404
+	Invalid     Class = "invalid_request"  // 400 and other 4xx
+	TooLarge    Class = "too_large"        // 413
+	TooLong     Class = "context_overflow" // the prompt exceeds the context window
+	Billing     Class = "billing"          // no credit
+	TLS         Class = "tls"              // bad certificate: trying again does not help
+	Unavailable Class = "unavailable"      // retry-after beyond what the caller waits for
+)
+
+// Sentinels for errors.Is on an [*APIError].
+var (
+	ErrRateLimited = errors.New("rate limited")
+	ErrUnavailable = errors.New("model unavailable")       // network, overload, server failure
+	ErrAuth        = errors.New("credentials refused")     // 401, 403
+	ErrOverflow    = errors.New("context window exceeded") // prompt too long
+	ErrTruncated   = errors.New("reply truncated")
+)
+
+// An APIError is a failed call to a model.
+type APIError struct {
+	Class      Class
+	Provider   string        // anthropic, openai …
+	Status     int           // HTTP status, 0 if there was none
+	Type       string        // the provider's error type or code
+	Message    string        // the provider's words, keys masked
+	RequestID  string        //
+	RetryAfter time.Duration // as the provider asked; negative: it did not
+	Err        error         // the cause, if any
+}
+
+// Error names provider, status, type, words and request.
+func (e *APIError) Error() string {
+	var b strings.Builder
+	if e.Provider != "" {
+		b.WriteString(e.Provider + ": ")
+	}
+	b.WriteString(string(e.Class))
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " (HTTP %d)", e.Status)
+	}
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	if e.RequestID != "" {
+		b.WriteString(" [request " + e.RequestID + "]")
+	}
+	return b.String()
+}
+
+func (e *APIError) Unwrap() error { return e.Err }
+
+// Is matches the sentinels of this package.
+func (e *APIError) Is(target error) bool {
+	switch target {
+	case ErrRateLimited:
+		return e.Class == RateLimit
+	case ErrUnavailable:
+		switch e.Class {
+		case Network, Timeout, Overloaded, ServerError, Unavailable:
+			return true
+		}
+	case ErrAuth:
+		return e.Class == Auth || e.Class == Forbidden
+	case ErrOverflow:
+		return e.Class == TooLong
+	case ErrTruncated:
+		return e.Class == Truncated
+	}
+	return false
+}
+
+// Retryable reports whether the same request may succeed later.
+func (e *APIError) Retryable() bool {
+	switch e.Class {
+	case RateLimit, Overloaded, ServerError, Network, Timeout, Truncated, Protocol:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,331 @@
+// Package llm defines messages, content blocks and the [Model] interface that
+// every provider client implements. It imports nothing but the standard library.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"sync"
+)
+
+// A Role says who speaks in a [Message].
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content Blocks `json:"content"`
+}
+
+// UserText returns a user message: a text block, then the given blocks. An
+// empty text adds no block.
+func UserText(text string, more ...Block) Message {
+	m := Message{Role: User}
+	if text != "" {
+		m.Content = append(m.Content, Text{Text: text})
+	}
+	m.Content = append(m.Content, more...)
+	return m
+}
+
+// Text returns the message's text blocks joined together.
+func (m Message) Text() string { return m.Content.Text() }
+
+// ToolUses returns the tool calls that the message asks for, in order.
+func (m Message) ToolUses() []ToolUse {
+	var uses []ToolUse
+	for _, c := range m.Content {
+		if u, ok := c.(ToolUse); ok {
+			uses = append(uses, u)
+		}
+	}
+	return uses
+}
+
+// A Block is a piece of content: [Text], [Thinking], [RedactedThinking],
+// [Image], [Document], [ToolUse], [ToolResult] or [Verbatim].
+type Block interface{ block() }
+
+// Blocks is a slice of [Block] that survives a round trip through JSON.
+type Blocks []Block
+
+// Text returns the text blocks joined together.
+func (bs Blocks) Text() string {
+	var b strings.Builder
+	for _, c := range bs {
+		if t, ok := c.(Text); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
+
+type (
+	// Text is plain text.
+	Text struct {
+		Text string `json:"text"`
+	}
+	// Thinking is the model's reasoning. Signature is opaque; the provider that
+	// made it wants the block back unchanged, others never see it.
+	Thinking struct {
+		Text      string `json:"text"`
+		Signature string `json:"signature,omitempty"`
+		// Extra holds what the provider wants back beside the text, such as
+		// OpenRouter's reasoning_details (a JSON array). Nil for most.
+		Extra json.RawMessage `json:"extra,omitempty"`
+	}
+	// RedactedThinking is reasoning that the provider has encrypted.
+	RedactedThinking struct {
+		Data string `json:"data"`
+	}
+	// Image is inline image data: image/png, image/jpeg, image/gif or image/webp.
+	Image struct {
+		MediaType string `json:"media_type"`
+		Data      []byte `json:"data"`
+	}
+	// Document is an inline document: application/pdf or text/plain.
+	Document struct {
+		MediaType string `json:"media_type"`
+		Title     string `json:"title,omitempty"`
+		Data      []byte `json:"data"`
+	}
+	// ToolUse asks for a tool to be called. Input is a JSON object; where the
+	// model wrote broken JSON it is {} and Invalid holds the text as written.
+	ToolUse struct {
+		ID      string          `json:"id"`
+		Name    string          `json:"name"`
+		Input   json.RawMessage `json:"input"`
+		Invalid string          `json:"invalid,omitempty"`
+	}
+	// ToolResult answers the ToolUse with the same ID.
+	ToolResult struct {
+		ID      string `json:"id"`
+		Content Blocks `json:"content"`
+		IsError bool   `json:"is_error,omitempty"`
+	}
+	// Verbatim is a block that only its provider understands (server tools and
+	// their results, text with citations). It is replayed to that provider as it
+	// came and left out for others. Shown is the text in it, if any.
+	Verbatim struct {
+		Provider string          `json:"provider"`
+		Shown    string          `json:"shown,omitempty"`
+		Raw      json.RawMessage `json:"raw"`
+	}
+)
+
+func (Text) block()             {}
+func (Thinking) block()         {}
+func (RedactedThinking) block() {}
+func (Image) block()            {}
+func (Document) block()         {}
+func (ToolUse) block()          {}
+func (ToolResult) block()       {}
+func (Verbatim) block()         {}
+
+// A Tool describes a tool to the model. Input is a JSON Schema of type object.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input_schema"`
+}
+
+// A Request is one call to a [Model]. Clients clamp or leave out what their
+// provider refuses; the zero value of each field means the provider's default.
+type Request struct {
+	System      string
+	Messages    []Message
+	Tools       []Tool
+	MaxTokens   int // 0: the model's default
+	Temperature *float64
+	ToolChoice  ToolChoice
+	Stop        []string
+	Thinking    Thought
+	Blocking    bool // ask for one reply instead of a stream
+	// Memo lets a client keep the encoded bytes of Messages between the
+	// requests of one transcript. It holds as long as messages are only
+	// appended. May be nil.
+	Memo *Memo
+}
+
+// A ToolChoice restricts which tool the model may call. The zero value is auto.
+type ToolChoice struct {
+	Mode ToolChoiceMode `json:"mode,omitempty"`
+	Name string         `json:"name,omitempty"` // with ChooseTool
+}
+
+// A ToolChoiceMode is a way to choose tools.
+type ToolChoiceMode string
+
+const (
+	ChooseAuto ToolChoiceMode = ""     // the model decides
+	ChooseAny  ToolChoiceMode = "any"  // it must call some tool
+	ChooseNone ToolChoiceMode = "none" // it must not call one
+	ChooseTool ToolChoiceMode = "tool" // it must call the one named
+)
+
+// A Thought says how much a model should think before it answers. The zero
+// value leaves thinking off. Budget is in tokens; Effort is low, medium, high
+// or max, for models that take a word instead. Clients translate one into the
+// other where the model knows only one: 1,024, 5,120, 10,240, 32,768 tokens.
+type Thought struct {
+	Budget int    `json:"budget,omitempty"`
+	Effort string `json:"effort,omitempty"`
+}
+
+// On reports whether thinking is asked for.
+func (t Thought) On() bool { return t.Budget > 0 || t.Effort != "" }
+
+// Tokens returns the thinking budget in tokens, 0 when thinking is off.
+func (t Thought) Tokens() int {
+	if t.Budget > 0 {
+		return t.Budget
+	}
+	return map[string]int{"low": 1024, "medium": 5120, "high": 10240, "max": 32768}[t.Effort]
+}
+
+// A Memo keeps what clients derived from the messages of one transcript. Each
+// client stores one value under its own key. The zero Memo is ready to use.
+type Memo struct{ m sync.Map }
+
+// Load returns the value under key, made by init the first time. A nil Memo
+// makes a new value each time.
+func (m *Memo) Load(key string, init func() any) any {
+	if m == nil {
+		return init()
+	}
+	if v, ok := m.m.Load(key); ok {
+		return v
+	}
+	v, _ := m.m.LoadOrStore(key, init())
+	return v
+}
+
+// A StopReason says why a model stopped.
+type StopReason string
+
+const (
+	EndTurn      StopReason = "end_turn"
+	StopSequence StopReason = "stop_sequence"
+	UseTools     StopReason = "tool_use"
+	MaxTokens    StopReason = "max_tokens"
+	Refusal      StopReason = "refusal"
+	PauseTurn    StopReason = "pause_turn"
+	Overflow     StopReason = "model_context_window_exceeded"
+)
+
+// A Response is what one call to a [Model] produced.
+type Response struct {
+	ID        string     `json:"id,omitempty"` // the provider's id of the message
+	Model     string     `json:"model"`
+	Message   Message    `json:"message"`
+	Stop      StopReason `json:"stop"`
+	Usage     Usage      `json:"usage"`
+	RequestID string     `json:"request_id,omitempty"`
+}
+
+// Usage counts tokens, as Anthropic does: Input excludes what was read from or
+// written to the cache. Reasoning is a part of Output, 0 where not reported.
+type Usage struct {
+	Input      int `json:"input,omitempty"`
+	Output     int `json:"output,omitempty"`
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+	Reasoning  int `json:"reasoning,omitempty"`
+}
+
+// maxTokenCount is where counts saturate: no honest reply comes near it, and
+// sums of it over any run fit an int64.
+const maxTokenCount = 1 << 40
+
+// Add returns the sum of u and v. Negative counts are taken as 0, huge ones saturate.
+func (u Usage) Add(v Usage) Usage {
+	add := func(a, b int) int { return min(max(a, 0)+min(max(b, 0), maxTokenCount), maxTokenCount) }
+	return Usage{
+		Input: add(u.Input, v.Input), Output: add(u.Output, v.Output),
+		CacheRead: add(u.CacheRead, v.CacheRead), CacheWrite: add(u.CacheWrite, v.CacheWrite),
+		Reasoning: add(u.Reasoning, v.Reasoning),
+	}
+}
+
+// Context returns the tokens that the request took up in the context window.
+func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheWrite }
+
+// A Delta is one increment of a streamed [Response].
+type Delta struct {
+	Index int       // content block that this delta starts or extends
+	Block Block     // set when the block starts
+	Text  string    // text, thinking, or partial tool input to append
+	Done  *Response // set on the last delta of a stream, alone
+}
+
+// A Model answers requests. Implementations are safe for concurrent use.
+type Model interface {
+	// Name is the model's name as the provider knows it.
+	Name() string
+	// Stream yields deltas as they arrive. A successful stream ends with a
+	// delta whose Done field is set; a failed one ends with an error, which is
+	// an [*APIError] unless ctx was cancelled. Leaving the loop ends the call.
+	Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error]
+}
+
+// Collect runs a request to its end and returns the response.
+func Collect(ctx context.Context, m Model, req *Request) (*Response, error) {
+	for d, err := range m.Stream(ctx, req) {
+		if err != nil {
+			return nil, err
+		}
+		if d.Done != nil {
+			return d.Done, nil
+		}
+	}
+	return nil, &APIError{Class: Truncated, Message: "the stream ended without a final event"}
+}
+
+// Info is what is known of a model. Zero fields are unknown.
+type Info struct {
+	Provider  string `json:"provider,omitempty"` // anthropic, openai …
+	Window    int    `json:"window,omitempty"`   // context window in tokens
+	MaxOutput int    `json:"max_output,omitempty"`
+	Price     *Price `json:"price,omitempty"` // nil: unknown, and so is the cost
+}
+
+// An Informed model knows its [Info].
+type Informed interface{ Info() Info }
+
+// InfoOf returns what m knows of itself, the zero Info if nothing.
+func InfoOf(m Model) Info {
+	if i, ok := m.(Informed); ok {
+		return i.Info()
+	}
+	return Info{}
+}
+
+// A Price is in USD per million tokens. Reasoning tokens are billed as output.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
+	// Above LongAt tokens of context the whole call costs LongInput and
+	// LongOutput times as much. Zero LongAt: one price for all.
+	LongAt     int     `json:"long_at,omitempty"`
+	LongInput  float64 `json:"long_input,omitempty"`
+	LongOutput float64 `json:"long_output,omitempty"`
+}
+
+// Cost returns the price of u in USD.
+func (p Price) Cost(u Usage) float64 {
+	in := p.Input*float64(u.Input) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite)
+	out := p.Output * float64(u.Output)
+	if p.LongAt > 0 && u.Context() > p.LongAt {
+		in, out = in*p.LongInput, out*p.LongOutput
+	}
+	return (in + out) / 1e6
+}

@@ -1,0 +1,108 @@
+// Package permission decides whether a tool call may run. A [Policy] is plain
+// data, so that it can be stored, shown and compared.
+package permission
+
+import "encoding/json"
+
+// A Mode settles calls that no rule, hook or callback has settled.
+type Mode string
+
+const (
+	Default     Mode = "default"           // ask before every call that is not read-only
+	Plan        Mode = "plan"              // run read-only calls; the rest waits for an approved plan
+	AcceptEdits Mode = "acceptEdits"       // like Default, but file edits inside the roots run
+	Auto        Mode = "auto"              // run all but the dangerous, which ask
+	DontAsk     Mode = "dontAsk"           // deny what would ask
+	Bypass      Mode = "bypassPermissions" // ask nothing; deny rules, hooks and callbacks still hold
+)
+
+// Modes lists every mode, the strictest last but one.
+var Modes = []Mode{Default, AcceptEdits, Plan, Auto, DontAsk, Bypass}
+
+// A Behavior is what is to happen with a call.
+type Behavior string
+
+const (
+	NoOpinion Behavior = ""      // leave it to whoever decides next
+	Allowed   Behavior = "allow" //
+	Denied    Behavior = "deny"  //
+	Asked     Behavior = "ask"   // a person must decide
+	Deferred  Behavior = "defer" // suspend the run until somebody decides
+)
+
+// A Source says who made a [Decision].
+type Source string
+
+const (
+	FromRule     Source = "rule"
+	FromMode     Source = "mode"
+	FromCallback Source = "callback" // CanUseTool
+	FromHook     Source = "hook"
+	FromPerson   Source = "person"  // an answer to a question
+	FromGuard    Source = "guard"   // the doom-loop guard
+	FromDefault  Source = "default" // nobody could be asked
+)
+
+// A Decision settles a call and explains itself.
+type Decision struct {
+	Behavior Behavior        `json:"behavior"`
+	Reason   string          `json:"reason,omitempty"` // in words, for the model and for people
+	Source   Source          `json:"source,omitempty"`
+	Rule     string          `json:"rule,omitempty"`  // the rule that decided, as it was written
+	Input    json.RawMessage `json:"input,omitempty"` // replaces the call's input; judged again
+}
+
+// Allow lets a call run.
+func Allow() Decision { return Decision{Behavior: Allowed} }
+
+// AllowWith lets a call run with another input, which is judged by the deny rules again.
+func AllowWith(input json.RawMessage) Decision { return Decision{Behavior: Allowed, Input: input} }
+
+// Deny refuses a call. The model reads the reason.
+func Deny(reason string) Decision { return Decision{Behavior: Denied, Reason: reason} }
+
+// Ask leaves a call to a person.
+func Ask(reason string) Decision { return Decision{Behavior: Asked, Reason: reason} }
+
+// Defer suspends the run until somebody decides later, perhaps from another process.
+func Defer() Decision { return Decision{Behavior: Deferred} }
+
+// An AccessKind says what is done to the target of an [Access].
+type AccessKind string
+
+const (
+	ReadFile   AccessKind = "read"  // Target is an absolute path, a file or a folder
+	EditFile   AccessKind = "edit"  // Target is an absolute path
+	RunCommand AccessKind = "run"   // Target is a shell command line
+	FetchURL   AccessKind = "fetch" // Target is a URL
+)
+
+// An Access is one thing that a call is going to touch. Rules match accesses.
+type Access struct {
+	Kind   AccessKind `json:"kind"`
+	Target string     `json:"target"`
+}
+
+// A Request is a call to be judged.
+type Request struct {
+	Tool           string
+	Access         []Access // what the call touches; nil if the tool does not say
+	ReadOnly       bool     // the call changes nothing
+	NonDestructive bool     // the tool declares that it destroys nothing
+	Dir            string   // working directory of the call, absolute
+	Roots          []string // folders that the agent works in, absolute; Dir alone if nil
+}
+
+// A Rule is "Tool" or "Tool(pattern)", as in "Read", "Bash(git *)",
+// "Edit(/src/**)", "mcp__github__*" or "WebFetch(domain:example.com)".
+type Rule string
+
+// A Policy is the rules of an agent and its mode. Deny beats Ask beats Allow
+// beats Mode, whatever the order of the rules. The zero Policy is mode Default
+// without rules.
+type Policy struct {
+	Mode  Mode   `json:"mode,omitempty"`
+	Allow []Rule `json:"allow,omitempty"`
+	Ask   []Rule `json:"ask,omitempty"`
+	Deny  []Rule `json:"deny,omitempty"`
+}

@@ -1,0 +1,152 @@
+// Package tool defines what a tool is and makes tools out of Go functions.
+//
+// A tool gets the things it works on (files, a shell, a client) from its
+// constructor, asks the run for changes by returning them in its [Result], and
+// reports progress with [Progress].
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Tool is something that a model may call. What the model should see of a
+// failure is an error [Result]; an error returned by Run becomes one. Run must
+// return soon after ctx ends. A Tool is safe for concurrent use.
+type Tool interface {
+	Spec() Spec
+	Run(ctx context.Context, call Call) (*Result, error)
+}
+
+// A Set is a group of tools that may change over time. It is asked at the
+// start of each prompt.
+type Set interface {
+	Tools(ctx context.Context) ([]Tool, error)
+}
+
+// A Classifier is a Tool that knows more of a call than its Spec says.
+// Classify must not have side effects; the input may break the schema.
+type Classifier interface{ Classify(call Call) Class }
+
+// A Class is what a single call is going to do.
+type Class struct {
+	ReadOnly bool `json:"read_only,omitempty"` // changes nothing: may run beside others and be repeated
+	// Touches are the resources (paths, keys) that the call depends on or
+	// changes. Calls whose resources do not overlap may run together. Nil: unknown,
+	// overlaps with everything.
+	Touches []string `json:"touches,omitempty"`
+	// Barrier: no later call of the same answer is judged before this one is done,
+	// because it may change the mode, the directory or the rules.
+	Barrier bool                `json:"barrier,omitempty"`
+	Access  []permission.Access `json:"access,omitempty"` // what permission rules are matched against
+}
+
+// Classify asks t about a call; what a plain Tool cannot tell comes from its Spec.
+func Classify(t Tool, call Call) Class {
+	if c, ok := t.(Classifier); ok {
+		return c.Classify(call)
+	}
+	s := t.Spec()
+	return Class{ReadOnly: s.ReadOnly, Barrier: s.Barrier}
+}
+
+// A Spec describes a tool. Only Name is required. It must not change during a prompt.
+type Spec struct {
+	Name        string // ^[a-zA-Z0-9_-]{1,64}$
+	Title       string // for people
+	Description string // for the model
+	// Input is a JSON Schema of type object. [New] and [Func] infer it when nil;
+	// a nil Input of any other tool means an object without known members.
+	Input          json.RawMessage
+	ReadOnly       bool          // changes nothing: runs beside other calls, in plan mode, and again after a crash
+	NonDestructive bool          // may change things but destroys nothing
+	Idempotent     bool          // repeating a call changes nothing more
+	OpenWorld      bool          // reaches things outside this machine
+	Barrier        bool          // see [Class]
+	Timeout        time.Duration // 0: 10 minutes; negative: none
+	// State names the slot of the session's state that the tool keeps its own
+	// data in: read from [Call].State, written by [Patch].State. "" for none.
+	State string
+}
+
+// A Call is one request to run a tool. It is plain data and crosses process
+// boundaries. ID is ours, unique in its session and the same across retries and
+// resumes, so it can serve as an idempotency key.
+type Call struct {
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Session string          `json:"session,omitempty"`
+	Agent   string          `json:"agent,omitempty"`
+	Dir     string          `json:"dir,omitempty"` // working directory, absolute; "" where the run has none
+	// State is the content of the tool's state slot: a JSON object, or nil.
+	State json.RawMessage `json:"-"`
+	// Unreadable holds the path patterns of the deny rules for reading. A tool that
+	// shows many files leaves out those for which [Call.Hides] is true.
+	Unreadable []string `json:"-"`
+}
+
+// Hides reports whether the rules forbid showing the file at path (absolute).
+func (c Call) Hides(path string) bool {
+	return slices.ContainsFunc(c.Unreadable, func(p string) bool { return permission.MatchPath(p, path, c.Dir) })
+}
+
+// A Result is a tool's answer.
+type Result struct {
+	Content llm.Blocks      `json:"content,omitempty"` // what the model sees: text, images, documents
+	Details json.RawMessage `json:"details,omitempty"` // what programs and people see: a JSON object
+	Title   string          `json:"title,omitempty"`   // a line for people
+	IsError bool            `json:"is_error,omitempty"`
+	Patch   Patch           `json:"patch,omitzero"` // changes to the run, made when the result is recorded
+	// Truncated: the tool itself has cut its content, so it is not cut again.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Text returns the text blocks of the content joined together.
+func (r *Result) Text() string { return r.Content.Text() }
+
+// A Patch is a change that a tool asks its run to make. Zero fields change nothing.
+type Patch struct {
+	Mode   permission.Mode `json:"mode,omitempty"`
+	Dir    string          `json:"dir,omitempty"`     // absolute
+	EndRun bool            `json:"end_run,omitempty"` // the run ends; its text is this result's
+	// State is merged into the tool's state slot: a JSON object whose members
+	// replace those of the same name; null deletes.
+	State json.RawMessage `json:"state,omitempty"`
+}
+
+// Text returns a Result holding s.
+func Text(s string) *Result { return &Result{Content: llm.Blocks{llm.Text{Text: s}}} }
+
+// Errorf returns a Result that reports a failure to the model.
+func Errorf(format string, args ...any) *Result {
+	r := Text(fmt.Sprintf(format, args...))
+	r.IsError = true
+	return r
+}
+
+// A Status is a progress report of a running tool.
+type Status struct {
+	Text    string  `json:"text"`              // the latest line of output, or what is being done
+	Percent float64 `json:"percent,omitempty"` // 0 to 100, 0 when unknown
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context in which [Progress] calls fn.
+func WithProgress(ctx context.Context, fn func(Status)) context.Context {
+	return context.WithValue(ctx, progressKey{}, fn)
+}
+
+// Progress reports what the running tool is doing. Where nobody listens it does nothing.
+func Progress(ctx context.Context, s Status) {
+	if fn, ok := ctx.Value(progressKey{}).(func(Status)); ok {
+		fn(s)
+	}
+}
