@@ -1,0 +1,347 @@
+// Package event defines everything that happens in a session. Facts are
+// recorded: a session is its list of facts, and replaying them restores it
+// exactly. Signals are only shown: losing one loses nothing.
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An Event is one thing that happened.
+type Event struct {
+	Seq     int64     // position in the session, from 1; 0 for signals
+	Prev    int64     // the fact that this one follows; 0 for the first and for signals
+	Time    time.Time // UTC
+	Session string    // the session that it happened in
+	Data    Data
+}
+
+// Data is a [Fact] or a [Signal].
+type Data interface{ data() }
+
+// A Fact changes the state of a session. It is recorded before it counts.
+type Fact interface {
+	Data
+	fact()
+}
+
+// A Signal reports progress. It is shown and forgotten.
+type Signal interface {
+	Data
+	signal()
+}
+
+// A Delivery says when a [UserMessage] reaches the model.
+type Delivery string
+
+const (
+	AsPrompt   Delivery = "prompt"    // starts a run
+	AsSteer    Delivery = "steer"     // after the current batch of tools
+	AsFollowUp Delivery = "follow_up" // when the run would stop
+	AsNotice   Delivery = "notice"    // written by the program: a background command ended; like a steer
+	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens
+)
+
+// An EndReason says why a run ended.
+type EndReason string
+
+const (
+	Completed       EndReason = "completed"
+	ToolEnded       EndReason = "tool_ended" // a tool's result ended the run
+	MaxTokens       EndReason = "max_tokens" // the answer was still cut off after three continuations
+	MaxTurns        EndReason = "max_turns"  //
+	MaxModelCalls   EndReason = "max_model_calls"
+	MaxBudget       EndReason = "max_budget" // the next call would not fit the USD left
+	TimedOut        EndReason = "timeout"    // the wall time of the budget
+	Interrupted     EndReason = "interrupted"
+	Refused         EndReason = "refused" // by the model
+	HookStopped     EndReason = "hook_stopped"
+	DoomLoop        EndReason = "doom_loop" // the same call again and again
+	ContextOverflow EndReason = "context_overflow"
+	ModelError      EndReason = "model_error"
+	Suspended       EndReason = "suspended" // a permission question was deferred; Resume goes on
+	Internal        EndReason = "internal"  // a fault of the program, such as a panic
+)
+
+// Facts.
+type (
+	// Configured is what the run is made with, recorded at each prompt: a resumed
+	// run goes on with it, whatever the program's tools and flags are by then.
+	Configured struct {
+		Model     string              `json:"model"`
+		Fallbacks []string            `json:"fallbacks,omitempty"`
+		Models    map[string]llm.Info `json:"models,omitempty"` // windows and prices by name
+		System    string              `json:"system,omitempty"`
+		Tools     []Tool              `json:"tools,omitempty"`
+		Mode      permission.Mode     `json:"mode"`
+		Dir       string              `json:"dir,omitempty"`
+		MaxTokens int                 `json:"max_tokens,omitempty"`
+		Thinking  llm.Thought         `json:"thinking,omitzero"`
+		Limits    Limits              `json:"limits,omitzero"`
+		Retries   int                 `json:"retries"`         // further tries of a failed call
+		Parallel  int                 `json:"parallel"`        // read-only calls at a time
+		Hooks     bool                `json:"hooks,omitempty"` // results go through hooks
+	}
+	// UserMessage is a message from the user (or, as a notice or continuation,
+	// from the program). ID is the caller's; a prompt with a known ID is ignored.
+	UserMessage struct {
+		ID       string      `json:"id"`
+		Delivery Delivery    `json:"delivery"`
+		Message  llm.Message `json:"message"`
+	}
+	// Delivered means that queued messages are now part of the conversation.
+	Delivered struct {
+		IDs []string `json:"ids"`
+	}
+	// ModelStart is recorded before a model is called.
+	ModelStart struct {
+		Key         string  `json:"key"`
+		Model       string  `json:"model"`
+		MaxTokens   int     `json:"max_tokens,omitempty"`
+		ReservedUSD float64 `json:"reserved_usd,omitempty"` // the most that the call can cost
+	}
+	// AssistantMessage is a complete answer of the model.
+	AssistantMessage struct {
+		Key      string        `json:"key"`
+		Model    string        `json:"model"` // as configured; Response.Model is as answered
+		Response llm.Response  `json:"response"`
+		CostUSD  *float64      `json:"cost_usd"` // nil: the price is not known
+		Duration time.Duration `json:"duration,omitempty"`
+		First    time.Duration `json:"first,omitempty"` // time to the first delta
+	}
+	// ModelFailed means that a call to a model came to nothing. Text that was
+	// streamed by it is withdrawn.
+	ModelFailed struct {
+		Key       string        `json:"key"`
+		Model     string        `json:"model"`
+		Class     llm.Class     `json:"class"`
+		Status    int           `json:"status,omitempty"`
+		Message   string        `json:"message"`
+		RequestID string        `json:"request_id,omitempty"`
+		Partial   string        `json:"partial,omitempty"` // text that was already shown
+		Usage     llm.Usage     `json:"usage,omitzero"`    // estimated, when something had been streamed
+		CostUSD   *float64      `json:"cost_usd"`
+		Retry     bool          `json:"retry,omitempty"`   // the same call may succeed later,
+		RetryAt   time.Time     `json:"retry_at,omitzero"` // from this time on
+		Duration  time.Duration `json:"duration,omitempty"`
+	}
+	// Waited means that the time of a wait has come.
+	Waited struct {
+		Key string `json:"key"`
+	}
+	// Authorized says what rules, hooks, mode and callback make of a call, and
+	// what the call is going to do.
+	Authorized struct {
+		Key      string              `json:"key"`
+		Call     string              `json:"call"`
+		Decision permission.Decision `json:"decision"`
+		Class    tool.Class          `json:"class"`
+	}
+	// Answered settles a call that had to be asked about.
+	Answered struct {
+		Key      string              `json:"key"`
+		Call     string              `json:"call"`
+		Decision permission.Decision `json:"decision"`
+	}
+	// ToolStart is recorded before a tool runs, so that a resumed run knows
+	// which calls may have had an effect already.
+	ToolStart struct {
+		Key  string          `json:"key"`
+		Call string          `json:"call"`
+		Mode permission.Mode `json:"mode,omitempty"`
+		Dir  string          `json:"dir,omitempty"`
+	}
+	// ToolDone is what a tool returned, before hooks have seen it.
+	ToolDone struct {
+		Key      string        `json:"key"`
+		Call     string        `json:"call"`
+		Result   tool.Result   `json:"result"`
+		Fault    tool.Fault    `json:"fault,omitempty"`
+		Duration time.Duration `json:"duration,omitempty"`
+	}
+	// ToolResult is the one result of a call that the model sees.
+	ToolResult struct {
+		Key      string        `json:"key"`
+		Call     string        `json:"call"`
+		Cause    Cause         `json:"cause,omitempty"`
+		Result   tool.Result   `json:"result"`
+		Fault    tool.Fault    `json:"fault,omitempty"`
+		Duration time.Duration `json:"duration,omitempty"`
+	}
+	// ModeChanged is a new permission mode, from now on.
+	ModeChanged struct {
+		Mode permission.Mode `json:"mode"`
+	}
+	// ModelChanged is a new model or thinking budget, from the next model call on.
+	ModelChanged struct {
+		Model    string      `json:"model"`
+		Info     llm.Info    `json:"info,omitzero"`
+		Thinking llm.Thought `json:"thinking,omitzero"`
+	}
+	// Stopped means that the run is to end: nothing new is started, every open
+	// call still gets its result. Cleared are the queued messages that were dropped.
+	Stopped struct {
+		Reason  EndReason `json:"reason"`
+		Message string    `json:"message,omitempty"`
+		Cleared []string  `json:"cleared,omitempty"`
+	}
+	// Resumed means that a run goes on: after a crash, or after it was suspended.
+	Resumed struct{}
+	// RunEnd is the end of a run, always its last fact.
+	RunEnd struct {
+		Reason  EndReason           `json:"reason"`
+		Message string              `json:"message,omitempty"` // what went wrong, in words
+		Class   llm.Class           `json:"class,omitempty"`   // with ModelError, ContextOverflow
+		Status  int                 `json:"status,omitempty"`  // HTTP status, with Class
+		Text    string              `json:"text,omitempty"`    // the final text, all parts of it
+		Partial string              `json:"partial,omitempty"` // text of an answer that was broken off
+		Turns   int                 `json:"turns"`
+		Usage   llm.Usage           `json:"usage"`
+		CostUSD *float64            `json:"cost_usd"` // nil: a price is not known
+		Models  map[string]Spending `json:"models,omitempty"`
+		Denials []Denial            `json:"denials,omitempty"`
+		Queued  []string            `json:"queued,omitempty"` // messages that wait for the next prompt
+		// Duration is the wall time of the run, API the part of it spent in model calls.
+		Duration time.Duration `json:"duration"`
+		API      time.Duration `json:"api,omitempty"`
+		First    time.Duration `json:"first,omitempty"` // from the prompt to the first delta
+	}
+)
+
+// A Cause says where a [ToolResult] comes from.
+type Cause string
+
+const (
+	ByTool      Cause = ""             // the tool ran
+	ByDenial    Cause = "denied"       // permission was refused
+	ByCancel    Cause = "cancelled"    // the run was stopped: while the call ran, or before it
+	ByCrash     Cause = "unknown"      // the program died while the call ran; whether it took effect is not known
+	ByAbsence   Cause = "unknown_tool" // there is no such tool
+	ByTruncated Cause = "cut_off"      // the model's answer ended inside the call
+)
+
+// A Tool is what a run knows of a tool.
+type Tool struct {
+	llm.Tool
+	ReadOnly       bool          `json:"read_only,omitempty"`
+	NonDestructive bool          `json:"non_destructive,omitempty"`
+	Barrier        bool          `json:"barrier,omitempty"`
+	State          string        `json:"state,omitempty"`
+	Timeout        time.Duration `json:"timeout,omitempty"`
+}
+
+// Limits bound one prompt. Zero means no limit.
+type Limits struct {
+	Turns      int           `json:"turns,omitempty"`
+	ModelCalls int           `json:"model_calls,omitempty"`
+	USD        float64       `json:"usd,omitempty"`
+	Time       time.Duration `json:"time,omitempty"`
+}
+
+// Spending is what one model was used for in a run.
+type Spending struct {
+	Usage   llm.Usage `json:"usage"`
+	CostUSD *float64  `json:"cost_usd"` // nil: the price is not known
+}
+
+// A Denial is a call that was refused.
+type Denial struct {
+	Call   string            `json:"call"`
+	ToolID string            `json:"tool_id"` // the provider's id of the call
+	Tool   string            `json:"tool"`
+	Input  json.RawMessage   `json:"input"`
+	Reason string            `json:"reason"`
+	Rule   string            `json:"rule,omitempty"`
+	Source permission.Source `json:"source,omitempty"`
+	Nobody bool              `json:"nobody,omitempty"` // it would have been asked, but nobody was there
+}
+
+// Signals.
+type (
+	// TextDelta is a piece of text of the answer being written. Key tells the
+	// attempt: text of an attempt that failed is withdrawn.
+	TextDelta struct {
+		Key  string `json:"key"`
+		Text string `json:"text"`
+	}
+	// ThinkingDelta is a piece of the model's reasoning.
+	ThinkingDelta struct {
+		Key  string `json:"key"`
+		Text string `json:"text"`
+	}
+	// ToolInputDelta is a piece of the input of a tool call being written. ID is
+	// the provider's id of the call.
+	ToolInputDelta struct {
+		Key  string `json:"key"`
+		ID   string `json:"id"`
+		Tool string `json:"tool"`
+		Text string `json:"text"`
+	}
+	// ToolProgress is a report of a running tool.
+	ToolProgress struct {
+		Call    string        `json:"call"`
+		Tool    string        `json:"tool"`
+		Status  tool.Status   `json:"status"`
+		Elapsed time.Duration `json:"elapsed"`
+	}
+	// PermissionRequest means that the run waits for somebody's decision.
+	PermissionRequest struct {
+		Call        tool.Call         `json:"call"`
+		Reason      string            `json:"reason,omitempty"`
+		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
+		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
+	}
+)
+
+func (Configured) data()       {}
+func (UserMessage) data()      {}
+func (Delivered) data()        {}
+func (ModelStart) data()       {}
+func (AssistantMessage) data() {}
+func (ModelFailed) data()      {}
+func (Waited) data()           {}
+func (Authorized) data()       {}
+func (Answered) data()         {}
+func (ToolStart) data()        {}
+func (ToolDone) data()         {}
+func (ToolResult) data()       {}
+func (ModeChanged) data()      {}
+func (ModelChanged) data()     {}
+func (Stopped) data()          {}
+func (Resumed) data()          {}
+func (RunEnd) data()           {}
+
+func (Configured) fact()       {}
+func (UserMessage) fact()      {}
+func (Delivered) fact()        {}
+func (ModelStart) fact()       {}
+func (AssistantMessage) fact() {}
+func (ModelFailed) fact()      {}
+func (Waited) fact()           {}
+func (Authorized) fact()       {}
+func (Answered) fact()         {}
+func (ToolStart) fact()        {}
+func (ToolDone) fact()         {}
+func (ToolResult) fact()       {}
+func (ModeChanged) fact()      {}
+func (ModelChanged) fact()     {}
+func (Stopped) fact()          {}
+func (Resumed) fact()          {}
+func (RunEnd) fact()           {}
+
+func (TextDelta) data()         {}
+func (ThinkingDelta) data()     {}
+func (ToolInputDelta) data()    {}
+func (ToolProgress) data()      {}
+func (PermissionRequest) data() {}
+
+func (TextDelta) signal()         {}
+func (ThinkingDelta) signal()     {}
+func (ToolInputDelta) signal()    {}
+func (ToolProgress) signal()      {}
+func (PermissionRequest) signal() {}

@@ -1,0 +1,104 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// names is the one table of what each type is called in JSON.
+var names = map[string]Data{
+	"configured":         Configured{},
+	"user_message":       UserMessage{},
+	"delivered":          Delivered{},
+	"model_start":        ModelStart{},
+	"assistant_message":  AssistantMessage{},
+	"model_failed":       ModelFailed{},
+	"waited":             Waited{},
+	"authorized":         Authorized{},
+	"answered":           Answered{},
+	"tool_start":         ToolStart{},
+	"tool_done":          ToolDone{},
+	"tool_result":        ToolResult{},
+	"mode_changed":       ModeChanged{},
+	"model_changed":      ModelChanged{},
+	"stopped":            Stopped{},
+	"resumed":            Resumed{},
+	"run_end":            RunEnd{},
+	"text_delta":         TextDelta{},
+	"thinking_delta":     ThinkingDelta{},
+	"tool_input_delta":   ToolInputDelta{},
+	"tool_progress":      ToolProgress{},
+	"permission_request": PermissionRequest{},
+}
+
+var types = func() map[reflect.Type]string {
+	m := make(map[reflect.Type]string)
+	for name, d := range names {
+		m[reflect.TypeOf(d)] = name
+	}
+	return m
+}()
+
+// Type returns the name that d has in JSON, such as "tool_result".
+func Type(d Data) string { return types[reflect.TypeOf(d)] }
+
+// Decode makes the Data of the given type from its JSON.
+func Decode(typ string, data []byte) (Data, error) {
+	d, ok := names[typ]
+	if !ok {
+		return nil, fmt.Errorf("event: unknown type %q", typ)
+	}
+	v := reflect.New(reflect.TypeOf(d))
+	if err := json.Unmarshal(data, v.Interface()); err != nil {
+		return nil, fmt.Errorf("event: %s: %w", typ, err)
+	}
+	return v.Elem().Interface().(Data), nil
+}
+
+type wire struct {
+	Seq     int64           `json:"seq,omitzero"`
+	Prev    int64           `json:"prev,omitzero"`
+	Time    time.Time       `json:"time"`
+	Session string          `json:"session,omitempty"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// MarshalJSON writes an object {seq, prev, time, session, type, data}.
+func (e Event) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(wire{e.Seq, e.Prev, e.Time, e.Session, Type(e.Data), data})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	var w wire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	d, err := Decode(w.Type, w.Data)
+	if err != nil {
+		return err
+	}
+	*e = Event{w.Seq, w.Prev, w.Time, w.Session, d}
+	return nil
+}
+
+// UUID returns the fact's identifier outside of its session: a UUID of version
+// 8 (RFC 9562) made of a hash of the session's id and the sequence number.
+func (e Event) UUID() string {
+	sum := sha256.Sum256([]byte(e.Session))
+	var u [16]byte
+	copy(u[:8], sum[:8])
+	binary.BigEndian.PutUint64(u[8:], uint64(e.Seq))
+	u[6] = u[6]&0x0f | 0x80
+	u[8] = u[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
