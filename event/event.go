@@ -4,7 +4,6 @@
 package event
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/openagent-go/agent/llm"
@@ -190,6 +189,9 @@ type (
 		Message string    `json:"message,omitempty"`
 		Cleared []string  `json:"cleared,omitempty"`
 	}
+	// Rewound means that the conversation goes on from an earlier fact: this
+	// fact's Prev. What came between stays on record and no longer counts.
+	Rewound struct{}
 	// Resumed means that a run goes on: after a crash, or after it was suspended.
 	Resumed struct{}
 	// RunEnd is the end of a run, always its last fact.
@@ -230,6 +232,7 @@ type Tool struct {
 	llm.Tool
 	ReadOnly       bool          `json:"read_only,omitempty"`
 	NonDestructive bool          `json:"non_destructive,omitempty"`
+	Idempotent     bool          `json:"idempotent,omitempty"`
 	Barrier        bool          `json:"barrier,omitempty"`
 	State          string        `json:"state,omitempty"`
 	Timeout        time.Duration `json:"timeout,omitempty"`
@@ -254,7 +257,6 @@ type Denial struct {
 	Call   string            `json:"call"`
 	ToolID string            `json:"tool_id"` // the provider's id of the call
 	Tool   string            `json:"tool"`
-	Input  json.RawMessage   `json:"input"`
 	Reason string            `json:"reason"`
 	Rule   string            `json:"rule,omitempty"`
 	Source permission.Source `json:"source,omitempty"`
@@ -314,6 +316,7 @@ func (ModeChanged) data()      {}
 func (ModelChanged) data()     {}
 func (Stopped) data()          {}
 func (Resumed) data()          {}
+func (Rewound) data()          {}
 func (RunEnd) data()           {}
 
 func (Configured) fact()       {}
@@ -332,6 +335,7 @@ func (ModeChanged) fact()      {}
 func (ModelChanged) fact()     {}
 func (Stopped) fact()          {}
 func (Resumed) fact()          {}
+func (Rewound) fact()          {}
 func (RunEnd) fact()           {}
 
 func (TextDelta) data()         {}

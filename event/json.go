@@ -27,6 +27,7 @@ var names = map[string]Data{
 	"model_changed":      ModelChanged{},
 	"stopped":            Stopped{},
 	"resumed":            Resumed{},
+	"rewound":            Rewound{},
 	"run_end":            RunEnd{},
 	"text_delta":         TextDelta{},
 	"thinking_delta":     ThinkingDelta{},

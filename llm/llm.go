@@ -56,12 +56,15 @@ type Block interface{ block() }
 // Blocks is a slice of [Block] that survives a round trip through JSON.
 type Blocks []Block
 
-// Text returns the text blocks joined together.
+// Text returns the text blocks, and the text shown in verbatim ones, joined together.
 func (bs Blocks) Text() string {
 	var b strings.Builder
 	for _, c := range bs {
-		if t, ok := c.(Text); ok {
-			b.WriteString(t.Text)
+		switch c := c.(type) {
+		case Text:
+			b.WriteString(c.Text)
+		case Verbatim:
+			b.WriteString(c.Shown)
 		}
 	}
 	return b.String()
