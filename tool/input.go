@@ -1,0 +1,378 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An InputError says what is wrong with a call's input. A tool may return one
+// for what its schema cannot say; it is counted as invalid input, not as a
+// failure of the tool.
+type InputError struct {
+	Tool     string
+	Problems []string // each names a member and the rule that it breaks
+	Form     string   // the form expected, "" if not known
+}
+
+// Error tells the model what to mend.
+func (e *InputError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "invalid input for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
+	if e.Form != "" {
+		b.WriteString("\nexpected: " + e.Form)
+	}
+	return b.String()
+}
+
+// maxProblems is how many problems an InputError names.
+const maxProblems = 5
+
+func (s *shape) inputError(tool string, problems ...string) *InputError {
+	return &InputError{Tool: tool, Problems: problems, Form: s.root.form()}
+}
+
+// read checks input and returns it repaired, with the paths of what was repaired.
+func (s *shape) read(tool string, input []byte) (_ json.RawMessage, repaired []string, err error) {
+	input = bytes.TrimSpace(input)
+	if len(input) == 0 || string(input) == "null" {
+		input = []byte("{}")
+	}
+	if !json.Valid(input) {
+		var v any
+		return nil, nil, s.inputError(tool, fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(input, &v)))
+	}
+	if !s.root.fits(input) {
+		var m mender
+		input = m.mend(s.root, input, "")
+		if m.problems != nil {
+			return nil, nil, s.inputError(tool, m.problems...)
+		}
+		repaired = m.repaired
+	}
+	if s.full != nil {
+		var v any
+		if err := json.Unmarshal(input, &v); err != nil {
+			return nil, nil, s.inputError(tool, err.Error())
+		}
+		if err := s.full.Validate(v); err != nil {
+			return nil, nil, s.inputError(tool, strings.TrimPrefix(err.Error(), "validating root: "))
+		}
+	}
+	return input, repaired, nil
+}
+
+// fits reports whether v satisfies n as it is. It allocates nothing.
+func (n *node) fits(v []byte) bool {
+	if n == nil {
+		return true
+	}
+	k := kindOf(v)
+	if n.kinds != 0 && n.kinds&k == 0 || !n.allows(k, v) {
+		return false
+	}
+	switch k {
+	case kindArray:
+		if n.items == nil {
+			return true
+		}
+		for e := range elements(v) {
+			if !n.items.fits(e) {
+				return false
+			}
+		}
+	case kindObject:
+		return n.fitsObject(v)
+	}
+	return true
+}
+
+func (n *node) fitsObject(v []byte) bool {
+	if len(n.names) > 64 {
+		return false // mend decides
+	}
+	var seen uint64
+	for name, value := range fields(v) {
+		i, known := n.lookup(name)
+		switch {
+		case known:
+			if seen&(1<<i) != 0 || !n.members[i].fits(value) {
+				return false
+			}
+			seen |= 1 << i
+		case n.closed || !n.others.fits(value):
+			return false
+		}
+	}
+	for i, must := range n.required {
+		if must && seen&(1<<i) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *node) lookup(name []byte) (int, bool) {
+	if bytes.IndexByte(name, '\\') < 0 {
+		i, ok := n.index[string(name[1:len(name)-1])]
+		return i, ok
+	}
+	i, ok := n.index[unquote(name)]
+	return i, ok
+}
+
+// allows checks words and bounds.
+func (n *node) allows(k kind, v []byte) bool {
+	switch k {
+	case kindString:
+		return n.words == nil || slices.Contains(n.words, unquote(v))
+	case kindInt, kindFloat:
+		if n.min == nil && n.max == nil {
+			return true
+		}
+		f, _ := strconv.ParseFloat(string(v), 64) // ±Inf beyond the range, which is right
+		return (n.min == nil || f >= *n.min) && (n.max == nil || f <= *n.max)
+	}
+	return true
+}
+
+// A mender rebuilds an input that does not fit: it repairs what is safe to
+// repair and lists the rest.
+type mender struct {
+	repaired []string
+	problems []string
+}
+
+func (m *mender) problem(path, format string, args ...any) {
+	if path == "" {
+		path = "the input"
+	}
+	if len(m.problems) < maxProblems {
+		m.problems = append(m.problems, path+" "+fmt.Sprintf(format, args...))
+	}
+}
+
+func (m *mender) mend(n *node, v []byte, path string) []byte {
+	if n == nil {
+		return v
+	}
+	k := kindOf(v)
+	if n.kinds != 0 && n.kinds&k == 0 {
+		fixed, ok := convert(n.kinds, k, v)
+		if !ok {
+			m.problem(path, "must be %s, not %s", n.kinds, shown(v))
+			return v
+		}
+		v, k = fixed, kindOf(fixed)
+		m.repaired = append(m.repaired, strings.TrimPrefix(path, "."))
+	}
+	if !n.allows(k, v) {
+		m.problem(path, "must be %s, not %s", n.bounds(), shown(v))
+		return v
+	}
+	switch k {
+	case kindArray:
+		return m.mendArray(n, v, path)
+	case kindObject:
+		return m.mendObject(n, v, path)
+	}
+	return v
+}
+
+func (m *mender) mendArray(n *node, v []byte, path string) []byte {
+	out := []byte{'['}
+	i := 0
+	for e := range elements(v) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, m.mend(n.items, e, fmt.Sprintf("%s[%d]", path, i))...)
+		i++
+	}
+	return append(out, ']')
+}
+
+func (m *mender) mendObject(n *node, v []byte, path string) []byte {
+	out := []byte{'{'}
+	seen := map[string]bool{}
+	for rawName, value := range fields(v) {
+		name := unquote(rawName)
+		at := name
+		if path != "" {
+			at = path + "." + name
+		}
+		i, known := n.index[name]
+		member := n.others
+		switch {
+		case seen[name]:
+			m.problem(at, "is given twice")
+			continue
+		case known:
+			member = n.members[i]
+		case n.closed:
+			m.problem(at, "is unknown%s", n.suggest(name))
+			continue
+		}
+		seen[name] = true
+		if known && !n.required[i] && kindOf(value) == kindNull && !member.fits(value) {
+			m.repaired = append(m.repaired, at)
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, rawName...), ':')
+		out = append(out, m.mend(member, value, at)...)
+	}
+	for i, name := range n.names {
+		if n.required[i] && !seen[name] {
+			at := name
+			if path != "" {
+				at = path + "." + name
+			}
+			m.problem(at, "is required but missing")
+		}
+	}
+	return append(out, '}')
+}
+
+// suggest names the member that was probably meant.
+func (n *node) suggest(name string) string {
+	if near := Nearest(name, n.names); near != "" {
+		return fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	return ""
+}
+
+// convert turns v of kind k into one of the kinds wanted where that cannot be
+// mistaken. It never does where strings are wanted too.
+func convert(want, k kind, v []byte) ([]byte, bool) {
+	if k == kindFloat && want&kindInt != 0 {
+		whole, zeros, ok := bytes.Cut(v, []byte("."))
+		return whole, ok && len(bytes.Trim(zeros, "0")) == 0
+	}
+	if k != kindString || want&kindString != 0 {
+		return nil, false
+	}
+	text := []byte(strings.TrimSpace(unquote(v)))
+	if !json.Valid(text) {
+		return nil, false
+	}
+	switch got := kindOf(text); got {
+	case kindBool, kindInt, kindFloat, kindArray, kindObject:
+		return text, want&got != 0
+	}
+	return nil, false
+}
+
+// String lists the kinds in words.
+func (k kind) String() string {
+	var words []string
+	for _, w := range []struct {
+		kind kind
+		word string
+	}{
+		{kindObject, "an object"}, {kindArray, "an array"}, {kindString, "a string"}, {kindFloat, "a number"},
+		{kindInt, "an integer"}, {kindBool, "true or false"}, {kindNull, "null"},
+	} {
+		if k&w.kind != 0 && !(w.kind == kindInt && k&kindFloat != 0) {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, " or ")
+}
+
+func (n *node) bounds() string {
+	if n.words != nil {
+		return "one of " + strings.Join(n.words, ", ")
+	}
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if n.min != nil {
+		lo = *n.min
+	}
+	if n.max != nil {
+		hi = *n.max
+	}
+	switch {
+	case n.max == nil:
+		return fmt.Sprintf("at least %v", lo)
+	case n.min == nil:
+		return fmt.Sprintf("at most %v", hi)
+	}
+	return fmt.Sprintf("from %v to %v", lo, hi)
+}
+
+// shown shortens a value for an error.
+func shown(v []byte) string {
+	const most = 60
+	s := strings.ToValidUTF8(string(v), "\uFFFD")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	switch kindOf(v) {
+	case kindString:
+		return "the string " + s
+	case kindArray:
+		return "the array " + s
+	case kindObject:
+		return "the object " + s
+	}
+	return s
+}
+
+// maxForm is the length in bytes of the longest form shown.
+const maxForm = 2000
+
+// form shows the values that n takes, as in {"path": string, "limit"?: integer}.
+func (n *node) form() string {
+	var b strings.Builder
+	n.writeForm(&b)
+	if b.Len() > maxForm {
+		return strings.ToValidUTF8(b.String()[:maxForm], "") + "…"
+	}
+	return b.String()
+}
+
+func (n *node) writeForm(b *strings.Builder) {
+	switch {
+	case b.Len() > maxForm:
+	case n == nil || n.kinds == 0:
+		b.WriteString("any")
+	case n.kinds&kindObject != 0 && (len(n.names) > 0 || n.closed):
+		b.WriteByte('{')
+		for i, name := range n.names {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(strconv.Quote(name))
+			if !n.required[i] {
+				b.WriteByte('?')
+			}
+			b.WriteString(": ")
+			n.members[i].writeForm(b)
+		}
+		b.WriteByte('}')
+	case n.kinds&kindArray != 0:
+		b.WriteByte('[')
+		n.items.writeForm(b)
+		b.WriteString(", …]")
+	case n.words != nil:
+		b.WriteString(`"` + strings.Join(n.words, `" | "`) + `"`)
+	default:
+		b.WriteString(n.kinds.word())
+	}
+}
+
+// word names the first of the kinds as JSON Schema does.
+func (k kind) word() string {
+	for _, name := range []string{"object", "string", "number", "integer", "boolean", "null"} {
+		if want := kindNames[name]; k&want == want {
+			return name
+		}
+	}
+	return "any"
+}

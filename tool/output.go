@@ -1,0 +1,246 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// An Output bounds the text that a tool's result puts before the model. The
+// zero value is the policy that every tool is under.
+type Output struct {
+	Lines int    // 0: 2000; negative: any number
+	Bytes int    // 0: 50 KB; negative: any number
+	Dir   string // where longer texts are kept; "" is [OutputDir]
+}
+
+const (
+	defaultLines = 2000
+	defaultBytes = 50 << 10
+	// keepOutput is how long the files of the default folder are kept.
+	keepOutput = 7 * 24 * time.Hour
+)
+
+// Limit returns r with text that a model can take: what is not UTF-8, NUL bytes
+// and terminal escape sequences are gone, and text beyond the limits, errors
+// included, is written to a file as a whole while the model gets its beginning,
+// its end, and a note of what is missing and how to read it. The Details then
+// have the members "truncated" and "outputPath". A result that its tool has
+// truncated is not cut again, images and documents pass. r itself is unchanged.
+//
+// When the file cannot be written Limit returns an error beside a result that is
+// cut all the same.
+func (o Output) Limit(call Call, r *Result) (*Result, error) {
+	out := *r
+	out.Content = make(llm.Blocks, 0, len(r.Content))
+	var all strings.Builder
+	for _, b := range r.Content {
+		if t, ok := b.(llm.Text); ok {
+			b = llm.Text{Text: Clean(t.Text)}
+			all.WriteString(b.(llm.Text).Text)
+		}
+		out.Content = append(out.Content, b)
+	}
+	text := all.String()
+	if r.Truncated || o.holds(text) {
+		return &out, nil
+	}
+	file, err := o.keep(call, text)
+	details := map[string]any{"truncated": true}
+	if err == nil {
+		details["outputPath"] = file
+	}
+	out.Truncated = true
+	out.Details = addDetails(r.Details, details)
+	out.Content = replaceText(out.Content, o.cut(text, file))
+	return &out, err
+}
+
+// replaceText puts text in the place of the first text block and drops the others.
+func replaceText(blocks llm.Blocks, text string) llm.Blocks {
+	var out llm.Blocks
+	done := false
+	for _, b := range blocks {
+		if _, ok := b.(llm.Text); !ok {
+			out = append(out, b)
+		} else if !done {
+			out = append(out, llm.Text{Text: text})
+			done = true
+		}
+	}
+	return out
+}
+
+func (o Output) limits() (lines, bytes int) {
+	limit := func(n, otherwise int) int {
+		switch {
+		case n == 0:
+			return otherwise
+		case n < 0:
+			return int(^uint(0) >> 1)
+		}
+		return n
+	}
+	return limit(o.Lines, defaultLines), limit(o.Bytes, defaultBytes)
+}
+
+func (o Output) holds(text string) bool {
+	lines, bytes := o.limits()
+	return len(text) <= bytes && countLines(text) <= lines
+}
+
+// cut returns beginning and end of text, and between them where the rest is.
+func (o Output) cut(text, file string) string {
+	lines, bytes := o.limits()
+	head := firstPart(text, (lines+1)/2, (bytes+1)/2)
+	tail := lastPart(text[len(head):], lines/2, bytes/2)
+	missing := text[len(head) : len(text)-len(tail)]
+	note := fmt.Sprintf("%d lines (%d bytes) are left out here", countLines(missing), len(missing))
+	if file == "" {
+		note += "; they could not be kept"
+	} else {
+		note += fmt.Sprintf(". The whole output (%d lines, %d bytes) is in %s: search it with Grep, or Read it with offset %d and limit",
+			countLines(text), len(text), file, strings.Count(head, "\n")+1)
+	}
+	return ending(head) + "\n[… " + note + " …]\n\n" + tail
+}
+
+// ending makes s end in a line break.
+func ending(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// firstPart returns the longest prefix of s within the limits; it ends at the
+// end of a line unless one line is longer than half of what fits.
+func firstPart(s string, lines, bytes int) string {
+	end := min(len(s), bytes)
+	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	if end < len(s) {
+		if i := strings.LastIndexByte(s[:end], '\n'); i+1 > end/2 {
+			end = i + 1
+		}
+	}
+	for i := 0; i < end; {
+		n := strings.IndexByte(s[i:end], '\n')
+		if n < 0 {
+			break
+		}
+		i += n + 1
+		if lines--; lines <= 0 {
+			return s[:i]
+		}
+	}
+	return s[:end]
+}
+
+// lastPart returns the longest suffix of s within the limits, like firstPart.
+func lastPart(s string, lines, bytes int) string {
+	start := max(0, len(s)-bytes)
+	for start < len(s) && !utf8.RuneStart(s[start]) {
+		start++
+	}
+	if start > 0 {
+		if i := strings.IndexByte(s[start:], '\n'); i >= 0 && i < (len(s)-start)/2 {
+			start += i + 1
+		}
+	}
+	if lines <= 0 {
+		return ""
+	}
+	end := len(strings.TrimSuffix(s, "\n"))
+	for i := end; i > start; {
+		if i = strings.LastIndexByte(s[:i], '\n'); i < start {
+			break
+		}
+		if lines--; lines == 0 {
+			return s[i+1:]
+		}
+	}
+	return s[start:]
+}
+
+// countLines counts lines; the last one need not end in a line break.
+func countLines(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
+}
+
+// keep writes text to a file of its own and returns its path.
+func (o Output) keep(call Call, text string) (file string, err error) {
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = OutputDir(); err != nil {
+			return "", err
+		}
+		sweep(dir)
+	} else if err = os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+	}
+	f, err := os.CreateTemp(dir, plainName(call.Name)+"-"+plainName(call.ID)+"-*.txt")
+	if err != nil {
+		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+	}
+	return f.Name(), nil
+}
+
+// plainName makes any text safe as a part of a file name.
+func plainName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, s)
+	return s[:min(len(s), 40)]
+}
+
+// sweep removes old outputs: nobody else does where the temporary folder outlives the machine's start.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > keepOutput {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// OutputDir returns the folder in which outputs too long for the model are kept
+// by default: one per user below [os.TempDir], which it makes if need be. What
+// another user could have put in its place is an error.
+func OutputDir() (string, error) {
+	dir := filepath.Join(os.TempDir(), "openagent-"+userName())
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("making the output folder: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("checking the output folder: %w", err)
+	}
+	if !info.IsDir() || !private(info) {
+		return "", fmt.Errorf("checking the output folder: %s is not a folder that only this user can use", dir)
+	}
+	return dir, nil
+}

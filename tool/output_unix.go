@@ -1,0 +1,18 @@
+//go:build unix
+
+package tool
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+func userName() string { return strconv.Itoa(os.Getuid()) }
+
+// private reports whether a folder belongs to this user and to nobody else.
+func private(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid() && info.Mode().Perm()&0o077 == 0
+}

@@ -1,0 +1,232 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func checkName(name string) error {
+	if !legalName.MatchString(name) {
+		return fmt.Errorf("the name %q is not of the form %s", name, legalName)
+	}
+	return nil
+}
+
+// Check reports what providers would refuse: an illegal name, or an Input that
+// is no JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its root.
+func (s Spec) Check() error {
+	if err := checkName(s.Name); err != nil {
+		return err
+	}
+	if s.Input == nil {
+		return nil
+	}
+	root, err := parseSchema(s.Input)
+	if err != nil {
+		return err
+	}
+	if root.Type != "object" {
+		return errors.New(`the input schema is not of type "object"`)
+	}
+	if root.Schema != "" {
+		return errors.New("the input schema has $schema at its root")
+	}
+	return nil
+}
+
+// parseSchema reads a schema and refuses what no provider takes at its root.
+func parseSchema(data []byte) (*jsonschema.Schema, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("reading the input schema: %w", err)
+	}
+	if s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
+		return nil, errors.New("the input schema has oneOf, anyOf or allOf at its root")
+	}
+	return &s, nil
+}
+
+// A shape is a compiled input schema.
+type shape struct {
+	schema json.RawMessage // as the model gets it
+	root   *node
+	full   *jsonschema.Resolved // set if the nodes do not cover the whole schema
+}
+
+// shapes holds a *shape or an error for each Go type met, because inferring is
+// slow and programs make agents often.
+var shapes sync.Map // reflect.Type → func() (*shape, error)
+
+func shapeOf(t reflect.Type) (*shape, error) {
+	if f, ok := shapes.Load(t); ok {
+		return f.(func() (*shape, error))()
+	}
+	f, _ := shapes.LoadOrStore(t, sync.OnceValues(func() (*shape, error) { return inferShape(t) }))
+	return f.(func() (*shape, error))()
+}
+
+func inferShape(t reflect.Type) (*shape, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[json.Number]():     {Type: "number"},
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("inferring the input schema: %w", err)
+	}
+	if slices.Equal(s.Types, []string{"null", "object"}) { // In is a pointer
+		s.Type, s.Types = "object", nil
+	}
+	plainArrays(s)
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the input schema: %w", err)
+	}
+	return newShape(data)
+}
+
+// plainArrays makes slices arrays alone: "array or null" says nothing to the
+// model, and several hosts refuse lists of types.
+func plainArrays(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if slices.Equal(s.Types, []string{"null", "array"}) {
+		s.Type, s.Types = "array", nil
+	}
+	for _, p := range s.Properties {
+		plainArrays(p)
+	}
+	plainArrays(s.Items)
+	plainArrays(s.AdditionalProperties)
+}
+
+// newShape compiles a schema. A missing type at the root becomes object, and
+// $schema, which providers refuse, is left out.
+func newShape(data json.RawMessage) (*shape, error) {
+	s, err := parseSchema(data)
+	if err != nil {
+		return nil, err
+	}
+	if s.Type == "" && s.Types == nil || s.Schema != "" {
+		if s.Type == "" {
+			s.Type = "object"
+		}
+		s.Schema = ""
+		if data, err = json.Marshal(s); err != nil {
+			return nil, fmt.Errorf("encoding the input schema: %w", err)
+		}
+	}
+	if s.Type != "object" {
+		return nil, errors.New(`the input schema is not of type "object"`)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, fmt.Errorf("reading the input schema: %w", err)
+	}
+	sh := &shape{schema: slices.Clip(compact.Bytes())}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the input schema: %w", err)
+	}
+	c := compiler{}
+	sh.root = c.node(s)
+	if c.partial {
+		sh.full = resolved
+	}
+	return sh, nil
+}
+
+// A node checks what a tool's input is made of: types, members, elements, words
+// and bounds. A nil node takes everything.
+type node struct {
+	kinds    kind // 0: any
+	names    []string
+	index    map[string]int // name → place in the slices
+	members  []*node
+	required []bool
+	closed   bool  // no other members
+	others   *node // the other members
+	items    *node
+	words    []string // the strings allowed; nil: any
+	min, max *float64
+}
+
+// compiler turns schemas into nodes. partial is set when a schema says more
+// than the nodes can check.
+type compiler struct{ partial bool }
+
+var kindNames = map[string]kind{
+	"null": kindNull, "boolean": kindBool, "integer": kindInt, "number": kindInt | kindFloat,
+	"string": kindString, "array": kindArray, "object": kindObject,
+}
+
+func (c *compiler) node(s *jsonschema.Schema) *node {
+	if s == nil {
+		return nil
+	}
+	n := &node{min: s.Minimum, max: s.Maximum, items: c.node(s.Items)}
+	for _, t := range append(slices.Clone(s.Types), s.Type) {
+		n.kinds |= kindNames[t]
+	}
+	n.names = slices.Clone(s.PropertyOrder)
+	for name := range s.Properties {
+		if !slices.Contains(n.names, name) {
+			n.names = append(n.names, name)
+		}
+	}
+	slices.Sort(n.names[len(s.PropertyOrder):])
+	for _, name := range s.Required {
+		if !slices.Contains(n.names, name) {
+			n.names = append(n.names, name)
+		}
+	}
+	n.index = make(map[string]int, len(n.names))
+	for i, name := range n.names {
+		n.index[name] = i
+		n.members = append(n.members, c.node(s.Properties[name]))
+		n.required = append(n.required, slices.Contains(s.Required, name))
+	}
+	if a := s.AdditionalProperties; a != nil {
+		n.closed = a.Not != nil && reflect.DeepEqual(*a.Not, jsonschema.Schema{})
+		if !n.closed {
+			n.others = c.node(a)
+		}
+	}
+	for _, e := range s.Enum {
+		w, ok := e.(string)
+		if !ok {
+			n.words, c.partial = nil, true
+			break
+		}
+		n.words = append(n.words, w)
+	}
+	c.partial = c.partial || !covered(s)
+	return n
+}
+
+// covered reports whether node checks every keyword of s itself. What does not
+// validate (titles, descriptions, defaults) counts as checked.
+func covered(s *jsonschema.Schema) bool {
+	rest := *s
+	rest.Type, rest.Types, rest.Minimum, rest.Maximum, rest.Enum = "", nil, nil, nil, nil
+	rest.Properties, rest.PropertyOrder, rest.Required, rest.Items, rest.AdditionalProperties = nil, nil, nil, nil, nil
+	rest.Title, rest.Description, rest.Default, rest.Examples, rest.Comment = "", "", nil, nil, ""
+	rest.Deprecated, rest.ReadOnly, rest.WriteOnly, rest.Schema, rest.ID = false, false, false, "", ""
+	rest.Format, rest.ContentEncoding, rest.ContentMediaType = "", "", ""
+	rest.Defs, rest.Definitions, rest.Extra = nil, nil, nil
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil {
+		return reflect.DeepEqual(*s.AdditionalProperties.Not, jsonschema.Schema{}) && reflect.DeepEqual(rest, jsonschema.Schema{})
+	}
+	return reflect.DeepEqual(rest, jsonschema.Schema{})
+}

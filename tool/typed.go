@@ -1,0 +1,174 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// A Typed is a Tool whose input is a Go type.
+type Typed[In any] struct {
+	spec     Spec
+	shape    *shape
+	run      func(context.Context, Call, In) (*Result, error)
+	classify func(Call, In) Class
+	preview  func(Call, In) string
+}
+
+// New returns a tool that runs fn. Its input schema is spec.Input, or is
+// inferred from In, a struct with json and jsonschema tags (the latter is the
+// description of the field); fields without omitempty or omitzero are required.
+// A tool without input has In struct{}.
+//
+// An input that breaks the schema never reaches fn: [Typed.Run] returns an
+// [*InputError]. Where the schema demands it, an input is repaired first: "true"
+// becomes true, "42" becomes 42, 42.0 becomes 42, JSON text becomes the array or
+// object in it, and null is left out of optional members; what was repaired is
+// listed in the "repaired" member of the result's Details. Strings are never
+// altered where strings are allowed.
+//
+// New panics if spec.Check reports an error or In has no schema of type object.
+func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Result, error)) *Typed[In] {
+	var s *shape
+	var err error
+	if spec.Input == nil {
+		s, err = shapeOf(reflect.TypeFor[In]())
+	} else {
+		s, err = newShape(spec.Input)
+	}
+	if err == nil {
+		spec.Input = s.schema
+		err = checkName(spec.Name)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
+	}
+	return &Typed[In]{spec: spec, shape: s, run: fn}
+}
+
+// Func returns a tool that calls an ordinary function and shows the model its
+// result: a string as it is, a [*Result] as it is, anything else as JSON, which
+// is also the Details if it is an object. An error becomes an error result.
+func Func[In, Out any](spec Spec, fn func(ctx context.Context, in In) (Out, error)) *Typed[In] {
+	return New(spec, func(ctx context.Context, _ Call, in In) (*Result, error) {
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		switch out := any(out).(type) {
+		case string:
+			return Text(out), nil
+		case *Result:
+			return out, nil
+		}
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the result of %s: %w", spec.Name, err)
+		}
+		r := Text(string(data))
+		if kindOf(data) == kindObject {
+			r.Details = data
+		}
+		return r, nil
+	})
+}
+
+// Raw returns a tool that gets its input as JSON. It is checked and repaired
+// against spec.Input as [New] says; a nil Input takes any object.
+func Raw(spec Spec, fn func(ctx context.Context, call Call) (*Result, error)) Tool {
+	if spec.Input == nil {
+		spec.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	return New(spec, func(ctx context.Context, call Call, _ json.RawMessage) (*Result, error) { return fn(ctx, call) })
+}
+
+// OnClassify makes fn tell what a call is going to do, see [Class]. It is called
+// with inputs that satisfy the schema, often before the call is permitted, and
+// must not have side effects.
+func (t *Typed[In]) OnClassify(fn func(call Call, in In) Class) *Typed[In] {
+	t.classify = fn
+	return t
+}
+
+// OnPreview makes fn tell what a call would do, see [Previewer].
+func (t *Typed[In]) OnPreview(fn func(call Call, in In) string) *Typed[In] {
+	t.preview = fn
+	return t
+}
+
+// Spec describes the tool; its Input is never nil.
+func (t *Typed[In]) Spec() Spec { return t.spec }
+
+// Run checks the input and calls the tool's function.
+func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
+	call, in, repaired, err := t.read(call)
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.run(ctx, call, in)
+	if r == nil || err != nil || repaired == nil {
+		return r, err
+	}
+	copied := *r
+	copied.Details = addDetails(r.Details, map[string]any{"repaired": repaired})
+	return &copied, nil
+}
+
+// Classify implements [Classifier].
+func (t *Typed[In]) Classify(call Call) Class {
+	if t.classify != nil {
+		if call, in, _, err := t.read(call); err == nil {
+			return t.classify(call, in)
+		}
+	}
+	return Class{ReadOnly: t.spec.ReadOnly, Barrier: t.spec.Barrier}
+}
+
+// Preview implements [Previewer].
+func (t *Typed[In]) Preview(call Call) string {
+	if t.preview != nil {
+		if call, in, _, err := t.read(call); err == nil {
+			return t.preview(call, in)
+		}
+	}
+	return ""
+}
+
+// read decodes the input of call, and returns the call with the repaired input.
+func (t *Typed[In]) read(call Call) (_ Call, in In, repaired []string, err error) {
+	call.Input, repaired, err = t.shape.read(t.spec.Name, call.Input)
+	if err != nil {
+		return call, in, nil, err
+	}
+	if err := json.Unmarshal(call.Input, &in); err != nil {
+		return call, in, nil, t.shape.inputError(t.spec.Name, err.Error())
+	}
+	return call, in, repaired, nil
+}
+
+// A Previewer is a Tool that can show what a call would do, as a unified diff
+// for edits, before it is permitted. "" where there is nothing to show.
+// Preview must not have side effects.
+type Previewer interface{ Preview(call Call) string }
+
+// addDetails returns details, a JSON object or nil, with more members. Details
+// that are something else stay as they are.
+func addDetails(details json.RawMessage, more map[string]any) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	if len(details) > 0 && json.Unmarshal(details, &all) != nil || all == nil {
+		return details
+	}
+	for k, v := range more {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return details
+		}
+		all[k] = data
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return details
+	}
+	return out
+}

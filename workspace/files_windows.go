@@ -1,0 +1,14 @@
+package workspace
+
+import (
+	"io/fs"
+	"os"
+)
+
+const nonblock = 0
+
+// keepOwner does nothing: a new file inherits the access list of its folder.
+func keepOwner(*os.File, fs.FileInfo) {}
+
+// syncDir does nothing: NTFS logs renames itself.
+func syncDir(*os.Root, string) {}

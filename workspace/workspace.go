@@ -1,0 +1,27 @@
+// Package workspace is where tools work: a folder tree, and the processes
+// started in it. It confines and does not permit: whether a call may run is
+// decided before it gets here.
+package workspace
+
+import "sync"
+
+// A Workspace gives tools their files and shells. The zero value works in the
+// process's working directory. Its fields must not change after the first use;
+// it is safe for concurrent use.
+type Workspace struct {
+	Root string            // working directory; "" is the process's
+	Dirs []string          // further folders that tools may use
+	Env  map[string]string // extra variables for commands; never shown in any output
+	// OutputDir is the folder that long outputs are kept in; tools may read it,
+	// though it is no root. "" is [tool.OutputDir].
+	OutputDir string
+
+	once  sync.Once
+	roots roots
+	locks locks
+	shell shells
+}
+
+// Close ends the shells and jobs of w and waits for them. It removes nothing of
+// the user's. Closing twice is harmless.
+func (w *Workspace) Close() error { return w.closeShells() }
