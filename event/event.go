@@ -72,19 +72,22 @@ type (
 	// Configured is what the run is made with, recorded at each prompt: a resumed
 	// run goes on with it, whatever the program's tools and flags are by then.
 	Configured struct {
-		Model     string              `json:"model"`
-		Fallbacks []string            `json:"fallbacks,omitempty"`
-		Models    map[string]llm.Info `json:"models,omitempty"` // windows and prices by name
-		System    string              `json:"system,omitempty"`
-		Tools     []Tool              `json:"tools,omitempty"`
-		Mode      permission.Mode     `json:"mode"`
-		Dir       string              `json:"dir,omitempty"`
-		MaxTokens int                 `json:"max_tokens,omitempty"`
-		Thinking  llm.Thought         `json:"thinking,omitzero"`
-		Limits    Limits              `json:"limits,omitzero"`
-		Retries   int                 `json:"retries"`         // further tries of a failed call
-		Parallel  int                 `json:"parallel"`        // read-only calls at a time
-		Hooks     bool                `json:"hooks,omitempty"` // results go through hooks
+		Model       string              `json:"model"`
+		Fallbacks   []string            `json:"fallbacks,omitempty"`
+		Models      map[string]llm.Info `json:"models,omitempty"` // windows and prices by name
+		System      string              `json:"system,omitempty"`
+		Tools       []Tool              `json:"tools,omitempty"`
+		Mode        permission.Mode     `json:"mode"`
+		Dir         string              `json:"dir,omitempty"`
+		MaxTokens   int                 `json:"max_tokens,omitempty"`
+		Temperature *float64            `json:"temperature,omitempty"`
+		ToolChoice  llm.ToolChoice      `json:"tool_choice,omitzero"`
+		Stop        []string            `json:"stop,omitempty"` // stop sequences
+		Thinking    llm.Thought         `json:"thinking,omitzero"`
+		Limits      Limits              `json:"limits,omitzero"`
+		Retries     int                 `json:"retries"`         // further tries of a failed call
+		Parallel    int                 `json:"parallel"`        // read-only calls at a time
+		Hooks       bool                `json:"hooks,omitempty"` // results go through hooks
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -141,11 +144,13 @@ type (
 		Decision permission.Decision `json:"decision"`
 		Class    tool.Class          `json:"class"`
 	}
-	// Answered settles a call that had to be asked about.
+	// Answered settles a call that had to be asked about. Class is set when the
+	// answer changed the input.
 	Answered struct {
 		Key      string              `json:"key"`
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
+		Class    *tool.Class         `json:"class,omitempty"`
 	}
 	// ToolStart is recorded before a tool runs, so that a resumed run knows
 	// which calls may have had an effect already.

@@ -1,0 +1,409 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Apply takes a fact into the state. It reports whether the fact counted: those
+// that the state does not wait for, such as a second result of one effect, are
+// ignored.
+func (s *State) Apply(e event.Event) bool {
+	if s.known == nil {
+		s.known, s.repeats, s.faults = map[string]bool{}, map[uint64]int{}, map[string]int{}
+	}
+	counted := s.apply(e)
+	if counted && s.open {
+		s.run.last = e.Time
+	}
+	return counted
+}
+
+func (s *State) apply(e event.Event) bool {
+	switch f := e.Data.(type) {
+	case event.Configured:
+		return s.configure(f)
+	case event.UserMessage:
+		return s.message(e, f)
+	case event.Delivered:
+		return s.deliver(e.Seq, f)
+	case event.ModelStart:
+		return s.modelStart(f)
+	case event.AssistantMessage:
+		return s.answered(e.Seq, f)
+	case event.ModelFailed:
+		return s.modelFailed(e.Seq, f)
+	case event.Waited:
+		return s.waited(f)
+	case event.Authorized:
+		return s.authorized(f)
+	case event.Answered:
+		return s.personAnswered(f)
+	case event.ToolStart:
+		return s.toolStart(f)
+	case event.ToolDone:
+		return s.toolDone(f)
+	case event.ToolResult:
+		return s.toolResult(e.Seq, f)
+	case event.ModeChanged:
+		s.mode = f.Mode
+		return true
+	case event.ModelChanged:
+		return s.modelChanged(f)
+	case event.Stopped:
+		return s.stopped(f)
+	case event.Resumed:
+		return s.resumed()
+	case event.RunEnd:
+		return s.runEnded()
+	case event.Rewound:
+		return true
+	}
+	return false
+}
+
+func (s *State) configure(f event.Configured) bool {
+	if s.open {
+		return false
+	}
+	s.size.fixed = textTokens(f.System)
+	s.tools = make(map[string]event.Tool, len(f.Tools))
+	specs := make([]event.Tool, len(f.Tools))
+	for i, t := range f.Tools {
+		s.size.fixed += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+		t.Tool = llm.Tool{Name: t.Name}
+		specs[i], s.tools[t.Name] = t, t
+	}
+	f.System, f.Tools = "", specs
+	f.Models = maps.Clone(f.Models)
+	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
+	return true
+}
+
+func (s *State) message(e event.Event, f event.UserMessage) bool {
+	if s.known[f.ID] {
+		return false
+	}
+	tokens := contentTokens(f.Message.Content)
+	switch f.Delivery {
+	case event.AsPrompt:
+		if s.open || len(s.calls) > 0 {
+			return false
+		}
+		s.open, s.stop, s.need = true, nil, need{}
+		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}}
+		s.model.fallback = 0
+		clear(s.repeats)
+		clear(s.faults)
+		s.wantModel(e.Seq)
+	case event.AsContinue:
+		if !s.open || s.need.kind != needContinue {
+			return false
+		}
+		s.run.continuing = true
+		s.wantModel(e.Seq)
+	default:
+		s.known[f.ID] = true
+		s.queue = append(s.queue, queued{f.ID, f.Delivery, tokens})
+		return true
+	}
+	s.known[f.ID] = true
+	s.size.added += tokens
+	return true
+}
+
+func (s *State) deliver(seq int64, f event.Delivered) bool {
+	delivered := false
+	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool {
+		if !slices.Contains(f.IDs, q.id) {
+			return false
+		}
+		s.size.added += q.tokens
+		delivered = true
+		return true
+	})
+	if delivered {
+		s.run.continuing = false
+		s.wantModel(seq)
+	}
+	return delivered
+}
+
+// wantModel makes a new model call wanted.
+func (s *State) wantModel(cause int64) {
+	s.need = need{kind: needModel}
+	s.model.cause, s.model.attempt, s.model.tries = cause, 0, 0
+	s.model.calling, s.model.wait = false, nil
+}
+
+func (s *State) modelKey() string { return key("model", s.model.cause, 0, s.model.attempt) }
+
+func (s *State) modelStart(f event.ModelStart) bool {
+	if !s.open || s.model.calling || f.Key != s.modelKey() || s.need.kind != needModel || len(s.calls) > 0 {
+		return false
+	}
+	s.model.calling, s.model.wait, s.model.reserved = true, nil, f.ReservedUSD
+	s.run.modelCalls++
+	return true
+}
+
+func (s *State) answered(seq int64, f event.AssistantMessage) bool {
+	if !s.open || !s.model.calling || f.Key != s.modelKey() {
+		return false
+	}
+	r := f.Response
+	s.model.calling = false
+	s.run.turns++
+	s.run.api += f.Duration
+	if s.run.first == 0 {
+		s.run.first = s.run.last.Sub(s.run.began) + f.First
+	}
+	s.spend(f.Model, r.Usage, f.CostUSD)
+	s.size.answered(r)
+	text := r.Message.Text()
+	if s.run.continuing {
+		text = s.run.text + text
+	}
+	s.run.text, s.run.continuing = text, false
+
+	s.need = s.after(r)
+	s.propose(seq, f)
+	if len(s.calls) == 0 && s.need.kind == needModel {
+		s.wantModel(seq)
+	}
+	s.model.cause, s.model.attempt = seq, 0
+	return true
+}
+
+// after says what an answer without open calls leads to.
+func (s *State) after(r llm.Response) need {
+	if !truncated(r.Stop) {
+		s.run.continuations = 0
+	}
+	if r.Stop != llm.PauseTurn {
+		s.run.pauses = 0
+	}
+	switch {
+	case r.Stop == llm.Refusal:
+		return need{kind: needEnd, reason: event.Refused, msg: "the model refused to answer"}
+	case r.Stop == llm.Overflow:
+		return need{kind: needEnd, reason: event.ContextOverflow, msg: "the context window is full", class: llm.TooLong}
+	case r.Stop == llm.MaxTokens:
+		if s.run.continuations++; s.run.continuations > maxContinuations {
+			return need{kind: needEnd, reason: event.MaxTokens}
+		}
+		return need{kind: needContinue}
+	case r.Stop == llm.PauseTurn:
+		if s.run.pauses++; s.run.pauses > maxPauses {
+			return need{kind: needEnd, reason: event.ModelError, class: llm.Protocol,
+				msg: "the provider paused the turn too often in a row"}
+		}
+		return need{kind: needModel}
+	case len(r.Message.ToolUses()) > 0:
+		return need{kind: needModel}
+	}
+	return need{kind: needEnd, reason: event.Completed}
+}
+
+// truncated reports whether an answer may have ended inside a block.
+func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
+
+func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
+	if !s.open || !s.model.calling || f.Key != s.modelKey() {
+		return false
+	}
+	s.model.calling = false
+	s.model.attempt++
+	s.model.tries++
+	s.run.api += f.Duration
+	s.run.partial = f.Partial
+	if f.Usage != (llm.Usage{}) {
+		s.spend(f.Model, f.Usage, f.CostUSD)
+	}
+	switch {
+	case s.stop != nil:
+	case f.Retry && s.model.tries <= s.cfg.Retries:
+		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
+	case s.fallBack(f):
+	case f.Class == llm.TooLong:
+		s.need = need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status}
+	default:
+		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status}
+	}
+	return true
+}
+
+// fallBack moves on to the next fallback model, if another model can help.
+func (s *State) fallBack(f event.ModelFailed) bool {
+	switch f.Class {
+	case llm.TooLong, llm.TooLarge, llm.Invalid, llm.Auth, llm.Forbidden, llm.TLS:
+		return false
+	}
+	for s.model.fallback < len(s.cfg.Fallbacks) {
+		s.model.fallback++
+		if s.Model() != f.Model {
+			s.model.tries = 0
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) waited(f event.Waited) bool {
+	switch {
+	case !s.open:
+		return false
+	case s.model.wait != nil && f.Key == s.model.wait.key:
+		s.model.wait = nil
+		return true
+	case s.cfg.Limits.Time > 0 && !s.run.rang && f.Key == s.alarmKey():
+		s.run.rang = true
+		if s.stop == nil || s.stop.Reason == event.Suspended {
+			s.stop = &event.Stopped{Reason: event.TimedOut, Message: "the time limit of " + s.cfg.Limits.Time.String() + " is over"}
+		}
+		return true
+	}
+	return false
+}
+
+func (s *State) authorized(f event.Authorized) bool {
+	c := s.find(f.Call)
+	if !s.open || s.stop != nil || c == nil || c.phase != proposed || f.Key != c.key("authorize") {
+		return false
+	}
+	c.class, c.judged = f.Class, true
+	s.judge(c, f.Decision)
+	return true
+}
+
+func (s *State) personAnswered(f event.Answered) bool {
+	c := s.find(f.Call)
+	if !s.open || s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
+		return false
+	}
+	if f.Decision.Behavior == permission.Asked { // asking is not an answer
+		f.Decision = permission.Decision{Behavior: permission.Denied, Reason: "nobody decided", Source: permission.FromDefault}
+	}
+	if f.Class != nil {
+		c.class = *f.Class
+	}
+	s.judge(c, f.Decision)
+	return true
+}
+
+func (s *State) toolStart(f event.ToolStart) bool {
+	c := s.find(f.Call)
+	if !s.open || s.stop != nil || c == nil || c.phase != allowed || f.Key != c.key("tool") {
+		return false
+	}
+	c.phase = running
+	return true
+}
+
+func (s *State) toolDone(f event.ToolDone) bool {
+	c := s.find(f.Call)
+	if !s.open || c == nil || c.phase != running || f.Key != c.key("tool") {
+		return false
+	}
+	c.phase = done
+	return true
+}
+
+func (s *State) toolResult(seq int64, f event.ToolResult) bool {
+	c := s.find(f.Call)
+	if !s.open || c == nil {
+		return false
+	}
+	switch f.Key {
+	case c.key("tool"):
+		if c.phase != running && (c.phase != allowed || s.stop != nil || f.Cause != event.ByDenial) {
+			return false
+		}
+		if c.phase == allowed { // denied when judged again
+			s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
+		}
+	case c.key("hooks"):
+		if c.phase != done {
+			return false
+		}
+	case c.key("result"):
+		if c.phase != refused && (s.stop == nil || c.phase >= running) {
+			return false
+		}
+	default:
+		return false
+	}
+	s.settle(c, seq, f)
+	return true
+}
+
+func (s *State) modelChanged(f event.ModelChanged) bool {
+	s.cfg.Model, s.cfg.Thinking = f.Model, f.Thinking
+	if s.cfg.Models == nil {
+		s.cfg.Models = map[string]llm.Info{}
+	}
+	s.cfg.Models[f.Model] = f.Info
+	if !s.model.calling {
+		s.model.fallback, s.model.tries = 0, 0
+	}
+	return true
+}
+
+func (s *State) stopped(f event.Stopped) bool {
+	if s.stop != nil && s.stop.Reason != event.Suspended || !s.open && len(s.calls) == 0 {
+		return false
+	}
+	s.open, s.stop = true, &f
+	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool { return slices.Contains(f.Cleared, q.id) })
+	return true
+}
+
+// resumed goes on after a crash or a suspension. What was under way when the
+// program died is settled: a model call is made again, a call that only reads
+// or is idempotent is repeated, any other is reported to the model as unknown.
+func (s *State) resumed() bool {
+	if !s.open && len(s.calls) == 0 {
+		return false
+	}
+	if !s.open {
+		s.open, s.stop = true, nil
+	}
+	if s.stop != nil && s.stop.Reason == event.Suspended {
+		s.stop = nil
+	}
+	if s.model.calling {
+		s.model.calling = false
+		s.model.attempt++
+		s.run.lost += s.model.reserved
+	}
+	for i := range s.calls {
+		c := &s.calls[i]
+		switch {
+		case c.phase == running && !(c.class.ReadOnly || c.spec.Idempotent):
+			c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
+		case c.phase == running:
+			c.phase = allowed
+			c.attempt++
+		case c.phase == asking:
+			c.attempt++
+		}
+	}
+	return true
+}
+
+func (s *State) runEnded() bool {
+	if !s.open {
+		return false
+	}
+	if s.stop == nil || s.stop.Reason != event.Suspended {
+		s.calls = nil
+	}
+	s.open, s.stop = false, nil
+	s.model.calling, s.model.wait = false, nil
+	return true
+}

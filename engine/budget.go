@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"maps"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// size estimates the tokens of the next request: the provider's own count of
+// the last one, and three bytes a token for what has come since.
+type size struct {
+	fixed   int // system prompt and tools
+	context int // request and answer of the last call, as the provider counted them; 0: not known
+	added   int // since then, or all messages while context is 0
+}
+
+func (s *size) answered(r llm.Response) {
+	if c := r.Usage.Context(); c > 0 {
+		s.context, s.added = c+max(r.Usage.Output, 0), 0
+		return
+	}
+	s.added += contentTokens(r.Message.Content)
+}
+
+// tokens is on the high side: it decides what a call can cost.
+func (s *size) tokens() int {
+	if s.context > 0 {
+		return s.context + s.added
+	}
+	return s.fixed + s.added
+}
+
+func textTokens(s string) int { return (len(s) + 2) / 3 }
+
+// blockTokens is what a block costs beside its text.
+const blockTokens = 8
+
+func contentTokens(bs llm.Blocks) int {
+	n := 0
+	for _, b := range bs {
+		n += blockTokens
+		switch b := b.(type) {
+		case llm.Text:
+			n += textTokens(b.Text)
+		case llm.Thinking:
+			n += textTokens(b.Text)
+		case llm.RedactedThinking:
+			n += textTokens(b.Data)
+		case llm.Image:
+			n += 1600 // the most that an image of 1568 pixels a side counts for
+		case llm.Document:
+			n += max(3000, len(b.Data)/10)
+		case llm.ToolUse:
+			n += len(b.Input)/3 + textTokens(b.Name)
+		case llm.ToolResult:
+			n += contentTokens(b.Content)
+		case llm.Verbatim:
+			n += len(b.Raw) / 3
+		}
+	}
+	return n
+}
+
+// limit returns why no further model call may be made, "" if one may.
+func (s *State) limit() event.EndReason {
+	l := s.cfg.Limits
+	switch {
+	case l.Turns > 0 && s.run.turns >= l.Turns:
+		return event.MaxTurns
+	case l.ModelCalls > 0 && s.run.modelCalls >= l.ModelCalls:
+		return event.MaxModelCalls
+	case !s.affords():
+		return event.MaxBudget
+	}
+	return ""
+}
+
+// affords reports whether the worst case of the next call fits the USD left.
+func (s *State) affords() bool {
+	_, _, ok := s.reserve()
+	return ok
+}
+
+func (s *State) callModel() Effect {
+	tokens, usd, _ := s.reserve()
+	return CallModel{s.modelKey(), s.Model(), tokens, usd, s.model.tries}
+}
+
+// reserve returns the most output tokens that the next call may have and the
+// most that it can cost: all input at the dearest input price, and all of the
+// output. The output is lowered to fit the USD left; with less than 256 tokens
+// beside the thinking budget the call is not made.
+func (s *State) reserve() (tokens int, usd float64, ok bool) {
+	info := s.cfg.Models[s.Model()]
+	tokens = s.cfg.MaxTokens
+	if info.MaxOutput > 0 && tokens > info.MaxOutput {
+		tokens = info.MaxOutput
+	}
+	if info.Price == nil {
+		return tokens, 0, s.cfg.Limits.USD <= 0
+	}
+	p := *info.Price
+	in, out := max(p.Input, p.CacheWrite, p.CacheRead)/1e6, p.Output/1e6
+	est := s.size.tokens()
+	if p.LongAt > 0 && est > p.LongAt {
+		in, out = in*p.LongInput, out*p.LongOutput
+	}
+	input := in * float64(est)
+	if limit := s.cfg.Limits.USD; limit > 0 {
+		left := limit - s.run.cost - s.run.lost - input
+		if out > 0 && float64(tokens)*out > left {
+			tokens = int(left / out)
+		}
+		if left < 0 || tokens < minOutput+s.cfg.Thinking.Tokens() && tokens < s.cfg.MaxTokens {
+			return 0, 0, false
+		}
+	}
+	return tokens, input + out*float64(tokens), true
+}
+
+// spend counts what a call has used.
+func (s *State) spend(model string, u llm.Usage, cost *float64) {
+	m := s.run.models[model]
+	first := m.Usage == llm.Usage{} && m.CostUSD == nil
+	m.Usage = m.Usage.Add(u)
+	s.run.usage = s.run.usage.Add(u)
+	switch {
+	case cost == nil:
+		s.run.unknown, m.CostUSD = true, nil
+	case first:
+		m.CostUSD = new(*cost)
+	case m.CostUSD != nil:
+		m.CostUSD = new(*m.CostUSD + *cost)
+	}
+	if cost != nil {
+		s.run.cost += *cost
+	}
+	s.run.models[model] = m
+}
+
+// runEnd makes the last fact of a run.
+func (s *State) runEnd(reason event.EndReason, n need) event.Fact {
+	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, Text: s.run.text, Partial: s.run.partial,
+		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Denials: s.run.denials, Queued: s.Queued(),
+		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
+	if !s.run.unknown {
+		f.CostUSD = new(s.run.cost)
+	}
+	switch reason {
+	case event.ToolEnded:
+		f.Text = s.run.toolText
+	case event.MaxTurns:
+		f.Message = "the limit of turns is reached"
+	case event.MaxModelCalls:
+		f.Message = "the limit of model calls is reached"
+	case event.MaxBudget:
+		f.Message = "the next call of the model would not fit the USD left of the budget"
+	}
+	return f
+}

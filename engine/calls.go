@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A phase is how far a call has come.
+type phase int
+
+const (
+	proposed phase = iota // needs Authorize
+	asking                // needs Ask
+	allowed               // needs RunTool
+	running               // needs RunTool still, but may have had an effect
+	done                  // needs RunHooks
+	refused               // its result is known and has to be recorded
+	settled               // has its result
+)
+
+// A call is a tool call of the last answer.
+type call struct {
+	id      string // ours: c<seq of the answer>.<index>
+	toolID  string // the provider's
+	name    string
+	spec    event.Tool
+	seq     int64
+	index   int
+	attempt int
+	phase   phase
+	class   tool.Class
+	judged  bool   // class is known
+	sig     uint64 // hash of name and input
+	guard   string
+	verdict event.ToolResult // with refused
+}
+
+func (c *call) key(kind string) string { return key(kind, c.seq, c.index, c.attempt) }
+
+// refuse settles a call that does not run.
+func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
+	c.phase = refused
+	c.verdict = event.ToolResult{Call: c.id, Cause: cause, Fault: fault, Result: *tool.Errorf(format, args...)}
+}
+
+func (c *call) refusal() event.Fact {
+	f := c.verdict
+	f.Key = c.key("result")
+	return f
+}
+
+// callEffects lets calls run that do not wait for an earlier one.
+func (s *State) callEffects(effects []Effect) []Effect {
+	var facts []event.Fact
+	barrier, asked, busy := false, false, 0
+	for i := range s.calls {
+		if s.calls[i].phase == running {
+			busy++
+		}
+	}
+	for i := range s.calls {
+		c := &s.calls[i]
+		switch c.phase {
+		case refused:
+			facts = append(facts, c.refusal())
+		case proposed:
+			if !barrier {
+				effects = append(effects, Authorize{c.key("authorize"), c.id, s.mode, s.dir, c.guard})
+			}
+		case asking:
+			if !asked {
+				effects = append(effects, Ask{c.key("ask"), c.id})
+			}
+			asked = true
+		case allowed:
+			if busy < max(s.cfg.Parallel, 1) && !s.blocked(i) {
+				effects = append(effects, s.runTool(c))
+				busy++
+			}
+		case running:
+			effects = append(effects, s.runTool(c))
+		case done:
+			effects = append(effects, RunHooks{c.key("hooks"), c.id})
+		}
+		barrier = barrier || c.phase != settled && (c.spec.Barrier || c.class.Barrier)
+	}
+	if len(facts) > 0 {
+		return record(facts...)
+	}
+	return effects
+}
+
+func (s *State) runTool(c *call) Effect { return RunTool{c.key("tool"), c.id, s.mode, s.dir} }
+
+// blocked reports whether call i has to wait for an earlier one that it may
+// depend on.
+func (s *State) blocked(i int) bool {
+	c := &s.calls[i]
+	return slices.ContainsFunc(s.calls[:i], func(e call) bool {
+		return e.phase != settled && (!e.judged || conflict(e.class, c.class))
+	})
+}
+
+// conflict reports whether the order of two calls may matter.
+func conflict(a, b tool.Class) bool {
+	if a.ReadOnly && b.ReadOnly {
+		return false
+	}
+	if a.Touches == nil || b.Touches == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.Touches, func(x string) bool {
+		return slices.ContainsFunc(b.Touches, func(y string) bool { return overlap(x, y) })
+	})
+}
+
+// overlap reports whether two resources are the same or one is a folder that
+// holds the other.
+func overlap(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return strings.HasPrefix(b, a) && (len(a) == len(b) || strings.HasSuffix(a, "/") || b[len(a)] == '/')
+}
+
+// propose makes calls of the tool uses of an answer.
+func (s *State) propose(seq int64, f event.AssistantMessage) {
+	uses := f.Response.Message.ToolUses()
+	last := len(f.Response.Message.Content) - 1
+	seen := map[uint64]int{}
+	for i, u := range uses {
+		c := call{id: callID(seq, i), toolID: u.ID, name: u.Name, seq: seq, index: i, sig: signature(u)}
+		spec, ok := s.tools[u.Name]
+		c.spec = spec
+		seen[c.sig] = s.repeats[c.sig] + 1
+		_, isLast := f.Response.Message.Content[last].(llm.ToolUse)
+		cut := truncated(f.Response.Stop) && i == len(uses)-1 && isLast
+		switch {
+		case f.Response.Stop == llm.Refusal:
+			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")
+		case cut:
+			c.refuse(event.ByTruncated, tool.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
+		case !ok:
+			c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", u.Name, s.nearest(u.Name))
+		case u.Invalid != "":
+			c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
+		case seen[c.sig] >= doomRepeats:
+			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, seen[c.sig])
+		case s.faults[u.Name] >= doomFaults:
+			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[u.Name])
+		}
+		s.calls = append(s.calls, c)
+	}
+	s.repeats = seen
+}
+
+// nearest names the tool that an unknown name was probably meant to be.
+func (s *State) nearest(name string) string {
+	best, least := "", 1+len(name)/2
+	for _, t := range s.cfg.Tools { // in their order, so that ties are stable
+		if d := distance(strings.ToLower(name), strings.ToLower(t.Name)); d < least {
+			best, least = t.Name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// distance is the Levenshtein distance of two short names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// judge applies a decision to a call that waits for one.
+func (s *State) judge(c *call, d permission.Decision) {
+	switch d.Behavior {
+	case permission.Allowed:
+		c.phase = allowed
+		if c.guard != "" { // somebody has looked at it
+			delete(s.repeats, c.sig)
+			delete(s.faults, c.name)
+		}
+	case permission.Asked:
+		c.phase = asking
+	case permission.Deferred:
+		c.phase = asking
+		s.stop = &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
+	default:
+		s.deny(c, d)
+	}
+}
+
+func (s *State) deny(c *call, d permission.Decision) {
+	nobody := d.Source == permission.FromDefault
+	s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
+		Reason: d.Reason, Rule: d.Rule, Source: d.Source, Nobody: nobody})
+	if c.guard != "" && nobody {
+		s.run.end = event.DoomLoop
+	}
+	reason := d.Reason
+	if reason == "" {
+		reason = "not allowed"
+	}
+	c.refuse(event.ByDenial, tool.Refused, "Permission denied: %s", reason)
+}
+
+// settle gives a call its result, and ends the batch when it was the last one.
+func (s *State) settle(c *call, seq int64, f event.ToolResult) {
+	c.phase = settled
+	if f.Fault != tool.NoFault {
+		s.faults[c.name]++
+	} else if f.Cause == event.ByTool {
+		delete(s.faults, c.name)
+	}
+	p := f.Result.Patch
+	if p.Mode != "" {
+		s.mode = p.Mode
+	}
+	if p.Dir != "" {
+		s.dir = p.Dir
+	}
+	if p.EndRun {
+		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()
+	}
+	s.size.added += contentTokens(f.Result.Content)
+	if slices.ContainsFunc(s.calls, func(c call) bool { return c.phase != settled }) {
+		return
+	}
+	s.calls = nil
+	if s.run.end != "" {
+		s.need = need{kind: needEnd, reason: s.run.end, msg: s.endMessage()}
+		return
+	}
+	if s.need.kind != needEnd {
+		s.wantModel(seq)
+	}
+}
+
+func (s *State) endMessage() string {
+	if s.run.end == event.DoomLoop && len(s.run.denials) > 0 {
+		return s.run.denials[len(s.run.denials)-1].Reason
+	}
+	return ""
+}
+
+func (s *State) find(id string) *call {
+	i := slices.IndexFunc(s.calls, func(c call) bool { return c.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.calls[i]
+}
+
+// signature tells calls apart.
+func signature(u llm.ToolUse) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, u.Name)
+	h.Write([]byte{0})
+	var b bytes.Buffer
+	if json.Compact(&b, u.Input) == nil {
+		h.Write(b.Bytes())
+	}
+	io.WriteString(h, u.Invalid)
+	return h.Sum64()
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// callID makes our own id of a call: providers repeat theirs.
+func callID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }

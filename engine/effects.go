@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An Effect is something that the run wants done. It names what its doing
+// takes and carries no bodies. A driver starts each key once, after recording
+// its Intent, and reports what came of it as a fact with that key.
+type Effect interface {
+	// Key is unique in the session and an idempotency key for the effect.
+	Key() string
+	// Intent is the fact to record before the effect starts; nil if none.
+	Intent() event.Fact
+}
+
+type (
+	// Record wants the facts recorded as they are: conclusions of the engine.
+	Record struct {
+		key   string
+		Facts []event.Fact
+	}
+	// CallModel wants an [event.AssistantMessage] or [event.ModelFailed].
+	CallModel struct {
+		key         string
+		Model       string
+		MaxTokens   int // 0: the model's default
+		ReservedUSD float64
+		Tries       int // failures with this model so far
+	}
+	// Wait wants an [event.Waited] at the given time.
+	Wait struct {
+		key   string
+		Until time.Time
+	}
+	// Authorize wants an [event.Authorized] from hooks, rules, mode and callback.
+	Authorize struct {
+		key, Call string
+		Mode      permission.Mode
+		Dir       string
+		Guard     string // why the call has to be asked about whatever the rules say
+	}
+	// Ask wants an [event.Answered] from a person. One question is open at a time.
+	Ask struct{ key, Call string }
+	// RunTool wants an [event.ToolResult], or an [event.ToolDone] when hooks want to see it.
+	RunTool struct {
+		key, Call string
+		Mode      permission.Mode
+		Dir       string
+	}
+	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
+	RunHooks struct{ key, Call string }
+)
+
+func (e Record) Key() string    { return e.key }
+func (e CallModel) Key() string { return e.key }
+func (e Wait) Key() string      { return e.key }
+func (e Authorize) Key() string { return e.key }
+func (e Ask) Key() string       { return e.key }
+func (e RunTool) Key() string   { return e.key }
+func (e RunHooks) Key() string  { return e.key }
+
+func (e Record) Intent() event.Fact    { return nil }
+func (e Wait) Intent() event.Fact      { return nil }
+func (e Authorize) Intent() event.Fact { return nil }
+func (e Ask) Intent() event.Fact       { return nil }
+func (e RunHooks) Intent() event.Fact  { return nil }
+
+// Intent is an [event.ModelStart].
+func (e CallModel) Intent() event.Fact {
+	return event.ModelStart{Key: e.key, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+}
+
+// Intent is an [event.ToolStart].
+func (e RunTool) Intent() event.Fact {
+	return event.ToolStart{Key: e.key, Call: e.Call, Mode: e.Mode, Dir: e.Dir}
+}
+
+// Effects returns what the state wants done, in a fixed order. A [Record]
+// comes alone. A run that is open always wants something.
+func (s *State) Effects() []Effect {
+	if !s.open {
+		return nil
+	}
+	if s.stop != nil {
+		return s.closing()
+	}
+	var effects []Effect
+	if s.cfg.Limits.Time > 0 && !s.run.rang {
+		effects = append(effects, Wait{s.alarmKey(), s.run.began.Add(s.cfg.Limits.Time)})
+	}
+	if len(s.calls) > 0 {
+		return s.callEffects(effects)
+	}
+	return s.nextEffects(effects)
+}
+
+// nextEffects goes on with the conversation when no call is open.
+func (s *State) nextEffects(effects []Effect) []Effect {
+	if s.need.kind == needModel && !s.model.calling && s.model.wait == nil {
+		if reason := s.limit(); reason != "" {
+			return record(s.runEnd(reason, need{}))
+		}
+	}
+	if ids := s.deliverable(); len(ids) > 0 {
+		return record(event.Delivered{IDs: ids})
+	}
+	switch s.need.kind {
+	case needEnd:
+		return record(s.runEnd(s.need.reason, s.need))
+	case needContinue:
+		return record(s.continuation())
+	}
+	if s.model.calling {
+		return append(effects, s.callModel())
+	}
+	if w := s.model.wait; w != nil {
+		return append(effects, Wait{w.key, w.until})
+	}
+	return append(effects, s.callModel())
+}
+
+// deliverable returns the queued messages whose time has come: all but the
+// follow-ups before a model call, the first follow-up before the end.
+func (s *State) deliverable() []string {
+	if s.model.calling || s.model.wait != nil || s.need.kind == needContinue {
+		return nil
+	}
+	if s.need.kind == needEnd && s.need.reason != event.Completed {
+		return nil
+	}
+	var ids []string
+	followUp := ""
+	for _, q := range s.queue {
+		if q.delivery != event.AsFollowUp {
+			ids = append(ids, q.id)
+		} else if followUp == "" {
+			followUp = q.id
+		}
+	}
+	if len(ids) == 0 && followUp != "" && s.need.kind == needEnd {
+		ids = []string{followUp}
+	}
+	return ids
+}
+
+// closing settles what a stopped run has left open, then ends it.
+func (s *State) closing() []Effect {
+	suspend := s.stop.Reason == event.Suspended
+	var facts []event.Fact
+	var effects []Effect
+	for i := range s.calls {
+		c := &s.calls[i]
+		switch {
+		case c.phase == running:
+			effects = append(effects, s.runTool(c))
+		case c.phase == done:
+			effects = append(effects, RunHooks{c.key("hooks"), c.id})
+		case c.phase == refused:
+			facts = append(facts, c.refusal())
+		case c.phase < running && !suspend:
+			facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: event.ByCancel,
+				Result: *tool.Errorf("not started: the run was stopped (%s)", s.stop.Reason)})
+		}
+	}
+	switch {
+	case len(facts) > 0:
+		return record(facts...)
+	case s.model.calling:
+		return append(effects, s.callModel())
+	case len(effects) > 0:
+		return effects
+	}
+	return record(s.runEnd(s.stop.Reason, need{msg: s.stop.Message}))
+}
+
+func record(facts ...event.Fact) []Effect { return []Effect{Record{"record", facts}} }
+
+func (s *State) alarmKey() string { return key("alarm", s.run.seq, 0, 0) }
+
+func (s *State) continuation() event.Fact {
+	return event.UserMessage{ID: key("continue", s.model.cause, 0, s.model.attempt), Delivery: event.AsContinue, Message: llm.UserText(ContinueText)}
+}

@@ -1,0 +1,165 @@
+// Package engine is the agent loop as a pure state machine.
+//
+// A [State] is the fold of a session's facts. [State.Effects] says what the
+// state wants done next; a driver does it, records what came of it as a fact,
+// and applies the fact. The engine does no I/O, starts no goroutine, reads no
+// clock and draws no random number, so the same facts always lead to the same
+// state and effects: a crash, a fork and a test are all just a replay of facts.
+//
+//	for s.Open() {
+//		for _, e := range s.Effects() { start(e) } // those not yet in flight
+//		s.Apply(<-facts)
+//	}
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// Bounds that no configuration changes.
+const (
+	maxContinuations = 3  // of an answer cut off at max_tokens, in a row
+	maxPauses        = 10 // pause_turn answers in a row
+	doomRepeats      = 3  // answers in a row with the same call, until it is asked about
+	doomFaults       = 3  // failures of a tool in a row, until it is asked about
+	minOutput        = 256
+)
+
+// ContinueText is what the model is told after an answer cut off at max_tokens.
+const ContinueText = "Please continue from where you left off."
+
+// A State decides what a run does next. It holds ids, phases and counters; the
+// conversation itself is in the [Transcript]. The zero State is a session in
+// which nothing has happened.
+type State struct {
+	cfg   event.Configured // without its texts
+	tools map[string]event.Tool
+	mode  permission.Mode
+	dir   string
+	known map[string]bool // ids of all user messages
+	queue []queued        // messages that wait for their delivery
+	size  size
+
+	open  bool // a run goes on
+	run   run
+	stop  *event.Stopped
+	need  need
+	calls []call // of the last answer, until all are settled
+
+	model struct { // the next or current model call
+		cause    int64 // the fact that made it wanted
+		attempt  int   // how often it was started
+		tries    int   // how often it failed with the current model
+		fallback int   // 0: the configured model; n: the nth fallback
+		calling  bool  // started and not yet settled
+		reserved float64
+		wait     *wait
+	}
+	repeats map[uint64]int // how many answers in a row have had a call
+	faults  map[string]int // failures in a row by tool
+}
+
+// need is what the conversation waits for when no call is open.
+type need struct {
+	kind   needKind
+	reason event.EndReason // with needEnd
+	msg    string
+	class  llm.Class
+	status int
+}
+
+type needKind int
+
+const (
+	needModel    needKind = iota // an answer
+	needContinue                 // the request to go on with a cut answer
+	needEnd                      // the end of the run
+)
+
+type queued struct {
+	id       string
+	delivery event.Delivery
+	tokens   int
+}
+
+type wait struct {
+	key   string
+	until time.Time
+}
+
+// run counts what a prompt and its consequences use up.
+type run struct {
+	seq           int64 // of the prompt
+	began         time.Time
+	last          time.Time // of the latest fact
+	turns         int
+	modelCalls    int
+	usage         llm.Usage
+	cost          float64
+	unknown       bool    // some cost is not known
+	lost          float64 // the most that calls lost in a crash can have cost
+	models        map[string]event.Spending
+	denials       []event.Denial
+	text          string // of the last answer, with the parts that it continues
+	partial       string
+	continuing    bool
+	continuations int
+	pauses        int
+	toolText      string // of the result that ended the run
+	end           event.EndReason
+	api           time.Duration
+	first         time.Duration
+	rang          bool // the time limit was reached
+}
+
+// Open reports whether a run goes on.
+func (s *State) Open() bool { return s.open }
+
+// Pending reports whether the last run left calls without a result, as a
+// suspended one does.
+func (s *State) Pending() bool { return len(s.calls) > 0 }
+
+// Stopping reports whether what is in flight should be cancelled.
+func (s *State) Stopping() bool {
+	return s.open && s.stop != nil && s.stop.Reason != event.Suspended
+}
+
+// Mode returns the permission mode in force.
+func (s *State) Mode() permission.Mode { return s.mode }
+
+// Dir returns the working directory in force.
+func (s *State) Dir() string { return s.dir }
+
+// Model returns the name of the model that the next call goes to.
+func (s *State) Model() string {
+	if n := s.model.fallback; n > 0 {
+		return s.cfg.Fallbacks[n-1]
+	}
+	return s.cfg.Model
+}
+
+// Turns returns how many answers the model has given in this run.
+func (s *State) Turns() int { return s.run.turns }
+
+// Queued returns the ids of the messages that wait for their delivery.
+func (s *State) Queued() []string {
+	var ids []string
+	for _, q := range s.queue {
+		ids = append(ids, q.id)
+	}
+	return ids
+}
+
+// Known reports whether a user message with this id is on record.
+func (s *State) Known(id string) bool { return s.known[id] }
+
+// key makes an effect's key: its kind, the fact that caused it, its place among
+// the effects of that fact, and the attempt. It is unique in its session.
+func key(kind string, cause int64, index, attempt int) string {
+	return fmt.Sprintf("%s/%d.%d/%d", kind, cause, index, attempt)
+}
