@@ -1,0 +1,210 @@
+// Package catalog knows models: their windows, their prices with the date on
+// which these were read, and what their APIs accept.
+package catalog
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// DefaultModel is the model to use where nobody names one.
+const DefaultModel = "claude-sonnet-4-6"
+
+// A Thinking is the way in which a model is told how much to think.
+type Thinking string
+
+const (
+	ThinkingUnknown  Thinking = ""
+	ThinkingNone     Thinking = "none"     // it cannot be told
+	ThinkingBudget   Thinking = "budget"   // Anthropic: a number of tokens, at least 1,024
+	ThinkingAdaptive Thinking = "adaptive" // Anthropic: a word, the model decides how much
+	ThinkingEffort   Thinking = "effort"   // OpenAI: reasoning_effort, a word
+)
+
+// An Entry describes a model. Only Name is required; zero fields are unknown,
+// and false says that nothing is known to be refused.
+type Entry struct {
+	Name      string     `json:"name"`     // as its provider knows it, without a date
+	Provider  string     `json:"provider"` // anthropic, openai …
+	Aliases   []string   `json:"aliases,omitempty"`
+	Window    int        `json:"window,omitempty"`     // context window in tokens
+	MaxOutput int        `json:"max_output,omitempty"` // most output tokens of a reply
+	Price     *llm.Price `json:"price,omitempty"`      // nil: unknown
+
+	Thinking            Thinking `json:"thinking,omitempty"`
+	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
+	NoForcedTool        bool     `json:"no_forced_tool,omitempty"`        // refuses a tool choice other than auto and none
+	MaxCompletionTokens bool     `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
+	Images              bool     `json:"images,omitempty"`                // reads images
+	PDF                 bool     `json:"pdf,omitempty"`                   // reads PDF documents
+
+	Source string `json:"source,omitempty"` // where the price was read
+	Date   string `json:"date,omitempty"`   // and when: YYYY-MM-DD
+}
+
+// Info returns what [llm.Info] holds of e.
+func (e Entry) Info() llm.Info {
+	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price}
+}
+
+// check refuses entries that would make costs or limits wrong.
+func (e Entry) check() error {
+	if strings.TrimSpace(e.Name) == "" {
+		return errors.New("a model needs a name")
+	}
+	if e.Window < 0 || e.MaxOutput < 0 {
+		return fmt.Errorf("model %s: negative number of tokens", e.Name)
+	}
+	if e.Price == nil {
+		return nil
+	}
+	p := *e.Price
+	for _, v := range []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.LongInput, p.LongOutput} {
+		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("model %s: a price of %v", e.Name, v)
+		}
+	}
+	if p.LongAt < 0 || p.LongAt > 0 && (p.LongInput == 0 || p.LongOutput == 0) {
+		return fmt.Errorf("model %s: a long context needs both factors", e.Name)
+	}
+	return nil
+}
+
+// A Table holds entries. What it does not know it looks up in [Embedded]. The
+// zero Table is ready to use, a nil one knows what Embedded knows; it is safe
+// for concurrent use.
+type Table struct {
+	mu     sync.RWMutex
+	byName map[string]Entry // by name and by alias
+	sealed bool
+}
+
+//go:embed models.json
+var models []byte
+
+var embedded = sync.OnceValue(func() *Table {
+	var list []Entry
+	if err := json.Unmarshal(models, &list); err != nil {
+		panic("catalog: models.json: " + err.Error())
+	}
+	t := &Table{}
+	for _, e := range list {
+		if err := t.Register(e); err != nil {
+			panic("catalog: models.json: " + err.Error())
+		}
+	}
+	t.sealed = true
+	return t
+})
+
+// Embedded returns the table that comes with this package. It is shared and
+// cannot be changed.
+func Embedded() *Table { return embedded() }
+
+// Register adds e, in the place of an entry of the same provider and name. It
+// refuses an entry without a name or with an impossible number.
+func (t *Table) Register(e Entry) error {
+	if t == nil || t.sealed {
+		return errors.New("registering a model: this table is read-only")
+	}
+	if err := e.check(); err != nil {
+		return fmt.Errorf("registering a model: %w", err)
+	}
+	if e.Price != nil {
+		price := *e.Price
+		e.Price = &price
+	}
+	e.Aliases = slices.Clone(e.Aliases)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName == nil {
+		t.byName = map[string]Entry{}
+	}
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		t.byName[key(e.Provider, name)] = e
+		if _, taken := t.byName[key("", name)]; !taken || t.byName[key("", name)].Provider == e.Provider {
+			t.byName[key("", name)] = e
+		}
+	}
+	return nil
+}
+
+func key(provider, name string) string { return provider + "\x00" + name }
+
+// Lookup returns the entry of a model. An empty provider stands for any. The
+// name is taken as it is or else without what says which snapshot it is: a
+// date (-20250929, -2025-04-14, @20250929, -0613) or -latest. Any other name is
+// unknown: a price is never guessed from a likeness.
+func (t *Table) Lookup(provider, name string) (Entry, bool) {
+	for _, n := range []string{name, undated(name)} {
+		for _, table := range []*Table{t, Embedded()} {
+			if e, ok := table.get(provider, n); ok {
+				return e, true
+			}
+		}
+	}
+	return Entry{}, false
+}
+
+func (t *Table) get(provider, name string) (Entry, bool) {
+	if t == nil {
+		return Entry{}, false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	e, ok := t.byName[key(provider, name)]
+	return e, ok
+}
+
+// undated returns name without the suffix of a snapshot.
+func undated(name string) string {
+	if base, ok := strings.CutSuffix(name, "-latest"); ok {
+		return base
+	}
+	for _, shape := range []string{"-0000-00-00", "-00000000", "@00000000", "-0000"} {
+		if cut := len(name) - len(shape); cut > 0 && shapeOf(name[cut:]) == shape {
+			return name[:cut]
+		}
+	}
+	return name
+}
+
+// shapeOf returns s with each digit replaced by 0.
+func shapeOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return '0'
+		}
+		return r
+	}, s)
+}
+
+// Entries returns every entry of t and, where t does not replace it, of
+// [Embedded], ordered by provider and name.
+func (t *Table) Entries() []Entry {
+	all := map[string]Entry{}
+	for _, table := range []*Table{Embedded(), t} {
+		if table == nil {
+			continue
+		}
+		table.mu.RLock()
+		for _, e := range table.byName {
+			all[key(e.Provider, e.Name)] = e
+		}
+		table.mu.RUnlock()
+	}
+	var list []Entry
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, all[k])
+	}
+	return list
+}
