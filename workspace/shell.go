@@ -1,7 +1,295 @@
 package workspace
 
-// shells is the state of the shells and jobs of a Workspace.
-type shells struct{}
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
 
-// closeShells ends every shell and job and waits for them.
-func (w *Workspace) closeShells() error { return nil }
+// A dialect is how a kind of shell loads, runs and saves. In both texts @name@
+// stands for the path of a file, quoted.
+type dialect struct {
+	init string // defines __openagent_save, has it called on exit, and loads the last state
+	// run is a single line, so that the shell has read all of it before the
+	// command can disturb its reading, and counts the command's lines from 1.
+	run string
+}
+
+//go:embed shell_bash.sh
+var bashInit string
+
+//go:embed shell_sh.sh
+var shInit string
+
+var (
+	bashDialect = dialect{bashInit, `. @init@; builtin eval "$(<@command@)"; { __openagent_save $?; } 2>/dev/null`}
+	shDialect   = dialect{shInit, `. @init@; . @command@; { __openagent_save $?; } 2>/dev/null`}
+)
+
+// maxState is how large the saved state of a shell may be.
+const maxState = 4 << 20
+
+// A Line is a command line for the shell of a session.
+type Line struct {
+	Session string
+	Command string // any script that the shell understands
+	// Dir is where the session works, absolute; "" is the working directory. When
+	// it changes the shell goes there.
+	Dir string
+	// State is the State of the session's last [Outcome], nil if there is none. A
+	// session that is resumed goes on from the directory in it.
+	State json.RawMessage
+	// Latest is told the newest line of output, often. It may be nil.
+	Latest func(line string)
+}
+
+// An Outcome is how a Line went.
+type Outcome struct {
+	Excerpt
+	Exit
+	Dir   string          // where the shell is now
+	Note  string          // what the caller should know of how the line was run, "" for nothing
+	State json.RawMessage // a JSON object, for the next Line of the session
+}
+
+// memory is what a session keeps of its shell between processes and hosts.
+type memory struct {
+	Dir  string `json:"dir"`            // where the shell is
+	Base string `json:"base,omitempty"` // Line.Dir at that time
+	Jobs int    `json:"jobs,omitempty"` // number of the newest job
+}
+
+// shell is the shell of a session. Each line runs in a process of its own that
+// begins by loading what the last one has saved.
+type shell struct {
+	turn   chan struct{}   // full while somebody has the turn
+	life   context.Context // ends with the session
+	end    context.CancelCauseFunc
+	folder string // of its files, 0700
+	memory memory // of whose turn it is
+	jobs   []*job // in the order of their start; under shells.mu
+}
+
+var errEnded = errors.New("the session has ended")
+
+// Run runs a line in the shell of its session: bash, or sh where there is no
+// bash. The directory, variables, functions, aliases, options (but not errexit,
+// nounset, pipefail, noclobber and xtrace) and umask that it leaves behind are
+// those of the session's next line, unless it is ended by a signal, by ctx or by
+// exec. Lines of a session run one after the other. What a line leaves running
+// is ended.
+//
+// An error means that the line did not run.
+func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
+	sh, leave, err := w.take(ctx, l.Session)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(sh.life, func() { cancel(context.Cause(sh.life)) })()
+
+	sh.recall(l)
+	out := &output{folder: w.outputDir, latest: l.Latest}
+	defer out.close()
+	dir, note := w.shellDir(sh.memory.Dir)
+	p, err := w.startShell(ctx, sh.folder, l.Command, dir, out)
+	if err != nil {
+		return nil, err
+	}
+	o := &Outcome{Exit: p.Wait(), Note: note, Excerpt: out.take(false)}
+	sh.memory.Dir = dir
+	if !o.Signaled && ctx.Err() == nil {
+		sh.keep()
+	}
+	o.Dir = sh.memory.Dir
+	o.State = sh.memory.encode()
+	return o, nil
+}
+
+// take takes the turn in the shell of a session, which it makes if need be.
+// Close waits for leave.
+func (w *Workspace) take(ctx context.Context, name string) (_ *shell, leave func(), err error) {
+	s := &w.shell
+	if err := s.enter(); err != nil {
+		return nil, nil, fmt.Errorf("opening a shell: %w", err)
+	}
+	sh, err := s.session(name)
+	if err != nil {
+		s.running.Done()
+		return nil, nil, err
+	}
+	select {
+	case sh.turn <- struct{}{}:
+		return sh, func() { <-sh.turn; s.running.Done() }, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-sh.life.Done():
+		err = context.Cause(sh.life)
+	}
+	s.running.Done()
+	return nil, nil, fmt.Errorf("waiting for the shell: %w", err)
+}
+
+// session returns the shell of a session, which it makes if need be.
+func (s *shells) session(name string) (*shell, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.sessions[name]; sh != nil {
+		return sh, nil
+	}
+	folder := filepath.Join(s.temp, strconv.FormatInt(s.count.Add(1), 10))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("opening a shell: %w", err)
+	}
+	sh := &shell{turn: make(chan struct{}, 1), folder: folder}
+	sh.life, sh.end = context.WithCancelCause(context.Background())
+	s.sessions[name] = sh
+	return sh, nil
+}
+
+// recall brings the shell's memory up to date with the session's journal.
+func (sh *shell) recall(l Line) {
+	var m memory
+	if json.Unmarshal(l.State, &m) == nil && filepath.IsAbs(m.Dir) {
+		m.Jobs = max(m.Jobs, sh.memory.Jobs)
+		sh.memory = m
+	}
+	if sh.memory.Dir == "" || sh.memory.Base != l.Dir {
+		sh.memory.Dir, sh.memory.Base = l.Dir, l.Dir
+	}
+}
+
+func (m memory) encode() json.RawMessage {
+	data, _ := json.Marshal(m) // strings and a number
+	return data
+}
+
+// shellDir returns dir if it is there, else the working directory and a note.
+func (w *Workspace) shellDir(dir string) (_, note string) {
+	work := w.folders().work
+	if dir == "" {
+		return work, ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(work, dir)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return work, fmt.Sprintf("The shell's directory %s is gone; this ran in %s.", dir, work)
+	}
+	return dir, ""
+}
+
+// startShell starts a shell in dir that loads the state in folder, runs command
+// and saves its own state there.
+func (w *Workspace) startShell(ctx context.Context, folder, command, dir string, out io.Writer) (Process, error) {
+	program, speech, err := findShell()
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsRune(command, 0) {
+		return nil, errors.New("the command holds a NUL byte")
+	}
+	var quoted []string
+	for _, name := range []string{"init", "command", "state", "save", "folder"} {
+		quoted = append(quoted, "@"+name+"@", quote(filepath.Join(folder, name)))
+	}
+	paths := strings.NewReplacer(quoted...)
+	for name, text := range map[string]string{
+		"init": paths.Replace(speech.init), "command": command + "\n", "save": "", "folder": "",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("preparing the shell: %w", err)
+		}
+	}
+	var env []string // in the state, once there is one
+	if _, err := os.Stat(filepath.Join(folder, "state")); errors.Is(err, fs.ErrNotExist) {
+		env = w.environ()
+	}
+	return w.Start(ctx, Command{
+		Args:   []string{program, "-c", paths.Replace(speech.run), filepath.Base(program)},
+		Dir:    dir,
+		Env:    append(env, "PWD="+dir),
+		Output: out,
+	})
+}
+
+// findShell finds a shell. The bash in a Windows PATH is usually that of
+// another system.
+func findShell() (program string, _ dialect, err error) {
+	if runtime.GOOS != "windows" {
+		if program, err = exec.LookPath("bash"); err == nil {
+			return program, bashDialect, nil
+		}
+	}
+	if program, err = exec.LookPath("sh"); err == nil {
+		return program, shDialect, nil
+	}
+	return "", dialect{}, fmt.Errorf("finding a shell: %w", err)
+}
+
+// keep makes what the last line has saved the shell's state, if it has saved
+// all of it: it may have been replaced by exec, or have had too much.
+func (sh *shell) keep() {
+	save := filepath.Join(sh.folder, "save")
+	data, err := readBounded(save, maxState)
+	if err != nil || !bytes.HasSuffix(data, []byte("\n# complete\n")) {
+		return
+	}
+	dir, err := readBounded(filepath.Join(sh.folder, "folder"), 1<<16)
+	if err != nil {
+		return
+	}
+	if os.Rename(save, filepath.Join(sh.folder, "state")) == nil {
+		sh.memory.Dir = strings.TrimSuffix(string(dir), "\n")
+	}
+}
+
+func readBounded(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// EndSession ends the shell and the jobs of a session and waits for them. A
+// later line of the session has a new shell.
+func (w *Workspace) EndSession(name string) error {
+	s := &w.shell
+	s.mu.Lock()
+	sh := s.sessions[name]
+	delete(s.sessions, name)
+	s.mu.Unlock()
+	if sh == nil {
+		return nil
+	}
+	sh.end(errEnded)
+	sh.turn <- struct{}{} // for good: nobody finds this shell any more
+	for _, j := range sh.jobs {
+		j.process.Stop()
+	}
+	for _, j := range sh.jobs {
+		<-j.done
+	}
+	if err := os.RemoveAll(sh.folder); err != nil {
+		return fmt.Errorf("removing the files of the shell: %w", err)
+	}
+	return nil
+}
+
+// quote makes s a single word of a shell command.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

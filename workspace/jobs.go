@@ -1,0 +1,282 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxJobs is how many jobs of a session run at a time.
+	maxJobs = 16
+	// keptJobs is how many jobs of a session are kept for their output.
+	keptJobs = 64
+)
+
+// ErrNoJob is matched by the error for a job that a session does not have.
+var ErrNoJob = errors.New("there is no such job")
+
+// A JobStatus says what a job is doing.
+type JobStatus string
+
+const (
+	JobRunning JobStatus = "running"
+	JobExited  JobStatus = "exited" // by itself
+	JobStopped JobStatus = "stopped"
+)
+
+// A JobReport is the state of a job and the output since the last report.
+type JobReport struct {
+	Excerpt
+	Exit   // once it has ended
+	Status JobStatus
+}
+
+// job is a command line that runs beside its session's shell.
+type job struct {
+	id      string
+	command string
+	process Process
+	output  *output
+	stopped bool // somebody asked it to end; written and read under shells.mu
+	told    bool // the session knows that it has ended; likewise
+	done    chan struct{}
+	exit    Exit // complete once done is closed
+}
+
+// StartJob runs a line in the background and returns the id of the job, unique
+// in its session. The job begins with the shell's directory and environment and
+// changes neither. It ends with w or its session. The state is as in [Outcome].
+func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json.RawMessage, err error) {
+	sh, leave, err := w.take(ctx, l.Session)
+	if err != nil {
+		return "", nil, err
+	}
+	defer leave()
+	if err := w.makeRoom(sh); err != nil {
+		return "", nil, err
+	}
+	sh.recall(l)
+	sh.memory.Jobs++
+	j := &job{
+		id:      "bash_" + strconv.Itoa(sh.memory.Jobs),
+		command: l.Command,
+		output:  &output{folder: w.outputDir, keep: true, latest: l.Latest},
+		done:    make(chan struct{}),
+	}
+	if err := w.launchJob(ctx, sh, j); err != nil {
+		return "", nil, err
+	}
+	return j.id, sh.memory.encode(), nil
+}
+
+// launchJob starts j with a copy of the shell's state and sees it to its end.
+func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job) error {
+	s := &w.shell
+	if err := s.enter(); err != nil {
+		return err
+	}
+	folder := filepath.Join(sh.folder, j.id)
+	err := copyState(sh.folder, folder)
+	if err == nil {
+		dir, _ := w.shellDir(sh.memory.Dir)
+		// It outlives the call: Stop, EndSession and Close end it.
+		j.process, err = w.startShell(context.WithoutCancel(ctx), folder, j.command, dir, j.output)
+	}
+	if err != nil {
+		s.running.Done()
+		return errors.Join(err, os.RemoveAll(folder))
+	}
+	s.mu.Lock()
+	sh.jobs = append(sh.jobs, j)
+	s.mu.Unlock()
+	go func() {
+		defer s.running.Done()
+		defer close(j.done)
+		j.exit = j.process.Wait()
+		j.output.close()
+		_ = os.RemoveAll(folder) // Close and EndSession remove what is left
+	}()
+	return nil
+}
+
+// copyState makes a folder for a shell that begins like the one in from.
+func copyState(from, to string) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return fmt.Errorf("preparing the shell: %w", err)
+	}
+	data, err := readBounded(filepath.Join(from, "state"), maxState)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, "state"), data, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("preparing the shell: %w", err)
+	}
+	return nil
+}
+
+// makeRoom forgets the oldest jobs that have ended, once there are many.
+func (w *Workspace) makeRoom(sh *shell) error {
+	w.shell.mu.Lock()
+	defer w.shell.mu.Unlock()
+	running := 0
+	for _, j := range sh.jobs {
+		if !j.ended() {
+			running++
+		}
+	}
+	if running >= maxJobs {
+		return fmt.Errorf("%d jobs are running, which is the most there may be: end one first", running)
+	}
+	for len(sh.jobs) >= keptJobs {
+		i := slices.IndexFunc(sh.jobs, func(j *job) bool { return j.ended() && j.told })
+		if i < 0 {
+			i = slices.IndexFunc(sh.jobs, (*job).ended)
+		}
+		sh.jobs = slices.Delete(sh.jobs, i, i+1)
+	}
+	return nil
+}
+
+func (j *job) ended() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// status tells what j is doing. The caller holds shells.mu.
+func (j *job) status() JobStatus {
+	switch {
+	case !j.ended():
+		return JobRunning
+	case j.stopped:
+		return JobStopped
+	}
+	return JobExited
+}
+
+// Job reports on a job of a session after waiting up to wait for its end. With
+// filter the report has only the lines that match; the others are not shown
+// later either. A report that says how the job ended takes the place of its
+// notice.
+func (w *Workspace) Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*JobReport, error) {
+	j, err := w.job(session, id)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-j.done:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for %s: %w", id, context.Cause(ctx))
+		}
+	}
+	return w.report(j, filter), nil
+}
+
+func (w *Workspace) report(j *job, filter *regexp.Regexp) *JobReport {
+	w.shell.mu.Lock()
+	defer w.shell.mu.Unlock()
+	r := &JobReport{Status: j.status()}
+	if r.Status != JobRunning {
+		r.Exit = j.exit
+		j.told = true
+	}
+	r.Excerpt = j.output.take(filter != nil && r.Status == JobRunning)
+	if filter != nil {
+		r.Text = matching(r.Text, filter)
+	}
+	return r
+}
+
+func matching(text string, filter *regexp.Regexp) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if filter.MatchString(strings.TrimRight(line, "\r\n")) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// StopJob ends a job, waits for its end and reports on it. A job that has ended
+// already is only reported.
+func (w *Workspace) StopJob(ctx context.Context, session, id string) (*JobReport, error) {
+	j, err := w.job(session, id)
+	if err != nil {
+		return nil, err
+	}
+	w.shell.mu.Lock()
+	j.stopped = j.stopped || !j.ended()
+	w.shell.mu.Unlock()
+	j.process.Stop()
+	select {
+	case <-j.done:
+		return w.report(j, nil), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for the end of %s: %w", id, context.Cause(ctx))
+	}
+}
+
+func (w *Workspace) job(session, id string) (*job, error) {
+	w.shell.mu.Lock()
+	defer w.shell.mu.Unlock()
+	var ids []string
+	if sh := w.shell.sessions[session]; sh != nil {
+		for _, j := range sh.jobs {
+			if j.id == id {
+				return j, nil
+			}
+			ids = append(ids, j.id)
+		}
+	}
+	if ids == nil {
+		return nil, fmt.Errorf("%w: %q (this session has none; those of earlier processes have ended)", ErrNoJob, id)
+	}
+	return nil, fmt.Errorf("%w: %q (there are %s)", ErrNoJob, id, strings.Join(ids, ", "))
+}
+
+// Notices returns, once each, a line for every job of a session that has ended
+// and whose end neither [Workspace.Job] nor [Workspace.StopJob] has reported.
+func (w *Workspace) Notices(session string) []string {
+	w.shell.mu.Lock()
+	defer w.shell.mu.Unlock()
+	sh := w.shell.sessions[session]
+	if sh == nil {
+		return nil
+	}
+	var notices []string
+	for _, j := range sh.jobs {
+		if j.told || !j.ended() {
+			continue
+		}
+		j.told = true
+		notices = append(notices, fmt.Sprintf("Background command %s (%s) %s with exit code %d. BashOutput shows its output.",
+			j.id, abridged(j.command), j.status(), j.exit.Code))
+	}
+	return notices
+}
+
+// abridged is a command on one short line.
+func abridged(command string) string {
+	const most = 80
+	s := strings.Join(strings.Fields(command), " ")
+	if short := firstChars(s, most); short != s {
+		return short + "…"
+	}
+	return s
+}

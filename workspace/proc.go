@@ -1,0 +1,295 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// defaultGrace is what a process has between the request to end and its end.
+	defaultGrace = 2 * time.Second
+	// lingering is what a command's own processes have to end by themselves once
+	// the command has ended: bash does not wait for those of "> >(tee log)".
+	lingering = 250 * time.Millisecond
+	// killing bounds how long killed processes are waited for.
+	killing = 3 * time.Second
+	// draining bounds how long output is waited for that nobody should be writing any more.
+	draining = 250 * time.Millisecond
+)
+
+// jobVariable marks the environment of everything that is started here: the ids
+// of the jobs that a process belongs to, the outermost first, each with a ";".
+const jobVariable = "OPENAGENT_JOB"
+
+// A Command is a program to start.
+type Command struct {
+	Args []string // program, looked up in PATH, and its arguments
+	Dir  string   // absolute, or relative to the working directory, which "" is
+	// Env is the whole environment, "NAME=value". Nil: the process's own without
+	// its secrets (see [Secret]), and the Workspace's.
+	Env []string
+	// Output receives standard output and standard error in the order in which
+	// they were written, from one goroutine. Its errors are ignored and never
+	// stop the process. Nil discards.
+	Output io.Writer
+	Grace  time.Duration // from the request to end to the kill; 0 is 2 s
+}
+
+// A Process is a running program with everything that it has started.
+type Process interface {
+	// Wait returns when all of it has ended.
+	Wait() Exit
+	// Stop ends all of it: a request to end, after the grace a kill. It returns at once.
+	Stop()
+}
+
+// An Exit says how a Process ended.
+type Exit struct {
+	Code     int  // as a shell has it: 128 + n after signal n
+	Signaled bool // the program was ended by a signal
+	Left     int  // processes that it left behind; they were ended
+	// Survivors are the ids of processes that could not be ended.
+	Survivors []int
+}
+
+// Start starts a program in a process group and session of its own. All that it
+// starts is ended with it: when it exits, when ctx ends, when w is closed and
+// when this process dies, whatever the cause. On Linux that includes processes
+// which left the group and the session. Standard input is empty. A limit that
+// was hit is in the error ([syscall.EMFILE], [syscall.EAGAIN]).
+func (w *Workspace) Start(ctx context.Context, c Command) (Process, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("starting a command: it is empty")
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Args[0], err)
+	}
+	s := &w.shell
+	if err := s.enter(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Args[0], err)
+	}
+	p, err := w.launch(ctx, c)
+	if err != nil {
+		s.running.Done()
+		return nil, fmt.Errorf("starting %s: %w", c.Args[0], err)
+	}
+	return p, nil
+}
+
+// launch starts c. The caller has entered; the process leaves when it has ended.
+func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
+	r := w.folders()
+	if r.err != nil {
+		return nil, r.err
+	}
+	if !filepath.IsAbs(c.Dir) {
+		c.Dir = filepath.Join(r.work, c.Dir)
+	}
+	if info, err := os.Stat(c.Dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, &fs.PathError{Op: "chdir", Path: c.Dir, Err: errors.New("not a directory")}
+	}
+	if c.Env == nil {
+		c.Env = w.environ()
+	}
+	if c.Output == nil {
+		c.Output = io.Discard
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if err := w.shell.guard.open(&w.shell); err != nil {
+		return nil, err
+	}
+	p := &process{
+		owner:   &w.shell,
+		command: c,
+		tree:    newTree(&w.shell),
+		stop:    make(chan struct{}),
+		exited:  make(chan struct{}),
+		swept:   make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	started := make(chan error)
+	go p.live(ctx, started)
+	return p, <-started
+}
+
+// process is a running program. live owns it, sweep its tree.
+type process struct {
+	owner   *shells
+	command Command
+	cmd     *exec.Cmd
+	tree    *tree
+	exit    Exit // complete once done is closed
+
+	stopping atomic.Bool
+	stop     chan struct{} // closed: somebody wants it to end
+	exited   chan struct{} // closed: the program itself has ended
+	swept    chan struct{} // closed: its tree has ended
+	done     chan struct{} // closed: nothing is left, not even a goroutine
+}
+
+func (p *process) Wait() Exit {
+	<-p.done
+	return p.exit
+}
+
+func (p *process) Stop() {
+	if p.stopping.CompareAndSwap(false, true) {
+		close(p.stop)
+	}
+}
+
+// live starts the program and stays with it until the end. It keeps its thread:
+// Linux delivers the parent-death signal when the thread that forked dies.
+func (p *process) live(ctx context.Context, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	out, err := p.start()
+	if err != nil {
+		p.tree.close()
+		started <- err
+		return
+	}
+	defer p.owner.running.Done()
+	defer close(p.done)
+	defer p.tree.close()
+	started <- nil
+
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		copyOutput(p.command.Output, out)
+	}()
+	go p.sweep(ctx)
+
+	state := p.tree.wait(p.cmd)
+	close(p.exited)
+	<-p.swept
+	if err := out.SetReadDeadline(time.Now().Add(draining)); err != nil {
+		out.Close() // no deadlines here: the reader ends with the pipe
+	}
+	<-read
+	out.Close()
+	if state == nil {
+		_ = p.cmd.Wait() // the state says it all
+		state = p.cmd.ProcessState
+	}
+	p.exit.Code, p.exit.Signaled = exitCode(state)
+}
+
+// start starts the program and returns the end of the pipe that its output comes out of.
+func (p *process) start() (*os.File, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	// A tree that the system will not put the program into (a control group that
+	// cannot be entered) is tried without.
+	for {
+		c := p.command
+		p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+		p.cmd.Dir = c.Dir
+		p.cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], jobVariable+"="+os.Getenv(jobVariable)+p.tree.id+";")
+		p.cmd.Stdout, p.cmd.Stderr = in, in
+		p.tree.prepare(p.cmd)
+		if err = p.cmd.Start(); err == nil || !p.tree.simplify() {
+			break
+		}
+	}
+	if err == nil {
+		if err = p.tree.adopt(p.cmd.Process); err != nil {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait()
+		}
+	}
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// sweep ends the tree when it should end, and sees to it that it has.
+func (p *process) sweep(ctx context.Context) {
+	defer close(p.swept)
+	select {
+	case <-p.exited:
+		if p.tree.gone(lingering) {
+			return
+		}
+		p.exit.Left = len(p.tree.members())
+	case <-ctx.Done():
+	case <-p.stop:
+	case <-p.owner.closing:
+	}
+	p.tree.terminate()
+	if p.tree.gone(p.command.Grace) {
+		return
+	}
+	for end := time.Now().Add(killing); time.Now().Before(end); {
+		p.tree.kill()
+		if p.tree.gone(killing / 20) {
+			return
+		}
+	}
+	p.exit.Survivors = p.tree.members()
+}
+
+// gone waits up to d for the end of all members and reports whether they have ended.
+func (t *tree) gone(d time.Duration) bool {
+	end := time.Now().Add(d)
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		if len(t.members()) == 0 {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// copyOutput copies until the end of r. It goes on when w fails or panics, so
+// that the process never waits for a reader.
+func copyOutput(w io.Writer, r io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			write(w, buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func write(w io.Writer, b []byte) {
+	defer func() { _ = recover() }() // the writer's trouble is not the command's
+	_, _ = w.Write(b)
+}
+
+// hasJob reports whether environment, as in /proc/PID/environ, belongs to the job.
+func hasJob(environment, id string) bool {
+	for kv := range strings.SplitSeq(environment, "\x00") {
+		if jobs, ok := strings.CutPrefix(kv, jobVariable+"="); ok && strings.Contains(";"+jobs, ";"+id+";") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// tree is a program and its descendants. Its members are found by process
+// group, session, descent and the mark in their environment, and by control
+// group where there is one.
+type tree struct {
+	id     string // the mark in [jobVariable]
+	pid    int    // of the program; also its group and its session
+	shells *shells
+	system // what else the operating system offers
+}
+
+func newTree(s *shells) *tree {
+	t := &tree{id: s.newID(), shells: s}
+	t.open()
+	return t
+}
+
+// prepare puts cmd into a session of its own: no terminal to ask for passwords
+// on, and no Ctrl-C that is meant for us.
+func (t *tree) prepare(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	t.attributes(cmd.SysProcAttr)
+}
+
+// adopt takes charge of the started program.
+func (t *tree) adopt(p *os.Process) error {
+	t.pid = p.Pid
+	t.observe()
+	return t.shells.guard.add(t.pid)
+}
+
+// close forgets a tree that has ended, or has not begun.
+func (t *tree) close() {
+	if t.pid != 0 {
+		t.shells.guard.remove(t.pid)
+	}
+	t.release()
+}
+
+func (t *tree) terminate() { t.signal(syscall.SIGTERM) }
+func (t *tree) kill()      { t.destroy(); t.signal(syscall.SIGKILL) }
+
+// signal reaches the members one by one as well, since some have left the group.
+func (t *tree) signal(sig syscall.Signal) {
+	members := t.members()
+	if len(members) == 0 {
+		return // the group may be gone and its number in use again
+	}
+	_ = syscall.Kill(-t.pid, sig)
+	for _, pid := range members {
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+func exitCode(s *os.ProcessState) (code int, signaled bool) {
+	if st := s.Sys().(syscall.WaitStatus); st.Signaled() {
+		return 128 + int(st.Signal()), true
+	}
+	return s.ExitCode(), false
+}

@@ -1,0 +1,242 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	// outputLimit is how many characters of output are shown as they are; of
+	// longer output it is half from each end.
+	outputLimit = 30_000
+	// endBytes hold half of outputLimit whatever the characters are.
+	endBytes = outputLimit / 2 * utf8.UTFMax
+	// spillLimit is how many bytes of output are kept on disk.
+	spillLimit = 64 << 20
+)
+
+// An Excerpt is output as a model may read it: UTF-8, without terminal escape
+// sequences, at most 30,000 characters and a note in their middle about what is missing.
+type Excerpt struct {
+	Text string
+	Cut  bool   // Text lacks something
+	File string // holds the output as it was written, up to 64 MB; "" if there is no such file
+}
+
+// output collects what a process writes, in bounded memory, and never refuses
+// any. What is too long for an excerpt goes to a file as well.
+type output struct {
+	folder func() (string, error) // where the file is made
+	keep   bool                   // make the file at the first byte
+	latest func(line string)      // sees the last line of each write; may be nil
+
+	mu       sync.Mutex
+	head     []byte // first endBytes bytes since the last take
+	tail     []byte // the last ones after head: endBytes, and up to as many more
+	bytes    int64  // since the last take
+	chars    int64
+	line     []byte // the beginning of an unfinished line, for latest
+	file     *os.File
+	spilled  int64
+	spillErr error // why the file does not hold everything
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	o.append(b)
+	line := o.lastLine(b)
+	o.mu.Unlock()
+	if line != "" {
+		o.latest(line)
+	}
+	return len(b), nil
+}
+
+func (o *output) append(b []byte) {
+	// No text has more characters than bytes: what is cut is in the file.
+	if o.file == nil && o.spillErr == nil && (o.keep || o.bytes+int64(len(b)) > outputLimit) {
+		o.createFile()
+	}
+	o.spill(b)
+	o.bytes += int64(len(b))
+	o.chars += countChars(b)
+	o.hold(b)
+}
+
+// hold keeps both ends of what it is given.
+func (o *output) hold(b []byte) {
+	n := min(len(b), endBytes-len(o.head))
+	o.head = append(o.head, b[:n]...)
+	b = b[n:]
+	o.tail = append(o.tail, b[max(0, len(b)-endBytes):]...)
+	if len(o.tail) > 2*endBytes {
+		o.tail = append(o.tail[:0], o.tail[len(o.tail)-endBytes:]...)
+	}
+}
+
+// createFile makes the file, with what there is so far: both ends are still whole.
+func (o *output) createFile() {
+	dir, err := o.folder()
+	if err == nil {
+		o.file, err = os.CreateTemp(dir, "Bash-*.txt") // 0600
+	}
+	if o.spillErr = err; err == nil {
+		o.spill(o.head)
+		o.spill(o.tail)
+	}
+}
+
+var errSpillLimit = errors.New("no more than 64 MB is kept")
+
+func (o *output) spill(b []byte) {
+	if o.file == nil || o.spillErr != nil {
+		return
+	}
+	if rest := spillLimit - o.spilled; int64(len(b)) > rest {
+		b = b[:rest]
+		o.spillErr = errSpillLimit
+	}
+	n, err := o.file.Write(b)
+	o.spilled += int64(n)
+	if err != nil {
+		o.spillErr = fmt.Errorf("writing it failed: %w", err)
+	}
+}
+
+// lastLine returns the last line with text in it that b has finished or begun.
+func (o *output) lastLine(b []byte) string {
+	if o.latest == nil {
+		return ""
+	}
+	const most = 200
+	o.line = append(o.line, b[max(0, len(b)-4*most):]...)
+	text := strings.TrimRight(string(o.line), "\r\n")
+	text = text[strings.LastIndexAny(text, "\r\n")+1:]
+	if last := strings.LastIndexAny(string(o.line), "\r\n"); last >= 0 {
+		o.line = append(o.line[:0], o.line[last+1:]...)
+	}
+	if len(o.line) > most {
+		o.line = o.line[:most]
+	}
+	text = strings.TrimSpace(tool.Clean(text))
+	for i := range text {
+		if i > most {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// close closes the file. What is written later is not kept on disk.
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		return
+	}
+	if err := o.file.Close(); err != nil && o.spillErr == nil {
+		o.spillErr = fmt.Errorf("writing it failed: %w", err)
+	}
+	if o.spillErr == nil {
+		o.spillErr = os.ErrClosed
+	}
+}
+
+// take returns what was written since the last take and forgets it. With lines,
+// it leaves an unfinished last line for the next time.
+func (o *output) take(lines bool) Excerpt {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var rest []byte
+	if lines {
+		rest = o.cutUnfinished()
+	}
+	e := o.excerpt()
+	o.head, o.tail = nil, nil
+	o.bytes, o.chars = int64(len(rest)), countChars(rest)
+	o.hold(rest)
+	return e
+}
+
+func (o *output) cutUnfinished() (rest []byte) {
+	end := &o.tail
+	if len(o.tail) == 0 {
+		end = &o.head
+	}
+	i := strings.LastIndexByte(string(*end), '\n') + 1
+	rest = append(rest, (*end)[i:]...)
+	*end = (*end)[:i]
+	o.bytes -= int64(len(rest))
+	o.chars -= countChars(rest)
+	return rest
+}
+
+func (o *output) excerpt() Excerpt {
+	var e Excerpt
+	if o.file != nil {
+		e.File = o.file.Name()
+	}
+	if int64(len(o.head)+len(o.tail)) == o.bytes {
+		text := tool.Clean(string(o.head) + string(o.tail))
+		n := utf8.RuneCountInString(text)
+		if n <= outputLimit {
+			e.Text = text
+			return e
+		}
+		e.Text, e.Cut = o.shorten(text, text, n-outputLimit), true
+		return e
+	}
+	missing := int(o.chars) - outputLimit
+	e.Text, e.Cut = o.shorten(tool.Clean(string(o.head)), tool.Clean(string(o.tail)), missing), true
+	return e
+}
+
+// shorten returns the first characters of head and the last ones of tail.
+func (o *output) shorten(head, tail string, missing int) string {
+	note := fmt.Sprintf("%d characters are missing here", max(missing, 1))
+	switch {
+	case o.file == nil:
+		note += fmt.Sprintf(", and they could not be kept: %v", o.spillErr)
+	case o.spillErr != nil && !errors.Is(o.spillErr, os.ErrClosed):
+		note += fmt.Sprintf("; the first %d bytes of the output are in %s (%v)", o.spilled, o.file.Name(), o.spillErr)
+	default:
+		note += "; the whole output is in " + o.file.Name()
+	}
+	return firstChars(head, outputLimit/2) + "\n\n[… " + note + " …]\n\n" + lastChars(tail, outputLimit/2)
+}
+
+func firstChars(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func lastChars(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return s[i:]
+}
+
+// countChars counts characters that begin in b, which may hold half ones.
+func countChars(b []byte) int64 {
+	var n int64
+	for _, c := range b {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
+}
