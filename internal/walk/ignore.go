@@ -1,0 +1,137 @@
+package walk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/gitignore"
+)
+
+// maxIgnore is the size in bytes of the largest ignore file that is read.
+const maxIgnore = 1 << 20
+
+// Above returns the ignore rules that the folders above dir, which is absolute
+// and free of symlinks, put in force there, and the path of dir from where they
+// begin: from the top of its git repository, else from top, a folder above dir.
+// An ignored dir is free of rules: who names it wants to see it.
+func Above(dir, top string) (rules *gitignore.Rules, prefix string) {
+	var above []string // innermost first
+	at := dir
+	for !isRepository(at) {
+		parent := filepath.Dir(at)
+		if parent == at { // no repository
+			above, at = climb(dir, top)
+			break
+		}
+		at = parent
+		above = append(above, at)
+	}
+	rel, err := filepath.Rel(at, dir)
+	if err != nil || rel == "." {
+		return nil, ""
+	}
+	prefix = filepath.ToSlash(rel)
+	for i := len(above) - 1; i >= 0; i-- {
+		inner := dir
+		if i > 0 {
+			inner = above[i-1]
+		}
+		here, err1 := filepath.Rel(at, above[i])
+		next, err2 := filepath.Rel(at, inner)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, ""
+		}
+		rules = enterPath(above[i], rules, slash(here))
+		if rules.Ignores(slash(next), true) {
+			return nil, ""
+		}
+	}
+	return rules, prefix
+}
+
+// climb lists the folders from above dir up to top. It is empty if dir does not
+// lie below top.
+func climb(dir, top string) (above []string, last string) {
+	for at := dir; at != top; {
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil, dir
+		}
+		at = parent
+		above = append(above, at)
+	}
+	return above, top
+}
+
+func slash(rel string) string {
+	if rel == "." {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+func isRepository(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return err == nil
+}
+
+func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return rules // what cannot be read has no rules for us
+	}
+	defer root.Close()
+	return enter(root, rules, path)
+}
+
+// enter returns the rules in force in the folder root, at path: a repository
+// within another begins anew.
+func enter(root *os.Root, rules *gitignore.Rules, path string) *gitignore.Rules {
+	if _, err := root.Lstat(".git"); err == nil {
+		rules = (*gitignore.Rules)(nil).With(path, content(root, ".git/info/exclude"))
+	}
+	return rules.With(path, content(root, ".gitignore"))
+}
+
+// content returns an ignore file; nil if there is none or, as git has it for
+// symlinks, none that counts.
+func content(root *os.Root, name string) []byte {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnore {
+		return nil
+	}
+	f, err := OpenFile(root, name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIgnore))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// errNotFile is the error for what is no longer a regular file.
+var errNotFile = errors.New("not a regular file")
+
+// OpenFile opens a regular file for reading. It does not wait for the writer of a
+// pipe that has taken the file's place.
+func OpenFile(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotFile}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,3 @@
+package walk
+
+const nonblock = 0 // there are no named pipes in folders
