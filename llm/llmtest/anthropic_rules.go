@@ -1,0 +1,637 @@
+package llmtest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+var (
+	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	anthropicID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	serverTool    = regexp.MustCompile(`^((web_search|web_fetch|code_execution|computer|bash|text_editor|memory|tool_search\w*|advisor|mcp\w*)_\d{8}|mcp_toolset)$`)
+)
+
+// Fields that the Messages API knows, per object. Blocks of server tools are
+// the provider's own and not judged.
+var (
+	anthropicFields = setOf("model", "max_tokens", "messages", "system", "temperature", "top_k", "top_p", "tools", "tool_choice",
+		"thinking", "stream", "stop_sequences", "metadata", "service_tier", "container", "context_management", "output_config",
+		"mcp_servers", "cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id",
+		"anthropic_version", "anthropic_beta")
+	messageFields = setOf("role", "content")
+	sourceFields  = setOf("type", "media_type", "data", "url", "file_id", "content")
+	toolFields    = setOf("type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading",
+		"allowed_callers", "input_examples", "eager_input_streaming")
+	blockFields = map[string]set{
+		"text":              setOf("type", "text", "cache_control", "citations"),
+		"image":             setOf("type", "source", "cache_control"),
+		"document":          setOf("type", "source", "title", "context", "citations", "cache_control"),
+		"search_result":     setOf("type", "source", "title", "content", "citations", "cache_control"),
+		"container_upload":  setOf("type", "file_id", "cache_control"),
+		"tool_reference":    setOf("type", "tool_name", "cache_control"),
+		"tool_use":          setOf("type", "id", "name", "input", "cache_control", "caller"),
+		"tool_result":       setOf("type", "tool_use_id", "content", "is_error", "cache_control"),
+		"thinking":          setOf("type", "thinking", "signature", "cache_control"), // A39 refuses the last
+		"redacted_thinking": setOf("type", "data", "cache_control"),
+	}
+)
+
+// CheckAnthropic returns the rules of the Anthropic Messages API that a request
+// body breaks, the first one first. It knows no state: A30 and A32 are judged
+// for thinking that a [Server] signed, A52 and A53 by a Server that has limits.
+func CheckAnthropic(body []byte) []Violation {
+	v, err := parse(body)
+	if err != nil {
+		return []Violation{{Rule: "A00", Message: "The request body is not valid JSON: " + err.Error()}}
+	}
+	return checkAnthropic(v)
+}
+
+func checkAnthropic(v any) []Violation {
+	body, ok := v.(object)
+	if !ok {
+		return []Violation{{Rule: "A01", Message: "Input should be a valid dictionary"}}
+	}
+	c := &anthropicCheck{
+		body: body, tools: objectsOf(body["tools"]), messages: objectsOf(body["messages"]),
+		thinking: objectOf(body["thinking"]), choice: objectOf(body["tool_choice"]), ability: abilityOf(textOf(body["model"])),
+		uses: set{},
+	}
+	c.thinks = c.thinking["type"] == "enabled" || c.thinking["type"] == "adaptive"
+	c.forced = c.choice["type"] == "any" || c.choice["type"] == "tool"
+	c.turns = mergeTurns(c.messages)
+	for _, check := range []func(){
+		c.checkFields, c.checkRoles, c.checkContent, c.checkPairs, c.checkServerTools, c.checkEnd, c.checkThinking, c.checkLoop,
+		c.checkSignatures, c.checkModel, c.checkTools, c.checkSystem, c.checkCache, c.checkImages, c.checkScalars,
+	} {
+		check()
+	}
+	return c.found
+}
+
+// anthropicCheck is one request under examination.
+type anthropicCheck struct {
+	report
+	body     object
+	messages []object
+	turns    []turn
+	tools    []object
+	choice   object
+	thinking object
+	ability  ability
+	thinks   bool // thinking is enabled or adaptive
+	forced   bool // tool_choice forces a call
+	uses     set  // ids of tool_use blocks seen
+	images   []placed
+	cached   []placed
+}
+
+// placed is a block and where it stands.
+type placed struct {
+	message, index int
+	path           string
+	block          object
+}
+
+// A turn is a run of messages of one role, which the API reads as one.
+type turn struct {
+	role   string
+	blocks []placed
+}
+
+func mergeTurns(messages []object) []turn {
+	var turns []turn
+	for i, m := range messages {
+		role := textOf(m["role"])
+		if len(turns) == 0 || turns[len(turns)-1].role != role {
+			turns = append(turns, turn{role: role})
+		}
+		t := &turns[len(turns)-1]
+		for j, b := range blocksOf(m["content"]) {
+			t.blocks = append(t.blocks, placed{i, j, blockPath(i, j), b})
+		}
+	}
+	return turns
+}
+
+func (t turn) has(kind string) bool {
+	return slices.ContainsFunc(t.blocks, func(p placed) bool { return p.block["type"] == kind })
+}
+
+// blocksOf reads content, which is a string or a list of blocks.
+func blocksOf(content any) []object {
+	if s, ok := content.(string); ok {
+		return []object{{"type": "text", "text": s}}
+	}
+	return objectsOf(content)
+}
+
+func blockPath(message, block int) string {
+	return fmt.Sprintf("messages.%d.content.%d", message, block)
+}
+
+func isThinking(kind any) bool { return kind == "thinking" || kind == "redacted_thinking" }
+
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+func (c *anthropicCheck) checkFields() {
+	_, cloud := c.body["anthropic_version"]
+	for _, f := range []string{"model", "max_tokens", "messages"} {
+		if _, ok := c.body[f]; !ok && (f != "model" || !cloud) {
+			c.add("A01", f, "%s: Field required", f)
+		}
+	}
+	c.checkKnown("", c.body, anthropicFields)
+	m, ok := c.body["messages"]
+	if _, list := m.([]any); ok && m != nil && !list {
+		c.add("A01", "messages", "messages: Input should be a valid list")
+	} else if ok && len(c.messages) == 0 {
+		c.add("A03", "messages", "messages: at least one message is required")
+	}
+}
+
+func (c *anthropicCheck) checkKnown(path string, o object, known set) {
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		if !known[k] {
+			p := strings.TrimPrefix(path+"."+k, ".")
+			c.add("A02", p, "%s: Extra inputs are not permitted", p)
+		}
+	}
+}
+
+func (c *anthropicCheck) checkRoles() {
+	for i, m := range c.messages {
+		p := fmt.Sprintf("messages.%d", i)
+		switch m["role"] {
+		case "user", "assistant":
+		case "system":
+			c.add("A04", p, `messages: Unexpected role "system". The Messages API accepts a top-level `+"`system`"+` parameter, not "system" as an input message role.`)
+		default:
+			c.add("A04", p+".role", "%s.role: Input should be 'user' or 'assistant'", p)
+		}
+		c.checkKnown(p, m, messageFields)
+	}
+	if len(c.messages) > 0 && c.messages[0]["role"] == "assistant" {
+		c.add("A05", "messages.0", `messages: first message must use the "user" role`)
+	}
+	for i := 1; i < len(c.messages); i++ {
+		role := textOf(c.messages[i]["role"])
+		if role == textOf(c.messages[i-1]["role"]) && (role == "user" || role == "assistant") {
+			c.add("A06", fmt.Sprintf("messages.%d", i), `messages: roles must alternate between "user" and "assistant", but found multiple "%s" roles in a row`, role)
+		}
+	}
+}
+
+func (c *anthropicCheck) checkContent() {
+	for i, m := range c.messages {
+		p := fmt.Sprintf("messages.%d", i)
+		final := i == len(c.messages)-1 && m["role"] == "assistant"
+		switch content := m["content"].(type) {
+		case []any:
+			if len(content) == 0 && !final {
+				c.addEmpty(p)
+			}
+			for j, v := range content {
+				c.checkBlock(m["role"], placed{i, j, blockPath(i, j), objectOf(v)})
+			}
+		case string:
+			switch {
+			case final:
+			case content == "":
+				c.addEmpty(p)
+			case isBlank(content):
+				c.add("A09", p, "messages: text content blocks must contain non-whitespace text")
+			}
+		case nil:
+			if !final {
+				c.addEmpty(p)
+			}
+		default:
+			c.add("A07", p+".content", "%s.content: Input should be a valid list", p)
+		}
+	}
+}
+
+func (c *anthropicCheck) addEmpty(path string) {
+	c.add("A07", path, "%s: all messages must have non-empty content except for the optional final assistant message", path)
+}
+
+func (c *anthropicCheck) checkBlock(role any, p placed) {
+	kind := textOf(p.block["type"])
+	if !isEmpty(p.block["cache_control"]) {
+		c.cached = append(c.cached, p)
+		if isThinking(kind) {
+			c.add("A39", p.path, "%s.%s.cache_control: Extra inputs are not permitted", p.path, kind)
+		}
+	}
+	c.checkShape(p.path, p.block)
+	switch kind {
+	case "text":
+		c.checkText(p.path, "messages", p.block)
+	case "image":
+		c.images = append(c.images, p)
+	case "tool_use":
+		c.checkUse(role, p)
+	case "tool_result":
+		c.checkResult(role, p)
+	case "thinking":
+		if isEmpty(p.block["signature"]) {
+			c.add("A31", p.path, "%s.thinking.signature: Field required", p.path)
+		}
+	}
+}
+
+// checkShape judges type and fields of a block.
+func (c *anthropicCheck) checkShape(path string, block object) {
+	kind := textOf(block["type"])
+	known, ok := blockFields[kind]
+	switch {
+	case ok:
+		c.checkKnown(path+"."+kind, block, known)
+	case kind == "server_tool_use" || kind == "mcp_tool_use" || strings.HasSuffix(kind, "_tool_result"):
+	default:
+		c.add("A02", path, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", path, kind)
+	}
+	if source := objectOf(block["source"]); source != nil {
+		c.checkKnown(path+"."+kind+".source", source, sourceFields)
+	}
+}
+
+func (c *anthropicCheck) checkText(path, where string, block object) {
+	text, ok := block["text"].(string)
+	switch {
+	case !ok:
+		c.add("A07", path, "%s.text: Field required", path)
+	case text == "" && !isEmpty(block["cache_control"]):
+		c.add("A38", path, "%s.text: cache_control cannot be set for empty text blocks", path)
+	case text == "":
+		c.add("A08", path, "%s: text content blocks must be non-empty", where)
+	case isBlank(text):
+		c.add("A09", path, "%s: text content blocks must contain non-whitespace text", where)
+	}
+}
+
+func (c *anthropicCheck) checkUse(role any, p placed) {
+	id := textOf(p.block["id"])
+	if role != "assistant" {
+		c.add("A10", p.path, "messages.%d: `tool_use` blocks can only be in `assistant` messages", p.message)
+	}
+	if !anthropicID.MatchString(id) {
+		c.add("A11", p.path, "%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", p.path)
+	}
+	if !anthropicName.MatchString(textOf(p.block["name"])) {
+		c.add("A12", p.path, "%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p.path)
+	}
+	if !isObject(p.block["input"]) {
+		c.add("A13", p.path, "%s.tool_use.input: Input should be a valid dictionary", p.path)
+	}
+	if c.uses[id] {
+		c.add("A14", p.path, "%s: `tool_use` ids must be unique", p.path)
+	}
+	c.uses[id] = true
+}
+
+func (c *anthropicCheck) checkResult(role any, p placed) {
+	if role != "user" {
+		c.add("A10", p.path, "messages.%d: `tool_result` blocks can only be in `user` messages", p.message)
+	}
+	content := p.block["content"]
+	if boolOf(p.block["is_error"]) && saysNothing(content) {
+		c.add("A18", p.path, "%s.tool_result: content cannot be empty if `is_error` is true", p.path)
+		return
+	}
+	for k, b := range objectsOf(content) {
+		path := fmt.Sprintf("%s.tool_result.content.%d", p.path, k)
+		c.checkShape(path, b)
+		switch b["type"] {
+		case "text":
+			c.checkText(path, "messages", b)
+		case "image":
+			c.images = append(c.images, placed{p.message, p.index, path, b})
+		}
+	}
+}
+
+func saysNothing(content any) bool {
+	if isEmpty(content) {
+		return true
+	}
+	list, ok := content.([]any)
+	return ok && !slices.ContainsFunc(list, func(v any) bool {
+		b := objectOf(v)
+		return b["type"] != "text" || textOf(b["text"]) != ""
+	})
+}
+
+const unansweredText = "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+
+func (c *anthropicCheck) checkPairs() {
+	blocks := false
+	for n, t := range c.turns {
+		blocks = blocks || t.has("tool_use") || t.has("tool_result")
+		switch t.role {
+		case "assistant":
+			c.checkAnswers(t, c.turnAfter(n))
+		case "user":
+			asked := set{}
+			if n > 0 {
+				for _, id := range useIDs(c.turns[n-1]) {
+					asked[id] = true
+				}
+			}
+			for _, p := range t.blocks {
+				if id := textOf(p.block["tool_use_id"]); p.block["type"] == "tool_result" && !asked[id] {
+					c.add("A19", p.path, "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", p.path, id)
+				}
+			}
+		}
+	}
+	if blocks && len(c.tools) == 0 {
+		c.add("A21", "tools", "Requests which include `tool_use` or `tool_result` blocks must define tools.")
+	}
+}
+
+// turnAfter returns the user turn after turn n, a turn without blocks if none.
+func (c *anthropicCheck) turnAfter(n int) turn {
+	if n+1 < len(c.turns) && c.turns[n+1].role == "user" {
+		return c.turns[n+1]
+	}
+	return turn{}
+}
+
+func useIDs(t turn) []string {
+	var ids []string
+	for _, p := range t.blocks {
+		if p.block["type"] == "tool_use" {
+			ids = append(ids, textOf(p.block["id"]))
+		}
+	}
+	return ids
+}
+
+// checkAnswers judges whether the turn next answers every call of turn t, once and first of all.
+func (c *anthropicCheck) checkAnswers(t, next turn) {
+	ids := useIDs(t)
+	if len(ids) == 0 {
+		return
+	}
+	answered, other := set{}, false
+	for _, p := range next.blocks {
+		if p.block["type"] != "tool_result" {
+			other = true
+			continue
+		}
+		id := textOf(p.block["tool_use_id"])
+		if other {
+			c.add("A16", p.path, unansweredText, t.blocks[0].message, id)
+		}
+		if answered[id] {
+			c.add("A17", p.path, "%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", p.path, id)
+		}
+		answered[id] = true
+	}
+	missing := slices.DeleteFunc(ids, func(id string) bool { return answered[id] })
+	if len(missing) > 0 {
+		first := t.blocks[0].message
+		c.add("A15", fmt.Sprintf("messages.%d", first), unansweredText, first, strings.Join(missing, ", "))
+	}
+}
+
+func (c *anthropicCheck) checkServerTools() {
+	for n, t := range c.turns {
+		if t.role != "assistant" || n+1 == len(c.turns) {
+			continue
+		}
+		results := set{}
+		for _, p := range t.blocks {
+			if strings.HasSuffix(textOf(p.block["type"]), "_tool_result") {
+				results[textOf(p.block["tool_use_id"])] = true
+			}
+		}
+		for _, p := range t.blocks {
+			if id := textOf(p.block["id"]); p.block["type"] == "server_tool_use" && !results[id] {
+				first, name := t.blocks[0].message, textOf(p.block["name"])
+				c.add("A20", fmt.Sprintf("messages.%d", first), "messages.%d: `%s` tool use with id `%s` was found without a corresponding `%s_tool_result` block", first, name, id, name)
+			}
+		}
+	}
+}
+
+// checkEnd judges a conversation that ends with the assistant.
+func (c *anthropicCheck) checkEnd() {
+	if len(c.turns) == 0 {
+		return
+	}
+	t := c.turns[len(c.turns)-1]
+	if t.role != "assistant" || len(t.blocks) == 0 {
+		return
+	}
+	last := t.blocks[len(t.blocks)-1].block
+	if last["type"] != "text" {
+		return
+	}
+	if text := textOf(last["text"]); text != strings.TrimRightFunc(text, unicode.IsSpace) {
+		c.add("A22", "messages", "messages: final assistant content cannot end with trailing whitespace")
+	}
+	if c.ability.noPrefill || c.thinks {
+		c.add("A23", "messages", "This model does not support assistant message prefill. The conversation must end with a user message.")
+	}
+}
+
+const thinkingDocs = "Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
+
+func (c *anthropicCheck) checkThinking() {
+	if c.thinking["type"] == "enabled" {
+		budget, ok := integerOf(c.thinking["budget_tokens"])
+		limit, limited := integerOf(c.body["max_tokens"])
+		if !ok || budget < 1024 {
+			c.add("A24", "thinking", "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+		} else if limited && limit <= budget {
+			c.add("A25", "max_tokens", "`max_tokens` must be greater than `thinking.budget_tokens`. "+thinkingDocs+"#max-tokens-and-context-window-size")
+		}
+		if c.ability.noEnabled {
+			c.add("A34", "thinking", `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`)
+		}
+	}
+	if !c.thinks {
+		return
+	}
+	if t, ok := numberOf(c.body["temperature"]); ok && t != 1 {
+		c.add("A26", "temperature", "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode. "+thinkingDocs+"#important-considerations-when-using-extended-thinking")
+	}
+	if c.body["top_k"] != nil {
+		c.add("A27", "top_k", "`top_k` must be unset when thinking is enabled or in adaptive mode.")
+	}
+	if p, ok := numberOf(c.body["top_p"]); ok && p < 0.95 {
+		c.add("A27", "top_p", "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.")
+	}
+	if c.forced {
+		c.add("A28", "tool_choice", "Thinking may not be enabled when tool_choice forces tool use.")
+	}
+}
+
+// lastAssistant returns the index of the last assistant turn, -1 if none.
+func (c *anthropicCheck) lastAssistant() int {
+	for n := len(c.turns) - 1; n >= 0; n-- {
+		if c.turns[n].role == "assistant" {
+			return n
+		}
+	}
+	return -1
+}
+
+// checkLoop judges the thinking blocks of the last assistant turn.
+func (c *anthropicCheck) checkLoop() {
+	n := c.lastAssistant()
+	if n < 0 || len(c.turns[n].blocks) == 0 {
+		return
+	}
+	t, first := c.turns[n], c.turns[n].blocks[0]
+	loop := t.has("tool_use") && n+1 < len(c.turns) && c.turns[n+1].has("tool_result")
+	if c.thinking["type"] == "enabled" && loop && !isThinking(first.block["type"]) {
+		c.add("A29", first.path, "%s.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. %s", first.path, textOf(first.block["type"]), thinkingDocs)
+	}
+	if !c.thinks && n == len(c.turns)-1 && (t.has("thinking") || t.has("redacted_thinking")) {
+		c.add("A33", fmt.Sprintf("messages.%d", first.message), "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request.", first.path)
+	}
+}
+
+// checkSignatures judges thinking that a Server signed: the text must be the one signed.
+func (c *anthropicCheck) checkSignatures() {
+	last := c.lastAssistant()
+	for n, t := range c.turns {
+		for _, p := range t.blocks {
+			sig := textOf(p.block["signature"])
+			if p.block["type"] != "thinking" || !strings.HasPrefix(sig, signaturePrefix) || sig == sign(textOf(p.block["thinking"])) {
+				continue
+			}
+			if n == last {
+				c.add("A30", p.path, "%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", p.path)
+			} else {
+				c.add("A32", p.path, "%s: Invalid `signature` in `thinking` block", p.path)
+			}
+		}
+	}
+}
+
+func (c *anthropicCheck) checkModel() {
+	t, ok := numberOf(c.body["temperature"])
+	if ok && t != 1 && c.ability.noTemperature {
+		c.add("A35", "temperature", "`temperature` is deprecated for this model.")
+	}
+	if ok && c.body["top_p"] != nil && c.ability.oneSampler {
+		c.add("A35", "top_p", "`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
+	}
+	if c.forced && c.ability.noForced {
+		c.add("A36", "tool_choice", `tool_choice: type "tool" and "any" are not supported for this model.`)
+	}
+}
+
+func (c *anthropicCheck) checkTools() {
+	names := set{}
+	for n, t := range c.tools {
+		p, kind, name := fmt.Sprintf("tools.%d", n), textOf(t["type"]), textOf(t["name"])
+		custom := t["type"] == nil || kind == "custom"
+		label := kind
+		if custom {
+			label = "custom"
+		}
+		if !anthropicName.MatchString(name) && !strings.HasPrefix(kind, "mcp") {
+			c.add("A40", p, "%s.%s.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", p, label)
+		}
+		if names[name] {
+			c.add("A41", "tools", "tools: Tool names must be unique.")
+		}
+		names[name] = true
+		if custom {
+			c.checkSchema(p+".custom.input_schema", p, t["input_schema"])
+			c.checkKnown(p+".custom", t, toolFields)
+		} else if !serverTool.MatchString(kind) {
+			c.add("A43", p, "%s: Input tag '%s' found using 'type' does not match any of the expected tags", p, kind)
+		}
+		if !isEmpty(t["cache_control"]) {
+			c.cached = append(c.cached, placed{-2, n, p, t})
+		}
+	}
+	if name := textOf(c.choice["name"]); c.choice["type"] == "tool" && !names[name] {
+		c.add("A44", "tool_choice", "Tool '%s' not found in provided tools", name)
+	}
+	if len(c.choice) > 0 && len(c.tools) == 0 {
+		c.add("A44", "tool_choice", "tool_choice may only be specified with tools")
+	}
+}
+
+func (c *anthropicCheck) checkSchema(label, path string, v any) {
+	s, ok := v.(object)
+	if !ok {
+		c.add("A42", path, "%s: Field required", label)
+		return
+	}
+	kind, typed := s["type"]
+	switch {
+	case !typed:
+		c.add("A42", path, "%s.type: Field required", label)
+	case kind != "object":
+		c.add("A42", path, "%s.type: Input should be 'object'", label)
+	default:
+		for _, k := range []string{"oneOf", "allOf", "anyOf"} {
+			if _, ok := s[k]; ok {
+				c.add("A42", path, "%s: input_schema does not support oneOf, allOf, or anyOf at the top level", label)
+				return
+			}
+		}
+	}
+}
+
+func (c *anthropicCheck) checkSystem() {
+	for n, b := range objectsOf(c.body["system"]) {
+		p := fmt.Sprintf("system.%d", n)
+		c.checkShape(p, b)
+		c.checkText(p, "system", b)
+		if !isEmpty(b["cache_control"]) {
+			c.cached = append(c.cached, placed{-1, n, p, b})
+		}
+	}
+}
+
+// checkCache judges the breakpoints in the order tools, system, messages,
+// which the negative message numbers of the former two give.
+func (c *anthropicCheck) checkCache() {
+	if len(c.cached) > 4 {
+		c.add("A37", "cache_control", "A maximum of 4 blocks with cache_control may be provided. Found %d.", len(c.cached))
+	}
+	slices.SortStableFunc(c.cached, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.message, b.message), cmp.Compare(a.index, b.index))
+	})
+	short := false
+	for _, p := range c.cached {
+		ttl, ok := objectOf(p.block["cache_control"])["ttl"]
+		if ttl == "1h" && short {
+			c.add("A45", p.path, "%s.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.", p.path)
+		}
+		short = short || !ok || ttl == "5m"
+	}
+}
+
+func (c *anthropicCheck) checkScalars() {
+	if v := c.body["max_tokens"]; v != nil {
+		if n, ok := integerOf(v); !ok || n < 0 {
+			c.add("A49", "max_tokens", "max_tokens: Input should be greater than or equal to 1")
+		}
+	}
+	for _, s := range listOf(c.body["stop_sequences"]) {
+		if isBlank(textOf(s)) {
+			c.add("A50", "stop_sequences", "stop_sequences: each stop sequence must contain non-whitespace")
+		}
+	}
+	if v := c.body["temperature"]; v != nil {
+		if t, ok := numberOf(v); !ok || t < 0 || t > 1 {
+			c.add("A51", "temperature", "temperature: range: 0..1")
+		}
+	}
+}

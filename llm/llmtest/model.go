@@ -1,0 +1,133 @@
+package llmtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+const provider = "llmtest"
+
+// Script returns a model that answers its nth request with the nth step. A
+// request beyond the last step is an error.
+func Script(steps ...Step) *Model { return &Model{Steps: steps} }
+
+// A Model is an llm.Model that plays steps in process. Its zero value refuses
+// every request. Fields must not change once it is in use.
+type Model struct {
+	Steps []Step   // the answers, in order
+	Rule  Rule     // answers what comes after Steps
+	ID    string   // what Name returns; default script
+	Facts llm.Info // what Info returns
+
+	mu       sync.Mutex
+	requests []*llm.Request
+	ids      atomic.Int64
+}
+
+// Name returns the model's ID.
+func (m *Model) Name() string { return cmp.Or(m.ID, "script") }
+
+// Info returns the model's Facts.
+func (m *Model) Info() llm.Info { return m.Facts }
+
+// Requests returns the requests so far. Each is a copy that shares the
+// caller's messages but does not see what the caller appends later.
+func (m *Model) Requests() []*llm.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+func (m *Model) record(req *llm.Request) (*llm.Request, int) {
+	own := *req
+	own.Messages, own.Tools, own.Stop = slices.Clip(req.Messages), slices.Clip(req.Tools), slices.Clip(req.Stop)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, &own)
+	return &own, len(m.requests) - 1
+}
+
+// Stream plays the next step. A blocking request gets its answer in one delta.
+// Usage that a step leaves out is 10 tokens in and 5 out.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		own, n := m.record(req)
+		s, err := stepFor(m.Steps, m.Rule, &Request{Request: *own, Model: m.Name()}, n)
+		if err != nil {
+			yield(llm.Delta{}, &llm.APIError{Class: llm.Invalid, Provider: provider, Message: err.Error(), RetryAfter: -1, Err: err})
+			return
+		}
+		if err := wait(ctx, s.Delay); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		switch {
+		case s.fails():
+			yield(llm.Delta{}, s.failure())
+		case s.Raw != nil:
+			yield(llm.Delta{}, &llm.APIError{Class: llm.Protocol, Provider: provider, Status: s.Status, Message: "the reply is not what the API promises", RetryAfter: -1})
+		case s.CutAfter < 0:
+			yield(llm.Delta{}, s.cutFailure())
+		default:
+			m.answer(ctx, own, s, yield)
+		}
+	}
+}
+
+func (m *Model) answer(ctx context.Context, req *llm.Request, s Step, yield func(llm.Delta, error) bool) {
+	r := s.response(req, func() string { return fmt.Sprintf("call_%06d", m.ids.Add(1)) })
+	r.Model = cmp.Or(r.Model, m.Name())
+	if r.Usage == (llm.Usage{}) {
+		r.Usage = llm.Usage{Input: 10, Output: 5}
+	}
+	var deltas []llm.Delta
+	if !req.Blocking {
+		deltas = deltasOf(r.Message.Content, s.Pieces)
+	}
+	deltas = append(deltas, llm.Delta{Done: &r})
+	for i, d := range deltas {
+		if s.CutAfter > 0 && i == s.CutAfter {
+			yield(llm.Delta{}, s.cutFailure())
+			return
+		}
+		pause := s.EventDelay
+		if s.Stall > 0 && i == s.StallAfter {
+			pause += s.Stall
+		}
+		if err := wait(ctx, pause); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		if !yield(d, nil) {
+			return
+		}
+	}
+}
+
+// deltasOf returns the deltas that content is streamed in.
+func deltasOf(content llm.Blocks, pieces int) []llm.Delta {
+	var ds []llm.Delta
+	for i, b := range content {
+		text := ""
+		switch c := b.(type) {
+		case llm.Text:
+			b, text = llm.Text{}, c.Text
+		case llm.Thinking:
+			b, text = llm.Thinking{}, c.Text
+		case llm.ToolUse:
+			b, text = llm.ToolUse{ID: c.ID, Name: c.Name}, inputText(c)
+		}
+		ds = append(ds, llm.Delta{Index: i, Block: b})
+		for _, p := range split(text, pieces) {
+			ds = append(ds, llm.Delta{Index: i, Text: p})
+		}
+	}
+	return ds
+}

@@ -1,0 +1,384 @@
+package llmtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	maxBody     = 32 << 20  // bytes; as the Messages API
+	maxRecorded = 256 << 20 // bytes of bodies that a server keeps
+	pipeURL     = "http://llm.test"
+)
+
+// A Server speaks the Anthropic Messages API (POST …/messages, …/count_tokens)
+// and the OpenAI Chat Completions API (POST …/chat/completions), blocking and
+// streaming, and answers with steps. A request that breaks a rule of its API
+// gets status 400 and the provider's words, uses up no step and is on record.
+//
+// The zero Server refuses every request. Fields must not change once it serves;
+// [Server.Listen] serves on loopback, [Server.Client] in memory. Close it.
+type Server struct {
+	Steps []Step // the answers, in order
+	Rule  Rule   // answers what comes after Steps
+
+	Lenient bool // answer requests that break rules; they are on record all the same
+	Keyless bool // take requests without a key, as local hosts do
+	Host    Host // whose rules Chat Completions has; default OpenAI
+
+	// Limits of the model in tokens, at four bytes a token; 0: none. A prompt
+	// beyond Window is refused (rule A53) and that is no violation; a max_tokens
+	// beyond MaxOutput is one (A52).
+	Window, MaxOutput int
+
+	// URL is the base URL: for Anthropic as it is, for OpenAI with or without
+	// /v1. Set by Listen; in memory any URL will do.
+	URL string
+
+	mu        sync.Mutex
+	requests  []*Request
+	recorded  int
+	steps     int
+	ids       atomic.Int64
+	http      *http.Server
+	pipe      *pipeListener
+	transport *http.Transport
+	closed    bool
+	serving   sync.WaitGroup // listeners
+	conns     sync.WaitGroup
+}
+
+// NewServer returns a server on loopback that plays steps until the test ends,
+// and fails the test if a request broke a rule, unless Lenient is set by then.
+func NewServer(t TB, steps ...Step) *Server {
+	t.Helper()
+	s := newServer(t, steps)
+	if err := s.Listen(); err != nil {
+		t.Fatalf("starting the model server: %v", err)
+	}
+	return s
+}
+
+// NewPipe is like [NewServer] for a server in memory, reached by its Client at
+// its URL: for testing/synctest, where a socket would stop the clock.
+func NewPipe(t TB, steps ...Step) *Server {
+	t.Helper()
+	s := newServer(t, steps)
+	s.URL = pipeURL
+	return s
+}
+
+func newServer(t TB, steps []Step) *Server {
+	s := &Server{Steps: steps}
+	t.Cleanup(func() {
+		s.Close()
+		if s.Lenient {
+			return
+		}
+		for _, v := range s.Violations() {
+			t.Errorf("request %d to the model broke rule %s at %q: %s", v.Request, v.Rule, v.Path, v.Message)
+		}
+	})
+	return s
+}
+
+// Listen serves on a free loopback port and sets URL.
+func (s *Server) Listen() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		if l, err = net.Listen("tcp6", "[::1]:0"); err != nil {
+			return fmt.Errorf("listening on loopback: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.serve(l); err != nil {
+		return err
+	}
+	s.URL = "http://" + l.Addr().String()
+	return nil
+}
+
+// Client returns an HTTP client whose connections lead to this server through
+// memory, whatever the URL. Each call returns a client of the same transport.
+func (s *Server) Client() *http.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pipe == nil {
+		s.pipe = newPipeListener()
+		s.transport = &http.Transport{DialContext: s.pipe.dial}
+		if s.serve(s.pipe) != nil {
+			s.pipe.Close() // a closed server: every request will fail
+		}
+	}
+	return &http.Client{Transport: s.transport}
+}
+
+// serve starts serving l, which it closes if the server is closed. s.mu is held.
+func (s *Server) serve(l net.Listener) error {
+	if s.closed {
+		l.Close()
+		return errors.New("llmtest: the server is closed")
+	}
+	if s.http == nil {
+		s.http = &http.Server{
+			Handler:           http.HandlerFunc(s.handle),
+			ErrorLog:          log.New(io.Discard, "", 0),
+			ReadHeaderTimeout: time.Minute,
+			ConnState:         s.track,
+			ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		}
+	}
+	s.serving.Go(func() { s.http.Serve(l) }) // ends with the listener
+	return nil
+}
+
+type connKey struct{}
+
+func (s *Server) track(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.conns.Add(1)
+	case http.StateClosed:
+		s.conns.Done()
+	}
+}
+
+// Close ends every connection and waits until nothing of the server runs any
+// more. Replies that are under way break off. It may be called twice.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	server, transport := s.http, s.transport
+	s.mu.Unlock()
+	if server == nil {
+		return
+	}
+	server.Close() // also closes the listeners; nothing to do about an error
+	s.serving.Wait()
+	server.Close() // a connection accepted meanwhile
+	s.conns.Wait()
+	if transport != nil {
+		transport.CloseIdleConnections()
+	}
+}
+
+// Requests returns the requests so far, refused ones included, counting of
+// tokens not. Beyond 256 MB of bodies only their headers are kept.
+func (s *Server) Requests() []*Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Violations returns the rules that requests broke so far.
+func (s *Server) Violations() []Violation {
+	var out []Violation
+	for _, r := range s.Requests() {
+		out = append(out, r.Broken...)
+	}
+	return out
+}
+
+// handle routes a request.
+func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
+	path := strings.TrimRight(hr.URL.Path, "/")
+	var api wire = anthropicWire{}
+	if strings.HasSuffix(path, "/chat/completions") {
+		api = openaiWire{}
+	}
+	id := fmt.Sprintf("req_%06d", s.ids.Add(1))
+	w.Header().Set(api.requestID(), id)
+	switch {
+	case hr.Method == http.MethodGet && strings.HasSuffix(path, "/models"):
+		writeJSON(w, http.StatusOK, object{"object": "list", "has_more": false, "data": []object{{
+			"id": provider, "type": "model", "object": "model", "display_name": provider, "created": 0, "owned_by": provider,
+		}}})
+	case hr.Method != http.MethodPost:
+		refuse(w, api, refusal{status: http.StatusNotFound})
+	case strings.HasSuffix(path, "/messages/count_tokens"):
+		s.countTokens(w, hr)
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/chat/completions"):
+		s.answer(w, hr, api)
+	default:
+		refuse(w, api, refusal{status: http.StatusNotFound})
+	}
+}
+
+func (s *Server) countTokens(w http.ResponseWriter, hr *http.Request) {
+	body, err := readBody(hr)
+	if err != nil {
+		refuse(w, anthropicWire{}, *err)
+		return
+	}
+	writeJSON(w, http.StatusOK, object{"input_tokens": tokens(len(body))})
+}
+
+// readBody reads a body of known length, as the real APIs want it.
+func readBody(hr *http.Request) ([]byte, *refusal) {
+	if hr.ContentLength < 0 {
+		return nil, &refusal{status: http.StatusLengthRequired, rules: []string{"H04"}}
+	}
+	if hr.ContentLength > maxBody {
+		io.Copy(io.Discard, io.LimitReader(hr.Body, 4*maxBody)) // so that the client reads the answer
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge}
+	}
+	body, err := io.ReadAll(io.LimitReader(hr.Body, maxBody))
+	if err != nil {
+		return nil, &refusal{status: http.StatusBadRequest, message: "reading the request body: " + err.Error()}
+	}
+	return body, nil
+}
+
+// answer checks a request, records it, and plays the step that is due.
+func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
+	body, unread := readBody(hr)
+	r := &Request{Path: hr.URL.Path, Header: hr.Header.Clone(), Body: body}
+	var verdict *refusal
+	if unread != nil {
+		verdict = unread
+		for _, rule := range unread.rules {
+			r.Broken = append(r.Broken, Violation{Rule: rule, Path: "Content-Length", Message: faultOf(unread.status).message})
+		}
+	} else {
+		v, err := parse(body)
+		if err == nil {
+			api.read(r, objectOf(v))
+		}
+		r.Broken = append(s.checkHeader(hr.Header, api), s.check(api, r, v, err)...)
+		verdict = s.judge(r)
+	}
+	n := s.record(r, verdict == nil)
+	if verdict != nil {
+		refuse(w, api, *verdict)
+		return
+	}
+	step, err := s.due(r, n)
+	if err != nil {
+		refuse(w, api, refusal{status: http.StatusBadRequest, message: err.Error()})
+		return
+	}
+	if wait(hr.Context(), step.Delay) != nil {
+		return
+	}
+	player{s: s, w: w, ctx: hr.Context(), step: step, api: api, request: r}.play()
+}
+
+// due returns the step for a request, with its Reply made. A panic in a rule
+// is an answer, for the HTTP server would hide it.
+func (s *Server) due(r *Request, n int) (step Step, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("llmtest: the rule for request %d panicked: %v", n+1, p)
+		}
+	}()
+	if step, err = stepFor(s.Steps, s.Rule, r, n); err == nil && step.Reply != nil {
+		answer := step.Reply(&r.Request)
+		step.Reply = func(*llm.Request) llm.Response { return answer }
+	}
+	return step, err
+}
+
+func (s *Server) check(api wire, r *Request, v any, err error) []Violation {
+	if err != nil {
+		return api.check(r.Body, s.Host)
+	}
+	broken := api.checkParsed(v, s.Host)
+	if s.MaxOutput > 0 && r.MaxTokens > s.MaxOutput {
+		broken = append(broken, Violation{Rule: "A52", Path: "max_tokens", Message: fmt.Sprintf(
+			"max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", r.MaxTokens, s.MaxOutput, r.Model)})
+	}
+	return broken
+}
+
+// checkHeader returns the rules for headers that a request breaks.
+func (s *Server) checkHeader(h http.Header, api wire) []Violation {
+	var broken []Violation
+	if !s.Keyless && !api.hasKey(h) {
+		broken = append(broken, Violation{Rule: "H01", Path: "header", Message: "no API key was sent"})
+	}
+	if name := api.versionHeader(); name != "" && h.Get(name) == "" {
+		broken = append(broken, Violation{Rule: "H02", Path: "header", Message: name + ": header is required"})
+	}
+	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/json" {
+		broken = append(broken, Violation{Rule: "H03", Path: "header", Message: "Content-Type: must be application/json"})
+	}
+	return broken
+}
+
+// judge returns why a request is not answered, nil if it is.
+func (s *Server) judge(r *Request) *refusal {
+	if len(r.Broken) > 0 && !s.Lenient {
+		v := r.Broken[0]
+		verdict := &refusal{status: http.StatusBadRequest, message: v.Message, param: v.Path}
+		if v.Rule == "H01" {
+			verdict.status = http.StatusUnauthorized
+		}
+		for _, v := range r.Broken {
+			verdict.rules = append(verdict.rules, v.Rule)
+		}
+		return verdict
+	}
+	if n := tokens(len(r.Body)); s.Window > 0 && n > s.Window {
+		return &refusal{status: http.StatusBadRequest, code: tooLongCode,
+			message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, s.Window)}
+	}
+	return nil
+}
+
+// record keeps a request and returns the number of the step that is due for it.
+func (s *Server) record(r *Request, answered bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range r.Broken {
+		r.Broken[i].Request = len(s.requests)
+	}
+	kept := r
+	if s.recorded += len(r.Body); s.recorded > maxRecorded {
+		kept = &Request{Path: r.Path, Header: r.Header, Model: r.Model, Broken: r.Broken}
+	}
+	s.requests = append(s.requests, kept)
+	if !answered {
+		return -1
+	}
+	s.steps++
+	return s.steps - 1
+}
+
+// tokens estimates the tokens in so many bytes.
+func tokens(bytes int) int { return max(1, bytes/4) }
+
+// usage returns the step's usage, or an estimate that keeps to max_tokens.
+func (r *Request) usage(answer llm.Response) llm.Usage {
+	if answer.Usage != (llm.Usage{}) {
+		return answer.Usage
+	}
+	size := 0
+	for _, b := range answer.Message.Content {
+		switch c := b.(type) {
+		case llm.Text:
+			size += len(c.Text)
+		case llm.Thinking:
+			size += len(c.Text)
+		case llm.ToolUse:
+			size += len(c.Name) + len(inputText(c))
+		}
+	}
+	u := llm.Usage{Input: tokens(len(r.Body)), Output: tokens(size)}
+	if r.MaxTokens > 0 {
+		u.Output = min(u.Output, r.MaxTokens)
+	}
+	return u
+}

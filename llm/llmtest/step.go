@@ -1,0 +1,159 @@
+package llmtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Step is what a [Model] or a [Server] answers to one request. The zero Step
+// is an empty message that ends the turn.
+type Step struct {
+	// What the model says, in this order. Thinking gets a signature by which a
+	// [Server] sees later whether the text was changed.
+	Thinking string
+	Text     string
+	Calls    []llm.ToolUse // a call with Invalid set streams that text as its input
+
+	Content llm.Blocks                      // instead of the three above: any blocks in any order
+	Reply   func(*llm.Request) llm.Response // instead of all above: made from the request
+	Stop    llm.StopReason                  // default: tool_use if there are calls, else end_turn
+	Usage   llm.Usage                       // default: counted at four bytes a token
+	Pieces  int                             // pieces that a text or tool input is streamed in; default 4
+
+	Delay      time.Duration // before anything is answered
+	EventDelay time.Duration // before each event of a stream, each byte of any other body
+	Stall      time.Duration // silence after StallAfter of them
+	StallAfter int
+
+	// CutAfter breaks the answer off in the way that Cut says, after that many
+	// events of a stream, bytes of any other body, or deltas of a [Model].
+	// Before the reply's header: [AtOnce].
+	CutAfter int
+	Cut      Cut
+
+	// Instead of an answer: a failure (see [Fail]), or a status (with the
+	// provider's usual words, or Err's), or a raw body.
+	Err         error
+	Status      int         // default 200
+	Header      http.Header // added to the reply
+	Raw         []byte      // non-nil: the body, byte for byte
+	ContentType string      // of Raw; default text/html
+}
+
+// A Cut is a way to break a stream off.
+type Cut int
+
+const (
+	CutClose   Cut = iota // the connection is closed
+	CutReset              // the connection is reset, where it is TCP
+	CutEnd                // the body ends as if it were complete
+	CutError              // an error event says Err, by default that the model is overloaded, and the body ends
+	CutGarbage            // an event that is not JSON comes, and the stream goes on
+)
+
+// AtOnce as CutAfter closes or resets the connection before the reply's header.
+const AtOnce = -1
+
+const defaultPieces = 4
+
+// response returns what the step says to req, with all that was left open filled in.
+func (s Step) response(req *llm.Request, newID func() string) llm.Response {
+	r := llm.Response{Message: llm.Message{Content: s.content()}, Stop: s.Stop, Usage: s.Usage}
+	if s.Reply != nil {
+		r = s.Reply(req)
+	}
+	r.Message.Role = llm.Assistant
+	r.Message.Content = complete(r.Message.Content, newID)
+	if r.Stop == "" {
+		r.Stop = llm.EndTurn
+		if len(r.Message.ToolUses()) > 0 {
+			r.Stop = llm.UseTools
+		}
+	}
+	return r
+}
+
+func (s Step) content() llm.Blocks {
+	if s.Content != nil {
+		return s.Content
+	}
+	var bs llm.Blocks
+	if s.Thinking != "" {
+		bs = append(bs, llm.Thinking{Text: s.Thinking})
+	}
+	if s.Text != "" {
+		bs = append(bs, llm.Text{Text: s.Text})
+	}
+	for _, u := range s.Calls {
+		bs = append(bs, u)
+	}
+	return bs
+}
+
+// complete returns bs with the ids, inputs and signatures that were left out.
+func complete(bs llm.Blocks, newID func() string) llm.Blocks {
+	out := make(llm.Blocks, len(bs))
+	for i, b := range bs {
+		switch c := b.(type) {
+		case llm.ToolUse:
+			if c.ID == "" {
+				c.ID = newID()
+			}
+			if len(c.Input) == 0 || c.Invalid != "" {
+				c.Input = json.RawMessage(`{}`)
+			}
+			b = c
+		case llm.Thinking:
+			if c.Signature == "" {
+				c.Signature = sign(c.Text)
+			}
+			b = c
+		}
+		out[i] = b
+	}
+	return out
+}
+
+// signaturePrefix marks the signatures made by sign.
+const signaturePrefix = "llmtest-"
+
+// sign returns a signature that depends on the text alone, so that any server can check it.
+func sign(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return signaturePrefix + hex.EncodeToString(sum[:12])
+}
+
+// inputText returns a call's input as the model writes it.
+func inputText(u llm.ToolUse) string {
+	if u.Invalid != "" {
+		return u.Invalid
+	}
+	return string(u.Input)
+}
+
+// split cuts text into at most n pieces (default 4), never within a character.
+func split(text string, n int) []string {
+	if n <= 0 {
+		n = defaultPieces
+	}
+	size := max(1, (len(text)+n-1)/n)
+	var pieces []string
+	for len(text) > size {
+		end := size
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		pieces = append(pieces, text[:end])
+		text = text[end:]
+	}
+	if text != "" {
+		pieces = append(pieces, text)
+	}
+	return pieces
+}
