@@ -38,19 +38,18 @@ type Outcome struct {
 // after ctx ended is the result as well; ctx's error becomes "cancelled".
 func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	timeout := timeoutOf(t)
-	toolCtx, cancel := ctx, context.CancelFunc(func() {})
-	if timeout > 0 {
-		toolCtx, cancel = context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
-	} else {
-		toolCtx, cancel = context.WithCancel(ctx)
-	}
+	toolCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if timeout > 0 {
+		toolCtx, cancel = context.WithTimeoutCause(toolCtx, timeout, &timeoutError{timeout})
+		defer cancel()
+	}
 
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		done <- attempt(toolCtx, t, call)
+		attempt(toolCtx, t, call, done)
 	}()
 	select {
 	case out := <-done:
@@ -105,26 +104,21 @@ func late(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &e)
 }
 
-// attempt runs t to its end, whichever way it ends.
-func attempt(ctx context.Context, t Tool, call Call) Outcome {
-	ended := make(chan Outcome, 1)
-	go func() {
-		returned := false
-		defer func() {
-			if returned {
-				return
-			}
-			if v := recover(); v != nil {
-				ended <- Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
-				return
-			}
-			ended <- Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
-		}()
-		r, err := t.Run(ctx, call)
-		returned = true
-		ended <- judge(ctx, call, r, err)
+// attempt runs t to its end, whichever way it ends, and sends what came of it.
+func attempt(ctx context.Context, t Tool, call Call, done chan<- Outcome) {
+	var out Outcome
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
+		} else if !returned {
+			out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
+		}
+		done <- out
 	}()
-	return <-ended
+	r, err := t.Run(ctx, call)
+	out = judge(ctx, call, r, err)
+	returned = true
 }
 
 // judge turns what a tool returned into an Outcome.

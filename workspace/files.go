@@ -53,18 +53,12 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 	return sub, p.path, nil
 }
 
-// A File is the state of a file on disk.
-type File struct {
-	Path   string // absolute, without symlinks
-	Exists bool
-	Data   []byte
-}
-
-// Update replaces the content of the file at name by what change returns, or
-// creates it with its folders. The file is never seen half-written; mode and
-// owner stay. Updates of one file happen one after the other. An error of change
-// is returned as it is, and then nothing was written.
-func (w *Workspace) Update(dir, name string, change func(File) ([]byte, error)) error {
+// Update replaces the content of the file at name by what change makes of it, or
+// creates it with its folders; change gets nil where there is no file. The file
+// is never seen half-written; mode and owner stay. Updates of one file happen
+// one after the other. An error of change is returned as it is, and then nothing
+// was written. Files of more than [MaxFile] bytes are refused.
+func (w *Workspace) Update(dir, name string, change func(old []byte) ([]byte, error)) error {
 	p, err := w.locate(dir, name, false)
 	if err != nil {
 		return err
@@ -91,7 +85,7 @@ func (w *Workspace) Update(dir, name string, change func(File) ([]byte, error)) 
 
 // WriteFile makes data the content of the file at name, as [Workspace.Update] does.
 func (w *Workspace) WriteFile(dir, name string, data []byte) error {
-	return w.Update(dir, name, func(File) ([]byte, error) { return data, nil })
+	return w.Update(dir, name, func([]byte) ([]byte, error) { return data, nil })
 }
 
 // openPlain opens a regular file or a folder.
@@ -133,35 +127,30 @@ func plain(info fs.FileInfo) error {
 	return errors.New("it is not a regular file")
 }
 
-// load reads the file at p; info is nil if there is none.
-func load(root *os.Root, p place) (File, fs.FileInfo, error) {
-	file := File{Path: p.path}
+// load reads the file at p; data and info are nil if there is none.
+func load(root *os.Root, p place) (data []byte, info fs.FileInfo, err error) {
 	f, err := openPlain(root, p)
 	if errors.Is(err, fs.ErrNotExist) {
-		return file, nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return file, nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return file, nil, err
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", p.path, bare(err))
 	}
 	if info.IsDir() {
-		return file, nil, fmt.Errorf("%s is a folder, not a file", p.path)
+		return nil, nil, fmt.Errorf("%s is a folder, not a file", p.path)
 	}
-	if info.Size() <= MaxFile {
-		file.Data, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
-	}
+	data, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
-		return file, nil, fmt.Errorf("reading %s: %w", p.path, bare(err))
+		return nil, nil, fmt.Errorf("reading %s: %w", p.path, bare(err))
 	}
-	if info.Size() > MaxFile || len(file.Data) > MaxFile {
-		return file, nil, fmt.Errorf("%s is too large to change: more than %d MB", p.path, MaxFile>>20)
+	if len(data) > MaxFile {
+		return nil, nil, fmt.Errorf("%s is too large to change: more than %d MB", p.path, MaxFile>>20)
 	}
-	file.Exists = true
-	return file, info, nil
+	return data, info, nil
 }
 
 // replace puts data in the place of the file whose state was old, nil for none.
@@ -218,8 +207,11 @@ func fill(root *os.Root, temp string, data []byte, old fs.FileInfo) (err error) 
 		return err
 	}
 	if old != nil {
-		keepOwner(f, old)
-		if err := f.Chmod(old.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
+		keep := fs.ModePerm
+		if keepOwner(f, old) {
+			keep |= fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+		}
+		if err := f.Chmod(old.Mode() & keep); err != nil {
 			return err
 		}
 	}

@@ -10,12 +10,11 @@ import (
 
 const nonblock = syscall.O_NONBLOCK
 
-// keepOwner gives f the owner of old where the system lets us: only root may
-// give files away, and for others the owner is the same already.
-func keepOwner(f *os.File, old fs.FileInfo) {
-	if st, ok := old.Sys().(*syscall.Stat_t); ok {
-		_ = f.Chown(int(st.Uid), int(st.Gid))
-	}
+// keepOwner gives f the owner and the group of old, and reports whether the
+// system let us: only root may give files away.
+func keepOwner(f *os.File, old fs.FileInfo) bool {
+	st, ok := old.Sys().(*syscall.Stat_t)
+	return ok && f.Chown(int(st.Uid), int(st.Gid)) == nil
 }
 
 // syncDir makes a rename in the folder survive a power cut.

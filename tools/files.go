@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Files are what Read, Write and Edit work on. Names are absolute or relative
+// to dir, the working directory of a call.
+type Files interface {
+	// Resolve returns the absolute path of name without symlinks.
+	Resolve(dir, name string) (string, error)
+	// Open opens a regular file or a folder for reading, never waiting for it.
+	Open(dir, name string) (*os.File, error)
+	// Update replaces a file as a whole; old is nil where there is none.
+	Update(dir, name string, change func(old []byte) ([]byte, error)) error
+}
+
+// maxFile is the size in bytes of the largest file that is read as a whole.
+const maxFile = 64 << 20
+
+// filesState is the slot of the session's state that says which files were
+// read: path → seen.
+const filesState = "files"
+
+// A seen is the state of a file when the model saw it or wrote it.
+type seen struct {
+	Hash string `json:"h"` // SHA-256 of its bytes
+}
+
+// sight returns the change to the session's state that says that the model
+// knows the file at path to hold data.
+func sight(path string, data []byte) json.RawMessage {
+	sum := sha256.Sum256(data)
+	return details(map[string]seen{path: {hex.EncodeToString(sum[:])}})
+}
+
+// checkSeen returns an error for the model unless it has seen the file at path
+// as it is now. The hash decides, as a time and a size can be the same by
+// accident or by intent.
+func checkSeen(call tool.Call, path string, data []byte) error {
+	files := map[string]seen{}
+	if len(call.State) > 0 {
+		if err := json.Unmarshal(call.State, &files); err != nil {
+			return fmt.Errorf("reading the session's record of files: %w", err)
+		}
+	}
+	was, ok := files[path]
+	if !ok {
+		return fmt.Errorf("%s exists and has not been read in this session. Read it first, then change it", path)
+	}
+	if sum := sha256.Sum256(data); was.Hash != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("%s has changed since it was last read or written in this session. Read it again, then change it", path)
+	}
+	return nil
+}
+
+// classifyEdit is what a call does that changes the file called name.
+func classifyEdit(files Files, call tool.Call, name string) tool.Class {
+	path, err := files.Resolve(call.Dir, name)
+	if err != nil {
+		return tool.Class{}
+	}
+	return access(permission.EditFile, path)
+}
+
+// current returns the content of the file at path, nil where there is none.
+func current(files Files, path string) ([]byte, error) {
+	f, err := files.Open("", path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = errors.New("the file is too large")
+	}
+	return data, err
+}

@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A notebook is what is shown of a Jupyter notebook (nbformat 4).
+type notebook struct {
+	Cells []struct {
+		ID      string          `json:"id"`
+		Type    string          `json:"cell_type"`
+		Source  notebookText    `json:"source"`
+		Count   *int            `json:"execution_count"`
+		Outputs []notebookShown `json:"outputs"`
+	} `json:"cells"`
+}
+
+type notebookShown struct {
+	Type      string                  `json:"output_type"`
+	Text      notebookText            `json:"text"`
+	Data      map[string]notebookText `json:"data"`
+	Name      string                  `json:"ename"`
+	Value     string                  `json:"evalue"`
+	Traceback []string                `json:"traceback"`
+}
+
+// A notebookText is a string, or a list of strings to be joined. Other JSON
+// (application/json outputs) is "".
+type notebookText string
+
+func (t *notebookText) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = notebookText(one)
+		return nil
+	}
+	var many []string
+	if json.Unmarshal(data, &many) == nil {
+		*t = notebookText(strings.Join(many, ""))
+	}
+	return nil
+}
+
+const (
+	maxOutput         = 10_000 // bytes of one output of a cell
+	maxNotebookImages = 10
+)
+
+// showNotebook shows the cells of a notebook and what they put out; nil if text
+// is no notebook.
+func showNotebook(text string, offset, limit int) *tool.Result {
+	var nb notebook
+	if json.Unmarshal([]byte(text), &nb) != nil || nb.Cells == nil {
+		return nil
+	}
+	first := max(offset, 1) - 1
+	if first > 0 && first >= len(nb.Cells) {
+		return tool.Errorf("the notebook has %d cells: there is no cell %d", len(nb.Cells), offset)
+	}
+	end := len(nb.Cells)
+	if limit > 0 {
+		end = min(end, first+limit)
+	}
+	s := notebookView{}
+	fmt.Fprintf(&s.text, "Notebook with %d cells.\n", len(nb.Cells))
+	for i := first; i < end; i++ {
+		c := nb.Cells[i]
+		fmt.Fprintf(&s.text, "\n--- cell %d: %s", i+1, c.Type)
+		if c.ID != "" {
+			fmt.Fprintf(&s.text, ", id %s", c.ID)
+		}
+		if c.Count != nil {
+			fmt.Fprintf(&s.text, ", run %d", *c.Count)
+		}
+		fmt.Fprintf(&s.text, " ---\n%s\n", c.Source)
+		for _, o := range c.Outputs {
+			s.output(i+1, o)
+		}
+	}
+	r := tool.Text(s.text.String())
+	r.Content = append(r.Content, s.images...)
+	return r
+}
+
+type notebookView struct {
+	text   strings.Builder
+	images llm.Blocks
+}
+
+func (s *notebookView) output(cell int, o notebookShown) {
+	text := string(o.Text)
+	switch {
+	case o.Type == "error" && len(o.Traceback) > 0:
+		text = strings.Join(o.Traceback, "\n")
+	case o.Type == "error":
+		text = o.Name + ": " + o.Value
+	case o.Data != nil:
+		text = string(o.Data["text/plain"])
+	}
+	for _, kind := range []string{"image/png", "image/jpeg"} {
+		if data := o.Data[kind]; data != "" {
+			text = strings.TrimPrefix(text+"\n", "\n") + s.image(string(data))
+		}
+	}
+	text = tool.Clean(text)
+	if len(text) > maxOutput {
+		text = strings.ToValidUTF8(text[:maxOutput], "") + fmt.Sprintf("\n[… %d more bytes]", len(text)-maxOutput)
+	}
+	if text != "" {
+		fmt.Fprintf(&s.text, "--- output of cell %d ---\n%s\n", cell, strings.TrimSuffix(text, "\n"))
+	}
+}
+
+// image adds a picture and returns the words that stand in its place.
+func (s *notebookView) image(data string) string {
+	if len(s.images) == maxNotebookImages {
+		return "[an image that is left out]"
+	}
+	raw, err := decodeBase64(data)
+	if err != nil {
+		return "[an image that cannot be read]"
+	}
+	img, _, err := fitImage(imageType(raw), raw)
+	if err != nil {
+		return fmt.Sprintf("[an image that cannot be shown: %v]", err)
+	}
+	s.images = append(s.images, img)
+	return fmt.Sprintf("[image %d below]", len(s.images))
+}

@@ -1,0 +1,35 @@
+// Package tools holds the tools that agents are given: one Go file and one text
+// for the model each. A tool takes what it works on as an interface of its own.
+package tools
+
+import (
+	"encoding/json"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// Core returns the tools for working on files in ws, in the order in which
+// models are shown them.
+func Core(ws *workspace.Workspace) []tool.Tool {
+	return []tool.Tool{Read(ws), Write(ws), Edit(ws)}
+}
+
+// details encodes what programs and people see of a result.
+func details(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // v is a struct of ours
+	}
+	return data
+}
+
+// access is the Class of a call that works on one file.
+func access(kind permission.AccessKind, path string) tool.Class {
+	return tool.Class{
+		ReadOnly: kind == permission.ReadFile,
+		Touches:  []string{path},
+		Access:   []permission.Access{{Kind: kind, Target: path}},
+	}
+}
