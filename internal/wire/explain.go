@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Complaint is the error object of a provider or a gateway.
+type Complaint struct{ Kind, Code, Message string }
+
+// Complain reads the error out of a JSON body in any of the shapes seen:
+// {"error":{…}}, {"error":"…"}, [{"error":{…}}], {"message":"…"}, {"detail":"…"}.
+// It reports false if body has none.
+func Complain(body []byte) (Complaint, bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(body, &outer) != nil {
+		return Complaint{}, false
+	}
+	inner, ok := outer["error"]
+	if !ok || string(inner) == "null" {
+		inner = body
+		if scalar(outer["message"]) == "" && scalar(outer["detail"]) == "" {
+			return Complaint{}, false
+		}
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(inner, &fields) != nil {
+		return Complaint{Message: scalar(inner)}, true
+	}
+	c := Complaint{Kind: scalar(fields["type"]), Code: scalar(fields["code"]), Message: scalar(fields["message"])}
+	if c.Message == "" {
+		c.Message = scalar(fields["detail"])
+	}
+	if c.Kind == "" {
+		c.Kind = scalar(fields["status"])
+	}
+	if c.Kind == "" {
+		c.Kind = c.Code
+	}
+	return c, true
+}
+
+// scalar returns a JSON string or number as text, else "".
+func scalar(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil {
+		return n.String()
+	}
+	return ""
+}
+
+var kinds = map[string]llm.Class{
+	"authentication_error":  llm.Auth,
+	"invalid_api_key":       llm.Auth,
+	"permission_error":      llm.Forbidden,
+	"not_found_error":       llm.NotFound,
+	"request_too_large":     llm.TooLarge,
+	"rate_limit_error":      llm.RateLimit,
+	"rate_limit_exceeded":   llm.RateLimit,
+	"overloaded_error":      llm.Overloaded,
+	"billing_error":         llm.Billing,
+	"timeout_error":         llm.Timeout,
+	"invalid_request_error": llm.Invalid,
+}
+
+var (
+	tooLong = []string{"prompt is too long", "context limit", "context_length_exceeded", "maximum context length",
+		"context window", "available context size", "input is too long"}
+	noCredit = []string{"insufficient_quota", "credit balance", "insufficient balance", "insufficient credit", "billing_error",
+		"insufficient_credits", "billing_hard_limit"}
+)
+
+// Class returns the class of an error: by its status, refined by its words. A
+// status below 400 is that of an error inside a reply.
+func (c Complaint) Class(status int) llm.Class {
+	words := strings.ToLower(c.Kind + " " + c.Code + " " + c.Message)
+	has := func(list []string) bool {
+		for _, w := range list {
+			if strings.Contains(words, w) {
+				return true
+			}
+		}
+		return false
+	}
+	class, known := kinds[c.Kind]
+	if !known {
+		class, known = kinds[c.Code]
+	}
+	code, _ := strconv.Atoi(c.Code)
+	switch {
+	case has(noCredit):
+		return llm.Billing
+	case (status < 500 && status != http.StatusTooManyRequests) && has(tooLong):
+		return llm.TooLong
+	case status >= 400 && status < 500:
+		return ClassOf(status)
+	case known:
+		return class
+	case status >= 500:
+		return ClassOf(status)
+	case code >= 400 && code < 600:
+		return ClassOf(code)
+	}
+	return llm.ServerError
+}
+
+// Explain is an [Exchange].Explain for the shapes that [Complain] knows.
+func Explain(status int, body []byte) (class llm.Class, kind, message string) {
+	c, ok := Complain(body)
+	if !ok {
+		c.Message = string(body)
+		return c.Class(status), "", c.Message
+	}
+	return c.Class(status), c.Kind, c.Message
+}
+
+// Complaint returns the error that arrived inside a reply.
+func (r *Reply) Complaint(c Complaint) error {
+	e := r.Error(c.Class(http.StatusOK), c.Message)
+	e.Type = clean(c.Kind, r.secrets)
+	if e.Message == "" {
+		e.Message = "the provider reports an error in its reply"
+	}
+	return e
+}

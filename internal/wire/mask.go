@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var (
+	userinfo  = regexp.MustCompile(`://[^/\s"'@]*@`)
+	scheme    = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=*-]{4,}`)
+	likelyKey = regexp.MustCompile(`\b(sk|rk|pk|xai|gsk|hf|AIza)[-_]?[A-Za-z0-9_*-]{12,}|\bsk-[A-Za-z0-9_*-]{4,}`)
+)
+
+// shown is the shortest piece of a secret that gives it away.
+const shown = 8
+
+// Mask replaces secrets, pieces of them from their start, and what looks like a
+// credential by ***.
+func Mask(s string, secrets []string) string {
+	for _, secret := range secrets {
+		s = maskSecret(s, secret)
+		if escaped := url.QueryEscape(secret); escaped != secret {
+			s = maskSecret(s, escaped)
+		}
+	}
+	s = userinfo.ReplaceAllString(s, "://***@")
+	s = scheme.ReplaceAllString(s, "$1 ***")
+	return likelyKey.ReplaceAllString(s, "***")
+}
+
+// maskSecret replaces secret, and what begins with its first bytes as far as it goes.
+func maskSecret(s, secret string) string {
+	if len(secret) < shown {
+		if len(secret) >= 4 {
+			return strings.ReplaceAll(s, secret, "***")
+		}
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(s, secret[:shown])
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		end := shown
+		for end < len(secret) && i+end < len(s) && s[i+end] == secret[end] {
+			end++
+		}
+		b.WriteString(s[:i] + "***")
+		s = s[i+end:]
+	}
+}
+
+// Secrets lists what must not be seen of a request: values of headers that name
+// a credential and the user part of the URL.
+func Secrets(rawURL string, headers ...http.Header) []string {
+	var list []string
+	for _, h := range headers {
+		for name, values := range h {
+			name = strings.ToLower(name)
+			if !strings.Contains(name, "auth") && !strings.Contains(name, "key") && !strings.Contains(name, "token") &&
+				!strings.Contains(name, "secret") && !strings.Contains(name, "cookie") {
+				continue
+			}
+			for _, v := range values {
+				if _, credential, ok := strings.Cut(v, " "); ok {
+					list = append(list, credential)
+				}
+				list = append(list, v)
+			}
+		}
+	}
+	if u, err := url.Parse(rawURL); err == nil && u.User != nil {
+		if password, ok := u.User.Password(); ok {
+			list = append(list, password)
+		}
+		list = append(list, u.User.Username())
+	}
+	return list
+}
+
+// masked returns err if its text is free of secrets, and its masked text if not.
+func masked(err error, secrets []string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if clean := Mask(text, secrets); clean != text {
+		return errors.New(clean)
+	}
+	return err
+}

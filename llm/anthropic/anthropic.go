@@ -1,0 +1,183 @@
+// Package anthropic speaks the Anthropic Messages API
+// (https://platform.claude.com/docs/en/api/messages), streamed and blocking.
+package anthropic
+
+import (
+	"context"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+)
+
+const (
+	provider = "anthropic"
+	// DefaultBaseURL is used where neither Client nor ANTHROPIC_BASE_URL names one.
+	DefaultBaseURL = "https://api.anthropic.com"
+	apiVersion     = "2023-06-01"
+)
+
+// A Client reaches the Messages API. The zero Client is ready to use. Its fields
+// must not change once a model of it is in use. It never retries.
+type Client struct {
+	APIKey  string         // "": ANTHROPIC_API_KEY. A loopback BaseURL needs none
+	BaseURL string         // "": ANTHROPIC_BASE_URL, else DefaultBaseURL. /v1/messages is appended
+	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
+	Header  http.Header    // sent in addition, in the place of headers of the same name
+	Catalog *catalog.Table // nil: catalog.Embedded()
+
+	// Time limits. 0: the default; negative: none.
+	HeaderTimeout   time.Duration // until a stream begins: 300 s
+	IdleTimeout     time.Duration // between two pieces of a reply: 120 s
+	TotalTimeout    time.Duration // for a whole stream: 1 h
+	BlockingTimeout time.Duration // for a whole request with Blocking set: 300 s
+}
+
+// Model returns the model of that name, reached through the zero Client.
+func Model(name string) llm.Model { return new(Client).Model(name) }
+
+// Model returns the model of that name. It implements [llm.Informed].
+func (c *Client) Model(name string) llm.Model {
+	entry, known := c.Catalog.Lookup(provider, name)
+	if !known {
+		entry = guess(name)
+	}
+	return &model{client: c, name: name, entry: entry}
+}
+
+type model struct {
+	client *Client
+	name   string
+	entry  catalog.Entry
+}
+
+func (m *model) Name() string { return m.name }
+
+func (m *model) Info() llm.Info { return m.entry.Info() }
+
+var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
+
+// guess returns what a Claude model that is not in the catalogue accepts, by its
+// generation. Prices and sizes it does not guess.
+func guess(name string) catalog.Entry {
+	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget, Images: true, PDF: true}
+	match := claude.FindStringSubmatch(name)
+	if match == nil {
+		return e
+	}
+	major, _ := strconv.Atoi(match[2])
+	minor, _ := strconv.Atoi(match[3])
+	version := major*100 + minor
+	family := match[1]
+	if family == "fable" || family == "mythos" || family != "haiku" && version >= 406 || version >= 500 {
+		e.Thinking = catalog.ThinkingAdaptive
+	}
+	e.NoSamplers = family == "fable" || family == "mythos" || family == "opus" && version >= 407 || version >= 500
+	e.NoForcedTool = family == "fable" || family == "mythos" || version >= 505
+	return e
+}
+
+// Stream implements [llm.Model].
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if err := m.run(ctx, req, func(d llm.Delta) bool { return yield(d, nil) }); err != nil {
+			yield(llm.Delta{}, err)
+		}
+	}
+}
+
+// run carries out a request. It returns nil when the reply is complete or emit
+// wants no more.
+func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	body, err := m.encode(req)
+	if err != nil {
+		return err
+	}
+	exchange, err := m.client.exchange(req.Blocking, body)
+	if err != nil {
+		return err
+	}
+	reply, err := exchange.Do(ctx)
+	if err != nil {
+		return err
+	}
+	d := &decoder{reply: reply, emit: emit, res: llm.Response{Model: m.name, RequestID: reply.RequestID}}
+	defer func() { reply.Close(d.complete) }()
+	if err := reply.Page(); err != nil {
+		return err
+	}
+	if req.Blocking || reply.First() == '{' {
+		return d.blocking()
+	}
+	return d.stream()
+}
+
+// exchange returns the request for body.
+func (c *Client) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
+	base := first(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
+	key := first(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
+	header := http.Header{
+		"Content-Type":      {"application/json"},
+		"Accept":            {"text/event-stream"},
+		"Anthropic-Version": {apiVersion},
+		"User-Agent":        {"openagent-go"},
+	}
+	if key != "" {
+		header.Set("X-Api-Key", key)
+	}
+	x := &wire.Exchange{
+		Provider: provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/v1/messages", Header: header, Body: body, Explain: wire.Explain,
+		Headers: limit(c.HeaderTimeout, 300*time.Second), Idle: limit(c.IdleTimeout, 120*time.Second), Total: limit(c.TotalTimeout, time.Hour),
+	}
+	if blocking {
+		header.Set("Accept", "application/json")
+		x.Headers, x.Idle, x.Total = 0, 0, limit(c.BlockingTimeout, 300*time.Second)
+	}
+	for name, values := range c.Header {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	if header.Get("X-Api-Key") == "" && header.Get("Authorization") == "" && !loopback(base) {
+		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set ANTHROPIC_API_KEY or Client.APIKey", RetryAfter: -1}
+	}
+	return x, nil
+}
+
+// first returns the first of values that is not blank.
+func first(values ...string) string {
+	for _, v := range values {
+		if v = strings.TrimSpace(v); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// limit returns d, the default for 0 and no limit for a negative d.
+func limit(d, byDefault time.Duration) time.Duration {
+	if d == 0 {
+		return byDefault
+	}
+	return max(d, 0)
+}
+
+// loopback reports whether base is on this machine.
+func loopback(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,240 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+// Limits of images and documents, from the API's own messages.
+const (
+	maxImage      = 5 << 20 // bytes of base64
+	maxDocument   = 32 << 20
+	maxSide       = 8000 // pixels
+	maxSideInMany = 2000 // pixels, when there are more than 20 images
+	maxName       = 128
+)
+
+var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
+
+// codec encodes content blocks. A turn is one message.
+type codec struct{}
+
+func (codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
+	switch b := b.(type) {
+	case llm.Text:
+		addText(t, b.Text)
+	case llm.Image:
+		if t.Role == llm.User {
+			kind, data := image(b, crowded)
+			t.Add(kind, data)
+		}
+	case llm.Document:
+		if t.Role == llm.User {
+			kind, data := document(b)
+			t.Add(kind, data)
+		}
+	case llm.Thinking:
+		// Extra marks the reasoning of other providers, and without a signature it is none of ours.
+		if t.Role == llm.Assistant && b.Signature != "" && b.Extra == nil {
+			data := wire.AppendString([]byte(`{"type":"thinking","thinking":`), b.Text)
+			data = wire.AppendString(append(data, `,"signature":`...), b.Signature)
+			t.Add(wire.Thought, append(data, '}'))
+		}
+	case llm.RedactedThinking:
+		if t.Role == llm.Assistant && b.Data != "" {
+			t.Add(wire.Thought, append(wire.AppendString([]byte(`{"type":"redacted_thinking","data":`), b.Data), '}'))
+		}
+	case llm.ToolUse:
+		data := wire.AppendString([]byte(`{"type":"tool_use","id":`), id)
+		data = wire.AppendString(append(data, `,"name":`...), toolName(b.Name))
+		data = wire.AppendObject(append(data, `,"input":`...), b.Input)
+		t.Add(wire.Call, append(data, '}'))
+	case llm.ToolResult:
+		t.Add(wire.Answer, result(b, id, crowded))
+	case llm.Verbatim:
+		if t.Role == llm.Assistant {
+			verbatim(t, b)
+		}
+	}
+}
+
+func addText(t *wire.Turn, s string) {
+	if !wire.Blank(s) {
+		t.Add(wire.Words, text(s))
+	}
+}
+
+func text(s string) []byte {
+	return append(wire.AppendString([]byte(`{"type":"text","text":`), s), '}')
+}
+
+// toolName makes a name that a model made up acceptable.
+func toolName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if legalInName(r) {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unnamed"
+	}
+	return name[:min(len(name), maxName)]
+}
+
+func legalInName(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
+}
+
+// image encodes an image, or says in words why it is left out.
+func image(i llm.Image, crowded bool) (wire.Kind, []byte) {
+	media, width, height := wire.Picture(i.Data)
+	side := max(width, height)
+	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
+	case media == "":
+		return wire.Words, text("[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
+	case size > maxImage:
+		return wire.Words, text(fmt.Sprintf("[image left out: %d bytes, the limit is 5 MB in base64]", len(i.Data)))
+	case side > maxSide || crowded && side > maxSideInMany:
+		return wire.Words, text(fmt.Sprintf("[image left out: %d x %d pixels is too large]", width, height))
+	}
+	return wire.Media, source("image", media, i.Data, "")
+}
+
+// source encodes a block with base64 data.
+func source(kind, media string, data []byte, title string) []byte {
+	out := make([]byte, 0, base64.StdEncoding.EncodedLen(len(data))+len(title)+128)
+	out = fmt.Appendf(out, `{"type":%q,"source":{"type":"base64","media_type":%q,"data":"`, kind, media)
+	out = append(base64.StdEncoding.AppendEncode(out, data), `"}`...)
+	return append(appendTitle(out, title), '}')
+}
+
+func appendTitle(out []byte, title string) []byte {
+	if wire.Blank(title) {
+		return out
+	}
+	return wire.AppendString(append(out, `,"title":`...), title)
+}
+
+func document(d llm.Document) (wire.Kind, []byte) {
+	switch {
+	case d.MediaType == "application/pdf" && len(d.Data) > 0 && base64.StdEncoding.EncodedLen(len(d.Data)) <= maxDocument:
+		return wire.Media, source("document", d.MediaType, d.Data, d.Title)
+	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
+		out := wire.AppendString([]byte(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":`), string(d.Data))
+		return wire.Media, append(appendTitle(append(out, '}'), d.Title), '}')
+	}
+	return wire.Words, text(fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
+}
+
+func result(r llm.ToolResult, id string, crowded bool) []byte {
+	inside := &wire.Turn{Role: llm.User}
+	for _, b := range r.Content {
+		switch b.(type) {
+		case llm.Text, llm.Image, llm.Document:
+			codec{}.Block(inside, b, "", crowded)
+		}
+	}
+	if len(inside.Parts) == 0 && r.IsError {
+		addText(inside, "The tool failed without a message.")
+	}
+	out := wire.AppendString([]byte(`{"type":"tool_result","tool_use_id":`), id)
+	if len(inside.Parts) > 0 {
+		out = append(join(append(out, `,"content":[`...), inside.Parts), ']')
+	}
+	if r.IsError {
+		out = append(out, `,"is_error":true`...)
+	}
+	return append(out, '}')
+}
+
+func join(dst []byte, parts []wire.Part) []byte {
+	for i, p := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.Data...)
+	}
+	return dst
+}
+
+// verbatim adds a block of ours as it came, and the text of another provider's.
+func verbatim(t *wire.Turn, v llm.Verbatim) {
+	var head struct {
+		Type      string `json:"type"`
+		ID        string `json:"id"`
+		ToolUseID string `json:"tool_use_id"`
+		Text      string `json:"text"`
+	}
+	if v.Provider != provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
+		addText(t, v.Shown)
+		return
+	}
+	part := wire.Part{Kind: wire.Other, Data: wire.AppendObject(nil, v.Raw)}
+	switch {
+	case head.Type == "text" && wire.Blank(head.Text):
+		return
+	case head.Type == "text":
+		part.Kind = wire.Words
+	case head.Type == "server_tool_use" || head.Type == "mcp_tool_use":
+		part.Kind, part.Ref = wire.ServerCall, head.ID
+	case strings.HasSuffix(head.Type, "_tool_result"):
+		part.Kind, part.Ref = wire.ServerAnswer, head.ToolUseID
+	}
+	t.Parts = append(t.Parts, part)
+}
+
+const (
+	userStart      = `{"role":"user","content":[`
+	assistantStart = `{"role":"assistant","content":[`
+	messageEnd     = `]}`
+)
+
+// message returns a user message of one text.
+func message(s string) string { return userStart + string(text(s)) + messageEnd }
+
+func (codec) Turn(dst []byte, t *wire.Turn, last bool) []byte {
+	parts := make([]wire.Part, 0, len(t.Parts)+1)
+	if t.Role == llm.User {
+		dst = append(dst, userStart...)
+		for _, p := range t.Parts {
+			if p.Kind == wire.Answer {
+				parts = append(parts, p)
+			}
+		}
+		for _, p := range t.Parts {
+			if p.Kind != wire.Answer {
+				parts = append(parts, p)
+			}
+		}
+	} else {
+		if t.First {
+			dst = append(dst, message(wire.NoContent)+","...)
+		}
+		dst = append(dst, assistantStart...)
+		parts = append(parts, paired(t.Parts, last)...)
+	}
+	// A message must not be empty, and one of the assistant must not end with its thoughts.
+	if len(parts) == 0 || parts[len(parts)-1].Kind == wire.Thought {
+		parts = append(parts, wire.Part{Data: text(wire.NoContent)})
+	}
+	return append(join(dst, parts), messageEnd...)
+}
+
+// paired leaves out the calls of server tools that have no result in the turn,
+// unless they may still get it, and results without a call.
+func paired(parts []wire.Part, last bool) []wire.Part {
+	find := func(kind wire.Kind, ref string) bool {
+		return slices.ContainsFunc(parts, func(p wire.Part) bool { return p.Kind == kind && p.Ref == ref })
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(p wire.Part) bool {
+		return p.Kind == wire.ServerCall && !last && !find(wire.ServerAnswer, p.Ref) ||
+			p.Kind == wire.ServerAnswer && !find(wire.ServerCall, p.Ref)
+	})
+}

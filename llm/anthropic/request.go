@@ -1,0 +1,317 @@
+package anthropic
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+)
+
+const (
+	defaultMaxTokens = 32_000 // of models that can do as much
+	unknownMaxTokens = 8192   // of models that the catalogue does not know
+	minBudget        = 1024   // least thinking budget that the API takes
+	minAnswer        = 256    // least that must be left for the answer
+)
+
+// cacheMark makes a block a cache breakpoint.
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// transcript is what a [llm.Memo] keeps for this package.
+type transcript struct {
+	history wire.History
+
+	mu         sync.Mutex
+	tools      []llm.Tool
+	toolsJSON  []byte
+	system     string
+	systemJSON []byte
+}
+
+func newTranscript() any {
+	return &transcript{history: wire.History{Codec: codec{}, IDs: toolIDs}}
+}
+
+// encode returns the body of a request in pieces. The pieces with the messages
+// belong to the memo and are the same from one request to the next.
+func (m *model) encode(req *llm.Request) ([][]byte, error) {
+	if len(req.Messages) == 0 {
+		return nil, invalid("a request needs at least one message")
+	}
+	t := req.Memo.Load(provider, newTranscript).(*transcript)
+	snap := t.history.Snapshot(req.Messages)
+	tools, choice := req.Tools, req.ToolChoice
+	if len(tools) == 0 {
+		// The history's tool calls must be of declared tools, but none may be called now.
+		tools, choice = namesakes(snap.Names), llm.ToolChoice{Mode: llm.ChooseNone}
+	}
+	toolsJSON, err := t.encodeTools(tools)
+	if err != nil {
+		return nil, err
+	}
+	o, err := m.options(req, tools, choice, snap)
+	if err != nil {
+		return nil, err
+	}
+	head := o.append(make([]byte, 0, 512), m.name, !req.Blocking)
+	body := append(make([][]byte, 0, 16), head, toolsJSON, t.encodeSystem(req.System), []byte(`,"messages":[`))
+	body = appendMessages(body, snap, o.thinking != "")
+	return append(body, []byte(`]}`)), nil
+}
+
+// appendMessages adds the messages with a breakpoint in the last two of the user.
+func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
+	open, isUser := snap.Open, snap.Last.Role == llm.User
+	if !isUser && mustGoOn(snap.Last, thinking) {
+		open, isUser = append(slices.Clip(open), ","+message(wire.Continue)...), true
+	}
+	marks := snap.Ends
+	if isUser {
+		marks = marks[max(0, len(marks)-1):]
+	}
+	from := 0
+	for _, end := range marks {
+		at := end - len(`}`+messageEnd)
+		body = append(body, snap.Closed[from:at], []byte(cacheMark))
+		from = at
+	}
+	body = append(body, snap.Closed[from:])
+	if len(snap.Closed) > 0 {
+		body = append(body, []byte(","))
+	}
+	if !isUser {
+		return append(body, open)
+	}
+	at := len(open) - len(`}`+messageEnd)
+	return append(body, open[:at], []byte(cacheMark), open[at:])
+}
+
+// mustGoOn reports whether the final turn of the assistant needs a word of the
+// user after it. One that paused at a server tool is sent back as it is.
+func mustGoOn(t *wire.Turn, thinking bool) bool {
+	if len(t.Parts) == 0 || !thinking && t.Has(wire.Thought) {
+		return true
+	}
+	switch t.Parts[len(t.Parts)-1].Kind {
+	case wire.ServerCall, wire.ServerAnswer, wire.Other:
+		return false
+	}
+	return true
+}
+
+func invalid(format string, args ...any) error {
+	return &llm.APIError{Class: llm.Invalid, Provider: provider, Message: fmt.Sprintf(format, args...), RetryAfter: -1}
+}
+
+// namesakes declares tools of which only the name is known.
+func namesakes(names []string) []llm.Tool {
+	var tools []llm.Tool
+	for _, name := range names {
+		name = toolName(name)
+		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name }) {
+			tools = append(tools, llm.Tool{Name: name})
+		}
+	}
+	return tools
+}
+
+// options are the settings of a request as the model accepts them.
+type options struct {
+	maxTokens   int
+	temperature *float64
+	stop        []string
+	thinking    string // JSON members, "" when off
+	choice      string // JSON, "" for the default
+}
+
+func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoice, snap wire.Snapshot) (options, error) {
+	var o options
+	var err error
+	if o.choice, err = m.choice(choice, tools); err != nil {
+		return o, err
+	}
+	forced := choice.Mode == llm.ChooseAny || choice.Mode == llm.ChooseTool
+	o.maxTokens = m.maxTokens(req)
+	if req.Thinking.On() && (!forced || o.choice == "") {
+		o.thinking = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
+	}
+	if t := req.Temperature; t != nil && o.thinking == "" && !m.entry.NoSamplers {
+		v := min(max(*t, 0), 1)
+		if v == v {
+			o.temperature = &v
+		}
+	}
+	for _, s := range req.Stop {
+		if !wire.Blank(s) {
+			o.stop = append(o.stop, s)
+		}
+	}
+	return o, nil
+}
+
+func (m *model) maxTokens(req *llm.Request) int {
+	n, most := req.MaxTokens, m.entry.MaxOutput
+	if n <= 0 {
+		if most == 0 {
+			return unknownMaxTokens
+		}
+		n = defaultMaxTokens
+		if m.entry.Thinking == catalog.ThinkingBudget {
+			n += req.Thinking.Tokens()
+		}
+	}
+	if most > 0 {
+		n = min(n, most)
+	}
+	return n
+}
+
+// choice returns the tool choice in JSON, "" where it may be left out.
+func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
+	if len(tools) == 0 {
+		return "", nil
+	}
+	switch c.Mode {
+	case llm.ChooseAuto:
+		return "", nil
+	case llm.ChooseNone:
+		return `{"type":"none"}`, nil
+	case llm.ChooseAny:
+		if m.entry.NoForcedTool {
+			return "", nil
+		}
+		return `{"type":"any"}`, nil
+	case llm.ChooseTool:
+		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
+			return "", invalid("the tool choice %q is not among the tools", c.Name)
+		}
+		if m.entry.NoForcedTool {
+			return "", nil
+		}
+		return string(append(wire.AppendString([]byte(`{"type":"tool","name":`), c.Name), '}')), nil
+	}
+	return "", invalid("unknown tool choice %q", c.Mode)
+}
+
+// thinking returns the JSON members that turn thinking on, "" if it cannot be.
+func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) string {
+	switch m.entry.Thinking {
+	case catalog.ThinkingAdaptive:
+		return `"thinking":{"type":"adaptive"},"output_config":{"effort":"` + effort(want) + `"}`
+	case catalog.ThinkingBudget:
+		budget := min(max(want.Tokens(), minBudget), maxTokens-minAnswer)
+		// In a tool loop that began without thinking it must stay off.
+		if budget < minBudget || spoke != nil && spoke.Has(wire.Call) && spoke.Parts[0].Kind != wire.Thought {
+			return ""
+		}
+		return `"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
+	}
+	return ""
+}
+
+// effort returns the word for an amount of thinking.
+func effort(t llm.Thought) string {
+	switch n := t.Tokens(); {
+	case n == 0:
+		return "medium"
+	case n <= 1024:
+		return "low"
+	case n <= 5120:
+		return "medium"
+	case n <= 10240:
+		return "high"
+	}
+	return "max"
+}
+
+// append writes the body from its start up to the tools.
+func (o options) append(b []byte, model string, stream bool) []byte {
+	b = wire.AppendString(append(b, `{"model":`...), model)
+	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(o.maxTokens), 10)
+	if stream {
+		b = append(b, `,"stream":true`...)
+	}
+	if o.temperature != nil {
+		b = strconv.AppendFloat(append(b, `,"temperature":`...), *o.temperature, 'g', -1, 64)
+	}
+	if o.thinking != "" {
+		b = append(append(b, ','), o.thinking...)
+	}
+	for i, s := range o.stop {
+		if i == 0 {
+			b = append(b, `,"stop_sequences":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, s)
+	}
+	if len(o.stop) > 0 {
+		b = append(b, ']')
+	}
+	if o.choice != "" {
+		b = append(append(b, `,"tool_choice":`...), o.choice...)
+	}
+	return b
+}
+
+// encodeTools returns the member "tools" with a comma before it, empty without tools.
+func (t *transcript) encodeTools(tools []llm.Tool) ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(tools) == 0 {
+		return nil, nil
+	}
+	same := func(a, b llm.Tool) bool {
+		return a.Name == b.Name && a.Description == b.Description && string(a.Input) == string(b.Input)
+	}
+	if t.toolsJSON != nil && slices.EqualFunc(t.tools, tools, same) {
+		return t.toolsJSON, nil
+	}
+	out := []byte(`,"tools":[`)
+	names := map[string]bool{}
+	for i, tool := range tools {
+		if tool.Name == "" || tool.Name != toolName(tool.Name) {
+			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
+		}
+		if names[tool.Name] {
+			return nil, invalid("two tools are named %q", tool.Name)
+		}
+		names[tool.Name] = true
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendString(append(out, `{"name":`...), tool.Name)
+		if !wire.Blank(tool.Description) {
+			out = wire.AppendString(append(out, `,"description":`...), tool.Description)
+		}
+		schema, err := wire.ObjectSchema(tool.Input)
+		if err != nil {
+			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
+		}
+		out = append(append(out, `,"input_schema":`...), schema...)
+		if i == len(tools)-1 {
+			out = append(out, cacheMark...)
+		}
+		out = append(out, '}')
+	}
+	t.tools, t.toolsJSON = slices.Clone(tools), append(out, ']')
+	return t.toolsJSON, nil
+}
+
+// encodeSystem returns the member "system" with a comma before it, empty for a blank prompt.
+func (t *transcript) encodeSystem(system string) []byte {
+	if wire.Blank(system) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.systemJSON == nil || t.system != system {
+		out := wire.AppendString([]byte(`,"system":[{"type":"text","text":`), system)
+		t.system, t.systemJSON = system, append(out, cacheMark+`}]`...)
+	}
+	return t.systemJSON
+}
