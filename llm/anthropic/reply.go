@@ -116,7 +116,7 @@ func (d *decoder) blocking() error {
 		}
 		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
 	}
-	if m.Type != "message" {
+	if m.Type != "message" && m.Content == nil {
 		if c, ok := wire.Complain(body); ok {
 			return d.reply.Complaint(c)
 		}

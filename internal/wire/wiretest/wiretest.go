@@ -1,0 +1,199 @@
+// Package wiretest gives tests of clients recorded traffic and a second opinion
+// on requests. Both live beside the repository, in ../shared/corpus; tests skip
+// where it is absent.
+package wiretest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Corpus returns the folder of recorded traffic, or skips the test.
+func Corpus(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = parent
+	}
+	corpus := filepath.Join(dir, "..", "shared", "corpus")
+	if _, err := os.Stat(filepath.Join(corpus, "index.json")); err != nil {
+		t.Skip("no recorded traffic at ../shared/corpus")
+	}
+	return corpus
+}
+
+// An Item is one recorded exchange and what it means.
+type Item struct {
+	Name      string            `json:"name"`
+	Provider  string            `json:"provider"`
+	Streaming bool              `json:"streaming"`
+	Request   json.RawMessage   `json:"request_body"`
+	Status    int               `json:"response_status"`
+	Header    map[string]string `json:"response_headers"`
+	Body      string            `json:"response_body"`
+	Expected  Expected          `json:"-"`
+}
+
+// Expected is what an item must be normalised to.
+type Expected struct {
+	Text      string `json:"text"`
+	Thinking  string `json:"thinking"`
+	Signature string `json:"thinking_signature"`
+	Calls     []struct {
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	} `json:"tool_calls"`
+	StopReason string `json:"stop_reason"`
+	Usage      struct {
+		Input      int  `json:"input_tokens"`
+		Output     int  `json:"output_tokens"`
+		CacheRead  int  `json:"cache_read_input_tokens"`
+		CacheWrite int  `json:"cache_creation_input_tokens"`
+		Reasoning  *int `json:"reasoning_tokens"`
+	} `json:"usage"`
+	MessageID string                       `json:"message_id"`
+	Model     string                       `json:"model"`
+	Blocks    []map[string]json.RawMessage `json:"blocks"`
+	Extras    struct {
+		OutputWithReasoning int               `json:"output_tokens_including_reasoning"`
+		Encrypted           []json.RawMessage `json:"encrypted_reasoning"`
+	} `json:"extras"`
+}
+
+// Items returns the recorded exchanges with an API: anthropic or openai.
+func Items(t testing.TB, api string) []Item {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(Corpus(t), "corpus", api, "*.expected.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no items of %s: %v", api, err)
+	}
+	var items []Item
+	for _, path := range paths {
+		var item Item
+		load(t, strings.TrimSuffix(path, ".expected.json")+".json", &item)
+		load(t, path, &item.Expected)
+		items = append(items, item)
+	}
+	return items
+}
+
+func load(t testing.TB, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// Server replays replies: body with the content type, in pieces of that many
+// bytes, whole if piece is 0.
+func Server(t testing.TB, contentType, body string, piece int) *httptest.Server {
+	t.Helper()
+	return Handler(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		Send(w, body, piece)
+	})
+}
+
+// Send writes body in pieces of that many bytes.
+func Send(w http.ResponseWriter, body string, piece int) {
+	if piece <= 0 {
+		piece = max(1, len(body))
+	}
+	for body != "" {
+		n := min(piece, len(body))
+		if _, err := fmt.Fprint(w, body[:n]); err != nil {
+			return
+		}
+		w.(http.Flusher).Flush()
+		body = body[n:]
+	}
+}
+
+// Handler starts a server that ends with the test.
+func Handler(t testing.TB, fn http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(fn)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// A Request is a body to be checked: api is anthropic or openai, host what the
+// checker knows of OpenAI-compatible hosts (openai, compat, kimi, deepseek).
+type Request struct {
+	Name string          `json:"name"`
+	API  string          `json:"api"`
+	Host string          `json:"host"`
+	Body json.RawMessage `json:"body"`
+}
+
+const checker = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import wire_mock
+for line in sys.stdin:
+    r = json.loads(line)
+    bad = wire_mock.anthropic(r['body']) if r['api'] == 'anthropic' else wire_mock.openai(r['body'], r['host'])
+    print(json.dumps([list(b) for b in bad]), flush=True)
+`
+
+// Check reports every rule of the wire that a request breaks.
+func Check(t testing.TB, requests []Request) {
+	t.Helper()
+	corpus := Corpus(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 to check requests with")
+	}
+	var in bytes.Buffer
+	for _, r := range requests {
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatalf("%s: the body is not JSON: %v\n%s", r.Name, err, r.Body)
+		}
+		in.Write(append(line, '\n'))
+	}
+	cmd := exec.Command(python, "-B", "-c", checker, corpus)
+	cmd.Stdin = &in
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("checking requests: %v", err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for _, r := range requests {
+		var broken [][]string
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &broken) != nil {
+			t.Fatalf("%s: no verdict", r.Name)
+		}
+		for _, b := range broken {
+			t.Errorf("%s breaks %s\n%s", r.Name, strings.Join(b, ": "), r.Body)
+		}
+	}
+}
