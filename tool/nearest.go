@@ -5,7 +5,7 @@ import "strings"
 // Nearest returns the name that somebody who wrote word probably meant: the one
 // with the fewest typing errors, whatever its case, or "" if none is near.
 func Nearest(word string, names []string) string {
-	best, fewest := "", max(len(word)/3, 1)+1
+	best, fewest := "", (len(word)+1)/3+1
 	if len(word) > 200 {
 		return ""
 	}

@@ -88,11 +88,7 @@ func inferShape(t reflect.Type) (*shape, error) {
 		s.Type, s.Types = "object", nil
 	}
 	plainArrays(s)
-	data, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the input schema: %w", err)
-	}
-	return newShape(data)
+	return compile(s)
 }
 
 // plainArrays makes slices arrays alone: "array or null" says nothing to the
@@ -111,36 +107,46 @@ func plainArrays(s *jsonschema.Schema) {
 	plainArrays(s.AdditionalProperties)
 }
 
-// newShape compiles a schema. A missing type at the root becomes object, and
-// $schema, which providers refuse, is left out.
+// newShape compiles a schema that was written by hand. A missing type at the
+// root becomes object, and $schema, which providers refuse, is left out; else its
+// members stay in their order.
 func newShape(data json.RawMessage) (*shape, error) {
 	s, err := parseSchema(data)
 	if err != nil {
 		return nil, err
 	}
-	if s.Type == "" && s.Types == nil || s.Schema != "" {
-		if s.Type == "" {
+	changed := s.Schema != "" || s.Type == "" && s.Types == nil
+	if changed {
+		s.Schema = ""
+		if s.Types == nil {
 			s.Type = "object"
 		}
-		s.Schema = ""
-		if data, err = json.Marshal(s); err != nil {
-			return nil, fmt.Errorf("encoding the input schema: %w", err)
-		}
 	}
+	sh, err := compile(s)
+	if err == nil && !changed {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, data); err != nil {
+			return nil, fmt.Errorf("reading the input schema: %w", err)
+		}
+		sh.schema = slices.Clip(compact.Bytes())
+	}
+	return sh, err
+}
+
+func compile(s *jsonschema.Schema) (*shape, error) {
 	if s.Type != "object" {
 		return nil, errors.New(`the input schema is not of type "object"`)
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, data); err != nil {
-		return nil, fmt.Errorf("reading the input schema: %w", err)
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the input schema: %w", err)
 	}
-	sh := &shape{schema: slices.Clip(compact.Bytes())}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the input schema: %w", err)
 	}
 	c := compiler{}
-	sh.root = c.node(s)
+	sh := &shape{schema: slices.Clip(data), root: c.node(s)}
 	if c.partial {
 		sh.full = resolved
 	}

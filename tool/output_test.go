@@ -1,0 +1,263 @@
+package tool
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+func TestLimitPasses(t *testing.T) {
+	o := Output{Dir: filepath.Join(t.TempDir(), "none")}
+	image := llm.Image{MediaType: "image/png", Data: make([]byte, 1<<20)}
+	r := &Result{Content: llm.Blocks{llm.Text{Text: "short"}, image}, Details: json.RawMessage(`{"a":1}`)}
+	got, err := o.Limit(Call{}, r)
+	if err != nil || got.Text() != "short" || len(got.Content) != 2 || got.Truncated || string(got.Details) != `{"a":1}` {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	long := Text(strings.Repeat("x\n", 5000))
+	long.Truncated = true
+	if got, err := o.Limit(Call{}, long); err != nil || got.Text() != long.Text() {
+		t.Errorf("cut again: %v", err)
+	}
+	full := Text(strings.Repeat(strings.Repeat("x", 20)+"\n", 2000))
+	if got, err := o.Limit(Call{}, full); err != nil || got.Truncated {
+		t.Errorf("cut at the limit: %v", err)
+	}
+	if _, err := os.Stat(o.Dir); err == nil {
+		t.Error("the folder was made for nothing")
+	}
+}
+
+func TestLimitCuts(t *testing.T) {
+	many := strings.Repeat("a line\n", 5000)
+	wide := strings.Repeat("0123456789", 20_000)
+	for name, c := range map[string]struct {
+		o       Output
+		text    string
+		isError bool
+	}{
+		"lines":  {Output{}, many, false},
+		"bytes":  {Output{}, wide, false},
+		"error":  {Output{}, wide, true},
+		"runes":  {Output{Bytes: 1001}, strings.Repeat("é€😀", 1000), false},
+		"narrow": {Output{Lines: 3, Bytes: 10}, many, false},
+		"one":    {Output{Lines: 1}, many, false},
+		"mixed":  {Output{}, strings.Repeat(strings.Repeat("y", 300)+"\n", 1000), false},
+	} {
+		c.o.Dir = filepath.Join(t.TempDir(), "out")
+		r := &Result{Content: llm.Blocks{llm.Text{Text: c.text[:100]}, llm.Image{MediaType: "image/png", Data: []byte("x")}, llm.Text{Text: c.text[100:]}}, IsError: c.isError, Details: json.RawMessage(`{"n":1}`)}
+		if name == "runes" { // blocks are cut anywhere else
+			r.Content = llm.Blocks{llm.Text{Text: c.text}, llm.Image{MediaType: "image/png", Data: []byte("x")}}
+		}
+		got, err := c.o.Limit(Call{ID: "c1.0", Name: "T"}, r)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var d struct {
+			N          int
+			Truncated  bool
+			OutputPath string
+		}
+		if err := json.Unmarshal(got.Details, &d); err != nil || d.N != 1 || !d.Truncated || !got.Truncated || got.IsError != c.isError {
+			t.Errorf("%s: %s %v", name, got.Details, err)
+		}
+		if kept, err := os.ReadFile(d.OutputPath); err != nil || string(kept) != c.text {
+			t.Errorf("%s: the file holds %d bytes of %d: %v", name, len(kept), len(c.text), err)
+		}
+		lines, bytes := c.o.limits()
+		text := got.Text()
+		head, rest, ok := strings.Cut(text, "\n[… ")
+		note, tail, ok2 := strings.Cut(rest, " …]\n\n")
+		if !ok || !ok2 || !strings.HasPrefix(c.text, strings.TrimSuffix(head, "\n")) || !strings.HasSuffix(c.text, tail) || !utf8.ValidString(text) {
+			t.Errorf("%s: %.300q", name, text)
+		}
+		if len(head)+len(tail) > bytes+1 || countLines(head)+countLines(tail) > lines {
+			t.Errorf("%s: kept %d+%d bytes, %d+%d lines", name, len(head), len(tail), countLines(head), countLines(tail))
+		}
+		if !strings.Contains(note, d.OutputPath) || !strings.Contains(note, "Read it with offset") {
+			t.Errorf("%s: %s", name, note)
+		}
+		if len(got.Content) != 2 {
+			t.Errorf("%s: %d blocks", name, len(got.Content))
+		}
+		info, err := os.Stat(d.OutputPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS != "windows" {
+			folder, _ := os.Stat(c.o.Dir)
+			if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 {
+				t.Errorf("%s: modes %v, %v", name, info.Mode(), folder.Mode())
+			}
+		}
+		if r.Text() != c.text || string(r.Details) != `{"n":1}` || r.Truncated {
+			t.Errorf("%s: the result given was changed", name)
+		}
+	}
+}
+
+func TestLimitWithoutDisk(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Output{Dir: filepath.Join(file, "sub")}.Limit(Call{Name: "T"}, Text(strings.Repeat("x\n", 5000)))
+	if err == nil || !got.Truncated || len(got.Text()) > 60<<10 || !strings.Contains(got.Text(), "could not be kept") {
+		t.Errorf("got %v, %.100s", err, got.Text())
+	}
+}
+
+func TestLimitNamesFilesSafely(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		got, err := Output{Dir: dir, Lines: 1}.Limit(Call{Name: "../../x", ID: "/../\x00" + strings.Repeat("y", 500)}, Text("1\n2\n3\n"))
+		if err != nil || !got.Truncated {
+			t.Fatal(err)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%d files", len(entries))
+	}
+}
+
+func TestOutputDir(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the temporary folder of Windows is the user's own")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := OutputDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if again, err := OutputDir(); err != nil || again != dir {
+		t.Errorf("%s, %v", again, err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OutputDir(); err == nil {
+		t.Error("a folder that others can read is taken")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OutputDir(); err == nil {
+		t.Error("a symlink is taken")
+	}
+	if got, err := (Output{Lines: 1}).Limit(Call{}, Text("1\n2\n3\n")); err == nil || !got.Truncated {
+		t.Error("the output was kept in a folder that is not ours")
+	}
+}
+
+func TestOldOutputsAreRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the temporary folder of Windows cannot be set here")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := OutputDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{"old": keepOutput + time.Hour, "new": time.Hour} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := (Output{Lines: 1}).Limit(Call{}, Text("1\n2\n3\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "old")); err == nil {
+		t.Error("the old file is there")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err != nil {
+		t.Error("the new file is gone")
+	}
+}
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\ttext\r\n":                          "plain\ttext\r\n",
+		"\x1b[31mred\x1b[0m":                       "red",
+		"\x1b[38;2;1;2;3mx\x1b[K\x1b[?25l":         "x",
+		"\x1b]0;title\ax":                          "x",
+		"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\": "link",
+		"\x1bPq#0\x1b\\x":                          "x",
+		"\x1b(Bx\x1b7y\x1bcz":                      "xyz",
+		"a\x00b":                                   "ab",
+		"\xff\xfe":                                 "\uFFFD\uFFFD",
+		"a\xed\xa0\x80b":                           "a\uFFFD\uFFFD\uFFFDb",
+		"\u009b31mx":                               "x",
+		"\x1b":                                     "",
+		"\x1b[":                                    "",
+		"\x1b[31":                                  "31",
+		"\x1b]no end\nnext":                        "no end\nnext",
+		"\x1b\x1b[1mx":                             "x",
+		"\x1bé":                                    "é",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := Clean("\x1b]" + strings.Repeat("x", 1<<20)); len(got) != 1<<20 {
+		t.Errorf("a sequence without end swallowed the text")
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("\x1b[31mred\x1b[0m \x1b]0;t\a\x00\xff\u009b1m")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Clean(s)
+		if !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\x1b\u009b") {
+			t.Errorf("Clean(%q) = %q", s, got)
+		}
+		if again := Clean(got); again != got {
+			t.Errorf("Clean twice: %q, %q", got, again)
+		}
+	})
+}
+
+func FuzzLimit(f *testing.F) {
+	f.Add("a\nb\nc\n", 2, 10)
+	f.Add("ééé", 1, 3)
+	f.Fuzz(func(t *testing.T, s string, lines, bytes int) {
+		o := Output{Lines: lines%100 + 1, Bytes: bytes%1000 + 1}
+		if o.Lines <= 0 || o.Bytes <= 0 {
+			return
+		}
+		s = Clean(s)
+		head := firstPart(s, (o.Lines+1)/2, (o.Bytes+1)/2)
+		tail := lastPart(s[len(head):], o.Lines/2, o.Bytes/2)
+		if !strings.HasPrefix(s, head) || !strings.HasSuffix(s[len(head):], tail) || !utf8.ValidString(head) || !utf8.ValidString(tail) {
+			t.Errorf("%q: %q, %q", s, head, tail)
+		}
+		if len(head)+len(tail) > o.Bytes || countLines(head)+countLines(tail) > o.Lines {
+			t.Errorf("%q: %q, %q", s, head, tail)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"Read", "Write", "Edit", "BashOutput"}
+	for word, want := range map[string]string{"read": "Read", "Wrte": "Write", "bash_output": "BashOutput", "Fly": "", strings.Repeat("x", 1000): ""} {
+		if got := Nearest(word, names); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
+		}
+	}
+}
