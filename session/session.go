@@ -1,13 +1,16 @@
-// Package session stores the facts of sessions.
+// Package session stores the facts of sessions: [Memory] for as long as the
+// program runs, [Dir] in files.
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
 )
@@ -34,12 +37,24 @@ type Log interface {
 	Last() int64
 	// Append records events, whose sequence numbers continue after: the number of
 	// the last fact that the caller knows. It fails with [ErrConflict], recording
-	// nothing, when that is not the last one. With sync it returns once the events
-	// are on the disk. After any other failure the log is broken: nothing more can
-	// be appended until the session is opened anew.
+	// nothing, when that is not the last one. With sync it returns once these and
+	// all earlier events are on the disk. An ended ctx and an event that is not a
+	// fact or does not fit its place are refused before anything is recorded, and
+	// the log stays good. After any other failure it is broken, and every further
+	// Append fails with the same [*BrokenError] until the session is opened anew.
 	Append(ctx context.Context, after int64, sync bool, events ...event.Event) error
-	// Close gives up the lock.
+	// Close gives up the lock. Closing again does nothing.
 	Close() error
+}
+
+// Torn returns how many bytes of an unfinished last record, left by a crash or
+// a full disk, were cut off when l was opened. [Dir] keeps them in the file
+// journal.jsonl.torn.
+func Torn(l Log) int64 {
+	if t, ok := l.(interface{ Torn() int64 }); ok {
+		return t.Torn()
+	}
+	return 0
 }
 
 // A Header is what a session begins with.
@@ -60,7 +75,7 @@ type Point struct {
 type Info struct {
 	Header
 	Updated time.Time `json:"updated"`
-	Prompt  string    `json:"prompt,omitempty"` // the first prompt, its first line
+	Prompt  string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters
 	Facts   int64     `json:"facts"`            // how many are recorded
 	Size    int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
 }
@@ -71,7 +86,24 @@ var (
 	ErrConflict    = errors.New("session was written by somebody else meanwhile")
 	ErrNotFound    = errors.New("there is no such session")
 	ErrBadID       = errors.New("illegal session id")
+	ErrExists      = errors.New("there is such a session already")
+	ErrVersion     = errors.New("session was written by a newer version of the program")
+	ErrLost        = errors.New("session was removed or replaced meanwhile")
 )
+
+// A BrokenError says why a log takes no more facts: the disk is full or has
+// failed, or somebody touched the session's files ([ErrConflict], [ErrLost]).
+// What was recorded before is not affected.
+type BrokenError struct {
+	Path string
+	Err  error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("session file %s can no longer be written: %v", e.Path, e.Err)
+}
+
+func (e *BrokenError) Unwrap() error { return e.Err }
 
 // A CorruptError says where a session's file cannot be read. Nothing of the
 // file is changed.
@@ -87,12 +119,63 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// CheckID reports whether id may name a session: not empty, at most 200 bytes,
-// and without "/", "\", ".." and control characters. The error is an [ErrBadID].
+// CheckID reports whether id may name a session: UTF-8, not empty, at most 200
+// bytes, and without "/", "\", ".." and control characters. The error is an [ErrBadID].
 func CheckID(id string) error {
 	bad := func(r rune) bool { return r == '/' || r == '\\' || r < 0x20 || r == 0x7f }
-	if id == "" || len(id) > 200 || id == "." || strings.Contains(id, "..") || strings.ContainsFunc(id, bad) {
-		return fmt.Errorf("%w %q: it must not be empty, longer than 200 bytes or hold '/', '\\', '..' or control characters", ErrBadID, id)
+	if id == "" || len(id) > 200 || id == "." || strings.Contains(id, "..") || strings.ContainsFunc(id, bad) || !utf8.ValidString(id) {
+		return fmt.Errorf("%w %q: it must be UTF-8 and not be empty, longer than 200 bytes or hold '/', '\\', '..' or control characters", ErrBadID, id)
 	}
 	return nil
+}
+
+// admit reports whether events may be appended to a session that ends with the
+// fact last, as the caller believes it to end with after.
+func admit(ctx context.Context, session string, last, after int64, events []event.Event) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if after != last {
+		return fmt.Errorf("%w: it ends with fact %d, not %d", ErrConflict, last, after)
+	}
+	for i, e := range events {
+		if err := checkFact(e, session, after+int64(i)+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFact reports whether e may be the fact number seq of a session.
+func checkFact(e event.Event, session string, seq int64) error {
+	switch _, fact := e.Data.(event.Fact); {
+	case !fact || event.Type(e.Data) == "":
+		return fmt.Errorf("fact %d is a %T, which is not recorded", seq, e.Data)
+	case e.Seq != seq:
+		return fmt.Errorf("a fact with number %d cannot be number %d", e.Seq, seq)
+	case e.Prev < 0 || e.Prev >= seq:
+		return fmt.Errorf("fact %d cannot follow fact %d", seq, e.Prev)
+	case e.Session != "" && e.Session != session:
+		return fmt.Errorf("fact %d belongs to session %q", seq, e.Session)
+	}
+	return nil
+}
+
+// promptLine returns what a list shows of a session's first prompt.
+func promptLine(m event.UserMessage) string {
+	const limit = 200
+	line, _, _ := strings.Cut(strings.TrimSpace(m.Message.Text()), "\n")
+	n := 0
+	for i := range line {
+		if n++; n > limit {
+			line = line[:i]
+			break
+		}
+	}
+	return strings.TrimSpace(line)
+}
+
+// byUpdate orders infos for a list, the one changed last first.
+func byUpdate(a, b Info) int {
+	return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.Session, a.Session))
 }

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// loadBlob returns the content named hash, of at most limit bytes.
+func loadBlob(d disk, folder, hash string, limit int64) ([]byte, error) {
+	if b, err := hex.DecodeString(hash); err != nil || len(b) != 32 {
+		return nil, errors.New("its name is not a SHA-256")
+	}
+	data, err := readBlob(d, filepath.Join(folder, blobsName, hash), limit)
+	if err == nil && newBlob(data).hash != hash {
+		err = errors.New("its content was altered")
+	}
+	return data, err
+}
+
+func readBlob(d disk, path string, limit int64) ([]byte, error) {
+	f, err := d.open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("its %d bytes are above the limit of %d", info.Size(), limit)
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, info.Size()), data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// storeBlobs brings blobs to the disk, names included. The caller holds the
+// session's lock.
+func storeBlobs(d disk, folder string, blobs []blob) error {
+	folder = filepath.Join(folder, blobsName)
+	if err := makeFolder(d, folder); err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		if err := storeBlob(d, folder, b); err != nil {
+			return fmt.Errorf("storing a blob: %w", err)
+		}
+	}
+	return d.syncFolder(folder)
+}
+
+// storeBlob writes a blob unless it is there. One that was damaged is replaced.
+func storeBlob(d disk, folder string, b blob) error {
+	path := filepath.Join(folder, b.hash)
+	if old, err := readBlob(d, path, int64(len(b.data))); err == nil && bytes.Equal(old, b.data) {
+		return nil
+	}
+	part := filepath.Join(folder, "part") // one writer: one name will do
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(b.data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = d.rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return err
+}

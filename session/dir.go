@@ -1,0 +1,210 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// A Dir keeps each session in a folder of its own, named after its id:
+//
+//	journal.jsonl       the facts, one a line, each with a checksum
+//	journal.jsonl.torn  what was cut off an unfinished record, if ever
+//	blobs/              contents above 32 KB, named after their SHA-256
+//	lock                locked while somebody writes the session
+//
+// Folders have mode 0700 and files 0600; nothing is written through symbolic
+// links. A folder at Path that exists already keeps its mode.
+type Dir struct {
+	// Path is the folder of the sessions. It is made with the first one.
+	Path string
+
+	disk disk // nil: the system's
+}
+
+const (
+	journalName = "journal.jsonl"
+	tornName    = "journal.jsonl.torn"
+	blobsName   = "blobs"
+	lockName    = "lock"
+)
+
+var errNoPath = errors.New("the session store has no path")
+
+func (d Dir) system() disk {
+	if d.disk != nil {
+		return d.disk
+	}
+	return system{}
+}
+
+// folder returns the absolute path of a session's folder.
+func (d Dir) folder(id string) (string, error) {
+	if d.Path == "" {
+		return "", errNoPath
+	}
+	if err := CheckID(id); err != nil {
+		return "", err
+	}
+	if !filepath.IsLocal(id) { // a device on Windows, such as NUL
+		return "", fmt.Errorf("%w %q: the system reserves it", ErrBadID, id)
+	}
+	return filepath.Abs(filepath.Join(d.Path, id))
+}
+
+// existing returns the absolute path of the folder of a session that is there.
+func (d Dir) existing(ctx context.Context, id string) (string, error) {
+	folder, err := d.folder(id)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return "", err
+	}
+	for _, name := range []string{folder, filepath.Join(folder, journalName)} {
+		switch info, err := os.Lstat(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", ErrNotFound
+		case err != nil:
+			return "", err
+		case info.IsDir() != (name == folder):
+			return "", ErrNotFound // not made by us
+		}
+	}
+	return folder, nil
+}
+
+// Open implements [Store]. What a crash left of an unfinished last record is
+// cut off, kept beside the journal, and reported by [Torn]. A session of a newer
+// version is refused with [ErrVersion].
+func (d Dir) Open(ctx context.Context, id string, header Header) (Log, error) {
+	l, err := d.open(ctx, id, header)
+	if err != nil {
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
+	return l, nil
+}
+
+func (d Dir) open(ctx context.Context, id string, header Header) (*journal, error) {
+	folder, err := d.folder(id)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	disk := d.system()
+	if err := makeFolders(disk, filepath.Dir(folder)); err != nil {
+		return nil, err
+	}
+	if err := makeFolder(disk, folder); err != nil {
+		return nil, err
+	}
+	lock, err := acquire(filepath.Join(folder, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", folder, err)
+	}
+	header.Session, header.Created = id, created(header.Created)
+	l := &journal{id: id, folder: folder, path: filepath.Join(folder, journalName), disk: disk, lock: lock}
+	if err := l.open(header); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Read implements [Store]. A record that is being written, or that a crash left
+// unfinished, is not there yet. A missing or altered blob is a [*CorruptError].
+func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if err := d.read(ctx, id, after, func(e event.Event) bool { return yield(e, nil) }); err != nil {
+			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
+		}
+	}
+}
+
+func (d Dir) read(ctx context.Context, id string, after int64, yield func(event.Event) bool) error {
+	folder, err := d.existing(ctx, id)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, journalName)
+	disk := d.system()
+	f, err := disk.open(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := newScanner(path, io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
+	if _, err := s.header(id); err != nil {
+		return unlessEnd(err)
+	}
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }
+	for {
+		r, err := s.record()
+		if err != nil {
+			return unlessEnd(err)
+		}
+		if r.Seq <= after {
+			continue
+		}
+		e, err := r.event(id, load)
+		if err != nil {
+			return s.corrupt(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !yield(e) {
+			return nil
+		}
+	}
+}
+
+// unlessEnd returns nil for the two ways in which a journal ends.
+func unlessEnd(err error) error {
+	if err == io.EOF || err == errTorn {
+		return nil
+	}
+	return err
+}
+
+// Delete removes a session and all that is in its folder. It fails with
+// [ErrSessionBusy] while somebody writes the session, and with [ErrNotFound].
+func (d Dir) Delete(ctx context.Context, id string) error {
+	folder, err := d.existing(ctx, id)
+	if err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, err)
+	}
+	lock, err := acquire(filepath.Join(folder, lockName))
+	if err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, err)
+	}
+	if err := clearFolder(folder); err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, errors.Join(err, lock.release()))
+	}
+	if err := removeLock(lock); err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, err)
+	}
+	_ = os.Remove(folder) // unless somebody begins the session anew just now
+	return d.system().syncFolder(filepath.Dir(folder))
+}
+
+// clearFolder removes what is in a session's folder but the lock, the journal
+// last: until then the session is still listed and can be deleted again.
+func clearFolder(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != lockName && name != journalName {
+			if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(filepath.Join(folder, journalName))
+}

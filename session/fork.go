@@ -1,0 +1,118 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// Latest returns the session that was changed last. It fails with [ErrNotFound]
+// if there is none.
+func Latest(ctx context.Context, s Store) (Info, error) {
+	list, err := s.List(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	if len(list) == 0 {
+		return Info{}, fmt.Errorf("latest session: %w", ErrNotFound)
+	}
+	return list[0], nil
+}
+
+// Stat returns what a list shows of the session named id, from the store's own
+// Stat method if it has one. It fails with [ErrNotFound].
+func Stat(ctx context.Context, s Store, id string) (Info, error) {
+	if s, ok := s.(interface {
+		Stat(context.Context, string) (Info, error)
+	}); ok {
+		return s.Stat(ctx, id)
+	}
+	if err := CheckID(id); err != nil {
+		return Info{}, err
+	}
+	list, err := s.List(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	if i := slices.IndexFunc(list, func(info Info) bool { return info.Session == id }); i >= 0 {
+		return list[i], nil
+	}
+	return Info{}, fmt.Errorf("session %s: %w", id, ErrNotFound)
+}
+
+// Fork makes the session to out of the facts of the session from, up to and
+// including number through; 0 means all. Neither session needs the other later.
+// It fails with [ErrExists] where there is a session named to, and with
+// [ErrNotFound] where from or the fact is missing.
+func Fork(ctx context.Context, s Store, from, to string, through int64) error {
+	if err := fork(ctx, s, from, to, through); err != nil {
+		return fmt.Errorf("forking session %s: %w", from, err)
+	}
+	return nil
+}
+
+func fork(ctx context.Context, s Store, from, to string, through int64) error {
+	parent, err := Stat(ctx, s, from)
+	if err != nil {
+		return err
+	}
+	if _, err := Stat(ctx, s, to); err == nil {
+		return fmt.Errorf("session %s: %w", to, ErrExists)
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	facts, err := collect(ctx, s, from, to, through)
+	if err != nil {
+		return err
+	}
+	header := Header{Dir: parent.Dir, Parent: &Point{Session: from, Seq: int64(len(facts))}}
+	log, err := s.Open(ctx, to, header)
+	if err != nil {
+		return err
+	}
+	if log.Last() != 0 { // made by somebody else since we looked
+		return errors.Join(fmt.Errorf("session %s: %w", to, ErrExists), log.Close())
+	}
+	err = errors.Join(fill(ctx, log, facts), log.Close())
+	if d, ok := s.(interface {
+		Delete(context.Context, string) error
+	}); ok && err != nil {
+		_ = d.Delete(context.WithoutCancel(ctx), to) // half a fork is none
+	}
+	return err
+}
+
+// collect returns the facts of from as facts of to.
+func collect(ctx context.Context, s Store, from, to string, through int64) ([]event.Event, error) {
+	var facts []event.Event
+	for e, err := range s.Read(ctx, from, 0) {
+		if err != nil {
+			return nil, err
+		}
+		e.Session = to
+		facts = append(facts, e)
+		if e.Seq == through {
+			break
+		}
+	}
+	if through != 0 && int64(len(facts)) != through {
+		return nil, fmt.Errorf("fact %d: %w", through, ErrNotFound)
+	}
+	return facts, nil
+}
+
+// fill appends facts to an empty log, some at a time, and syncs the last.
+func fill(ctx context.Context, log Log, facts []event.Event) error {
+	after := int64(0)
+	for part := range slices.Chunk(facts, 256) {
+		next := after + int64(len(part))
+		if err := log.Append(ctx, after, next == int64(len(facts)), part...); err != nil {
+			return err
+		}
+		after = next
+	}
+	return nil
+}

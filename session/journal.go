@@ -1,0 +1,216 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// A journal is a session of a [Dir], opened for writing.
+type journal struct {
+	id     string
+	folder string
+	path   string // of the file
+	disk   disk
+	lock   *lock
+
+	mu   sync.Mutex
+	file file
+	info fs.FileInfo // tells the file from one put in its place
+	size int64
+	last int64
+	torn int64
+	enc  encoder
+	err  error // why nothing more can be appended
+}
+
+// open reads the journal to its end, or begins it. The lock is held.
+func (l *journal) open(header Header) (err error) {
+	if l.file, err = l.disk.open(l.path, os.O_RDWR|os.O_APPEND|os.O_CREATE); err != nil {
+		return err
+	}
+	if l.info, err = l.file.Stat(); err != nil {
+		return err
+	}
+	if err := l.scan(); err != nil {
+		return err
+	}
+	if l.torn = l.info.Size() - l.size; l.torn > 0 {
+		if err := l.keepTorn(); err != nil {
+			return fmt.Errorf("keeping the unfinished record of %s: %w", l.path, err)
+		}
+		if err := l.cut(); err != nil {
+			return fmt.Errorf("cutting the unfinished record off %s: %w", l.path, err)
+		}
+	}
+	if l.size == 0 {
+		return l.begin(header)
+	}
+	// What the last writer did not sync is built upon from now on.
+	return l.file.Sync()
+}
+
+// scan checks the whole file and finds its last whole record.
+func (l *journal) scan() error {
+	s := newScanner(l.path, io.NewSectionReader(l.file, 0, math.MaxInt64), 64<<10)
+	_, err := s.header(l.id)
+	for err == nil {
+		_, err = s.record()
+	}
+	l.size, l.last = s.end, s.last
+	return unlessEnd(err)
+}
+
+// begin writes the header into an empty file.
+func (l *journal) begin(header Header) error {
+	l.enc.reset()
+	if err := l.enc.header(header); err != nil {
+		return err
+	}
+	if err := l.write(true); err != nil {
+		return fmt.Errorf("writing %s: %w", l.path, err)
+	}
+	return errors.Join(l.disk.syncFolder(l.folder), l.disk.syncFolder(filepath.Dir(l.folder)))
+}
+
+// keepTorn copies what is to be cut off to a file beside the journal.
+func (l *journal) keepTorn() error {
+	f, err := l.disk.open(filepath.Join(l.folder, tornName), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, `{"offset":%d,"bytes":%d}`+"\n", l.size, l.torn)
+	if err == nil {
+		_, err = io.Copy(f, io.NewSectionReader(l.file, l.size, l.torn))
+	}
+	if err == nil {
+		_, err = f.Write([]byte("\n"))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return l.disk.syncFolder(l.folder)
+}
+
+// cut takes away what is behind the last whole record. It opens the file once
+// more because Windows does not let an appending handle do it.
+func (l *journal) cut() error {
+	f, err := l.disk.open(l.path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	if err = f.Truncate(l.size); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Last implements [Log].
+func (l *journal) Last() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Torn returns how many bytes were cut off when the journal was opened.
+func (l *journal) Torn() int64 { return l.torn }
+
+// Append implements [Log].
+func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...event.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	if err := admit(ctx, l.id, l.last, after, events); err != nil {
+		return fmt.Errorf("appending to session %s: %w", l.id, err)
+	}
+	l.enc.reset()
+	for _, e := range events {
+		if err := l.enc.fact(e); err != nil {
+			return fmt.Errorf("appending to session %s: %w", l.id, err)
+		}
+	}
+	if err := l.commit(sync); err != nil {
+		l.err = &BrokenError{Path: l.path, Err: err}
+		return l.err
+	}
+	l.last += int64(len(events))
+	return nil
+}
+
+// commit writes the encoder's lines, and before them the blobs that they name.
+func (l *journal) commit(sync bool) error {
+	if err := l.fence(); err != nil {
+		return err
+	}
+	if len(l.enc.blobs) > 0 {
+		if err := storeBlobs(l.disk, l.folder, l.enc.blobs); err != nil {
+			return err
+		}
+	}
+	return l.write(sync)
+}
+
+// fence returns an error if the journal or the lock is not as we left it.
+func (l *journal) fence() error {
+	if err := l.lock.held(); err != nil {
+		return err
+	}
+	now, err := os.Lstat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, l.info):
+		return ErrLost
+	case err != nil:
+		return err
+	case now.Size() != l.size:
+		return fmt.Errorf("%w: it has %d bytes, not %d", ErrConflict, now.Size(), l.size)
+	}
+	return nil
+}
+
+// write appends the encoder's lines, all of them or, as far as the disk lets us, none.
+func (l *journal) write(sync bool) error {
+	if lines := l.enc.buf.Bytes(); len(lines) > 0 {
+		n, err := l.file.Write(lines)
+		if err != nil {
+			if n > 0 {
+				_ = l.cut() // else the next one to open the session does it
+			}
+			return err
+		}
+		l.size += int64(n)
+	}
+	if sync {
+		return l.file.Sync()
+	}
+	return nil
+}
+
+// Close implements [Log].
+func (l *journal) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock == nil {
+		return nil
+	}
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	err = errors.Join(err, l.lock.release())
+	l.lock = nil
+	l.err = fmt.Errorf("appending to session %s: %w", l.id, fs.ErrClosed)
+	return err
+}

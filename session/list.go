@@ -1,0 +1,167 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// How much of a journal is read for a list, in bytes.
+const (
+	headSize = 256 << 10
+	tailSize = 4 << 20
+)
+
+// List implements [Store]. It reads the beginning and the end of each journal
+// only. Folders that are not sessions are passed over; a damaged session is
+// listed if its header is whole.
+func (d Dir) List(ctx context.Context) ([]Info, error) {
+	list, err := d.list(ctx)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	slices.SortFunc(list, byUpdate)
+	return list, nil
+}
+
+func (d Dir) list(ctx context.Context) ([]Info, error) {
+	if d.Path == "" {
+		return nil, errNoPath
+	}
+	entries, err := os.ReadDir(d.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var list []Info
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			break
+		}
+		if !e.IsDir() || CheckID(e.Name()) != nil {
+			continue
+		}
+		if info, err := d.stat(filepath.Join(d.Path, e.Name()), e.Name()); err == nil {
+			list = append(list, info)
+		}
+	}
+	return list, nil
+}
+
+// Stat returns what a list shows of one session. It fails with [ErrNotFound],
+// and with a [*CorruptError] where the header cannot be read.
+func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
+	folder, err := d.existing(ctx, id)
+	if err != nil {
+		return Info{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	info, err := d.stat(folder, id)
+	if err == io.EOF || err == errTorn {
+		err = ErrNotFound // it has no header: nothing was ever recorded
+	}
+	if err != nil {
+		return Info{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	return info, nil
+}
+
+func (d Dir) stat(folder, id string) (Info, error) {
+	path := filepath.Join(folder, journalName)
+	f, err := d.system().open(path, os.O_RDONLY)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	file, err := f.Stat()
+	if err != nil {
+		return Info{}, err
+	}
+	s := newScanner(path, io.NewSectionReader(f, 0, headSize), 4<<10)
+	header, err := s.header(id)
+	if err != nil && (!errors.Is(err, ErrVersion) || header.Session != id) {
+		return Info{}, err
+	}
+	info := Info{Header: header, Updated: header.Created, Size: file.Size()}
+	if err == nil {
+		info.Prompt = d.firstPrompt(s, folder)
+	}
+	switch r, err := lastRecord(f, file.Size()); {
+	case err != nil:
+		info.Updated = file.ModTime().UTC()
+	case r.Seq > 0:
+		info.Facts, info.Updated = r.Seq, r.Time
+	}
+	return info, nil
+}
+
+// firstPrompt goes through the first facts to the first prompt.
+func (d Dir) firstPrompt(s *scanner, folder string) string {
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d.system(), folder, hash, limit) }
+	for {
+		r, err := s.record()
+		if err != nil {
+			return ""
+		}
+		if r.Type != event.Type(event.UserMessage{}) {
+			continue
+		}
+		e, err := r.event("", load)
+		if err != nil {
+			return ""
+		}
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+			return promptLine(m)
+		}
+	}
+}
+
+// lastRecord returns the last whole record of a journal, which may be followed
+// by an unfinished one. It is zero where there is only the header.
+func lastRecord(f io.ReaderAt, size int64) (record, error) {
+	for window := int64(4 << 10); ; window *= 8 {
+		window = min(window, size, tailSize)
+		tail := make([]byte, window)
+		if _, err := f.ReadAt(tail, size-window); err != nil && err != io.EOF {
+			return record{}, err
+		}
+		line, whole := lastLine(tail, window == size)
+		if line != nil {
+			var r record
+			err := json.Unmarshal(line, &r)
+			return r, err
+		}
+		if whole || window == size || window == tailSize {
+			return record{}, errors.New("the end of the journal is damaged")
+		}
+	}
+}
+
+// lastLine returns the last good line of tail if it is one of the last two. The
+// second result tells whether both were there to be looked at; start, whether
+// tail is all of the file.
+func lastLine(tail []byte, start bool) (line []byte, both bool) {
+	for range 2 {
+		end := bytes.LastIndexByte(tail, '\n')
+		if end < 0 {
+			return nil, start
+		}
+		begin := bytes.LastIndexByte(tail[:end], '\n') + 1
+		if begin == 0 && !start {
+			return nil, false
+		}
+		if sealed(tail[begin:end]) {
+			return tail[begin:end], true
+		}
+		tail = tail[:begin]
+	}
+	return nil, true
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// A lock keeps other writers out of a session.
+type lock struct {
+	file *os.File
+	info fs.FileInfo
+}
+
+// acquire takes the lock file at path, which is made if need be, or fails with
+// ErrSessionBusy.
+func acquire(path string) (*lock, error) {
+	for range 100 {
+		f, err := openFile(path, os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			err = lockFile(f)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if l := (&lock{f, info}); l.held() == nil {
+			return l, nil
+		}
+		_ = f.Close() // the session was deleted while we opened the file
+	}
+	return nil, ErrSessionBusy
+}
+
+// held returns ErrLost if the lock file is no longer the one that we locked:
+// another process may have made and locked a new one.
+func (l *lock) held() error { return same(l.file.Name(), l.info) }
+
+func (l *lock) release() error { return errors.Join(unlockFile(l.file), l.file.Close()) }
+
+// same returns ErrLost unless path leads to the file that was opened as info.
+func same(path string, info fs.FileInfo) error {
+	now, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, info):
+		return ErrLost
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// Memory is a [Store] that forgets when the program ends. Its zero value is
+// ready to use. It keeps the facts themselves: they must not be changed later.
+type Memory struct {
+	mu       sync.Mutex
+	sessions map[string]*memory
+}
+
+// memory is one session; the store's mutex guards it. Facts are only appended,
+// so readers go through a part of the slice without holding the mutex.
+type memory struct {
+	header Header
+	facts  []event.Event
+	busy   bool
+}
+
+// Open implements [Store].
+func (m *Memory) Open(ctx context.Context, id string, header Header) (Log, error) {
+	if err := cmp.Or(CheckID(id), ctx.Err()); err != nil {
+		return nil, fmt.Errorf("opening session: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[id]
+	if s == nil {
+		header.Session = id
+		header.Created = created(header.Created)
+		s = &memory{header: header}
+		if m.sessions == nil {
+			m.sessions = make(map[string]*memory)
+		}
+		m.sessions[id] = s
+	}
+	if s.busy {
+		return nil, fmt.Errorf("opening session %s: %w", id, ErrSessionBusy)
+	}
+	s.busy = true
+	return &memoryLog{store: m, session: s}, nil
+}
+
+// find returns the session named id. The caller holds the mutex.
+func (m *Memory) find(id string) (*memory, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	if s := m.sessions[id]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("session %s: %w", id, ErrNotFound)
+}
+
+// Read implements [Store].
+func (m *Memory) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		m.mu.Lock()
+		var facts []event.Event
+		s, err := m.find(id)
+		if err == nil {
+			facts = s.facts[min(max(after, 0), int64(len(s.facts))):]
+		}
+		m.mu.Unlock()
+		if err != nil {
+			yield(event.Event{}, fmt.Errorf("reading %w", err))
+			return
+		}
+		for _, e := range facts {
+			if err := ctx.Err(); err != nil {
+				yield(event.Event{}, fmt.Errorf("reading session %s: %w", id, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// List implements [Store].
+func (m *Memory) List(ctx context.Context) ([]Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]Info, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		list = append(list, s.info())
+	}
+	slices.SortFunc(list, byUpdate)
+	return list, nil
+}
+
+// Stat returns what a list shows of one session. It fails with [ErrNotFound].
+func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(id)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return Info{}, err
+	}
+	return s.info(), nil
+}
+
+// Delete removes a session. It fails with [ErrSessionBusy] while the session is
+// open, and with [ErrNotFound].
+func (m *Memory) Delete(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(id)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return fmt.Errorf("deleting %w", err)
+	}
+	if s.busy {
+		return fmt.Errorf("deleting session %s: %w", id, ErrSessionBusy)
+	}
+	delete(m.sessions, id)
+	return nil
+}
+
+func (s *memory) info() Info {
+	info := Info{Header: s.header, Updated: s.header.Created, Facts: int64(len(s.facts))}
+	if n := len(s.facts); n > 0 {
+		info.Updated = s.facts[n-1].Time
+	}
+	for _, e := range s.facts {
+		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
+			info.Prompt = promptLine(m)
+			break
+		}
+	}
+	return info
+}
+
+// A memoryLog is a session of a [Memory], opened for writing.
+type memoryLog struct {
+	store   *Memory
+	session *memory
+	closed  bool // guarded by the store's mutex
+}
+
+func (l *memoryLog) Last() int64 {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	return int64(len(l.session.facts))
+}
+
+func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...event.Event) error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	s, id := l.session, l.session.header.Session
+	if l.closed {
+		return fmt.Errorf("appending to session %s: %w", id, fs.ErrClosed)
+	}
+	if err := admit(ctx, id, int64(len(s.facts)), after, events); err != nil {
+		return fmt.Errorf("appending to session %s: %w", id, err)
+	}
+	for _, e := range events {
+		e.Session, e.Time = id, e.Time.UTC().Round(0) // as a file would bring it back
+		s.facts = append(s.facts, e)
+	}
+	return nil
+}
+
+func (l *memoryLog) Close() error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	if !l.closed {
+		l.closed, l.session.busy = true, false
+	}
+	return nil
+}
+
+// created returns t in UTC, or the present time if it is zero.
+func created(t time.Time) time.Time {
+	if t.IsZero() {
+		t = time.Now()
+	}
+	return t.UTC().Round(0)
+}

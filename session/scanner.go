@@ -1,0 +1,118 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// errTorn is met where a journal ends in an unfinished line.
+var errTorn = errors.New("the last record is not finished")
+
+// A scanner reads a journal line by line and checks it.
+type scanner struct {
+	path string
+	in   *bufio.Reader
+	long []byte // a line that does not fit in's buffer
+	line int    // number of the line read last
+	end  int64  // where it ends
+	last int64  // number of the fact read last
+}
+
+func newScanner(path string, r io.Reader, buffer int) *scanner {
+	return &scanner{path: path, in: bufio.NewReaderSize(r, buffer)}
+}
+
+// next returns the next line without its newline, checked and valid until the
+// next call. It fails with io.EOF, errTorn, a *CorruptError, or as reading does.
+func (s *scanner) next() ([]byte, error) {
+	line, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	s.line++
+	body, finished := bytes.CutSuffix(line, []byte("\n"))
+	header := s.line == 1
+	if finished && (sealed(body) || header && !bytes.Contains(body, []byte(crcMember))) {
+		s.end += int64(len(line))
+		return body, nil
+	}
+	damage := s.corrupt(errors.New("the checksum does not match"))
+	if n := wholeRecord(line); n > 0 && len(bytes.Trim(line[n:], "\x00")) > 0 {
+		return nil, damage // the newline after a record is gone
+	}
+	if finished && header {
+		return nil, damage
+	}
+	switch _, err := s.in.Peek(1); {
+	case err == io.EOF:
+		return nil, errTorn
+	case err != nil:
+		return nil, err
+	}
+	return nil, damage
+}
+
+// read returns the bytes up to the next newline, or to the end if there is none.
+func (s *scanner) read() ([]byte, error) {
+	s.long = s.long[:0]
+	for {
+		part, err := s.in.ReadSlice('\n')
+		if len(s.long)+len(part) > maxLine {
+			s.line++
+			return nil, s.corrupt(fmt.Errorf("it is longer than %d bytes", maxLine))
+		}
+		if err == nil && len(s.long) == 0 {
+			return part, nil
+		}
+		s.long = append(s.long, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF && len(s.long) == 0:
+			return nil, io.EOF
+		case err == nil || err == io.EOF:
+			return s.long, nil
+		default:
+			return nil, err
+		}
+	}
+}
+
+// header reads the first line of the journal of the session named id.
+func (s *scanner) header(id string) (Header, error) {
+	line, err := s.next()
+	if err != nil {
+		return Header{}, err
+	}
+	h, err := parseHeader(line)
+	switch {
+	case errors.Is(err, ErrVersion):
+		return h, err
+	case err != nil:
+		return Header{}, s.corrupt(err)
+	case h.Session != id:
+		return Header{}, s.corrupt(fmt.Errorf("it belongs to session %q", h.Session))
+	}
+	return h, nil
+}
+
+// record reads the next fact.
+func (s *scanner) record() (record, error) {
+	line, err := s.next()
+	if err != nil {
+		return record{}, err
+	}
+	r, err := parseRecord(line, s.last+1)
+	if err != nil {
+		return record{}, s.corrupt(err)
+	}
+	s.last++
+	return r, nil
+}
+
+// corrupt returns an error for the line read last.
+func (s *scanner) corrupt(err error) error {
+	return &CorruptError{Path: s.path, Line: s.line, Err: err}
+}

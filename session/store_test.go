@@ -1,0 +1,19 @@
+package session_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/sessiontest"
+)
+
+func TestMemory(t *testing.T) {
+	sessiontest.Run(t, func(*testing.T) session.Store { return new(session.Memory) })
+}
+
+func TestDir(t *testing.T) {
+	sessiontest.Run(t, func(t *testing.T) session.Store {
+		return session.Dir{Path: filepath.Join(t.TempDir(), "not", "yet")}
+	})
+}
