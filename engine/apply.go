@@ -169,7 +169,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	if s.run.continuing {
 		text = s.run.text + text
 	}
-	s.run.text, s.run.continuing = text, false
+	s.run.text, s.run.partial, s.run.continuing = text, "", r.Stop == llm.PauseTurn
 
 	s.need = s.after(r)
 	s.propose(seq, f)
@@ -278,6 +278,9 @@ func (s *State) authorized(f event.Authorized) bool {
 	}
 	c.class, c.judged = f.Class, true
 	s.judge(c, f.Decision)
+	if f.Stop != "" && s.stop == nil {
+		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
+	}
 	return true
 }
 

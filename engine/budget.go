@@ -140,7 +140,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 }
 
 // runEnd makes the last fact of a run.
-func (s *State) runEnd(reason event.EndReason, n need) event.Fact {
+func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, Text: s.run.text, Partial: s.run.partial,
 		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}

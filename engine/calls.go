@@ -30,19 +30,20 @@ const (
 
 // A call is a tool call of the last answer.
 type call struct {
-	id      string // ours: c<seq of the answer>.<index>
-	toolID  string // the provider's
-	name    string
-	spec    event.Tool
-	seq     int64
-	index   int
-	attempt int
-	phase   phase
-	class   tool.Class
-	judged  bool   // class is known
-	sig     uint64 // hash of name and input
-	guard   string
-	verdict event.ToolResult // with refused
+	id       string // ours: c<seq of the answer>.<index>
+	toolID   string // the provider's
+	name     string
+	spec     event.Tool
+	seq      int64
+	index    int
+	attempt  int
+	phase    phase
+	class    tool.Class
+	judged   bool   // class is known
+	sig      uint64 // hash of name and input
+	guard    string
+	decision permission.Decision // the latest, without input
+	verdict  event.ToolResult    // with refused
 }
 
 func (c *call) key(kind string) string { return key(kind, c.seq, c.index, c.attempt) }
@@ -139,9 +140,9 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 	last := len(f.Response.Message.Content) - 1
 	seen := map[uint64]int{}
 	for i, u := range uses {
-		c := call{id: callID(seq, i), toolID: u.ID, name: u.Name, seq: seq, index: i, sig: signature(u)}
-		spec, ok := s.tools[u.Name]
-		c.spec = spec
+		c := call{id: callID(seq, i), toolID: u.ID, seq: seq, index: i, sig: signature(u)}
+		name, ok := resolve(u.Name, s.tools)
+		c.name, c.spec = name, s.tools[name]
 		seen[c.sig] = s.repeats[c.sig] + 1
 		_, isLast := f.Response.Message.Content[last].(llm.ToolUse)
 		cut := truncated(f.Response.Stop) && i == len(uses)-1 && isLast
@@ -156,51 +157,51 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 			c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
 		case seen[c.sig] >= doomRepeats:
 			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, seen[c.sig])
-		case s.faults[u.Name] >= doomFaults:
-			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[u.Name])
+		case s.faults[name] >= doomFaults:
+			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
 		}
 		s.calls = append(s.calls, c)
 	}
 	s.repeats = seen
 }
 
-// nearest names the tool that an unknown name was probably meant to be.
-func (s *State) nearest(name string) string {
-	best, least := "", 1+len(name)/2
-	for _, t := range s.cfg.Tools { // in their order, so that ties are stable
-		if d := distance(strings.ToLower(name), strings.ToLower(t.Name)); d < least {
-			best, least = t.Name, d
+// resolve returns the tool that a model meant: the one of that name, or the only
+// one that differs in nothing but case.
+func resolve[T any](name string, tools map[string]T) (string, bool) {
+	if _, ok := tools[name]; ok {
+		return name, true
+	}
+	found := ""
+	for t := range tools {
+		if strings.EqualFold(t, name) {
+			if found != "" {
+				return name, false
+			}
+			found = t
 		}
 	}
-	if best == "" {
-		return ""
+	if found == "" {
+		return name, false
 	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return found, true
 }
 
-// distance is the Levenshtein distance of two short names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// nearest names the tool that an unknown name was probably meant to be.
+func (s *State) nearest(name string) string {
+	var names []string
+	for _, t := range s.cfg.Tools {
+		names = append(names, t.Name)
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
+	if best := tool.Nearest(name, names); best != "" {
+		return fmt.Sprintf("; did you mean %s?", best)
 	}
-	return row[len(b)]
+	return ""
 }
 
 // judge applies a decision to a call that waits for one.
 func (s *State) judge(c *call, d permission.Decision) {
+	c.decision = d
+	c.decision.Input = nil
 	switch d.Behavior {
 	case permission.Allowed:
 		c.phase = allowed
@@ -249,6 +250,9 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	}
 	if p.EndRun {
 		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()
+	}
+	if f.Stop != "" && s.stop == nil {
+		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	s.size.added += contentTokens(f.Result.Content)
 	if slices.ContainsFunc(s.calls, func(c call) bool { return c.phase != settled }) {

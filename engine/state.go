@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // Bounds that no configuration changes.
@@ -141,6 +142,39 @@ func (s *State) Model() string {
 		return s.cfg.Fallbacks[n-1]
 	}
 	return s.cfg.Model
+}
+
+// Config returns what the run was configured with, less its texts.
+func (s *State) Config() event.Configured { return s.cfg }
+
+// ReadOnly reports whether an open call changes nothing.
+func (s *State) ReadOnly(id string) bool {
+	c := s.find(id)
+	return c != nil && c.class.ReadOnly
+}
+
+// Judged returns what an open call is going to do, and what was decided about it.
+func (s *State) Judged(id string) (tool.Class, permission.Decision) {
+	if c := s.find(id); c != nil {
+		return c.class, c.decision
+	}
+	return tool.Class{}, permission.Decision{}
+}
+
+// Asking returns the calls that wait for somebody's decision, in order.
+func (s *State) Asking() []string {
+	var ids []string
+	for _, c := range s.calls {
+		if c.phase == asking {
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
+}
+
+// SoFar returns what an open run has come to, for when its end cannot be recorded.
+func (s *State) SoFar() (event.RunEnd, bool) {
+	return s.runEnd(event.Internal, need{}), s.open
 }
 
 // Turns returns how many answers the model has given in this run.

@@ -18,17 +18,17 @@ type Transcript struct {
 	Tools    []llm.Tool
 	Messages []llm.Message
 
-	held    map[string]llm.Message // queued, by id
-	order   []string               // ids of the calls of the last answer
-	calls   map[string]*Call       // by id, of the last answer
-	states  map[string]map[string]json.RawMessage
-	slots   map[string]string // state slot by tool
-	answers int               // assistant messages
+	held   map[string]llm.Message // queued, by id
+	order  []string               // ids of the calls of the last answer
+	calls  map[string]*Call       // by id, of the last answer
+	states map[string]map[string]json.RawMessage
+	slots  map[string]string // state slot by tool, "" for none
 }
 
 // A Call is a call of the last answer with its bodies.
 type Call struct {
 	Use    llm.ToolUse
+	Name   string          // of the tool that is meant
 	Input  json.RawMessage // as it will run: the model's, or what replaced it
 	Done   *event.ToolDone // before hooks
 	result *tool.Result
@@ -77,9 +77,7 @@ func (t *Transcript) configure(f event.Configured) {
 	t.slots = map[string]string{}
 	for _, spec := range f.Tools {
 		t.Tools = append(t.Tools, spec.Tool)
-		if spec.State != "" {
-			t.slots[spec.Name] = spec.State
-		}
+		t.slots[spec.Name] = spec.State
 	}
 }
 
@@ -87,12 +85,12 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	if len(f.Response.Message.Content) > 0 {
 		t.Messages = append(t.Messages, f.Response.Message)
 	}
-	t.answers++
 	t.order, t.calls = nil, map[string]*Call{}
 	for i, u := range f.Response.Message.ToolUses() {
 		id := callID(seq, i)
 		t.order = append(t.order, id)
-		t.calls[id] = &Call{Use: u, Input: u.Input}
+		name, _ := resolve(u.Name, t.slots)
+		t.calls[id] = &Call{Use: u, Name: name, Input: u.Input}
 	}
 }
 
@@ -111,7 +109,7 @@ func (t *Transcript) result(f event.ToolResult) {
 	}
 	c.result = &f.Result
 	if p := f.Result.Patch.State; p != nil {
-		t.merge(t.slots[c.Use.Name], p)
+		t.merge(t.slots[c.Name], p)
 	}
 	if slices.ContainsFunc(t.order, func(id string) bool { return t.calls[id].result == nil }) {
 		return

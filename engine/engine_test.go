@@ -1,0 +1,503 @@
+package engine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+var update = flag.Bool("update", false, "write what the scenarios come to into their files")
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestScenarios runs testdata/*.txtar. A scenario has two files: "script", a
+// fact a line in the words of [world.do], and "want", what came of each.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(a.Files[0].Data))
+			if *update {
+				a.Files = []txtar.File{a.Files[0], {Name: "want", Data: []byte(got)}}
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if len(a.Files) < 2 || got != string(a.Files[1].Data) {
+				t.Errorf("came to:\n%s\n(-update accepts it)", got)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, script string) string {
+	w := &world{t: t, wanted: map[string]bool{}}
+	for line := range strings.Lines(script) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fmt.Fprintf(&w.out, "> %s\n", line)
+		w.do(strings.Fields(line))
+		w.show()
+	}
+	return w.out.String()
+}
+
+// A world is a driver without a world: the script says what happens.
+type world struct {
+	t          *testing.T
+	state      engine.State
+	transcript engine.Transcript
+	seq        int64
+	time       time.Duration
+	facts      []event.Event
+	wanted     map[string]bool // keys that were wanted at some time
+	out        strings.Builder
+}
+
+func (w *world) happen(f event.Fact) bool {
+	w.seq++
+	e := event.Event{Seq: w.seq, Prev: w.seq - 1, Time: epoch.Add(w.time), Data: f}
+	w.facts = append(w.facts, e)
+	counted := w.state.Apply(e)
+	if counted {
+		w.transcript.Apply(e)
+	}
+	return counted
+}
+
+// show lets the engine's own conclusions happen and writes what is wanted.
+func (w *world) show() {
+	for {
+		effects := w.state.Effects()
+		if len(effects) == 0 {
+			fmt.Fprintf(&w.out, "  (closed)\n")
+			return
+		}
+		r, ok := effects[0].(engine.Record)
+		if !ok {
+			for _, e := range effects {
+				fmt.Fprintf(&w.out, "  %s%s\n", e.Key(), detail(e))
+			}
+			return
+		}
+		for _, f := range r.Facts {
+			if !w.happen(f) {
+				w.t.Fatalf("the engine wants a fact recorded that it ignores: %+v", f)
+			}
+			fmt.Fprintf(&w.out, "  + %s\n", brief(f))
+		}
+	}
+}
+
+func detail(e engine.Effect) string {
+	switch e := e.(type) {
+	case engine.CallModel:
+		return fmt.Sprintf(" %s max=%d reserved=%.4f tries=%d", e.Model, e.MaxTokens, e.ReservedUSD, e.Tries)
+	case engine.Wait:
+		return fmt.Sprintf(" until %v", e.Until.Sub(epoch))
+	case engine.Authorize:
+		return strings.TrimRight(fmt.Sprintf(" %s %s %s", e.Mode, e.Dir, e.Guard), " ")
+	}
+	return ""
+}
+
+func brief(f event.Fact) string {
+	switch f := f.(type) {
+	case event.ToolResult:
+		return fmt.Sprintf("tool_result %s %s %q", f.Call, f.Cause, f.Result.Text())
+	case event.Delivered:
+		return fmt.Sprintf("delivered %v", f.IDs)
+	case event.UserMessage:
+		return fmt.Sprintf("user_message %s %q", f.Delivery, f.Message.Text())
+	case event.RunEnd:
+		s := fmt.Sprintf("run_end %s turns=%d text=%q", f.Reason, f.Turns, f.Text)
+		if f.CostUSD != nil {
+			s += fmt.Sprintf(" usd=%.4f", *f.CostUSD)
+		}
+		if f.Message != "" {
+			s += fmt.Sprintf(" message=%q", f.Message)
+		}
+		if f.Partial != "" {
+			s += fmt.Sprintf(" partial=%q", f.Partial)
+		}
+		if len(f.Queued) > 0 {
+			s += fmt.Sprintf(" queued=%v", f.Queued)
+		}
+		return s
+	}
+	return event.Type(f)
+}
+
+// do makes the fact that a line of a script stands for.
+func (w *world) do(words []string) {
+	verb, args := words[0], words[1:]
+	rest := strings.Join(args, " ")
+	key := func(kind string) string { return w.key(kind, "") }
+	switch verb {
+	case "config":
+		w.must(w.happen(config(w.t, rest)))
+	case "prompt", "steer", "follow_up", "notice":
+		w.report(w.happen(event.UserMessage{ID: args[0], Delivery: event.Delivery(verb), Message: llm.UserText(strings.Join(args[1:], " "))}))
+	case "start": // everything that has an intent
+		for _, e := range w.state.Effects() {
+			if f := e.Intent(); f != nil {
+				w.happen(f)
+			}
+		}
+	case "say": // say STOP TEXT
+		w.answer(llm.StopReason(args[0]), llm.Text{Text: strings.Join(args[1:], " ")})
+	case "call": // call STOP NAME=INPUT ...
+		var blocks []llm.Block
+		for i, a := range args[1:] {
+			name, input, _ := strings.Cut(a, "=")
+			u := llm.ToolUse{ID: "t" + strconv.Itoa(i), Name: name, Input: json.RawMessage("{}")}
+			if input == "!" {
+				u.Invalid = `{"a`
+			} else if input != "" {
+				u.Input = json.RawMessage(input)
+			}
+			blocks = append(blocks, u)
+		}
+		w.answer(llm.StopReason(args[0]), blocks...)
+	case "fail": // fail CLASS [retry SECONDS]
+		f := event.ModelFailed{Key: key("model"), Model: w.state.Model(), Class: llm.Class(args[0]), Message: "it failed", Partial: "part"}
+		if len(args) > 1 {
+			n, err := strconv.Atoi(args[2])
+			w.check(err)
+			f.Retry, f.RetryAt = true, epoch.Add(w.time+time.Duration(n)*time.Second)
+		}
+		w.report(w.happen(f))
+	case "sleep": // until the first wait of the kind is over
+		for _, e := range w.state.Effects() {
+			if e, ok := e.(engine.Wait); ok && strings.HasPrefix(e.Key(), args[0]) {
+				w.time = e.Until.Sub(epoch)
+				w.happen(event.Waited{Key: e.Key()})
+				return
+			}
+		}
+		w.t.Fatalf("nothing to wait for: %v", args)
+	case "judge": // judge CALL BEHAVIOR [ro] [touches=a,b]
+		f := event.Authorized{Key: w.key("authorize", args[0]), Call: args[0], Decision: permission.Decision{Behavior: permission.Behavior(args[1]), Reason: "because"}}
+		for _, a := range args[2:] {
+			switch {
+			case a == "ro":
+				f.Class.ReadOnly = true
+			case a == "barrier":
+				f.Class.Barrier = true
+			case strings.HasPrefix(a, "touches="):
+				f.Class.Touches = strings.Split(a[8:], ",")
+			case strings.HasPrefix(a, "stop="):
+				f.Stop = a[5:]
+			}
+		}
+		w.report(w.happen(f))
+	case "decide": // decide CALL BEHAVIOR [SOURCE]
+		d := permission.Decision{Behavior: permission.Behavior(args[1]), Reason: "because"}
+		if len(args) > 2 {
+			d.Source = permission.Source(args[2])
+		}
+		w.report(w.happen(event.Answered{Key: w.key("ask", args[0]), Call: args[0], Decision: d}))
+	case "done": // done CALL [mode=M] [dir=D] [end] [fault=F] [stop=S]
+		f := event.ToolResult{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("ok " + args[0])}
+		if k := w.key("hooks", args[0]); k != "" {
+			f.Key = k
+		}
+		for _, a := range args[1:] {
+			name, value, _ := strings.Cut(a, "=")
+			switch name {
+			case "mode":
+				f.Result.Patch.Mode = permission.Mode(value)
+			case "dir":
+				f.Result.Patch.Dir = value
+			case "end":
+				f.Result.Patch.EndRun = true
+			case "fault":
+				f.Fault = tool.Fault(value)
+			case "stop":
+				f.Stop = value
+			case "denied":
+				f.Cause = event.ByDenial
+			}
+		}
+		w.report(w.happen(f))
+	case "raw": // raw CALL: a tool returned, hooks are next
+		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
+	case "stop":
+		f := event.Stopped{Reason: event.EndReason(args[0])}
+		if len(args) > 1 {
+			f.Cleared = w.state.Queued()
+		}
+		w.report(w.happen(f))
+	case "resume": // as after a crash
+		w.report(w.happen(event.Resumed{}))
+	case "again": // the last fact once more
+		last := w.facts[len(w.facts)-1]
+		w.report(w.happen(last.Data.(event.Fact)))
+	case "mode":
+		w.happen(event.ModeChanged{Mode: permission.Mode(args[0])})
+	case "model":
+		w.happen(event.ModelChanged{Model: args[0]})
+	case "transcript":
+		for _, m := range w.transcript.Messages {
+			fmt.Fprintf(&w.out, "  %s: %s\n", m.Role, blocks(m.Content))
+		}
+	default:
+		w.t.Fatalf("unknown verb %q", verb)
+	}
+}
+
+func blocks(bs llm.Blocks) string {
+	var out []string
+	for _, b := range bs {
+		switch b := b.(type) {
+		case llm.Text:
+			out = append(out, b.Text)
+		case llm.ToolUse:
+			out = append(out, fmt.Sprintf("[%s %s]", b.ID, b.Name))
+		case llm.ToolResult:
+			out = append(out, fmt.Sprintf("[%s: %s]", b.ID, b.Content.Text()))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func config(t *testing.T, text string) event.Configured {
+	c := event.Configured{Model: "m", Mode: permission.Default, Dir: "/d", Retries: 2, Parallel: 10, MaxTokens: 1000, Tools: []event.Tool{
+		{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Write"}}, {Tool: llm.Tool{Name: "Plan"}, Barrier: true},
+		{Tool: llm.Tool{Name: "Put"}, Idempotent: true}}}
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	dec.DisallowUnknownFields()
+	if text != "" {
+		if err := dec.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func (w *world) answer(stop llm.StopReason, content ...llm.Block) {
+	w.report(w.happen(event.AssistantMessage{Key: w.key("model", ""), Model: w.state.Model(), CostUSD: new(0.01),
+		Response: llm.Response{Stop: stop, Usage: llm.Usage{Input: 100, Output: 10}, Message: llm.Message{Role: llm.Assistant, Content: content}}}))
+}
+
+// key finds the key of a wanted effect.
+func (w *world) key(kind, call string) string {
+	for _, e := range w.state.Effects() {
+		if strings.HasPrefix(e.Key(), kind+"/") && (call == "" || strings.HasPrefix(e.Key(), kind+"/"+call[1:]+"/")) {
+			return e.Key()
+		}
+	}
+	return ""
+}
+
+func (w *world) report(counted bool) {
+	if !counted {
+		fmt.Fprintf(&w.out, "  (ignored)\n")
+	}
+}
+
+func (w *world) must(ok bool) {
+	if !ok {
+		w.t.Fatal("the fact was ignored")
+	}
+}
+
+func (w *world) check(err error) {
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// FuzzEngine lets anything happen in any order, sensible or not, and checks
+// what must hold whatever happens.
+func FuzzEngine(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
+	f.Add([]byte("the quick brown fox jumps over the lazy dog and does it again"))
+	f.Add(bytes.Repeat([]byte{3, 17, 99, 5, 40}, 30))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if len(script) > 300 {
+			return
+		}
+		w := &world{t: t, wanted: map[string]bool{}}
+		w.happen(config(t, ""))
+		settled := map[string]bool{}
+		for i, b := range script {
+			w.random(b, i)
+			w.invariants(settled)
+		}
+		again := &world{t: t}
+		for _, e := range w.facts {
+			again.happen(e.Data.(event.Fact))
+		}
+		if a, b := keys(&w.state), keys(&again.state); !slices.Equal(a, b) {
+			t.Errorf("a replay wants %v, not %v", b, a)
+		}
+	})
+}
+
+func keys(s *engine.State) []string {
+	var ks []string
+	for _, e := range s.Effects() {
+		ks = append(ks, e.Key())
+	}
+	return ks
+}
+
+// random makes one thing happen: mostly what is wanted, sometimes nonsense.
+func (w *world) random(b byte, i int) {
+	effects := w.state.Effects()
+	if len(effects) > 0 {
+		if r, ok := effects[0].(engine.Record); ok {
+			for _, f := range r.Facts {
+				if !w.happen(f) {
+					w.t.Fatalf("the engine wants a fact recorded that it ignores: %+v", f)
+				}
+			}
+			return
+		}
+	}
+	id := strconv.Itoa(i)
+	switch {
+	case b%16 == 15:
+		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
+			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
+			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
+			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{}}
+		f := nonsense[int(b/16)%len(nonsense)]
+		if _, end := f.(event.RunEnd); end && w.state.Open() {
+			return // only the engine ends a run
+		}
+		w.happen(f)
+	case len(effects) == 0:
+		w.happen(event.UserMessage{ID: "p" + id, Delivery: event.AsPrompt, Message: llm.UserText("go")})
+	default:
+		w.carryOut(effects[int(b)%len(effects)], b/4)
+	}
+}
+
+func (w *world) carryOut(e engine.Effect, b byte) {
+	if f := e.Intent(); f != nil && w.happen(f) && b%8 == 7 {
+		return // the program dies here, or something else comes first
+	}
+	switch e := e.(type) {
+	case engine.CallModel:
+		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd"}[b%6]
+		var content []llm.Block
+		for i := range b % 4 {
+			content = append(content, llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope"}[(b/4+i)%4], Input: json.RawMessage("{}")})
+		}
+		if b%13 == 0 {
+			w.happen(event.ModelFailed{Key: e.Key(), Model: e.Model, Retry: b%2 == 0, Class: llm.Overloaded})
+			return
+		}
+		w.answerTo(e.Key(), stop, content)
+	case engine.Wait:
+		w.happen(event.Waited{Key: e.Key()})
+	case engine.Authorize:
+		w.happen(event.Authorized{Key: e.Key(), Call: e.Call, Class: tool.Class{ReadOnly: b%2 == 0},
+			Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied, permission.Asked, permission.Deferred, permission.Allowed}[b%5]}})
+	case engine.Ask:
+		w.happen(event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied}[b%2]}})
+	case engine.RunTool:
+		if b%5 == 0 {
+			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call})
+			return
+		}
+		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: tool.Result{Patch: tool.Patch{EndRun: b%31 == 0}}})
+	case engine.RunHooks:
+		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call})
+	}
+}
+
+func (w *world) answerTo(key string, stop llm.StopReason, content []llm.Block) {
+	w.happen(event.AssistantMessage{Key: key, Model: w.state.Model(), Response: llm.Response{Stop: stop,
+		Message: llm.Message{Role: llm.Assistant, Content: append([]llm.Block{llm.Text{Text: "x"}}, content...)}}})
+}
+
+func (w *world) invariants(settled map[string]bool) {
+	w.t.Helper()
+	if w.state.Open() && len(w.state.Effects()) == 0 {
+		w.t.Fatalf("the run is open and wants nothing, after %d facts", len(w.facts))
+	}
+	now := map[string]bool{}
+	for _, e := range w.state.Effects() {
+		if _, ok := e.(engine.Record); ok {
+			continue
+		}
+		if now[e.Key()] {
+			w.t.Fatalf("key %s is wanted twice at once", e.Key())
+		}
+		now[e.Key()] = true
+		if settled[e.Key()] {
+			w.t.Fatalf("the settled key %s is wanted again", e.Key())
+		}
+		if _, ok := e.(engine.CallModel); ok {
+			w.answeredAll()
+		}
+	}
+	last := w.facts[len(w.facts)-1].Data
+	switch f := last.(type) {
+	case event.AssistantMessage:
+		settled[f.Key] = true
+	case event.ToolResult:
+		if w.wanted[f.Key] && !now[f.Key] {
+			settled[f.Key] = true
+		}
+	}
+	w.wanted = now
+}
+
+// answeredAll checks that each tool use has exactly one result in the very next
+// message, before the model is called.
+func (w *world) answeredAll() {
+	ms := w.transcript.Messages
+	for i, m := range ms {
+		uses := m.ToolUses()
+		if len(uses) == 0 {
+			continue
+		}
+		if i+1 >= len(ms) {
+			w.t.Fatal("the last message has calls without results")
+		}
+		var results []string
+		for _, b := range ms[i+1].Content {
+			if r, ok := b.(llm.ToolResult); ok {
+				results = append(results, r.ID)
+			}
+		}
+		if len(results) != len(uses) {
+			w.t.Fatalf("%d calls have %d results", len(uses), len(results))
+		}
+		for k, u := range uses {
+			if results[k] != u.ID {
+				w.t.Fatalf("results are not in call order: %v", results)
+			}
+		}
+	}
+}
