@@ -52,6 +52,7 @@ type Server struct {
 	recorded  int
 	steps     int
 	ids       atomic.Int64
+	active    atomic.Int64 // requests being handled
 	http      *http.Server
 	pipe      *pipeListener
 	transport *http.Transport
@@ -194,6 +195,8 @@ func (s *Server) Violations() []Violation {
 
 // handle routes a request.
 func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
 	path := strings.TrimRight(hr.URL.Path, "/")
 	var api wire = anthropicWire{}
 	if strings.HasSuffix(path, "/chat/completions") {
