@@ -1,9 +1,296 @@
 package permission
 
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// foldCase: the usual file systems of these systems ignore case, so a deny rule
+// must do so as well.
+const foldCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
 // MatchPath reports whether the file at path (absolute) falls under pattern, a
 // gitignore-style pattern: "*.env" and "secrets/" match at any depth below dir,
 // "/src/**" from dir, "//etc/**" from the root of the file system, "~/.ssh/**"
-// from the home folder. A pattern that names a folder covers all below it.
+// from the home folder. A pattern that names a folder covers all below it, and
+// one that ends in "/**" covers what is in the folder, not the folder.
+// Whole segments are compared, without regard to case where file systems have
+// none. A malformed pattern matches nothing; [Rule.Check] finds it.
 func MatchPath(pattern, path, dir string) bool {
+	return matchPath(pattern, path, dir, foldCase)
+}
+
+func matchPath(pattern, file, dir string, fold bool) bool {
+	base, pats := splitPattern(pattern, dir)
+	segs := segments(file)
+	if fold {
+		base, pats, segs = lower(base), lower(pats), lower(segs)
+	}
+	if len(segs) < len(base) || !slices.Equal(base, segs[:len(base)]) {
+		return false
+	}
+	return matchSegments(pats, segs[len(base):])
+}
+
+// splitPattern returns the segments of the folder that pattern starts from and
+// the segments to match below it.
+func splitPattern(pattern, dir string) (base, pats []string) {
+	pattern = strings.TrimSpace(pattern)
+	anchored := strings.Contains(strings.TrimSuffix(pattern, "/"), "/")
+	switch {
+	case strings.HasPrefix(pattern, "//"):
+	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
+		base, pattern, anchored = segments(home()), pattern[1:], true
+	default:
+		base = segments(dir)
+	}
+	for s := range strings.SplitSeq(pattern, "/") {
+		switch s {
+		case "", ".":
+		case "..":
+			if len(pats) > 0 {
+				pats = pats[:len(pats)-1]
+			} else if len(base) > 0 {
+				base = base[:len(base)-1]
+			}
+		default:
+			pats = append(pats, s)
+		}
+	}
+	if len(pats) > 0 && !anchored {
+		pats = append([]string{"**"}, pats...)
+	}
+	if n := len(pats); n > 1 && pats[n-1] == "**" {
+		pats[n-1] = "*" // something in the folder; all below it follows anyway
+	}
+	return base, pats
+}
+
+// matchSegments reports whether pats match segs or the segments of a folder above.
+func matchSegments(pats, segs []string) bool {
+	p, s, star, mark := 0, 0, -1, 0
+	for {
+		switch {
+		case p == len(pats):
+			return true
+		case pats[p] == "**":
+			star, mark = p, s
+			p++
+			continue
+		case s < len(segs) && matchSegment(pats[p], segs[s]):
+			p, s = p+1, s+1
+			continue
+		}
+		if star < 0 || mark >= len(segs) {
+			return false
+		}
+		mark++
+		p, s = star+1, mark
+	}
+}
+
+func matchSegment(pat, seg string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pat, "[!", "[^"), seg)
+	return ok && err == nil
+}
+
+// checkPattern reports a path pattern that cannot be matched.
+func checkPattern(pattern string) error {
+	for s := range strings.SplitSeq(pattern, "/") {
+		if _, err := path.Match(strings.ReplaceAll(s, "[!", "[^"), ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anchor rewrites pattern, meant from dir, so that it holds wherever it is read.
+func anchor(pattern, dir string) string {
+	base, pats := splitPattern(pattern, dir)
+	all := make([]string, 0, len(base)+len(pats))
+	for _, s := range base {
+		all = append(all, escapeGlob(s))
+	}
+	return "//" + strings.Join(append(all, pats...), "/")
+}
+
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+func escapeGlob(s string) string { return globEscaper.Replace(s) }
+
+// segments splits a path, cleaned and without its volume.
+func segments(p string) []string {
+	if p == "" {
+		return nil
+	}
+	p = filepath.Clean(p)
+	p = filepath.ToSlash(p[len(filepath.VolumeName(p)):])
+	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
+}
+
+func lower(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = strings.ToLower(s)
+	}
+	return out
+}
+
+// home returns the home folder, or "" where there is none.
+func home() string {
+	h, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return h
+}
+
+const maxLinks = 40 // like Linux
+
+// realPath resolves the symbolic links of p, an absolute path that need not be
+// clean nor exist, the way the kernel does: ".." is the parent of what the link
+// leads to. It returns "" for a loop of links.
+func realPath(p string) string {
+	vol := filepath.VolumeName(p)
+	root := vol + string(filepath.Separator)
+	rest := strings.Split(filepath.ToSlash(p[len(vol):]), "/")
+	cur, links := root, 0
+	for len(rest) > 0 {
+		s := rest[0]
+		rest = rest[1:]
+		switch s {
+		case "", ".":
+			continue
+		case "..":
+			cur = filepath.Dir(cur)
+			continue
+		}
+		next := filepath.Join(cur, s)
+		to, err := os.Readlink(next)
+		if err != nil {
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return ""
+		}
+		if filepath.IsAbs(to) {
+			vol := filepath.VolumeName(to)
+			cur, to = vol+string(filepath.Separator), to[len(vol):]
+		}
+		rest = append(strings.Split(filepath.ToSlash(to), "/"), rest...)
+	}
+	return cur
+}
+
+// A ground is where a call works: paths are resolved and judged from it.
+type ground struct {
+	dir   string
+	roots []string // as given and with links resolved
+	bases []string // what deny and ask patterns start from
+	main  []string // what allow patterns start from
+}
+
+func newGround(r Request) *ground {
+	g := &ground{dir: r.Dir}
+	given := r.Roots
+	if given == nil && r.Dir != "" {
+		given = []string{r.Dir}
+	}
+	for _, d := range given {
+		if !filepath.IsAbs(d) {
+			continue
+		}
+		forms := bothForms(d)
+		if g.main == nil {
+			g.main = forms
+		}
+		g.roots = append(g.roots, forms...)
+	}
+	if g.main == nil && filepath.IsAbs(r.Dir) {
+		g.main = bothForms(r.Dir)
+	}
+	g.bases = slices.Clone(g.roots)
+	if filepath.IsAbs(r.Dir) {
+		g.bases = append(g.bases, bothForms(r.Dir)...)
+	}
+	slices.Sort(g.bases)
+	g.bases = slices.Compact(g.bases)
+	return g
+}
+
+// bothForms returns an absolute path as it is written and where it really leads.
+func bothForms(p string) []string {
+	clean, real := filepath.Clean(p), realPath(p)
+	if real == clean || real == "" {
+		return []string{clean}
+	}
+	return []string{clean, real}
+}
+
+// inside reports whether p is in one of the roots, as written and for real.
+func (g *ground) inside(p string) bool {
+	if !filepath.IsAbs(p) || realPath(p) == "" {
+		return false
+	}
+	for _, f := range bothForms(p) {
+		if !slices.ContainsFunc(g.roots, func(root string) bool { return below(root, f) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// below reports whether p, clean, is root or in it.
+func below(root, p string) bool {
+	rest, ok := strings.CutPrefix(p, strings.TrimSuffix(root, string(filepath.Separator)))
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
+}
+
+// guarded names files and folders whose content decides what runs later or what
+// is permitted, so no mode that trusts edits trusts edits of these.
+var guarded = []string{".git", ".openagent", ".claude", ".mcp.json"}
+
+func isGuarded(p string) bool {
+	for _, f := range bothForms(p) {
+		for _, s := range segments(f) {
+			if slices.Contains(guarded, strings.ToLower(s)) {
+				return true
+			}
+		}
+	}
 	return false
+}
+
+// deniedBy reports whether a deny or ask pattern concerns p or all that is in it.
+func (g *ground) deniedBy(pattern, p string) bool {
+	for _, f := range bothForms(p) {
+		for _, b := range g.bases {
+			if MatchPath(pattern, f, b) || MatchPath(pattern, f+"/_", b) {
+				return true
+			}
+		}
+		if len(g.bases) == 0 && MatchPath(pattern, f, "") {
+			return true
+		}
+	}
+	return false
+}
+
+// allowedBy reports whether an allow pattern covers p, as written and for real.
+func (g *ground) allowedBy(pattern, p string) bool {
+	if !filepath.IsAbs(p) || realPath(p) == "" {
+		return false
+	}
+	for _, f := range bothForms(p) {
+		covers := func(base string) bool { return matchPath(pattern, f, base, false) }
+		if !slices.ContainsFunc(g.main, covers) && (len(g.main) > 0 || !covers("")) {
+			return false
+		}
+	}
+	return true
 }

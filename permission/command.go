@@ -1,0 +1,1074 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Unknown stands in a [Command] for text that only the running shell knows: the
+// value of a variable, the output of a command. No command line can hold it.
+const Unknown = "\x00"
+
+// A Command is one simple command of a command line, the way the shell will run
+// it: quoting is removed and parts only known at run time are [Unknown].
+type Command struct {
+	Name string   // base name of the program or built-in command; "" for an assignment alone, Unknown if not known
+	Args []string // the words after the name
+	Env  []string // assignments in front of it, NAME=value
+	Raw  string   // as written; for what another command runs, the words with … for what is not known
+
+	path   string   // the name as written, quoting removed
+	words  []word   // as Args
+	in     []place  // where the shell may be; see place
+	set    []string // names of the variables in Env
+	wraps  bool     // it only runs the command that follows in the list
+	outer  int      // 1 + index of the command that runs this one with other rights, 0 for none
+	}
+
+// A Redirect is a file that a command line opens by itself.
+type Redirect struct {
+	Path  string // as in Command.Args
+	Write bool
+
+	word word
+	in   []place
+}
+
+// Commands are all simple commands of a command line in the order of the text:
+// in pipes, lists, loops, functions, substitutions and here-documents, and those
+// that other commands run (env, xargs, find -exec, sh -c, eval and the like;
+// both are listed).
+type Commands struct {
+	List      []Command
+	Redirects []Redirect
+	// Unclear says why the line may run more than List; "" if it cannot.
+	Unclear string
+
+	impure string // why the line is not read-only though each command may be
+}
+
+// Limits of what is analysed; beyond them a line is not understood.
+const (
+	maxLine  = 128 << 10 // bytes
+	maxNest  = 200       // brackets and keywords that open something
+	maxDepth = 6         // shells within shells
+	maxList  = 2000      // simple commands
+	maxDirs  = 8         // folders that the shell may be in
+)
+
+// ParseCommand takes a command line (bash) apart. The error is not nil if the
+// line has a syntax error or exceeds a limit; then Unclear is set as well and
+// List holds what was found before.
+func ParseCommand(line string) (Commands, error) {
+	s := &shell{}
+	err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{""}) })
+	if s.evaluates && s.arithmetic {
+		s.fail("it computes with a variable that may hold code")
+	}
+	return s.Commands, err
+}
+
+// A place is a folder, relative to where the line starts: the arguments of cd,
+// one per line. An argument that begins with "~" is in the home folder.
+// lostPlace is a folder that only the running shell knows.
+type place string
+
+const lostPlace place = Unknown
+
+func (p place) cd(w word) place {
+	to, ok := w.target()
+	if !ok || p == lostPlace && !strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "~") || strings.Contains(to, "\n") {
+		return lostPlace
+	}
+	if strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~") || p == "" {
+		return place(to)
+	}
+	return p + "\n" + place(to)
+}
+
+// union merges two sets of places.
+func union(a, b []place) []place {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > maxDirs {
+		return []place{lostPlace}
+	}
+	return all
+}
+
+// A shell follows what a shell will do with a text.
+type shell struct {
+	Commands
+	depth      int
+	lost       bool            // functions that change the directory exist
+	ints       map[string]bool // variables that only ever get whole numbers
+	evaluates  bool            // variables may be set in ways that are not followed
+	arithmetic bool            // variables are computed with
+	outer      int
+	src        string // the text that is being followed
+}
+
+func (s *shell) fail(format string, args ...any) {
+	if s.Unclear == "" {
+		s.Unclear = fmt.Sprintf(format, args...)
+	}
+}
+
+func (s *shell) stain(reason string) {
+	if s.impure == "" {
+		s.impure = reason
+	}
+}
+
+// text parses src and hands its statements to walk.
+func (s *shell) text(src string, walk func([]*syntax.Stmt)) error {
+	if err := checkText(src); err != nil {
+		s.fail("%v", err)
+		return err
+	}
+	if s.depth >= maxDepth {
+		err := fmt.Errorf("shells are nested more than %d deep", maxDepth)
+		s.fail("%v", err)
+		return err
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	var stmts []*syntax.Stmt
+	var broken error
+	for st, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(src)) {
+		if err != nil {
+			broken = fmt.Errorf("parsing command line: %w", err)
+			s.fail("it is not valid shell: %v", err)
+			break
+		}
+		if st != nil {
+			stmts = append(stmts, st)
+		}
+	}
+	ints, outer := s.ints, s.src
+	s.ints, s.src = wholeNumbers(stmts, src), src
+	walk(stmts)
+	s.ints, s.src = ints, outer
+	return broken
+}
+
+var (
+	errTooLong = fmt.Errorf("command line is longer than %d bytes", maxLine)
+	errNesting = fmt.Errorf("command line is nested more than %d deep", maxNest)
+	errBytes   = errors.New("command line holds characters that cannot be seen")
+)
+
+// checkText bounds what the parser has to recurse over and refuses characters
+// that a shell may read in another way than the parser.
+func checkText(src string) error {
+	if len(src) > maxLine {
+		return errTooLong
+	}
+	if !utf8.ValidString(src) {
+		return errBytes
+	}
+	for _, c := range src {
+		if c != '\n' && c != '\t' && (!unicode.IsPrint(c) || c != ' ' && unicode.IsSpace(c)) {
+			return errBytes
+		}
+	}
+	// An upper bound of the depth: whatever opens on one level.
+	deep, depth, inWord := 0, 0, 0
+	for i := range len(src) {
+		switch src[i] {
+		case '(', '{', '[', '`':
+			depth++
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		}
+		deep = max(deep, depth)
+	}
+	for _, w := range strings.FieldsFunc(src, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(";|&()", c) }) {
+		switch w {
+		case "if", "elif", "while", "until", "for", "select", "case", "function", "time", "!", "coproc":
+			inWord++
+		}
+	}
+	if deep > maxNest || inWord > maxNest {
+		return errNesting
+	}
+	return nil
+}
+
+// Statements. Each takes the places where the shell may be and returns those
+// after success and after failure.
+
+func (s *shell) stmts(list []*syntax.Stmt, in []place) (ok, bad []place) {
+	ok, bad = in, nil
+	for _, st := range list {
+		ok, bad = s.stmt(st, union(ok, bad))
+	}
+	return ok, bad
+}
+
+// apart walks statements that run in a process of their own.
+func (s *shell) apart(list []*syntax.Stmt, in []place) { s.stmts(list, in) }
+
+func (s *shell) stmt(st *syntax.Stmt, in []place) (ok, bad []place) {
+	if s.lost {
+		in = []place{lostPlace}
+	}
+	for _, r := range st.Redirs {
+		s.redirect(r, in)
+	}
+	ok, bad = s.command(st.Cmd, in)
+	if st.Negated {
+		ok, bad = bad, ok
+	}
+	if st.Background || st.Coprocess {
+		return in, in
+	}
+	return ok, bad
+}
+
+func (s *shell) command(cmd syntax.Command, in []place) (ok, bad []place) {
+	switch c := cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		return s.callExpr(c, in)
+	case *syntax.BinaryCmd:
+		return s.binary(c, in)
+	case *syntax.Subshell:
+		s.apart(c.Stmts, in)
+	case *syntax.Block:
+		return s.stmts(c.Stmts, in)
+	case *syntax.IfClause:
+		return s.ifClause(c, in)
+	case *syntax.WhileClause:
+		in = s.loop(c, in)
+		return both(s.stmts(slices.Concat(c.Cond, c.Do), in))
+	case *syntax.ForClause:
+		in = s.loop(c, in)
+		s.loopHead(c.Loop, in)
+		return both(s.stmts(c.Do, in))
+	case *syntax.CaseClause:
+		s.word(c.Word, in)
+		out := in
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				s.word(p, in)
+			}
+			// ";&" goes on with the next item.
+			ok, bad := s.stmts(item.Stmts, union(in, out))
+			out = union(out, union(ok, bad))
+		}
+		return out, out
+	case *syntax.FuncDecl:
+		s.function(c)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return s.stmt(c.Stmt, in)
+		}
+	case *syntax.CoprocClause:
+		s.stain("it starts a co-process")
+		if c.Name != nil {
+			s.setVar(s.word(c.Name, in).text, in)
+		}
+		s.stmt(c.Stmt, in)
+	case *syntax.DeclClause:
+		s.declare(c, in)
+	case *syntax.ArithmCmd:
+		s.arithm(c.X, in)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			s.arithm(x, in)
+		}
+	case *syntax.TestClause:
+		s.test(c.X, in)
+	default:
+		s.fail("it has a form that is not known")
+	}
+	return in, in
+}
+
+func both(ok, bad []place) ([]place, []place) {
+	all := union(ok, bad)
+	return all, all
+}
+
+func (s *shell) binary(c *syntax.BinaryCmd, in []place) (ok, bad []place) {
+	switch c.Op {
+	case syntax.AndStmt:
+		ok, failed := s.stmt(c.X, in)
+		ok, bad := s.stmt(c.Y, ok)
+		return ok, union(failed, bad)
+	case syntax.OrStmt:
+		passed, bad := s.stmt(c.X, in)
+		ok, bad := s.stmt(c.Y, bad)
+		return union(passed, ok), bad
+	}
+	s.stmt(c.X, in)
+	s.stmt(c.Y, in)
+	return in, in
+}
+
+func (s *shell) ifClause(c *syntax.IfClause, in []place) (ok, bad []place) {
+	yes, no := in, in
+	if len(c.Cond) > 0 { // an else has none
+		yes, no = s.stmts(c.Cond, in)
+	}
+	out := union(s.stmts(c.Then, yes))
+	switch {
+	case c.Else != nil:
+		out = union(out, union(s.ifClause(c.Else, no)))
+	case len(c.Cond) > 0:
+		out = union(out, no)
+	}
+	return out, out
+}
+
+// loop returns where the shell may be in the body of a loop.
+func (s *shell) loop(n syntax.Node, in []place) []place {
+	if changesDir(n) {
+		return []place{lostPlace}
+	}
+	return in
+}
+
+// changesDir reports whether a node holds a word that may change the directory.
+func changesDir(n syntax.Node) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok {
+			for i, w := range c.Args {
+				lit := plain(w)
+				found = found || len(lit) == 0 && i == 0 ||
+					len(lit) == 1 && slices.Contains([]string{"cd", "pushd", "popd", "eval"}, lit[0])
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// plain returns the text of a word that has nothing to expand, else nothing.
+func plain(w *syntax.Word) []string {
+	x := (&shell{}).wordText(w)
+	if x.unknown() || x.glob != "" {
+		return nil
+	}
+	return []string{x.text}
+}
+
+func (s *shell) loopHead(l syntax.Loop, in []place) {
+	switch l := l.(type) {
+	case *syntax.WordIter:
+		s.setVar(l.Name.Value, in)
+		for _, w := range l.Items {
+			s.listed(w, in)
+		}
+	case *syntax.CStyleLoop:
+		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
+			if x != nil {
+				s.arithm(x, in)
+			}
+		}
+	}
+}
+
+// listed follows a word of a list whose file patterns the shell expands itself.
+func (s *shell) listed(w *syntax.Word, in []place) word {
+	x := s.word(w, in)
+	if x.glob != "" && (x.home || strings.HasPrefix(x.text, "/") || strings.Contains(x.text, "..") || x.unknown()) {
+		s.stain("it lists files that are not known to be in the working folders")
+	}
+	return x
+}
+
+func (s *shell) function(c *syntax.FuncDecl) {
+	s.stain("it defines a function")
+	if c.Name == nil {
+		s.fail("it defines a function without a name")
+		return
+	}
+	if meaningful(c.Name.Value) {
+		s.fail("it redefines %s", c.Name.Value)
+	}
+	if changesDir(c.Body) {
+		s.lost = true
+	}
+	s.stmt(c.Body, []place{lostPlace})
+}
+
+func (s *shell) test(x syntax.TestExpr, in []place) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		s.word(x, in)
+	case *syntax.ParenTest:
+		s.test(x.X, in)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+			s.fail("it looks up a variable by a computed name")
+		}
+		s.test(x.X, in)
+	case *syntax.BinaryTest:
+		s.test(x.X, in)
+		s.test(x.Y, in)
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				if w, ok := side.(*syntax.Word); ok {
+					s.number(w, in)
+				}
+			}
+		}
+	}
+}
+
+// Assignments.
+
+// harmless names variables that change no program that runs.
+var harmlessVars = strings.Fields("LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI DEBUG VERBOSE COLUMNS LINES GOOS GOARCH CGO_ENABLED GO111MODULE NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE")
+
+func harmless(name string) bool {
+	if slices.Contains(harmlessVars, name) || strings.HasPrefix(name, "LC_") {
+		return true
+	}
+	return name != "" && strings.ToLower(name) == name && !strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_") && name != "_"
+}
+
+// steering names variables that decide which program runs or what it loads.
+var steeringVars = strings.Fields("PATH IFS ENV CDPATH HOME PWD OLDPWD PS0 PS1 PS2 PS4 PROMPT_COMMAND SHELL SHELLOPTS GLOBIGNORE EXECIGNORE FIGNORE POSIXLY_CORRECT PAGER LESS LESSOPEN LESSCLOSE EDITOR VISUAL BROWSER MANPAGER TMPDIR GOFLAGS GOROOT GOPATH GOENV GOPROXY GOTOOLCHAIN CC CXX AR LD MAKEFLAGS MAKEFILES GNUMAKEFLAGS CLASSPATH RUBYOPT RUBYLIB RUSTC RUSTC_WRAPPER RUSTFLAGS RIPGREP_CONFIG_PATH TAR_OPTIONS XDG_CONFIG_HOME GREP_OPTIONS SUDO_ASKPASS SSH_ASKPASS")
+
+var steeringPrefixes = strings.Fields("LD_ DYLD_ BASH GIT_ PERL PYTHON NODE_ npm_ JAVA_ _JAVA JDK_ MAVEN_ GRADLE_ LUA_ DOCKER_ CARGO_ SSH_ OPENAGENT_")
+
+func steering(name string) bool {
+	if harmless(name) {
+		return false
+	}
+	return slices.Contains(steeringVars, name) || slices.ContainsFunc(steeringPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
+		strings.HasSuffix(strings.ToLower(name), "_proxy") || strings.Contains(name, "PRELOAD")
+}
+
+func (s *shell) assignName(name string) {
+	if strings.Contains(name, Unknown) {
+		s.fail("it sets a variable by a computed name")
+	} else if steering(name) {
+		s.fail("it sets %s, which decides what programs do", name)
+	}
+	if !harmless(name) {
+		s.stain("it sets the variable " + name)
+	}
+}
+
+// setVar notes a variable that is set in another way than by an assignment. A
+// rule has to allow it if programs may see it.
+func (s *shell) setVar(name string, in []place) {
+	s.assignName(name)
+	if !harmless(name) {
+		s.add(Command{Env: []string{name + "=" + Unknown}, Raw: name, in: in, set: []string{name}, outer: s.outer})
+	}
+}
+
+// assign returns an assignment as text, and the variable.
+func (s *shell) assign(a *syntax.Assign, in []place) (text, name string) {
+	if a.Name == nil {
+		return "", ""
+	}
+	name = a.Name.Value
+	s.assignName(name)
+	if a.Index != nil {
+		s.fail("it sets an element of a variable")
+		s.substitutions(a.Index, in)
+	}
+	text = name + "="
+	if a.Value != nil {
+		text += s.word(a.Value, in).text
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			if e.Index != nil {
+				s.fail("it sets an element of a variable")
+				s.substitutions(e.Index, in)
+			}
+			if e.Value != nil {
+				text += s.listed(e.Value, in).text + " "
+			}
+		}
+	}
+	return text, name
+}
+
+func (s *shell) declare(c *syntax.DeclClause, in []place) {
+	cmd := Command{Name: c.Variant.Value, path: c.Variant.Value, in: in, outer: s.outer}
+	if c.Variant.Value == "nameref" {
+		s.fail("it makes a variable another name of one")
+	}
+	for _, a := range c.Args {
+		if a.Name != nil && !a.Naked {
+			text, _ := s.assign(a, in)
+			cmd.Args, cmd.words = append(cmd.Args, text), append(cmd.words, word{text: text})
+			continue
+		}
+		w := word{}
+		switch {
+		case a.Name != nil:
+			w.text = a.Name.Value
+			s.assignName(a.Name.Value)
+			if a.Index != nil {
+				s.fail("it declares an element of a variable")
+			}
+		case a.Value != nil:
+			w = s.word(a.Value, in)
+		}
+		if w.unknown() || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "in") || strings.ContainsAny(w.text, "[=") {
+			s.fail("it declares a variable in a way that may run code")
+		}
+		cmd.Args, cmd.words = append(cmd.Args, w.text), append(cmd.words, w)
+	}
+	cmd.Raw = s.source(c)
+	s.add(cmd)
+}
+
+// Simple commands.
+
+func (s *shell) add(c Command) int {
+	if len(s.List) >= maxList {
+		s.fail("it holds more than %d commands", maxList)
+		return len(s.List) - 1
+	}
+	s.List = append(s.List, c)
+	return len(s.List) - 1
+}
+
+func (s *shell) callExpr(c *syntax.CallExpr, in []place) (ok, bad []place) {
+	var env, set []string
+	for _, a := range c.Assigns {
+		text, name := s.assign(a, in)
+		env, set = append(env, text), append(set, name)
+	}
+	words := make([]word, len(c.Args))
+	for i, w := range c.Args {
+		words[i] = s.word(w, in)
+	}
+	if len(words) == 0 {
+		if slices.ContainsFunc(set, func(n string) bool { return !harmless(n) }) {
+			s.add(Command{Env: env, set: set, Raw: s.source(c), in: in, outer: s.outer})
+		}
+		return in, in
+	}
+	at := len(s.List)
+	ok, bad = s.call(words, env, set, in)
+	if at < len(s.List) {
+		s.List[at].Raw = s.source(c)
+	}
+	return ok, bad
+}
+
+// source returns the text of a node.
+func (s *shell) source(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if from > to || to > uint(len(s.src)) {
+		return ""
+	}
+	return s.src[from:to]
+}
+
+// call follows a simple command whose words are known.
+func (s *shell) call(words []word, env, set []string, in []place) (ok, bad []place) {
+	name := words[0]
+	c := Command{Name: path.Base(name.text), Env: env, words: words[1:], path: name.text, in: in, set: set, outer: s.outer}
+	for _, w := range c.words {
+		c.Args = append(c.Args, w.text)
+	}
+	if name.unknown() || name.glob != "" || name.home {
+		s.fail("the name of a command is only known when it runs")
+		c.Name = Unknown
+	}
+	if name.text == "" {
+		c.Name = ""
+		s.fail("the name of a command is empty")
+	}
+	c.Raw = strings.ReplaceAll(c.text(), Unknown, "…")
+	at := s.add(c)
+	return s.special(at, in)
+}
+
+// text returns the command with its words joined by single spaces.
+func (c *Command) text() string { return strings.Join(c.list(c.path), " ") }
+
+func (c *Command) list(name string) []string {
+	list := slices.Clone(c.Env)
+	if name != "" {
+		list = append(list, name)
+	}
+	return append(list, c.Args...)
+}
+
+// Words.
+
+// A word is a word of a command with its quoting removed.
+type word struct {
+	text  string // Unknown for what is only known at run time
+	glob  string // where the word is a pattern of files: the text, or rest, with what was quoted escaped
+	home  bool   // begins with the home folder, followed by rest
+	rest  string
+	split bool // may become several words, or none
+}
+
+func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }
+
+// target returns the path that the word names, "~" first for the home folder;
+// false if it is not known.
+func (w word) target() (string, bool) {
+	switch {
+	case w.home:
+		return "~" + w.rest, !strings.Contains(w.rest, Unknown) && w.glob == ""
+	case strings.HasPrefix(w.text, "~"):
+		return "./" + w.text, !w.unknown() && w.glob == ""
+	}
+	return w.text, !w.unknown() && w.glob == ""
+}
+
+// word follows the substitutions of a word and returns its text.
+func (s *shell) word(w *syntax.Word, in []place) word {
+	if w == nil {
+		return word{}
+	}
+	for _, p := range w.Parts {
+		s.substitutions(p, in)
+	}
+	return s.wordText(w)
+}
+
+// substitutions follows what runs while n is expanded.
+func (s *shell) substitutions(n syntax.Node, in []place) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if n.Backquotes && s.hasBackslash(n) {
+				s.fail("it quotes within backquotes")
+			}
+			if n.TempFile || n.ReplyVar {
+				s.fail("it has a form that is not known")
+			}
+			s.apart(n.Stmts, in)
+			return false
+		case *syntax.ProcSubst:
+			s.apart(n.Stmts, in)
+			return false
+		case *syntax.ArithmExp:
+			s.arithm(n.X, in)
+			return false
+		case *syntax.ParamExp:
+			s.param(n, in)
+		}
+		return true
+	})
+}
+
+// hasBackslash reports whether a backquoted substitution may hold a backslash,
+// whose meaning there is an art of its own.
+func (s *shell) hasBackslash(n *syntax.CmdSubst) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Lit:
+			found = found || strings.Contains(n.Value, `\`) || int(n.ValueEnd.Offset()-n.ValuePos.Offset()) != len(n.Value)
+		case *syntax.SglQuoted:
+			found = found || strings.Contains(n.Value, `\`)
+		case *syntax.CmdSubst:
+			found = found || n.Backquotes && len(n.Stmts) > 0 && hasInnerBackquote(n)
+		}
+		return true
+	})
+	return found
+}
+
+func hasInnerBackquote(outer *syntax.CmdSubst) bool {
+	found := false
+	syntax.Walk(outer, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CmdSubst); ok && c != outer && c.Backquotes {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// param refuses expansions that may evaluate the value of a variable as code.
+func (s *shell) param(p *syntax.ParamExp, in []place) {
+	bad := p.Excl || p.Names != 0 || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
+			bad = true
+		}
+	}
+	if bad {
+		s.fail("it expands a variable in a way that may run code")
+	}
+	if p.Index != nil {
+		if w, ok := p.Index.(*syntax.Word); !ok || !slices.Contains([]string{"@", "*"}, w.Lit()) {
+			s.arithm(p.Index, in)
+		}
+	}
+	if p.Slice != nil {
+		for _, x := range []syntax.ArithmExpr{p.Slice.Offset, p.Slice.Length} {
+			if x != nil {
+				s.arithm(x, in)
+			}
+		}
+	}
+}
+
+func (s *shell) wordText(w *syntax.Word) word {
+	var x word
+	var text, glob, rest strings.Builder
+	add := func(t string, quoted bool) {
+		text.WriteString(t)
+		rest.WriteString(t)
+		if quoted {
+			t = escapeGlob(t)
+		}
+		glob.WriteString(t)
+	}
+	magic := false
+	for i, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			v := p.Value
+			if i == 0 && strings.HasPrefix(v, "~") {
+				if v == "~" && len(w.Parts) == 1 || strings.HasPrefix(v, "~/") {
+					x.home = true
+					text.WriteString("~")
+					v = v[1:]
+				} else {
+					add(Unknown, false)
+				}
+			}
+			t, g := unescape(v)
+			text.WriteString(t)
+			rest.WriteString(t)
+			glob.WriteString(g)
+			magic = magic || hasMagic(g)
+		case *syntax.SglQuoted:
+			if p.Dollar && strings.Contains(p.Value, `\`) {
+				add(Unknown, true)
+			} else {
+				add(p.Value, true)
+			}
+		case *syntax.DblQuoted:
+			s.quoted(p, i, &x, add)
+		case *syntax.ParamExp:
+			add(Unknown, false)
+			if i == 0 && isHome(p) {
+				x.home = true
+			} else {
+				x.split = x.split || !isNumber(p)
+			}
+		case *syntax.ProcSubst:
+			add("/dev/fd/63", true)
+		case *syntax.ArithmExp:
+			add(Unknown, true)
+		default:
+			add(Unknown, false)
+			x.split = true
+		}
+	}
+	x.text = text.String()
+	if x.home {
+		x.rest = strings.TrimPrefix(rest.String(), Unknown)
+	}
+	if hasBraces(w) {
+		return word{text: Unknown, split: true}
+	}
+	if magic {
+		x.glob = glob.String()
+		if x.home {
+			x.glob = strings.TrimPrefix(x.glob, Unknown)
+		}
+	}
+	return x
+}
+
+func (s *shell) quoted(q *syntax.DblQuoted, i int, x *word, add func(string, bool)) {
+	if q.Dollar {
+		add(Unknown, true)
+		return
+	}
+	for j, p := range q.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			add(unescapeQuoted(p.Value), true)
+		case *syntax.ParamExp:
+			add(Unknown, true)
+			x.home = x.home || i == 0 && j == 0 && isHome(p)
+			x.split = x.split || isList(p)
+		default:
+			add(Unknown, true)
+		}
+	}
+}
+
+// unescape removes the backslashes of an unquoted text. Its second result keeps
+// those that make a character of a file pattern a plain one.
+func unescape(v string) (text, glob string) {
+	if !strings.Contains(v, `\`) {
+		return v, v
+	}
+	var t, g strings.Builder
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' {
+			t.WriteByte(v[i])
+			g.WriteByte(v[i])
+			continue
+		}
+		if i++; i == len(v) {
+			t.WriteByte('\\')
+			g.WriteString(`\\`)
+			break
+		}
+		if v[i] == '\n' {
+			continue
+		}
+		t.WriteByte(v[i])
+		g.WriteString(escapeGlob(v[i : i+1]))
+	}
+	return t.String(), g.String()
+}
+
+func unescapeQuoted(v string) string {
+	if !strings.Contains(v, `\`) {
+		return v
+	}
+	var t strings.Builder
+	for i := 0; i < len(v); i++ {
+		if v[i] == '\\' && i+1 < len(v) && strings.IndexByte("$`\"\\\n", v[i+1]) >= 0 {
+			i++
+			if v[i] == '\n' {
+				continue
+			}
+		}
+		t.WriteByte(v[i])
+	}
+	return t.String()
+}
+
+// hasMagic reports whether a pattern has a character of a file pattern. A lone
+// "[" is the name of a command.
+func hasMagic(g string) bool {
+	for i := 0; i < len(g); i++ {
+		switch g[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			return true
+		case '[':
+			if len(g) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasBraces reports whether a word may be a brace expansion.
+func hasBraces(w *syntax.Word) bool {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok {
+			b.WriteString(l.Value)
+		} else {
+			b.WriteByte('_')
+		}
+	}
+	_, rest, ok := strings.Cut(b.String(), "{")
+	if !ok {
+		return false
+	}
+	end := strings.LastIndexByte(rest, '}')
+	return end >= 0 && (strings.Contains(rest[:end], ",") || strings.Contains(rest[:end], ".."))
+}
+
+func isSimple(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && !p.Length && !p.Width && !p.IsSet && p.Index == nil && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil && p.Flags == nil && len(p.Modifiers) == 0
+}
+
+func isHome(p *syntax.ParamExp) bool { return isSimple(p) && p.Param.Value == "HOME" }
+
+// isNumber reports whether an expansion is a whole number whatever happens.
+func isNumber(p *syntax.ParamExp) bool {
+	if p.Length && p.Index == nil && p.Exp == nil && p.Slice == nil {
+		return true
+	}
+	return isSimple(p) && slices.Contains([]string{"?", "#", "$", "!"}, p.Param.Value)
+}
+
+// isList reports whether an expansion may be several words even in quotes.
+func isList(p *syntax.ParamExp) bool {
+	if p.Param != nil && p.Param.Value == "@" {
+		return true
+	}
+	w, ok := p.Index.(*syntax.Word)
+	return p.Index != nil && (!ok || w.Lit() == "@") || p.Names != 0
+}
+
+// Arithmetic. The value of a variable is evaluated as an expression, whose
+// subscripts may run commands, so only numbers and variables that hold numbers
+// are understood.
+
+func (s *shell) arithm(x syntax.ArithmExpr, in []place) {
+	switch x := x.(type) {
+	case nil:
+	case *syntax.BinaryArithm:
+		s.arithm(x.X, in)
+		s.arithm(x.Y, in)
+		if w, ok := x.X.(*syntax.Word); ok && isAssignOp(x.Op) {
+			s.setVar(w.Lit(), in)
+		}
+	case *syntax.UnaryArithm:
+		s.arithm(x.X, in)
+		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Inc || x.Op == syntax.Dec) {
+			s.setVar(w.Lit(), in)
+		}
+	case *syntax.ParenArithm:
+		s.arithm(x.X, in)
+	case *syntax.Word:
+		s.number(x, in)
+	default:
+		s.fail("it computes with something that may hold code")
+		s.substitutions(x, in)
+	}
+}
+
+func isAssignOp(op syntax.BinAritOperator) bool {
+	switch op {
+	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
+		syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
+		return true
+	}
+	return false
+}
+
+// number checks a word that is evaluated as an arithmetic expression.
+func (s *shell) number(w *syntax.Word, in []place) {
+	s.word(w, in)
+	if len(w.Parts) != 1 {
+		s.fail("it computes with something that may hold code")
+		return
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		if !isDigits(p.Value) {
+			s.variable(p.Value)
+		}
+	case *syntax.ArithmExp:
+	case *syntax.ParamExp:
+		if !isNumber(p) {
+			if !isSimple(p) {
+				s.fail("it computes with something that may hold code")
+				return
+			}
+			s.variable(p.Param.Value)
+		}
+	case *syntax.DblQuoted:
+		s.number(&syntax.Word{Parts: p.Parts}, in)
+	default:
+		s.fail("it computes with something that may hold code")
+	}
+}
+
+func (s *shell) variable(name string) {
+	s.arithmetic = true
+	s.stain("it computes with the variable " + name)
+	if !s.ints[name] {
+		s.fail("it computes with a variable that may hold code")
+	}
+}
+
+func isDigits(v string) bool {
+	return v != "" && strings.Trim(v, "0123456789") == ""
+}
+
+// wholeNumbers returns the variables that stmts set, and set to whole numbers only.
+func wholeNumbers(stmts []*syntax.Stmt, src string) map[string]bool {
+	if !strings.Contains(src, "((") && !strings.Contains(src, "[") && !strings.Contains(src, "let") {
+		return nil // nothing is computed
+	}
+	ints := map[string]bool{}
+	note := func(name string, ok bool) {
+		was, seen := ints[name]
+		ints[name] = ok && (was || !seen)
+	}
+	for _, st := range stmts {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Assign:
+				if n.Name != nil && !n.Naked {
+					note(n.Name.Value, n.Index == nil && n.Array == nil && isInteger(n.Value))
+				}
+			case *syntax.WordIter:
+				note(n.Name.Value, len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(w *syntax.Word) bool { return !isInteger(w) }))
+			case *syntax.BinaryArithm:
+				if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
+					note(w.Lit(), true)
+				}
+			}
+			return true
+		})
+	}
+	return ints
+}
+
+func isInteger(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return isDigits(p.Value)
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.DblQuoted:
+		return isInteger(&syntax.Word{Parts: p.Parts})
+	}
+	return false
+}
+
+// Redirections.
+
+func (s *shell) redirect(r *syntax.Redirect, in []place) {
+	w := s.word(r.Word, in)
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		s.setVar(strings.Trim(r.N.Value, "{}"), in)
+	}
+	f := Redirect{Path: w.text, Write: true, word: w, in: in}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			s.word(r.Hdoc, in)
+		}
+		return
+	case syntax.WordHdoc:
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if t := strings.TrimSuffix(w.text, "-"); t == "" || isDigits(t) {
+			return
+		}
+		f.Write = r.Op == syntax.DplOut
+	case syntax.RdrIn:
+		f.Write = false
+	}
+	if slices.Contains(streams, w.text) {
+		return
+	}
+	s.Redirects = append(s.Redirects, f)
+}
+
+// streams are files that everybody may read from and write to.
+var streams = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/0", "/dev/fd/1", "/dev/fd/2", "/dev/fd/63"}

@@ -1,0 +1,187 @@
+package permission
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const gitLog = ` -pubwzqsRMCiEFP0123456789 -nUSGL: --patch --no-patch --stat? --shortstat --numstat --summary --name-only --name-status --oneline --graph --all --branches --tags --remotes --cached --staged --decorate? --no-decorate --abbrev-commit --no-abbrev-commit --unified= --max-count= --skip= --format= --pretty? --since= --until= --after= --before= --author= --committer= --grep= --follow --no-merges --merges --first-parent --reverse --date= --diff-filter= --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color --color? --word-diff? --minimal --no-renames --find-renames? --no-ext-diff --no-textconv --check --exit-code --quiet --full-diff --raw --topo-order --date-order --merge-base --no-prefix --text --patience --histogram`
+
+// gitCommands are the git commands that change nothing, written like [readers].
+var gitCommands = readTable(`
+status -sbvz --short --branch --porcelain? --long --show-stash --ignored? --untracked-files? --ahead-behind --no-ahead-behind paths
+diff` + gitLog + ` paths
+log` + gitLog + ` paths
+show` + gitLog + ` paths
+shortlog -nse --numbered --summary --email --all --since= --until= --no-merges paths
+blame -wesltfpnCM -L: --porcelain --date= paths
+grep -niIlLcwvEFPohHq0123456789 -ABCem: --cached --untracked --line-number --count --ignore-case --files-with-matches --name-only --word-regexp --fixed-strings --extended-regexp --perl-regexp paths
+ls-files -cdmostkuz --cached --deleted --modified --others --ignored --stage --exclude-standard --full-name --error-unmatch --directory -x: paths
+ls-tree -rdtlz --name-only --name-status --long --full-tree --full-name paths
+rev-parse -q --abbrev-ref? --short? --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --verify --quiet --is-inside-work-tree --is-bare-repository --symbolic-full-name --all --branches --tags paths
+rev-list -n: --count --all --max-count= --no-merges --first-parent --oneline --since= --until= paths
+merge-base -a --all --is-ancestor --fork-point paths
+describe --tags --all --long --always --abbrev= --match= --contains --exact-match paths
+cat-file -ptse paths
+branch -arv --list --show-current --all --remotes --verbose --contains= --merged? --no-merged? --sort= --format= --no-color --color? none
+tag -ln --list --sort= --format= --contains= --merged? none
+remote -v --verbose none
+stash paths
+worktree paths
+version none
+`)
+
+// gitReads accepts a git command that changes nothing. Its paths are not nil.
+func gitReads(words []word) (files []word, ok bool) {
+	files = []word{}
+	if slices.ContainsFunc(words, word.unknown) {
+		return nil, false
+	}
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+		switch words[0].text {
+		case "--no-pager", "--no-optional-locks", "--literal-pathspecs":
+		case "--version":
+			return files, len(words) == 1
+		default:
+			return nil, false
+		}
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return nil, false
+	}
+	sub, rest := words[0].text, words[1:]
+	r, known := gitCommands[sub]
+	if !known || sub == "stash" && (len(rest) != 1 || rest[0].text != "list") || sub == "worktree" && (len(rest) != 1 || rest[0].text != "list") {
+		return nil, false
+	}
+	for _, w := range rest {
+		// "%G?" in a format runs gpg.
+		if strings.Contains(w.text, "%G") || w.glob != "" {
+			return nil, false
+		}
+	}
+	paths, ok := r.parse(sub, rest)
+	if !ok {
+		return nil, false
+	}
+	return append(files, paths...), true
+}
+
+// gitSafe reports whether git, started in dir, finds a repository within the
+// roots whose own settings make it run no other program. A repository that came
+// with an archive, or one made to look like a folder of sources, may be told to.
+func (g *ground) gitSafe(dir string) bool {
+	top := realPath(dir)
+	for {
+		if exists(filepath.Join(top, "HEAD")) && exists(filepath.Join(top, "objects")) {
+			return false // a bare repository, perhaps planted
+		}
+		if exists(filepath.Join(top, ".git")) {
+			break
+		}
+		up := filepath.Dir(top)
+		if up == top {
+			return true // no repository, so no settings
+		}
+		top = up
+	}
+	if !g.inside(top) {
+		return false
+	}
+	for _, d := range gitDirs(filepath.Join(top, ".git")) {
+		if exists(filepath.Join(d, "hooks", "post-index-change")) || !plainConfig(filepath.Join(d, "config")) || !plainConfig(filepath.Join(d, "config.worktree")) {
+			return false
+		}
+	}
+	return true
+}
+
+// gitDirs returns the folders whose settings hold: .git or, in a work tree of
+// another repository, what the file of that name leads to.
+func gitDirs(dir string) []string {
+	if fi, err := os.Stat(dir); err != nil || fi.IsDir() {
+		return []string{dir}
+	}
+	at, ok := firstLine(dir, "gitdir: ")
+	if !ok {
+		return []string{dir}
+	}
+	own := join(filepath.Dir(dir), at)
+	if common, ok := firstLine(filepath.Join(own, "commondir"), ""); ok {
+		return []string{own, join(own, common)}
+	}
+	return []string{own}
+}
+
+func firstLine(name, prefix string) (string, bool) {
+	data, ok := readSmall(name)
+	line, _, _ := strings.Cut(data, "\n")
+	line, found := strings.CutPrefix(strings.TrimSpace(line), prefix)
+	return line, ok && found
+}
+
+const maxConfig = 64 << 10 // bytes of a git configuration that are read
+
+func readSmall(name string) (string, bool) {
+	fi, err := os.Stat(name)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxConfig {
+		return "", false
+	}
+	data, err := os.ReadFile(name)
+	return string(data), err == nil && len(data) <= maxConfig
+}
+
+var (
+	configSection = regexp.MustCompile(`^\[([a-zA-Z0-9.-]+)( "[^"\\]*")?\]$`)
+	configEntry   = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9-]*)\s*=[^\\]*$`)
+)
+
+// plainKeys are the settings that make git run nothing and look nowhere else.
+var plainKeys = map[string]string{
+	"core":      " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf abbrev ",
+	"remote":    " url pushurl fetch prune tagopt gh-resolved ",
+	"user":      " name email signingkey ",
+	"submodule": " url active ",
+	"init":      " defaultbranch ",
+	"pull":      " rebase ff ",
+	"push":      " default autosetupremote ",
+	"commit":    " gpgsign verbose ",
+	"color":     " ui ",
+}
+
+// plainConfig reports whether a git configuration holds only known, harmless settings.
+func plainConfig(name string) bool {
+	if !exists(name) {
+		return true
+	}
+	data, ok := readSmall(name)
+	if !ok {
+		return false
+	}
+	keys, branch := "", false
+	for line := range strings.Lines(data) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if m := configSection.FindStringSubmatch(line); m != nil {
+			section := strings.ToLower(m[1])
+			keys, branch = plainKeys[section], section == "branch"
+			continue
+		}
+		m := configEntry.FindStringSubmatch(line)
+		if m == nil || !branch && !strings.Contains(keys, " "+strings.ToLower(m[1])+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}

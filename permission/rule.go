@@ -1,0 +1,263 @@
+package permission
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// ParseRule reads one rule; see [Rule.Check].
+func ParseRule(s string) (Rule, error) {
+	r := Rule(strings.TrimSpace(s))
+	return r, r.Check()
+}
+
+// ParseRules reads a list of rules separated by commas or white space. Commas
+// and white space inside parentheses belong to the pattern. The error names the
+// rule that is wrong.
+func ParseRules(s string) ([]Rule, error) {
+	var rules []Rule
+	depth, start := 0, 0
+	add := func(end int) error {
+		if start < end {
+			r, err := ParseRule(s[start:end])
+			if err != nil {
+				return err
+			}
+			rules = append(rules, r)
+		}
+		return nil
+	}
+	for i, c := range s {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth <= 0 && (c == ',' || unicode.IsSpace(c)):
+			if err := add(i); err != nil {
+				return nil, err
+			}
+			start = i + len(string(c))
+		}
+	}
+	if err := add(len(s)); err != nil {
+		return nil, err
+	}
+	return rules, nil
+}
+
+// Check reports what is wrong with a rule. A rule is the name of a tool, which
+// may hold "*", or such a name with a pattern in parentheses. A pattern needs a
+// tool that says what it touches, so external tools (mcp__…) take none.
+//
+// A name alone covers every call of the tool. "Edit" and "Read" also cover
+// edits and reads that other tools declare, with and without a pattern: a rule
+// for Edit that Write escapes would be none. "mcp__server" covers all tools of
+// the server. What a pattern is matched against depends on the access: files by
+// [MatchPath]; command lines by each of their simple commands, with "*" for any
+// text and "git diff:*" or "git diff *" for the command with any arguments or
+// none; addresses by "domain:example.com", which covers sub-domains, or by a
+// text with "*".
+func (r Rule) Check() error {
+	_, err := r.parse()
+	return err
+}
+
+// A rule is a [Rule] taken apart.
+type rule struct {
+	source  Rule
+	tool    string
+	pattern string // "" without parentheses
+}
+
+func (r Rule) parse() (rule, error) {
+	bad := func(format string, args ...any) (rule, error) {
+		return rule{}, fmt.Errorf("parsing rule %q: %s", clip(string(r)), fmt.Sprintf(format, args...))
+	}
+	tool, rest, scoped := strings.Cut(string(r), "(")
+	x := rule{source: r, tool: tool}
+	if strings.Contains(tool, ")") {
+		return bad("unbalanced parentheses")
+	}
+	if tool == "" {
+		return bad("the tool's name is missing")
+	}
+	if i := strings.IndexFunc(tool, func(c rune) bool { return !isNameRune(c) }); i >= 0 {
+		return bad("%q cannot be in a tool's name", []rune(tool[i:])[0])
+	}
+	if !scoped {
+		return x, nil
+	}
+	if !balanced(rest) {
+		return bad("unbalanced parentheses")
+	}
+	pattern, ok := strings.CutSuffix(rest, ")")
+	if !ok {
+		return bad("text after the closing parenthesis")
+	}
+	x.pattern = strings.TrimSpace(pattern)
+	switch {
+	case x.pattern == "":
+		return bad("the pattern is empty; %s alone covers every call", tool)
+	case strings.ContainsRune(x.pattern, 0):
+		return bad("the pattern holds a NUL byte")
+	case strings.Contains(tool, "*"):
+		return bad("a pattern needs the name of one tool")
+	case strings.HasPrefix(tool, "mcp__"):
+		return bad("external tools take no pattern; %s alone covers every call", tool)
+	}
+	if tool == "Edit" || tool == "Read" {
+		if err := checkPattern(x.pattern); err != nil {
+			return bad("%q: %v", x.pattern, err)
+		}
+		if strings.HasPrefix(x.pattern, "!") {
+			return bad("a pattern cannot be negated")
+		}
+	}
+	if d, ok := strings.CutPrefix(x.pattern, "domain:"); ok && cleanHost(d) == "" {
+		return bad("the domain is missing")
+	}
+	return x, nil
+}
+
+func isNameRune(c rune) bool {
+	return c == '_' || c == '-' || c == '*' || c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c))
+}
+
+// balanced reports whether s, the text after an opening parenthesis, closes it
+// and any other, the first one last.
+func balanced(s string) bool {
+	depth := 1
+	for _, c := range s {
+		switch {
+		case c == '(' && depth > 0:
+			depth++
+		case c == ')':
+			depth--
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return depth == 0
+}
+
+// names reports whether the rule is for the tool.
+func (x rule) names(tool string) bool {
+	if x.tool == tool {
+		return true
+	}
+	if server, ok := strings.CutPrefix(x.tool, "mcp__"); ok && !strings.Contains(server, "__") && !strings.Contains(server, "*") {
+		return strings.HasPrefix(tool, x.tool+"__")
+	}
+	return matchText(x.tool, tool)
+}
+
+// concerns reports whether the rule is to be matched against an access of a tool.
+func (x rule) concerns(tool string, kind AccessKind) bool {
+	return x.names(tool) || x.tool == "Edit" && kind == EditFile || x.tool == "Read" && kind == ReadFile
+}
+
+// matchText reports whether text matches pattern, in which "*" stands for any text.
+func matchText(pattern, text string) bool {
+	p, t, star, mark := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p, t = p+1, t+1
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// mayMatch reports whether text can match pattern when each [Unknown] in it
+// becomes some text.
+func mayMatch(pattern, text string) bool {
+	// reach[i]: pattern[:i] can match the text read so far.
+	reach := make([]bool, len(pattern)+1)
+	next := make([]bool, len(pattern)+1)
+	stars := func(r []bool) {
+		for i := range pattern {
+			if r[i] && pattern[i] == '*' {
+				r[i+1] = true
+			}
+		}
+	}
+	reach[0] = true
+	stars(reach)
+	for t := range len(text) {
+		clear(next)
+		if text[t] == Unknown[0] {
+			seen := false
+			for i := range reach {
+				seen = seen || reach[i]
+				next[i] = seen
+			}
+		} else {
+			for i := range pattern {
+				switch {
+				case !reach[i]:
+				case pattern[i] == '*':
+					next[i] = true
+				case pattern[i] == text[t]:
+					next[i+1] = true
+				}
+			}
+		}
+		stars(next)
+		reach, next = next, reach
+	}
+	return reach[len(pattern)]
+}
+
+// matchURL matches the pattern of a rule for addresses. An address that cannot
+// be read matches what forbids and nothing that allows.
+func matchURL(pattern, target string, allow bool) bool {
+	domain, ok := strings.CutPrefix(pattern, "domain:")
+	if !ok {
+		return matchText(pattern, target)
+	}
+	domain = cleanHost(domain)
+	host, err := hostOf(target)
+	if err != nil || host == "" {
+		return !allow
+	}
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+func hostOf(target string) (string, error) {
+	target = strings.TrimSpace(target)
+	if !strings.Contains(target, "://") {
+		target = "//" + target
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return "", err
+	}
+	return cleanHost(u.Hostname()), nil
+}
+
+func cleanHost(h string) string {
+	h = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(h)), "*.")
+	return strings.Trim(h, ".")
+}
+
+const maxShown = 160 // bytes of a target in a reason
+
+// clip shortens what came from the model for a reason in words.
+func clip(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}

@@ -1,0 +1,140 @@
+package permission
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// arity is the number of words that say what a command does, where it is not one.
+var arity = map[string]int{
+	"git": 2, "go": 2, "npm": 2, "npm run": 3, "pnpm": 2, "pnpm run": 3, "yarn": 2, "yarn run": 3, "bun": 2, "bun run": 3, "cargo": 2, "docker": 2,
+	"docker compose": 3, "docker container": 3, "docker image": 3, "kubectl": 2, "gh": 3, "pip": 2, "pip3": 2, "uv": 2, "poetry": 2, "apt": 2, "apt-get": 2,
+	"brew": 2, "make": 2, "terraform": 2, "aws": 3, "gcloud": 3, "az": 3, "systemctl": 2, "dotnet": 2, "mvn": 2, "gradle": 2, "bundle": 2, "rails": 2,
+	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "python": 2, "python3": 2, "node": 2, "deno": 2,
+}
+
+// Suggest returns rules for "always" that would allow the call together, none if
+// there are none that a person could judge. Commands that are dangerous are
+// suggested word for word, others with any arguments.
+func (r Request) Suggest() []Rule {
+	g := newGround(r)
+	var rules []Rule
+	for _, a := range r.Access {
+		switch a.Kind {
+		case RunCommand:
+			more, ok := newSite(g, a.Target).suggest(r.Tool)
+			if !ok {
+				return nil
+			}
+			rules = append(rules, more...)
+		case EditFile:
+			rules = append(rules, g.suggestEdit(a.Target))
+		case FetchURL:
+			if host, err := hostOf(a.Target); err == nil && host != "" {
+				rules = append(rules, Rule(r.Tool+"(domain:"+host+")"))
+			}
+		}
+	}
+	if len(rules) == 0 {
+		rules = append(rules, Rule(r.Tool))
+	}
+	slices.Sort(rules)
+	rules = slices.Compact(rules)
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Check() != nil }) {
+		return nil
+	}
+	return rules
+}
+
+// suggest returns rules for the commands that need one.
+func (s *site) suggest(tool string) (rules []Rule, ok bool) {
+	if s.Unclear != "" {
+		return nil, false
+	}
+	for i := range s.List {
+		c := &s.List[i]
+		if s.commandReads(c, false) == "" || c.passes() || c.outer > 0 {
+			continue
+		}
+		pattern := c.text()
+		if s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
+			pattern = c.prefix() + " *"
+		} else if strings.ContainsAny(pattern, "*\n"+Unknown) {
+			return nil, false
+		}
+		if strings.ContainsAny(strings.TrimSuffix(pattern, " *"), "*\n"+Unknown) {
+			return nil, false
+		}
+		rules = append(rules, Rule(tool+"("+pattern+")"))
+	}
+	for _, r := range s.Redirects {
+		files, known := s.files(r.in, r.word)
+		if !r.Write {
+			continue
+		}
+		if !known {
+			return nil, false
+		}
+		for _, f := range files {
+			rules = append(rules, s.suggestEdit(f))
+		}
+	}
+	return rules, len(rules) > 0
+}
+
+// open reports whether a person can allow the command with any arguments: not
+// one that runs its arguments, nor one that is known to read and is not reading.
+func (c *Command) open() bool {
+	if _, reads := readers[c.Name]; reads && c.Name != "git" || c.Name == "eval" || slices.Contains(shells, c.Name) {
+		return false
+	}
+	if c.Name == "git" && len(c.Args) > 0 {
+		_, reads := gitCommands[c.Args[0]]
+		return !reads
+	}
+	_, wraps := wrappers[c.Name]
+	return !wraps
+}
+
+// prefix returns the words that say what a command does.
+func (c *Command) prefix() string {
+	words := []string{c.path}
+	for _, a := range c.Args {
+		n := max(arity[c.Name], arity[strings.Join(slices.Concat([]string{c.Name}, words[1:]), " ")])
+		if len(words) >= n || strings.HasPrefix(a, "-") {
+			break
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// suggestEdit covers the folder of a file, or just the file where the folder is a
+// root or outside of the roots.
+func (g *ground) suggestEdit(target string) Rule {
+	target = filepath.Clean(target)
+	for _, root := range g.main {
+		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+		if !ok || !g.inside(target) || isGuarded(target) {
+			continue
+		}
+		rest = escapeGlob(filepath.ToSlash(rest))
+		if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+			return Rule("Edit(/" + rest[:i] + "/**)")
+		}
+		return Rule("Edit(/" + rest + ")")
+	}
+	if real := realPath(target); real != "" {
+		target = real
+	}
+	return Rule("Edit(/" + "/" + strings.Join(segmentsEscaped(target), "/") + ")")
+}
+
+func segmentsEscaped(p string) []string {
+	segs := segments(p)
+	for i, s := range segs {
+		segs[i] = escapeGlob(s)
+	}
+	return segs
+}
