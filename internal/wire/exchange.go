@@ -221,6 +221,9 @@ func (r *Reply) First() byte {
 	return 0
 }
 
+// Cancelled reports whether the caller's context has ended.
+func (r *Reply) Cancelled() bool { return r.parent.Err() != nil }
+
 // Page returns an error if the reply is a web page, as captive portals and
 // proxies send it with status 200.
 func (r *Reply) Page() error {

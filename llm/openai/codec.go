@@ -1,0 +1,290 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	maxImage = 20 << 20 // bytes of base64
+	maxName  = 64
+)
+
+var toolIDs = wire.IDs{Max: 40}
+
+// codec encodes content blocks. What it puts into a part: of words and thoughts
+// the inside of a JSON string, of calls, answers and media an object, of
+// reasoning details (kind Other) the inside of an array.
+type codec struct {
+	echo   echo
+	images bool // the model reads images
+	files  bool // the host takes PDF documents
+}
+
+func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
+	switch b := b.(type) {
+	case llm.Text:
+		addText(t, b.Text)
+	case llm.Verbatim:
+		if t.Role == llm.Assistant {
+			addText(t, b.Shown)
+		}
+	case llm.Thinking:
+		if t.Role == llm.Assistant {
+			c.thinking(t, b)
+		}
+	case llm.Image:
+		if t.Role == llm.User {
+			c.image(t, b)
+		}
+	case llm.Document:
+		if t.Role == llm.User {
+			c.document(t, b)
+		}
+	case llm.ToolUse:
+		data := wire.AppendString([]byte(`{"id":`), id)
+		data = wire.AppendString(append(data, `,"type":"function","function":{"name":`...), toolName(b.Name))
+		data = wire.AppendString(append(data, `,"arguments":`...), string(wire.AppendObject(nil, b.Input)))
+		t.Add(wire.Call, append(data, `}}`...))
+	case llm.ToolResult:
+		c.result(t, b, id)
+	}
+}
+
+func addText(t *wire.Turn, s string) {
+	if !wire.Blank(s) {
+		t.Add(wire.Words, wire.AppendEscaped(nil, s))
+	}
+}
+
+// toolName makes a name that a model made up acceptable.
+func toolName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unnamed"
+	}
+	return name[:min(len(name), maxName)]
+}
+
+// thinking keeps what the host wants back. A signature without Extra is Anthropic's.
+func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
+	if c.echo == noEcho || b.Signature != "" && b.Extra == nil {
+		return
+	}
+	if b.Text != "" {
+		t.Add(wire.Thought, wire.AppendEscaped(nil, b.Text))
+	}
+	var details []json.RawMessage
+	if c.echo == detailsEcho && json.Unmarshal(b.Extra, &details) == nil && len(details) > 0 {
+		inside := bytes.TrimSpace(wire.AppendJSON(nil, b.Extra))
+		t.Add(wire.Other, inside[1:len(inside)-1])
+	}
+}
+
+func (c codec) image(t *wire.Turn, i llm.Image) {
+	media, _, _ := wire.Picture(i.Data)
+	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
+	case !c.images:
+		addText(t, "[image left out: this model reads no images]")
+	case media == "":
+		addText(t, "[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
+	case size > maxImage:
+		addText(t, fmt.Sprintf("[image left out: %d bytes, the limit is 20 MB in base64]", len(i.Data)))
+	default:
+		out := append(make([]byte, 0, size+96), `{"type":"image_url","image_url":{"url":"data:`...)
+		out = append(append(out, media...), ";base64,"...)
+		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, i.Data), `"}}`...))
+	}
+}
+
+func (c codec) document(t *wire.Turn, d llm.Document) {
+	switch {
+	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
+		if !wire.Blank(d.Title) {
+			addText(t, d.Title+":")
+		}
+		addText(t, string(d.Data))
+	case d.MediaType == "application/pdf" && c.files && len(d.Data) > 0:
+		title := d.Title
+		if wire.Blank(title) {
+			title = "document.pdf"
+		}
+		out := wire.AppendString([]byte(`{"type":"file","file":{"filename":`), title)
+		out = append(out, `,"file_data":"data:application/pdf;base64,`...)
+		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, d.Data), `"}}`...))
+	default:
+		addText(t, fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
+	}
+}
+
+// result adds a tool message. Its images follow in the turn's user message,
+// as only these may hold images.
+func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
+	inside := &wire.Turn{Role: llm.User}
+	for _, b := range r.Content {
+		switch b.(type) {
+		case llm.Text, llm.Image, llm.Document:
+			c.Block(inside, b, "", false)
+		}
+	}
+	out := wire.AppendString([]byte(`{"role":"tool","tool_call_id":`), id)
+	out = append(out, `,"content":"`...)
+	if r.IsError {
+		out = append(out, "Error: "...)
+	}
+	words, media := 0, 0
+	for _, p := range inside.Parts {
+		if p.Kind != wire.Words {
+			media++
+			continue
+		}
+		if words++; words > 1 {
+			out = append(out, `\n`...)
+		}
+		out = append(out, p.Data...)
+	}
+	switch {
+	case words == 0 && media > 0:
+		out = append(out, "(see the attachment below)"...)
+	case words == 0 && r.IsError:
+		out = append(out, "the tool failed without a message"...)
+	case words == 0:
+		out = append(out, "(no output)"...)
+	}
+	t.Add(wire.Answer, append(out, `"}`...))
+	if media > 0 {
+		addText(t, "Attachment of the result of tool call "+id+":")
+	}
+	for _, p := range inside.Parts {
+		if p.Kind != wire.Words {
+			t.Parts = append(t.Parts, p)
+		}
+	}
+}
+
+func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
+	if t.Role == llm.User {
+		return userTurn(dst, t.Parts)
+	}
+	if t.First {
+		dst = append(userTurn(dst, nil), ',')
+	}
+	return c.assistant(dst, t)
+}
+
+// userTurn appends the tool messages and, for the rest, a user message.
+func userTurn(dst []byte, parts []wire.Part) []byte {
+	start := len(dst)
+	rest, media := 0, false
+	for _, p := range parts {
+		if p.Kind != wire.Answer {
+			rest++
+			media = media || p.Kind == wire.Media
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.Data...)
+	}
+	if rest == 0 {
+		if len(dst) > start {
+			return dst
+		}
+		parts = []wire.Part{{Kind: wire.Words, Data: []byte(wire.NoContent)}}
+	}
+	if len(dst) > start {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"role":"user","content":`...)
+	if !media {
+		return append(join(dst, parts, wire.Words, `\n\n`), '}')
+	}
+	dst = append(dst, '[')
+	first := true
+	for _, p := range parts {
+		if p.Kind == wire.Answer {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if p.Kind == wire.Words {
+			dst = append(append(append(dst, `{"type":"text","text":"`...), p.Data...), `"}`...)
+		} else {
+			dst = append(dst, p.Data...)
+		}
+	}
+	return append(dst, `]}`...)
+}
+
+// join appends a JSON string of the parts of a kind.
+func join(dst []byte, parts []wire.Part, kind wire.Kind, between string) []byte {
+	dst = append(dst, '"')
+	n := 0
+	for _, p := range parts {
+		if p.Kind != kind {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, between...)
+		}
+		dst = append(dst, p.Data...)
+	}
+	return append(dst, '"')
+}
+
+// list appends the parts of a kind with commas between them.
+func list(dst []byte, parts []wire.Part, kind wire.Kind) []byte {
+	n := 0
+	for _, p := range parts {
+		if p.Kind != kind {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.Data...)
+	}
+	return dst
+}
+
+func (c codec) assistant(dst []byte, t *wire.Turn) []byte {
+	dst = append(dst, `{"role":"assistant"`...)
+	calls := t.Has(wire.Call)
+	switch {
+	case t.Has(wire.Words):
+		dst = join(append(dst, `,"content":`...), t.Parts, wire.Words, "")
+	case !calls:
+		dst = append(dst, `,"content":"`+wire.NoContent+`"`...)
+	}
+	switch c.echo {
+	case textEcho, alwaysEcho:
+		if calls && (c.echo == alwaysEcho || t.Has(wire.Thought)) {
+			dst = join(append(dst, `,"reasoning_content":`...), t.Parts, wire.Thought, "")
+		}
+	case detailsEcho:
+		if t.Has(wire.Thought) {
+			dst = join(append(dst, `,"reasoning":`...), t.Parts, wire.Thought, "")
+		}
+		if t.Has(wire.Other) {
+			dst = append(list(append(dst, `,"reasoning_details":[`...), t.Parts, wire.Other), ']')
+		}
+	}
+	if calls {
+		dst = append(list(append(dst, `,"tool_calls":[`...), t.Parts, wire.Call), ']')
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,366 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/openagent-go/agent/internal/sse"
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	// maxCalls bounds the tool calls of one reply.
+	maxCalls = 1000
+	// afterFinish is how long a stream may keep silent between its finish_reason
+	// and its usage or end.
+	afterFinish = 10 * time.Second
+)
+
+// A decoder turns one reply into deltas and a response.
+type decoder struct {
+	reply    *wire.Reply
+	emit     func(llm.Delta) bool
+	res      llm.Response
+	order    []*part // content blocks, as they appeared
+	text     *part
+	thought  *part
+	calls    []*part
+	details  details
+	refused  bool
+	finish   string
+	answered bool // there was a choice
+	usage    *usage
+	complete bool
+
+	scratch []byte
+	forms   [3]form // of content, reasoning_content and reasoning
+}
+
+// A part is a content block under way.
+type part struct {
+	index    int
+	text     wire.Text // text, thinking or arguments
+	slot     *int      // of a call: the index that the host gave it
+	id, name string
+}
+
+func newDecoder(reply *wire.Reply, emit func(llm.Delta) bool, name string) *decoder {
+	return &decoder{reply: reply, emit: emit, res: llm.Response{Model: name, RequestID: reply.RequestID}}
+}
+
+// errLeft says that the caller wants no more deltas.
+var errLeft = errors.New("left")
+
+// left hides that the caller left.
+func left(err error) error {
+	if err == errLeft {
+		return nil
+	}
+	return err
+}
+
+func (d *decoder) protocol(format string, args ...any) error {
+	return d.reply.Error(llm.Protocol, fmt.Sprintf(format, args...))
+}
+
+// blocking decodes a reply that is one JSON object.
+func (d *decoder) blocking() error {
+	body, err := io.ReadAll(d.reply)
+	if err != nil {
+		return d.reply.Fail(err, llm.Truncated)
+	}
+	if !json.Valid(body) {
+		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
+	}
+	if err := d.chunk(body); err != nil {
+		return left(err)
+	}
+	if !d.answered {
+		if c, ok := wire.Complain(body); ok {
+			return d.reply.Complaint(c)
+		}
+		return d.protocol("the reply has no choices")
+	}
+	return left(d.end())
+}
+
+// stream decodes a reply of server-sent events. It ends with [DONE], or after a
+// finish_reason with the stream, as several hosts send no [DONE]. Any other end
+// is a truncation, whatever the connection says.
+func (d *decoder) stream() error {
+	events := sse.NewReader(d.reply, 0)
+	for {
+		e, err := events.Next()
+		var long *sse.TooLongError
+		switch {
+		case errors.As(err, &long):
+			return d.protocol("%v", err)
+		case err != nil && d.finish != "" && !d.reply.Cancelled():
+			return left(d.end())
+		case err == io.EOF:
+			return d.reply.Fail(errors.New("the stream ended without finish_reason"), llm.Truncated)
+		case err != nil:
+			return d.reply.Fail(err, llm.Truncated)
+		}
+		if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
+			if !d.answered {
+				return d.protocol("the stream ended without an answer")
+			}
+			return left(d.end())
+		}
+		if err := d.event(e.Data); err != nil {
+			return left(err)
+		}
+	}
+}
+
+// event takes in one event of a stream, by its form if that is known.
+func (d *decoder) event(data []byte) error {
+	for i := range d.forms {
+		text, ok := d.forms[i].match(d.scratch[:0], data)
+		d.scratch = text[:0]
+		if ok {
+			return d.say(i > 0, text)
+		}
+	}
+	return d.chunk(data)
+}
+
+// say adds text or reasoning.
+func (d *decoder) say(thinking bool, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	p, first := &d.text, llm.Block(llm.Text{})
+	if thinking {
+		p, first = &d.thought, llm.Thinking{}
+	}
+	if *p != nil {
+		return d.send(llm.Delta{Index: (*p).index, Text: (*p).text.Add(text)})
+	}
+	*p = d.part()
+	return d.send(llm.Delta{Index: (*p).index, Block: first, Text: (*p).text.Add(text)})
+}
+
+// part begins the next content block.
+func (d *decoder) part() *part {
+	p := &part{index: len(d.order)}
+	d.order = append(d.order, p)
+	return p
+}
+
+func (d *decoder) send(delta llm.Delta) error {
+	if !d.emit(delta) {
+		return errLeft
+	}
+	return nil
+}
+
+// chunk decodes a chunk of a stream or a whole reply.
+func (d *decoder) chunk(data []byte) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return d.protocol("a chunk is not valid: %v", err)
+	}
+	if c.failed() {
+		complaint, _ := wire.Complain(data)
+		return d.reply.Complaint(complaint)
+	}
+	if d.res.ID == "" {
+		d.res.ID = c.ID
+	}
+	if c.Model != "" && !d.answered {
+		d.res.Model = c.Model
+	}
+	if c.Usage != nil {
+		d.usage = c.Usage
+	} else if c.Groq.Usage != nil {
+		d.usage = c.Groq.Usage
+	}
+	for i := range c.Choices {
+		if c.Choices[i].Index != 0 {
+			continue
+		}
+		if err := d.choice(&c.Choices[i]); err != nil {
+			return err
+		}
+		if len(c.Choices) == 1 && c.Choices[i].Finish == "" && c.Usage == nil && c.Groq.Usage == nil {
+			d.learn(data, &c.Choices[i].Delta)
+		}
+	}
+	return nil
+}
+
+// learn remembers the form of chunks that hold one piece of text and nothing else.
+func (d *decoder) learn(data []byte, m *message) {
+	if m.Refusal != "" || len(m.Details) > 0 || len(m.ToolCalls) > 0 || m.Function != nil || m.Content.thinking != "" {
+		return
+	}
+	switch {
+	case m.Plain1 == "" && m.Plain2 == "" && m.Content.text != "":
+		d.forms[0].learn(data, "content", m.Content.text)
+	case m.Content.text == "" && m.Plain1 != "" && m.Plain2 == "":
+		d.forms[1].learn(data, "reasoning_content", string(m.Plain1))
+	case m.Content.text == "" && m.Plain1 == "" && m.Plain2 != "":
+		d.forms[2].learn(data, "reasoning", string(m.Plain2))
+	}
+}
+
+func (d *decoder) choice(c *choice) error {
+	d.answered = true
+	for _, m := range []*message{&c.Delta, &c.Message} {
+		if err := d.message(m); err != nil {
+			return err
+		}
+	}
+	if c.Finish == "" || d.finish != "" {
+		return nil
+	}
+	d.finish = string(c.Finish)
+	d.reply.SetIdle(afterFinish)
+	switch d.finish {
+	case "error", "network_error":
+		return d.reply.Error(llm.ServerError, "the provider ended its reply with "+d.finish)
+	case "insufficient_system_resource":
+		return d.reply.Error(llm.Overloaded, "the provider ended its reply with "+d.finish)
+	}
+	return nil
+}
+
+func (d *decoder) message(m *message) error {
+	reasoning := m.reasoning()
+	for _, raw := range m.Details {
+		shown := d.details.add(raw)
+		if m.Plain1 == "" && m.Plain2 == "" {
+			reasoning += shown
+		}
+	}
+	if err := d.say(true, []byte(reasoning)); err != nil {
+		return err
+	}
+	if len(m.Details) > 0 && d.thought == nil {
+		d.thought = d.part()
+		if err := d.send(llm.Delta{Index: d.thought.index, Block: llm.Thinking{}}); err != nil {
+			return err
+		}
+	}
+	if err := d.say(false, []byte(m.Content.text)); err != nil {
+		return err
+	}
+	if m.Refusal != "" {
+		d.refused = true
+		if err := d.say(false, []byte(m.Refusal)); err != nil {
+			return err
+		}
+	}
+	for i := range m.ToolCalls {
+		if err := d.call(&m.ToolCalls[i]); err != nil {
+			return err
+		}
+	}
+	if m.Function != nil {
+		slot := 0
+		return d.call(&toolCall{Index: &slot, Function: *m.Function})
+	}
+	return nil
+}
+
+// call takes in a piece of a tool call.
+func (d *decoder) call(c *toolCall) error {
+	p := d.find(c)
+	if p == nil {
+		if c.ID == "" && c.Function.Name == "" && c.Function.Arguments == "" {
+			return nil
+		}
+		if len(d.calls) == maxCalls {
+			return d.protocol("more than %d tool calls in one reply", maxCalls)
+		}
+		p = d.part()
+		p.slot, p.id, p.name = c.Index, string(c.ID), string(c.Function.Name)
+		d.calls = append(d.calls, p)
+		return d.send(llm.Delta{Index: p.index, Block: llm.ToolUse{ID: p.id, Name: p.name}, Text: p.text.Add([]byte(c.Function.Arguments))})
+	}
+	if p.id == "" {
+		p.id = string(c.ID)
+	}
+	if p.name == "" {
+		p.name = string(c.Function.Name)
+	}
+	if c.Function.Arguments == "" {
+		return nil
+	}
+	return d.send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
+}
+
+// find returns the call that a piece belongs to, nil if it begins a new one.
+// Hosts leave out the index, send the id late or again, or give every call the
+// index 0.
+func (d *decoder) find(c *toolCall) *part {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		p := d.calls[i]
+		sameSlot := c.Index != nil && p.slot != nil && *p.slot == *c.Index
+		switch {
+		case sameSlot && (c.ID == "" || p.id == "" || p.id == string(c.ID) || c.Function.Name == ""):
+			return p
+		case c.Index == nil && c.ID != "" && p.id == string(c.ID):
+			return p
+		case c.Index == nil && c.ID == "" && (c.Function.Name == "" || p.name == ""):
+			return p
+		}
+	}
+	return nil
+}
+
+// end hands over the response.
+func (d *decoder) end() error {
+	d.res.Message = llm.Message{Role: llm.Assistant}
+	if d.usage != nil {
+		d.res.Usage = d.usage.normal()
+	}
+	for _, p := range d.order {
+		d.res.Message.Content = append(d.res.Message.Content, d.content(p))
+	}
+	d.res.Stop = d.stop()
+	d.complete = true
+	return d.send(llm.Delta{Done: &d.res})
+}
+
+func (d *decoder) content(p *part) llm.Block {
+	switch p {
+	case d.text:
+		return llm.Text{Text: p.text.String()}
+	case d.thought:
+		return llm.Thinking{Text: p.text.String(), Signature: d.details.signature, Extra: d.details.json()}
+	}
+	use := llm.ToolUse{ID: p.id, Name: p.name}
+	if use.ID == "" {
+		use.ID = "call_" + strconv.Itoa(p.index)
+	}
+	use.Input, use.Invalid = wire.ToolInput([]byte(p.text.String()))
+	return use
+}
+
+// stop translates finish_reason. What nobody has documented stays as it is.
+func (d *decoder) stop() llm.StopReason {
+	switch d.finish {
+	case "length", "max_tokens", "model_length":
+		return llm.MaxTokens
+	case "content_filter", "sensitive", "refusal":
+		return llm.Refusal
+	case "", "stop", "tool_calls", "function_call", "tool_use", "end_turn", "eos", "eos_token", "stop_sequence":
+		switch {
+		case len(d.calls) > 0:
+			return llm.UseTools
+		case d.refused:
+			return llm.Refusal
+		}
+		return llm.EndTurn
+	}
+	return llm.StopReason(d.finish)
+}
