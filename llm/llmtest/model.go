@@ -93,7 +93,7 @@ func (m *Model) answer(ctx context.Context, req *llm.Request, s Step, yield func
 	}
 	deltas = append(deltas, llm.Delta{Done: &r})
 	for i, d := range deltas {
-		if s.CutAfter > 0 && i == s.CutAfter {
+		if s.CutAfter > 0 && (i == s.CutAfter || req.Blocking) {
 			yield(llm.Delta{}, s.cutFailure())
 			return
 		}

@@ -151,6 +151,9 @@ func TestModelFaults(t *testing.T) {
 		}
 	}
 	var e *llm.APIError
+	if _, _, err := hear(Script(Step{Text: "abcd", CutAfter: 3}), &llm.Request{Blocking: true}); !errors.Is(err, llm.ErrTruncated) {
+		t.Errorf("blocking: got %v", err)
+	}
 	_, _, err := hear(Script(Step{Status: 429, Header: map[string][]string{"Retry-After": {"9"}}}), &llm.Request{})
 	if !errors.As(err, &e) || e.RetryAfter != 9*time.Second {
 		t.Errorf("got %v", err)

@@ -57,7 +57,7 @@ func checkOpenAI(v any, host Host) []Violation {
 	}
 	c := &openaiCheck{
 		body: body, host: host, messages: objectsOf(body["messages"]), tools: objectsOf(body["tools"]),
-		asked: set{}, answered: set{},
+		asked: set{}, answered: set{}, open: map[string]int{},
 	}
 	for _, check := range []func(){
 		c.checkFields, c.checkMessages, c.checkReasoning, c.checkTools, c.checkOptions, c.checkModel,
@@ -79,7 +79,8 @@ type openaiCheck struct {
 	caller   int
 	asked    set
 	answered set
-	open     []string // asked, not answered
+	order    []string       // as asked
+	open     map[string]int // how many calls of an id are unanswered
 }
 
 func (c *openaiCheck) checkFields() {
@@ -105,7 +106,7 @@ func (c *openaiCheck) checkMessages() {
 			c.checkAnswer(i, p, textOf(m["tool_call_id"]))
 		} else {
 			c.checkUnanswered()
-			c.open, c.asked, c.answered = nil, set{}, set{}
+			c.order, c.open, c.asked, c.answered = nil, map[string]int{}, set{}, set{}
 		}
 		if m["tool_calls"] != nil {
 			c.checkCalls(i, p, role, listOf(m["tool_calls"]))
@@ -116,8 +117,15 @@ func (c *openaiCheck) checkMessages() {
 }
 
 func (c *openaiCheck) checkUnanswered() {
-	if len(c.open) > 0 {
-		c.add("O03", fmt.Sprintf("messages.[%d].role", c.caller), "%s", unansweredCall+strings.Join(c.open, ", "))
+	var missing []string
+	for _, id := range c.order {
+		if c.open[id] > 0 {
+			c.open[id]--
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > 0 {
+		c.add("O03", fmt.Sprintf("messages.[%d].role", c.caller), "%s", unansweredCall+strings.Join(missing, ", "))
 	}
 }
 
@@ -131,9 +139,7 @@ func (c *openaiCheck) checkAnswer(i int, path, id string) {
 		c.add("O07", path, duplicateID, id, i)
 	}
 	c.answered[id] = true
-	if n := slices.Index(c.open, id); n >= 0 {
-		c.open = slices.Delete(c.open, n, n+1)
-	}
+	c.open[id] = max(0, c.open[id]-1)
 	if n := len([]rune(id)); n > maxID {
 		c.add("O08", path, stringTooLong, path+".tool_call_id", maxID, n)
 	}
@@ -170,7 +176,8 @@ func (c *openaiCheck) checkCalls(i int, path, role string, calls []any) {
 			c.add("O13", p, "Invalid '%s.function.arguments': not valid JSON", p)
 		}
 		if id != "" {
-			c.open, c.asked[id] = append(c.open, id), true
+			c.order, c.asked[id] = append(c.order, id), true
+			c.open[id]++
 		}
 	}
 }

@@ -166,7 +166,7 @@ func oracleQuestions(t *testing.T) []recording {
 		if len(r.body) > 50_000 {
 			continue
 		}
-		for range 6 {
+		for range 4 {
 			v, err := parse(r.body)
 			if err != nil {
 				t.Fatal(err)

@@ -79,6 +79,7 @@ type suite struct {
 func (s *suite) start(steps ...Step) {
 	s.Helper()
 	s.server = NewServer(s.TB, steps...)
+	context.AfterFunc(s.ctx, s.server.Close) // frees a client that ignores its context
 	s.model = s.newModel(s.server.URL)
 }
 
@@ -322,8 +323,10 @@ func testThinking(s *suite) {
 	if !strings.Contains(h.thinking, "Two and two … 四.") || h.text != "" {
 		s.Errorf("the deltas carry the thinking %q and the text %q", h.thinking, h.text)
 	}
-	first, ok := h.done.Message.Content[0].(llm.Thinking)
-	if !ok || !strings.Contains(first.Text, "Two and two") {
+	if len(h.done.Message.Content) != 2 {
+		s.Fatalf("got %+v, want thinking and a call", h.done.Message.Content)
+	}
+	if first, ok := h.done.Message.Content[0].(llm.Thinking); !ok || !strings.Contains(first.Text, "Two and two") {
 		s.Errorf("the first block is %+v", h.done.Message.Content[0])
 	}
 	req.Messages = append(req.Messages, h.done.Message, llm.Message{Role: llm.User, Content: llm.Blocks{
