@@ -279,12 +279,7 @@ func (h *History) id(own string) string {
 
 func (ids IDs) legal(id string) string {
 	if ids.Narrow {
-		id = strings.Map(func(r rune) rune {
-			if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
-				return r
-			}
-			return '_'
-		}, id)
+		id = strings.Map(narrow, id)
 	}
 	if len(id) > ids.Max {
 		id = strings.ToValidUTF8(id[:ids.Max], "")

@@ -5,9 +5,7 @@ package anthropic
 import (
 	"context"
 	"iter"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -126,8 +124,8 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 
 // exchange returns the request for body.
 func (c *Client) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
-	base := first(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
-	key := first(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
+	base := wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
+	key := wire.First(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
 	header := http.Header{
 		"Content-Type":      {"application/json"},
 		"Accept":            {"text/event-stream"},
@@ -139,45 +137,17 @@ func (c *Client) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) 
 	}
 	x := &wire.Exchange{
 		Provider: provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/v1/messages", Header: header, Body: body, Explain: wire.Explain,
-		Headers: limit(c.HeaderTimeout, 300*time.Second), Idle: limit(c.IdleTimeout, 120*time.Second), Total: limit(c.TotalTimeout, time.Hour),
+		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 120*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
 	}
 	if blocking {
 		header.Set("Accept", "application/json")
-		x.Headers, x.Idle, x.Total = 0, 0, limit(c.BlockingTimeout, 300*time.Second)
+		x.Headers, x.Idle, x.Total = 0, 0, wire.Limit(c.BlockingTimeout, 300*time.Second)
 	}
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	if header.Get("X-Api-Key") == "" && header.Get("Authorization") == "" && !loopback(base) {
+	if header.Get("X-Api-Key") == "" && header.Get("Authorization") == "" && !wire.Loopback(wire.Host(base)) {
 		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set ANTHROPIC_API_KEY or Client.APIKey", RetryAfter: -1}
 	}
 	return x, nil
-}
-
-// first returns the first of values that is not blank.
-func first(values ...string) string {
-	for _, v := range values {
-		if v = strings.TrimSpace(v); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// limit returns d, the default for 0 and no limit for a negative d.
-func limit(d, byDefault time.Duration) time.Duration {
-	if d == 0 {
-		return byDefault
-	}
-	return max(d, 0)
-}
-
-// loopback reports whether base is on this machine.
-func loopback(base string) bool {
-	u, err := url.Parse(base)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -52,7 +52,7 @@ func (codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 		}
 	case llm.ToolUse:
 		data := wire.AppendString([]byte(`{"type":"tool_use","id":`), id)
-		data = wire.AppendString(append(data, `,"name":`...), toolName(b.Name))
+		data = wire.AppendString(append(data, `,"name":`...), wire.ToolName(b.Name, maxName))
 		data = wire.AppendObject(append(data, `,"input":`...), b.Input)
 		t.Add(wire.Call, append(data, '}'))
 	case llm.ToolResult:
@@ -72,24 +72,6 @@ func addText(t *wire.Turn, s string) {
 
 func text(s string) []byte {
 	return append(wire.AppendString([]byte(`{"type":"text","text":`), s), '}')
-}
-
-// toolName makes a name that a model made up acceptable.
-func toolName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if legalInName(r) {
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unnamed"
-	}
-	return name[:min(len(name), maxName)]
-}
-
-func legalInName(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
 }
 
 // image encodes an image, or says in words why it is left out.

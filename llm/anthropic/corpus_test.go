@@ -80,6 +80,11 @@ func thought(m llm.Message) (text, signature string) {
 	return text, signature
 }
 
+// replayed returns a client that gets the item's reply.
+func replayed(item wiretest.Item, piece int) *Client {
+	return &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(item.Header["Content-Type"], item.Body, piece, nil)}
+}
+
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
@@ -88,15 +93,11 @@ func sameJSON(a, b []byte) bool {
 func TestCorpus(t *testing.T) {
 	for _, item := range wiretest.Items(t, "anthropic") {
 		for _, piece := range []int{0, 7, 1} {
-			if piece == 1 && len(item.Body) > 20_000 {
-				continue
-			}
 			t.Run(fmt.Sprintf("%s/%d", item.Name, piece), func(t *testing.T) {
 				t.Parallel()
-				s := wiretest.Server(t, item.Header["Content-Type"], item.Body, piece)
 				req := request
 				req.Blocking = !item.Streaming
-				got, err := collect(t, (&Client{BaseURL: s.URL, HTTP: s.Client()}).Model("claude-sonnet-4"), &req)
+				got, err := collect(t, replayed(item, piece).Model("claude-sonnet-4"), &req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,10 +166,9 @@ func kindOf(b llm.Block) string {
 func TestReplay(t *testing.T) {
 	var checks []wiretest.Request
 	for _, item := range wiretest.Items(t, "anthropic") {
-		s := wiretest.Server(t, item.Header["Content-Type"], item.Body, 0)
 		req := request
 		req.Blocking = !item.Streaming
-		got, err := collect(t, (&Client{BaseURL: s.URL, HTTP: s.Client()}).Model("claude-sonnet-4"), &req)
+		got, err := collect(t, replayed(item, 0).Model("claude-sonnet-4"), &req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -24,12 +23,7 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // transcript is what a [llm.Memo] keeps for this package.
 type transcript struct {
 	history wire.History
-
-	mu         sync.Mutex
-	tools      []llm.Tool
-	toolsJSON  []byte
-	system     string
-	systemJSON []byte
+	cache   wire.Cache
 }
 
 func newTranscript() any {
@@ -49,7 +43,7 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 		// The history's tool calls must be of declared tools, but none may be called now.
 		tools, choice = namesakes(snap.Names), llm.ToolChoice{Mode: llm.ChooseNone}
 	}
-	toolsJSON, err := t.encodeTools(tools)
+	toolsJSON, err := t.cache.Tools(tools, encodeTools)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +52,7 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 		return nil, err
 	}
 	head := o.append(make([]byte, 0, 512), m.name, !req.Blocking)
-	body := append(make([][]byte, 0, 16), head, toolsJSON, t.encodeSystem(req.System), []byte(`,"messages":[`))
+	body := append(make([][]byte, 0, 16), head, toolsJSON, t.cache.System(req.System, encodeSystem), []byte(`,"messages":[`))
 	body = appendMessages(body, snap, o.thinking != "")
 	return append(body, []byte(`]}`)), nil
 }
@@ -111,7 +105,7 @@ func invalid(format string, args ...any) error {
 func namesakes(names []string) []llm.Tool {
 	var tools []llm.Tool
 	for _, name := range names {
-		name = toolName(name)
+		name = wire.ToolName(name, maxName)
 		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name }) {
 			tools = append(tools, llm.Tool{Name: name})
 		}
@@ -258,23 +252,12 @@ func (o options) append(b []byte, model string, stream bool) []byte {
 	return b
 }
 
-// encodeTools returns the member "tools" with a comma before it, empty without tools.
-func (t *transcript) encodeTools(tools []llm.Tool) ([]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(tools) == 0 {
-		return nil, nil
-	}
-	same := func(a, b llm.Tool) bool {
-		return a.Name == b.Name && a.Description == b.Description && string(a.Input) == string(b.Input)
-	}
-	if t.toolsJSON != nil && slices.EqualFunc(t.tools, tools, same) {
-		return t.toolsJSON, nil
-	}
+// encodeTools returns the member "tools" with a comma before it.
+func encodeTools(tools []llm.Tool) ([]byte, error) {
 	out := []byte(`,"tools":[`)
 	names := map[string]bool{}
 	for i, tool := range tools {
-		if tool.Name == "" || tool.Name != toolName(tool.Name) {
+		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
 			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
 		}
 		if names[tool.Name] {
@@ -298,20 +281,11 @@ func (t *transcript) encodeTools(tools []llm.Tool) ([]byte, error) {
 		}
 		out = append(out, '}')
 	}
-	t.tools, t.toolsJSON = slices.Clone(tools), append(out, ']')
-	return t.toolsJSON, nil
+	return append(out, ']'), nil
 }
 
-// encodeSystem returns the member "system" with a comma before it, empty for a blank prompt.
-func (t *transcript) encodeSystem(system string) []byte {
-	if wire.Blank(system) {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.systemJSON == nil || t.system != system {
-		out := wire.AppendString([]byte(`,"system":[{"type":"text","text":`), system)
-		t.system, t.systemJSON = system, append(out, cacheMark+`}]`...)
-	}
-	return t.systemJSON
+// encodeSystem returns the member "system" with a comma before it.
+func encodeSystem(prompt string) []byte {
+	out := wire.AppendString([]byte(`,"system":[{"type":"text","text":`), prompt)
+	return append(out, cacheMark+`}]`...)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -49,7 +48,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		}
 	case llm.ToolUse:
 		data := wire.AppendString([]byte(`{"id":`), id)
-		data = wire.AppendString(append(data, `,"type":"function","function":{"name":`...), toolName(b.Name))
+		data = wire.AppendString(append(data, `,"type":"function","function":{"name":`...), wire.ToolName(b.Name, maxName))
 		data = wire.AppendString(append(data, `,"arguments":`...), string(wire.AppendObject(nil, b.Input)))
 		t.Add(wire.Call, append(data, `}}`...))
 	case llm.ToolResult:
@@ -61,20 +60,6 @@ func addText(t *wire.Turn, s string) {
 	if !wire.Blank(s) {
 		t.Add(wire.Words, wire.AppendEscaped(nil, s))
 	}
-}
-
-// toolName makes a name that a model made up acceptable.
-func toolName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unnamed"
-	}
-	return name[:min(len(name), maxName)]
 }
 
 // thinking keeps what the host wants back. A signature without Extra is Anthropic's.

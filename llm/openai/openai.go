@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -99,10 +97,7 @@ const (
 )
 
 func dialectOf(base, name string) dialect {
-	host := ""
-	if u, err := url.Parse(base); err == nil {
-		host = strings.ToLower(u.Hostname())
-	}
+	host := wire.Host(base)
 	under := func(domains ...string) bool {
 		for _, d := range domains {
 			if host == d || strings.HasSuffix(host, "."+d) {
@@ -127,18 +122,13 @@ func dialectOf(base, name string) dialect {
 		d.echo, d.xai = textEcho, true
 	case under("z.ai", "bigmodel.cn", "avian.io"):
 		d.echo = textEcho
-	case loopback(host):
+	case wire.Loopback(host):
 		d.echo = textEcho
 		if low := strings.ToLower(name); strings.Contains(low, "kimi") || strings.Contains(low, "deepseek") {
 			d.echo = alwaysEcho
 		}
 	}
 	return d
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Stream implements [llm.Model].
@@ -156,7 +146,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	base := first(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	base := wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
 	host := dialectOf(base, m.name)
 	body, err := m.encode(req, host)
 	if err != nil {
@@ -188,7 +178,7 @@ func (c *Client) exchange(base string, host dialect, blocking bool, body [][]byt
 		"Accept":       {"text/event-stream"},
 		"User-Agent":   {"openagent-go"},
 	}
-	if key := first(c.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
+	if key := wire.First(c.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
 		if host.azure {
 			header.Set("Api-Key", key)
 		} else {
@@ -197,39 +187,19 @@ func (c *Client) exchange(base string, host dialect, blocking bool, body [][]byt
 	}
 	x := &wire.Exchange{
 		Provider: provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/chat/completions", Header: header, Body: body, Explain: wire.Explain,
-		Headers: limit(c.HeaderTimeout, 300*time.Second), Idle: limit(c.IdleTimeout, 300*time.Second), Total: limit(c.TotalTimeout, time.Hour),
+		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 300*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
 	}
 	if blocking {
 		header.Set("Accept", "application/json")
-		x.Headers, x.Idle, x.Total = 0, 0, limit(c.BlockingTimeout, 300*time.Second)
+		x.Headers, x.Idle, x.Total = 0, 0, wire.Limit(c.BlockingTimeout, 300*time.Second)
 	}
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	if header.Get("Authorization") == "" && header.Get("Api-Key") == "" {
-		if u, err := url.Parse(base); err != nil || !loopback(u.Hostname()) {
-			return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set OPENAI_API_KEY or Client.APIKey", RetryAfter: -1}
-		}
+	if header.Get("Authorization") == "" && header.Get("Api-Key") == "" && !wire.Loopback(wire.Host(base)) {
+		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set OPENAI_API_KEY or Client.APIKey", RetryAfter: -1}
 	}
 	return x, nil
-}
-
-// first returns the first of values that is not blank.
-func first(values ...string) string {
-	for _, v := range values {
-		if v = strings.TrimSpace(v); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// limit returns d, the default for 0 and no limit for a negative d.
-func limit(d, byDefault time.Duration) time.Duration {
-	if d == 0 {
-		return byDefault
-	}
-	return max(d, 0)
 }
 
 func invalid(format string, args ...any) error {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -20,12 +19,7 @@ const (
 // transcript is what a [llm.Memo] keeps for this package.
 type transcript struct {
 	history wire.History
-
-	mu         sync.Mutex
-	tools      []llm.Tool
-	toolsJSON  []byte
-	system     string
-	systemJSON []byte
+	cache   wire.Cache
 }
 
 // encode returns the body of a request in pieces. The pieces with the messages
@@ -38,7 +32,7 @@ func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
 	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
-	toolsJSON, err := t.encodeTools(req.Tools)
+	toolsJSON, err := t.cache.Tools(req.Tools, encodeTools)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +42,7 @@ func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, host, choice)
-	body := append(make([][]byte, 0, 8), head, toolsJSON, []byte(`,"messages":[`), t.encodeSystem(req.System), snap.Closed)
+	body := append(make([][]byte, 0, 8), head, toolsJSON, []byte(`,"messages":[`), t.cache.System(req.System, encodeSystem), snap.Closed)
 	if len(snap.Closed) > 0 {
 		body = append(body, []byte(","))
 	}
@@ -148,26 +142,15 @@ func toolChoice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	return "", invalid("unknown tool choice %q", c.Mode)
 }
 
-// encodeTools returns the member "tools" with a comma before it, empty without tools.
-func (t *transcript) encodeTools(tools []llm.Tool) ([]byte, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(tools) == 0 {
-		return nil, nil
-	}
-	same := func(a, b llm.Tool) bool {
-		return a.Name == b.Name && a.Description == b.Description && string(a.Input) == string(b.Input)
-	}
-	if t.toolsJSON != nil && slices.EqualFunc(t.tools, tools, same) {
-		return t.toolsJSON, nil
-	}
+// encodeTools returns the member "tools" with a comma before it.
+func encodeTools(tools []llm.Tool) ([]byte, error) {
 	if len(tools) > maxTools {
 		return nil, invalid("%d tools, the limit is %d", len(tools), maxTools)
 	}
 	out := []byte(`,"tools":[`)
 	names := map[string]bool{}
 	for i, tool := range tools {
-		if tool.Name == "" || tool.Name != toolName(tool.Name) {
+		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
 			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
 		}
 		if names[tool.Name] {
@@ -187,20 +170,10 @@ func (t *transcript) encodeTools(tools []llm.Tool) ([]byte, error) {
 		}
 		out = append(append(append(out, `,"parameters":`...), schema...), `}}`...)
 	}
-	t.tools, t.toolsJSON = slices.Clone(tools), append(out, ']')
-	return t.toolsJSON, nil
+	return append(out, ']'), nil
 }
 
-// encodeSystem returns the system message with a comma after it, empty for a blank prompt.
-func (t *transcript) encodeSystem(system string) []byte {
-	if wire.Blank(system) {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.systemJSON == nil || t.system != system {
-		out := wire.AppendString([]byte(`{"role":"system","content":`), system)
-		t.system, t.systemJSON = system, append(out, `},`...)
-	}
-	return t.systemJSON
+// encodeSystem returns the system message with a comma after it.
+func encodeSystem(prompt string) []byte {
+	return append(wire.AppendString([]byte(`{"role":"system","content":`), prompt), `},`...)
 }

@@ -7,7 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -108,30 +108,47 @@ func load(t testing.TB, path string, v any) {
 	}
 }
 
-// Server replays replies: body with the content type, in pieces of that many
-// bytes, whole if piece is 0.
-func Server(t testing.TB, contentType, body string, piece int) *httptest.Server {
-	t.Helper()
-	return Handler(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		Send(w, body, piece)
-	})
+// Replay returns a client that gets one reply to whatever it asks: status 200,
+// the content type and body, read in pieces of that many bytes, whole if piece
+// is 0. After the body comes err, io.EOF if nil.
+func Replay(contentType, body string, piece int, err error) *http.Client {
+	return &http.Client{Transport: replay{contentType, body, piece, err}}
 }
 
-// Send writes body in pieces of that many bytes.
-func Send(w http.ResponseWriter, body string, piece int) {
-	if piece <= 0 {
-		piece = max(1, len(body))
-	}
-	for body != "" {
-		n := min(piece, len(body))
-		if _, err := fmt.Fprint(w, body[:n]); err != nil {
-			return
-		}
-		w.(http.Flusher).Flush()
-		body = body[n:]
-	}
+type replay struct {
+	contentType, body string
+	piece             int
+	err               error
 }
+
+func (r replay) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {r.contentType}}, Body: &pieces{r},
+	}, nil
+}
+
+type pieces struct{ left replay }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.left.body == "" {
+		if p.left.err != nil {
+			return 0, p.left.err
+		}
+		return 0, io.EOF
+	}
+	if p.left.piece > 0 {
+		b = b[:min(len(b), p.left.piece)]
+	}
+	n := copy(b, p.left.body)
+	p.left.body = p.left.body[n:]
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }
 
 // Handler starts a server that ends with the test.
 func Handler(t testing.TB, fn http.HandlerFunc) *httptest.Server {
