@@ -143,11 +143,13 @@ func load(root *os.Root, p place) (data []byte, info fs.FileInfo, err error) {
 	if info.IsDir() {
 		return nil, nil, fmt.Errorf("%s is a folder, not a file", p.path)
 	}
-	data, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if info.Size() <= MaxFile { // as it says: it may still grow
+		data, err = io.ReadAll(io.LimitReader(f, MaxFile+1))
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", p.path, bare(err))
 	}
-	if len(data) > MaxFile {
+	if info.Size() > MaxFile || len(data) > MaxFile {
 		return nil, nil, fmt.Errorf("%s is too large to change: more than %d MB", p.path, MaxFile>>20)
 	}
 	return data, info, nil
