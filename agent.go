@@ -1,0 +1,204 @@
+// Package agent runs language models with tools, inside the caller's process.
+//
+// An [Agent] says what an agent is; it is plain data and can be used by many
+// sessions at once. A [Session] is a conversation with it.
+//
+//	ws := &workspace.Workspace{Root: "."}
+//	defer ws.Close()
+//	a := &agent.Agent{Model: anthropic.Model("claude-sonnet-4-6"), Tools: tools.Core(ws)}
+//	res, err := a.Prompt(ctx, "Why does the build fail?")
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An Agent is the definition of an agent. Only Model is required. A session
+// works with the Agent as it was when the session was made.
+type Agent struct {
+	Name      string // shown to tools as [tool.Call].Agent
+	Model     llm.Model
+	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
+	System    string      // instructions
+	Dir       string      // working directory of tools; "" is the process's
+	Dirs      []string    // further folders whose files mode acceptEdits lets tools edit
+
+	// Tools are the tools of the agent; of two with one name the later counts, so
+	// that built-in ones are put first. Toolsets are asked for more at the start
+	// of each prompt and replace Tools of the same name.
+	Tools    []tool.Tool
+	Toolsets []tool.Set
+	// AllowedTools, unless empty, are the names of the only tools that the model
+	// sees; DisallowedTools it never sees. Permissions are another matter.
+	AllowedTools    []string
+	DisallowedTools []string
+
+	Permissions permission.Policy
+	// CanUseTool is asked about every call that is not denied yet, in every mode.
+	// Nil: calls that need a person's permission are denied.
+	CanUseTool CanUseToolFunc
+	Hooks      []Hook
+
+	Budget      Budget
+	Retry       Retry
+	MaxTokens   int // of an answer, thinking included; 0: 16,384 or what the model can
+	Thinking    llm.Thought
+	Temperature *float64
+	ToolChoice  llm.ToolChoice
+	Stop        []string // stop sequences
+	Parallel    int      // calls at a time that do not depend on each other; 0: 10
+
+	Sessions session.Store // nil keeps each session in memory
+	Output   tool.Output   // bounds of tool results
+	// Secrets are replaced by *** wherever a tool's result holds them, as are the
+	// values of environment variables whose names say that they are secret.
+	Secrets []string
+	Log     *slog.Logger // nil: no logs
+}
+
+// A CanUseToolFunc decides about a call. The verdict is what rules, hooks and
+// mode make of it: allow, or ask. Returning the zero Decision leaves it at that,
+// and a call that is to be asked about is then denied. It may be called for
+// several calls at once, but with a verdict of ask for one at a time. It should
+// return when ctx ends. An error or a panic denies the call.
+type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
+
+// A Budget bounds one prompt. Zero means no limit, a negative number is an error.
+type Budget struct {
+	Turns      int // answers of the model
+	ModelCalls int // requests to models, retries included
+	// USD bounds the cost: a call whose worst case does not fit what is left is not
+	// made. Every model's price must be known.
+	USD  float64
+	Time time.Duration
+}
+
+// A Retry says how failed model calls are repeated.
+type Retry struct {
+	Tries    int           // further tries, 0: 3; negative: none
+	Base     time.Duration // wait before the first, doubled for each further one; 0: 2 s
+	Cap      time.Duration // the most to wait, ±25 % jitter included; 0: 30 s
+	MaxAfter time.Duration // the longest retry-after that is obeyed; 0: 60 s
+	Statuses []int         // HTTP statuses to retry; nil: 408, 429, 500, 502, 503, 504, 529
+}
+
+// Prompt asks the agent something in a new session and waits for the result.
+// See [Session.Prompt].
+func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
+	s := a.Session("")
+	defer s.Close()
+	return s.Prompt(ctx, text, more...)
+}
+
+// Stream is like [Agent.Prompt] but yields events while they happen. See [Session.Stream].
+func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		s := a.Session("")
+		defer s.Close()
+		s.Stream(ctx, text, more...)(yield)
+	}
+}
+
+// Session returns the session with the given id, which need not exist yet; ""
+// makes a new id. It is opened at its first use and should be closed.
+func (a *Agent) Session(id string) *Session {
+	snapshot := *a
+	if snapshot.Sessions == nil {
+		snapshot.Sessions = new(session.Memory)
+	}
+	return &Session{ID: cmp.Or(id, session.NewID()), agent: &snapshot, canUseTool: a.CanUseTool}
+}
+
+// ErrConfig is matched by errors about what an Agent is made of.
+var ErrConfig = errors.New("bad configuration")
+
+func (a *Agent) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("agent: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	if a.Model == nil {
+		return bad("Model is nil")
+	}
+	b := a.Budget
+	if b.Turns < 0 || b.ModelCalls < 0 || b.USD < 0 || b.Time < 0 || b.USD != b.USD {
+		return bad("a Budget must not be negative: %+v", b)
+	}
+	if a.MaxTokens < 0 || a.Parallel < 0 {
+		return bad("MaxTokens and Parallel must not be negative")
+	}
+	for _, m := range a.models() {
+		if b.USD > 0 && llm.InfoOf(m).Price == nil {
+			return bad("the price of model %q is not known, so its cost cannot be bounded; register it in a catalog.Table or leave out the USD budget", m.Name())
+		}
+	}
+	if err := a.Permissions.Check(); err != nil {
+		return bad("Permissions: %v", err)
+	}
+	for _, h := range a.Hooks {
+		if err := h.check(); err != nil {
+			return bad("Hooks: %v", err)
+		}
+	}
+	return nil
+}
+
+// models returns the model and its fallbacks.
+func (a *Agent) models() []llm.Model { return append([]llm.Model{a.Model}, a.Fallbacks...) }
+
+func (a *Agent) logger() *slog.Logger {
+	if a.Log != nil {
+		return a.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// dir returns the working directory, absolute and without symlinks, as far as
+// it exists.
+func (a *Agent) dir() (string, error) {
+	dir := a.Dir
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", fmt.Errorf("agent: finding the working directory: %w", err)
+		}
+		dir = wd
+	}
+	return realPath(dir)
+}
+
+func (a *Agent) roots(dir string) ([]string, error) {
+	roots := []string{dir}
+	for _, d := range a.Dirs {
+		p, err := realPath(d)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, p)
+	}
+	return roots, nil
+}
+
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("agent: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	return abs, nil
+}

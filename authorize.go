@@ -1,0 +1,212 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// authorize decides about a call: hooks, then rules and mode, then the
+// callback. What is left to ask about is asked by question.
+func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.Call) event.Fact {
+	t := x.tools[call.Name]
+	if t == nil {
+		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
+			Source: permission.FromDefault, Reason: fmt.Sprintf("the tool %s is not there any more", call.Name)}}
+	}
+	original := call.Input
+	hooked, stop := x.before(ctx, &call)
+	class := classify(t, call)
+	d := x.judge(e.Mode, call, class, hooked)
+	if d.Behavior == permission.Allowed {
+		d, class = x.consult(ctx, e.Mode, t, &call, class, d)
+	}
+	if d.Behavior == permission.Allowed && e.Guard != "" {
+		d = permission.Decision{Behavior: permission.Asked, Source: permission.FromGuard, Reason: e.Guard}
+	}
+	d.Input = nil
+	if string(call.Input) != string(original) {
+		d.Input = call.Input
+	}
+	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// before runs the PreToolUse hooks. They may change the input of the call.
+func (x *executor) before(ctx context.Context, call *tool.Call) (d permission.Decision, stop string) {
+	for _, h := range x.hooks.on(PreToolUse, call.Name) {
+		out, err := h.call(ctx, HookInput{Event: PreToolUse, Call: *call})
+		if err != nil {
+			return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: "a PreToolUse hook failed: " + x.secrets.text(err.Error())}, stop
+		}
+		if out.Stop != "" {
+			return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: out.Stop}, out.Stop
+		}
+		out.Decision.Source = permission.FromHook
+		if out.Decision.Input != nil {
+			if !json.Valid(out.Decision.Input) {
+				return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: "a PreToolUse hook returned an input that is not JSON"}, stop
+			}
+			call.Input = out.Decision.Input
+		}
+		switch out.Decision.Behavior {
+		case permission.Denied:
+			return out.Decision, stop
+		case permission.Asked, permission.Deferred:
+			d = out.Decision
+		case permission.Allowed:
+			if d.Behavior == permission.NoOpinion {
+				d = out.Decision
+			}
+		}
+	}
+	return d, stop
+}
+
+// judge puts what the hooks say together with rules and mode.
+func (x *executor) judge(mode permission.Mode, call tool.Call, class tool.Class, hooked permission.Decision) permission.Decision {
+	if hooked.Behavior == permission.Denied {
+		return hooked
+	}
+	d := x.policy(mode).Decide(x.subject(call, class))
+	switch {
+	case d.Behavior == permission.Denied:
+	case hooked.Behavior == permission.Asked || hooked.Behavior == permission.Deferred:
+		return hooked
+	case hooked.Behavior == permission.Allowed && d.Behavior == permission.Asked && d.Source == permission.FromMode && mode != permission.Plan:
+		return hooked
+	}
+	return d
+}
+
+// consult asks the callback about a call that nothing speaks against.
+func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class tool.Class, verdict permission.Decision) (permission.Decision, tool.Class) {
+	callback := x.ask()
+	if callback == nil {
+		return verdict, class
+	}
+	d := x.callBack(ctx, callback, *call, verdict)
+	switch d.Behavior {
+	case permission.NoOpinion:
+		return verdict, class
+	case permission.Allowed:
+		if d.Input == nil {
+			return d, class
+		}
+		call.Input = d.Input
+		class = classify(t, *call)
+		if again := x.policy(mode).Decide(x.subject(*call, class)); again.Behavior == permission.Denied {
+			return again, class
+		}
+	}
+	return d, class
+}
+
+// question asks about a call, by the callback. Nobody there means no.
+func (x *executor) question(ctx context.Context, e engine.Ask, j job) event.Fact {
+	call, t := j.call, x.tools[j.call.Name]
+	callback := x.ask()
+	if callback == nil {
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
+	}
+	j.emit(x.request(call, j.class, j.verdict))
+	d := x.callBack(ctx, callback, call, j.verdict)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
+		d = nobody(j.verdict)
+	}
+	return x.answer(e.Key(), t, call, d)
+}
+
+// answer makes the fact of somebody's decision about a call.
+func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Fact {
+	f := event.Answered{Key: key, Call: call.ID, Decision: d}
+	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
+		call.Input = d.Input
+		class := classify(t, call)
+		f.Class = &class
+	}
+	return f
+}
+
+func nobody(verdict permission.Decision) permission.Decision {
+	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule,
+		Reason: verdict.Reason + " (nobody could be asked)"}
+}
+
+// callBack calls the callback; whatever goes wrong with it denies the call.
+func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call tool.Call, verdict permission.Decision) permission.Decision {
+	d, err := within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
+	switch {
+	case err != nil:
+		d = permission.Deny("CanUseTool failed: " + x.secrets.text(err.Error()))
+	case d.Input != nil && !json.Valid(d.Input):
+		d = permission.Deny("CanUseTool returned an input that is not JSON")
+	}
+	if d.Source == "" {
+		d.Source = permission.FromCallback
+	}
+	return d
+}
+
+// recheck judges a call again, right before it runs: its input, the mode and
+// the directory are final now.
+func (x *executor) recheck(e engine.RunTool, call tool.Call) (permission.Decision, bool) {
+	t := x.tools[call.Name]
+	if t == nil {
+		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
+	}
+	class := classify(t, call)
+	if e.Mode == permission.Plan {
+		// A callback's or a person's yes does not lift plan mode.
+		d := x.policy(e.Mode).Decide(x.subject(call, class))
+		if d.Behavior == permission.Asked && d.Source == permission.FromMode {
+			d.Behavior = permission.Denied
+		}
+		return d, d.Behavior == permission.Denied
+	}
+	return x.policy(e.Mode).Denies(x.subject(call, class))
+}
+
+// policy returns the agent's rules with the mode in force.
+func (x *executor) policy(mode permission.Mode) permission.Policy {
+	p := x.agent.Permissions
+	p.Mode = mode
+	return p
+}
+
+// subject is what the policy is told of a call.
+func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
+	return permission.Request{Tool: call.Name, Access: class.Access, ReadOnly: class.ReadOnly,
+		NonDestructive: x.tools[call.Name].Spec().NonDestructive, Dir: call.Dir, Roots: x.roots}
+}
+
+// request is the question that is shown.
+func (x *executor) request(call tool.Call, class tool.Class, verdict permission.Decision) event.PermissionRequest {
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: x.subject(call, class).Suggest()}
+	if p, ok := x.tools[call.Name].(tool.Previewer); ok {
+		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
+	}
+	return r
+}
+
+// classify asks a tool about a call. A tool that panics knows nothing: the call
+// is taken for one that writes.
+func classify(t tool.Tool, call tool.Call) tool.Class {
+	return safely(func() tool.Class { return tool.Classify(t, call) }, tool.Class{Barrier: true})
+}
+
+func safely[T any](fn func() T, otherwise T) (v T) {
+	defer func() {
+		if recover() != nil {
+			v = otherwise
+		}
+	}()
+	return fn()
+}

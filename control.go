@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A control is a request to the loop of a run. It is answered once what it asks
+// for is on record.
+type control struct {
+	do    func(l *loop) error // in the loop's goroutine
+	reply chan error
+}
+
+// tell hands a control to the run that goes on.
+func (s *Session) tell(ctx context.Context, do func(l *loop) error) error {
+	s.mu.Lock()
+	l := s.loop
+	s.mu.Unlock()
+	if l == nil {
+		return ErrNotRunning
+	}
+	c := control{do, make(chan error, 1)}
+	select {
+	case l.controls <- c:
+	case <-l.done:
+		return ErrNotRunning
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-c.reply:
+		return err
+	case <-l.done:
+		select {
+		case err := <-c.reply:
+			return err
+		default:
+			return ErrNotRunning
+		}
+	}
+}
+
+// Steer sends a message to the running prompt. The model sees it after the
+// current batch of tools, at the latest before the run would stop. It returns
+// the message's id once it is on record.
+func (s *Session) Steer(ctx context.Context, in Input) (id string, err error) {
+	return s.enqueue(ctx, in, event.AsSteer)
+}
+
+// FollowUp sends a message that the model sees when the run would stop.
+func (s *Session) FollowUp(ctx context.Context, in Input) (id string, err error) {
+	return s.enqueue(ctx, in, event.AsFollowUp)
+}
+
+func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (string, error) {
+	m := in.message(d)
+	err := s.tell(ctx, func(l *loop) error {
+		if l.fold.state.Known(m.ID) {
+			return nil
+		}
+		return l.record(m)
+	})
+	return m.ID, err
+}
+
+// A Receipt says what an interrupt found.
+type Receipt struct {
+	Cleared []string // ids of queued messages that the model will not see
+}
+
+// Interrupt stops the running prompt: the model call and the tools are
+// cancelled, every open call gets a result, the queue of messages is emptied. It
+// returns once that is on record; the run ends soon after.
+func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
+	var r Receipt
+	err := s.tell(ctx, func(l *loop) error {
+		r.Cleared = l.fold.state.Queued()
+		return l.record(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
+	})
+	return r, err
+}
+
+// SetMode changes the permission mode, from the next call that is judged.
+func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
+	if _, err := permission.ParseMode(string(mode)); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = mode
+	return nil
+}
+
+// SetModel changes the model, from the next model call. The new model need not
+// be one of the agent's.
+func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
+	if m == nil || strings.TrimSpace(m.Name()) == "" {
+		return fmt.Errorf("agent: %w: the model has no name", ErrConfig)
+	}
+	if s.agent.Budget.USD > 0 && llm.InfoOf(m).Price == nil {
+		return fmt.Errorf("agent: %w: the price of model %q is not known, so its cost cannot be bounded", ErrConfig, m.Name())
+	}
+	return s.change(ctx, func() { s.model = m })
+}
+
+// SetThinking changes how much the model thinks, from the next model call; the
+// zero Thought switches thinking off.
+func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
+	return s.change(ctx, func() { s.thinking = &t })
+}
+
+// change sets a model option and tells the run that goes on.
+func (s *Session) change(ctx context.Context, set func()) error {
+	s.mu.Lock()
+	set()
+	m, thinking := s.currentModel(), s.currentThinking()
+	s.mu.Unlock()
+	err := s.tell(ctx, func(l *loop) error {
+		l.x.models[m.Name()] = m
+		return l.record(event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: thinking})
+	})
+	if errors.Is(err, ErrNotRunning) {
+		return nil
+	}
+	return err
+}
+
+func (s *Session) currentModel() llm.Model {
+	if s.model != nil {
+		return s.model
+	}
+	return s.agent.Model
+}
+
+func (s *Session) currentThinking() llm.Thought {
+	if s.thinking != nil {
+		return *s.thinking
+	}
+	return s.agent.Thinking
+}
+
+// SetCanUseTool replaces the callback; nil removes it.
+func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.canUseTool = fn
+}
+
+// Pending returns the permission questions that wait for a decision, the one
+// that is being asked first.
+func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
+	var out []event.PermissionRequest
+	err := s.tell(ctx, func(l *loop) error {
+		out = l.pending()
+		return nil
+	})
+	return out, err
+}
+
+// Decide answers a permission question in place of the callback, which is
+// cancelled. call is the id of the call; a decision other than allow denies it.
+// A decision that changes the input is judged by the rules again.
+func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
+	return s.tell(ctx, func(l *loop) error { return l.decide(call, d) })
+}

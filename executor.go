@@ -1,0 +1,292 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An executor carries out single effects of one run. It keeps no state between
+// them, and what it needs of the conversation is handed to it.
+type executor struct {
+	session string
+	agent   *Agent
+	ask     func() CanUseToolFunc // the callback in force
+	tools   map[string]tool.Tool
+	models  map[string]llm.Model
+	hooks   hooks
+	secrets secrets
+	roots   []string
+	memo    *llm.Memo
+	log     *slog.Logger
+}
+
+// grace is how long what ignores its cancellation is waited for.
+const grace = 5 * time.Second
+
+func newExecutor(ctx context.Context, s *Session) (*executor, []tool.Tool, error) {
+	a := s.agent
+	if err := a.check(); err != nil {
+		return nil, nil, err
+	}
+	pool, err := a.Pool(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	roots, err := a.roots(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	x := &executor{session: s.ID, agent: a, ask: s.callback, tools: map[string]tool.Tool{}, models: map[string]llm.Model{},
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool), roots: roots, memo: &s.memo, log: a.logger()}
+	for _, t := range pool {
+		x.tools[t.Spec().Name] = t
+	}
+	for _, m := range a.models() {
+		if x.models[m.Name()] == nil {
+			x.models[m.Name()] = m
+		}
+	}
+	return x, pool, nil
+}
+
+// job is an effect with what the conversation adds to it.
+type job struct {
+	effect  engine.Effect
+	request *llm.Request        // CallModel
+	call    tool.Call           // effects of calls
+	class   tool.Class          // RunTool: as it was authorised
+	done    *event.ToolDone     // RunHooks
+	verdict permission.Decision // Ask
+	emit    func(event.Signal)
+}
+
+// do carries out a job and returns what came of it.
+func (x *executor) do(ctx context.Context, j job) event.Fact {
+	switch e := j.effect.(type) {
+	case engine.CallModel:
+		return x.model(ctx, e, j)
+	case engine.Wait:
+		return x.wait(ctx, e)
+	case engine.Authorize:
+		return x.authorize(ctx, e, j.call)
+	case engine.Ask:
+		return x.question(ctx, e, j)
+	case engine.RunTool:
+		return x.run(ctx, e, j)
+	case engine.RunHooks:
+		return x.after(ctx, e.Key(), j.call, *j.done)
+	}
+	panic(fmt.Sprintf("agent: unknown effect %T", j.effect))
+}
+
+// wait returns nil when ctx ends first: nobody waits for the time then.
+func (x *executor) wait(ctx context.Context, e engine.Wait) event.Fact {
+	t := time.NewTimer(time.Until(e.Until))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return event.Waited{Key: e.Key()}
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// model streams one request, turning deltas into signals.
+func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.Fact {
+	start := time.Now()
+	var first time.Duration
+	var text strings.Builder
+	streamed := 0
+	uses := map[int]llm.ToolUse{}
+	thinking := map[int]bool{}
+	m := x.models[e.Model]
+	if m == nil {
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
+	}
+	price := llm.InfoOf(m).Price
+	fail := func(err error) event.Fact {
+		f := x.failure(e, err)
+		f.Partial, f.Duration = text.String(), time.Since(start)
+		if streamed > 0 {
+			f.Usage = llm.Usage{Input: j.request.Estimate(), Output: (streamed + 3) / 4}
+			f.CostUSD = cost(price, f.Usage)
+		}
+		return f
+	}
+	for d, err := range m.Stream(ctx, j.request) {
+		if err != nil {
+			return fail(err)
+		}
+		if first == 0 {
+			first = time.Since(start)
+		}
+		if d.Done != nil {
+			return event.AssistantMessage{Key: e.Key(), Model: e.Model, Response: *d.Done,
+				CostUSD: cost(price, d.Done.Usage), Duration: time.Since(start), First: first}
+		}
+		streamed += len(d.Text)
+		switch b := d.Block.(type) {
+		case llm.ToolUse:
+			uses[d.Index] = b
+			j.emit(event.ToolInputDelta{Key: e.Key(), ID: b.ID, Tool: b.Name, Text: d.Text})
+			continue
+		case llm.Thinking:
+			thinking[d.Index] = true
+			if d.Text == "" {
+				d.Text = b.Text
+			}
+		case llm.Text:
+			if d.Text == "" {
+				d.Text = b.Text
+			}
+		}
+		u, isUse := uses[d.Index]
+		switch {
+		case d.Text == "":
+		case isUse:
+			j.emit(event.ToolInputDelta{Key: e.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
+		case thinking[d.Index]:
+			j.emit(event.ThinkingDelta{Key: e.Key(), Text: d.Text})
+		default:
+			text.WriteString(d.Text)
+			j.emit(event.TextDelta{Key: e.Key(), Text: d.Text})
+		}
+	}
+	return fail(&llm.APIError{Class: llm.Truncated, Message: "the stream ended without a final event", RetryAfter: -1})
+}
+
+func cost(p *llm.Price, u llm.Usage) *float64 {
+	if p == nil {
+		return nil
+	}
+	return new(p.Cost(u))
+}
+
+// failure says what a failed call means: what kind it is, and whether and when
+// to try again.
+func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
+	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.secrets.text(err.Error())}
+	var api *llm.APIError
+	if !errors.As(err, &api) {
+		f.Class = llm.Network
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			f.Class = llm.Timeout
+		}
+		return f
+	}
+	f.Class, f.Status, f.RequestID = api.Class, api.Status, api.RequestID
+	r := x.agent.Retry
+	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
+		return f
+	}
+	if most := or(r.MaxAfter, time.Minute); api.RetryAfter > most {
+		f.Class = llm.Unavailable
+		f.Message += fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)
+		return f
+	}
+	delay := api.RetryAfter
+	if delay < 0 || api.RetryAfter == 0 && api.Class != llm.RateLimit {
+		delay = r.backoff(e.Tries)
+	}
+	f.Retry, f.RetryAt = true, time.Now().Add(delay)
+	return f
+}
+
+func (r Retry) statuses() []int {
+	if r.Statuses != nil {
+		return r.Statuses
+	}
+	return []int{408, 429, 500, 502, 503, 504, 529}
+}
+
+func (r Retry) tries() int {
+	switch {
+	case r.Tries < 0:
+		return 0
+	case r.Tries == 0:
+		return 3
+	}
+	return r.Tries
+}
+
+// backoff returns how long to wait after the given number of earlier failures.
+func (r Retry) backoff(failures int) time.Duration {
+	base, most := or(r.Base, 2*time.Second), or(r.Cap, 30*time.Second)
+	d := base << min(failures, 20)
+	if d <= 0 || d > most {
+		d = most
+	}
+	jitter := 0.75 + rand.Float64()/2
+	return min(time.Duration(float64(d)*jitter), most)
+}
+
+func or(d, def time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return def
+}
+
+// run runs a tool. Its start is on record.
+func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact {
+	start := time.Now()
+	t := x.tools[j.call.Name]
+	ctx = tool.WithProgress(ctx, func(s tool.Status) {
+		s.Text = x.secrets.text(s.Text)
+		j.emit(event.ToolProgress{Call: j.call.ID, Tool: j.call.Name, Status: s, Elapsed: time.Since(start)})
+	})
+	out := tool.Run(ctx, t, j.call, grace)
+	if out.Err != nil {
+		x.log.Error("tool did not return", "error", out.Err)
+	}
+	cause := event.ByTool
+	if ctx.Err() != nil {
+		cause = event.ByCancel
+	}
+	result := *x.finish(j.call, out.Result)
+	if len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+		return event.ToolDone{Key: e.Key(), Call: e.Call, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+	}
+	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+}
+
+// finish makes a result fit to be recorded: within the bounds of outputs, and
+// without secrets.
+func (x *executor) finish(call tool.Call, r *tool.Result) *tool.Result {
+	clean := x.secrets.result(*r)
+	limited, err := x.agent.Output.Limit(call, &clean)
+	if err != nil {
+		x.log.Warn("keeping a long output", "tool", call.Name, "error", err)
+	}
+	return limited
+}
+
+// A notifier is a tool that has news between its calls, such as the end of a
+// background command. Each notice is returned once.
+type notifier interface{ Notices(session string) []string }
+
+func (x *executor) notices() []string {
+	var out []string
+	for _, t := range x.agent.Tools {
+		if n, ok := t.(notifier); ok {
+			out = append(out, n.Notices(x.session)...)
+		}
+	}
+	return out
+}

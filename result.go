@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Result is what a prompt came to. There is one whatever the end, with what
+// was made so far.
+type Result struct {
+	Session string
+	Text    string // the final answer, all parts of it
+	Partial string // text of an answer that was broken off
+	Usage   llm.Usage
+	CostUSD *float64                  // nil: the price of a model is not known
+	Models  map[string]event.Spending // usage and cost by model
+	Turns   int                       // answers of the model
+	Reason  event.EndReason
+	Message string         // what went wrong, in words
+	Denials []event.Denial // calls that were refused
+	Queued  []string       // ids of messages that wait for the next prompt
+	// Duration is the wall time, APIDuration the part of it spent in model calls,
+	// FirstDelta the time until the model first answered.
+	Duration, APIDuration, FirstDelta time.Duration
+}
+
+func newResult(session string, e event.RunEnd) *Result {
+	return &Result{Session: session, Text: e.Text, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models,
+		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued,
+		Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
+}
+
+// Errors for errors.Is on an [*EndError].
+var (
+	ErrLimit       = errors.New("a limit was reached") // turns, model calls, USD, time, context, doom loop
+	ErrModel       = errors.New("the model failed")    // after retries and fallbacks; refusals too
+	ErrRefused     = errors.New("the model refused to answer")
+	ErrInterrupted = errors.New("the run was interrupted")
+	ErrStopped     = errors.New("a hook stopped the run")
+	ErrSuspended   = errors.New("the run waits for a decision")
+	ErrInternal    = errors.New("the run failed inside")
+)
+
+// Errors of sessions.
+var (
+	ErrUsed         = errors.New("agent: a stream can be ranged over once")
+	ErrBusy         = errors.New("agent: a prompt is running in this session")
+	ErrClosed       = errors.New("agent: the session is closed")
+	ErrNotRunning   = errors.New("agent: no prompt is running in this session")
+	ErrNotResumable = errors.New("agent: the last run of the session has ended, there is nothing to resume")
+	ErrNoQuestion   = errors.New("agent: the session does not wait for a decision on this call")
+	// ErrToolStuck is matched when a tool did not return after it was cancelled.
+	// Its goroutine may live on.
+	ErrToolStuck = errors.New("agent: a tool did not return")
+)
+
+// An EndError is the error of a run that ended in any other way than completed,
+// tool_ended or max_tokens.
+type EndError struct {
+	Reason  event.EndReason
+	Message string
+	Err     error // the cause: an [*llm.APIError], the context's error …; may be nil
+}
+
+// Error names the reason and what went wrong.
+func (e *EndError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("agent: run ended: %s", e.Reason)
+	}
+	return fmt.Sprintf("agent: run ended: %s: %s", e.Reason, e.Message)
+}
+
+func (e *EndError) Unwrap() error { return e.Err }
+
+// Is matches the sentinels of this package.
+func (e *EndError) Is(target error) bool {
+	switch e.Reason {
+	case event.MaxTurns, event.MaxModelCalls, event.MaxBudget, event.TimedOut, event.ContextOverflow, event.DoomLoop:
+		return target == ErrLimit
+	case event.ModelError:
+		return target == ErrModel
+	case event.Refused:
+		return target == ErrModel || target == ErrRefused
+	case event.Interrupted:
+		return target == ErrInterrupted
+	case event.HookStopped:
+		return target == ErrStopped
+	case event.Suspended:
+		return target == ErrSuspended
+	case event.Internal:
+		return target == ErrInternal
+	}
+	return false
+}
+
+// endError returns the error that belongs to the end of a run, nil for success.
+func endError(e event.RunEnd, cause error) error {
+	switch e.Reason {
+	case event.Completed, event.ToolEnded, event.MaxTokens:
+		return nil
+	}
+	if cause == nil && e.Class != "" {
+		cause = &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RetryAfter: -1}
+	}
+	return &EndError{Reason: e.Reason, Message: e.Message, Err: cause}
+}

@@ -1,0 +1,331 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// A Session is a conversation with an agent. One prompt runs at a time; the
+// methods of control.go may be called meanwhile, also from inside the loop over
+// a stream.
+type Session struct {
+	ID    string
+	agent *Agent
+	memo  llm.Memo
+
+	mu         sync.Mutex
+	canUseTool CanUseToolFunc
+	mode       permission.Mode // set for this session; "" is the agent's
+	model      llm.Model       // set for this session; nil is the agent's
+	thinking   *llm.Thought    // likewise
+	loop       *loop           // the run that goes on
+	log        session.Log
+	fold       *fold
+	last       *Result
+	closed     bool
+}
+
+// An Input is a prompt, or a message to a prompt that runs.
+type Input struct {
+	// ID makes sending twice harmless: an input with a known id is ignored. "" is a new one.
+	ID     string
+	Text   string
+	Blocks []llm.Block // images, documents; after the text
+}
+
+func (in Input) message(d event.Delivery) event.UserMessage {
+	if in.ID == "" {
+		in.ID = session.NewID()
+	}
+	return event.UserMessage{ID: in.ID, Delivery: d, Message: llm.UserText(in.Text, in.Blocks...)}
+}
+
+// Prompt prompts the session and waits for the end of the run. The Result is
+// not nil once the run has begun, whatever the error; the error is nil for a
+// run that ended as completed, tool_ended or max_tokens, else an [*EndError] or
+// the failure of the session store. A run that was cut short before is closed
+// first: only Resume goes on with it.
+func (s *Session) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
+	return s.Do(ctx, Input{Text: text, Blocks: more})
+}
+
+// Stream is like Prompt but yields events while they happen, facts and signals.
+// The last fact is an [event.RunEnd]; after it comes at most one pair of a zero
+// Event and an error, the one that Prompt would return. Leaving the loop cancels
+// the run and waits for its end. A slow reader does not slow the run.
+func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
+	return s.StreamInput(ctx, Input{Text: text, Blocks: more})
+}
+
+// Do is Prompt with an Input.
+func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
+	return s.wait(s.StreamInput(ctx, in))
+}
+
+// StreamInput is Stream with an Input.
+func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Event, error] {
+	return s.stream(ctx, &in)
+}
+
+// StreamInputs prompts the session with each input, one after the other, and
+// yields the events of all runs. It goes on after a run that failed; its error
+// is yielded where it happened.
+func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for in := range inputs {
+			for e, err := range s.StreamInput(ctx, in) {
+				if !yield(e, err) {
+					return
+				}
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// Resume goes on with a run that was cut short, by a crash or by a question
+// that was deferred. Calls that may have changed something when the program
+// died are not repeated: the model is told that their outcome is not known.
+func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
+	return s.stream(ctx, nil)
+}
+
+// Open reports whether the last run was cut short, so that Resume can go on with it.
+func (s *Session) Open(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.open(ctx); err != nil {
+		return false, err
+	}
+	return s.fold.state.Open() || s.fold.state.Pending(), nil
+}
+
+// Result returns what the last prompt of this Session came to, nil before the first.
+func (s *Session) Result() *Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Messages returns the conversation so far. The messages must not be changed.
+func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loop != nil {
+		return nil, ErrBusy
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return slices.Clip(s.fold.transcript.Messages), nil
+}
+
+// Fork returns a new session that shares the past of s up to and including the
+// fact with the given sequence number; 0 is all of it.
+func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
+	f := s.agent.Session("")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.canUseTool, f.mode, f.model, f.thinking = s.canUseTool, s.mode, s.model, s.thinking
+	if err := session.Fork(ctx, s.agent.Sessions, s.ID, f.ID, through); err != nil {
+		return nil, fmt.Errorf("agent: forking session %s: %w", s.ID, err)
+	}
+	return f, nil
+}
+
+// Rewind lets the conversation go on from the fact with the given sequence
+// number. What came after it stays on record and no longer counts.
+func (s *Session) Rewind(ctx context.Context, to int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loop != nil {
+		return ErrBusy
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	if to < 1 || to > s.fold.last {
+		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.last)
+	}
+	e := event.Event{Seq: s.fold.last + 1, Prev: to, Time: now(), Session: s.ID, Data: event.Rewound{}}
+	if err := s.log.Append(ctx, s.fold.last, true, e); err != nil {
+		return fmt.Errorf("agent: rewinding session %s: %w", s.ID, err)
+	}
+	return s.restore(ctx)
+}
+
+// Close ends a run that goes on, waits for it, and gives up the session's lock.
+// Closing twice is harmless.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	l := s.loop
+	s.mu.Unlock()
+	if l != nil {
+		l.cancel(ErrClosed)
+		<-l.done
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil {
+		return nil
+	}
+	log := s.log
+	s.log = nil
+	return log.Close()
+}
+
+// open takes the session's lock and replays its facts, once.
+func (s *Session) open(ctx context.Context) error {
+	if s.closed {
+		return ErrClosed
+	}
+	if s.log != nil {
+		return nil
+	}
+	dir, err := s.agent.dir()
+	if err != nil {
+		return err
+	}
+	log, err := s.agent.Sessions.Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir})
+	if err != nil {
+		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
+	}
+	s.log = log
+	if err := s.restore(ctx); err != nil {
+		s.log = nil
+		return errors.Join(err, log.Close())
+	}
+	return nil
+}
+
+// restore replays the facts on the path to the last one.
+func (s *Session) restore(ctx context.Context) error {
+	var facts []event.Event
+	rewound := false
+	for e, err := range s.agent.Sessions.Read(ctx, s.ID, 0) {
+		if err != nil {
+			return fmt.Errorf("agent: reading session %s: %w", s.ID, err)
+		}
+		_, r := e.Data.(event.Rewound)
+		rewound = rewound || r
+		facts = append(facts, e)
+	}
+	s.fold = new(fold)
+	s.memo = llm.Memo{}
+	if rewound {
+		last := facts[len(facts)-1].Seq
+		facts = path(facts)
+		s.fold.last = last
+	}
+	for _, e := range facts {
+		s.fold.apply(e)
+	}
+	return nil
+}
+
+// path returns the facts that lead to the last one.
+func path(facts []event.Event) []event.Event {
+	var back []event.Event
+	next := facts[len(facts)-1].Seq
+	for _, e := range slices.Backward(facts) {
+		if e.Seq == next {
+			back = append(back, e)
+			next = e.Prev
+		}
+	}
+	slices.Reverse(back)
+	return back
+}
+
+// A fold is what a session's facts amount to.
+type fold struct {
+	state      engine.State
+	transcript engine.Transcript
+	last       int64 // sequence number of the last fact
+}
+
+func (f *fold) apply(e event.Event) {
+	f.last = max(f.last, e.Seq)
+	if f.state.Apply(e) {
+		f.transcript.Apply(e)
+	}
+}
+
+func (s *Session) callback() CanUseToolFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.canUseTool
+}
+
+// stream runs a prompt, or resumes the last run when in is nil.
+func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, error] {
+	var mu sync.Mutex
+	used := false
+	return func(yield func(event.Event, error) bool) {
+		mu.Lock()
+		again := used
+		used = true
+		mu.Unlock()
+		if again {
+			yield(event.Event{}, ErrUsed)
+			return
+		}
+		l, err := s.start(ctx, in)
+		if err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		if l == nil { // a known input
+			return
+		}
+		defer func() { <-l.done }()
+		defer l.cancel(context.Canceled)
+		for {
+			e, ok := l.feed.next()
+			if !ok {
+				break
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		<-l.done
+		if l.err != nil {
+			yield(event.Event{}, l.err)
+		}
+	}
+}
+
+// wait runs a stream to its end.
+func (s *Session) wait(events iter.Seq2[event.Event, error]) (*Result, error) {
+	var failed error
+	began := false
+	for _, err := range events {
+		if err != nil {
+			failed = err
+		} else {
+			began = true
+		}
+	}
+	if !began && failed != nil {
+		return nil, failed
+	}
+	return s.Result(), failed
+}
+
+// now is the time as it is recorded.
+func now() time.Time { return time.Now().UTC() }
