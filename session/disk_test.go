@@ -1,0 +1,410 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// say returns fact number seq, a prompt of the given text.
+func say(seq int64, text string) event.Event {
+	return event.Event{
+		Seq: seq, Prev: seq - 1, Session: "s",
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Data: event.UserMessage{ID: fmt.Sprint("m", seq), Delivery: event.AsPrompt, Message: llm.UserText(text)},
+	}
+}
+
+// facts reads what a session holds, to its end or the first error.
+func facts(s Store) (all []event.Event, err error) {
+	for e, err := range s.Read(context.Background(), "s", 0) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// quick is a disk that does not wait for anything to be synced.
+type quick struct{ disk }
+
+func (d quick) syncFolder(string) error { return nil }
+
+func (d quick) open(name string, flag int) (file, error) {
+	f, err := d.disk.open(name, flag)
+	if err != nil {
+		return nil, err
+	}
+	return quickFile{f}, nil
+}
+
+type quickFile struct{ file }
+
+func (quickFile) Sync() error { return nil }
+
+// full is a disk on which operations fail: number at, counting from 1, or all
+// from then on.
+type full struct {
+	disk
+	at    int
+	stays bool
+	done  int
+}
+
+// next counts an operation and fails it if its time has come.
+func (d *full) next() error {
+	if d.done++; d.done == d.at || d.stays && d.done > d.at {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+func (d *full) rename(from, to string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.rename(from, to)
+}
+
+func (d *full) syncFolder(name string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.syncFolder(name)
+}
+
+func (d *full) open(name string, flag int) (file, error) {
+	if err := d.next(); err != nil {
+		return nil, err
+	}
+	f, err := d.disk.open(name, flag)
+	if err != nil {
+		return nil, err
+	}
+	return &fullFile{f, d}, nil
+}
+
+type fullFile struct {
+	file
+	disk *full
+}
+
+// Write writes a part before it fails, as a disk that fills up does.
+func (f *fullFile) Write(p []byte) (int, error) {
+	if err := f.disk.next(); err != nil {
+		n, _ := f.file.Write(p[:len(p)*2/3])
+		return n, err
+	}
+	return f.file.Write(p)
+}
+
+func (f *fullFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.disk.next(); err != nil {
+		return 0, err
+	}
+	return f.file.ReadAt(p, off)
+}
+
+func (f *fullFile) Stat() (fs.FileInfo, error) {
+	if err := f.disk.next(); err != nil {
+		return nil, err
+	}
+	return f.file.Stat()
+}
+
+func (f *fullFile) Sync() error {
+	if err := f.disk.next(); err != nil {
+		return err
+	}
+	return f.file.Sync()
+}
+
+func (f *fullFile) Truncate(size int64) error {
+	if err := f.disk.next(); err != nil {
+		return err
+	}
+	return f.file.Truncate(size)
+}
+
+func (f *fullFile) Close() error {
+	return errors.Join(f.disk.next(), f.file.Close())
+}
+
+// script is what the next test writes: single facts, a batch, blobs.
+var script = func() [][]event.Event {
+	big := strings.Repeat("big ", 10<<10)
+	return [][]event.Event{
+		{say(1, "one")},
+		{say(2, "two"), say(3, big), say(4, "four")},
+		{say(5, big)},
+		{say(6, "six")},
+	}
+}()
+
+// play writes what is missing of the script and returns how many facts were
+// acknowledged before the first failure.
+func play(t *testing.T, d Dir) (acked int64, err error) {
+	log, err := d.Open(context.Background(), "s", Header{})
+	if err != nil {
+		return 0, err
+	}
+	for _, batch := range script {
+		if n := log.Last(); batch[len(batch)-1].Seq > n {
+			for batch[0].Seq <= n { // a part of it is there
+				batch = batch[1:]
+			}
+			if err = log.Append(context.Background(), n, batch[0].Seq != 2, batch...); err != nil {
+				stuck(t, d, log, err)
+				break
+			}
+		}
+		acked = log.Last()
+	}
+	return acked, errors.Join(err, log.Close())
+}
+
+// stuck checks that a log that has failed touches the disk no more.
+func stuck(t *testing.T, d Dir, log Log, first error) {
+	t.Helper()
+	var broken *BrokenError
+	if !errors.As(first, &broken) || !errors.Is(first, syscall.ENOSPC) {
+		t.Errorf("append failed with %T: %v", first, first)
+	}
+	disk := d.disk.(*full)
+	done := disk.done
+	for range 2 {
+		if err := log.Append(context.Background(), log.Last(), true, say(log.Last()+1, "again")); err != first {
+			t.Errorf("a broken log gives %v, not %v again", err, first)
+		}
+	}
+	if disk.done != done {
+		t.Error("a broken log has touched the disk")
+	}
+}
+
+// Whatever operation of the disk fails, once or from then on: what was
+// acknowledged stays readable, and the session can be opened and continued.
+func TestDiskFailures(t *testing.T) {
+	var want []event.Event
+	for _, batch := range script {
+		want = append(want, batch...)
+	}
+	torn := []byte(`{"seq":1,"prev":0,"ti`)
+	for _, stays := range []bool{false, true} {
+		for at := 1; ; at++ {
+			path := t.TempDir()
+			good := Dir{Path: path, disk: quick{system{}}}
+			if at%2 == 0 { // begin with an unfinished record
+				log, err := good.Open(t.Context(), "s", Header{})
+				if err := errors.Join(err, log.Close(), appendFile(filepath.Join(path, "s", journalName), torn)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			disk := &full{disk: quick{system{}}, at: at, stays: stays}
+			acked, err := play(t, Dir{Path: path, disk: disk})
+			if err == nil && disk.done < at {
+				if at < 20 {
+					t.Errorf("only %d operations were made", disk.done)
+				}
+				break
+			}
+			got, err := facts(good)
+			if err != nil && !(errors.Is(err, ErrNotFound) && acked == 0) {
+				t.Fatalf("operation %d: reading: %v", at, err)
+			}
+			if int64(len(got)) < acked || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
+				t.Fatalf("operation %d: %d facts of %d acknowledged ones were read", at, len(got), acked)
+			}
+			if _, err := play(t, good); err != nil {
+				t.Fatalf("operation %d: going on: %v", at, err)
+			}
+			if got, err := facts(good); err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("operation %d: %d facts after going on, %v", at, len(got), err)
+			}
+		}
+	}
+}
+
+// A reader is told of a failing disk; the end of the file is something else.
+func TestReadFailure(t *testing.T) {
+	good := Dir{Path: t.TempDir()}
+	if _, err := play(t, good); err != nil {
+		t.Fatal(err)
+	}
+	for at := 1; ; at++ {
+		disk := &full{disk: system{}, at: at}
+		got, err := facts(Dir{Path: good.Path, disk: disk})
+		if disk.done < at {
+			break
+		}
+		if !errors.Is(err, syscall.ENOSPC) && len(got) < 6 {
+			t.Errorf("operation %d: %d facts, %v", at, len(got), err)
+		}
+	}
+}
+
+func appendFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// small returns a store without syncing whose session s has n facts, and the
+// bytes of its journal.
+func small(t *testing.T, n int64) (Dir, []byte) {
+	t.Helper()
+	d := Dir{Path: t.TempDir(), disk: quick{system{}}}
+	log, err := d.Open(t.Context(), "s", Header{Created: time.Unix(1, 0), Dir: "/work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := int64(1); seq <= n; seq++ {
+		if err := log.Append(t.Context(), seq-1, true, say(seq, fmt.Sprint("prompt ", seq))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(d.Path, "s", journalName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, data
+}
+
+// check opens the session as its journal now is and compares it with a prefix of
+// the facts. It returns how many facts there are and how many bytes were cut.
+func check(t *testing.T, d Dir, want []event.Event) (n int, torn int64, err error) {
+	t.Helper()
+	before, readErr := facts(d)
+	log, err := d.Open(t.Context(), "s", Header{Created: time.Unix(1, 0), Dir: "/work"})
+	if err != nil {
+		if readErr == nil {
+			t.Errorf("reading says nothing of %v", err)
+		}
+		return 0, 0, err
+	}
+	defer log.Close()
+	got, err := facts(d)
+	if err := errors.Join(readErr, err); err != nil {
+		t.Fatalf("opened, but reading fails: %v", err)
+	}
+	if !reflect.DeepEqual(before, got) {
+		t.Fatalf("%d facts were read before the opening, %d after", len(before), len(got))
+	}
+	if len(got) > len(want) || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
+		t.Fatalf("%d facts are not the first of those written", len(got))
+	}
+	if log.Last() != int64(len(got)) {
+		t.Fatalf("last is %d with %d facts", log.Last(), len(got))
+	}
+	if info, err := d.Stat(t.Context(), "s"); err != nil || info.Dir != "/work" || info.Facts != log.Last() {
+		t.Fatalf("stat: %+v, %v", info, err)
+	}
+	return len(got), Torn(log), nil
+}
+
+// A journal cut off anywhere opens with the facts that are whole, and says how
+// much it lost.
+func TestCutAnywhere(t *testing.T) {
+	const n = 2
+	d, data := small(t, n)
+	want, err := facts(d)
+	if err != nil || len(want) != n {
+		t.Fatal(len(want), err)
+	}
+	name := filepath.Join(d.Path, "s", journalName)
+	tails := [][]byte{nil, make([]byte, 100)} // zeros are what a power cut leaves
+	for size := range len(data) + 1 {
+		for _, tail := range tails[:1+(size+1)%4/3] {
+			if err := os.WriteFile(name, append(data[:size:size], tail...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Remove(filepath.Join(d.Path, "s", tornName))
+			whole := strings.LastIndexByte(string(data[:size]), '\n') + 1
+			got, torn, err := check(t, d, want)
+			if err != nil {
+				t.Fatalf("cut at %d: %v", size, err)
+			}
+			if lines := strings.Count(string(data[:whole]), "\n"); got != max(lines-1, 0) {
+				t.Fatalf("cut at %d: %d facts of %d lines", size, got, lines)
+			}
+			lost := append(data[whole:size:size], tail...)
+			if torn != int64(len(lost)) {
+				t.Fatalf("cut at %d: %d bytes are reported, want %d", size, torn, len(lost))
+			}
+			kept, _ := os.ReadFile(filepath.Join(d.Path, "s", tornName))
+			if record := fmt.Sprintf("{\"offset\":%d,\"bytes\":%d}\n%s\n", whole, torn, lost); torn > 0 && string(kept) != record {
+				t.Fatalf("cut at %d: kept %q, want %q", size, kept, record)
+			}
+		}
+	}
+}
+
+// A changed byte is noticed: in the last record as an unfinished one, before as
+// damage in its line, with the file left alone.
+func TestChangeAnywhere(t *testing.T) {
+	const n = 2
+	d, data := small(t, n)
+	want, err := facts(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(d.Path, "s", journalName)
+	line, harmless := 1, 0
+	for i, old := range data {
+		for _, b := range []byte{old ^ 1, old ^ 0x20, '\n'} {
+			if b == old {
+				continue
+			}
+			changed := append([]byte(nil), data...)
+			changed[i] = b
+			if err := os.WriteFile(name, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, torn, err := check(t, d, want)
+			var corrupt *CorruptError
+			switch {
+			case errors.As(err, &corrupt):
+				if corrupt.Line != line || corrupt.Path != name {
+					t.Fatalf("byte %d of line %d to %q: %v", i, line, b, err)
+				}
+				if now, err := os.ReadFile(name); err != nil || string(now) != string(changed) {
+					t.Fatalf("byte %d to %q: the damaged file was touched, %v", i, b, err)
+				}
+			case err != nil:
+				t.Fatalf("byte %d of line %d to %q: %v", i, line, b, err)
+			case line == n+1:
+				if torn == 0 || got != n-1 {
+					t.Fatalf("byte %d of the last line to %q: %d facts, %d bytes torn", i, b, got, torn)
+				}
+			case line == 1 && torn == 0 && got == n:
+				harmless++ // the name of the header's checksum: it is read without
+			default:
+				t.Fatalf("byte %d of line %d to %q was not noticed", i, line, b)
+			}
+		}
+		if old == '\n' {
+			line++
+		}
+	}
+	if limit := 3 * len(crcMember); harmless > limit {
+		t.Errorf("%d changes of the header had no effect, want %d at most", harmless, limit)
+	}
+}
