@@ -78,7 +78,8 @@ type (
 		System      string              `json:"system,omitempty"`
 		Tools       []Tool              `json:"tools,omitempty"`
 		Mode        permission.Mode     `json:"mode"`
-		Dir         string              `json:"dir,omitempty"`
+		Dir         string              `json:"dir,omitempty"`   // working directory at the start
+		Roots       []string            `json:"roots,omitempty"` // folders that the agent works in
 		MaxTokens   int                 `json:"max_tokens,omitempty"`
 		Temperature *float64            `json:"temperature,omitempty"`
 		ToolChoice  llm.ToolChoice      `json:"tool_choice,omitzero"`
@@ -143,6 +144,7 @@ type (
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
 		Class    tool.Class          `json:"class"`
+		Stop     string              `json:"stop,omitempty"` // why a hook stops the run
 	}
 	// Answered settles a call that had to be asked about. Class is set when the
 	// answer changed the input.
@@ -176,6 +178,7 @@ type (
 		Result   tool.Result   `json:"result"`
 		Fault    tool.Fault    `json:"fault,omitempty"`
 		Duration time.Duration `json:"duration,omitempty"`
+		Stop     string        `json:"stop,omitempty"` // why a hook stops the run
 	}
 	// ModeChanged is a new permission mode, from now on.
 	ModeChanged struct {
