@@ -1,0 +1,334 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/grep"
+	"github.com/openagent-go/agent/internal/walk"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed grep.md
+var grepText string
+
+// grepSchema is written out, because members have defaults that are not zero
+// and output_mode has a list of words.
+const grepSchema = `{
+	"type": "object",
+	"properties": {
+		"pattern": {"type": "string", "description": "the regular expression (RE2)"},
+		"path": {"type": "string", "description": "the file or folder to search; the working directory if not given"},
+		"glob": {"type": "string", "description": "search only files that match, such as *.js or src/**/*.{ts,tsx}"},
+		"type": {"type": "string", "description": "search only files of a type, such as go, py, rust"},
+		"output_mode": {"type": "string", "enum": ["content", "files_with_matches", "count"], "description": "what to show; files_with_matches if not given"},
+		"-n": {"type": "boolean", "description": "show line numbers in content mode; true if not given"},
+		"-i": {"type": "boolean", "description": "ignore case"},
+		"-A": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show after each match"},
+		"-B": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show before each match"},
+		"-C": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show before and after each match"},
+		"head_limit": {"type": "integer", "minimum": 0, "maximum": 1000000, "description": "lines or entries to show; 250 if not given, 0 for all"},
+		"offset": {"type": "integer", "minimum": 0, "maximum": 1000000, "description": "lines or entries to skip first"},
+		"multiline": {"type": "boolean", "description": "let matches span lines"}
+	},
+	"required": ["pattern"],
+	"additionalProperties": false
+}`
+
+const (
+	defaultHead = 250
+	// maxGrepBytes bounds the text of a result, whatever limit was asked for.
+	maxGrepBytes = 4 << 20
+)
+
+type grepInput struct {
+	Pattern    string `json:"pattern"`
+	Path       string `json:"path"`
+	Glob       string `json:"glob"`
+	Type       string `json:"type"`
+	OutputMode string `json:"output_mode"`
+	Numbers    *bool  `json:"-n"`
+	IgnoreCase bool   `json:"-i"`
+	After      int    `json:"-A"`
+	Before     int    `json:"-B"`
+	Around     int    `json:"-C"`
+	HeadLimit  *int   `json:"head_limit"`
+	Offset     int    `json:"offset"`
+	Multiline  bool   `json:"multiline"`
+}
+
+// grepDetails are the Details of a result of Grep.
+type grepDetails struct {
+	Mode      string `json:"mode"`
+	Files     int    `json:"files"`   // shown
+	Matches   int    `json:"matches"` // shown in content mode, counted in count mode
+	Truncated bool   `json:"truncated"`
+}
+
+// Grep returns the tool that searches the contents of files.
+func Grep(finder Finder) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "Grep", Title: "Search in files", Description: grepText, Input: json.RawMessage(grepSchema),
+		ReadOnly: true, NonDestructive: true, Idempotent: true,
+	}, func(ctx context.Context, call tool.Call, in grepInput) (*tool.Result, error) {
+		return searchFiles(ctx, finder, call, in)
+	}).OnClassify(func(call tool.Call, in grepInput) tool.Class {
+		return classifySearch(finder, call, in.Path)
+	})
+}
+
+func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInput) (*tool.Result, error) {
+	if in.Pattern == "" {
+		return tool.Errorf("The pattern is empty."), nil
+	}
+	pattern, err := grep.Compile(in.Pattern, grep.Options{IgnoreCase: in.IgnoreCase, Multiline: in.Multiline})
+	if err != nil {
+		return tool.Errorf("The pattern %q cannot be used: %v.", in.Pattern, err), nil
+	}
+	filter, err := newFilter(in.Glob, in.Type)
+	if err != nil {
+		return tool.Errorf("%v", err), nil
+	}
+	t, err := openTree(finder, call, in.Path)
+	if err != nil {
+		return tool.Errorf("%v", err), nil
+	}
+	defer t.close()
+	l, err := candidates(ctx, t, filter)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused), errors.Is(err, walk.ErrTooMany):
+		return tool.Errorf("%v", err), nil
+	case err != nil:
+		return nil, err
+	}
+	f := newFindings(in, t)
+	paths := make([]string, len(l.Files))
+	if f.mode == filesMode {
+		walk.ByTime(l.Files)
+	}
+	for i, file := range l.Files {
+		paths[i] = file.Path
+	}
+	s := grep.Search{Pattern: pattern, Want: f.want(), Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Max: f.end}
+	f.context = s.Before+s.After > 0
+	if err := s.Files(ctx, t.root, paths, f.add); err != nil {
+		return nil, err
+	}
+	return f.result(l), nil
+}
+
+// A refusal is an error for the model.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }
+
+// candidates lists the files to search.
+func candidates(ctx context.Context, t *tree, f *filter) (*walk.Listing, error) {
+	if t.file == "" {
+		return t.list(ctx, f.enter, f.want, false)
+	}
+	if t.hides(t.file) {
+		return nil, &refusal{t.abs(t.file) + " may not be read: a rule forbids it."}
+	}
+	info, err := t.root.Lstat(t.file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, &refusal{t.abs(t.file) + " is neither a file nor a folder."}
+	}
+	return &walk.Listing{Files: []walk.File{{Path: t.file, ModTime: info.ModTime()}}}, nil
+}
+
+const (
+	filesMode   = "files_with_matches"
+	contentMode = "content"
+	countMode   = "count"
+)
+
+// findings is the answer while it is put together.
+type findings struct {
+	in      grepInput
+	tree    *tree
+	mode    string
+	numbers bool // shown
+	context bool // asked for
+	end     int  // lines or entries after which there are only more; 0: no end
+
+	text    strings.Builder
+	seen    int // lines or entries, those skipped included
+	shown   int
+	last    string // the path of the line shown last
+	line    int    // its number
+	files   int
+	matches int
+	more    bool // than is shown
+	skipped [grep.LongLine + 1]int
+}
+
+func newFindings(in grepInput, t *tree) *findings {
+	f := &findings{in: in, tree: t, mode: cmp.Or(in.OutputMode, filesMode), numbers: in.Numbers == nil || *in.Numbers}
+	limit := defaultHead
+	if in.HeadLimit != nil {
+		limit = *in.HeadLimit
+	}
+	if limit > 0 {
+		f.end = in.Offset + limit + 1
+	}
+	return f
+}
+
+func (f *findings) want() grep.Want {
+	switch f.mode {
+	case contentMode:
+		return grep.Lines
+	case countMode:
+		return grep.Count
+	}
+	return grep.Whether
+}
+
+// add takes what was found in a file. It returns false when no more is wanted.
+func (f *findings) add(path string, r grep.Report) bool {
+	f.skipped[r.Skipped]++
+	switch {
+	case f.mode == contentMode:
+		return f.addLines(path, r)
+	case r.Count == 0:
+		return true
+	case f.mode == countMode:
+		f.files++
+		f.matches += r.Count
+		if f.next() {
+			f.write(oneLine(f.tree.show(path)), ":", strconv.Itoa(r.Count))
+		}
+		return true // the sum is of all files
+	}
+	if f.next() {
+		f.files++
+		f.write(oneLine(f.tree.show(path)))
+	}
+	return !f.more
+}
+
+// next reports whether the next line or entry is to be shown: it is not to be
+// skipped, nor one too many.
+func (f *findings) next() bool {
+	f.seen++
+	if f.end > 0 && f.seen >= f.end || f.text.Len() > maxGrepBytes {
+		f.more = true
+	}
+	if f.seen <= f.in.Offset || f.more {
+		return false
+	}
+	f.shown++
+	return true
+}
+
+func (f *findings) write(parts ...string) {
+	for _, p := range parts {
+		f.text.WriteString(p)
+	}
+	f.text.WriteByte('\n')
+}
+
+// addLines takes the lines of a file.
+func (f *findings) addLines(path string, r grep.Report) bool {
+	for _, l := range r.Lines {
+		if !f.next() {
+			continue
+		}
+		if f.context && f.last != "" && (path != f.last || l.Number != f.line+1) {
+			f.write("--")
+		}
+		if path != f.last {
+			f.files++
+		}
+		sep := "-"
+		if l.Match {
+			sep = ":"
+			f.matches++
+		}
+		if f.numbers {
+			f.write(oneLine(f.tree.show(path)), sep, strconv.Itoa(l.Number), sep, l.Text)
+		} else {
+			f.write(oneLine(f.tree.show(path)), sep, l.Text)
+		}
+		f.last, f.line = path, l.Number
+	}
+	f.more = f.more || r.More
+	return !f.more
+}
+
+// result puts the answer together.
+func (f *findings) result(l *walk.Listing) *tool.Result {
+	notes := f.notes(l)
+	if f.shown > 0 {
+		for _, n := range notes {
+			f.write("(", n, ")")
+		}
+	} else {
+		f.text.WriteString(strings.Join(append([]string{f.nothing(l)}, notes...), " "))
+	}
+	r := tool.Text(f.text.String())
+	r.Title = "Grep " + f.in.Pattern
+	r.Details = details(grepDetails{Mode: f.mode, Files: f.files, Matches: f.matches, Truncated: f.more})
+	return r
+}
+
+// nothing says why nothing is shown.
+func (f *findings) nothing(l *walk.Listing) string {
+	var text string
+	switch {
+	case f.more:
+		return fmt.Sprintf("There is too much text before offset %d: narrow the search.", f.in.Offset)
+	case f.seen > 0:
+		return fmt.Sprintf("There is nothing after offset %d: the search has %d results.", f.in.Offset, f.seen)
+	case f.mode == filesMode:
+		text = fmt.Sprintf("No files matched the pattern %q.", f.in.Pattern)
+	default:
+		text = fmt.Sprintf("No matches found for pattern %q.", f.in.Pattern)
+	}
+	switch {
+	case f.tree.file != "" && f.skipped[grep.Binary] > 0:
+		text += " It is a binary file, which is not searched."
+	case len(l.Files) == 0:
+		text += " There was no file to search in " + f.tree.path + "."
+	}
+	return text + leftOut(&walk.Listing{Ignored: l.Ignored})
+}
+
+// notes says what the reader of the answer should know besides.
+func (f *findings) notes(l *walk.Listing) []string {
+	var notes []string
+	if f.mode == countMode && f.files > 0 {
+		what := "matching lines"
+		if f.in.Multiline {
+			what = "matches"
+		}
+		notes = append(notes, fmt.Sprintf("%s: %d, in files: %d.", what, f.matches, f.files))
+	}
+	if f.more && f.shown > 0 {
+		notes = append(notes, fmt.Sprintf("Results %d to %d are shown. There are more: use offset %d, or narrow the search.", f.in.Offset+1, f.in.Offset+f.shown, f.in.Offset+f.shown))
+	}
+	for _, s := range []struct {
+		skip grep.Skip
+		text string
+	}{
+		{grep.TooLarge, "not searched: too large for multiline mode."},
+		{grep.LongLine, "searched only in part: a line is too long."},
+		{grep.Unreadable, "not searched: no permission, or gone."},
+	} {
+		if n := f.skipped[s.skip]; n > 0 {
+			notes = append(notes, were(n, "file", "files")+" "+s.text)
+		}
+	}
+	if s := unread(l); s != "" {
+		notes = append(notes, s[1:])
+	}
+	return notes
+}
