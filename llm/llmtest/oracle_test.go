@@ -166,7 +166,7 @@ func oracleQuestions(t *testing.T) []recording {
 		if len(r.body) > 50_000 {
 			continue
 		}
-		for range 4 {
+		for range 3 {
 			v, err := parse(r.body)
 			if err != nil {
 				t.Fatal(err)

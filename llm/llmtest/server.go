@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ type Server struct {
 	Window, MaxOutput int
 
 	// URL is the base URL: for Anthropic as it is, for OpenAI with or without
-	// /v1. Set by Listen; in memory any URL will do.
+	// /v1. Listen sets it, and Client where it is empty: in memory any will do.
 	URL string
 
 	mu        sync.Mutex
@@ -113,13 +114,15 @@ func (s *Server) Listen() error {
 }
 
 // Client returns an HTTP client whose connections lead to this server through
-// memory, whatever the URL. Each call returns a client of the same transport.
+// memory, whatever the URL; for https it leaves TLS out, so that a client may
+// believe that it talks to a provider. All clients share a transport.
 func (s *Server) Client() *http.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pipe == nil {
+		s.URL = cmp.Or(s.URL, pipeURL)
 		s.pipe = newPipeListener()
-		s.transport = &http.Transport{DialContext: s.pipe.dial}
+		s.transport = &http.Transport{DialContext: s.pipe.dial, DialTLSContext: s.pipe.dial}
 		if s.serve(s.pipe) != nil {
 			s.pipe.Close() // a closed server: every request will fail
 		}

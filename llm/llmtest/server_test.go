@@ -588,7 +588,7 @@ func TestCloseEndsStalledReplies(t *testing.T) {
 		}}
 		client := plainClient(t)
 		if pipe {
-			client, s.URL = s.Client(), pipeURL
+			client = s.Client()
 		} else if err := s.Listen(); err != nil {
 			t.Fatal(err)
 		}
@@ -614,6 +614,14 @@ func TestCloseEndsStalledReplies(t *testing.T) {
 	unused.Close()
 	if _, _, err := tryPost(t.Context(), unused.Client(), pipeURL, "{}"); err == nil {
 		t.Error("a closed server serves in memory")
+	}
+}
+
+func TestClientBelievesInAnyURL(t *testing.T) {
+	s := NewPipe(t, Say("ok"))
+	resp, body := post(t, s.Client(), "https://api.anthropic.com/v1/messages", messages(""))
+	if resp.StatusCode != 200 || !strings.Contains(body, "ok") || s.Requests()[0].Path != "/v1/messages" {
+		t.Errorf("got %d %s", resp.StatusCode, body)
 	}
 }
 

@@ -208,14 +208,14 @@ func (s *suite) mustFail(req *llm.Request) *llm.APIError {
 	return e
 }
 
-const words24 = "Twelve tidy turtles talk — 雪が静かに降る 🐢 — <b>&amp;</b> \"quoted\" \\ done."
+const motley = "Twelve tidy turtles talk — 雪が静かに降る 🐢 — <b>&amp;</b> \"quoted\" \\ done."
 
 func testText(s *suite) {
-	step := Say(words24)
+	step := Say(motley)
 	step.Pieces = 9
 	s.start(step)
 	h := s.mustListen(ask("Tell me."))
-	if h.text != words24 || h.done.Stop != llm.EndTurn {
+	if h.text != motley || h.done.Stop != llm.EndTurn {
 		s.Errorf("got %q, stop %q", h.text, h.done.Stop)
 	}
 	if h.deltas < 4 {
@@ -231,7 +231,7 @@ func testText(s *suite) {
 }
 
 func testBlocking(s *suite) {
-	s.start(Step{Text: words24, Calls: []llm.ToolUse{Use("t1", "add", object{"a": 1, "b": 2})}, Usage: llm.Usage{Input: 7, Output: 3}})
+	s.start(Step{Text: motley, Calls: []llm.ToolUse{Use("t1", "add", object{"a": 1, "b": 2})}, Usage: llm.Usage{Input: 7, Output: 3}})
 	req := ask("Add.", addTool)
 	req.Blocking = true
 	got, err := llm.Collect(s.ctx, s.model, req)
@@ -239,7 +239,7 @@ func testBlocking(s *suite) {
 		s.Fatalf("the request failed: %v", err)
 	}
 	uses := got.Message.ToolUses()
-	if got.Message.Text() != words24 || len(uses) != 1 || uses[0].Name != "add" || !sameJSON(string(uses[0].Input), `{"a":1,"b":2}`) {
+	if got.Message.Text() != motley || len(uses) != 1 || uses[0].Name != "add" || !sameJSON(string(uses[0].Input), `{"a":1,"b":2}`) {
 		s.Errorf("got %+v", got.Message)
 	}
 	if got.Stop != llm.UseTools || got.Usage.Input != 7 || got.Usage.Output != 3 {
@@ -251,7 +251,7 @@ func testBlocking(s *suite) {
 }
 
 func testToolCall(s *suite) {
-	s.start(Step{Text: "I shall add.", Calls: []llm.ToolUse{Use("", "add", object{"a": 2, "b": 2, "note": words24})}}, Say("4"))
+	s.start(Step{Text: "I shall add.", Calls: []llm.ToolUse{Use("", "add", object{"a": 2, "b": 2, "note": motley})}}, Say("4"))
 	req := ask("What is 2+2?", addTool)
 	h := s.mustListen(req)
 	uses := h.done.Message.ToolUses()
@@ -259,7 +259,7 @@ func testToolCall(s *suite) {
 		s.Fatalf("got %+v, stop %q", h.done.Message, h.done.Stop)
 	}
 	var in struct{ Note string }
-	if err := json.Unmarshal(uses[0].Input, &in); err != nil || in.Note != words24 {
+	if err := json.Unmarshal(uses[0].Input, &in); err != nil || in.Note != motley {
 		s.Errorf("input is %s", uses[0].Input)
 	}
 	req.Messages = append(req.Messages, h.done.Message, llm.Message{Role: llm.User, Content: llm.Blocks{
@@ -378,27 +378,30 @@ func testAwkwardHistory(s *suite) {
 func testOptions(s *suite) {
 	s.startRule(func(*Request, int) Step { return Say("ok") })
 	hot := 1.7
-	for _, edit := range []func(*llm.Request){
-		func(r *llm.Request) { r.Tools = nil },
-		func(r *llm.Request) { r.MaxTokens = 0 },
-		func(r *llm.Request) { r.System = "" },
-		func(r *llm.Request) { r.Temperature = &hot },
-		func(r *llm.Request) { r.Temperature, r.Thinking = &hot, llm.Thought{Effort: "high"} },
-		func(r *llm.Request) { r.Stop = []string{"END", "\n"} },
-		func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseAny },
-		func(r *llm.Request) { r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: "add"} },
-		func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseNone },
-		func(r *llm.Request) { r.ToolChoice.Mode, r.Tools = llm.ChooseAny, nil },
-		func(r *llm.Request) { r.ToolChoice.Mode, r.Thinking = llm.ChooseAny, llm.Thought{Budget: 2048} },
-		func(r *llm.Request) { r.Thinking, r.MaxTokens = llm.Thought{Effort: "max"}, 1000 },
-		func(r *llm.Request) { r.Thinking = llm.Thought{Budget: 10} },
+	for _, o := range []struct {
+		name string
+		set  func(*llm.Request)
+	}{
+		{"no tools", func(r *llm.Request) { r.Tools = nil }},
+		{"no limit", func(r *llm.Request) { r.MaxTokens = 0 }},
+		{"no system prompt", func(r *llm.Request) { r.System = "" }},
+		{"temperature 1.7", func(r *llm.Request) { r.Temperature = &hot }},
+		{"temperature and thinking", func(r *llm.Request) { r.Temperature, r.Thinking = &hot, llm.Thought{Effort: "high"} }},
+		{"blank stop sequence", func(r *llm.Request) { r.Stop = []string{"END", "\n"} }},
+		{"any tool", func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseAny }},
+		{"the tool add", func(r *llm.Request) { r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: "add"} }},
+		{"no tool now", func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseNone }},
+		{"any of no tools", func(r *llm.Request) { r.ToolChoice.Mode, r.Tools = llm.ChooseAny, nil }},
+		{"any tool and thinking", func(r *llm.Request) { r.ToolChoice.Mode, r.Thinking = llm.ChooseAny, llm.Thought{Budget: 2048} }},
+		{"more thinking than tokens", func(r *llm.Request) { r.Thinking, r.MaxTokens = llm.Thought{Effort: "max"}, 1000 }},
+		{"hardly any thinking", func(r *llm.Request) { r.Thinking = llm.Thought{Budget: 10} }},
 	} {
 		for _, blocking := range []bool{false, true} {
 			req := ask("Hello.", addTool)
 			req.Blocking = blocking
-			edit(req)
+			o.set(req)
 			if _, err := llm.Collect(s.ctx, s.model, req); err != nil {
-				s.Errorf("%+v: %v", req, err)
+				s.Errorf("%s, blocking %v: %v", o.name, blocking, err)
 			}
 		}
 	}
