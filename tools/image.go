@@ -143,7 +143,8 @@ func scale(img image.Image, size image.Point) image.Image {
 func encodeImage(img image.Image, lossless bool) (llm.Image, error) {
 	var b bytes.Buffer
 	if lossless {
-		if err := png.Encode(&b, img); err != nil {
+		fast := png.Encoder{CompressionLevel: png.BestSpeed}
+		if err := fast.Encode(&b, img); err != nil {
 			return llm.Image{}, fmt.Errorf("encoding the image: %w", err)
 		}
 		if b.Len() <= maxImage {

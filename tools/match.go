@@ -72,39 +72,37 @@ func occurrences(text, old string) []span {
 	return spans
 }
 
-var escapes = regexp.MustCompile("\\\\[nrt\"'`$]")
+var escapes = regexp.MustCompile("\\\\[nrt\"'`$\\\\]")
 
-var unescaped = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `\"`: `"`, `\'`: `'`, "\\`": "`", `\$`: "$"}
+var unescaped = map[string]string{`\n`: "\n", `\r`: "\r", `\t`: "\t", `\"`: `"`, `\'`: `'`, "\\`": "`", `\$`: "$", `\\`: `\`}
 
 // findEscaped finds old where it was escaped once too often. The same escapes
-// are undone in new, unless either holds what they stand for as well: then it was
-// perhaps not escaped.
+// are undone in new. If it has others, or one of the two has what an escape
+// stands for as well, it is not plain what was escaped, and nothing is found.
 func findEscaped(text, old, new string) match {
 	used := map[string]bool{}
 	for _, e := range escapes.FindAllString(old, -1) {
 		used[e] = true
 	}
-	if len(used) == 0 {
-		return match{}
-	}
-	undo := func(s string) string {
-		return escapes.ReplaceAllStringFunc(s, func(e string) string {
-			if used[e] {
-				return unescaped[e]
-			}
-			return e
-		})
-	}
+	bare := escapes.ReplaceAllString(old, "") + escapes.ReplaceAllString(new, "")
 	for e := range used {
-		if strings.Contains(new, unescaped[e]) || strings.Contains(old, unescaped[e]) {
+		if strings.Contains(bare, unescaped[e]) {
 			return match{}
 		}
 	}
+	for _, e := range escapes.FindAllString(new, -1) {
+		if !used[e] {
+			return match{}
+		}
+	}
+	undo := func(s string) string {
+		return escapes.ReplaceAllStringFunc(s, func(e string) string { return unescaped[e] })
+	}
 	spans := occurrences(text, undo(old))
-	if len(spans) != 1 {
+	if len(used) == 0 || len(spans) != 1 {
 		return match{}
 	}
-	return match{spans: spans, text: undo(new), how: "once escaped characters were taken for what they stand for"}
+	return match{spans: spans, text: lineEnds(text, spans[0], undo(new)), how: "once escaped characters were taken for what they stand for"}
 }
 
 // findTrailing finds old where lines differ in the white space at their end.
