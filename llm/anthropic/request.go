@@ -61,7 +61,7 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
 	open, isUser := snap.Open, snap.Last.Role == llm.User
 	if !isUser && mustGoOn(snap.Last, thinking) {
-		open, isUser = append(slices.Clip(open), ","+message(wire.Continue)...), true
+		open, isUser = append(codec{}.Turn(nil, snap.Last, false), ","+message(wire.Continue)...), true
 	}
 	marks := snap.Ends
 	if isUser {
@@ -87,10 +87,11 @@ func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
 // mustGoOn reports whether the final turn of the assistant needs a word of the
 // user after it. One that paused at a server tool is sent back as it is.
 func mustGoOn(t *wire.Turn, thinking bool) bool {
-	if len(t.Parts) == 0 || !thinking && t.Has(wire.Thought) {
+	parts := paired(t.Parts, true)
+	if len(parts) == 0 || !thinking && t.Has(wire.Thought) {
 		return true
 	}
-	switch t.Parts[len(t.Parts)-1].Kind {
+	switch parts[len(parts)-1].Kind {
 	case wire.ServerCall, wire.ServerAnswer, wire.Other:
 		return false
 	}
