@@ -1,0 +1,35 @@
+// Prompt asks one question and waits for the answer.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	a := &agent.Agent{
+		Model:  pick.Model(llmtest.Step{Text: "2 + 2 = 4."}),
+		System: "Answer in one short sentence.",
+		Budget: agent.Budget{Turns: 5},
+	}
+	res, err := a.Prompt(ctx, "What is 2 + 2?")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, res.Text)
+	fmt.Fprintf(out, "%s after %d turn, %d tokens out\n", res.Reason, res.Turns, res.Usage.Output)
+	return nil
+}

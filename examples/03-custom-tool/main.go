@@ -1,0 +1,52 @@
+// Custom-tool makes a tool out of a Go function. Its schema comes from the
+// type of its input; inputs that break it never reach the function.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/tool"
+)
+
+type place struct {
+	City string `json:"city" jsonschema:"name of the city"`
+	Unit string `json:"unit,omitempty" jsonschema:"C or F"`
+}
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	weather := tool.Func(tool.Spec{
+		Name:        "get_weather",
+		Description: "Report the current weather in a city.",
+		ReadOnly:    true, // runs beside other calls, and without asking
+	}, func(ctx context.Context, in place) (string, error) {
+		fmt.Fprintf(out, "looking at the sky over %s\n", in.City)
+		return "sunny, 24 degrees", nil
+	})
+	a := &agent.Agent{
+		Model: pick.Model(
+			llmtest.Call(
+				llmtest.Use("", "get_weather", place{City: "Paris"}),
+				llmtest.Use("", "get_weather", map[string]any{"town": "Rome"})), // the model errs, and reads how
+			llmtest.Step{Text: "Take sunglasses to Paris."}),
+		Tools: []tool.Tool{weather},
+	}
+	res, err := a.Prompt(ctx, "What should I pack for Paris?")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, res.Text)
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package arch holds the rules of who may import whom.
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/openagent-go/agent"
+
+// rules say for each package, by its path below the module, which packages of
+// the module it may import; "/..." covers all below. What is not listed may
+// import nothing of the module but internal packages that import nothing.
+var rules = map[string][]string{
+	"":                    {"engine", "session", "event", "llm", "tool", "permission"},
+	"engine":              {"event", "tool", "llm", "permission"},
+	"session":             {"event", "tool", "llm", "permission"},
+	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
+	"event":               {"tool", "llm", "permission"},
+	"tool":                {"llm", "permission"},
+	"tool/tooltest":       {"tool", "llm", "permission"},
+	"tools":               {"tool", "llm", "permission", "workspace", "internal/..."},
+	"workspace":           {"tool", "internal/..."},
+	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},
+	"llm/openai":          {"llm", "llm/catalog", "internal/..."},
+	"llm/catalog":         {"llm"},
+	"llm/llmtest":         {"llm", "internal/..."},
+	"internal/...":        {"llm", "llm/catalog", "internal/..."},
+	"cmd/...":             {"..."},
+	"examples/...":        {"..."},
+}
+
+// outside lists the dependencies that each part may have. The face of the
+// library and what it stands on stay light.
+var outside = map[string][]string{
+	"permission":   {"mvdan.cc/sh/v3/syntax"},
+	"tool":         {"github.com/google/jsonschema-go/jsonschema"},
+	"tools":        {"github.com/aymanbagabas/go-udiff", "golang.org/x/image/...", "golang.org/x/text/...", "github.com/bmatcuk/doublestar/v4"},
+	"workspace":    {"golang.org/x/sys/..."},
+	"session":      {"golang.org/x/sys/..."},
+	"internal/...": {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/aymanbagabas/go-udiff"},
+	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
+}
+
+func TestImports(t *testing.T) {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 || d.Name() == "devtools" || d.Name() == "benchmarks") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		check(t, strings.TrimPrefix(filepath.ToSlash(rel), "."), file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, pkg, file string) {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range f.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if rel, ok := strings.CutPrefix(imported, module); ok {
+			if !matches(find(rules, pkg), strings.TrimPrefix(rel, "/")) {
+				t.Errorf("%s: %s must not import %s", file, name(pkg), imported)
+			}
+		} else if strings.Contains(strings.Split(imported, "/")[0], ".") && !matches(find(outside, pkg), imported) {
+			t.Errorf("%s: %s may not depend on %s", file, name(pkg), imported)
+		}
+	}
+}
+
+func name(pkg string) string { return path.Join(module, pkg) }
+
+func find(table map[string][]string, pkg string) []string {
+	if allowed, ok := table[pkg]; ok {
+		return allowed
+	}
+	for pattern, allowed := range table {
+		if matches([]string{pattern}, pkg) {
+			return allowed
+		}
+	}
+	return nil
+}
+
+func matches(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, tree := strings.CutSuffix(p, "...")
+		return p == pkg || tree && strings.HasPrefix(pkg+"/", prefix)
+	})
+}
+
+// A program that embeds the agent with one client links few modules.
+func TestModules(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module, module+"/llm/anthropic", module+"/tools").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	if modules = slices.Compact(modules); len(modules) > 10 {
+		t.Errorf("%d modules are linked: %v", len(modules), modules)
+	}
+}
