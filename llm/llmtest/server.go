@@ -29,8 +29,8 @@ const (
 // streaming, and answers with steps. A request that breaks a rule of its API
 // gets status 400 and the provider's words, uses up no step and is on record.
 //
-// The zero Server refuses every request. Fields must not change once it serves;
-// [Server.Listen] serves on loopback, [Server.Client] in memory. Close it.
+// The zero Server refuses every request. Fields must not change after the
+// first request; [Server.Listen] serves on loopback, [Server.Client] in memory. Close it.
 type Server struct {
 	Steps []Step // the answers, in order
 	Rule  Rule   // answers what comes after Steps
