@@ -11,10 +11,16 @@ import (
 // are merged, and beyond maxSignals the oldest are lost.
 type feed struct {
 	mu      sync.Mutex
-	events  []event.Event
-	signals int // among events
+	waiting []entry
+	signals int // among those that wait
 	closed  bool
 	wake    chan struct{} // has room for one
+}
+
+// An entry is an event that waits. Merged deltas have their text in text.
+type entry struct {
+	event.Event
+	text []byte
 }
 
 const maxSignals = 256
@@ -26,53 +32,76 @@ func (f *feed) put(e event.Event) {
 	_, isSignal := e.Data.(event.Signal)
 	switch {
 	case f.closed:
-	case isSignal && f.merge(e):
+	case isSignal && len(f.waiting) > 0 && f.waiting[len(f.waiting)-1].merge(e):
 	default:
 		if isSignal {
 			f.makeRoom()
 			f.signals++
 		}
-		f.events = append(f.events, e)
+		f.waiting = append(f.waiting, entry{Event: e})
 	}
 	f.mu.Unlock()
+	f.rouse()
+}
+
+func (f *feed) rouse() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-// merge joins a signal with the last one that waits, if they are alike.
-func (f *feed) merge(e event.Event) bool {
-	if len(f.events) == 0 {
-		return false
-	}
-	last := &f.events[len(f.events)-1]
+// merge joins the signal e to the entry, if they are alike.
+func (w *entry) merge(e event.Event) bool {
 	switch d := e.Data.(type) {
 	case event.TextDelta:
-		if p, ok := last.Data.(event.TextDelta); ok && p.Key == d.Key {
-			p.Text += d.Text
-			last.Data = p
+		if p, ok := w.Data.(event.TextDelta); ok && p.Key == d.Key {
+			w.add(p.Text, d.Text)
 			return true
 		}
 	case event.ThinkingDelta:
-		if p, ok := last.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
-			p.Text += d.Text
-			last.Data = p
+		if p, ok := w.Data.(event.ThinkingDelta); ok && p.Key == d.Key {
+			w.add(p.Text, d.Text)
 			return true
 		}
 	case event.ToolInputDelta:
-		if p, ok := last.Data.(event.ToolInputDelta); ok && p.Key == d.Key && p.ID == d.ID {
-			p.Text += d.Text
-			last.Data = p
+		if p, ok := w.Data.(event.ToolInputDelta); ok && p.Key == d.Key && p.ID == d.ID {
+			w.add(p.Text, d.Text)
 			return true
 		}
 	case event.ToolProgress:
-		if p, ok := last.Data.(event.ToolProgress); ok && p.Call == d.Call {
-			last.Data = d
+		if p, ok := w.Data.(event.ToolProgress); ok && p.Call == d.Call {
+			w.Data = d
 			return true
 		}
 	}
 	return false
+}
+
+func (w *entry) add(first, more string) {
+	if w.text == nil {
+		w.text = append(make([]byte, 0, 4*(len(first)+len(more))), first...)
+	}
+	w.text = append(w.text, more...)
+}
+
+// whole returns the event with the text of all that was merged into it.
+func (w *entry) whole() event.Event {
+	if w.text == nil {
+		return w.Event
+	}
+	switch d := w.Data.(type) {
+	case event.TextDelta:
+		d.Text = string(w.text)
+		w.Data = d
+	case event.ThinkingDelta:
+		d.Text = string(w.text)
+		w.Data = d
+	case event.ToolInputDelta:
+		d.Text = string(w.text)
+		w.Data = d
+	}
+	return w.Event
 }
 
 // makeRoom drops the oldest signal when too many wait.
@@ -80,9 +109,9 @@ func (f *feed) makeRoom() {
 	if f.signals < maxSignals {
 		return
 	}
-	for i, e := range f.events {
-		if _, ok := e.Data.(event.Signal); ok {
-			f.events = append(f.events[:i], f.events[i+1:]...)
+	for i, w := range f.waiting {
+		if _, ok := w.Data.(event.Signal); ok {
+			f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)
 			f.signals--
 			return
 		}
@@ -93,15 +122,17 @@ func (f *feed) makeRoom() {
 func (f *feed) next() (event.Event, bool) {
 	for {
 		f.mu.Lock()
-		if len(f.events) > 0 {
-			e := f.events[0]
-			f.events[0] = event.Event{}
-			f.events = f.events[1:]
-			if _, ok := e.Data.(event.Signal); ok {
+		if len(f.waiting) > 0 {
+			w := f.waiting[0]
+			f.waiting[0] = entry{}
+			if f.waiting = f.waiting[1:]; len(f.waiting) == 0 {
+				f.waiting = nil
+			}
+			if _, ok := w.Data.(event.Signal); ok {
 				f.signals--
 			}
 			f.mu.Unlock()
-			return e, true
+			return w.whole(), true
 		}
 		closed := f.closed
 		f.mu.Unlock()
@@ -117,8 +148,5 @@ func (f *feed) close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	f.rouse()
 }

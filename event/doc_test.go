@@ -1,0 +1,95 @@
+package event
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/events.md")
+
+// TestDocs keeps docs/events.md what the code says.
+func TestDocs(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var facts, signals strings.Builder
+	for _, decl := range f.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range g.Specs {
+			ts, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			for name, d := range names {
+				if reflect.TypeOf(d).Name() != ts.Name.Name {
+					continue
+				}
+				if _, fact := d.(Fact); fact {
+					describe(&facts, name, ts)
+				} else {
+					describe(&signals, name, ts)
+				}
+			}
+		}
+	}
+	got := "# Events\n\nMade from `event/event.go` by `go test ./event -run Docs -update`.\n\n" +
+		"What `Stream` yields and what a session's journal holds. Facts are recorded before they count; signals are only shown. " +
+		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
+		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
+	got = strings.TrimRight(got, "\n") + "\n"
+	const file = "../docs/events.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(file); err != nil || string(want) != got {
+		t.Errorf("%s is not what the code says (%v); -update mends it", file, err)
+	}
+}
+
+func describe(b *strings.Builder, name string, ts *ast.TypeSpec) {
+	fmt.Fprintf(b, "### `%s` (%s)\n\n%s\n", name, ts.Name.Name, strings.ReplaceAll(ts.Doc.Text(), "\n", " "))
+	st, ok := ts.Type.(*ast.StructType)
+	if !ok || len(st.Fields.List) == 0 {
+		b.WriteString("\n")
+		return
+	}
+	b.WriteString("\n")
+	for _, f := range st.Fields.List {
+		tag, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+		text := strings.TrimSpace(strings.ReplaceAll(f.Doc.Text()+f.Comment.Text(), "\n", " "))
+		if text != "" {
+			text = ": " + text
+		}
+		fmt.Fprintf(b, "- `%s` %s%s\n", tag, typeName(f.Type), text)
+	}
+	b.WriteString("\n")
+}
+
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return typeName(e.X) + "." + e.Sel.Name
+	case *ast.StarExpr:
+		return typeName(e.X) + " or null"
+	case *ast.ArrayType:
+		return "list of " + typeName(e.Elt)
+	case *ast.MapType:
+		return "object of " + typeName(e.Value)
+	}
+	return "?"
+}
