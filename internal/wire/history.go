@@ -52,6 +52,15 @@ func (t *Turn) Has(kind Kind) bool {
 	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.Kind == kind })
 }
 
+// Size returns the number of bytes in the parts of t.
+func (t *Turn) Size() int {
+	n := 0
+	for _, p := range t.Parts {
+		n += len(p.Data) + 1
+	}
+	return n
+}
+
 // A Codec encodes for one provider.
 type Codec interface {
 	// Block adds the encoded parts of b to t, none if the provider must not see

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,6 +25,7 @@ func AppendString(dst []byte, s string) []byte {
 
 // AppendEscaped appends the inside of a JSON string, without the quotes.
 func AppendEscaped(dst []byte, s string) []byte {
+	dst = slices.Grow(dst, len(s)+len(s)/16+16)
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]

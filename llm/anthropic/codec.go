@@ -126,7 +126,8 @@ func result(r llm.ToolResult, id string, crowded bool) []byte {
 	if len(inside.Parts) == 0 && r.IsError {
 		addText(inside, "The tool failed without a message.")
 	}
-	out := wire.AppendString([]byte(`{"type":"tool_result","tool_use_id":`), id)
+	out := append(make([]byte, 0, inside.Size()+128), `{"type":"tool_result","tool_use_id":`...)
+	out = wire.AppendString(out, id)
 	if len(inside.Parts) > 0 {
 		out = append(join(append(out, `,"content":[`...), inside.Parts), ']')
 	}
@@ -182,6 +183,7 @@ const (
 func message(s string) string { return userStart + string(text(s)) + messageEnd }
 
 func (codec) Turn(dst []byte, t *wire.Turn, last bool) []byte {
+	dst = slices.Grow(dst, t.Size()+128)
 	parts := make([]wire.Part, 0, len(t.Parts)+1)
 	if t.Role == llm.User {
 		dst = append(dst, userStart...)

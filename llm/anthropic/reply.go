@@ -146,20 +146,25 @@ func (d *decoder) stream() error {
 	events := sse.NewReader(d.reply, 0)
 	for !d.complete {
 		e, err := events.Next()
-		var long *sse.TooLongError
-		switch {
-		case err == io.EOF:
-			return d.reply.Fail(errors.New("the stream ended without message_stop"), llm.Truncated)
-		case errors.As(err, &long):
-			return d.protocol("%v", err)
-		case err != nil:
-			return d.reply.Fail(err, llm.Truncated)
+		if err != nil {
+			return d.broken(err)
 		}
 		if err := d.event(e.Data); err != nil {
 			return left(err)
 		}
 	}
 	return nil
+}
+
+// broken says what it means that the stream ended before its last event.
+func (d *decoder) broken(err error) error {
+	if long := new(sse.TooLongError); errors.As(err, &long) {
+		return d.protocol("%v", err)
+	}
+	if err == io.EOF {
+		err = errors.New("the stream ended without message_stop")
+	}
+	return d.reply.Fail(err, llm.Truncated)
 }
 
 func (d *decoder) protocol(format string, args ...any) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -123,7 +124,8 @@ func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 			c.Block(inside, b, "", false)
 		}
 	}
-	out := wire.AppendString([]byte(`{"role":"tool","tool_call_id":`), id)
+	out := append(make([]byte, 0, inside.Size()+128), `{"role":"tool","tool_call_id":`...)
+	out = wire.AppendString(out, id)
 	out = append(out, `,"content":"`...)
 	if r.IsError {
 		out = append(out, "Error: "...)
@@ -159,6 +161,7 @@ func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 }
 
 func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
+	dst = slices.Grow(dst, t.Size()+128)
 	if t.Role == llm.User {
 		return userTurn(dst, t.Parts)
 	}

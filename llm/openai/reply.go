@@ -97,16 +97,8 @@ func (d *decoder) stream() error {
 	events := sse.NewReader(d.reply, 0)
 	for {
 		e, err := events.Next()
-		var long *sse.TooLongError
-		switch {
-		case errors.As(err, &long):
-			return d.protocol("%v", err)
-		case err != nil && d.finish != "" && !d.reply.Cancelled():
-			return left(d.end())
-		case err == io.EOF:
-			return d.reply.Fail(errors.New("the stream ended without finish_reason"), llm.Truncated)
-		case err != nil:
-			return d.reply.Fail(err, llm.Truncated)
+		if err != nil {
+			return d.broken(err)
 		}
 		if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
 			if !d.answered {
@@ -118,6 +110,20 @@ func (d *decoder) stream() error {
 			return left(err)
 		}
 	}
+}
+
+// broken says what it means that the stream ended before [DONE].
+func (d *decoder) broken(err error) error {
+	if long := new(sse.TooLongError); errors.As(err, &long) {
+		return d.protocol("%v", err)
+	}
+	if d.finish != "" && !d.reply.Cancelled() {
+		return left(d.end())
+	}
+	if err == io.EOF {
+		err = errors.New("the stream ended without finish_reason")
+	}
+	return d.reply.Fail(err, llm.Truncated)
 }
 
 // event takes in one event of a stream, by its form if that is known.
