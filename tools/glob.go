@@ -107,7 +107,7 @@ func findFiles(ctx context.Context, finder Finder, call tool.Call, in globInput)
 
 func noFiles(in globInput, why string) *tool.Result {
 	r := tool.Text(fmt.Sprintf("No files matched the pattern %q.%s", in.Pattern, why))
-	r.Title, r.Details = "Glob "+in.Pattern, details(globDetails{})
+	r.Title, r.Details = heading("Glob", in.Pattern), details(globDetails{})
 	return r
 }
 
@@ -125,12 +125,6 @@ func listFiles(t *tree, in globInput, l *walk.Listing) *tool.Result {
 		fmt.Fprintf(&text, "(%s)\n", s[1:])
 	}
 	r := tool.Text(text.String())
-	r.Title, r.Details = "Glob "+in.Pattern, details(globDetails{Files: len(l.Files), Truncated: more})
+	r.Title, r.Details = heading("Glob", in.Pattern), details(globDetails{Files: len(l.Files), Truncated: more})
 	return r
-}
-
-// oneLine returns a path that cannot be taken for several lines: names may hold
-// line breaks.
-func oneLine(path string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(path)
 }

@@ -275,7 +275,7 @@ func (f *findings) result(l *walk.Listing) *tool.Result {
 		f.text.WriteString(strings.Join(append([]string{f.nothing(l)}, notes...), " "))
 	}
 	r := tool.Text(f.text.String())
-	r.Title = "Grep " + f.in.Pattern
+	r.Title = heading("Grep", f.in.Pattern)
 	r.Details = details(grepDetails{Mode: f.mode, Files: f.files, Matches: f.matches, Truncated: f.more})
 	return r
 }

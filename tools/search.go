@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/tool"
@@ -27,7 +28,7 @@ type tree struct {
 	call  tool.Call
 	root  *os.Root
 	path  string // absolute, without symlinks
-	named string // absolute, as the model or the rules may name it
+	named string // what the model named, absolute: path, or the file, before links are followed
 	top   string // the working directory, without symlinks
 	file  string // the only file to search, if the model named a file
 }
@@ -80,7 +81,7 @@ func (t *tree) openParent(finder Finder) bool {
 		root.Close()
 		return false
 	}
-	t.root, t.path, t.named, t.file = root, parent, filepath.Dir(t.named), name
+	t.root, t.path, t.file = root, parent, name
 	return true
 }
 
@@ -100,7 +101,19 @@ func (t *tree) show(path string) string {
 
 // hides reports whether the rules forbid showing a file of t.
 func (t *tree) hides(path string) bool {
-	return t.call.Hides(t.abs(path)) || t.named != t.path && t.call.Hides(filepath.Join(t.named, filepath.FromSlash(path)))
+	abs, named := t.abs(path), t.named
+	if t.file == "" {
+		named = filepath.Join(named, filepath.FromSlash(path))
+	}
+	return t.call.Hides(abs) || named != abs && t.call.Hides(named)
+}
+
+// heading is the title of a result: the tool and what it looks for.
+func heading(name, pattern string) string {
+	if runes := []rune(pattern); len(runes) > 80 {
+		pattern = string(runes[:79]) + "…"
+	}
+	return name + " " + oneLine(pattern)
 }
 
 // list lists the files that enter and want let through and no rule hides. Too
@@ -178,4 +191,10 @@ func visible(root *os.Root, call tool.Call, dir string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// oneLine returns s so that it cannot be taken for several lines: file names may
+// hold line breaks.
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
 }

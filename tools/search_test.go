@@ -164,13 +164,13 @@ func TestGlobLimit(t *testing.T) {
 	if len(lines) != 101 || lines[0] != filepath.Join("DIR", "f129") || lines[99] != filepath.Join("DIR", "f030") || !strings.Contains(lines[100], "130 files match, of which the 100 changed last") {
 		t.Errorf("%d lines, the last is %s", len(lines), lines[len(lines)-1])
 	}
-	if string(r.Details) != `{"files":130,"truncated":true}` {
-		t.Errorf("details %s", r.Details)
+	if string(r.Details) != `{"files":130,"truncated":true}` || r.Title != "Glob *" {
+		t.Errorf("details %s, title %s", r.Details, r.Title)
 	}
 }
 
 func TestSearchHides(t *testing.T) {
-	f := plant(t, "a.txt=word", "secret/key.txt=word", ".env=word", "b.env=word")
+	f := plant(t, "a.txt=word", "secret/key.txt=word", ".env=word", "b.env=word", "named.env->a.txt", "alias->secret")
 	f.unreadable = []string{"secret/", "*.env"}
 	if got := f.text(f.call(tools.Glob(f.ws), in{"pattern": "**/{*.txt,*.env,.env}"})); got != filepath.Join("DIR", "a.txt") {
 		t.Errorf("Glob shows %s", got)
@@ -178,13 +178,15 @@ func TestSearchHides(t *testing.T) {
 	if got := f.text(f.call(tools.Grep(f.ws), in{"pattern": "word", "glob": "*.txt,*.env,.env"})); got != "a.txt" {
 		t.Errorf("Grep shows %s", got)
 	}
-	for _, path := range []string{"secret/key.txt", "b.env"} {
+	for _, path := range []string{"secret/key.txt", "b.env", "named.env", "alias/key.txt"} {
 		if r := f.call(tools.Grep(f.ws), in{"pattern": "word", "path": path}); !r.IsError || !strings.Contains(r.Text(), "rule") {
 			t.Errorf("Grep of %s: %s", path, r.Text())
 		}
 	}
-	if got := f.text(f.call(tools.Grep(f.ws), in{"pattern": "word", "path": "secret"})); strings.Contains(got, "key.txt") {
-		t.Errorf("Grep of a hidden folder shows %s", got)
+	for _, path := range []string{"secret", "alias"} {
+		if got := f.text(f.call(tools.Grep(f.ws), in{"pattern": "word", "path": path})); strings.Contains(got, "key.txt") {
+			t.Errorf("Grep of %s shows %s", path, got)
+		}
 	}
 	if r := f.call(tools.Glob(f.ws), in{"pattern": "*", "path": "secrets"}); strings.Contains(r.Text(), "Did you mean") {
 		t.Errorf("Glob suggests a hidden folder: %s", r.Text())

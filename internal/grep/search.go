@@ -3,6 +3,7 @@ package grep
 import (
 	"context"
 	"os"
+	"path"
 	"runtime"
 	"sync"
 
@@ -79,23 +80,24 @@ func deal(ctx context.Context, paths []string, todo, queue chan<- batch) {
 
 // work searches batches.
 func (s *Search) work(ctx context.Context, root *os.Root, todo <-chan batch) {
-	one := &searcher{Search: s, ctx: ctx}
+	one := &searcher{Search: s, ctx: ctx, folder: folder{root: root}}
+	defer one.folder.close()
 	for b := range todo {
-		if reports, err := one.batch(root, b.paths); err == nil {
+		if reports, err := one.batch(b.paths); err == nil {
 			b.reports <- reports
 		}
 	}
 }
 
 // batch searches files, and stops keeping lines where nobody can want more.
-func (s *searcher) batch(root *os.Root, paths []string) ([]Report, error) {
+func (s *searcher) batch(paths []string) ([]Report, error) {
 	s.bytes = 0
 	if s.room = s.Max; s.Max == 0 {
 		s.room = -1
 	}
 	reports := make([]Report, len(paths))
-	for i, path := range paths {
-		f, err := walk.OpenFile(root, path)
+	for i, name := range paths {
+		f, err := s.folder.open(name)
 		if err != nil {
 			reports[i].Skipped = Unreadable
 			continue
@@ -107,4 +109,36 @@ func (s *searcher) batch(root *os.Root, paths []string) ([]Report, error) {
 		}
 	}
 	return reports, nil
+}
+
+// A folder opens files beneath root. Those of one folder mostly follow each
+// other, so from the second on it is kept open and not found anew for each.
+type folder struct {
+	root *os.Root
+	path string   // of the last file's folder
+	last *os.Root // that folder, or nil
+}
+
+func (f *folder) open(name string) (*os.File, error) {
+	dir, base := path.Split(name)
+	if dir != f.path || dir == "" {
+		f.close()
+		f.path = dir
+		return walk.OpenFile(f.root, name)
+	}
+	if f.last == nil {
+		last, err := f.root.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		f.last = last
+	}
+	return walk.OpenFile(f.last, base)
+}
+
+func (f *folder) close() {
+	if f.last != nil {
+		f.last.Close()
+		f.last = nil
+	}
 }
