@@ -90,7 +90,7 @@ func TestGit(t *testing.T) {
 	}
 	run("", "init", "-q")
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for round := range 100 {
+	for round := range 60 {
 		ignores, paths := plant(t, rnd, dir)
 		want := map[string]bool{}
 		for p := range bytes.SplitSeq(run(strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin"), []byte{0}) {
