@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -71,6 +73,9 @@ type wire struct {
 
 // MarshalJSON writes an object {seq, prev, time, session, type, data}.
 func (e Event) MarshalJSON() ([]byte, error) {
+	if Type(e.Data) == "" {
+		return nil, fmt.Errorf("event: unknown type %T", e.Data)
+	}
 	data, err := json.Marshal(e.Data)
 	if err != nil {
 		return nil, err
@@ -103,3 +108,6 @@ func (e Event) UUID() string {
 	u[8] = u[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
+
+// Types returns the names of all types of events, sorted.
+func Types() []string { return slices.Sorted(maps.Keys(names)) }

@@ -70,11 +70,11 @@ func (d Dir) existing(ctx context.Context, id string) (string, error) {
 	for _, name := range []string{folder, filepath.Join(folder, journalName)} {
 		switch info, err := os.Lstat(name); {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", ErrNotFound
+			return "", notFound(id)
 		case err != nil:
 			return "", err
 		case info.IsDir() != (name == folder):
-			return "", ErrNotFound // not made by us
+			return "", notFound(id) // not made by us
 		}
 	}
 	return folder, nil
@@ -176,20 +176,23 @@ func unlessEnd(err error) error {
 func (d Dir) Delete(ctx context.Context, id string) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
-		return fmt.Errorf("deleting session %s: %w", id, err)
+		return fmt.Errorf("deleting session: %w", err)
 	}
 	lock, err := acquire(filepath.Join(folder, lockName))
 	if err != nil {
-		return fmt.Errorf("deleting session %s: %w", id, err)
+		return fmt.Errorf("deleting session: %w", err)
 	}
 	if err := clearFolder(folder); err != nil {
-		return fmt.Errorf("deleting session %s: %w", id, errors.Join(err, lock.release()))
+		return fmt.Errorf("deleting session: %w", errors.Join(err, lock.release()))
 	}
 	if err := removeLock(lock); err != nil {
-		return fmt.Errorf("deleting session %s: %w", id, err)
+		return fmt.Errorf("deleting session: %w", err)
 	}
 	_ = os.Remove(folder) // unless somebody begins the session anew just now
-	return d.system().syncFolder(filepath.Dir(folder))
+	if err := d.system().syncFolder(filepath.Dir(folder)); err != nil {
+		return fmt.Errorf("deleting session: %w", err)
+	}
+	return nil
 }
 
 // clearFolder removes what is in a session's folder but the lock, the journal

@@ -117,23 +117,20 @@ func TestFormat(t *testing.T) {
 }
 
 func TestNewerVersion(t *testing.T) {
-	for _, header := range []string{
-		`{"openagent":2,"session":"s","created":"2026-01-02T03:04:05Z"}`,
-		`{"openagent":900,"session":"s","created":"2026-01-02T03:04:05Z","cwd":{}}`,
+	for header, listed := range map[string]int{
+		`{"openagent":2,"session":"s","created":"2026-01-02T03:04:05Z"}`: 1,
+		`{"openagent":900,"created":{},"cwd":[]}`:                        0,
 	} {
 		d := made(t, sessiontest.Prompts(1)...)
 		data := header + "\n\x01\x02 binary\n"
 		put(t, path(d, "journal.jsonl"), data)
 		_, err := d.Open(t.Context(), "s", session.Header{})
-		if _, readErr := sum(d); strings.Contains(header, "900") {
-			var corrupt *session.CorruptError
-			if !errors.As(err, &corrupt) || !errors.As(readErr, &corrupt) {
-				t.Errorf("an unreadable header: %v, %v", err, readErr)
-			}
-		} else if !errors.Is(err, session.ErrVersion) || !errors.Is(readErr, session.ErrVersion) {
+		_, readErr := sum(d)
+		if !errors.Is(err, session.ErrVersion) || !errors.Is(readErr, session.ErrVersion) {
 			t.Errorf("errors %v and %v, want ErrVersion", err, readErr)
-		} else if list, err := d.List(t.Context()); err != nil || len(list) != 1 || list[0].Session != "s" {
-			t.Errorf("list %+v, %v", list, err)
+		}
+		if list, err := d.List(t.Context()); err != nil || len(list) != listed {
+			t.Errorf("list %+v, %v; want %d sessions", list, err, listed)
 		}
 		if got := slurp(t, path(d, "journal.jsonl")); got != data {
 			t.Errorf("the journal is now %q", got)
@@ -471,7 +468,7 @@ func TestForkOfDamage(t *testing.T) {
 // A line of any length up to the limit can be read.
 func TestLongLine(t *testing.T) {
 	d := made(t, sessiontest.Prompts(1)...)
-	text := strings.Repeat("long ", 4<<20)
+	text := strings.Repeat("long ", 100<<10)
 	line := fmt.Sprintf(`{"seq":2,"prev":1,"time":"2026-01-02T03:04:05Z","type":"stopped","data":{"reason":%q}`, text)
 	put(t, path(d, "journal.jsonl"), slurp(t, path(d, "journal.jsonl"))+session.Seal(line))
 	for e, err := range d.Read(t.Context(), "s", 1) {

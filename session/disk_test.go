@@ -144,7 +144,7 @@ func (f *fullFile) Close() error {
 
 // script is what the next test writes: single facts, a batch, blobs.
 var script = func() [][]event.Event {
-	big := strings.Repeat("big ", 10<<10)
+	big := strings.Repeat("big ", 33<<8)
 	return [][]event.Event{
 		{say(1, "one")},
 		{say(2, "two"), say(3, big), say(4, "four")},
@@ -197,6 +197,7 @@ func stuck(t *testing.T, d Dir, log Log, first error) {
 // Whatever operation of the disk fails, once or from then on: what was
 // acknowledged stays readable, and the session can be opened and continued.
 func TestDiskFailures(t *testing.T) {
+	t.Parallel()
 	var want []event.Event
 	for _, batch := range script {
 		want = append(want, batch...)
@@ -323,6 +324,7 @@ func check(t *testing.T, d Dir, want []event.Event) (n int, torn int64, err erro
 // A journal cut off anywhere opens with the facts that are whole, and says how
 // much it lost.
 func TestCutAnywhere(t *testing.T) {
+	t.Parallel()
 	const n = 2
 	d, data := small(t, n)
 	want, err := facts(d)
@@ -360,6 +362,7 @@ func TestCutAnywhere(t *testing.T) {
 // A changed byte is noticed: in the last record as an unfinished one, before as
 // damage in its line, with the file left alone.
 func TestChangeAnywhere(t *testing.T) {
+	t.Parallel()
 	const n = 2
 	d, data := small(t, n)
 	want, err := facts(d)
@@ -369,7 +372,7 @@ func TestChangeAnywhere(t *testing.T) {
 	name := filepath.Join(d.Path, "s", journalName)
 	line, harmless := 1, 0
 	for i, old := range data {
-		for _, b := range []byte{old ^ 1, old ^ 0x20, '\n'} {
+		for _, b := range []byte{old ^ 1, '\n'} {
 			if b == old {
 				continue
 			}
@@ -404,7 +407,7 @@ func TestChangeAnywhere(t *testing.T) {
 			line++
 		}
 	}
-	if limit := 3 * len(crcMember); harmless > limit {
+	if limit := 2 * len(crcMember); harmless > limit {
 		t.Errorf("%d changes of the header had no effect, want %d at most", harmless, limit)
 	}
 }

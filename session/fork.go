@@ -17,7 +17,7 @@ func Latest(ctx context.Context, s Store) (Info, error) {
 		return Info{}, err
 	}
 	if len(list) == 0 {
-		return Info{}, fmt.Errorf("latest session: %w", ErrNotFound)
+		return Info{}, fmt.Errorf("finding the latest session: %w", ErrNotFound)
 	}
 	return list[0], nil
 }
@@ -40,7 +40,7 @@ func Stat(ctx context.Context, s Store, id string) (Info, error) {
 	if i := slices.IndexFunc(list, func(info Info) bool { return info.Session == id }); i >= 0 {
 		return list[i], nil
 	}
-	return Info{}, fmt.Errorf("session %s: %w", id, ErrNotFound)
+	return Info{}, notFound(id)
 }
 
 // Fork makes the session to out of the facts of the session from, up to and
@@ -49,7 +49,7 @@ func Stat(ctx context.Context, s Store, id string) (Info, error) {
 // [ErrNotFound] where from or the fact is missing.
 func Fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err := fork(ctx, s, from, to, through); err != nil {
-		return fmt.Errorf("forking session %s: %w", from, err)
+		return fmt.Errorf("forking session: %w", err)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 		return err
 	}
 	if _, err := Stat(ctx, s, to); err == nil {
-		return fmt.Errorf("session %s: %w", to, ErrExists)
+		return fmt.Errorf("%w: %s", ErrExists, to)
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -74,7 +74,7 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 		return err
 	}
 	if log.Last() != 0 { // made by somebody else since we looked
-		return errors.Join(fmt.Errorf("session %s: %w", to, ErrExists), log.Close())
+		return errors.Join(fmt.Errorf("%w: %s", ErrExists, to), log.Close())
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())
 	if d, ok := s.(interface {
@@ -99,7 +99,7 @@ func collect(ctx context.Context, s Store, from, to string, through int64) ([]ev
 		}
 	}
 	if through != 0 && int64(len(facts)) != through {
-		return nil, fmt.Errorf("fact %d: %w", through, ErrNotFound)
+		return nil, fmt.Errorf("fact %d of %s: %w", through, from, ErrNotFound)
 	}
 	return facts, nil
 }

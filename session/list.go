@@ -62,16 +62,13 @@ func (d Dir) list(ctx context.Context) ([]Info, error) {
 func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
-		return Info{}, fmt.Errorf("session %s: %w", id, err)
+		return Info{}, err
 	}
 	info, err := d.stat(folder, id)
 	if err == io.EOF || err == errTorn {
-		err = ErrNotFound // it has no header: nothing was ever recorded
+		err = notFound(id) // it has no header: nothing was ever recorded
 	}
-	if err != nil {
-		return Info{}, fmt.Errorf("session %s: %w", id, err)
-	}
-	return info, nil
+	return info, err
 }
 
 func (d Dir) stat(folder, id string) (Info, error) {

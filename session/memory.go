@@ -60,7 +60,7 @@ func (m *Memory) find(id string) (*memory, error) {
 	if s := m.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("session %s: %w", id, ErrNotFound)
+	return nil, notFound(id)
 }
 
 // Read implements [Store].
@@ -74,12 +74,12 @@ func (m *Memory) Read(ctx context.Context, id string, after int64) iter.Seq2[eve
 		}
 		m.mu.Unlock()
 		if err != nil {
-			yield(event.Event{}, fmt.Errorf("reading %w", err))
+			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
 			return
 		}
 		for _, e := range facts {
 			if err := ctx.Err(); err != nil {
-				yield(event.Event{}, fmt.Errorf("reading session %s: %w", id, err))
+				yield(event.Event{}, fmt.Errorf("reading session: %w", err))
 				return
 			}
 			if !yield(e, nil) {
@@ -122,7 +122,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 	defer m.mu.Unlock()
 	s, err := m.find(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return fmt.Errorf("deleting %w", err)
+		return fmt.Errorf("deleting session: %w", err)
 	}
 	if s.busy {
 		return fmt.Errorf("deleting session %s: %w", id, ErrSessionBusy)

@@ -107,7 +107,7 @@ func share(d session.Dir) error {
 // fact returns the fact number seq of the process that is killed: some are
 // small, some large, some a blob.
 func fact(seq int64) event.Event {
-	size := []int{10, 3000, 31 << 10, 200 << 10}[seq%4]
+	size := []int{10, 3000, 31 << 10, 34 << 10}[seq%4]
 	return ended(seq, strings.Repeat(fmt.Sprintf("%09d ", seq), size/10))
 }
 
@@ -166,6 +166,7 @@ func TestOneProcessHoldsTheLock(t *testing.T) {
 }
 
 func TestProcessesShareASession(t *testing.T) {
+	t.Parallel()
 	d := session.Dir{Path: t.TempDir()}
 	const processes = 8
 	var wg sync.WaitGroup
@@ -201,10 +202,14 @@ func TestProcessesShareASession(t *testing.T) {
 // A writer killed at any moment leaves a session that opens, with all that was
 // acknowledged.
 func TestKilledWriter(t *testing.T) {
-	d := session.Dir{Path: t.TempDir()}
-	for range 20 {
+	t.Parallel()
+	var d session.Dir
+	for round := range 20 {
+		if round%4 == 0 {
+			d.Path = t.TempDir() // else the old session goes on
+		}
 		cmd, out := start(t, d, "write")
-		acks := 1 + rand.IntN(4)
+		acks := 1 + rand.IntN(3)
 		var acked int64
 		for out.Scan() {
 			n, err := strconv.ParseInt(out.Text(), 10, 64)
@@ -213,7 +218,7 @@ func TestKilledWriter(t *testing.T) {
 			}
 			acked = n
 			if acks--; acks == 0 {
-				time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
 			}
 		}
 		_ = cmd.Wait()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strconv"
@@ -256,20 +257,24 @@ type headerLine struct {
 // parseHeader reads the first line of a journal. With [ErrVersion], what an older
 // program understands of the header is returned too.
 func parseHeader(line []byte) (Header, error) {
-	var h headerLine
-	if err := json.Unmarshal(line, &h); err != nil {
+	var v struct {
+		Version int `json:"openagent"`
+	}
+	if err := json.Unmarshal(line, &v); err != nil {
 		return Header{}, err
 	}
+	var h Header
+	err := json.Unmarshal(line, &h)
 	switch {
-	case h.Version > version:
-		return h.Header, fmt.Errorf("%w: version %d", ErrVersion, h.Version)
-	case h.Version < version:
-		return Header{}, fmt.Errorf("it is not the header of a session")
+	case v.Version > version:
+		return h, fmt.Errorf("%w: version %d", ErrVersion, v.Version)
+	case v.Version < version:
+		return Header{}, errors.New("it is not the header of a session")
 	}
-	return h.Header, nil
+	return h, err
 }
 
-// A record is a fact as it is stored.
+// A record is a fact as it is stored. It is valid as long as its line.
 type record struct {
 	Seq   int64             `json:"seq"`
 	Prev  int64             `json:"prev"`
@@ -281,14 +286,67 @@ type record struct {
 
 // parseRecord reads the line of the fact number seq.
 func parseRecord(line []byte, seq int64) (record, error) {
-	var r record
-	if err := json.Unmarshal(line, &r); err != nil {
-		return record{}, err
+	r, ok := plainRecord(line)
+	if !ok {
+		if err := json.Unmarshal(line, &r); err != nil {
+			return record{}, err
+		}
 	}
 	if r.Seq != seq || r.Prev < 0 || r.Prev >= seq {
 		return record{}, fmt.Errorf("it holds fact %d after fact %d where fact %d is due", r.Seq, r.Prev, seq)
 	}
 	return r, nil
+}
+
+// plainRecord reads a line that is written as [encoder] writes one without
+// blobs. It is many times as fast as JSON, which reads all others.
+func plainRecord(line []byte) (record, bool) {
+	w := words{rest: line}
+	r := record{Seq: w.number(`{"seq":`), Prev: w.number(`,"prev":`)}
+	bad := r.Time.UnmarshalText(w.quoted(`,"time":"`))
+	r.Type = string(w.quoted(`,"type":"`))
+	w.skip(`,"data":`)
+	end := valueEnd(w.rest, 0)
+	r.Data = w.rest[:end]
+	if w.bad || bad != nil || len(w.rest) != end+crcLength || !bytes.HasPrefix(w.rest[end:], []byte(crcMember)) {
+		return record{}, false
+	}
+	return r, true
+}
+
+// words takes a line apart from the left.
+type words struct {
+	rest []byte
+	bad  bool // something else came than was expected
+}
+
+func (w *words) skip(word string) {
+	if !bytes.HasPrefix(w.rest, []byte(word)) {
+		w.bad = true
+		return
+	}
+	w.rest = w.rest[len(word):]
+}
+
+// number takes a word and the digits that follow it.
+func (w *words) number(word string) int64 {
+	w.skip(word)
+	n, i := int64(0), 0
+	for ; i < len(w.rest) && '0' <= w.rest[i] && w.rest[i] <= '9'; i++ {
+		n = n*10 + int64(w.rest[i]-'0')
+	}
+	w.bad = w.bad || i == 0 || i > 18 || i > 1 && w.rest[0] == '0'
+	w.rest = w.rest[i:]
+	return n
+}
+
+// quoted takes a word that ends with a quote and what follows it to the next quote.
+func (w *words) quoted(word string) []byte {
+	w.skip(word)
+	text, rest, found := bytes.Cut(w.rest, []byte(`"`))
+	w.bad = w.bad || !found || bytes.IndexByte(text, '\\') >= 0
+	w.rest = rest
+	return text
 }
 
 // event returns the fact. Content that is not in the line comes from load, which
@@ -315,7 +373,7 @@ func (r *record) event(session string, load func(hash string, limit int64) ([]by
 func (r *record) restore(load func(string, int64) ([]byte, error)) ([]byte, error) {
 	data, ok := bytes.CutSuffix(r.Data, []byte("}"))
 	if !ok {
-		return nil, fmt.Errorf("data with blobs is not an object")
+		return nil, errors.New("data with blobs is not an object")
 	}
 	data = bytes.Clone(data)
 	for member, hash := range r.Blobs {

@@ -119,6 +119,8 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+func notFound(id string) error { return fmt.Errorf("%w: %s", ErrNotFound, id) }
+
 // CheckID reports whether id may name a session: UTF-8, not empty, at most 200
 // bytes, and without "/", "\", ".." and control characters. The error is an [ErrBadID].
 func CheckID(id string) error {

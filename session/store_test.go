@@ -13,6 +13,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestDir(t *testing.T) {
+	t.Parallel()
 	sessiontest.Run(t, func(t *testing.T) session.Store {
 		return session.Dir{Path: filepath.Join(t.TempDir(), "not", "yet")}
 	})
