@@ -24,13 +24,13 @@ type Command struct {
 	Env  []string // assignments in front of it, NAME=value
 	Raw  string   // as written; for what another command runs, the words with … for what is not known
 
-	path   string   // the name as written, quoting removed
-	words  []word   // as Args
-	in     []place  // where the shell may be; see place
-	set    []string // names of the variables in Env
-	wraps  bool     // it only runs the command that follows in the list
-	outer  int      // 1 + index of the command that runs this one with other rights, 0 for none
-	}
+	path  string   // the name as written, quoting removed
+	words []word   // as Args
+	in    []place  // where the shell may be; see place
+	set   []string // names of the variables in Env
+	wraps bool     // it only runs the command that follows in the list
+	outer int      // 1 + index of the command that runs this one with other rights, 0 for none
+}
 
 // A Redirect is a file that a command line opens by itself.
 type Redirect struct {
@@ -631,6 +631,11 @@ type word struct {
 }
 
 func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }
+
+// hidden reports whether the word is not known, not even as a path.
+func (w word) hidden() bool {
+	return w.unknown() && (!w.home || strings.Contains(w.rest, Unknown))
+}
 
 // target returns the path that the word names, "~" first for the home folder;
 // false if it is not known.

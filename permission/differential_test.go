@@ -290,4 +290,3 @@ func FuzzDifferential(f *testing.F) {
 		b.compare(t, g.list())
 	})
 }
-

@@ -37,7 +37,7 @@ version none
 // gitReads accepts a git command that changes nothing. Its paths are not nil.
 func gitReads(words []word) (files []word, ok bool) {
 	files = []word{}
-	if slices.ContainsFunc(words, word.unknown) {
+	if slices.ContainsFunc(words, word.hidden) {
 		return nil, false
 	}
 	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {

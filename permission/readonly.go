@@ -16,7 +16,7 @@ type reader struct {
 	values   string // one-letter flags with a value, in the same word or the next
 	files    string // as values, the value being a path
 	long     map[string]byte
-	operands string // paths, text, none, pattern (text, then paths) or echo
+	operands string // paths, text, none, pattern (text, then paths), version or a way of its own
 	most     int    // operands, 0 for any number
 	descends bool   // shows files that its arguments do not name
 	check    func(args []string) bool
@@ -96,12 +96,12 @@ exit text
 return text
 break text
 continue text
-node --version none
-python --version none
-python3 --version none
-gcc --version none
-clang --version none
-make --version none
+node version
+python version
+python3 version
+gcc version
+clang version
+make version
 `)
 
 func readTable(table string) map[string]reader {
@@ -234,6 +234,11 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 	if !ok || slices.ContainsFunc(dirs, func(d string) bool { return !s.inside(d) }) {
 		return show(c.Name) + " may run outside of the working folders"
 	}
+	for _, w := range c.words {
+		if w.glob != "" && !s.within(c.in, w) {
+			return show(w.text) + " is not known to be in the working folders"
+		}
+	}
 	words, ok := s.expand(dirs, c.words)
 	if !ok {
 		return "the arguments of " + show(c.Name) + " are only known when it runs"
@@ -266,12 +271,14 @@ func (r reader) parse(name string, words []word) (files []word, ok bool) {
 	switch r.operands {
 	case "echo":
 		return nil, !slices.ContainsFunc(words, func(w word) bool { return w.split })
+	case "version":
+		return nil, len(words) == 1 && words[0].text == "--version"
 	case "find":
 		return findReads(words)
 	case "git":
 		return gitReads(words)
 	}
-	if slices.ContainsFunc(words, word.unknown) {
+	if slices.ContainsFunc(words, word.hidden) {
 		return nil, false
 	}
 	var operands []word
@@ -385,24 +392,24 @@ func findReads(words []word) (files []word, ok bool) {
 		if t == "-P" || t == "-E" {
 			continue
 		}
-		if t == "" || words[i].unknown() || t[0] == '-' || t == "(" || t == "!" || t == "," || t == ")" {
+		if t == "" || words[i].hidden() || t[0] == '-' || t == "(" || t == "!" || t == "," || t == ")" {
 			break
 		}
 		files = append(files, words[i])
 	}
 	for ; i < len(words); i++ {
-		if words[i].unknown() {
+		if words[i].hidden() {
 			return nil, false
 		}
 		if t := words[i].text; t == "-newer" || t == "-anewer" || t == "-cnewer" {
-			if i++; i == len(words) || words[i].unknown() {
+			if i++; i == len(words) || words[i].hidden() {
 				return nil, false
 			}
 			files = append(files, words[i])
 			continue
 		}
 		n, known := findTests[words[i].text]
-		if i += n; !known || i >= len(words) || words[i].unknown() {
+		if i += n; !known || i >= len(words) || words[i].hidden() {
 			return nil, false
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"testing"
 )
 
-func reads(dir, line string) string { return newSite(newGround(Request{Dir: dir}), line).whyNotRead(false) }
+func reads(dir, line string) string {
+	return newSite(newGround(Request{Dir: dir}), line).whyNotRead(false)
+}
 
 func TestReadOnlyCommands(t *testing.T) {
 	dir := tree(t)
@@ -20,7 +22,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		"cut -d: -f1 a.txt", "tr a-z A-Z < a.txt", "diff -u a.txt b.txt", "sed -n 1,20p a.txt", "sed -n '$p' a.txt", "date +%s", "which go", "command -v go", "type ls",
 		"ls | wc -l", "ls && pwd; true || false", "(ls; cat a.txt)", "if [ -f a.txt ]; then cat a.txt; fi", "[[ -d src ]] && ls src", "for i in 1 2; do echo \"$i\"; done",
 		"while true; do ls; done", "! ls", "time ls", "timeout 5 ls", "nice -n 5 ls", "env x=1 ls", "LC_ALL=C ls", "ls > /dev/null 2>&1", "ls 2>/dev/null", "ls &", "x=1",
-		"cat <<E\nhi $x\nE", "cat <<< hi", "echo $(cat a.txt | wc -l) \"$(pwd)\"", "echo `pwd`", "diff <(cat a.txt) <(cat b.txt)", "cd src && ls", "cd src && cat main.go", "cd src; ls",
+		"cat <<E\nhi $x\nE", "cat <<< hi", "echo \"$(cat a.txt | wc -l)\" \"$(pwd)\"", "echo \"`pwd`\"", "diff <(cat a.txt) <(cat b.txt)", "cd src && ls", "cd src && cat main.go", "cd src; ls",
 		"cd src && cd .. && ls", "cat in/main.go", "cat src/../a.txt", "cat ~/w/a.txt", "cat $HOME/w/a.txt", "cat \"$HOME\"/w/a.txt", "stat -c %s a.txt", "du -sh src", "node --version", "test -n \"\"",
 	} {
 		if why := reads(dir, line); why != "" {

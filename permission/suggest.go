@@ -86,7 +86,7 @@ func (s *site) suggest(tool string) (rules []Rule, ok bool) {
 // open reports whether a person can allow the command with any arguments: not
 // one that runs its arguments, nor one that is known to read and is not reading.
 func (c *Command) open() bool {
-	if _, reads := readers[c.Name]; reads && c.Name != "git" || c.Name == "eval" || slices.Contains(shells, c.Name) {
+	if r, reads := readers[c.Name]; reads && c.Name != "git" && r.operands != "version" || c.Name == "eval" || slices.Contains(shells, c.Name) {
 		return false
 	}
 	if c.Name == "git" && len(c.Args) > 0 {
