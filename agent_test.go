@@ -166,7 +166,13 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestSteerFromInside(t *testing.T) {
-	m := llmtest.Script(uses("double"), say("first"), say("second"))
+	steered := make(chan struct{})
+	m := &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step {
+		if n == 1 {
+			<-steered
+		}
+		return []llmtest.Step{uses("double"), say("first"), say("second"), say("third")}[n]
+	}}
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{double}}
 	s := a.Session("")
 	defer s.Close()
@@ -174,24 +180,28 @@ func TestSteerFromInside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch e.Data.(type) {
-		case event.AssistantMessage:
-			if s.Result() != nil || len(m.Requests()) > 1 {
-				continue
-			}
-			if _, err := s.Steer(t.Context(), agent.Input{ID: "s", Text: "look"}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.FollowUp(t.Context(), agent.Input{Text: "and then"}); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.SetMode(t.Context(), permission.Plan); err != nil {
-				t.Fatal(err)
-			}
+		if _, ok := e.Data.(event.ToolResult); !ok {
+			continue
+		}
+		if _, err := s.Steer(t.Context(), agent.Input{ID: "s", Text: "look"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.FollowUp(t.Context(), agent.Input{Text: "and then"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetMode(t.Context(), permission.Plan); err != nil {
+			t.Fatal(err)
+		}
+		close(steered)
+	}
+	var said []string
+	for _, msg := range m.Requests()[len(m.Requests())-1].Messages {
+		if text := msg.Text(); msg.Role == llm.User && text != "" {
+			said = append(said, text)
 		}
 	}
-	if s.Result().Text != "second" || m.Requests()[1].Messages[3].Text() != "look" {
-		t.Errorf("got %+v", s.Result())
+	if s.Result().Text != "third" || fmt.Sprint(said) != "[go look and then]" {
+		t.Errorf("the user said %v; %+v", said, s.Result())
 	}
 	if _, err := s.Steer(t.Context(), agent.Input{Text: "late"}); !errors.Is(err, agent.ErrNotRunning) {
 		t.Errorf("steering a session at rest gives %v", err)

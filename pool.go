@@ -62,7 +62,7 @@ func specs(pool []tool.Tool) []event.Tool {
 			input = []byte(`{"type":"object","properties":{}}`)
 		}
 		out = append(out, event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-			ReadOnly: s.ReadOnly, NonDestructive: s.NonDestructive, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State, Timeout: s.Timeout})
+			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
 	}
 	return out
 }

@@ -86,9 +86,8 @@ type (
 		Stop        []string            `json:"stop,omitempty"` // stop sequences
 		Thinking    llm.Thought         `json:"thinking,omitzero"`
 		Limits      Limits              `json:"limits,omitzero"`
-		Retries     int                 `json:"retries"`         // further tries of a failed call
-		Parallel    int                 `json:"parallel"`        // read-only calls at a time
-		Hooks       bool                `json:"hooks,omitempty"` // results go through hooks
+		Retries     int                 `json:"retries"`  // further tries of a failed call
+		Parallel    int                 `json:"parallel"` // read-only calls at a time
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -238,12 +237,10 @@ const (
 // A Tool is what a run knows of a tool.
 type Tool struct {
 	llm.Tool
-	ReadOnly       bool          `json:"read_only,omitempty"`
-	NonDestructive bool          `json:"non_destructive,omitempty"`
-	Idempotent     bool          `json:"idempotent,omitempty"`
-	Barrier        bool          `json:"barrier,omitempty"`
-	State          string        `json:"state,omitempty"`
-	Timeout        time.Duration `json:"timeout,omitempty"`
+	ReadOnly   bool   `json:"read_only,omitempty"`
+	Idempotent bool   `json:"idempotent,omitempty"`
+	Barrier    bool   `json:"barrier,omitempty"`
+	State      string `json:"state,omitempty"`
 }
 
 // Limits bound one prompt. Zero means no limit.
