@@ -29,12 +29,21 @@ func FuzzJournal(f *testing.F) {
 		f.Fatal(err)
 	}
 	header := `{"openagent":1,"session":"s"}` + "\n"
-	f.Add(good)
-	f.Add(good[:len(good)-9])
-	f.Add([]byte(header + Seal(`{"seq":1,"data":{},"type":"resumed","blobs":{"x":"../../../etc/passwd"}`)))
-	f.Add([]byte(header + Seal(`{"seq":1,"data":[],"type":"resumed"`) + "\x00\x00"))
-	f.Add([]byte(`{"openagent":2}` + "\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Add(good, false)
+	f.Add(good[:len(good)-9], false)
+	f.Add([]byte(header+Seal(`{"seq":1,"data":[],"type":"resumed"`)+"\x00\x00"), false)
+	f.Add([]byte(`{"openagent":2}`+"\n"), false)
+	f.Add([]byte(`{"openagent":1,"session":"s"`+"\n"+`{"seq":1,"data":{},"type":"resumed","blobs":{"x":"../../../etc/passwd"}`), true)
+	f.Add([]byte(`{"openagent":1,"session":"s"`+"\n"+
+		`{"seq":1,"prev":0,"time":"2026-01-02T03:04:05Z","type":"run_end","data":{"turns":[]}`), true)
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal { // so that the checksum does not hide what comes behind it
+			var b []byte
+			for line := range strings.Lines(string(data)) {
+				b = append(b, Seal(strings.TrimSuffix(line, "\n"))...)
+			}
+			data = b
+		}
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
