@@ -242,7 +242,7 @@ var padding = []byte(`"obfuscation":"`)
 func (f *form) learn(data []byte, name, text string) {
 	*f = form{}
 	at := bytes.Index(data, []byte(`"`+name+`":`))
-	if at < 0 {
+	if lower := bytes.ToLower(data); at < 0 || bytes.Count(lower, []byte(`"`+name+`"`)) != 1 || bytes.Count(lower, []byte(`"delta"`)) != 1 {
 		return
 	}
 	// The member must stand in the delta itself.
@@ -260,6 +260,9 @@ func (f *form) learn(data []byte, name, text string) {
 	at++
 	got, n, ok := wire.AppendUnquoted(nil, data[at:])
 	if !ok || string(got) != text {
+		return
+	}
+	if bytes.IndexByte(data[:at], '\\') >= 0 || bytes.IndexByte(data[at+n:], '\\') >= 0 {
 		return
 	}
 	f.prefix, f.suffix = bytes.Clone(data[:at]), bytes.Clone(data[at+n:])
