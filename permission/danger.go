@@ -154,7 +154,7 @@ func (s *site) danger() string {
 		if !s.within(r.in, r.word) {
 			return show(r.Path) + " is not known to be in the working folders"
 		}
-		if r.Write && s.guards(r.in, r.word) {
+		if r.Write && s.guardedWord(r.in, r.word) {
 			return show(r.Path) + " decides what runs later"
 		}
 	}
@@ -212,17 +212,17 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 		if leaves {
 			return show(v.text) + " is not known to be in the working folders"
 		}
-		if writes && s.guards(c.in, v) {
+		if writes && s.guardedWord(c.in, v) {
 			return show(v.text) + " decides what runs later"
 		}
 	}
 	return ""
 }
 
-// guards reports whether a word names a file that decides what runs later.
-func (s *site) guards(in []place, w word) bool {
+// guardedWord reports whether a word names a file that decides what runs later.
+func (s *site) guardedWord(in []place, w word) bool {
 	files, ok := s.files(in, w)
-	return ok && slices.ContainsFunc(files, isGuarded)
+	return ok && slices.ContainsFunc(files, s.guards)
 }
 
 // has reports whether an argument is in the command; a flag of one letter may be

@@ -75,10 +75,10 @@ func gitReads(words []word) (files []word, ok bool) {
 // roots whose own settings make it run no other program. A repository that came
 // with an archive, or one made to look like a folder of sources, may be told to.
 func (g *ground) gitSafe(dir string) bool {
-	top := realPath(dir)
+	top := realPath(dir, g.readlink)
 	for {
-		if exists(filepath.Join(top, "HEAD")) && exists(filepath.Join(top, "objects")) {
-			return false // a bare repository, perhaps planted
+		if exists(filepath.Join(top, "HEAD")) {
+			return false // perhaps a bare repository, perhaps planted
 		}
 		if exists(filepath.Join(top, ".git")) {
 			break

@@ -154,7 +154,7 @@ const maxLinks = 40 // like Linux
 // realPath resolves the symbolic links of p, an absolute path that need not be
 // clean nor exist, the way the kernel does: ".." is the parent of what the link
 // leads to. It returns "" for a loop of links.
-func realPath(p string) string {
+func realPath(p string, readlink func(string) (string, error)) string {
 	vol := filepath.VolumeName(p)
 	root := vol + string(filepath.Separator)
 	rest := strings.Split(filepath.ToSlash(p[len(vol):]), "/")
@@ -170,7 +170,7 @@ func realPath(p string) string {
 			continue
 		}
 		next := filepath.Join(cur, s)
-		to, err := os.Readlink(next)
+		to, err := readlink(next)
 		if err != nil {
 			cur = next
 			continue
@@ -193,10 +193,13 @@ type ground struct {
 	roots []string // as given and with links resolved
 	bases []string // what deny and ask patterns start from
 	main  []string // what allow patterns start from
+
+	links map[string]string   // what was found out: "" for what is no link
+	known map[string][]string // by path: both forms
 }
 
 func newGround(r Request) *ground {
-	g := &ground{dir: r.Dir}
+	g := &ground{dir: r.Dir, links: map[string]string{}, known: map[string][]string{}}
 	given := r.Roots
 	if given == nil && r.Dir != "" {
 		given = []string{r.Dir}
@@ -205,44 +208,67 @@ func newGround(r Request) *ground {
 		if !filepath.IsAbs(d) {
 			continue
 		}
-		forms := bothForms(d)
+		forms := g.forms(d)
 		if g.main == nil {
 			g.main = forms
 		}
 		g.roots = append(g.roots, forms...)
 	}
 	if g.main == nil && filepath.IsAbs(r.Dir) {
-		g.main = bothForms(r.Dir)
+		g.main = g.forms(r.Dir)
 	}
 	g.bases = slices.Clone(g.roots)
 	if filepath.IsAbs(r.Dir) {
-		g.bases = append(g.bases, bothForms(r.Dir)...)
+		g.bases = append(g.bases, g.forms(r.Dir)...)
 	}
 	slices.Sort(g.bases)
 	g.bases = slices.Compact(g.bases)
 	return g
 }
 
-// bothForms returns an absolute path as it is written and where it really leads.
-func bothForms(p string) []string {
-	clean, real := filepath.Clean(p), realPath(p)
-	if real == clean || real == "" {
-		return []string{clean}
+// forms returns an absolute path as it is written and where it really leads, nil
+// if links lead in a circle. It looks at each file once, so that all rules judge
+// the same state.
+func (g *ground) forms(p string) []string {
+	if f, ok := g.known[p]; ok {
+		return f
 	}
-	return []string{clean, real}
+	var f []string
+	switch clean, real := filepath.Clean(p), realPath(p, g.readlink); real {
+	case "":
+	case clean:
+		f = []string{clean}
+	default:
+		f = []string{clean, real}
+	}
+	g.known[p] = f
+	return f
+}
+
+func (g *ground) readlink(p string) (string, error) {
+	to, ok := g.links[p]
+	if !ok {
+		to, _ = os.Readlink(p)
+		g.links[p] = to
+	}
+	if to == "" {
+		return "", os.ErrInvalid
+	}
+	return to, nil
 }
 
 // inside reports whether p is in one of the roots, as written and for real.
 func (g *ground) inside(p string) bool {
-	if !filepath.IsAbs(p) || realPath(p) == "" {
+	if !filepath.IsAbs(p) {
 		return false
 	}
-	for _, f := range bothForms(p) {
+	forms := g.forms(p)
+	for _, f := range forms {
 		if !slices.ContainsFunc(g.roots, func(root string) bool { return below(root, f) }) {
 			return false
 		}
 	}
-	return true
+	return len(forms) > 0
 }
 
 // below reports whether p, clean, is root or in it.
@@ -255,8 +281,15 @@ func below(root, p string) bool {
 // is permitted, so no mode that trusts edits trusts edits of these.
 var guarded = []string{".git", ".openagent", ".claude", ".mcp.json"}
 
-func isGuarded(p string) bool {
-	for _, f := range bothForms(p) {
+// guards reports whether p is guarded. The way to a root does not count.
+func (g *ground) guards(p string) bool {
+	for _, f := range g.forms(p) {
+		for _, root := range g.roots {
+			if below(root, f) {
+				f = f[len(strings.TrimSuffix(root, string(filepath.Separator))):]
+				break
+			}
+		}
 		for _, s := range segments(f) {
 			if slices.Contains(guarded, strings.ToLower(s)) {
 				return true
@@ -268,7 +301,11 @@ func isGuarded(p string) bool {
 
 // deniedBy reports whether a deny or ask pattern concerns p or all that is in it.
 func (g *ground) deniedBy(pattern, p string) bool {
-	for _, f := range bothForms(p) {
+	forms := g.forms(p)
+	if forms == nil {
+		forms = []string{filepath.Clean(p)}
+	}
+	for _, f := range forms {
 		for _, b := range g.bases {
 			if MatchPath(pattern, f, b) || MatchPath(pattern, f+"/_", b) {
 				return true
@@ -283,14 +320,15 @@ func (g *ground) deniedBy(pattern, p string) bool {
 
 // allowedBy reports whether an allow pattern covers p, as written and for real.
 func (g *ground) allowedBy(pattern, p string) bool {
-	if !filepath.IsAbs(p) || realPath(p) == "" {
+	if !filepath.IsAbs(p) {
 		return false
 	}
-	for _, f := range bothForms(p) {
+	forms := g.forms(p)
+	for _, f := range forms {
 		covers := func(base string) bool { return matchPath(pattern, f, base, false) }
 		if !slices.ContainsFunc(g.main, covers) && (len(g.main) > 0 || !covers("")) {
 			return false
 		}
 	}
-	return true
+	return len(forms) > 0
 }

@@ -255,7 +255,10 @@ func (c *call) first() Access {
 
 // holds reports whether a rule that forbids is about an access.
 func (c *call) holds(x rule, a Access) bool {
-	if a.Kind == RunCommand && x.pattern != "" && (x.tool == "Read" || x.tool == "Edit") {
+	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
+		return slices.ContainsFunc(c.sites[a.Target].Redirects, func(r Redirect) bool { return r.Write })
+	}
+	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
 		return c.sites[a.Target].touches(x)
 	}
 	if !x.concerns(c.req.Tool, a.Kind) {
@@ -397,7 +400,7 @@ func (c *call) whyNotEdit() string {
 			return notAnEdit
 		case !c.ground.inside(a.Target):
 			return show(a.Target) + " is outside of the working folders"
-		case isGuarded(a.Target):
+		case c.ground.guards(a.Target):
 			return show(a.Target) + " decides what runs later"
 		default:
 			edits++

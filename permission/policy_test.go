@@ -172,6 +172,8 @@ func TestRules(t *testing.T) {
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(~/out/**)"}}, bash("cat $HOME/out/data"), Denied, "Read(~/out/**)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(~/out/**)"}}, bash("cat leak"), Denied, "Read(~/out/**)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src/**)"}}, bash("echo x > src/main.go"), Denied, "Edit(/src/**)"},
+		{Policy{Mode: Bypass, Deny: []Rule{"Edit"}}, bash("echo x > a.txt"), Denied, "Edit"},
+		{Policy{Mode: Bypass, Deny: []Rule{"Edit"}}, bash("cat a.txt 2>/dev/null"), Allowed, ""},
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src/**)"}}, bash("tee src/main.go"), Denied, "Edit(/src/**)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src/**)"}}, bash("cat src/main.go"), Allowed, ""},
 		{Policy{Deny: []Rule{"Read(secret/**)"}}, bash("grep -r x ."), Asked, ""}, // shows what it does not name

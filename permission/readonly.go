@@ -258,11 +258,23 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 		return show(c.text()) + " is not known to be read-only"
 	}
 	for _, f := range files {
+		if c.Name == "diff" && s.isDir(c.in, f) {
+			return "diff follows links in folders"
+		}
 		if !s.within(c.in, f) {
 			return show(f.text) + " is not known to be in the working folders"
 		}
 	}
 	return ""
+}
+
+// isDir reports whether a word may name a folder.
+func (s *site) isDir(in []place, w word) bool {
+	files, _ := s.files(in, w)
+	return slices.ContainsFunc(files, func(f string) bool {
+		fi, err := os.Stat(f)
+		return err == nil && fi.IsDir()
+	})
 }
 
 // parse returns the arguments that are paths; false if there is an argument that
@@ -435,10 +447,10 @@ func (g *ground) dirs(in []place) ([]string, bool) {
 			}
 			var next []string
 			for _, d := range at {
-				next = append(next, bothForms(join(d, step))...)
+				next = append(next, g.forms(join(d, step))...)
 			}
 			slices.Sort(next)
-			if at = slices.Compact(next); len(at) > maxDirs {
+			if at = slices.Compact(next); len(at) == 0 || len(at) > maxDirs {
 				return nil, false
 			}
 		}

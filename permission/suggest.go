@@ -116,7 +116,7 @@ func (g *ground) suggestEdit(target string) Rule {
 	target = filepath.Clean(target)
 	for _, root := range g.main {
 		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
-		if !ok || !g.inside(target) || isGuarded(target) {
+		if !ok || !g.inside(target) || g.guards(target) {
 			continue
 		}
 		rest = escapeGlob(filepath.ToSlash(rest))
@@ -125,8 +125,8 @@ func (g *ground) suggestEdit(target string) Rule {
 		}
 		return Rule("Edit(/" + rest + ")")
 	}
-	if real := realPath(target); real != "" {
-		target = real
+	if forms := g.forms(target); len(forms) > 0 {
+		target = forms[len(forms)-1]
 	}
 	return Rule("Edit(/" + "/" + strings.Join(segmentsEscaped(target), "/") + ")")
 }
