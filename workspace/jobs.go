@@ -29,8 +29,8 @@ type JobStatus string
 
 const (
 	JobRunning JobStatus = "running"
-	JobExited  JobStatus = "exited" // by itself
-	JobStopped JobStatus = "stopped"
+	JobExited  JobStatus = "exited"  // by itself
+	JobStopped JobStatus = "stopped" // by us
 )
 
 // A JobReport is the state of a job and the output since the last report.
@@ -46,8 +46,7 @@ type job struct {
 	command string
 	process Process
 	output  *output
-	stopped bool // somebody asked it to end; written and read under shells.mu
-	told    bool // the session knows that it has ended; likewise
+	told    bool // the session knows that it has ended; under shells.mu
 	done    chan struct{}
 	exit    Exit // complete once done is closed
 }
@@ -87,7 +86,8 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job) error {
 	folder := filepath.Join(sh.folder, j.id)
 	err := copyState(sh.folder, folder)
 	if err == nil {
-		dir, _ := w.shellDir(sh.memory.Dir)
+		var dir string
+		dir, _ = w.shellDir(sh.memory.Dir) // the next line says it if the directory is gone
 		// It outlives the call: Stop, EndSession and Close end it.
 		j.process, err = w.startShell(context.WithoutCancel(ctx), folder, j.command, dir, j.output)
 	}
@@ -155,12 +155,11 @@ func (j *job) ended() bool {
 	}
 }
 
-// status tells what j is doing. The caller holds shells.mu.
 func (j *job) status() JobStatus {
 	switch {
 	case !j.ended():
 		return JobRunning
-	case j.stopped:
+	case j.exit.Stopped:
 		return JobStopped
 	}
 	return JobExited
@@ -220,9 +219,6 @@ func (w *Workspace) StopJob(ctx context.Context, session, id string) (*JobReport
 	if err != nil {
 		return nil, err
 	}
-	w.shell.mu.Lock()
-	j.stopped = j.stopped || !j.ended()
-	w.shell.mu.Unlock()
 	j.process.Stop()
 	select {
 	case <-j.done:

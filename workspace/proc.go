@@ -21,6 +21,8 @@ const (
 	// lingering is what a command's own processes have to end by themselves once
 	// the command has ended: bash does not wait for those of "> >(tee log)".
 	lingering = 250 * time.Millisecond
+	// asking is how often a tree is searched for members that have not been asked to end.
+	asking = 20 * time.Millisecond
 	// killing bounds how long killed processes are waited for.
 	killing = 3 * time.Second
 	// draining bounds how long output is waited for that nobody should be writing any more.
@@ -57,6 +59,7 @@ type Process interface {
 type Exit struct {
 	Code     int  // as a shell has it: 128 + n after signal n
 	Signaled bool // the program was ended by a signal
+	Stopped  bool // it was ended from here: by its context, Stop or Close
 	Left     int  // processes that it left behind; they were ended
 	// Survivors are the ids of processes that could not be ended.
 	Survivors []int
@@ -229,17 +232,26 @@ func (p *process) sweep(ctx context.Context) {
 	defer close(p.swept)
 	select {
 	case <-p.exited:
-		if p.tree.gone(lingering) {
-			return
-		}
-		p.exit.Left = len(p.tree.members())
 	case <-ctx.Done():
 	case <-p.stop:
 	case <-p.owner.closing:
 	}
-	p.tree.terminate()
-	if p.tree.gone(p.command.Grace) {
-		return
+	select {
+	case <-p.exited:
+		if p.tree.gone(lingering) {
+			return
+		}
+		p.exit.Left = len(p.tree.members())
+	default:
+		p.exit.Stopped = true
+	}
+	// Members may fork while they are asked: the new ones are asked as well.
+	asked := map[int]bool{}
+	for end := time.Now().Add(p.command.Grace); time.Now().Before(end); {
+		p.tree.terminate(asked)
+		if p.tree.gone(min(p.command.Grace, asking)) {
+			return
+		}
 	}
 	for end := time.Now().Add(killing); time.Now().Before(end); {
 		p.tree.kill()

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -104,6 +105,18 @@ func (t *tree) members() []int {
 		}
 		return nil
 	}
+	found := t.search()
+	if len(found) == 0 {
+		// One that forks and exits while /proc is read can hide its child, and
+		// one that is about to run another program has no environment for a moment.
+		time.Sleep(time.Millisecond)
+		found = t.search()
+	}
+	return found
+}
+
+// search finds the members by looking at every process.
+func (t *tree) search() []int {
 	all := processes(t.first)
 	for pid, start := range t.known {
 		if p, ok := all[pid]; !ok || p.start != start {

@@ -46,18 +46,26 @@ func (t *tree) close() {
 	t.release()
 }
 
-func (t *tree) terminate() { t.signal(syscall.SIGTERM) }
-func (t *tree) kill()      { t.destroy(); t.signal(syscall.SIGKILL) }
+// terminate asks the members that are not in asked to end, and notes them there.
+func (t *tree) terminate(asked map[int]bool) {
+	for _, pid := range t.members() {
+		if !asked[pid] {
+			asked[pid] = true
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+		}
+	}
+}
 
-// signal reaches the members one by one as well, since some have left the group.
-func (t *tree) signal(sig syscall.Signal) {
+// kill reaches the members one by one as well, since some have left the group.
+func (t *tree) kill() {
+	t.destroy()
 	members := t.members()
 	if len(members) == 0 {
 		return // the group may be gone and its number in use again
 	}
-	_ = syscall.Kill(-t.pid, sig)
+	_ = syscall.Kill(-t.pid, syscall.SIGKILL)
 	for _, pid := range members {
-		_ = syscall.Kill(pid, sig)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

@@ -105,7 +105,7 @@ func (t *tree) members() []int {
 }
 
 // terminate kills: Windows has no request to end that any program understands.
-func (t *tree) terminate() { t.kill() }
+func (t *tree) terminate(map[int]bool) { t.kill() }
 
 func (t *tree) kill() { _ = windows.TerminateJobObject(t.job, 1) }
 

@@ -111,7 +111,7 @@ func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
 	}
 	o := &Outcome{Exit: p.Wait(), Note: note, Excerpt: out.take(false)}
 	sh.memory.Dir = dir
-	if !o.Signaled && ctx.Err() == nil {
+	if !o.Signaled && !o.Stopped {
 		sh.keep()
 	}
 	o.Dir = sh.memory.Dir
@@ -163,8 +163,11 @@ func (s *shells) session(name string) (*shell, error) {
 // recall brings the shell's memory up to date with the session's journal.
 func (sh *shell) recall(l Line) {
 	var m memory
-	if json.Unmarshal(l.State, &m) == nil && filepath.IsAbs(m.Dir) {
+	if json.Unmarshal(l.State, &m) == nil {
 		m.Jobs = max(m.Jobs, sh.memory.Jobs)
+		if !filepath.IsAbs(m.Dir) {
+			m.Dir, m.Base = sh.memory.Dir, sh.memory.Base
+		}
 		sh.memory = m
 	}
 	if sh.memory.Dir == "" || sh.memory.Base != l.Dir {

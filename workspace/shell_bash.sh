@@ -34,6 +34,7 @@ __openagent_save() {
 	)
 	return "$1"
 }
+__openagent_saved=
 trap '{ __openagent_save $?; } 2>/dev/null' EXIT
 shopt -s expand_aliases
 [ ! -e @state@ ] || . @state@ 2>/dev/null

@@ -15,5 +15,6 @@ __openagent_save() {
 	)
 	return "$1"
 }
+__openagent_saved=
 trap '{ __openagent_save $?; } 2>/dev/null' EXIT
 [ ! -e @state@ ] || . @state@ 2>/dev/null

@@ -1,0 +1,85 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+//go:embed bashoutput.md
+var bashOutputText string
+
+// maxFilter is how long a filter may be, in bytes.
+const maxFilter = 1000
+
+// A JobReader is what BashOutput asks. A nil filter passes every line.
+type JobReader interface {
+	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
+}
+
+type bashOutputInput struct {
+	BashID string `json:"bash_id" jsonschema:"id of the background command"`
+	Filter string `json:"filter,omitempty" jsonschema:"regular expression; only lines that match are shown"`
+	WaitMS int    `json:"wait_ms,omitempty" jsonschema:"milliseconds to wait for the end of the command, at most 600000"`
+}
+
+// BashOutput returns the tool that shows what background commands have written.
+func BashOutput(jobs JobReader) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "BashOutput", Title: "Read a background command", Description: bashOutputText, ReadOnly: true,
+		Timeout: maxTimeout*time.Millisecond + time.Minute,
+	}, func(ctx context.Context, call tool.Call, in bashOutputInput) (*tool.Result, error) {
+		var filter *regexp.Regexp
+		if in.Filter != "" {
+			if len(in.Filter) > maxFilter {
+				return tool.Errorf("filter is longer than %d bytes", maxFilter), nil
+			}
+			var err error
+			if filter, err = regexp.Compile(in.Filter); err != nil {
+				return tool.Errorf("filter: %v", err), nil
+			}
+		}
+		wait := time.Duration(min(max(in.WaitMS, 0), maxTimeout)) * time.Millisecond
+		start := time.Now()
+		report, err := jobs.Job(ctx, call.Session, in.BashID, filter, wait)
+		return jobResult(in.BashID, report, time.Since(start), err)
+	})
+}
+
+// jobResult tells the model of a job.
+func jobResult(id string, j *workspace.JobReport, took time.Duration, err error) (*tool.Result, error) {
+	if errors.Is(err, workspace.ErrNoJob) {
+		return tool.Errorf("%v", err), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := bashDetails{
+		Status: string(j.Status), DurationMS: took.Milliseconds(), Truncated: j.Cut, OutputPath: j.File,
+		Background: true, ShellID: id,
+	}
+	status := fmt.Sprintf("Status: %s", j.Status)
+	if j.Status != workspace.JobRunning {
+		d.ExitCode = &j.Code
+		status += fmt.Sprintf("\nExit code: %d", j.Code)
+	}
+	text := j.Text
+	if text == "" {
+		text = "(no new output)"
+	}
+	var file string
+	if j.File != "" {
+		file = "Output file: " + j.File
+	}
+	r := tool.Text(withNotes(text, status, leftNote(j.Left), survivorNote(j.Survivors), file))
+	r.Title = id + " " + string(j.Status)
+	r.Truncated = j.Cut
+	r.Details = details(d)
+	return r, nil
+}

@@ -1,0 +1,33 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+//go:embed killshell.md
+var killShellText string
+
+// A JobStopper is what KillShell asks.
+type JobStopper interface {
+	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
+}
+
+type killShellInput struct {
+	ShellID string `json:"shell_id" jsonschema:"id of the background command"`
+}
+
+// KillShell returns the tool that ends background commands.
+func KillShell(jobs JobStopper) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "KillShell", Title: "End a background command", Description: killShellText, Idempotent: true,
+	}, func(ctx context.Context, call tool.Call, in killShellInput) (*tool.Result, error) {
+		start := time.Now()
+		report, err := jobs.StopJob(ctx, call.Session, in.ShellID)
+		return jobResult(in.ShellID, report, time.Since(start), err)
+	})
+}
