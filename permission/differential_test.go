@@ -265,7 +265,7 @@ func TestDifferential(t *testing.T) {
 		"shopt -s expand_aliases\nalias z=rm\nz", "echo $(echo $(rm))", "cat <<E\n`rm`\nE", "echo a | while read l; do rm; done", "function g { rm; }; g",
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 150 {
+	for range 100 {
 		g := &grammar{choose: random.IntN}
 		lines = append(lines, g.list())
 	}

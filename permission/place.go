@@ -1,0 +1,200 @@
+package permission
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A place is a folder, relative to where the line starts: the arguments of cd,
+// one per line. An argument that begins with "~" is in the home folder.
+// lostPlace is a folder that only the running shell knows.
+type place string
+
+const lostPlace place = Unknown
+
+func (p place) cd(w word) place {
+	to, ok := w.target()
+	if !ok || p == lostPlace && !strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "~") || strings.Contains(to, "\n") {
+		return lostPlace
+	}
+	if strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~") || p == "" {
+		return place(to)
+	}
+	return p + "\n" + place(to)
+}
+
+// union merges two sets of places.
+func union(a, b []place) []place {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > maxDirs {
+		return []place{lostPlace}
+	}
+	return all
+}
+
+// dirs returns the folders, both forms of each, that the places may be.
+func (g *ground) dirs(in []place) ([]string, bool) {
+	if !filepath.IsAbs(g.dir) {
+		return nil, false
+	}
+	var all []string
+	for _, p := range in {
+		if p == lostPlace {
+			return nil, false
+		}
+		at := []string{g.dir}
+		for step := range strings.SplitSeq(string(p), "\n") {
+			if step == "" {
+				continue
+			}
+			var next []string
+			for _, d := range at {
+				next = append(next, g.forms(join(d, step))...)
+			}
+			slices.Sort(next)
+			if at = slices.Compact(next); len(at) == 0 || len(at) > maxDirs {
+				return nil, false
+			}
+		}
+		all = append(all, at...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), true
+}
+
+// join returns the path of a target seen from dir; it is not clean, since ".."
+// after a link is not what it seems.
+func join(dir, target string) string {
+	switch {
+	case strings.HasPrefix(target, "~"):
+		return home() + target[1:]
+	case strings.HasPrefix(target, "/"), filepath.IsAbs(target):
+		return target
+	}
+	return dir + string(filepath.Separator) + target
+}
+
+// files returns the paths that a word may name; false if that is not known.
+func (g *ground) files(in []place, w word) ([]string, bool) {
+	dirs, ok := g.dirs(in)
+	if !ok {
+		if to, known := w.target(); known && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~")) {
+			return []string{join("", to)}, true
+		}
+		return nil, false
+	}
+	words, ok := g.expand(dirs, []word{w})
+	if !ok {
+		return nil, false
+	}
+	var all []string
+	for _, x := range words {
+		to, ok := x.target()
+		if !ok {
+			return nil, false
+		}
+		for _, d := range dirs {
+			all = append(all, join(d, to))
+		}
+	}
+	return all, true
+}
+
+// within reports whether all that a word may name is in the roots.
+func (g *ground) within(in []place, w word) bool {
+	if w.text == "-" || slices.Contains(streams, w.text) {
+		return true
+	}
+	files, ok := g.files(in, w)
+	return ok && !slices.ContainsFunc(files, func(f string) bool { return !g.inside(f) })
+}
+
+const maxNames = 2000 // names looked at for the file patterns of a word
+
+// expand replaces words that are file patterns by the names of the files, seen
+// from each folder. It gives up on patterns that it does not expand as a shell
+// would; names that begin with a dot are included, as the shell may be set to.
+func (g *ground) expand(dirs []string, words []word) ([]word, bool) {
+	if !slices.ContainsFunc(words, func(w word) bool { return w.glob != "" }) {
+		return words, true
+	}
+	var out []word
+	for _, w := range words {
+		if w.glob == "" {
+			out = append(out, w)
+			continue
+		}
+		if w.unknown() && !w.home || strings.Contains(w.glob, "**") || strings.Contains(strings.ReplaceAll(w.glob, `\[`, ""), "[") || strings.Contains(w.rest, Unknown) {
+			return nil, false
+		}
+		found := false
+		for _, d := range dirs {
+			names, ok := globNames(d, w)
+			if !ok {
+				return nil, false
+			}
+			found = found || len(names) > 0
+			for _, n := range names {
+				out = append(out, word{text: n})
+			}
+		}
+		if !found {
+			out = append(out, word{text: w.text, home: w.home, rest: w.rest})
+		}
+	}
+	return out, true
+}
+
+// globNames lists the files under dir that a word matches, as the shell names them.
+func globNames(dir string, w word) ([]string, bool) {
+	pattern, base, names := w.glob, dir, []string{""}
+	switch {
+	case w.home:
+		base, names = "", []string{home() + "/"}
+	case strings.HasPrefix(pattern, "/"):
+		base, names = "", []string{"/"}
+	}
+	budget := maxNames
+	for step := range strings.SplitSeq(strings.TrimLeft(pattern, "/"), "/") {
+		text, _ := unescape(step)
+		var next []string
+		for _, n := range names {
+			if !hasMagic(step) {
+				next = append(next, n+text+"/")
+				continue
+			}
+			entries, ok := readNames(join(base, n), budget)
+			if budget -= len(entries); !ok || budget < 0 {
+				return nil, false
+			}
+			for _, e := range entries {
+				if m, err := path.Match(step, e); err != nil {
+					return nil, false
+				} else if m {
+					next = append(next, n+e+"/")
+				}
+			}
+		}
+		names = next
+	}
+	for i, n := range names {
+		names[i] = strings.TrimSuffix(n, "/")
+	}
+	return names, true
+}
+
+// readNames lists at most limit names; a folder that cannot be read has none.
+func readNames(dir string, limit int) ([]string, bool) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, true
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(limit + 1)
+	return names, len(names) <= limit
+}

@@ -1,0 +1,443 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A word is a word of a command with its quoting removed.
+type word struct {
+	text  string // Unknown for what is only known at run time
+	glob  string // where the word is a pattern of files: the text, or rest, with what was quoted escaped
+	home  bool   // begins with the home folder, followed by rest
+	rest  string
+	split bool // may become several words, or none
+}
+
+func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }
+
+// hidden reports whether the word is not known, not even as a path.
+func (w word) hidden() bool {
+	return w.unknown() && (!w.home || strings.Contains(w.rest, Unknown))
+}
+
+// target returns the path that the word names, "~" first for the home folder;
+// false if it is not known.
+func (w word) target() (string, bool) {
+	switch {
+	case w.home:
+		return "~" + w.rest, !strings.Contains(w.rest, Unknown) && w.glob == ""
+	case strings.HasPrefix(w.text, "~"):
+		return "./" + w.text, !w.unknown() && w.glob == ""
+	}
+	return w.text, !w.unknown() && w.glob == ""
+}
+
+// word follows the substitutions of a word and returns its text.
+func (s *shell) word(w *syntax.Word, in []place) word {
+	if w == nil {
+		return word{}
+	}
+	for _, p := range w.Parts {
+		s.substitutions(p, in)
+	}
+	return s.wordText(w)
+}
+
+// substitutions follows what runs while n is expanded.
+func (s *shell) substitutions(n syntax.Node, in []place) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if n.Backquotes && s.hasBackslash(n) {
+				s.fail("it quotes within backquotes")
+			}
+			if n.TempFile || n.ReplyVar {
+				s.fail("it has a form that is not known")
+			}
+			s.apart(n.Stmts, in)
+			return false
+		case *syntax.ProcSubst:
+			s.apart(n.Stmts, in)
+			return false
+		case *syntax.ArithmExp:
+			s.arithm(n.X, in)
+			return false
+		case *syntax.ParamExp:
+			s.param(n, in)
+		}
+		return true
+	})
+}
+
+// hasBackslash reports whether a backquoted substitution may hold a backslash,
+// whose meaning there is an art of its own.
+func (s *shell) hasBackslash(n *syntax.CmdSubst) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Lit:
+			found = found || strings.Contains(n.Value, `\`) || int(n.ValueEnd.Offset()-n.ValuePos.Offset()) != len(n.Value)
+		case *syntax.SglQuoted:
+			found = found || strings.Contains(n.Value, `\`)
+		case *syntax.CmdSubst:
+			found = found || n.Backquotes && len(n.Stmts) > 0 && hasInnerBackquote(n)
+		}
+		return true
+	})
+	return found
+}
+
+func hasInnerBackquote(outer *syntax.CmdSubst) bool {
+	found := false
+	syntax.Walk(outer, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CmdSubst); ok && c != outer && c.Backquotes {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// param refuses expansions that may evaluate the value of a variable as code.
+func (s *shell) param(p *syntax.ParamExp, in []place) {
+	bad := p.Excl || p.Names != 0 || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
+			bad = true
+		}
+	}
+	if bad {
+		s.fail("it expands a variable in a way that may run code")
+	}
+	if p.Index != nil {
+		if w, ok := p.Index.(*syntax.Word); !ok || !slices.Contains([]string{"@", "*"}, w.Lit()) {
+			s.arithm(p.Index, in)
+		}
+	}
+	if p.Slice != nil {
+		for _, x := range []syntax.ArithmExpr{p.Slice.Offset, p.Slice.Length} {
+			if x != nil {
+				s.arithm(x, in)
+			}
+		}
+	}
+}
+
+func (s *shell) wordText(w *syntax.Word) word {
+	var x word
+	var text, glob, rest strings.Builder
+	add := func(t string, quoted bool) {
+		text.WriteString(t)
+		rest.WriteString(t)
+		if quoted {
+			t = escapeGlob(t)
+		}
+		glob.WriteString(t)
+	}
+	magic := false
+	for i, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			v := p.Value
+			if i == 0 && strings.HasPrefix(v, "~") {
+				if v == "~" && len(w.Parts) == 1 || strings.HasPrefix(v, "~/") {
+					x.home = true
+					text.WriteString("~")
+					v = v[1:]
+				} else {
+					add(Unknown, false)
+				}
+			}
+			t, g := unescape(v)
+			text.WriteString(t)
+			rest.WriteString(t)
+			glob.WriteString(g)
+			magic = magic || hasMagic(g)
+		case *syntax.SglQuoted:
+			if p.Dollar && strings.Contains(p.Value, `\`) {
+				add(Unknown, true)
+			} else {
+				add(p.Value, true)
+			}
+		case *syntax.DblQuoted:
+			s.quoted(p, i, &x, add)
+		case *syntax.ParamExp:
+			add(Unknown, false)
+			if i == 0 && isHome(p) {
+				x.home = true
+			} else {
+				x.split = x.split || !isNumber(p)
+			}
+		case *syntax.ProcSubst:
+			add("/dev/fd/63", true)
+		case *syntax.ArithmExp:
+			add(Unknown, true)
+		default:
+			add(Unknown, false)
+			x.split = true
+		}
+	}
+	x.text = text.String()
+	if x.home {
+		x.rest = strings.TrimPrefix(rest.String(), Unknown)
+	}
+	if hasBraces(w) {
+		return word{text: Unknown, split: true}
+	}
+	if magic {
+		x.glob = glob.String()
+		if x.home {
+			x.glob = strings.TrimPrefix(x.glob, Unknown)
+		}
+	}
+	return x
+}
+
+func (s *shell) quoted(q *syntax.DblQuoted, i int, x *word, add func(string, bool)) {
+	if q.Dollar {
+		add(Unknown, true)
+		return
+	}
+	for j, p := range q.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			add(unescapeQuoted(p.Value), true)
+		case *syntax.ParamExp:
+			add(Unknown, true)
+			x.home = x.home || i == 0 && j == 0 && isHome(p)
+			x.split = x.split || isList(p)
+		default:
+			add(Unknown, true)
+		}
+	}
+}
+
+// unescape removes the backslashes of an unquoted text. Its second result keeps
+// those that make a character of a file pattern a plain one.
+func unescape(v string) (text, glob string) {
+	if !strings.Contains(v, `\`) {
+		return v, v
+	}
+	var t, g strings.Builder
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' {
+			t.WriteByte(v[i])
+			g.WriteByte(v[i])
+			continue
+		}
+		if i++; i == len(v) {
+			t.WriteByte('\\')
+			g.WriteString(`\\`)
+			break
+		}
+		if v[i] == '\n' {
+			continue
+		}
+		t.WriteByte(v[i])
+		g.WriteString(escapeGlob(v[i : i+1]))
+	}
+	return t.String(), g.String()
+}
+
+func unescapeQuoted(v string) string {
+	if !strings.Contains(v, `\`) {
+		return v
+	}
+	var t strings.Builder
+	for i := 0; i < len(v); i++ {
+		if v[i] == '\\' && i+1 < len(v) && strings.IndexByte("$`\"\\\n", v[i+1]) >= 0 {
+			i++
+			if v[i] == '\n' {
+				continue
+			}
+		}
+		t.WriteByte(v[i])
+	}
+	return t.String()
+}
+
+// hasMagic reports whether a pattern has a character of a file pattern. A lone
+// "[" is the name of a command.
+func hasMagic(g string) bool {
+	for i := 0; i < len(g); i++ {
+		switch g[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			return true
+		case '[':
+			if len(g) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasBraces reports whether a word may be a brace expansion.
+func hasBraces(w *syntax.Word) bool {
+	var b strings.Builder
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok {
+			b.WriteString(l.Value)
+		} else {
+			b.WriteByte('_')
+		}
+	}
+	_, rest, ok := strings.Cut(b.String(), "{")
+	if !ok {
+		return false
+	}
+	end := strings.LastIndexByte(rest, '}')
+	return end >= 0 && (strings.Contains(rest[:end], ",") || strings.Contains(rest[:end], ".."))
+}
+
+func isSimple(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && !p.Length && !p.Width && !p.IsSet && p.Index == nil && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil && p.Flags == nil && len(p.Modifiers) == 0
+}
+
+func isHome(p *syntax.ParamExp) bool { return isSimple(p) && p.Param.Value == "HOME" }
+
+// isNumber reports whether an expansion is a whole number whatever happens.
+func isNumber(p *syntax.ParamExp) bool {
+	if p.Length && p.Index == nil && p.Exp == nil && p.Slice == nil {
+		return true
+	}
+	return isSimple(p) && slices.Contains([]string{"?", "#", "$", "!"}, p.Param.Value)
+}
+
+// isList reports whether an expansion may be several words even in quotes.
+func isList(p *syntax.ParamExp) bool {
+	if p.Param != nil && p.Param.Value == "@" {
+		return true
+	}
+	w, ok := p.Index.(*syntax.Word)
+	return p.Index != nil && (!ok || w.Lit() == "@") || p.Names != 0
+}
+
+// Arithmetic. The value of a variable is evaluated as an expression, whose
+// subscripts may run commands, so only numbers and variables that hold numbers
+// are understood.
+
+func (s *shell) arithm(x syntax.ArithmExpr, in []place) {
+	switch x := x.(type) {
+	case nil:
+	case *syntax.BinaryArithm:
+		s.arithm(x.X, in)
+		s.arithm(x.Y, in)
+		if w, ok := x.X.(*syntax.Word); ok && isAssignOp(x.Op) {
+			s.setVar(w.Lit(), in)
+		}
+	case *syntax.UnaryArithm:
+		s.arithm(x.X, in)
+		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Inc || x.Op == syntax.Dec) {
+			s.setVar(w.Lit(), in)
+		}
+	case *syntax.ParenArithm:
+		s.arithm(x.X, in)
+	case *syntax.Word:
+		s.number(x, in)
+	default:
+		s.fail("it computes with something that may hold code")
+		s.substitutions(x, in)
+	}
+}
+
+func isAssignOp(op syntax.BinAritOperator) bool {
+	switch op {
+	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
+		syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
+		return true
+	}
+	return false
+}
+
+// number checks a word that is evaluated as an arithmetic expression.
+func (s *shell) number(w *syntax.Word, in []place) {
+	s.word(w, in)
+	if len(w.Parts) != 1 {
+		s.fail("it computes with something that may hold code")
+		return
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		if !isDigits(p.Value) {
+			s.variable(p.Value)
+		}
+	case *syntax.ArithmExp:
+	case *syntax.ParamExp:
+		if !isNumber(p) {
+			if !isSimple(p) {
+				s.fail("it computes with something that may hold code")
+				return
+			}
+			s.variable(p.Param.Value)
+		}
+	case *syntax.DblQuoted:
+		s.number(&syntax.Word{Parts: p.Parts}, in)
+	default:
+		s.fail("it computes with something that may hold code")
+	}
+}
+
+func (s *shell) variable(name string) {
+	s.arithmetic = true
+	s.stain("it computes with the variable " + name)
+	if !s.ints[name] {
+		s.fail("it computes with a variable that may hold code")
+	}
+}
+
+func isDigits(v string) bool {
+	return v != "" && strings.Trim(v, "0123456789") == ""
+}
+
+// wholeNumbers returns the variables that stmts set, and set to whole numbers only.
+func wholeNumbers(stmts []*syntax.Stmt, src string) map[string]bool {
+	if !strings.Contains(src, "((") && !strings.Contains(src, "[") && !strings.Contains(src, "let") {
+		return nil // nothing is computed
+	}
+	ints := map[string]bool{}
+	note := func(name string, ok bool) {
+		was, seen := ints[name]
+		ints[name] = ok && (was || !seen)
+	}
+	for _, st := range stmts {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Assign:
+				if n.Name != nil && !n.Naked {
+					note(n.Name.Value, n.Index == nil && n.Array == nil && isInteger(n.Value))
+				}
+			case *syntax.WordIter:
+				note(n.Name.Value, len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(w *syntax.Word) bool { return !isInteger(w) }))
+			case *syntax.BinaryArithm:
+				if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
+					note(w.Lit(), true)
+				}
+			}
+			return true
+		})
+	}
+	return ints
+}
+
+func isInteger(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return isDigits(p.Value)
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.DblQuoted:
+		return isInteger(&syntax.Word{Parts: p.Parts})
+	}
+	return false
+}
