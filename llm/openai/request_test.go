@@ -1,0 +1,286 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/internal/wire/wiretest"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+const (
+	openRouter = "https://openrouter.ai/api/v1"
+	deepSeek   = "https://api.deepseek.com"
+	compatible = "https://models.example/v1"
+)
+
+// lawful fails the test if the body breaks a rule of the host.
+func lawful(t testing.TB, body []byte, host llmtest.Host) {
+	t.Helper()
+	for _, v := range llmtest.CheckHost(body, host) {
+		t.Errorf("%v\n%s", v, body)
+	}
+}
+
+// outline shows the messages of a body, one a line.
+func outline(t testing.TB, body []byte) string {
+	t.Helper()
+	var d struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(body, &d); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, m := range d.Messages {
+		b.Write(m)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func user(bs ...llm.Block) llm.Message      { return llm.Message{Role: llm.User, Content: bs} }
+func assistant(bs ...llm.Block) llm.Message { return llm.Message{Role: llm.Assistant, Content: bs} }
+func txt(s string) llm.Text                 { return llm.Text{Text: s} }
+func answer(id string, bs ...llm.Block) llm.ToolResult {
+	return llm.ToolResult{ID: id, Content: bs}
+}
+
+func TestMessages(t *testing.T) {
+	call := use("1", "f", `{"a": 1}`)
+	const sent = `{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}` + "\n"
+	long := strings.Repeat("x", 50)
+	for _, tt := range []struct {
+		name, base string
+		req        llm.Request
+		want       string
+	}{
+		{"system", compatible, llm.Request{System: "be\ngood", Messages: []llm.Message{user(txt("a"))}},
+			`{"role":"system","content":"be\ngood"}` + "\n" + `{"role":"user","content":"a"}` + "\n"},
+		{"merged", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), user(txt("b"), txt(" ")), assistant(txt("c")), assistant(txt("d"))}},
+			`{"role":"user","content":"a\n\nb"}` + "\n" + `{"role":"assistant","content":"cd"}` + "\n"},
+		{"call and result", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(call), user(answer("1", txt("x"), txt("y")))}},
+			`{"role":"user","content":"a"}` + "\n" + sent + `{"role":"tool","tool_call_id":"1","content":"x\ny"}` + "\n"},
+		{"error, nothing, steering", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(call, use("2", "g", ``)), user(txt("stop")), user(llm.ToolResult{ID: "1", IsError: true, Content: llm.Blocks{txt("no")}}, answer("2"))}},
+			`{"role":"user","content":"a"}` + "\n" +
+				`{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"2","type":"function","function":{"name":"g","arguments":"{}"}}]}` + "\n" +
+				`{"role":"tool","tool_call_id":"1","content":"Error: no"}` + "\n" + `{"role":"tool","tool_call_id":"2","content":"(no output)"}` + "\n" + `{"role":"user","content":"stop"}` + "\n"},
+		{"image of a tool", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(call), user(answer("1", llm.Image{MediaType: "image/jpeg", Data: []byte("GIF89a\x01\x00\x01\x00")}), txt("see?"))}},
+			`{"role":"user","content":"a"}` + "\n" + sent + `{"role":"tool","tool_call_id":"1","content":"(see the attachment below)"}` + "\n" +
+				`{"role":"user","content":[{"type":"text","text":"Attachment of the result of tool call 1:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lGODlhAQABAA=="}},{"type":"text","text":"see?"}]}` + "\n"},
+		{"result missing", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(call)}},
+			`{"role":"user","content":"a"}` + "\n" + sent + `{"role":"tool","tool_call_id":"1","content":"Error: No result of this call is on record. It may or may not have had an effect."}` + "\n"},
+		{"long id", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(use(long, "f", `{}`)), user(answer(long, txt("x")))}},
+			`{"role":"user","content":"a"}` + "\n" + strings.ReplaceAll(`{"role":"assistant","tool_calls":[{"id":"ID","type":"function","function":{"name":"f","arguments":"{}"}}]}`+"\n"+`{"role":"tool","tool_call_id":"ID","content":"x"}`+"\n", "ID", long[:40])},
+		{"ids of Kimi, the same in every turn", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(use("functions.f:0", "f", `{}`)), user(answer("functions.f:0", txt("x"))), assistant(use("functions.f:0", "f", `{}`)), user(answer("functions.f:0", txt("y")))}},
+			`{"role":"user","content":"a"}` + "\n" +
+				`{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]}` + "\n" + `{"role":"tool","tool_call_id":"functions.f:0","content":"x"}` + "\n" +
+				`{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]}` + "\n" + `{"role":"tool","tool_call_id":"functions.f:0","content":"y"}` + "\n"},
+		{"what is Anthropic's", compatible, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(llm.Thinking{Text: "t", Signature: "s"}, llm.RedactedThinking{Data: "d"}, llm.Verbatim{Provider: "anthropic", Shown: "cited", Raw: json.RawMessage(`{}`)}), user(txt("b"))}},
+			`{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":"cited"}` + "\n" + `{"role":"user","content":"b"}` + "\n"},
+		{"reasoning to DeepSeek", deepSeek, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(llm.Thinking{Text: "hm"}, call), user(answer("1", txt("x"))), assistant(call), user(answer("1", txt("x"))), assistant(llm.Thinking{Text: "so"}, txt("b")), user(txt("c"))}},
+			`{"role":"user","content":"a"}` + "\n" + strings.Replace(sent, `"tool_calls"`, `"reasoning_content":"hm","tool_calls"`, 1) + `{"role":"tool","tool_call_id":"1","content":"x"}` + "\n" +
+				strings.Replace(sent, `"tool_calls"`, `"reasoning_content":"","tool_calls"`, 1) + `{"role":"tool","tool_call_id":"1","content":"x"}` + "\n" +
+				`{"role":"assistant","content":"b"}` + "\n" + `{"role":"user","content":"c"}` + "\n"},
+		{"details to OpenRouter", openRouter, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(llm.Thinking{Text: "hm", Signature: "s", Extra: json.RawMessage(`[{"x": 1},{"y":2}]`)}, txt("b")), user(txt("c"))}},
+			`{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":"b","reasoning":"hm","reasoning_details":[{"x":1},{"y":2}]}` + "\n" + `{"role":"user","content":"c"}` + "\n"},
+		{"no reasoning to OpenAI", DefaultBaseURL, llm.Request{Messages: []llm.Message{user(txt("a")), assistant(llm.Thinking{Text: "hm", Extra: json.RawMessage(`[{"x":1}]`)}, call), user(answer("1", txt("x")))}},
+			`{"role":"user","content":"a"}` + "\n" + sent + `{"role":"tool","tool_call_id":"1","content":"x"}` + "\n"},
+		{"documents", compatible, llm.Request{Messages: []llm.Message{user(llm.Document{MediaType: "text/plain", Title: "T", Data: []byte("text")}, llm.Document{MediaType: "application/pdf", Data: []byte("%PDF")})}},
+			`{"role":"user","content":"T:\n\ntext\n\n[document left out: application/pdf, 4 bytes]"}` + "\n"},
+		{"PDF to OpenAI", DefaultBaseURL, llm.Request{Messages: []llm.Message{user(llm.Document{MediaType: "application/pdf", Data: []byte("%PDF")})}},
+			`{"role":"user","content":[{"type":"file","file":{"filename":"document.pdf","file_data":"data:application/pdf;base64,JVBERg=="}}]}` + "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := encoded(t, tt.base, "gpt-4o", &tt.req)
+			host := llmtest.Host("compat")
+			if tt.base == deepSeek {
+				host = "deepseek"
+			}
+			lawful(t, body, host)
+			if got := outline(t, body); got != tt.want {
+				t.Errorf("got\n%swant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	temperature := func(f float64) *float64 { return &f }
+	tool := []llm.Tool{{Name: "f", Description: "does f"}}
+	for _, tt := range []struct {
+		name, base, model string
+		req               llm.Request
+		with, without     []string
+	}{
+		{"stream", compatible, "m", llm.Request{MaxTokens: 5}, []string{`"stream":true,"stream_options":{"include_usage":true}`, `"max_tokens":5`}, []string{`"tools"`, `"temperature"`, `"max_completion_tokens"`}},
+		{"blocking", compatible, "m", llm.Request{Blocking: true}, nil, []string{`"stream`, `"max_`}},
+		{"max_completion_tokens", DefaultBaseURL, "gpt-4o", llm.Request{MaxTokens: 100_000}, []string{`"max_completion_tokens":16384`}, []string{`"max_tokens"`}},
+		{"hot", compatible, "m", llm.Request{Temperature: temperature(9)}, []string{`"temperature":2`}, nil},
+		{"reasoning model", DefaultBaseURL, "gpt-5-mini-2025-08-07", llm.Request{Temperature: temperature(0), Stop: []string{"END"}, Thinking: llm.Thought{Budget: 2000}}, []string{`"reasoning_effort":"medium"`}, []string{`"temperature"`, `"stop"`}},
+		{"unknown reasoning model", DefaultBaseURL, "o9-mini", llm.Request{Temperature: temperature(0), Thinking: llm.Thought{Effort: "max"}}, []string{`"reasoning_effort":"high"`}, []string{`"temperature"`}},
+		{"cannot think", DefaultBaseURL, "gpt-4.1", llm.Request{Thinking: llm.Thought{Effort: "low"}}, nil, []string{`"reasoning`}},
+		{"OpenRouter", openRouter, "anthropic/claude-haiku-4.5", llm.Request{Thinking: llm.Thought{Effort: "low"}}, []string{`"reasoning":{"effort":"low"}`, `"usage":{"include":true}`}, []string{`"reasoning_effort"`}},
+		{"OpenRouter, budget", openRouter, "anthropic/claude-haiku-4.5", llm.Request{Thinking: llm.Thought{Budget: 3000}}, []string{`"reasoning":{"max_tokens":3000}`}, nil},
+		{"Grok", "https://api.x.ai/v1", "grok-4", llm.Request{Thinking: llm.Thought{Effort: "low"}}, nil, []string{`"reasoning`}},
+		{"stops", compatible, "m", llm.Request{Stop: []string{"", "a", "b", "c", "d", "e"}}, []string{`"stop":["a","b","c","d"]`}, nil},
+		{"tool", compatible, "m", llm.Request{Tools: tool}, []string{`"tools":[{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","properties":{}}}}]`}, []string{`"tool_choice"`}},
+		{"required", compatible, "m", llm.Request{Tools: tool, ToolChoice: llm.ToolChoice{Mode: llm.ChooseAny}}, []string{`"tool_choice":"required"`}, nil},
+		{"this tool", compatible, "m", llm.Request{Tools: tool, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}}, []string{`"tool_choice":{"type":"function","function":{"name":"f"}}`}, nil},
+		{"no tool", compatible, "m", llm.Request{Tools: tool, ToolChoice: llm.ToolChoice{Mode: llm.ChooseNone}}, []string{`"tool_choice":"none"`}, nil},
+		{"choice without tools", compatible, "m", llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseAny}}, nil, []string{`"tool_choice"`}},
+		{"no eyes", DefaultBaseURL, "o3-mini", llm.Request{Messages: []llm.Message{user(llm.Image{Data: wiretest.PNG(1, 1)})}}, []string{`reads no images`}, []string{`image_url`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.req.Messages == nil {
+				tt.req.Messages = request.Messages
+			}
+			body := encoded(t, tt.base, tt.model, &tt.req)
+			host := llmtest.Host("compat")
+			if tt.base == DefaultBaseURL {
+				host = llmtest.OpenAI
+			}
+			lawful(t, body, host)
+			for _, s := range tt.with {
+				if !bytes.Contains(body, []byte(s)) {
+					t.Errorf("%s is missing in %s", s, body)
+				}
+			}
+			for _, s := range tt.without {
+				if bytes.Contains(body, []byte(s)) {
+					t.Errorf("%s is in %s", s, body)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusedRequests(t *testing.T) {
+	hi := request.Messages
+	many := make([]llm.Tool, maxTools+1)
+	for i := range many {
+		many[i].Name = fmt.Sprint("t", i)
+	}
+	for name, req := range map[string]*llm.Request{
+		"no messages":     {},
+		"bad tool name":   {Messages: hi, Tools: []llm.Tool{{Name: strings.Repeat("n", 65)}}},
+		"same tool twice": {Messages: hi, Tools: []llm.Tool{{Name: "a"}, {Name: "a"}}},
+		"too many tools":  {Messages: hi, Tools: many},
+		"schema broken":   {Messages: hi, Tools: []llm.Tool{{Name: "a", Input: json.RawMessage(`{`)}}},
+		"unknown choice":  {Messages: hi, Tools: []llm.Tool{{Name: "a"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}},
+	} {
+		_, err := new(Client).Model("m").(*model).encode(req, dialect{})
+		if class(err) != llm.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDialect(t *testing.T) {
+	for base, want := range map[string]dialect{
+		DefaultBaseURL:                          {strict: true, completion: true},
+		"https://me.openai.azure.com/openai/v1": {strict: true, completion: true, azure: true},
+		"https://OpenRouter.ai/api/v1":          {echo: detailsEcho, reasoning: true, openrouter: true},
+		"https://api.moonshot.cn/v1":            {echo: alwaysEcho},
+		"https://api.z.ai/api/paas/v4":          {echo: textEcho},
+		"http://localhost:11434/v1":             {echo: textEcho},
+		"http://[::1]:8080/v1":                  {echo: textEcho},
+		"https://openrouter.ai.evil.example/v1": {},
+		"https://notopenai.com":                 {},
+		"::":                                    {},
+	} {
+		if got := dialectOf(base, "m"); got != want {
+			t.Errorf("%s: %+v, want %+v", base, got, want)
+		}
+	}
+}
+
+// FuzzEncode checks that whatever the transcript is, the request keeps every
+// rule of every host, and that a memo changes nothing but the cost.
+func FuzzEncode(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		seed := make([]byte, random.IntN(300))
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		msgs := wiretest.Transcript(data)
+		for base, host := range map[string]llmtest.Host{DefaultBaseURL: llmtest.OpenAI, deepSeek: "deepseek", openRouter: "compat"} {
+			req := &llm.Request{System: "s", Memo: &llm.Memo{}}
+			for n := 1; n <= len(msgs); n++ {
+				req.Messages = msgs[:n]
+				body := encoded(t, base, "gpt-4o", req)
+				if n%8 == 0 || n == len(msgs) {
+					lawful(t, body, host)
+					fresh := *req
+					fresh.Memo = nil
+					if !bytes.Equal(body, encoded(t, base, "gpt-4o", &fresh)) {
+						t.Errorf("the memo changes the request")
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSecondOpinion has requests checked by the reference implementation of the rules.
+func TestSecondOpinion(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var checks []wiretest.Request
+	for i := range 150 {
+		seed := make([]byte, random.IntN(300))
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		req := &llm.Request{Messages: wiretest.Transcript(seed), MaxTokens: 100}
+		base := []string{DefaultBaseURL, deepSeek, openRouter}[i%3]
+		host := []string{"openai", "deepseek", "compat"}[i%3]
+		checks = append(checks, wiretest.Request{Name: fmt.Sprint(host, i), API: "openai", Host: host, Body: encoded(t, base, "gpt-5", req)})
+	}
+	wiretest.Check(t, checks)
+}
+
+// BenchmarkEncode measures the next request of a conversation.
+func BenchmarkEncode(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("%dturns", n), func(b *testing.B) {
+			m := new(Client).Model("gpt-4.1").(*model)
+			turn := func(i int) (llm.Message, llm.Message) {
+				id := fmt.Sprintf("call_%08d", i)
+				return assistant(txt("I look at the file."), use(id, "read", `{"path":"internal/wire/history.go"}`)),
+					user(answer(id, txt(strings.Repeat("a line of the file that was read\n", 30))))
+			}
+			start := func() *llm.Request {
+				req := &llm.Request{System: strings.Repeat("Be good. ", 500), Tools: []llm.Tool{{Name: "read"}}, Memo: &llm.Memo{}, Messages: request.Messages}
+				for i := range n {
+					a, u := turn(i)
+					req.Messages = append(req.Messages, a, u)
+				}
+				if _, err := m.encode(req, dialect{}); err != nil {
+					b.Fatal(err)
+				}
+				return req
+			}
+			req := start()
+			b.ReportAllocs()
+			for b.Loop() {
+				a, u := turn(len(req.Messages))
+				req.Messages = append(req.Messages, a, u)
+				if _, err := m.encode(req, dialect{}); err != nil {
+					b.Fatal(err)
+				}
+				if len(req.Messages) > 2*n+2000 {
+					b.StopTimer()
+					req = start()
+					b.StartTimer()
+				}
+			}
+		})
+	}
+}

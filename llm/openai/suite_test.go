@@ -1,0 +1,18 @@
+package openai_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/llm/openai"
+)
+
+// TestContract runs the suite that every client of a model must pass.
+func TestContract(t *testing.T) {
+	llmtest.RunModelTests(t, func(baseURL string) llm.Model {
+		c := &openai.Client{APIKey: "sk-test-0123456789abcdef", BaseURL: baseURL, HTTP: &http.Client{Transport: &http.Transport{}}}
+		return c.Model("gpt-4.1")
+	})
+}
