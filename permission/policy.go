@@ -234,7 +234,7 @@ func (c *call) match(rules []Rule) (rule, Access, bool) {
 		if err != nil {
 			return rule{source: r}, Access{}, true
 		}
-		if x.pattern == "" && x.names(c.req.Tool) {
+		if (x.pattern == "" || x.pattern == "*") && x.names(c.req.Tool) {
 			return x, c.first(), true
 		}
 		for _, a := range c.req.Access {
@@ -278,12 +278,16 @@ func (c *call) holds(x rule, a Access) bool {
 	return false
 }
 
-// doubt returns a rule with a pattern that a command line may fall under.
+// doubt returns a rule with a pattern that the call may fall under: a command
+// line not known in full, or a tool that does not say what it touches.
 func (c *call) doubt(rules []Rule) (rule, bool) {
 	for _, r := range rules {
 		x, err := r.parse()
 		if err != nil || x.pattern == "" {
 			continue
+		}
+		if len(c.req.Access) == 0 && x.names(c.req.Tool) {
+			return x, true
 		}
 		for _, s := range c.sites {
 			if x.names(c.req.Tool) && s.mayRun(x.pattern) {
@@ -295,6 +299,9 @@ func (c *call) doubt(rules []Rule) (rule, bool) {
 }
 
 func (c *call) unclear() string {
+	if len(c.req.Access) == 0 {
+		return "the tool does not say what it touches"
+	}
 	for _, s := range c.sites {
 		if s.Unclear != "" {
 			return s.Unclear

@@ -187,6 +187,10 @@ func TestRules(t *testing.T) {
 		{Policy{Allow: []Rule{"mcp__github__*"}}, Request{Tool: "mcp__github__list"}, Allowed, "mcp__github__*"},
 		{Policy{Allow: []Rule{"mcp__github"}}, Request{Tool: "mcp__github__list"}, Allowed, "mcp__github"},
 		{Policy{Allow: []Rule{"mcp__github"}}, Request{Tool: "mcp__github2__list"}, Asked, ""},
+		{Policy{Mode: Bypass, Deny: []Rule{"write(*)"}}, Request{Tool: "write"}, Denied, "write(*)"},
+		{Policy{Mode: Bypass, Deny: []Rule{"write(a)"}}, Request{Tool: "write"}, Denied, "write(a)"},
+		{Policy{Allow: []Rule{"write"}, Deny: []Rule{"write(a)"}}, Request{Tool: "write"}, Asked, "write(a)"},
+		{Policy{Allow: []Rule{"write(*)"}}, Request{Tool: "write"}, Asked, ""},
 		{Policy{Mode: Bypass, Deny: []Rule{"*"}}, Request{Tool: "x"}, Denied, "*"},
 		// Precedence.
 		{Policy{Mode: Bypass, Deny: []Rule{"Bash(rm *)"}, Allow: []Rule{"Bash", "Bash(rm *)"}}, bash("rm x"), Denied, "Bash(rm *)"},
