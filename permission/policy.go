@@ -85,9 +85,10 @@ func (p Policy) Unreadable(roots ...string) []string {
 // from every root and from the directory of the call, allow rules from the
 // first root. A command line is covered if each simple command is, or is
 // read-only, and each file that it redirects into is covered by an Edit rule; a
-// rule for all calls of the tool covers any line. Where a deny rule cannot be
-// checked, because parts of a line are only known when it runs, no rule allows
-// the line, and [Bypass] denies it. Read(…) and Edit(…) rules that deny or ask
+// rule for all calls of the tool covers any line. Where a deny or ask rule cannot
+// be checked, because parts of a line are only known when it runs or because the
+// tool does not say what it touches, no rule allows the call; a deny rule then
+// makes [Bypass] deny it. Read(…) and Edit(…) rules that deny or ask
 // also hold for the arguments of commands, as far as they are known.
 //
 // [Plan] runs what is read-only, and addresses that a rule allows; no rule makes
