@@ -106,6 +106,25 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestSpelled(t *testing.T) {
+	dir := layout(t, map[string]string{"a.env": "", "b": ""})
+	info, err := os.Lstat(filepath.Join(dir, "a.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a.env": "a.env", "A.ENV": "a.env", "A~1": "a.env", "b": "b"} {
+		if got := spelled(dir, name, info); got != want {
+			t.Errorf("%s is spelled %s", name, got)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "A.ENV")); err != nil {
+		return // names are exact here
+	}
+	if got, err := (&Workspace{Root: dir}).Resolve("", "A.ENV"); err != nil || got != filepath.Join(dir, "a.env") {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestZeroWorkspace(t *testing.T) {
 	dir := layout(t, map[string]string{"a": "1"})
 	t.Chdir(dir)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -188,6 +189,9 @@ func follow(path string) (string, error) {
 			return "", fmt.Errorf("resolving %s: %w", path, err)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
+			if aliases {
+				next = filepath.Join(done, spelled(done, name, info))
+			}
 			done = next
 			continue
 		}
@@ -210,10 +214,34 @@ func follow(path string) (string, error) {
 	return done, nil
 }
 
+// aliases: one file has many names, as on macOS and Windows by default ("A.ENV"
+// is "a.env"). Rules about paths would miss all but one.
+const aliases = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+// spelled returns the name of the file in dir that was found as name, as the
+// folder has it.
+func spelled(dir, name string, info fs.FileInfo) string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return name
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil || slices.Contains(names, name) {
+		return name
+	}
+	for _, n := range names {
+		if other, err := os.Lstat(filepath.Join(dir, n)); err == nil && os.SameFile(info, other) {
+			return n
+		}
+	}
+	return name
+}
+
 // components splits an absolute path into its root ("/", `C:\`) and its names.
 func components(path string) (root string, names []string) {
 	vol := filepath.VolumeName(path)
-	return vol + string(filepath.Separator), strings.FieldsFunc(path[len(vol):], isSeparator)
+	return strings.ToUpper(vol) + string(filepath.Separator), strings.FieldsFunc(path[len(vol):], isSeparator)
 }
 
 func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }
