@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,7 +85,7 @@ func (o Output) limits() (lines, bytes int) {
 		case n == 0:
 			return otherwise
 		case n < 0:
-			return int(^uint(0) >> 1)
+			return math.MaxInt
 		}
 		return n
 	}
@@ -99,7 +100,7 @@ func (o Output) holds(text string) bool {
 // cut returns beginning and end of text, and between them where the rest is.
 func (o Output) cut(text, file string) string {
 	lines, bytes := o.limits()
-	head := firstPart(text, (lines+1)/2, (bytes+1)/2)
+	head := firstPart(text, lines-lines/2, bytes-bytes/2)
 	tail := lastPart(text[len(head):], lines/2, bytes/2)
 	missing := text[len(head) : len(text)-len(tail)]
 	note := fmt.Sprintf("%d lines (%d bytes) are left out here", countLines(missing), len(missing))

@@ -49,6 +49,8 @@ func TestLimitCuts(t *testing.T) {
 		"runes":  {Output{Bytes: 1001}, strings.Repeat("é€😀", 1000), false},
 		"narrow": {Output{Lines: 3, Bytes: 10}, many, false},
 		"one":    {Output{Lines: 1}, many, false},
+		"any n":  {Output{Lines: -1}, strings.Repeat("a line\n", 20_000), false},
+		"any b":  {Output{Bytes: -1}, wide + "\n" + many, false},
 		"mixed":  {Output{}, strings.Repeat(strings.Repeat("y", 300)+"\n", 1000), false},
 	} {
 		c.o.Dir = filepath.Join(t.TempDir(), "out")
@@ -78,8 +80,11 @@ func TestLimitCuts(t *testing.T) {
 		if !ok || !ok2 || !strings.HasPrefix(c.text, strings.TrimSuffix(head, "\n")) || !strings.HasSuffix(c.text, tail) || !utf8.ValidString(text) {
 			t.Errorf("%s: %.300q", name, text)
 		}
-		if len(head)+len(tail) > bytes+1 || countLines(head)+countLines(tail) > lines {
+		if len(head)+len(tail)-1 > bytes || countLines(head)+countLines(tail) > lines {
 			t.Errorf("%s: kept %d+%d bytes, %d+%d lines", name, len(head), len(tail), countLines(head), countLines(tail))
+		}
+		if c.o.Lines < 0 && len(head) < bytes/3 || c.o.Bytes < 0 && countLines(head) < lines/3 {
+			t.Errorf("%s: the head has only %d bytes", name, len(head))
 		}
 		if !strings.Contains(note, d.OutputPath) || !strings.Contains(note, "Read it with offset") {
 			t.Errorf("%s: %s", name, note)
