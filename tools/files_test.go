@@ -104,6 +104,21 @@ func changeOf(t testing.TB, r *tool.Result) fileChange {
 	return c
 }
 
+func TestCore(t *testing.T) {
+	ws := &workspace.Workspace{Root: t.TempDir()}
+	defer ws.Close()
+	var names []string
+	for _, tl := range Core(ws) {
+		if err := tl.Spec().Check(); err != nil {
+			t.Error(err)
+		}
+		names = append(names, tl.Spec().Name)
+	}
+	if got := strings.Join(names, " "); got != "Read Write Edit Glob Grep Bash BashOutput KillShell" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestContract(t *testing.T) {
 	d := newDesk(t)
 	for _, tl := range []tool.Tool{d.read, d.write, d.edit} {

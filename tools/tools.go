@@ -10,10 +10,10 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Core returns the tools for working on files in ws, in the order in which
-// models are shown them.
+// Core returns the tools for working in ws, in the order in which models are
+// shown them.
 func Core(ws *workspace.Workspace) []tool.Tool {
-	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws)}
+	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws)}
 }
 
 // details encodes what programs and people see of a result.
