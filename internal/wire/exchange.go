@@ -261,7 +261,7 @@ func (r *Reply) Fail(err error, class llm.Class) error {
 	e.Err = masked(err, r.secrets)
 	var timeout net.Error
 	switch {
-	case isTLS(err):
+	case isTLS(err) || strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		e.Class = llm.TLS
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
 		e.Class = llm.Auth
