@@ -67,7 +67,7 @@ var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?
 // guess returns what a Claude model that is not in the catalogue accepts, by its
 // generation. Prices and sizes it does not guess.
 func guess(name string) catalog.Entry {
-	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget, Images: true, PDF: true}
+	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget}
 	match := claude.FindStringSubmatch(name)
 	if match == nil {
 		return e

@@ -23,20 +23,22 @@ const (
 var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 
 // codec encodes content blocks. A turn is one message.
-type codec struct{}
+type codec struct {
+	noImages, noPDF bool // what the model does not read
+}
 
-func (codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
+func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 	switch b := b.(type) {
 	case llm.Text:
 		addText(t, b.Text)
 	case llm.Image:
 		if t.Role == llm.User {
-			kind, data := image(b, crowded)
+			kind, data := c.image(b, crowded)
 			t.Add(kind, data)
 		}
 	case llm.Document:
 		if t.Role == llm.User {
-			kind, data := document(b)
+			kind, data := c.document(b)
 			t.Add(kind, data)
 		}
 	case llm.Thinking:
@@ -56,7 +58,7 @@ func (codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 		data = wire.AppendObject(append(data, `,"input":`...), b.Input)
 		t.Add(wire.Call, append(data, '}'))
 	case llm.ToolResult:
-		t.Add(wire.Answer, result(b, id, crowded))
+		t.Add(wire.Answer, c.result(b, id, crowded))
 	case llm.Verbatim:
 		if t.Role == llm.Assistant {
 			verbatim(t, b)
@@ -75,10 +77,12 @@ func text(s string) []byte {
 }
 
 // image encodes an image, or says in words why it is left out.
-func image(i llm.Image, crowded bool) (wire.Kind, []byte) {
+func (c codec) image(i llm.Image, crowded bool) (wire.Kind, []byte) {
 	media, width, height := wire.Picture(i.Data)
 	side := max(width, height)
 	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
+	case c.noImages:
+		return wire.Words, text("[image left out: this model reads no images]")
 	case media == "":
 		return wire.Words, text("[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
 	case size > maxImage:
@@ -104,9 +108,9 @@ func appendTitle(out []byte, title string) []byte {
 	return wire.AppendString(append(out, `,"title":`...), title)
 }
 
-func document(d llm.Document) (wire.Kind, []byte) {
+func (c codec) document(d llm.Document) (wire.Kind, []byte) {
 	switch {
-	case d.MediaType == "application/pdf" && len(d.Data) > 0 && base64.StdEncoding.EncodedLen(len(d.Data)) <= maxDocument:
+	case d.MediaType == "application/pdf" && !c.noPDF && len(d.Data) > 0 && base64.StdEncoding.EncodedLen(len(d.Data)) <= maxDocument:
 		return wire.Media, source("document", d.MediaType, d.Data, d.Title)
 	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
 		out := wire.AppendString([]byte(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":`), string(d.Data))
@@ -115,12 +119,12 @@ func document(d llm.Document) (wire.Kind, []byte) {
 	return wire.Words, text(fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
 }
 
-func result(r llm.ToolResult, id string, crowded bool) []byte {
+func (c codec) result(r llm.ToolResult, id string, crowded bool) []byte {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
 		switch b.(type) {
 		case llm.Text, llm.Image, llm.Document:
-			codec{}.Block(inside, b, "", crowded)
+			c.Block(inside, b, "", crowded)
 		}
 	}
 	if len(inside.Parts) == 0 && r.IsError {

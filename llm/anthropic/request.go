@@ -26,17 +26,16 @@ type transcript struct {
 	cache   wire.Cache
 }
 
-func newTranscript() any {
-	return &transcript{history: wire.History{Codec: codec{}, IDs: toolIDs}}
-}
-
 // encode returns the body of a request in pieces. The pieces with the messages
 // belong to the memo and are the same from one request to the next.
 func (m *model) encode(req *llm.Request) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	t := req.Memo.Load(provider, newTranscript).(*transcript)
+	c := codec{noImages: m.entry.NoImages, noPDF: m.entry.NoPDF}
+	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
+		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
+	}).(*transcript)
 	snap := t.history.Snapshot(req.Messages)
 	tools, choice := req.Tools, req.ToolChoice
 	if len(tools) == 0 {

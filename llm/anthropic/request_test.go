@@ -202,6 +202,9 @@ func TestOptions(t *testing.T) {
 		{"tools of the history", "claude-sonnet-4-5", llm.Request{Messages: used}, func(d decoded) bool {
 			return len(d.Tools) == 1 && d.Tools[0]["name"] == "f" && d.Choice.Type == "none"
 		}},
+		{"no PDF", "claude-3-haiku-20240307", llm.Request{Messages: []llm.Message{user(llm.Document{MediaType: "application/pdf", Data: []byte("%PDF")})}}, func(d decoded) bool {
+			return d.Messages[0].Content[0]["type"] == "text"
+		}},
 		{"blank system", "claude-sonnet-4-5", llm.Request{System: " \n"}, func(d decoded) bool { return d.System == nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

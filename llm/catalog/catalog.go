@@ -31,7 +31,7 @@ const (
 )
 
 // An Entry describes a model. Only Name is required; zero fields are unknown,
-// and false says that nothing is known to be refused.
+// and false says that the model is not known to refuse anything.
 type Entry struct {
 	Name      string     `json:"name"`     // as its provider knows it, without a date
 	Provider  string     `json:"provider"` // anthropic, openai …
@@ -44,8 +44,8 @@ type Entry struct {
 	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
 	NoForcedTool        bool     `json:"no_forced_tool,omitempty"`        // refuses a tool choice other than auto and none
 	MaxCompletionTokens bool     `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
-	Images              bool     `json:"images,omitempty"`                // reads images
-	PDF                 bool     `json:"pdf,omitempty"`                   // reads PDF documents
+	NoImages            bool     `json:"no_images,omitempty"`             // reads no images
+	NoPDF               bool     `json:"no_pdf,omitempty"`                // reads no PDF documents
 
 	Source string `json:"source,omitempty"` // where the price was read
 	Date   string `json:"date,omitempty"`   // and when: YYYY-MM-DD

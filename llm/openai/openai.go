@@ -67,7 +67,7 @@ var reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
 // guess returns what a model that is not in the catalogue accepts, as far as
 // its name says. Prices and sizes it does not guess.
 func guess(name string) catalog.Entry {
-	e := catalog.Entry{Name: name, Provider: provider, Images: true}
+	e := catalog.Entry{Name: name, Provider: provider}
 	own := name[strings.LastIndexByte(name, '/')+1:]
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
 		e.Thinking, e.NoSamplers = catalog.ThinkingEffort, true

@@ -28,7 +28,7 @@ func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{echo: host.echo, images: m.entry.Images, files: host.strict && m.entry.PDF}
+	c := codec{echo: host.echo, images: !m.entry.NoImages, files: host.strict && !m.entry.NoPDF}
 	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
