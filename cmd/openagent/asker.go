@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An asker asks whoever drives the program for permission.
+type asker struct {
+	d      *dialog
+	grants *grants
+
+	mu      sync.Mutex
+	waiting map[string]chan reply
+	gone    chan struct{} // closed: nobody answers any more
+}
+
+func newAsker(d *dialog) *asker {
+	return &asker{d: d, grants: newGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+}
+
+// A question is the request can_use_tool.
+type question struct {
+	Subtype     string             `json:"subtype"`
+	ToolName    string             `json:"tool_name"`
+	Input       json.RawMessage    `json:"input"`
+	ToolUse     string             `json:"tool_use_id"`
+	Agent       *string            `json:"agent_id"`
+	BlockedPath *string            `json:"blocked_path"`
+	Reason      string             `json:"decision_reason"`
+	ReasonType  string             `json:"decision_reason_type"`
+	Suggestions []permissionUpdate `json:"permission_suggestions"`
+	Description string             `json:"description,omitempty"` // a diff, for edits
+}
+
+// A replyEnvelope is the body of a control_response to us.
+type replyEnvelope struct {
+	Subtype  string `json:"subtype"`
+	ID       string `json:"request_id"`
+	Response reply  `json:"response"`
+	Error    string `json:"error"`
+}
+
+// A reply answers a question.
+type reply struct {
+	Behavior    string             `json:"behavior"`
+	Input       json.RawMessage    `json:"updatedInput"`
+	Permissions []permissionUpdate `json:"updatedPermissions"`
+	Message     string             `json:"message"`
+	Interrupt   bool               `json:"interrupt"`
+}
+
+// decide is the session's CanUseTool.
+func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	nobody := permission.Decision{}
+	if verdict.Behavior != permission.Asked {
+		return nobody, nil
+	}
+	if a.grants.cover(call, verdict) {
+		return permission.Allow(), nil
+	}
+	use, err := a.d.report.calls.wait(ctx, call.ID)
+	if err != nil {
+		return nobody, err
+	}
+	id, answers := a.expect()
+	defer a.forget(id)
+	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
+		ReasonType: reasonType(verdict.Source), Suggestions: []permissionUpdate{}}
+	pending, err := a.d.s.session.Pending(ctx)
+	if err != nil {
+		return nobody, err
+	}
+	for _, p := range pending {
+		if p.Call.ID == call.ID {
+			q.Suggestions, q.Description = suggest(p.Suggestions), p.Preview
+		}
+	}
+	a.d.out.answer(controlRequest{Type: "control_request", ID: id, Request: q, origin: a.d.sign()})
+	select {
+	case r := <-answers:
+		return a.settle(ctx, call, r)
+	case <-a.gone:
+		return nobody, nil
+	case <-ctx.Done():
+		a.d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, origin: a.d.sign()})
+		return nobody, ctx.Err()
+	}
+}
+
+func reasonType(s permission.Source) string {
+	switch s {
+	case permission.FromRule, permission.FromMode, permission.FromHook:
+		return string(s)
+	case permission.FromGuard:
+		return "safetyCheck"
+	}
+	return "other"
+}
+
+// settle makes a decision of a reply.
+func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission.Decision, error) {
+	switch r.Behavior {
+	case "allow":
+		for _, u := range r.Permissions {
+			if u.Type == "setMode" {
+				if err := a.d.s.session.SetMode(ctx, permission.Mode(u.Mode)); err != nil {
+					return permission.Decision{}, err
+				}
+			}
+			a.grants.add(u.rulesOf()...)
+		}
+		d := permission.Allow()
+		if len(r.Input) > 0 && string(r.Input) != "null" && !sameJSON(r.Input, call.Input) {
+			d.Input = r.Input
+		}
+		d.Source = permission.FromPerson
+		return d, nil
+	case "deny":
+		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
+		d.Source = permission.FromPerson
+		if r.Interrupt {
+			_, err := a.d.s.session.Interrupt(context.WithoutCancel(ctx))
+			return d, err
+		}
+		return d, nil
+	}
+	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow or deny", clip(r.Behavior))
+}
+
+// expect prepares for the answer to a new question.
+func (a *asker) expect() (id string, answers chan reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id, answers = "req_"+session.NewID(), make(chan reply, 1)
+	a.waiting[id] = answers
+	return id, answers
+}
+
+func (a *asker) forget(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waiting, id)
+}
+
+// answer takes in a reply. One that nobody waits for any more is passed over.
+func (a *asker) answer(e replyEnvelope) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answers, ok := a.waiting[e.ID]
+	if !ok {
+		return
+	}
+	delete(a.waiting, e.ID)
+	if e.Subtype != "success" {
+		e.Response = reply{Behavior: "deny", Message: "the question failed: " + cmp.Or(e.Error, "no reason given")}
+	}
+	answers <- e.Response
+}
+
+// close tells every question that nobody will answer it.
+func (a *asker) close() { close(a.gone) }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A command is one of the words that the program's first argument can be. The
+// one without a name is a prompt.
+type command struct {
+	name, args, summary string
+	// prepare returns the command's flags, and what is done once they are read.
+	prepare func(h *host) (flags, action)
+}
+
+type action func(ctx context.Context, args []string) error
+
+// commands lists the commands in the order in which help shows them.
+func commands() []command {
+	return []command{
+		{name: "demo", args: "[fix|survey] [--dir DIR]", summary: "see an agent at work: no key, no network"},
+		{name: "sessions", args: "[list | show ID | delete ID…]", summary: "list, show and delete sessions", prepare: sessionsCommand},
+		{name: "tools", summary: "list the tools", prepare: toolsCommand},
+		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
+		{name: "config", summary: "show each setting and where it comes from", prepare: configCommand},
+		{name: "doctor", summary: "check what the program needs", prepare: doctorCommand},
+		{name: "completion", args: "bash|zsh|fish", summary: "print a completion script for a shell", prepare: completionCommand},
+		{name: "version", summary: "print the version", prepare: versionCommand},
+		{name: "help", args: "[COMMAND]", summary: "show help", prepare: helpCommand},
+	}
+}
+
+func commandNamed(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+// run reads the flags and does the command.
+func (c command) run(ctx context.Context, h *host, args []string) error {
+	fs, do := c.prepare(h)
+	help := false
+	fs = append(fs, flag{name: "help", short: 'h', help: "show this", set: yes(&help)})
+	rest, err := fs.parse(args)
+	switch {
+	case help:
+		return h.show(c.help(h))
+	case err != nil:
+		return err
+	}
+	return do(ctx, rest)
+}
+
+// help is the page of a command.
+func (c command) help(h *host) string {
+	var b strings.Builder
+	line := strings.Join(strings.Fields("openagent "+c.name+" [flags] "+c.args), " ")
+	if c.prepare == nil {
+		return "Usage: openagent " + c.name + " " + c.args + "\n\n" + c.summary + "\n"
+	}
+	fmt.Fprintf(&b, "Usage: %s\n\n", line)
+	if c.name == "" {
+		b.WriteString("Runs an agent on a prompt: a conversation on a terminal; with -p, or without a terminal, one prompt.\nText on stdin is added to the prompt, or is it.\n\nCommands:\n")
+		for _, c := range commands() {
+			fmt.Fprintf(&b, "  %-12s%s\n", c.name, c.summary)
+		}
+		b.WriteString("\n")
+	} else {
+		b.WriteString(c.summary + "\n\n")
+	}
+	fs, _ := c.prepare(h)
+	fs = append(fs, flag{name: "help", short: 'h', help: "show this"})
+	b.WriteString("Flags:\n")
+	fs.usage(&b)
+	if c.name == "" {
+		b.WriteString("\n" + exitHelp + "\n" + environmentHelp)
+	}
+	return b.String()
+}
+
+const environmentHelp = `Environment, the first that is set counts:
+  key       OPENAGENT_API_KEY, CODEANY_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
+  model     OPENAGENT_MODEL, CODEANY_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
+  base URL  OPENAGENT_BASE_URL, CODEANY_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
+  provider  OPENAGENT_PROVIDER
+  home      OPENAGENT_HOME (default ~/.openagent)
+  NO_COLOR  no colours
+`
+
+func helpCommand(h *host) (flags, action) {
+	return nil, func(_ context.Context, args []string) error {
+		switch len(args) {
+		case 0:
+			return h.show(root().help(h))
+		case 1:
+			c, ok := commandNamed(args[0])
+			if !ok {
+				return usagef("there is no command %q%s", clip(args[0]), likely(args[0], commandNames()))
+			}
+			return h.show(c.help(h))
+		}
+		return usagef("help takes the name of one command")
+	}
+}
+
+func commandNames() []string {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// none refuses arguments where a command takes none.
+func none(command string, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument %q; see openagent %s --help", command, clip(args[0]), command)
+	}
+	return nil
+}
+
+// show writes a page to stdout.
+func (h *host) show(text string) error {
+	_, err := io.WriteString(h.out, text)
+	return writing(err)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/permission"
+)
+
+// Control messages.
+type (
+	controlRequest struct {
+		Type    string `json:"type"`
+		ID      string `json:"request_id"`
+		Request any    `json:"request"`
+		origin
+	}
+	controlResponse struct {
+		Type     string       `json:"type"`
+		Response responseBody `json:"response"`
+		origin
+	}
+	responseBody struct {
+		Subtype  string `json:"subtype"` // success or error
+		ID       string `json:"request_id"`
+		Response any    `json:"response,omitempty"`
+		Error    string `json:"error,omitempty"`
+	}
+	cancelRequest struct {
+		Type string `json:"type"`
+		ID   string `json:"request_id"`
+		origin
+	}
+)
+
+// An order is a control request to us.
+type order struct {
+	Subtype        string          `json:"subtype"`
+	Model          *string         `json:"model"`
+	Mode           string          `json:"mode"`
+	ThinkingTokens *int            `json:"max_thinking_tokens"`
+	CancelQueued   bool            `json:"cancel_queued"`
+	Hooks          json.RawMessage `json:"hooks"`
+	Agents         json.RawMessage `json:"agents"`
+	Servers        json.RawMessage `json:"sdkMcpServers"`
+	Schema         json.RawMessage `json:"jsonSchema"`
+	System         json.RawMessage `json:"systemPrompt"`
+	AppendSystem   json.RawMessage `json:"appendSystemPrompt"`
+}
+
+// A receipt says what an interrupt found, by the ids of messages.
+type receipt struct {
+	StillQueued []string `json:"still_queued"`
+	Cancelled   []string `json:"cancelled"`
+}
+
+type modelChoice struct {
+	Value       string `json:"value"`
+	Name        string `json:"displayName"`
+	Description string `json:"description"`
+}
+
+// obey carries out a control request and answers it.
+func (d *dialog) obey(ctx context.Context, id string, o order) {
+	answer, err := d.carryOut(ctx, o)
+	body := responseBody{Subtype: "success", ID: id, Response: answer}
+	if err != nil {
+		body = responseBody{Subtype: "error", ID: id, Error: d.h.oneLine(err.Error())}
+	}
+	d.out.answer(controlResponse{Type: "control_response", Response: body, origin: d.sign()})
+}
+
+func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
+	nothing := struct{}{}
+	session := d.s.session
+	switch o.Subtype {
+	case "initialize":
+		return d.initialize(o)
+	case "interrupt":
+		return d.interrupt(ctx, o.CancelQueued)
+	case "set_permission_mode":
+		if o.Mode == "" {
+			return nil, errors.New("set_permission_mode: mode is missing")
+		}
+		return nothing, session.SetMode(ctx, permission.Mode(o.Mode))
+	case "set_model":
+		name := d.s.provider.model.value
+		if o.Model != nil && *o.Model != "default" {
+			name = *o.Model
+		}
+		m, err := d.s.provider.llm(name)
+		if err != nil {
+			return nil, err
+		}
+		return nothing, session.SetModel(ctx, m)
+	case "set_max_thinking_tokens":
+		thought := llm.Thought{}
+		if o.ThinkingTokens != nil {
+			if *o.ThinkingTokens < 0 {
+				return nil, fmt.Errorf("set_max_thinking_tokens: %d is negative", *o.ThinkingTokens)
+			}
+			thought.Budget = *o.ThinkingTokens
+		}
+		return nothing, session.SetThinking(ctx, thought)
+	case "mcp_status":
+		return map[string][]string{"mcpServers": {}}, nil
+	}
+	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
+}
+
+// initialize says what there is. What a host asks for in vain is refused, so
+// that it does not rely on a hook that is never called.
+func (d *dialog) initialize(o order) (any, error) {
+	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
+		"jsonSchema": o.Schema, "systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
+		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {
+			return nil, fmt.Errorf("initialize: %s is not supported by this version", name)
+		}
+	}
+	models := []modelChoice{}
+	for _, e := range catalog.Embedded().Entries() {
+		if e.Provider == d.s.provider.name.value {
+			models = append(models, modelChoice{e.Name, e.Name, fmt.Sprintf("%s, context window %d", e.Provider, e.Window)})
+		}
+	}
+	none := []string{}
+	return map[string]any{"commands": none, "agents": none, "models": models, "account": struct{}{}, "hooks_applied": false,
+		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}, nil
+}
+
+// interrupt stops the run that goes on, and one that is about to begin.
+func (d *dialog) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
+	r := receipt{StillQueued: []string{}, Cancelled: []string{}}
+	current := d.withdraw(cancelQueued, &r)
+	if current == nil {
+		return r, nil
+	}
+	select {
+	case <-current.started:
+	case <-current.done:
+		return r, nil
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	got, err := d.s.session.Interrupt(ctx)
+	if errors.Is(err, agent.ErrNotRunning) {
+		return r, nil
+	}
+	r.Cancelled = append(r.Cancelled, got.Cleared...)
+	return r, err
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// A dialog is a session that is driven by lines on stdin. Each user message is
+// a prompt with a result of its own; one that comes while a prompt runs waits
+// for its end, or joins it if its priority says so.
+type dialog struct {
+	h      *host
+	s      *setup
+	out    *lines
+	report *report
+	asker  *asker
+
+	mu      sync.Mutex
+	changed chan struct{} // has room for one
+	current *turn         // runs, or is about to
+	queue   []agent.Input
+	ended   bool  // nothing more comes
+	broken  error // what came cannot be understood
+}
+
+// A turn is one prompt of a dialog.
+type turn struct {
+	input         agent.Input
+	started, done chan struct{}
+	once          sync.Once
+}
+
+const (
+	maxLine  = 64 << 20 // bytes
+	maxQueue = 1024     // user messages
+)
+
+// serveInput serves stdin until its end.
+func (h *host) serveInput(program context.Context, s *setup, args []string, blocks []llm.Block) error {
+	ctx, cancel := context.WithCancelCause(program)
+	defer cancel(nil)
+	d := &dialog{h: h, s: s, changed: make(chan struct{}, 1)}
+	d.out = newLines(h.out, func(err error) { cancel(err) })
+	var err error
+	if d.report, err = s.report(ctx, d.out.put); err != nil {
+		return notBegun(ctx, closing(ctx, d.out, err))
+	}
+	if s.options.promptTool != "" {
+		d.asker = newAsker(d)
+		s.session.SetCanUseTool(d.asker.decide)
+	}
+	if prompt, _ := promptArg(args); prompt != "" || len(blocks) > 0 {
+		d.enqueue(agent.Input{ID: session.NewID(), Text: prompt, Blocks: blocks})
+	}
+	go func() {
+		if err := d.read(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+	o, err := d.serve(ctx)
+	if err == nil {
+		err = d.failure()
+	}
+	if err != nil && !d.report.live {
+		return notBegun(program, closing(ctx, d.out, err))
+	}
+	closed := d.out.close(ctx)
+	switch {
+	case err != nil:
+		return err
+	case program.Err() != nil && o.code == exitDone:
+		return ended(signalCode(program))
+	}
+	return h.finish(ctx, o, closed)
+}
+
+// failure returns why the input was given up, nil if it was not.
+func (d *dialog) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.broken
+}
+
+// serve runs the prompts one after the other, and returns how the last ended.
+func (d *dialog) serve(ctx context.Context) (outcome, error) {
+	last := outcome{code: exitDone}
+	for {
+		t := d.next(ctx)
+		if t == nil {
+			return last, nil
+		}
+		d.report.expect(true)
+		err := d.report.run(d.s.session, d.started(t, d.s.session.StreamInput(ctx, t.input)))
+		d.finished(t)
+		switch {
+		case d.report.live:
+			var line resultLine
+			line, last = d.report.finished(ctx)
+			d.out.put(line)
+		case err != nil:
+			return last, err
+		}
+	}
+}
+
+// next waits for the next turn; nil means that none will come.
+func (d *dialog) next(ctx context.Context) *turn {
+	for {
+		d.mu.Lock()
+		if d.current == nil && len(d.queue) > 0 {
+			d.begin()
+		}
+		t, over := d.current, d.ended
+		d.mu.Unlock()
+		if ctx.Err() != nil || t == nil && over {
+			return nil
+		}
+		if t != nil {
+			return t
+		}
+		select {
+		case <-d.changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// begin makes the first message of the queue the current turn. d.mu is held.
+func (d *dialog) begin() {
+	d.current = &turn{input: d.queue[0], started: make(chan struct{}), done: make(chan struct{})}
+	d.queue = d.queue[1:]
+}
+
+func (d *dialog) finished(t *turn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.current = nil
+	close(t.done)
+}
+
+func (d *dialog) wake() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (d *dialog) enqueue(in agent.Input) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) >= maxQueue {
+		return fmt.Errorf("more than %d messages wait", maxQueue)
+	}
+	d.queue = append(d.queue, in)
+	if d.current == nil {
+		d.begin()
+	}
+	d.wake()
+	return nil
+}
+
+// withdraw returns the current turn, and notes what of the queue stays.
+func (d *dialog) withdraw(cancelQueued bool, r *receipt) *turn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, in := range d.queue {
+		if cancelQueued {
+			r.Cancelled = append(r.Cancelled, in.ID)
+		} else {
+			r.StillQueued = append(r.StillQueued, in.ID)
+		}
+	}
+	if cancelQueued {
+		d.queue = nil
+	}
+	return d.current
+}
+
+func (d *dialog) sign() origin {
+	return origin{UUID: session.NewID(), SessionID: d.s.session.ID, Simulated: d.report.simulated}
+}
+
+// read takes in stdin to its end. An error is a line that cannot be understood:
+// whoever writes it may have meant a guard, so nothing goes on without it.
+func (d *dialog) read(ctx context.Context) error {
+	r := bufio.NewReaderSize(d.h.in, 64<<10)
+	var err error
+	for n := 1; err == nil; n++ {
+		var line []byte
+		line, err = readLine(r, maxLine)
+		if err != nil && err != io.EOF {
+			err = usagef("line %d of stdin: %w", n, err)
+			break
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if bad := d.take(ctx, line); bad != nil {
+				err = usagef("line %d of stdin: %w", n, bad)
+			}
+		}
+	}
+	if d.asker != nil {
+		d.asker.close()
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended, d.broken = true, err
+	if err != nil {
+		d.queue = nil
+	}
+	d.wake()
+	return err
+}
+
+// readLine reads a line of at most limit bytes. The last may lack its end.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("it is longer than %d MB", limit>>20)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// An inLine is a line that came in.
+type inLine struct {
+	Type     string `json:"type"`
+	UUID     string `json:"uuid"`
+	Priority string `json:"priority"`
+	Message  struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	ID       string        `json:"request_id"`
+	Request  order         `json:"request"`
+	Response replyEnvelope `json:"response"`
+}
+
+// take acts on a line. Types that are not known are passed over.
+func (d *dialog) take(ctx context.Context, line []byte) error {
+	in, err := parseLine(line)
+	if err != nil {
+		return err
+	}
+	switch in.Type {
+	case "user":
+		return d.message(ctx, in)
+	case "control_request":
+		d.obey(ctx, in.ID, in.Request)
+	case "control_response":
+		if d.asker != nil {
+			d.asker.answer(in.Response)
+		}
+	default:
+		d.s.agent.Log.Debug("line passed over", "type", in.Type)
+	}
+	return nil
+}
+
+// parseLine reads a line and reports what it lacks.
+func parseLine(line []byte) (inLine, error) {
+	var in inLine
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return in, fmt.Errorf("it is not a JSON object: %w", err)
+	}
+	switch head.Type {
+	case "":
+		return in, errors.New("it has no type; send user or control_request")
+	case "user", "control_request", "control_response":
+	default:
+		return inLine{Type: head.Type}, nil
+	}
+	if err := json.Unmarshal(line, &in); err != nil {
+		return in, fmt.Errorf("it is no %s message: %w", head.Type, err)
+	}
+	switch {
+	case in.Type == "control_request" && in.ID == "":
+		return in, errors.New("the control_request has no request_id")
+	case in.Type == "user" && in.Message.Role != "user":
+		return in, fmt.Errorf("the message has the role %q, and it must be user", clip(in.Message.Role))
+	}
+	return in, nil
+}
+
+// message queues a user message, or sends it to the run that goes on.
+func (d *dialog) message(ctx context.Context, in inLine) error {
+	text, blocks, err := parseContent(in.Message.Content)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "" && len(blocks) == 0 {
+		return errors.New("the message is empty")
+	}
+	input := agent.Input{ID: in.UUID, Text: text, Blocks: blocks}
+	if input.ID == "" {
+		input.ID = session.NewID()
+	}
+	if in.Priority == "now" || in.Priority == "next" {
+		d.mu.Lock()
+		current := d.current
+		d.mu.Unlock()
+		if current != nil && d.join(ctx, current, input) {
+			return nil
+		}
+	}
+	return d.enqueue(input)
+}
+
+// join sends a message to the turn that runs, and reports whether that took it.
+func (d *dialog) join(ctx context.Context, t *turn, in agent.Input) bool {
+	select {
+	case <-t.started:
+	case <-t.done:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	_, err := d.s.session.Steer(ctx, in)
+	return err == nil
+}
+
+// started notes when the first event of a turn comes: from then on there is a
+// run that can be told something.
+func (d *dialog) started(t *turn, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range events {
+			t.once.Do(func() { close(t.started) })
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// A finding is what doctor says of one thing.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func doctorCommand(h *host) (flags, action) {
+	format := ""
+	return listFlags(&format), func(_ context.Context, args []string) error {
+		if err := none("doctor", args); err != nil {
+			return err
+		}
+		findings := h.examine()
+		var rows [][]string
+		healthy := true
+		for _, f := range findings {
+			mark := "ok"
+			if !f.OK {
+				mark, healthy = "!!", false
+			}
+			rows = append(rows, []string{mark, f.Name, f.Detail})
+		}
+		if err := h.list(format, findings, "", rows); err != nil {
+			return err
+		}
+		if !healthy {
+			return ended(exitUsage)
+		}
+		return nil
+	}
+}
+
+func (h *host) examine() []finding {
+	list := []finding{
+		{"version", true, fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		program("git", "version control is not there for the agent", "git"),
+		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
+		h.examineHome(),
+		h.examineProvider(),
+		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
+	}
+	return list
+}
+
+func terminal(yes bool) string {
+	if yes {
+		return "terminal"
+	}
+	return "no terminal"
+}
+
+// program looks for one of several programs.
+func program(name, missing string, files ...string) finding {
+	for _, f := range files {
+		if path, err := exec.LookPath(f); err == nil {
+			return finding{name, true, path}
+		}
+	}
+	return finding{name, false, missing}
+}
+
+func (h *host) examineHome() finding {
+	const name = "home"
+	home, err := h.home()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	if err := os.MkdirAll(filepath.Join(home, "sessions"), 0o700); err != nil {
+		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+	}
+	f, err := os.CreateTemp(home, ".doctor-")
+	if err != nil {
+		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return finding{name, true, filepath.Join(home, "sessions") + " can be written"}
+}
+
+func (h *host) examineProvider() finding {
+	const name = "provider"
+	p, err := newProvider(new(options), h.getenv)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	h.secrets = p.secrets()
+	detail := fmt.Sprintf("%s, model %s, %s", p.name.value, p.model.value, p.base.value)
+	switch {
+	case p.needsKey():
+		return finding{name, false, detail + ", no key: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or try openagent demo"}
+	case p.key.value == "":
+		return finding{name, true, detail + ", no key and none needed"}
+	}
+	return finding{name, true, detail + ", key from " + p.key.source}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// grants are the rules that a person has allowed for the rest of the session.
+// They spare the question that the mode would ask, and no other.
+type grants struct {
+	tools []tool.Tool
+	roots []string
+
+	mu    sync.Mutex
+	rules []permission.Rule
+}
+
+func newGrants(s *setup) *grants {
+	return &grants{tools: s.agent.Tools, roots: append([]string{s.project}, s.options.dirs...)}
+}
+
+func (g *grants) add(rules ...permission.Rule) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range rules {
+		if r.Check() == nil && !slices.Contains(g.rules, r) {
+			g.rules = append(g.rules, r)
+		}
+	}
+}
+
+// cover reports whether a call that would be asked about is granted.
+func (g *grants) cover(call tool.Call, verdict permission.Decision) bool {
+	if verdict.Source != permission.FromMode {
+		return false
+	}
+	g.mu.Lock()
+	p := permission.Policy{Allow: slices.Clone(g.rules)}
+	g.mu.Unlock()
+	i := slices.IndexFunc(g.tools, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
+	if i < 0 || len(p.Allow) == 0 {
+		return false
+	}
+	class := tool.Classify(g.tools[i], call)
+	d := p.Decide(permission.Request{Tool: call.Name, Access: class.Access, ReadOnly: class.ReadOnly,
+		NonDestructive: g.tools[i].Spec().NonDestructive, Dir: call.Dir, Roots: g.roots})
+	return d.Behavior == permission.Allowed
+}
+
+// A permissionUpdate is a change of permissions as control messages have it.
+type permissionUpdate struct {
+	Type        string       `json:"type"`
+	Rules       []ruleUpdate `json:"rules,omitempty"`
+	Behavior    string       `json:"behavior,omitempty"`
+	Mode        string       `json:"mode,omitempty"`
+	Destination string       `json:"destination"`
+}
+
+type ruleUpdate struct {
+	Tool    string `json:"toolName"`
+	Content string `json:"ruleContent,omitempty"`
+}
+
+// suggest returns rules as the update that would allow them.
+func suggest(rules []permission.Rule) []permissionUpdate {
+	if len(rules) == 0 {
+		return []permissionUpdate{}
+	}
+	u := permissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session"}
+	for _, r := range rules {
+		name, content, _ := strings.Cut(string(r), "(")
+		u.Rules = append(u.Rules, ruleUpdate{name, strings.TrimSuffix(content, ")")})
+	}
+	return []permissionUpdate{u}
+}
+
+// rulesOf returns the rules that an update allows.
+func (u permissionUpdate) rulesOf() []permission.Rule {
+	if u.Type != "addRules" || u.Behavior != "allow" {
+		return nil
+	}
+	var out []permission.Rule
+	for _, r := range u.Rules {
+		rule := r.Tool
+		if r.Content != "" {
+			rule += "(" + r.Content + ")"
+		}
+		out = append(out, permission.Rule(rule))
+	}
+	return out
+}
+
+// sameJSON reports whether two values are the same but for white space.
+func sameJSON(a, b json.RawMessage) bool {
+	x, err := compact(a)
+	y, err2 := compact(b)
+	return err == nil && err2 == nil && x == y
+}
+
+func compact(raw json.RawMessage) (string, error) {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "", err
+	}
+	out, err := json.Marshal(v)
+	return string(out), err
+}

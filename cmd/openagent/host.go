@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent/internal/wire"
+)
+
+// A host is what the program runs in.
+type host struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	// Whether each is a terminal.
+	inTerminal, outTerminal, errTerminal bool
+	secrets                              []string // never shown
+	// interrupted, where it is set, is told of an interrupt and reports whether
+	// it has taken care of it.
+	interrupted atomic.Pointer[func() bool]
+}
+
+func newHost() *host {
+	return &host{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
+		inTerminal: isTerminal(os.Stdin), outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr)}
+}
+
+// main runs the program and returns its exit code.
+func (h *host) main(args []string) int {
+	ctx, stop := h.watchSignals(context.Background())
+	defer stop()
+	if len(args) > 0 && args[0] == "demo" {
+		return demo(ctx, h, args[1:])
+	}
+	c, rest := root(), args
+	if len(args) > 0 {
+		if found, ok := commandNamed(args[0]); ok {
+			c, rest = found, args[1:]
+		}
+	}
+	return h.exit(ctx, c.run(ctx, h, rest))
+}
+
+// exit reports the error that a command ended with, and returns the code for it.
+func (h *host) exit(ctx context.Context, err error) int {
+	var e *exitError
+	var missing *noKeyError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &missing):
+		fmt.Fprintln(h.err, missing.Error())
+		return exitKey
+	case errors.As(err, &e):
+		if e.err != nil {
+			h.complain("%v", err)
+		}
+		return e.code
+	case ctx.Err() != nil:
+		return signalCode(ctx)
+	}
+	h.complain("%v", err)
+	return exitInternal
+}
+
+// complain writes a line for people to stderr, without secrets.
+func (h *host) complain(format string, args ...any) {
+	fmt.Fprintln(h.err, "openagent: "+h.oneLine(fmt.Sprintf(format, args...)))
+}
+
+// oneLine makes text of any origin fit for a line of a log or a terminal.
+func (h *host) oneLine(s string) string {
+	return harmless(strings.Join(strings.Fields(wire.Mask(s, h.secrets)), " "))
+}
+
+// home is the folder of the program's own files.
+func (h *host) home() (string, error) {
+	if dir := h.getenv("OPENAGENT_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "", usagef("finding the home folder: %v; set OPENAGENT_HOME", err)
+	}
+	return filepath.Join(dir, ".openagent"), nil
+}

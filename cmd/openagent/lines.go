@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// lines writes JSON objects to stdout, one a line. A control line overtakes
+// data lines that wait. Writing data waits while a reader is slow; the run goes
+// on meanwhile, because its events are kept for us.
+type lines struct {
+	w    io.Writer
+	fail func(error) // called once, when stdout cannot be written any more
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	control [][]byte
+	data    [][]byte
+	closed  bool
+	err     error
+	done    chan struct{}
+}
+
+// How many lines may wait.
+const (
+	maxData    = 16
+	maxControl = 1024
+)
+
+func newLines(w io.Writer, fail func(error)) *lines {
+	l := &lines{w: w, fail: fail, done: make(chan struct{})}
+	l.changed = sync.NewCond(&l.mu)
+	go l.run()
+	return l
+}
+
+func (l *lines) run() {
+	defer close(l.done)
+	for {
+		line, ok := l.next()
+		if !ok {
+			return
+		}
+		if _, err := l.w.Write(line); err != nil {
+			err = fmt.Errorf("writing to stdout: %w", err)
+			l.mu.Lock()
+			l.err = err
+			l.control, l.data = nil, nil
+			l.changed.Broadcast()
+			l.mu.Unlock()
+			l.fail(err)
+			return
+		}
+	}
+}
+
+func (l *lines) next() ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.control) == 0 && len(l.data) == 0 && !l.closed {
+		l.changed.Wait()
+	}
+	defer l.changed.Broadcast()
+	for _, queue := range []*[][]byte{&l.control, &l.data} {
+		if len(*queue) > 0 {
+			line := (*queue)[0]
+			*queue = (*queue)[1:]
+			return line, true
+		}
+	}
+	return nil, false
+}
+
+// put queues a line of data.
+func (l *lines) put(v any) { l.add(&l.data, maxData, v) }
+
+// answer queues a control line.
+func (l *lines) answer(v any) { l.add(&l.control, maxControl, v) }
+
+func (l *lines) add(queue *[][]byte, most int, v any) {
+	line, err := encodeLine(v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.err = err
+	}
+	for len(*queue) >= most && l.err == nil && !l.closed {
+		l.changed.Wait()
+	}
+	if l.err == nil && !l.closed {
+		*queue = append(*queue, line)
+		l.changed.Broadcast()
+	}
+}
+
+// close waits until everything is written. Once ctx has ended it waits for a
+// reader that does not read only a moment.
+func (l *lines) close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		select {
+		case <-l.done:
+		case <-time.After(2 * time.Second):
+			return fmt.Errorf("writing to stdout: nobody reads it")
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// encodeLine encodes v as JSON with a line end. What stands in texts as < or &
+// stays as it is.
+func encodeLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a line: %w", err)
+	}
+	return b.Bytes(), nil
+}

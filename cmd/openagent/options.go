@@ -1,0 +1,237 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// options are what the flags of a run say. The zero value of a field means that
+// its flag was not given.
+type options struct {
+	print          bool
+	output, input  string
+	partial        bool
+	promptTool     string
+	model          string
+	fallbacks      []string
+	provider, base string
+	turns          int
+	usd            float64
+	maxTokens      int
+	timeout        time.Duration
+	system, append string // as given: text or @file
+	mode           string
+	bypass         bool
+	tools          []string
+	allow, deny    []permission.Rule
+	resume         string
+	latest, fork   bool
+	resumeAt, id   string
+	ephemeral      bool
+	sessionDir     string
+	effort         string
+	thinking       int
+	dir            string
+	dirs, files    []string
+	logLevel       string
+	logFormat      string
+	debug          bool
+}
+
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatStream = "stream-json"
+)
+
+var (
+	formats    = []string{formatText, formatJSON, formatStream}
+	efforts    = []string{"low", "medium", "high", "max"}
+	providers  = []string{anthropicName, openaiName, demoName}
+	logLevels  = []string{"debug", "info", "warn", "error"}
+	logFormats = []string{"text", "json"}
+)
+
+func modes() []string {
+	var names []string
+	for _, m := range permission.Modes {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+func choice(words []string) string { return strings.Join(words, "|") }
+
+// flags are the flags of a run.
+func (o *options) flags() flags {
+	return flags{
+		{name: "print", short: 'p', help: "one prompt, then end; the default unless on a terminal", set: yes(&o.print)},
+		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout: the final text, one result object, or an object a line", set: oneOf(&o.output, formats)},
+		{name: "input-format", arg: "text|stream-json", words: []string{formatText, formatStream}, help: "what comes on stdin: a prompt, or user and control messages a line each", set: oneOf(&o.input, []string{formatText, formatStream})},
+		{name: "include-partial-messages", help: "with stream-json: pieces of messages as they come", set: yes(&o.partial)},
+		{name: "permission-prompt-tool", arg: "stdio", words: []string{"stdio"}, help: "with stream-json input: ask for permission by control messages", set: oneOf(&o.promptTool, []string{"stdio"})},
+		{name: "model", arg: "NAME", help: "model to use (default claude-sonnet-4-6)", set: text(&o.model)},
+		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
+		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
+		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai", set: text(&o.base)},
+		{name: "max-turns", arg: "N", help: "most answers of the model", set: count(&o.turns)},
+		{name: "max-budget-usd", arg: "X", help: "most money to spend", set: dollars(&o.usd)},
+		{name: "max-tokens", arg: "N", help: "most tokens of one answer", set: count(&o.maxTokens)},
+		{name: "timeout", arg: "DURATION", help: "most time for a prompt, such as 90s or 10m", set: duration(&o.timeout)},
+		{name: "system-prompt", arg: "TEXT|@FILE", help: "instructions instead of our own", set: raw(&o.system)},
+		{name: "append-system-prompt", arg: "TEXT|@FILE", help: "instructions after our own", set: raw(&o.append)},
+		{name: "permission-mode", arg: "MODE", words: modes(), help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), set: oneOf(&o.mode, modes())},
+		{name: "dangerously-skip-permissions", help: "the same as --permission-mode bypassPermissions", set: yes(&o.bypass)},
+		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are", set: list(&o.tools)},
+		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
+		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},
+		{name: "resume", short: 'r', arg: "ID", help: "go on with a session; without a prompt, with its interrupted run", set: text(&o.resume)},
+		{name: "continue", short: 'c', help: "go on with the latest session of this folder", set: yes(&o.latest)},
+		{name: "fork-session", help: "with --resume or --continue: go on in a copy", set: yes(&o.fork)},
+		{name: "resume-at", arg: "MESSAGE_ID", help: "with --resume or --continue: go on from this message", set: text(&o.resumeAt)},
+		{name: "session-id", arg: "ID", help: "id of the new session", set: text(&o.id)},
+		{name: "no-session-persistence", help: "keep the session in memory only", set: yes(&o.ephemeral)},
+		{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.sessionDir)},
+		{name: "effort", arg: choice(efforts), words: efforts, help: "how much the model thinks", set: oneOf(&o.effort, efforts)},
+		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
+		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
+		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
+		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
+		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
+		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
+		{name: "debug", help: "the same as --log-level debug", set: yes(&o.debug)},
+	}
+}
+
+func raw(to *string) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return errors.New("the value is empty; leave the flag out instead")
+		}
+		*to = s
+		return nil
+	}
+}
+
+// check reports flags that do not go together, enters the working folder and
+// fills in what goes without saying.
+func (o *options) check() error {
+	for _, c := range []struct {
+		wrong bool
+		text  string
+	}{
+		{o.resume != "" && o.latest, "--resume and --continue do not go together; leave one out"},
+		{o.fork && o.resume == "" && !o.latest, "--fork-session needs --resume ID or --continue"},
+		{o.resumeAt != "" && o.resume == "" && !o.latest, "--resume-at needs --resume ID or --continue"},
+		{o.id != "" && (o.resume != "" || o.latest) && !o.fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
+		{o.sessionDir != "" && o.ephemeral && o.resume == "" && !o.latest, "--session-dir and --no-session-persistence do not go together; leave one out"},
+		{o.bypass && o.mode != "" && o.mode != string(permission.Bypass), "--dangerously-skip-permissions and --permission-mode " + o.mode + " do not go together; leave one out"},
+		{o.partial && o.output != formatStream, "--include-partial-messages needs --output-format stream-json"},
+		{o.input == formatStream && o.output != formatStream, "--input-format stream-json needs --output-format stream-json"},
+		{o.promptTool != "" && o.input != formatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
+	} {
+		if c.wrong {
+			return usagef("%s", c.text)
+		}
+	}
+	if o.bypass {
+		o.mode = string(permission.Bypass)
+	}
+	if o.output == "" {
+		o.output = formatText
+	}
+	if o.dir != "" {
+		if err := needDir("--cwd", o.dir); err != nil {
+			return err
+		}
+		if err := os.Chdir(o.dir); err != nil {
+			return usagef("--cwd: %v", err)
+		}
+	}
+	for _, d := range o.dirs {
+		if err := needDir("--add-dir", d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const maxSystem = 1 << 20 // bytes of a system prompt
+
+// textOrFile returns a value that may be @file.
+func textOrFile(shown, value string) (string, error) {
+	name, ok := strings.CutPrefix(value, "@")
+	if !ok {
+		return value, nil
+	}
+	data, err := readFile(name, maxSystem)
+	if err != nil {
+		return "", usagef("%s: %v; name a file after @, or write the text itself", shown, err)
+	}
+	return strings.ToValidUTF8(string(data), "�"), nil
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is larger than %d MB", name, limit>>20)
+	}
+	return data, err
+}
+
+// logger writes to stderr, without secrets.
+func (h *host) logger(o *options) *slog.Logger {
+	level := slog.LevelWarn
+	if o.logLevel != "" {
+		_ = level.UnmarshalText([]byte(o.logLevel)) // one of logLevels
+	}
+	if o.debug {
+		level = slog.LevelDebug
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Any().(type) {
+		case string:
+			a.Value = slog.StringValue(h.oneLine(v))
+		case error:
+			a.Value = slog.StringValue(h.oneLine(v.Error()))
+		}
+		return a
+	}}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(h.err, options))
+	}
+	return slog.New(slog.NewTextHandler(h.err, options))
+}
+
+// workingDir is the folder that the agent works in.
+func workingDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the working folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real, nil
+	}
+	return dir, nil
+}

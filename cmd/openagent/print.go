@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+)
+
+// root is the command without a name: a prompt.
+func root() command {
+	return command{args: "[prompt]", prepare: func(h *host) (flags, action) {
+		o := new(options)
+		return o.flags(), func(ctx context.Context, args []string) error { return h.prompt(ctx, o, args) }
+	}}
+}
+
+// prompt runs the program without a command.
+func (h *host) prompt(ctx context.Context, o *options, args []string) error {
+	printing := o.print || o.output != "" || o.input != "" || !h.inTerminal || !h.outTerminal
+	if err := o.check(); err != nil {
+		return err
+	}
+	if _, err := promptArg(args); err != nil {
+		return err
+	}
+	s, err := h.setup(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := s.close(); err != nil {
+			h.complain("%v", err)
+		}
+	}()
+	blocks, err := attach(ctx, o.files)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !printing:
+		return h.converse(ctx, s, args, blocks)
+	case o.input == formatStream:
+		return h.serveInput(ctx, s, args, blocks)
+	}
+	text, err := h.promptText(ctx, args, s.past || len(blocks) > 0)
+	if err != nil {
+		return err
+	}
+	return h.printOne(ctx, s, agent.Input{Text: text, Blocks: blocks})
+}
+
+// printOne runs one prompt, or goes on with the interrupted run where there is none.
+func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var out *lines
+	var put func(any)
+	if s.options.output == formatStream {
+		out = newLines(h.out, func(err error) { cancel(err) })
+		put = out.put
+	}
+	r, err := s.report(ctx, put)
+	if err != nil {
+		return notBegun(ctx, closing(ctx, out, err))
+	}
+	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0
+	r.expect(!resume)
+	events := s.session.StreamInput(ctx, in)
+	if resume {
+		events = s.session.Resume(ctx)
+	}
+	err = r.run(s.session, events)
+	if !r.live {
+		return notBegun(ctx, closing(ctx, out, err))
+	}
+	line, o := r.finished(ctx)
+	if out != nil {
+		out.put(line)
+		return h.finish(ctx, o, closing(ctx, out, nil))
+	}
+	return h.finish(ctx, o, h.printResult(s.options.output, line, r.end))
+}
+
+// report returns a report of the session that knows its past.
+func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
+	r := newReport(s.session.ID, s.provider.name.value, put)
+	if s.options.partial {
+		r.showPieces()
+	}
+	if !s.past {
+		return r, nil
+	}
+	return r, r.past(ctx, s.store)
+}
+
+// closing ends the writing of lines and returns the first error.
+func closing(ctx context.Context, out *lines, err error) error {
+	if out == nil {
+		return err
+	}
+	if closed := out.close(ctx); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// finish returns the error for the end of a run, or for output that was lost.
+func (h *host) finish(ctx context.Context, o outcome, err error) error {
+	if err != nil && context.Cause(ctx) != nil && !isSignal(ctx) || err != nil && ctx.Err() == nil {
+		return &exitError{code: exitInternal, err: err}
+	}
+	return ended(o.code)
+}
+
+// run takes in the events of a run. The error is that of a run that did not
+// begin, or was not recorded to its end.
+func (r *report) run(s *agent.Session, events iter.Seq2[event.Event, error]) error {
+	var failed error
+	for e, err := range events {
+		if err != nil {
+			failed = err
+			continue
+		}
+		r.event(e)
+	}
+	if r.live && r.end.Reason == "" {
+		soFar := event.RunEnd{}
+		if res := s.Result(); res != nil {
+			soFar = event.RunEnd{Text: res.Text, Partial: res.Partial, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Models: res.Models,
+				Denials: res.Denials, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
+		}
+		if failed == nil {
+			failed = errors.New("the run ended without a word")
+		}
+		r.broken(failed, soFar)
+	}
+	return failed
+}
+
+// printResult writes the result as text or as the one object, and what people
+// should know of it to stderr.
+func (h *host) printResult(format string, line resultLine, end event.RunEnd) error {
+	if format == formatJSON {
+		data, err := encodeLine(line)
+		if err != nil {
+			return err
+		}
+		_, err = h.out.Write(data)
+		return writing(err)
+	}
+	var err error
+	if text := line.Result; text != "" {
+		if h.outTerminal {
+			text = harmless(text)
+		}
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		_, err = io.WriteString(h.out, text)
+	}
+	for _, d := range end.Denials {
+		h.complain("refused: %s: %s", d.Tool, d.Reason)
+	}
+	if line.IsError {
+		h.complain("the run ended: %s", endText(end))
+	}
+	return writing(err)
+}
+
+func writing(err error) error {
+	if err != nil {
+		return fmt.Errorf("writing to stdout: %w", err)
+	}
+	return nil
+}
+
+func endText(end event.RunEnd) string {
+	if end.Message == "" {
+		return string(end.Reason)
+	}
+	return string(end.Reason) + ": " + end.Message
+}
+
+func isSignal(ctx context.Context) bool {
+	var s *signalError
+	return errors.As(context.Cause(ctx), &s)
+}

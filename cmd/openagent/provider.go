@@ -1,0 +1,239 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/llm/openai"
+)
+
+// Names of providers.
+const (
+	anthropicName = "anthropic"
+	openaiName    = "openai"
+	demoName      = "demo"
+)
+
+// openaiModel is used with OpenAI where nobody names a model.
+const openaiModel = "gpt-5.2"
+
+// A setting is a value and where it comes from.
+type setting struct{ value, source string }
+
+// A provider is whose models are used and how they are reached.
+type provider struct {
+	name, base, key, model setting
+	environ                environ
+	fixed                  bool // the provider was named, not guessed
+}
+
+// environ reads environment variables; values are trimmed.
+type environ func(string) string
+
+// first returns the first variable that is set.
+func (e environ) first(names ...string) setting {
+	for _, n := range names {
+		if v := strings.TrimSpace(e(n)); v != "" {
+			return setting{v, n}
+		}
+	}
+	return setting{}
+}
+
+// variables are the names of a variable, ours and the forerunner's before the vendor's.
+func variables(suffix, provider string) []string {
+	names := []string{"OPENAGENT_" + suffix, "CODEANY_" + suffix}
+	if provider != "" && provider != demoName {
+		names = append(names, strings.ToUpper(provider)+"_"+suffix)
+	}
+	return names
+}
+
+// or returns s unless it is empty.
+func (s setting) or(other setting) setting {
+	if s.value != "" {
+		return s
+	}
+	return other
+}
+
+func flagged(name, value string) setting {
+	if value == "" {
+		return setting{}
+	}
+	return setting{value, "--" + name}
+}
+
+// newProvider finds out which provider is meant. It asks for no key.
+func newProvider(o *options, env environ) (provider, error) {
+	p := provider{environ: env}
+	p.model = flagged("model", o.model).or(env.first(variables("MODEL", "")...))
+	p.name = flagged("provider", o.provider).or(env.first("OPENAGENT_PROVIDER"))
+	p.fixed = p.name.value != ""
+	if p.fixed {
+		if err := oneOf(&p.name.value, providers)(p.name.value); err != nil {
+			return p, usagef("%s: %v", p.name.source, err)
+		}
+	} else {
+		p.name = p.guess()
+	}
+	name := p.name.value
+	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(defaultModel(name))
+	p.base = flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(defaultBase(name))
+	p.key = env.first(variables("API_KEY", name)...)
+	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
+		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
+	}
+	return p, nil
+}
+
+func defaultModel(provider string) setting {
+	switch provider {
+	case openaiName:
+		return setting{openaiModel, "default"}
+	case demoName:
+		return setting{demoName, "default"}
+	}
+	return setting{catalog.DefaultModel, "default"}
+}
+
+func defaultBase(provider string) setting {
+	switch provider {
+	case openaiName:
+		return setting{openai.DefaultBaseURL, "default"}
+	case demoName:
+		return setting{}
+	}
+	return setting{anthropic.DefaultBaseURL, "default"}
+}
+
+// guess tells the provider by the model, and by what the environment knows of.
+func (p *provider) guess() setting {
+	if name := vendorOf(p.model.value); name != "" {
+		other := openaiName
+		if name == openaiName {
+			other = anthropicName
+		}
+		// A host of the other kind may have the model as well.
+		ours := p.environ.first(variables("API_KEY", name)...).or(p.environ.first(strings.ToUpper(name) + "_BASE_URL"))
+		if ours.value == "" && p.environ.first(strings.ToUpper(other)+"_BASE_URL").value != "" {
+			return setting{other, strings.ToUpper(other) + "_BASE_URL"}
+		}
+		return setting{name, "model"}
+	}
+	for _, suffix := range []string{"API_KEY", "BASE_URL", "MODEL"} {
+		has := map[string]setting{}
+		for _, name := range []string{anthropicName, openaiName} {
+			if s := p.environ.first(strings.ToUpper(name) + "_" + suffix); s.value != "" {
+				has[name] = s
+			}
+		}
+		switch a, o := has[anthropicName], has[openaiName]; {
+		case o.value != "" && (a.value == "" || p.model.value != ""): // an unknown model is rather one of the many compatible hosts
+			return setting{openaiName, o.source}
+		case a.value != "":
+			return setting{anthropicName, a.source}
+		}
+	}
+	return setting{anthropicName, "default"}
+}
+
+var openaiLike = regexp.MustCompile(`^(gpt-|chatgpt|o\d|codex)`)
+
+// vendorOf returns who makes a model, "" where its name does not say.
+func vendorOf(model string) string {
+	if e, ok := catalog.Embedded().Lookup("", model); ok {
+		return e.Provider
+	}
+	switch name := strings.ToLower(model); {
+	case strings.Contains(name, "claude"):
+		return anthropicName
+	case openaiLike.MatchString(name):
+		return openaiName
+	}
+	return ""
+}
+
+// needsKey reports whether there is no key and the host wants one.
+func (p provider) needsKey() bool {
+	return p.key.value == "" && p.name.value != demoName && !onThisMachine(p.base.value)
+}
+
+// A noKeyError says that there is no key, which variables were looked at, and
+// what works without one.
+type noKeyError struct {
+	provider string
+	looked   []string
+}
+
+func (e *noKeyError) Error() string {
+	return fmt.Sprintf("openagent: no API key for the provider %s\nlooked at: %s\ntry: openagent demo", e.provider, strings.Join(e.looked, ", "))
+}
+
+func (p provider) noKey() error {
+	looked := variables("API_KEY", p.name.value)
+	if !p.fixed && vendorOf(p.model.value) == "" || p.model.source == "default" && !p.fixed {
+		looked = append(looked, "OPENAI_API_KEY")
+	}
+	return &noKeyError{p.name.value, looked}
+}
+
+func onThisMachine(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// llm returns a model by its name. One that the catalogue knows to be another
+// provider's is reached there if that provider's own key is at hand.
+func (p provider) llm(name string) (llm.Model, error) {
+	name = strings.TrimSpace(name)
+	if name == "" {
+		return nil, fmt.Errorf("the model's name is empty")
+	}
+	if name == p.model.value || p.name.value == demoName {
+		return p.reach(name), nil
+	}
+	vendor := vendorOf(name)
+	if vendor == "" || vendor == p.name.value || p.base.source != "default" {
+		return p.reach(name), nil
+	}
+	other := p
+	other.name = setting{vendor, "model"}
+	other.base = p.environ.first(strings.ToUpper(vendor) + "_BASE_URL").or(defaultBase(vendor))
+	other.key = p.environ.first(strings.ToUpper(vendor) + "_API_KEY")
+	if other.needsKey() {
+		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, vendor, strings.ToUpper(vendor))
+	}
+	return other.reach(name), nil
+}
+
+func (p provider) reach(name string) llm.Model {
+	switch p.name.value {
+	case openaiName:
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
+	case demoName:
+		return ruledModel()
+	}
+	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
+}
+
+// secrets are the keys at hand.
+func (p provider) secrets() []string {
+	var keys []string
+	for _, name := range []string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
+		if v := p.environ.first(name).value; v != "" {
+			keys = append(keys, v)
+		}
+	}
+	return keys
+}

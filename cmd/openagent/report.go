@@ -1,0 +1,351 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// A report turns the events of a session into lines of stream-json, and the end
+// of a run into a result.
+type report struct {
+	put       func(line any) // nil: no lines but results are wanted
+	session   string
+	provider  string
+	simulated bool
+	partial   *partial // nil: no pieces of messages
+
+	config    event.Configured
+	mode      permission.Mode
+	held      bool // until the prompt is configured: what closes an earlier run is not shown
+	live      bool // the init line of this run is out
+	queued    map[string]event.Event
+	decisions map[string]permission.Decision
+	calls     *calls
+	batch     batch
+	failures  int                // of the model in use, in a row
+	failed    *event.ModelFailed // not yet followed by another call
+	end       event.RunEnd
+	endUUID   string
+}
+
+func newReport(session, provider string, put func(line any)) *report {
+	return &report{put: put, session: session, provider: provider, simulated: provider == demoName,
+		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: newCalls()}
+}
+
+// showPieces adds the pieces of messages to the lines.
+func (r *report) showPieces() { r.partial = &partial{put: r.stream} }
+
+// past takes in the facts that were recorded before.
+func (r *report) past(ctx context.Context, store session.Store) error {
+	put := r.put
+	r.put = nil
+	defer func() { r.put = put }()
+	for e, err := range store.Read(ctx, r.session, 0) {
+		if err != nil {
+			return err
+		}
+		r.event(e)
+	}
+	return nil
+}
+
+// expect prepares for the next run: a prompt, or the rest of an interrupted run.
+func (r *report) expect(prompt bool) {
+	r.held, r.live = prompt, false
+	r.end, r.endUUID = event.RunEnd{}, ""
+}
+
+// event takes in the next event of the session.
+func (r *report) event(e event.Event) {
+	if _, ok := e.Data.(event.Configured); !ok && !r.live && !r.held {
+		r.begin()
+	}
+	switch d := e.Data.(type) {
+	case event.Configured:
+		r.config, r.mode = d, d.Mode
+		r.held, r.failures, r.failed = false, 0, nil
+		r.begin()
+	case event.UserMessage:
+		r.user(e, d)
+	case event.Delivered:
+		for _, id := range d.IDs {
+			if m, ok := r.queued[id]; ok {
+				delete(r.queued, id)
+				r.message(m, m.Data.(event.UserMessage))
+			}
+		}
+	case event.ModeChanged:
+		r.mode = d.Mode
+	case event.ModelChanged:
+		r.config.Model = d.Model
+	case event.ModelStart:
+		r.calling(d)
+	case event.ModelFailed:
+		r.modelFailed(e, d)
+	case event.AssistantMessage:
+		r.assistant(e, d)
+	case event.Authorized:
+		r.decided(d.Call, d.Decision)
+	case event.Answered:
+		r.decided(d.Call, d.Decision)
+	case event.ToolResult:
+		r.result(e, d)
+	case event.RunEnd:
+		r.flush()
+		if !r.held {
+			r.end, r.endUUID = d, e.UUID()
+		}
+	case event.TextDelta, event.ThinkingDelta, event.ToolInputDelta:
+		if r.partial != nil {
+			r.partial.delta(e.Data)
+		}
+	case event.ToolProgress:
+		u, _ := r.calls.get(d.Call)
+		r.line(progressLine{Type: "tool_progress", ToolUse: u.ID, ToolName: d.Tool, Elapsed: seconds(d.Elapsed), Status: d.Status, origin: r.sign("")})
+	}
+}
+
+func (r *report) line(v any) {
+	if r.put != nil && !r.held {
+		r.put(v)
+	}
+}
+
+// sign returns the end of a line. Lines that stand for no fact get an id of their own.
+func (r *report) sign(uuid string) origin {
+	if uuid == "" && r.put != nil {
+		uuid = session.NewID()
+	}
+	return origin{UUID: uuid, SessionID: r.session, Simulated: r.simulated}
+}
+
+// begin says what the run is made with.
+func (r *report) begin() {
+	r.live = true
+	names := make([]string, 0, len(r.config.Tools))
+	for _, t := range r.config.Tools {
+		names = append(names, t.Name)
+	}
+	none := []string{}
+	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
+		PermissionMode: string(r.mode), Tools: names, MCPServers: none, SlashCommands: none, Agents: none, Skills: none,
+		Capabilities: capabilities, Version: version(), origin: r.sign("")})
+}
+
+// capabilities are what a program that drives us can rely on.
+var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"}
+
+func (r *report) user(e event.Event, m event.UserMessage) {
+	if m.Delivery == event.AsPrompt || m.Delivery == event.AsContinue {
+		r.message(e, m)
+		return
+	}
+	r.queued[m.ID] = e // shown when the model gets it
+}
+
+func (r *report) message(e event.Event, m event.UserMessage) {
+	r.line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue, origin: r.sign(e.UUID())})
+}
+
+// calling notes that a model is called: after a failure perhaps another one.
+func (r *report) calling(d event.ModelStart) {
+	if f := r.failed; f != nil && f.Model != d.Model {
+		r.failures = 0
+		r.line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
+			Message: f.Message, Withdrawn: f.Partial != "", origin: r.sign("")})
+	}
+	r.failed = nil
+	if r.partial != nil {
+		r.partial.start(d)
+	}
+}
+
+func (r *report) modelFailed(e event.Event, f event.ModelFailed) {
+	r.failures++
+	r.failed = &f
+	withdrawn := f.Partial != ""
+	if r.partial != nil {
+		withdrawn = r.partial.withdraw() || withdrawn
+	}
+	if !f.Retry || r.failures > r.config.Retries {
+		return
+	}
+	l := retryLine{Type: "system", Subtype: "api_retry", Attempt: r.failures, MaxRetries: r.config.Retries,
+		DelayMS: max(0, f.RetryAt.Sub(e.Time).Milliseconds()), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, origin: r.sign(e.UUID())}
+	if f.Status != 0 {
+		l.ErrorStatus = &f.Status
+	}
+	r.line(l)
+}
+
+func (r *report) assistant(e event.Event, m event.AssistantMessage) {
+	r.failures, r.failed = 0, nil
+	if r.partial != nil {
+		r.partial.finish(m)
+	}
+	r.flush()
+	r.batch = batch{}
+	for i, u := range m.Response.Message.ToolUses() {
+		id := callID(e.Seq, i)
+		r.calls.add(id, u)
+		r.batch.ids = append(r.batch.ids, id)
+	}
+	r.line(assistantLine{Type: "assistant", Message: shownMessage(m), origin: r.sign(e.UUID())})
+}
+
+func (r *report) decided(call string, d permission.Decision) { r.decisions[call] = d }
+
+// result takes in the result of a call. The results of one answer are one line,
+// in the order of the calls.
+func (r *report) result(e event.Event, d event.ToolResult) {
+	u, known := r.calls.get(d.Call)
+	if !known {
+		return
+	}
+	if d.Cause == event.ByDenial {
+		why := r.decisions[d.Call]
+		r.line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
+			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, origin: r.sign("")})
+	}
+	delete(r.decisions, d.Call)
+	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
+		r.flush()
+	}
+}
+
+// flush writes the results that have come.
+func (r *report) flush() {
+	b := r.batch
+	r.batch = batch{}
+	if len(b.results) == 0 {
+		return
+	}
+	var blocks []any
+	details := map[string]json.RawMessage{}
+	for _, id := range b.ids {
+		d, ok := b.results[id]
+		if !ok {
+			continue
+		}
+		u, _ := r.calls.get(id)
+		blocks = append(blocks, toolResultBlock{"tool_result", u.ID, shownContent(d.Result.Content), d.Result.IsError})
+		if d.Result.Details != nil {
+			details[u.ID] = d.Result.Details
+		}
+	}
+	r.line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), origin: r.sign(b.last.UUID())})
+}
+
+// joinDetails returns the details of a single result as they are, those of
+// several under the ids of their calls.
+func joinDetails(details map[string]json.RawMessage, results int) json.RawMessage {
+	if results == 1 {
+		for _, d := range details {
+			return d
+		}
+	}
+	data, err := json.Marshal(details)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return data
+}
+
+// A batch is the calls of one answer and the results that have come.
+type batch struct {
+	ids     []string
+	results map[string]event.ToolResult
+	last    event.Event
+}
+
+func (b *batch) add(e event.Event, d event.ToolResult) {
+	if b.results == nil {
+		b.results = map[string]event.ToolResult{}
+	}
+	b.results[d.Call], b.last = d, e
+}
+
+// finished returns the result of the run that has ended.
+func (r *report) finished(ctx context.Context) (resultLine, outcome) {
+	end := r.end
+	o := outcomeOf(ctx, end)
+	l := resultLine{Type: "result", Subtype: o.subtype, IsError: o.subtype != success, Result: cmp.Or(end.Text, end.Partial), Turns: end.Turns,
+		DurationMS: end.Duration.Milliseconds(), APIMS: end.API.Milliseconds(), TTFTMS: end.First.Milliseconds(), CostUSD: end.CostUSD,
+		Usage: shownUsage(end.Usage), ModelUsage: shownModels(end.Models), Denials: []denial{}, Reason: end.Reason, APIStatus: end.Status,
+		origin: r.sign(r.endUUID)}
+	if l.IsError && end.Message != "" {
+		l.Errors = []string{end.Message}
+	}
+	for _, d := range end.Denials {
+		u, _ := r.calls.get(d.Call)
+		l.Denials = append(l.Denials, denial{d.Tool, d.ToolID, inputOf(u)})
+	}
+	return l, o
+}
+
+// broken stands in for the end of a run that could not be recorded.
+func (r *report) broken(err error, soFar event.RunEnd) {
+	r.flush()
+	r.end, r.endUUID = soFar, ""
+	r.end.Reason, r.end.Message = event.Internal, err.Error()
+}
+
+// calls knows the tool calls of a session by our own ids. Lines carry the
+// provider's, which stand in its messages.
+type calls struct {
+	mu    sync.Mutex
+	byID  map[string]llm.ToolUse
+	added chan struct{} // closed and replaced with each addition
+}
+
+func newCalls() *calls { return &calls{byID: map[string]llm.ToolUse{}, added: make(chan struct{})} }
+
+// callID is the id of a call: that of its place in the session.
+func callID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }
+
+func (c *calls) add(id string, u llm.ToolUse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byID[id] = u
+	close(c.added)
+	c.added = make(chan struct{})
+}
+
+func (c *calls) get(id string) (llm.ToolUse, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u, ok := c.byID[id]
+	return u, ok
+}
+
+// wait returns a call once the message that asks for it has been shown.
+func (c *calls) wait(ctx context.Context, id string) (llm.ToolUse, error) {
+	for {
+		c.mu.Lock()
+		u, ok := c.byID[id]
+		added := c.added
+		c.mu.Unlock()
+		if ok {
+			return u, nil
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+			return llm.ToolUse{}, ctx.Err()
+		}
+	}
+}
+
+func (r *report) stream(v any) {
+	r.line(streamLine{Type: "stream_event", Event: v, origin: r.sign("")})
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// sessionsOptions are the flags of the command sessions.
+type sessionsOptions struct {
+	format, dir string
+	all         bool
+}
+
+func sessionsCommand(h *host) (flags, action) {
+	o := new(sessionsOptions)
+	fs := append(listFlags(&o.format),
+		flag{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.dir)},
+		flag{name: "all", help: "with list: the sessions of all folders", set: yes(&o.all)})
+	return fs, func(ctx context.Context, args []string) error {
+		verb := "list"
+		if len(args) > 0 {
+			verb, args = args[0], args[1:]
+		}
+		switch {
+		case verb == "list" && len(args) == 0:
+			return h.listSessions(ctx, o)
+		case verb == "show" && len(args) == 1:
+			return h.showSession(ctx, o, args[0])
+		case verb == "delete" && len(args) > 0:
+			return h.deleteSessions(ctx, o, args)
+		}
+		return usagef("write openagent sessions list, show ID or delete ID…")
+	}
+}
+
+// stores are the stores that the flags speak of: one, or those of all projects.
+func (h *host) stores(o *sessionsOptions) ([]session.Dir, error) {
+	if o.all && o.dir == "" {
+		return h.projects()
+	}
+	project, err := workingDir()
+	if err != nil {
+		return nil, err
+	}
+	path, err := h.sessionsDir(o.dir, project)
+	return []session.Dir{{Path: path}}, err
+}
+
+func (h *host) listSessions(ctx context.Context, o *sessionsOptions) error {
+	stores, err := h.stores(o)
+	if err != nil {
+		return err
+	}
+	list := []session.Info{}
+	for _, s := range stores {
+		infos, err := s.List(ctx)
+		if err != nil {
+			return err
+		}
+		list = append(list, infos...)
+	}
+	slices.SortFunc(list, func(a, b session.Info) int { return b.Updated.Compare(a.Updated) })
+	if len(list) == 0 && o.format != formatJSON {
+		h.complain("no sessions here yet; --all shows those of all folders")
+	}
+	var rows [][]string
+	for _, s := range list {
+		row := []string{s.Session, s.Updated.Local().Format(time.DateTime), strconv.FormatInt(s.Facts, 10), short(s.Prompt, 60)}
+		if o.all {
+			row = append(row, s.Dir)
+		}
+		rows = append(rows, row)
+	}
+	header := "SESSION UPDATED FACTS PROMPT"
+	if o.all {
+		header += " FOLDER"
+	}
+	return h.list(o.format, list, header, rows)
+}
+
+// locate finds a session in the store that the flags name, else in any project.
+func (h *host) locate(ctx context.Context, o *sessionsOptions, id string) (session.Dir, error) {
+	stores, err := h.stores(&sessionsOptions{dir: o.dir})
+	if err != nil {
+		return session.Dir{}, err
+	}
+	if err := session.CheckID(id); err != nil {
+		return session.Dir{}, usagef("%w", err)
+	}
+	_, err = stores[0].Stat(ctx, id)
+	if !errors.Is(err, session.ErrNotFound) || o.dir != "" {
+		return stores[0], notFound(id, err)
+	}
+	if _, store, ok := h.elsewhere(ctx, id); ok {
+		return store, nil
+	}
+	return session.Dir{}, notFound(id, err)
+}
+
+func notFound(id string, err error) error {
+	if errors.Is(err, session.ErrNotFound) {
+		return usagef("there is no session %s; openagent sessions list --all shows them", id)
+	}
+	return err
+}
+
+func (h *host) showSession(ctx context.Context, o *sessionsOptions, id string) error {
+	store, err := h.locate(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		if o.format == formatJSON {
+			err = h.showFact(e)
+		} else {
+			err = h.showTurn(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showFact writes a fact as a line of JSON, with the id that --resume-at takes.
+func (h *host) showFact(e event.Event) error {
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return err
+	}
+	line, err := encodeLine(struct {
+		UUID    string          `json:"uuid"`
+		Session string          `json:"session_id"`
+		Seq     int64           `json:"seq"`
+		Time    time.Time       `json:"time"`
+		Type    string          `json:"type"`
+		Data    json.RawMessage `json:"data"`
+	}{e.UUID(), e.Session, e.Seq, e.Time, event.Type(e.Data), data})
+	if err != nil {
+		return err
+	}
+	return h.show(string(line))
+}
+
+// showTurn writes what a fact adds to the conversation, for people.
+func (h *host) showTurn(e event.Event) error {
+	var b strings.Builder
+	switch d := e.Data.(type) {
+	case event.UserMessage:
+		fmt.Fprintf(&b, "\n> %s\n", harmless(d.Message.Text()))
+	case event.AssistantMessage:
+		for _, c := range d.Response.Message.Content {
+			switch c := c.(type) {
+			case llm.Text:
+				fmt.Fprintf(&b, "\n%s\n", harmless(c.Text))
+			case llm.ToolUse:
+				fmt.Fprintf(&b, "\n* %s %s\n", harmless(c.Name), short(h.oneLine(string(c.Input)), 160))
+			}
+		}
+	case event.ToolResult:
+		mark := "  "
+		if d.Result.IsError {
+			mark = "! "
+		}
+		fmt.Fprintf(&b, "%s%s\n", mark, short(h.oneLine(title(d)), 160))
+	case event.RunEnd:
+		fmt.Fprintf(&b, "\n-- %s, %d turns, %s\n", d.Reason, d.Turns, money(d.CostUSD))
+	}
+	return h.show(b.String())
+}
+
+func (h *host) deleteSessions(ctx context.Context, o *sessionsOptions, ids []string) error {
+	for _, id := range ids {
+		store, err := h.locate(ctx, o, id)
+		if err != nil {
+			return err
+		}
+		if err := store.Delete(ctx, id); err != nil {
+			return notBegun(ctx, err)
+		}
+	}
+	return nil
+}
+
+// title returns the line for people about a result.
+func title(d event.ToolResult) string {
+	if d.Result.Title != "" && !d.Result.IsError {
+		return d.Result.Title
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(d.Result.Text()), "\n")
+	return first
+}
+
+func money(usd *float64) string {
+	if usd == nil {
+		return "cost not known"
+	}
+	return fmt.Sprintf("$%.4f", *usd)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+const slashHelp = `/help           this
+/model [NAME]   show or change the model
+/mode [MODE]    change the permission mode: %s
+/cost           what this conversation has cost
+/quit           leave; openagent --continue goes on from here
+Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
+
+// command does what a line that begins with a slash says.
+func (c *conversation) command(ctx context.Context, line string) {
+	name, arg, _ := strings.Cut(line, " ")
+	arg = strings.TrimSpace(arg)
+	var err error
+	switch name {
+	case "/help":
+		c.screen.line(inPlain, slashHelp, strings.Join(modes(), ", "))
+	case "/quit", "/exit":
+		c.ended = true
+		if c.running.Load() {
+			_, err = c.s.session.Interrupt(ctx)
+		}
+	case "/model":
+		err = c.changeModel(ctx, arg)
+	case "/mode":
+		if arg == "" {
+			err = fmt.Errorf("write /mode and one of %s", strings.Join(modes(), ", "))
+		} else if err = c.s.session.SetMode(ctx, permission.Mode(arg)); err == nil {
+			c.screen.line(inDim, "mode %s", arg)
+		}
+	case "/cost":
+		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
+	default:
+		err = fmt.Errorf("there is no command %s; /help lists them", clip(name))
+	}
+	if err != nil {
+		c.screen.line(inRed, "! %s", c.h.oneLine(err.Error()))
+	}
+}
+
+func (c *conversation) changeModel(ctx context.Context, name string) error {
+	if name == "" {
+		c.screen.line(inPlain, "started with %s through %s", c.s.provider.model.value, c.s.provider.name.value)
+		return nil
+	}
+	m, err := c.s.provider.llm(name)
+	if err == nil {
+		err = c.s.session.SetModel(ctx, m)
+	}
+	if err == nil {
+		c.screen.line(inDim, "model %s", name)
+	}
+	return err
+}
+
+// briefly is the input of a call in a line: its first texts.
+func briefly(input json.RawMessage) string {
+	var members map[string]any
+	if json.Unmarshal(input, &members) != nil {
+		return ""
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if s, ok := members[name].(string); ok && (name == "command" || strings.HasSuffix(name, "path") || name == "pattern") {
+			words = append(words, short(strings.Join(strings.Fields(s), " "), 160))
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	_ "embed"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+//go:embed system.md
+var systemText string
+
+// systemPrompt returns our own instructions. The date is that of the day, so
+// that requests of one day begin with the same bytes.
+func systemPrompt(dir string, now time.Time) string {
+	git := "no"
+	if inGit(dir) {
+		git = "yes"
+	}
+	return strings.NewReplacer("{{dir}}", dir, "{{git}}", git, "{{platform}}", runtime.GOOS+"/"+runtime.GOARCH,
+		"{{date}}", now.Format(time.DateOnly)).Replace(strings.TrimSpace(systemText))
+}
+
+func inGit(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
+
+// instructions puts the system prompt together from the flags and our own.
+func (o *options) instructions(dir string) (string, error) {
+	system := ""
+	if o.system == "" {
+		system = systemPrompt(dir, time.Now())
+	} else {
+		given, err := textOrFile("--system-prompt", o.system)
+		if err != nil {
+			return "", err
+		}
+		system = given
+	}
+	if o.append == "" {
+		return system, nil
+	}
+	added, err := textOrFile("--append-system-prompt", o.append)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(system + "\n\n" + strings.TrimSpace(added)), nil
+}

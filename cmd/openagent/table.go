@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// listFlags are the flags of commands that list something.
+func listFlags(format *string) flags {
+	words := []string{formatText, formatJSON}
+	return flags{{name: "output-format", arg: choice(words), words: words, help: "a table (default) or JSON", set: oneOf(format, words)}}
+}
+
+// list shows rows as a table under a header, or v as JSON.
+func (h *host) list(format string, v any, header string, rows [][]string) error {
+	if format == formatJSON {
+		data, err := encodeLine(v)
+		if err != nil {
+			return err
+		}
+		return h.show(string(data))
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	if header != "" {
+		fmt.Fprintln(t, strings.ReplaceAll(header, " ", "\t"))
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = h.oneLine(cell)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	t.Flush()
+	return h.show(b.String())
+}
+
+// short cuts text to a number of characters.
+func short(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
