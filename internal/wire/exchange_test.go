@@ -193,7 +193,9 @@ func TestConnectionFailures(t *testing.T) {
 	})
 	proxy := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) })
 	through, _ := url.Parse("http://user:geheimnis@" + strings.TrimPrefix(proxy.URL, "http://"))
-	badProxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://user:geheimnis@host:bad port") }
+	badProxy := func(*http.Request) (*url.URL, error) {
+		return nil, errors.New(`invalid proxy address "http://user:geheimnis@host:port"`)
+	}
 	for name, tt := range map[string]struct {
 		url       string
 		transport *http.Transport
