@@ -1,0 +1,284 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+const (
+	demoRules = "demo-rules"
+	// demoPrices is the model whose prices a demo reckons with.
+	demoPrices = catalog.DefaultModel
+	// demoPace is how long a terminal waits for each piece of an answer, and
+	// demoPiece how long such a piece is in bytes.
+	demoPace  = 12 * time.Millisecond
+	demoPiece = 9
+	// demoPatience is how long a tool may take that reads the user's folder, and
+	// demoLimit how long a demo may take, questions included.
+	demoPatience = 3 * time.Second
+	demoLimit    = 10 * time.Minute
+)
+
+const demoHelp = `Usage: openagent demo [fix|survey] [flags]
+
+Shows an agent at work: no key, no network. The model's replies are rules,
+simulated; the loop, the wire, the tools, the files and the permissions are real.
+
+  fix      mends a program whose tests fail, in a folder of its own (default)
+  survey   reads a folder of yours, without changing anything, and reports
+
+Flags:
+`
+
+// A demoCall is how the demo was called.
+type demoCall struct {
+	scenario string
+	dir      string
+	format   string
+	keep     bool
+	help     bool
+}
+
+func (c *demoCall) flags() flags {
+	return flags{
+		{name: "dir", arg: "DIR", path: true, help: "the folder that survey reads; the working folder if not given", set: text(&c.dir)},
+		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout", set: oneOf(&c.format, formats)},
+		{name: "keep", help: "keep the folder that fix worked in", set: yes(&c.keep)},
+		{name: "help", short: 'h', help: "show this", set: yes(&c.help)},
+	}
+}
+
+// parse reads the arguments of the demo.
+func (c *demoCall) parse(args []string) error {
+	names := []string{"fix", "survey"}
+	rest, err := c.flags().parse(args)
+	switch {
+	case err != nil || c.help:
+		return err
+	case len(rest) > 1:
+		return usagef("demo takes one scenario: openagent demo %s", choice(names))
+	case len(rest) == 1 && !slices.Contains(names, rest[0]):
+		return usagef("demo: %q is no scenario%s: openagent demo %s", clip(rest[0]), likely(rest[0], names), choice(names))
+	case len(rest) == 1:
+		c.scenario = rest[0]
+	}
+	switch {
+	case c.scenario == "fix" && c.dir != "":
+		return usagef("--dir: demo fix works in a folder of its own; leave it out, or use openagent demo survey --dir %s", clip(c.dir))
+	case c.scenario == "survey" && c.keep:
+		return usagef("--keep: demo survey makes nothing that could be kept; leave it out")
+	case c.scenario == "survey":
+		c.dir = cmp.Or(c.dir, ".")
+		return needDir("--dir", c.dir)
+	}
+	return nil
+}
+
+// A showing is what a demo shows.
+type showing struct {
+	title string
+	place string // a line about the folder
+	// workspace is where it happens.
+	workspace *workspace.Workspace
+	task      string // the prompt
+	tools     []tool.Tool
+	policy    permission.Policy
+	answer    func(*talk) llmtest.Step // what the model says next
+	bodies    bool                     // the output of commands is shown
+	next      [3]demoStep              // what to do after the demo
+}
+
+// A demoStep is a command to try next.
+type demoStep struct{ command, about string }
+
+// demo shows an agent at work without a key. It returns the exit code. ctx ends
+// with the first signal.
+func demo(ctx context.Context, h *host, args []string) int {
+	return h.exit(ctx, showDemo(ctx, h, args))
+}
+
+func showDemo(ctx context.Context, h *host, args []string) (err error) {
+	c := &demoCall{scenario: "fix", format: formatText}
+	if err := c.parse(args); err != nil {
+		return err
+	}
+	if c.help {
+		var b strings.Builder
+		b.WriteString(demoHelp)
+		c.flags().usage(&b)
+		_, err := fmt.Fprint(h.out, b.String())
+		return err
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		return usagef("demo needs a POSIX shell, and there is no sh in PATH; on Windows start it from Git Bash or WSL")
+	}
+	temp, err := os.MkdirTemp("", "openagent-demo-")
+	if err != nil {
+		return fmt.Errorf("making the demo's folder: %w; set TMPDIR to a folder that can be written", err)
+	}
+	if !c.keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	}
+	scene := newFix
+	if c.scenario == "survey" {
+		scene = newSurvey
+	}
+	s, err := scene(c, temp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.workspace.Close()) }() // before the folder goes
+	return s.run(ctx, h, c.format, temp)
+}
+
+// An audience is who sees a demo.
+type audience interface {
+	event(ctx context.Context, e event.Event) error
+	finish(ctx context.Context, end event.RunEnd) error
+}
+
+// run shows s.
+func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	v := newDemoView(h, s)
+	server := &llmtest.Server{Rule: s.rule(v.pace())}
+	if format != formatText {
+		server.Rule = s.rule(0)
+	}
+	defer server.Close()
+	client := &anthropic.Client{APIKey: "simulated", BaseURL: "http://simulated.invalid", HTTP: server.Client(), Catalog: demoCatalog()}
+	a := &agent.Agent{
+		Model: client.Model(demoRules), Dir: s.workspace.Root, Tools: s.tools, Permissions: s.policy,
+		System: "This is a demo: rules answer in the place of a model.", Output: tool.Output{Dir: temp},
+		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20, Time: demoLimit}, Retry: agent.Retry{Tries: -1},
+	}
+	session := a.Session("")
+	defer session.Close()
+	var to audience = v
+	if format != formatText {
+		v.asks = false
+		to = newDemoRecord(h, session, format, cancel)
+	}
+	end, err := watch(ctx, session.Stream(ctx, s.task), to)
+	switch {
+	case err != nil && end.Reason == "":
+		return notBegun(ctx, err)
+	case err != nil:
+		return err
+	}
+	if err := to.finish(ctx, end); err != nil {
+		return err
+	}
+	return demoVerdict(ctx, server.Violations(), end)
+}
+
+// watch shows the events of a run and returns its end.
+func watch(ctx context.Context, events iter.Seq2[event.Event, error], to audience) (end event.RunEnd, err error) {
+	for e, err := range events {
+		if err != nil {
+			if end.Reason != "" {
+				err = nil // the end has said it
+			}
+			return end, err
+		}
+		if d, ok := e.Data.(event.RunEnd); ok {
+			end = d
+		}
+		if err := to.event(ctx, e); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+// demoVerdict returns nil for a demo that went as it should.
+func demoVerdict(ctx context.Context, broken []llmtest.Violation, end event.RunEnd) error {
+	if len(broken) > 0 {
+		v := broken[0]
+		return &exitError{code: exitInternal, err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
+	}
+	o := outcomeOf(ctx, end)
+	switch {
+	case o.code == exitDone, end.Reason == event.Completed:
+		return nil
+	case end.Reason == event.Interrupted:
+		return ended(o.code)
+	}
+	return &exitError{code: exitInternal, err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
+}
+
+// rule answers requests to the model. Pieces come pace apart.
+func (s *showing) rule(pace time.Duration) llmtest.Rule {
+	return func(r *llmtest.Request, _ int) llmtest.Step {
+		answer := s.answer(newTalk(r))
+		answer.EventDelay = pace
+		answer.Pieces = max(1, len(answer.Text)/demoPiece)
+		return answer
+	}
+}
+
+// demoCatalog knows the demo's model, at the prices of a real one.
+func demoCatalog() *catalog.Table {
+	e, _ := catalog.Embedded().Lookup("", demoPrices)
+	e.Name, e.Aliases = demoRules, nil
+	t := &catalog.Table{}
+	if err := t.Register(e); err != nil {
+		panic(err) // the entry is one of ours
+	}
+	return t
+}
+
+// A talk is the conversation as the model sees it: the results so far, by the
+// ids that the rules gave the calls.
+type talk struct{ results map[string]llmtest.Result }
+
+func newTalk(r *llmtest.Request) *talk {
+	t := &talk{results: map[string]llmtest.Result{}}
+	for _, res := range r.AllResults() {
+		t.results[res.Use.ID] = res
+	}
+	return t
+}
+
+// has reports whether the call has been answered.
+func (t *talk) has(id string) bool { _, ok := t.results[id]; return ok }
+
+// failed reports whether the call has an error for a result.
+func (t *talk) failed(id string) bool { return t.results[id].IsError }
+
+// text is what the call returned.
+func (t *talk) text(id string) string { return t.results[id].Text }
+
+// output is what the call returned if it succeeded.
+func (t *talk) output(id string) string {
+	if t.failed(id) {
+		return ""
+	}
+	return t.text(id)
+}
+
+// shell is a call of Bash.
+func shell(id, command string) llm.ToolUse {
+	return llmtest.Use(id, "Bash", map[string]any{"command": command, "timeout": demoPatience.Milliseconds()})
+}
+
+func uses(calls ...llm.ToolUse) []llm.ToolUse { return calls }

@@ -1,0 +1,438 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	demoWidth  = 78 // columns
+	demoColumn = 54 // where the outcome of a call stands
+	demoBody   = 12 // lines shown of the output of a command
+)
+
+// A demoView shows a demo to people, in colours where the terminal has them.
+type demoView struct {
+	host    *host
+	scene   *showing
+	colours bool
+	asks    bool // a person is asked; else a rule says yes
+	answers chan permission.Decision
+	typed   chan string // lines that the person typed
+
+	err       error // of writing
+	begun     bool
+	column    bool // something stands in the line being written
+	calls     *calls
+	decisions map[string]permission.Decision
+
+	told int // calls that have a result
+
+	tools, person, retry time.Duration
+	running              map[string]bool // calls
+	since                time.Time       // when the first of them began
+	failed               time.Time       // when the model failed, zero once it is called again
+	refused              bool            // the person said no
+}
+
+func newDemoView(h *host, s *showing) *demoView {
+	term := h.getenv("TERM")
+	return &demoView{
+		host: h, scene: s, asks: h.inTerminal && h.outTerminal,
+		colours: h.outTerminal && h.getenv("NO_COLOR") == "" && term != "dumb" && term != "",
+		answers: make(chan permission.Decision), calls: newCalls(), decisions: map[string]permission.Decision{}, running: map[string]bool{},
+	}
+}
+
+// pace is the time between two pieces of an answer: a person likes to read along.
+func (v *demoView) pace() time.Duration {
+	if v.host.outTerminal {
+		return demoPace
+	}
+	return 0
+}
+
+// decide answers a question about permission: the person's answer, which event
+// gets, or the rule's.
+func (v *demoView) decide(ctx context.Context, _ tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	switch {
+	case verdict.Behavior != permission.Asked:
+		return permission.Decision{}, nil
+	case !v.asks:
+		return permission.Allow(), nil
+	}
+	select {
+	case d := <-v.answers:
+		return d, nil
+	case <-ctx.Done():
+		return permission.Decision{}, ctx.Err()
+	}
+}
+
+func (v *demoView) event(ctx context.Context, e event.Event) error {
+	if !v.begun {
+		v.begin()
+	}
+	switch d := e.Data.(type) {
+	case event.TextDelta:
+		v.text(d.Text)
+	case event.ModelStart:
+		if !v.failed.IsZero() {
+			v.retry += e.Time.Sub(v.failed)
+			v.failed = time.Time{}
+		}
+	case event.ModelFailed:
+		v.failed = e.Time
+		v.line(inRed, "  the model failed, and what it said is withdrawn: "+v.host.oneLine(d.Message))
+	case event.AssistantMessage:
+		v.endLine()
+		for i, u := range d.Response.Message.ToolUses() {
+			v.calls.add(callID(e.Seq, i), u)
+		}
+	case event.Authorized:
+		v.decisions[d.Call] = d.Decision
+	case event.Answered:
+		v.decisions[d.Call] = d.Decision
+	case event.PermissionRequest:
+		v.question(ctx, d)
+	case event.ToolStart:
+		if len(v.running) == 0 {
+			v.since = e.Time
+		}
+		v.running[d.Call] = true
+	case event.ToolResult:
+		if delete(v.running, d.Call); len(v.running) == 0 && !v.since.IsZero() {
+			v.tools += e.Time.Sub(v.since)
+			v.since = time.Time{}
+		}
+		v.result(d)
+	}
+	return v.err
+}
+
+// begin shows what is real and what is not.
+func (v *demoView) begin() {
+	v.begun = true
+	v.write(v.paint(inBold, "openagent demo "+v.scene.title) + "   " + v.paint(inYellow, "the model is simulated: its replies are rules") + "\n")
+	v.write(v.paint(inDim, strings.Repeat(" ", len("openagent demo "+v.scene.title))+"   loop, wire, tools, files and permissions are real") + "\n\n")
+	v.write(v.paint(inDim, "in ") + v.host.oneLine(v.scene.place) + "\n\n")
+	v.write(v.paint(inBold, "> "+v.scene.task) + "\n")
+}
+
+// text shows a piece of what the model says.
+func (v *demoView) text(s string) {
+	if s == "" {
+		return
+	}
+	if !v.column {
+		v.write("\n")
+	}
+	v.column = true
+	v.write(harmless(s))
+}
+
+func (v *demoView) endLine() {
+	if v.column {
+		v.write("\n")
+	}
+	v.column = false
+}
+
+// question shows what a call would change, and gets a person's answer.
+func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
+	u, _ := v.calls.get(q.Call.ID)
+	v.line(inYellow, v.mark("?", "?")+v.label(u)+" needs permission")
+	for _, line := range changedLines(q.Preview) {
+		v.body(line, colourOf(line))
+	}
+	if !v.asks {
+		v.body("nobody to ask: a rule of the demo says yes", inDim)
+		return
+	}
+	v.write(v.edge() + v.paint(inBold, "Allow this? [y/n] "))
+	start := time.Now()
+	yes, ok := v.ask(ctx)
+	v.person += time.Since(start)
+	if !ok {
+		v.write("\n")
+		return
+	}
+	d := permission.Decision{Behavior: permission.Allowed, Source: permission.FromPerson}
+	if !yes {
+		d = permission.Decision{Behavior: permission.Denied, Source: permission.FromPerson, Reason: "the person said no"}
+		v.refused = true
+	}
+	select {
+	case v.answers <- d:
+	case <-ctx.Done():
+	}
+}
+
+// ask reads a yes or a no. The end of input is a no. It reports false when ctx ends first.
+func (v *demoView) ask(ctx context.Context) (yes, ok bool) {
+	if v.typed == nil {
+		v.typed = make(chan string)
+		go readTyped(ctx, v.host.in, v.typed)
+	}
+	for {
+		select {
+		case line, open := <-v.typed:
+			switch answer := strings.ToLower(strings.TrimSpace(line)); {
+			case answer == "y" || answer == "yes":
+				return true, true
+			case !open:
+				v.write("\n")
+				return false, true
+			case answer == "n" || answer == "no":
+				return false, true
+			}
+			v.write(v.edge() + v.paint(inBold, "Please type y or n: "))
+		case <-ctx.Done():
+			return false, false
+		}
+	}
+}
+
+// readTyped sends the lines of in to lines, until ctx ends or in does. A read
+// from a terminal cannot be stopped: it ends with the program.
+func readTyped(ctx context.Context, in io.Reader, lines chan<- string) {
+	defer close(lines)
+	for s := bufio.NewScanner(in); s.Scan(); {
+		select {
+		case lines <- s.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// result shows a call with what came of it.
+func (v *demoView) result(d event.ToolResult) {
+	v.endLine()
+	u, _ := v.calls.get(d.Call)
+	v.told++
+	how, colour, sign := outcomeText(d), inGreen, v.mark("●", "*")
+	switch {
+	case d.Cause == event.ByDenial:
+		colour, sign = inRed, v.mark("✗", "x")
+		how = "denied"
+		switch why := v.decisions[d.Call]; {
+		case why.Rule != "":
+			how = "denied: rule " + why.Rule
+		case why.Source == permission.FromPerson:
+			how = "denied by you"
+		}
+	case d.Result.IsError:
+		colour = inRed
+	}
+	label := v.label(u)
+	gap := max(1, demoColumn-len([]rune(label)))
+	v.write("  " + v.paint(colour, sign) + label + strings.Repeat(" ", gap) + v.paint(colour, v.host.oneLine(how)) + "\n")
+	if v.scene.bodies && u.Name == "Bash" && d.Cause == event.ByTool {
+		v.output(d.Result.Text())
+	}
+}
+
+// output shows what a command wrote: the end of it, if it is long.
+func (v *demoView) output(text string) {
+	text, _, _ = strings.Cut(text, "Exit code: ") // stands beside the call
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if more := len(lines) - demoBody; more > 0 {
+		v.body(fmt.Sprintf("(%d more lines)", more), inDim)
+		lines = lines[more:]
+	}
+	for _, line := range lines {
+		colour := inDim
+		if strings.HasPrefix(line, "FAIL") {
+			colour = inRed
+		}
+		v.body(line, colour)
+	}
+}
+
+// label names a call in a few words: the tool and what it is about.
+func (v *demoView) label(u llm.ToolUse) string {
+	var in struct {
+		FilePath string `json:"file_path"`
+		Command  string `json:"command"`
+		Pattern  string `json:"pattern"`
+		Glob     string `json:"glob"`
+	}
+	about := ""
+	if json.Unmarshal(u.Input, &in) == nil {
+		about = cmp.Or(in.FilePath, in.Command, strings.TrimSpace(in.Pattern+" "+in.Glob))
+	}
+	return cut(" "+v.host.oneLine(u.Name+" "+about), demoColumn-2)
+}
+
+// outcomeText says in a few words what came of a call.
+func outcomeText(d event.ToolResult) string {
+	var of struct {
+		ExitCode  *int   `json:"exitCode"`
+		Files     *int   `json:"files"`
+		Matches   *int   `json:"matches"`
+		Mode      string `json:"mode"`
+		Additions *int   `json:"additions"`
+		Deletions *int   `json:"deletions"`
+	}
+	_ = json.Unmarshal(d.Result.Details, &of) // without details the text speaks
+	text := strings.TrimSpace(d.Result.Text())
+	switch {
+	case of.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *of.ExitCode)
+	case d.Result.IsError:
+		return cut(firstLine(text), demoWidth-demoColumn)
+	case of.Additions != nil && of.Deletions != nil:
+		return fmt.Sprintf("+%d -%d lines", *of.Additions, *of.Deletions)
+	case of.Matches != nil && of.Files != nil:
+		return fmt.Sprintf("%s in %s", plural(*of.Matches, "line"), plural(*of.Files, "file"))
+	case of.Files != nil:
+		return plural(*of.Files, "file")
+	}
+	return plural(strings.Count(text, "\n")+1, "line")
+}
+
+// finish shows the end card.
+func (v *demoView) finish(_ context.Context, end event.RunEnd) error {
+	v.endLine()
+	v.write("\n" + v.paint(inDim, v.rule("end of the simulated run ")) + "\n")
+	how := string(end.Reason)
+	switch {
+	case v.refused:
+		how += ", and your no was obeyed"
+	case end.Message != "" && end.Reason != event.Interrupted:
+		how += ": " + v.host.oneLine(end.Message)
+	}
+	v.row("end", fmt.Sprintf("%s; %s, %s, %d denied", how, plural(end.Turns, "turn"), plural(v.told, "call"), len(end.Denials)))
+	v.row("time", fmt.Sprintf("%s in all: model %s, tools %s, person %s, retry %s",
+		secondsOf(end.Duration), secondsOf(end.API), secondsOf(v.tools), secondsOf(v.person), secondsOf(v.retry)))
+	v.row("tokens", fmt.Sprintf("%s in, %s out, estimated", thousands(end.Usage.Context()), thousands(end.Usage.Output)))
+	if end.CostUSD != nil {
+		v.row("cost", fmt.Sprintf("$%.4f simulated, at the prices of %s; you paid nothing", *end.CostUSD, demoPrices))
+	}
+	width := 0
+	for _, s := range v.scene.next {
+		width = max(width, len(s.command))
+	}
+	for i, s := range v.scene.next {
+		v.row([]string{"next", "", ""}[i], fmt.Sprintf("%-*s  %s", width, s.command, v.paint(inDim, s.about)))
+	}
+	return v.err
+}
+
+func (v *demoView) row(label, text string) {
+	v.write("  " + v.paint(inDim, fmt.Sprintf("%-8s", label)) + text + "\n")
+}
+
+// rule is a line across, with a text in it.
+func (v *demoView) rule(text string) string {
+	bar := v.mark("─", "-")
+	return bar + bar + " " + text + strings.Repeat(bar, max(0, demoWidth-3-len(text)))
+}
+
+func (v *demoView) edge() string { return "    " + v.paint(inDim, v.mark("│", "|")) + " " }
+
+func (v *demoView) body(line, colour string) {
+	v.write(v.edge() + v.paint(colour, cut(harmless(strings.ReplaceAll(line, "\t", "    ")), demoWidth-6)) + "\n")
+}
+
+func (v *demoView) line(colour, text string) {
+	v.endLine()
+	v.write("  " + v.paint(colour, text) + "\n")
+}
+
+// mark is a sign, or what stands for it in plain text.
+func (v *demoView) mark(sign, plain string) string {
+	if v.colours {
+		return sign
+	}
+	return plain
+}
+
+func (v *demoView) write(s string) {
+	if v.err == nil {
+		_, v.err = io.WriteString(v.host.out, s)
+		v.err = writing(v.err)
+	}
+}
+
+func (v *demoView) paint(colour, s string) string {
+	if !v.colours || colour == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + colour + "m" + s + "\x1b[0m"
+}
+
+// changedLines returns the lines of a unified diff that go and come, with
+// their neighbours. The names of the files and the positions are left out.
+func changedLines(diff string) []string {
+	var lines []string
+	hunk := false
+	for line := range strings.Lines(diff) {
+		at := strings.HasPrefix(line, "@@")
+		if hunk = hunk || at; hunk && !at {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	same := func(i int) bool { return i < 0 || i >= len(lines) || strings.HasPrefix(lines[i], " ") }
+	var out []string
+	for i, line := range lines {
+		if !same(i) || !same(i-1) || !same(i+1) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// colourOf is the colour of a line of a diff.
+func colourOf(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return inGreen
+	case strings.HasPrefix(line, "-"):
+		return inRed
+	}
+	return inDim
+}
+
+// cut shortens s to so many characters.
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-3]) + "..."
+	}
+	return s
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return thousands(n) + " " + what + "s"
+}
+
+// thousands writes a number in groups of three digits.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func secondsOf(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
