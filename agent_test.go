@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -20,8 +18,6 @@ import (
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type number struct {
 	N int `json:"n"`
@@ -407,7 +403,7 @@ func TestPermissions(t *testing.T) {
 	}{
 		{name: "default, nobody", denied: 1, nobody: true},
 		{name: "allow rule", Agent: agent.Agent{Permissions: permission.Policy{Allow: []permission.Rule{"write"}}}, runs: 1},
-		{name: "deny beats bypass", Agent: agent.Agent{Permissions: permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"write(*)"}}}, runs: 1},
+		{name: "deny beats bypass", Agent: agent.Agent{Permissions: permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"write(*)"}}}, denied: 1},
 		{name: "dontAsk", Agent: agent.Agent{Permissions: permission.Policy{Mode: permission.DontAsk}}, denied: 1},
 		{name: "callback allows", Agent: agent.Agent{CanUseTool: answer(permission.Allow())}, runs: 1},
 		{name: "callback denies in bypass", Agent: agent.Agent{Permissions: bypass, CanUseTool: answer(permission.Deny("no"))}, denied: 1},

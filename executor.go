@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,16 +22,17 @@ import (
 // An executor carries out single effects of one run. It keeps no state between
 // them, and what it needs of the conversation is handed to it.
 type executor struct {
-	session string
-	agent   *Agent
-	ask     func() CanUseToolFunc // the callback in force
-	tools   map[string]tool.Tool
-	models  map[string]llm.Model
-	hooks   hooks
-	secrets secrets
-	roots   []string
-	memo    *llm.Memo
-	log     *slog.Logger
+	session    string
+	agent      *Agent
+	ask        func() CanUseToolFunc // the callback in force
+	tools      map[string]tool.Tool
+	models     map[string]llm.Model
+	hooks      hooks
+	secrets    secrets
+	roots      []string
+	unreadable []string // patterns of the deny rules for reading
+	memo       *llm.Memo
+	log        *slog.Logger
 }
 
 // grace is how long what ignores its cancellation is waited for.
@@ -53,7 +56,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []tool.Tool, error
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, ask: s.callback, tools: map[string]tool.Tool{}, models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool), roots: roots, memo: &s.memo, log: a.logger()}
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), memo: &s.memo, log: a.logger()}
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}
@@ -137,7 +140,9 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 			first = time.Since(start)
 		}
 		if d.Done != nil {
-			return event.AssistantMessage{Key: e.Key(), Model: e.Model, Response: *d.Done,
+			response := *d.Done
+			response.Message.Content = tidy(response.Message.Content)
+			return event.AssistantMessage{Key: e.Key(), Model: e.Model, Response: response,
 				CostUSD: cost(price, d.Done.Usage), Duration: time.Since(start), First: first}
 		}
 		streamed += len(d.Text)
@@ -169,6 +174,31 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		}
 	}
 	return fail(&llm.APIError{Class: llm.Truncated, Message: "the stream ended without a final event", RetryAfter: -1})
+}
+
+// tidy gives raw JSON the form in which it comes back from a journal, so that a
+// resumed run makes the same requests, byte for byte.
+func tidy(content llm.Blocks) llm.Blocks {
+	content = slices.Clone(content)
+	for i, b := range content {
+		switch b := b.(type) {
+		case llm.ToolUse:
+			b.Input = compact(b.Input)
+			content[i] = b
+		case llm.Verbatim:
+			b.Raw = compact(b.Raw)
+			content[i] = b
+		}
+	}
+	return content
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
 }
 
 func cost(p *llm.Price, u llm.Usage) *float64 {

@@ -371,7 +371,7 @@ func (f *fold) request(e engine.CallModel, memo *llm.Memo) *llm.Request {
 func (l *loop) call(id, dir string) tool.Call {
 	c := l.fold.transcript.Call(id)
 	return tool.Call{ID: id, Name: c.Name, Input: c.Input, Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir,
-		Unreadable: l.x.agent.Permissions.Unreadable()}
+		Unreadable: l.x.unreadable}
 }
 
 // await waits for something to happen and records it.

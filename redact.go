@@ -3,16 +3,12 @@ package agent
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
-
-// secretName matches the names of environment variables that hold secrets.
-var secretName = regexp.MustCompile(`(?i)(^|_)(key|token|secret|password|passwd|credentials?)$|API_?KEY`)
 
 // minSecret is how long a value must be to be taken for a secret: shorter ones
 // would be found everywhere.
@@ -27,7 +23,7 @@ type secrets struct{ replacer *strings.Replacer }
 func newSecrets(given []string, pool []tool.Tool) secrets {
 	values := slices.Clone(given)
 	for _, kv := range os.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && secretName.MatchString(name) {
+		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
 			values = append(values, value)
 		}
 	}
@@ -59,20 +55,18 @@ func (s secrets) text(t string) string {
 	return s.replacer.Replace(t)
 }
 
-// result returns r without secrets in its texts and details. What is replaced
-// in details stays valid JSON, because *** needs no escape.
+// result returns r with clean texts (an escape sequence may hide a secret) and
+// without secrets in texts and details. What is replaced in details stays valid
+// JSON, because *** needs no escape.
 func (s secrets) result(r tool.Result) tool.Result {
-	if s.replacer == nil {
-		return r
-	}
 	r.Content = slices.Clone(r.Content)
 	for i, b := range r.Content {
 		if t, ok := b.(llm.Text); ok {
-			r.Content[i] = llm.Text{Text: s.text(t.Text)}
+			r.Content[i] = llm.Text{Text: s.text(tool.Clean(t.Text))}
 		}
 	}
-	r.Title = s.text(r.Title)
-	if r.Details != nil {
+	r.Title = s.text(tool.Clean(r.Title))
+	if r.Details != nil && s.replacer != nil {
 		r.Details = json.RawMessage(s.text(string(r.Details)))
 	}
 	return r

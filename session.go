@@ -167,7 +167,8 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	return s.restore(ctx)
 }
 
-// Close ends a run that goes on, waits for it, and gives up the session's lock.
+// Close ends a run that goes on, waits for it, ends the shell and the background
+// commands of the session, and gives up its lock.
 // Closing twice is harmless.
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -178,15 +179,23 @@ func (s *Session) Close() error {
 		l.cancel(ErrClosed)
 		<-l.done
 	}
+	var errs []error
+	for _, t := range s.agent.Tools {
+		if e, ok := t.(sessionEnder); ok {
+			errs = append(errs, e.EndSession(s.ID))
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.log == nil {
-		return nil
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+		s.log = nil
 	}
-	log := s.log
-	s.log = nil
-	return log.Close()
+	return errors.Join(errs...)
 }
+
+// A sessionEnder is a tool that keeps things for each session, such as a shell.
+type sessionEnder interface{ EndSession(session string) error }
 
 // open takes the session's lock and replays its facts, once.
 func (s *Session) open(ctx context.Context) error {

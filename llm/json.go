@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -45,6 +46,18 @@ func decode[B Block](data []byte) (Block, error) {
 	return b, err
 }
 
+// marshal is json.Marshal without the escapes for HTML, so that the bytes of a
+// tool's input come back from a journal as they were.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // MarshalJSON writes each block as an object with a "type" member.
 func (bs Blocks) MarshalJSON() ([]byte, error) {
 	out := []byte{'['}
@@ -53,7 +66,7 @@ func (bs Blocks) MarshalJSON() ([]byte, error) {
 		if k == "" {
 			return nil, fmt.Errorf("llm: unknown block %T", b)
 		}
-		data, err := json.Marshal(b)
+		data, err := marshal(b)
 		if err != nil {
 			return nil, err
 		}

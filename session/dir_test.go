@@ -90,7 +90,7 @@ func TestFormat(t *testing.T) {
 	want := []string{
 		`{"openagent":1,"session":"s","created":"1970-01-01T00:00:01Z","cwd":"/work"`,
 		`{"seq":1,"prev":0,"time":"2026-01-02T03:04:05.00000012Z","type":"user_message","data":{"id":"m","delivery":"prompt",` +
-			`"message":{"role":"user","content":[{"type":"text","text":"hi \u0026 bye"}]}}`,
+			`"message":{"role":"user","content":[{"type":"text","text":"hi & bye"}]}}`,
 		`{"seq":2,"prev":1,"time":"1970-01-01T00:00:02Z","type":"resumed","data":{}`,
 		`{"seq":3,"prev":1,"time":"1970-01-01T00:00:03Z","type":"stopped","data":{"reason":"x","cleared":["m"]},"blobs":{"message":"` + name + `"}`,
 	}

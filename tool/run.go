@@ -18,6 +18,10 @@ const DefaultTimeout = 10 * time.Minute
 // context had ended.
 var ErrStuck = errors.New("tool did not return after its context had ended")
 
+// ErrTimeout is what a tool that bounds its own time returns beside its result
+// when the time was over: the call then counts as timed out.
+var ErrTimeout = errors.New("the tool's own time limit is over")
+
 // An Outcome is what came of running a tool.
 type Outcome struct {
 	Result *Result // what the model sees; never nil
@@ -127,6 +131,8 @@ func judge(ctx context.Context, call Call, r *Result, err error) Outcome {
 	switch {
 	case errors.As(err, &input):
 		return Outcome{Result: Errorf("%s", err), Fault: InvalidInput}
+	case r != nil && errors.Is(err, ErrTimeout):
+		return Outcome{Result: r, Fault: TimedOut}
 	case err != nil && late(ctx):
 		return Outcome{Result: Errorf("%s %v", call.Name, context.Cause(ctx)), Fault: TimedOut}
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):

@@ -33,6 +33,7 @@ type Shell interface {
 	Run(ctx context.Context, l workspace.Line) (*workspace.Outcome, error)
 	StartJob(ctx context.Context, l workspace.Line) (id string, state json.RawMessage, err error)
 	Notices(session string) []string
+	EndSession(session string) error
 }
 
 type bashInput struct {
@@ -62,7 +63,8 @@ type bash struct {
 
 // Bash returns the tool that runs command lines in the shell of the session. Its
 // method Notices(session string) []string returns, once each, what the model
-// has to be told of background commands that have ended.
+// has to be told of background commands that have ended; EndSession(session
+// string) error ends the shell and the background commands of a session.
 func Bash(shell Shell) tool.Tool {
 	return bash{shell: shell, Typed: tool.New(tool.Spec{
 		Name: "Bash", Title: "Run a command", Description: bashText, OpenWorld: true, State: shellState,
@@ -86,6 +88,9 @@ func Bash(shell Shell) tool.Tool {
 // Notices returns what the model has to be told, once.
 func (b bash) Notices(session string) []string { return b.shell.Notices(session) }
 
+// EndSession ends what runs in a session.
+func (b bash) EndSession(session string) error { return b.shell.EndSession(session) }
+
 var errTimedOut = errors.New("the command's timeout is over")
 
 func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) (*tool.Result, error) {
@@ -97,7 +102,7 @@ func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) 
 	late := context.Cause(limited) == errTimedOut
 	if err != nil {
 		if late {
-			return tool.Errorf("Command timed out after %d ms while it waited for the shell.", timeout), nil
+			return tool.Errorf("Command timed out after %d ms while it waited for the shell.", timeout), tool.ErrTimeout
 		}
 		return nil, err
 	}
@@ -126,6 +131,9 @@ func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) 
 	r.Truncated = o.Cut
 	r.Details = details(d)
 	r.Patch.State = o.State
+	if o.Stopped && late {
+		return r, tool.ErrTimeout
+	}
 	return r, nil
 }
 

@@ -23,6 +23,7 @@ type console struct {
 	ws    *workspace.Workspace
 	tools map[string]tool.Tool
 	state json.RawMessage
+	fault tool.Fault // that the next calls should have
 }
 
 func newConsole(t *testing.T) *console {
@@ -48,7 +49,7 @@ func (c *console) call(ctx context.Context, t *testing.T, name string, input map
 	}
 	call := tool.Call{ID: "c1.0", Name: name, Session: "s", Input: in, State: c.state}
 	out := tool.Run(ctx, c.tools[name], call, 5*time.Second)
-	if out.Fault != tool.NoFault || out.Err != nil {
+	if out.Fault != c.fault || out.Err != nil {
 		t.Errorf("%s %s: fault %q, %v", name, in, out.Fault, out.Err)
 	}
 	if s := out.Result.Patch.State; s != nil {
@@ -146,7 +147,9 @@ func TestBashClassifies(t *testing.T) {
 
 func TestBashTimeout(t *testing.T) {
 	c := newConsole(t)
+	c.fault = tool.TimedOut
 	r, d := c.call(t.Context(), t, "Bash", map[string]any{"command": "echo begun; sleep 1000 & sleep 1000", "timeout": 300})
+	c.fault = tool.NoFault
 	if !r.IsError || d.ExitCode != nil || !strings.HasPrefix(r.Text(), "begun\nCommand timed out after 300 ms") {
 		t.Errorf("%q, %s", r.Text(), r.Details)
 	}

@@ -5,26 +5,19 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/tool"
 )
 
-// Names of variables that commands do not inherit. The rule is by name alone:
-// better a variable too many than a key in the hands of a command that the
-// model wrote. What a command needs of these is given to it in [Workspace].Env.
-var (
-	secretPrefixes = []string{"ANTHROPIC_", "OPENAI_", "OPENAGENT_", "CODEANY_"}
-	secretSuffixes = []string{
-		"APIKEY", "API_KEY", "ACCESS_KEY", "ACCESS_KEY_ID", "SECRET_KEY", "PRIVATE_KEY", "_KEY_BASE",
-		"TOKEN", "SECRET", "PASSWORD", "PASSWD", "_PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "_PAT", "_AUTH",
-	}
-)
+// ownPrefixes are those of the variables that configure us.
+var ownPrefixes = []string{"ANTHROPIC_", "OPENAI_", "OPENAGENT_", "CODEANY_"}
 
-// Secret reports whether a variable of this name is kept from commands: API
-// keys, tokens, passwords and credentials, and every variable of ANTHROPIC_,
-// OPENAI_, OPENAGENT_ and CODEANY_. Case does not matter.
+// Secret reports whether a variable of this name is kept from commands: those
+// of [tool.SecretName], and every variable of ANTHROPIC_, OPENAI_, OPENAGENT_
+// and CODEANY_. What a command needs of these is given to it in [Workspace].Env.
 func Secret(name string) bool {
-	name = strings.ToUpper(name)
-	return slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
-		slices.ContainsFunc(secretSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+	own := func(p string) bool { return strings.HasPrefix(strings.ToUpper(name), p) }
+	return tool.SecretName(name) || slices.ContainsFunc(ownPrefixes, own)
 }
 
 // environ is the process's environment without its secrets, with the variables

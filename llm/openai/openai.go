@@ -70,7 +70,7 @@ func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider}
 	own := name[strings.LastIndexByte(name, '/')+1:]
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
-		e.Thinking, e.NoSamplers = catalog.ThinkingEffort, true
+		e.Thinking, e.NoSamplers, e.MaxCompletionTokens = catalog.ThinkingEffort, true, true
 	}
 	return e
 }

@@ -63,7 +63,7 @@ func (m *model) head(req *llm.Request, host dialect, choice string) []byte {
 			n = min(n, m.entry.MaxOutput)
 		}
 		name := `,"max_tokens":`
-		if host.completion {
+		if host.completion || m.entry.MaxCompletionTokens && !host.reasoning {
 			name = `,"max_completion_tokens":`
 		}
 		b = strconv.AppendInt(append(b, name...), int64(n), 10)

@@ -119,6 +119,7 @@ func TestOptions(t *testing.T) {
 		{"stream", compatible, "m", llm.Request{MaxTokens: 5}, []string{`"stream":true,"stream_options":{"include_usage":true}`, `"max_tokens":5`}, []string{`"tools"`, `"temperature"`, `"max_completion_tokens"`}},
 		{"blocking", compatible, "m", llm.Request{Blocking: true}, nil, []string{`"stream`, `"max_`}},
 		{"max_completion_tokens", DefaultBaseURL, "gpt-4o", llm.Request{MaxTokens: 100_000}, []string{`"max_completion_tokens":16384`}, []string{`"max_tokens"`}},
+		{"a reasoning model on another host", compatible, "gpt-5", llm.Request{MaxTokens: 5}, []string{`"max_completion_tokens":5`}, []string{`"max_tokens"`}},
 		{"hot", compatible, "m", llm.Request{Temperature: temperature(9)}, []string{`"temperature":2`}, nil},
 		{"reasoning model", DefaultBaseURL, "gpt-5-mini-2025-08-07", llm.Request{Temperature: temperature(0), Stop: []string{"END"}, Thinking: llm.Thought{Budget: 2000}}, []string{`"reasoning_effort":"medium"`}, []string{`"temperature"`, `"stop"`}},
 		{"unknown reasoning model", DefaultBaseURL, "o9-mini", llm.Request{Temperature: temperature(0), Thinking: llm.Thought{Effort: "max"}}, []string{`"reasoning_effort":"high"`}, []string{`"temperature"`}},
