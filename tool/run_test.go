@@ -15,7 +15,7 @@ func tool(timeout time.Duration, fn func(ctx context.Context) (*Result, error)) 
 	return New(Spec{Name: "T", Timeout: timeout}, func(ctx context.Context, _ Call, _ struct{}) (*Result, error) { return fn(ctx) })
 }
 
-type rude struct{ error }
+type rude struct{}
 
 func (rude) Error() string { panic("in Error") }
 
@@ -29,6 +29,7 @@ func TestRunOutcomes(t *testing.T) {
 		"result":  {func(context.Context) (*Result, error) { return Text("fine"), nil }, "fine", NoFault},
 		"error":   {func(context.Context) (*Result, error) { return nil, errors.New("broken") }, "T: broken", NoFault},
 		"both":    {func(context.Context) (*Result, error) { return Text("x"), errors.New("broken") }, "T: broken", NoFault},
+		"late":    {func(context.Context) (*Result, error) { return Errorf("half"), ErrTimeout }, "half", TimedOut},
 		"neither": {func(context.Context) (*Result, error) { return nil, nil }, "T returned no result", NoFault},
 		"panic":   {func(context.Context) (*Result, error) { panic("boom") }, "T panicked: boom", Panicked},
 		"runtime": {func(context.Context) (*Result, error) { nilMap["a"] = 1; return nil, nil }, "assignment to entry in nil map", Panicked},

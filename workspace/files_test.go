@@ -296,7 +296,7 @@ func TestUpdateFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	noTemp(t, dir)
-	if w.locks.keys != nil && len(w.locks.keys) != 0 {
+	if len(w.locks.keys) != 0 {
 		t.Errorf("%d locks are left", len(w.locks.keys))
 	}
 }

@@ -31,10 +31,8 @@ const (
 	// demoPiece how long such a piece is in bytes.
 	demoPace  = 12 * time.Millisecond
 	demoPiece = 9
-	// demoPatience is how long a tool may take that reads the user's folder, and
-	// demoLimit how long a demo may take, questions included.
+	// demoPatience is how long a call may take.
 	demoPatience = 3 * time.Second
-	demoLimit    = 10 * time.Minute
 )
 
 const demoHelp = `Usage: openagent demo [fix|survey] [flags]
@@ -103,6 +101,7 @@ type showing struct {
 	policy    permission.Policy
 	answer    func(*talk) llmtest.Step // what the model says next
 	bodies    bool                     // the output of commands is shown
+	pace      time.Duration            // between two pieces of what the model says
 	next      [3]demoStep              // what to do after the demo
 }
 
@@ -146,6 +145,9 @@ func showDemo(ctx context.Context, h *host, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.workspace.Close()) }() // before the folder goes
+	if h.outTerminal && c.format == formatText {
+		s.pace = demoPace
+	}
 	return s.run(ctx, h, c.format, temp)
 }
 
@@ -160,16 +162,13 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	v := newDemoView(h, s)
-	server := &llmtest.Server{Rule: s.rule(v.pace())}
-	if format != formatText {
-		server.Rule = s.rule(0)
-	}
+	server := &llmtest.Server{Rule: s.rule}
 	defer server.Close()
 	client := &anthropic.Client{APIKey: "simulated", BaseURL: "http://simulated.invalid", HTTP: server.Client(), Catalog: demoCatalog()}
 	a := &agent.Agent{
 		Model: client.Model(demoRules), Dir: s.workspace.Root, Tools: s.tools, Permissions: s.policy,
 		System: "This is a demo: rules answer in the place of a model.", Output: tool.Output{Dir: temp},
-		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20, Time: demoLimit}, Retry: agent.Retry{Tries: -1},
+		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20}, Retry: agent.Retry{Tries: -1},
 	}
 	session := a.Session("")
 	defer session.Close()
@@ -226,14 +225,12 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, end event.RunE
 	return &exitError{code: exitInternal, err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
 }
 
-// rule answers requests to the model. Pieces come pace apart.
-func (s *showing) rule(pace time.Duration) llmtest.Rule {
-	return func(r *llmtest.Request, _ int) llmtest.Step {
-		answer := s.answer(newTalk(r))
-		answer.EventDelay = pace
-		answer.Pieces = max(1, len(answer.Text)/demoPiece)
-		return answer
-	}
+// rule answers the requests to the model.
+func (s *showing) rule(r *llmtest.Request, _ int) llmtest.Step {
+	step := s.answer(newTalk(r))
+	step.EventDelay = s.pace
+	step.Pieces = max(1, len(step.Text)/demoPiece)
+	return step
 }
 
 // demoCatalog knows the demo's model, at the prices of a real one.

@@ -103,7 +103,7 @@ func shownText(text string) string {
 }
 
 var (
-	makeTarget  = regexp.MustCompile(`(?m)^(test|check)[ \t]*:`)
+	makeTarget  = regexp.MustCompile(`(?m)^(test|check)[ \t]*:(?:[^:=]|$)`)
 	justTarget  = regexp.MustCompile(`(?m)^@?test\b[^\n]*:`)
 	pythonTests = regexp.MustCompile(`pytest`)
 )

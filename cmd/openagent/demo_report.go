@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/wire"
 )
 
 // surveyReport tells what the tools found out. Every number in it stands in a
@@ -55,6 +57,7 @@ func (r *reportText) row(label, otherwise, text string) {
 		shown = ""
 	}
 	r.last = label
+	text = wire.Mask(text, nil) // comments and commits hold all sorts of things
 	fmt.Fprintf(&r.b, "  %-11s%s\n", shown, cut(strings.ReplaceAll(text, "\t", " "), 110))
 }
 

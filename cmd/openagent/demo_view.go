@@ -55,14 +55,6 @@ func newDemoView(h *host, s *showing) *demoView {
 	}
 }
 
-// pace is the time between two pieces of an answer: a person likes to read along.
-func (v *demoView) pace() time.Duration {
-	if v.host.outTerminal {
-		return demoPace
-	}
-	return 0
-}
-
 // decide answers a question about permission: the person's answer, which event
 // gets, or the rule's.
 func (v *demoView) decide(ctx context.Context, _ tool.Call, verdict permission.Decision) (permission.Decision, error) {
@@ -380,15 +372,14 @@ func changedLines(diff string) []string {
 	var lines []string
 	hunk := false
 	for line := range strings.Lines(diff) {
-		at := strings.HasPrefix(line, "@@")
-		if hunk = hunk || at; hunk && !at {
+		if hunk = hunk || strings.HasPrefix(line, "@@"); hunk {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	same := func(i int) bool { return i < 0 || i >= len(lines) || strings.HasPrefix(lines[i], " ") }
+	same := func(i int) bool { return i < 0 || i >= len(lines) || strings.ContainsAny(lines[i][:1], " @") }
 	var out []string
 	for i, line := range lines {
-		if !same(i) || !same(i-1) || !same(i+1) {
+		if line[0] != '@' && !(same(i-1) && same(i) && same(i+1)) {
 			out = append(out, line)
 		}
 	}

@@ -126,7 +126,10 @@ func missedSomebody(denials []event.Denial) bool {
 
 // notBegun maps the errors of a run that did not begin.
 func notBegun(ctx context.Context, err error) error {
+	var known *exitError
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, agent.ErrConfig), errors.Is(err, session.ErrBadID), errors.Is(err, session.ErrNotFound),
 		errors.Is(err, session.ErrVersion), errors.Is(err, session.ErrExists):
 		return &exitError{code: exitUsage, err: err}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -181,7 +182,7 @@ func (r *report) modelFailed(e event.Event, f event.ModelFailed) {
 		return
 	}
 	l := retryLine{Type: "system", Subtype: "api_retry", Attempt: r.failures, MaxRetries: r.config.Retries,
-		DelayMS: max(0, f.RetryAt.Sub(e.Time).Milliseconds()), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, origin: r.sign(e.UUID())}
+		DelayMS: max(0, f.RetryAt.Sub(e.Time).Round(10*time.Millisecond).Milliseconds()), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, origin: r.sign(e.UUID())}
 	if f.Status != 0 {
 		l.ErrorStatus = &f.Status
 	}

@@ -11,7 +11,7 @@ import (
 // ruledModel is the model of the provider demo: a rule answers. It looks at the
 // working folder with a real tool and says what it saw.
 func ruledModel() llm.Model {
-	return &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+	return &llmtest.Model{ID: demoName, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 		results := r.Results()
 		if len(results) > 0 {
 			lines := strings.Split(strings.TrimSpace(results[0].Text), "\n")
