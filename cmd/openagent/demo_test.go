@@ -1,0 +1,616 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// A demoTest is what a demo runs in, and what it wrote.
+type demoTest struct {
+	host     host
+	out, err bytes.Buffer
+	temp     string // where the demo makes its folder
+}
+
+func newDemoTest(t *testing.T, typed string, env ...string) *demoTest {
+	t.Helper()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("needs sh in PATH")
+	}
+	d := &demoTest{temp: t.TempDir()}
+	t.Setenv("TMPDIR", d.temp)
+	d.host = host{in: strings.NewReader(typed), out: &d.out, err: &d.err, getenv: func(name string) string {
+		for _, kv := range env {
+			if v, ok := strings.CutPrefix(kv, name+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}}
+	return d
+}
+
+// onTerminal makes a person sit there.
+func (d *demoTest) onTerminal() *demoTest {
+	d.host.inTerminal, d.host.outTerminal, d.host.errTerminal = true, true, true
+	return d
+}
+
+func (d *demoTest) run(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	if got := demo(t.Context(), &d.host, args); got != code {
+		t.Fatalf("demo %q: exit code %d, want %d\n%s%s", args, got, code, &d.out, &d.err)
+	}
+	return d.out.String()
+}
+
+// show runs a scenario in the folder temp, without the pace of a terminal.
+func (d *demoTest) show(t *testing.T, scene func(*demoCall, string) (*showing, error), c *demoCall) string {
+	t.Helper()
+	s, err := scene(c, d.temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.workspace.Close()
+	if err := s.run(t.Context(), &d.host, formatText, d.temp); err != nil {
+		t.Fatalf("%v\n%s", err, &d.out)
+	}
+	return d.out.String()
+}
+
+func wantAll(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("the output lacks %q:\n%s", p, text)
+		}
+	}
+}
+
+// wantPlain checks that text can do nothing to a terminal.
+func wantPlain(t *testing.T, text string) {
+	t.Helper()
+	for _, r := range text {
+		if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			t.Fatalf("the output holds %U:\n%q", r, text)
+		}
+	}
+}
+
+// leftBehind lists what is in the folder for temporary files.
+func (d *demoTest) leftBehind(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(d.temp, "openagent-demo-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestDemoFix(t *testing.T) {
+	d := newDemoTest(t, "")
+	out := d.run(t, exitDone)
+	wantPlain(t, out)
+	wantAll(t, out, "simulated", "Read cart.sh", "sh test.sh", "FAIL  discount 2000 10: want 1800, got 0", "exit 1", "exit 0",
+		"rm test.sh", "denied: rule Bash(rm *)", "a rule of the demo says yes", "-    echo $(($1 - $1 * $2 / 10))", "+    echo $(($1 - $1 * $2 / 100))",
+		"before  4 passed, 2 failed", "after   6 passed, 0 failed", "changed cart.sh, line 10: 10 became 100",
+		"end     completed; 5 turns, 6 calls, 1 denied", "person 0.00 s", "openagent demo survey --dir .")
+	if left := d.leftBehind(t); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestDemoFixKeeps(t *testing.T) {
+	d := newDemoTest(t, "")
+	d.run(t, exitDone, "fix", "--keep")
+	left := d.leftBehind(t)
+	if len(left) != 1 || !strings.Contains(d.out.String(), left[0]+" (kept)") {
+		t.Fatalf("left behind: %v\n%s", left, &d.out)
+	}
+	cmd := exec.Command("sh", "test.sh")
+	cmd.Dir = left[0]
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the program that was kept is not mended: %v\n%s", err, out)
+	}
+}
+
+func TestDemoFixAsks(t *testing.T) {
+	for _, c := range []struct {
+		name, typed string
+		yes         bool
+		want        string
+	}{
+		{"yes", "y\n", true, "after   6 passed, 0 failed"},
+		{"at last", "\nperhaps\nYES\n", true, "Please type y or n"},
+		{"no", "n\n", false, "denied by you"},
+		{"end of input", "", false, "your no was obeyed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDemoTest(t, c.typed, "TERM=dumb").onTerminal()
+			out := d.show(t, newFix, &demoCall{})
+			wantAll(t, out, "Allow this? [y/n]", c.want)
+			code, err := os.ReadFile(filepath.Join(d.temp, fixCode))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mended := strings.Contains(string(code), "/ 100))"); mended != c.yes {
+				t.Errorf("mended: %v, want %v", mended, c.yes)
+			}
+			if !c.yes {
+				wantAll(t, out, "nothing has changed, and the tests still fail")
+			}
+		})
+	}
+}
+
+// What the demo tells comes from the files and from the output of the tests.
+func TestDemoFixFollowsTheFiles(t *testing.T) {
+	read := func(name string) string {
+		data, err := demoFiles.ReadFile("demo/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	code, tests := read(fixCode), read(fixTest)
+	good := strings.Replace(code, "/ 10)", "/ 100)", 1)
+	for _, c := range []struct {
+		name, code, tests string
+		want              []string
+	}{
+		{"operator", strings.Replace(good, "$1 * $2))", "$1 + $2))", 1), tests,
+			[]string{"1 of 6 tests fail", "line 5", "before  5 passed, 1 failed", "after   6 passed, 0 failed", "+ became *"}},
+		{"further tests", code, strings.Replace(tests, "expect 490", "expect 4500 discount 5000 10\nexpect 490", 1),
+			[]string{"3 of 7 tests fail", "before  4 passed, 3 failed", "after   7 passed, 0 failed"}},
+		{"moved", "\n\n" + code, tests, []string{"changed cart.sh, line 12: 10 became 100"}},
+		{"two bugs", strings.Replace(code, "$1 * $2))", "$1 - $2))", 1), tests, []string{"before  3 passed, 3 failed", "after   4 passed, 2 failed", "The tests still fail"}},
+		{"no bug", good, tests, []string{"All 6 tests pass", "nothing to mend"}},
+		{"beyond it", strings.Replace(code, "echo $(($1 - $1 * $2 / 10))", "cat /dev/null", 1), tests, []string{"I find no change", "1 denied"}},
+		{"broken", "syntax (", tests, []string{"The tests did not run to their end"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			wantAll(t, newDemoTest(t, "").show(t, func(call *demoCall, temp string) (*showing, error) {
+				s, err := newFix(call, temp)
+				write(t, temp, map[string]string{fixCode: c.code, fixTest: c.tests})
+				return s, err
+			}, &demoCall{}), c.want...)
+		})
+	}
+}
+
+func TestDemoColours(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		terminal bool
+		env      []string
+		want     bool
+	}{
+		{"terminal", true, []string{"TERM=xterm"}, true},
+		{"NO_COLOR", true, []string{"TERM=xterm", "NO_COLOR=1"}, false},
+		{"dumb", true, []string{"TERM=dumb"}, false},
+		{"no terminal", false, []string{"TERM=xterm"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDemoTest(t, "", c.env...)
+			d.host.outTerminal = c.terminal
+			out := d.show(t, newSurvey, &demoCall{dir: t.TempDir()})
+			if got := strings.Contains(out, "\x1b["); got != c.want {
+				t.Errorf("colours: %v, want %v", got, c.want)
+			}
+			if !c.want {
+				wantPlain(t, out)
+			}
+		})
+	}
+}
+
+func TestDemoJSON(t *testing.T) {
+	for _, args := range [][]string{{"fix"}, {"survey", "--dir", "."}} {
+		for _, format := range []string{formatJSON, formatStream} {
+			t.Run(args[0]+" "+format, func(t *testing.T) {
+				d := newDemoTest(t, "").onTerminal() // nobody is asked all the same
+				out := d.run(t, exitDone, append(args, "--output-format", format)...)
+				lines := strings.Split(strings.TrimSpace(out), "\n")
+				var last struct {
+					Type, Subtype, Result string
+					Denials               []any `json:"permission_denials"`
+				}
+				for _, line := range lines {
+					var o struct{ Simulated bool }
+					if err := json.Unmarshal([]byte(line), &o); err != nil || !o.Simulated {
+						t.Errorf("%v: not marked as simulated: %s", err, line)
+					}
+				}
+				if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Type != "result" || last.Subtype != success || last.Result == "" {
+					t.Errorf("%v: the last line is %s", err, lines[len(lines)-1])
+				}
+				if args[0] == "fix" && len(last.Denials) != 1 {
+					t.Errorf("denials: %v", last.Denials)
+				}
+				if (format == formatJSON) != (len(lines) == 1) {
+					t.Errorf("%d lines", len(lines))
+				}
+			})
+		}
+	}
+}
+
+func TestDemoUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"surwey"}, "did you mean survey?"},
+		{[]string{"fix", "survey"}, "one scenario"},
+		{[]string{"survey", "--dir", file + "/none"}, "--dir: "},
+		{[]string{"survey", "--dir", file}, "is not a folder"},
+		{[]string{"fix", "--dir", "."}, "openagent demo survey --dir ."},
+		{[]string{"survey", "--keep"}, "--keep"},
+		{[]string{"--output-format", "xml"}, "stream-json"},
+		{[]string{"--nonsense"}, "unknown flag --nonsense"},
+	} {
+		d := newDemoTest(t, "")
+		d.run(t, exitUsage, c.args...)
+		if got := d.err.String(); !strings.Contains(got, c.want) || strings.Count(got, "\n") != 1 || d.out.Len() > 0 {
+			t.Errorf("demo %q says %q and %q, want %q", c.args, got, &d.out, c.want)
+		}
+	}
+	wantAll(t, newDemoTest(t, "").run(t, exitDone, "--help"), "survey", "--keep", "simulated")
+}
+
+// An interrupt while a person is asked ends the demo and leaves nothing behind.
+func TestDemoInterrupted(t *testing.T) {
+	d := newDemoTest(t, "", "TERM=dumb").onTerminal()
+	keyboard, typing := io.Pipe()
+	defer typing.Close()
+	d.host.in = keyboard
+	ctx, cancel := context.WithCancelCause(t.Context())
+	d.host.out = &trigger{on: "[y/n]", do: func() { cancel(interruption) }, Writer: &d.out}
+	if code := demo(ctx, &d.host, nil); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d\n%s%s", code, exitInterrupted, &d.out, &d.err)
+	}
+	wantAll(t, d.out.String(), "interrupted; 3 turns")
+	if left := d.leftBehind(t); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A trigger is a writer that does something once a text has been written.
+type trigger struct {
+	io.Writer
+	on   string
+	do   func()
+	once sync.Once
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.on) {
+		w.once.Do(w.do)
+	}
+	return w.Writer.Write(p)
+}
+
+func TestDemoOutputLost(t *testing.T) {
+	for _, format := range formats {
+		d := newDemoTest(t, "")
+		r, w := io.Pipe()
+		r.Close()
+		d.host.out = w
+		d.run(t, exitInternal, "--output-format", format)
+		if !strings.Contains(d.err.String(), "writing to stdout") || d.leftBehind(t) != nil {
+			t.Errorf("%s: %s left %v", format, &d.err, d.leftBehind(t))
+		}
+	}
+}
+
+func TestDemoVerdict(t *testing.T) {
+	done := event.RunEnd{Reason: event.Completed}
+	if err := demoVerdict(t.Context(), nil, done); err != nil {
+		t.Error(err)
+	}
+	var h host
+	h.err = io.Discard
+	broken := []llmtest.Violation{{Rule: "A01", Path: "messages", Message: "wrong"}}
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), broken, done)); code != exitInternal {
+		t.Errorf("a broken rule of the wire ends the demo with code %d", code)
+	}
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), nil, event.RunEnd{Reason: event.MaxTurns})); code != exitInternal {
+		t.Errorf("a demo that is cut short ends with code %d", code)
+	}
+}
+
+// What the end card names can be typed.
+func TestDemoNextSteps(t *testing.T) {
+	fix, err := newFix(&demoCall{}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey, err := newSurvey(&demoCall{dir: "."}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*showing{fix, survey} {
+		for _, next := range s.next {
+			words := strings.Fields(next.command)
+			if words[0] != "openagent" {
+				t.Errorf("%q is no command of ours", next.command)
+			}
+			if _, ok := commandNamed(words[1]); !ok && words[1] != "-p" {
+				t.Errorf("%q: there is no command %s", next.command, words[1])
+			}
+		}
+	}
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Skipf("this file system has no such name: %v", err)
+		}
+	}
+}
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+var project = map[string]string{
+	"go.mod":       "module example.com/m\n",
+	"main.go":      "package main\n\n// TODO: say something\nfunc main() {}\n",
+	"lib/lib.go":   "package lib\n\n// FIXME\n",
+	"lib/tool.py":  "print(1)\n",
+	"README.md":    "# Thing\n\nTODO docs\n",
+	"Makefile":     "test:\n\tgo test ./...\n",
+	"ignored.go":   "// TODO not seen\n",
+	".gitignore":   "ignored.go\n",
+	"data/big.bin": strings.Repeat("\x00", 5000),
+}
+
+// tree is every file below dir with its content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestDemoSurveyOfRepository(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, project)
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-q", "-m", "First \x1b[31mcommit")
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "Second commit")
+	before := tree(t, dir)
+	d := newDemoTest(t, "")
+	out := d.run(t, exitDone, "survey", "--dir", dir)
+	wantPlain(t, out)
+	wantAll(t, out, "simulated", "  files      7\n", " KB on disk", "3 lines with TODO or FIXME in 3 files", "main.go:3  // TODO: say something",
+		"data/big.bin", "2 commits", "Second commit", "make test (Makefile), go test ./... (go.mod)", "0 denied", "left out   hidden files")
+	for _, want := range []string{`Go +2 files +7 lines`, `Python +1 file +1 line\b`, `Markdown +1 file +3 lines`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the output lacks %s:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "ignored.go") {
+		t.Errorf("an ignored file is shown:\n%s", out)
+	}
+	if !maps.Equal(before, tree(t, dir)) {
+		t.Error("the folder has changed")
+	}
+	if left := d.leftBehind(t); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestDemoSurveyWithoutRepository(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, project)
+	d := newDemoTest(t, "")
+	out := d.run(t, exitDone, "survey", "--dir", dir)
+	wantAll(t, out, "not a git repository", "data/big.bin", "3 lines with TODO or FIXME", "make test (Makefile)")
+}
+
+// Below the top of a repository git is not trusted, and the demo says so.
+func TestDemoSurveyBelowRepository(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, project)
+	git(t, dir, "init", "-q")
+	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", filepath.Join(dir, "lib"))
+	wantAll(t, out, "  files      2\n", "not read: git runs only at the top of a repository", "1 denied")
+}
+
+func TestDemoSurveyOfEmptyFolder(t *testing.T) {
+	for _, init := range []bool{false, true} {
+		dir := t.TempDir()
+		want := "not a git repository"
+		if init {
+			git(t, dir, "init", "-q")
+			want = "its history was not read"
+		}
+		out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+		wantAll(t, out, "files      none", "TODO", want, "no file that says how", "simulated")
+	}
+}
+
+func TestDemoSurveyOfNewRepository(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, project)
+	git(t, dir, "init", "-q")
+	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+	wantAll(t, out, "no history", "3 lines with TODO or FIXME")
+}
+
+func TestDemoSurveyOfStrangeNames(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a\nb.go":                     "// TODO one\n",
+		"red\x1b[31m\x1b]0;t\x07.py":  "# TODO \x1b[2J\u202e two\n",
+		"-rf":                         "TODO three\n",
+		"$(touch pwned).sh":           "# TODO four `touch pwned`\n",
+		"a b/\u202ec'\"d\\.js":        "// TODO five\n",
+		"key.txt":                     "TODO sk-ant-REDACTED\n",
+		"(9 files match, of which.md": "(matching lines: 99, in files: 99.)\n",
+	})
+	for _, init := range []bool{false, true} {
+		if init {
+			git(t, dir, "init", "-q")
+		}
+		out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+		wantPlain(t, out)
+		wantAll(t, out, "  files      7\n", "6 lines with TODO or FIXME in 6 files")
+		if strings.Contains(out, "abcdefghij") {
+			t.Errorf("a key is shown:\n%s", out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+		t.Error("a name was run as a command")
+	}
+}
+
+// surveyTalk is a talk with results that need no tools.
+func surveyTalk(results map[string]string, failed ...string) *talk {
+	t := &talk{results: map[string]llmtest.Result{}}
+	for id, text := range results {
+		t.results[id] = llmtest.Result{Text: text}
+	}
+	for _, id := range failed {
+		t.results[id] = llmtest.Result{Text: t.text(id), IsError: true}
+	}
+	return t
+}
+
+func TestSurveyReportSaysWhatIsMissing(t *testing.T) {
+	large := surveyTalk(map[string]string{"files": "Glob timed out after 3s", "builds": "", "git": "fatal: not a git repository\nExit code: 128"}, "files", "git")
+	wantAll(t, answerSurvey(large).Text, "not counted: Glob timed out after 3s", "left out   languages, sizes and TODO lines", "not a git repository")
+
+	var kinds strings.Builder
+	for _, l := range knownLanguages[:8] {
+		kinds.WriteString("   3 ." + l.extensions[0] + "\n")
+	}
+	part := surveyTalk(map[string]string{
+		"files": "(2345 files match, of which the 100 changed last are listed. Use a narrower pattern or path to see the others.)\n(2 folders were not searched: no permission, or too deep.)\n",
+		"kinds": kinds.String(), "lines_0": "Grep timed out after 3s", "todo_count": "Grep timed out after 3s", "size": "Command timed out",
+		"git": "sh: git: not found\nExit code: 127", "largest": "",
+	}, "lines_0", "todo_count", "size", "git")
+	wantAll(t, part.surveyReport(), "2,345", "Go          not counted: Grep timed out", "TODO       not counted", "2 languages with fewer files",
+		"2 folders were not searched", "size       not known: Command timed out", "git        not read: sh: git: not found")
+}
+
+func TestTestCommands(t *testing.T) {
+	for _, c := range []struct {
+		files string            // found, in the folder /p
+		texts map[string]string // by name, as they are in the file
+		want  string
+	}{
+		{"go.mod", nil, "go test ./... (go.mod)"},
+		{"Makefile Cargo.toml", map[string]string{"Makefile": "all:\n\tcc x.c\n"}, "cargo test (Cargo.toml)"},
+		{"Makefile", map[string]string{"Makefile": "check: all\n"}, "make check (Makefile)"},
+		{"Makefile", map[string]string{"Makefile": "test := 1\n"}, ""},
+		{"justfile", map[string]string{"justfile": "test arg='':\n  run\n"}, "just test (justfile)"},
+		{"package.json", map[string]string{"package.json": `{"scripts":{"test":"vitest"}}`}, "npm test (package.json)"},
+		{"package.json pnpm-lock.yaml", map[string]string{"package.json": `{"scripts":{"test":"vitest"}}`}, "pnpm test (package.json)"},
+		{"package.json", map[string]string{"package.json": `{"scripts":{}}`}, ""},
+		{"package.json", map[string]string{"package.json": `not JSON`}, ""},
+		{"pyproject.toml", map[string]string{"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest (pyproject.toml)"},
+		{"pyproject.toml", map[string]string{"pyproject.toml": "[project]\n"}, "python3 -m unittest (pyproject.toml)"},
+		{"pom.xml test.sh", nil, "mvn test (pom.xml), sh test.sh (test.sh)"},
+	} {
+		results := map[string]string{}
+		var found strings.Builder
+		root := t.TempDir()
+		for _, name := range strings.Fields(c.files) {
+			found.WriteString(filepath.Join(root, name) + "\n")
+		}
+		results["builds"] = found.String()
+		k := surveyTalk(results)
+		for i, name := range k.readableBuilds() {
+			shown := ""
+			for line := range strings.Lines(c.texts[name]) {
+				shown += "     1→" + line
+			}
+			k.results[buildID(i)] = llmtest.Result{Text: shown}
+		}
+		if got := strings.Join(k.testCommands(), ", "); got != c.want {
+			t.Errorf("%s %q: %q, want %q", c.files, c.texts, got, c.want)
+		}
+	}
+}
+
+func FuzzFindRepair(f *testing.F) {
+	f.Add("     1→f() {\n     2→\techo $(($1 * $2))\n", "FAIL  f 2 3: want 5, got 6\nok    f 0 0\n")
+	f.Add("     1→f() { echo $((1 / 0)); }", "FAIL  f: want 1, got \n")
+	f.Add("     1→f() { echo $((a[$1]=9)) $((x", "FAIL  f 99999999999999999999: want 1, got 2")
+	f.Fuzz(func(t *testing.T, code, report string) {
+		if len(code)+len(report) > 4<<10 {
+			return
+		}
+		r, ok := findRepair(code, report)
+		if ok && (r.old == r.new || r.from == r.to || !strings.Contains(code, r.old)) {
+			t.Errorf("not a repair: %+v", r)
+		}
+	})
+}
+
+func TestChangedLines(t *testing.T) {
+	diff := "--- a\n+++ b\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n four\n five\n@@ -20 +20 @@\n-x\n"
+	if got := strings.Join(changedLines(diff), "|"); got != " two|-three|+3| four|-x" {
+		t.Errorf("got %q", got)
+	}
+	if got := changedLines(""); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestDemoNumbers(t *testing.T) {
+	for n, want := range map[int]string{0: "0 files", 1: "1 file", 999: "999 files", 1000: "1,000 files", 1234567: "1,234,567 files"} {
+		if got := plural(n, "file"); got != want {
+			t.Errorf("plural(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int]string{7: "7 bytes", 2048: "2 KB", 3 << 20: "3.0 MB", 5 << 29: "2.5 GB"} {
+		if got := bytesOf(n); got != want {
+			t.Errorf("bytesOf(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
