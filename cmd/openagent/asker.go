@@ -18,12 +18,15 @@ type asker struct {
 	grants *grants
 
 	mu      sync.Mutex
+	settled *sync.Cond // a question is no longer open
 	waiting map[string]chan reply
 	gone    chan struct{} // closed: nobody answers any more
 }
 
 func newAsker(d *dialog) *asker {
-	return &asker{d: d, grants: newGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+	a := &asker{d: d, grants: newGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+	a.settled = sync.NewCond(&a.mu)
+	return a
 }
 
 // A question is the request can_use_tool.
@@ -75,8 +78,8 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
 		ReasonType: reasonType(verdict.Source), Suggestions: []permissionUpdate{}}
 	pending, err := a.d.s.session.Pending(ctx)
-	if err != nil {
-		return nobody, err
+	if err != nil || ctx.Err() != nil {
+		return nobody, cmp.Or(err, ctx.Err())
 	}
 	for _, p := range pending {
 		if p.Call.ID == call.ID {
@@ -148,6 +151,17 @@ func (a *asker) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.waiting, id)
+	a.settled.Broadcast()
+}
+
+// rest waits until no question is open, so that none is withdrawn after the
+// result of its run.
+func (a *asker) rest() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.waiting) > 0 {
+		a.settled.Wait()
+	}
 }
 
 // answer takes in a reply. One that nobody waits for any more is passed over.

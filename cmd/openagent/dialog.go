@@ -104,6 +104,9 @@ func (d *dialog) serve(ctx context.Context) (outcome, error) {
 		}
 		d.report.expect(true)
 		err := d.report.run(d.s.session, d.started(t, d.s.session.StreamInput(ctx, t.input)))
+		if d.asker != nil {
+			d.asker.rest()
+		}
 		d.finished(t)
 		switch {
 		case d.report.live:

@@ -133,6 +133,8 @@ func notBegun(ctx context.Context, err error) error {
 	case errors.Is(err, agent.ErrConfig), errors.Is(err, session.ErrBadID), errors.Is(err, session.ErrNotFound),
 		errors.Is(err, session.ErrVersion), errors.Is(err, session.ErrExists):
 		return &exitError{code: exitUsage, err: err}
+	case errors.Is(err, agent.ErrNotResumable):
+		return usagef("%w; write a prompt", err)
 	case errors.Is(err, session.ErrSessionBusy):
 		return usagef("%w; wait for it, or add --fork-session", err)
 	case ctx.Err() != nil:
