@@ -165,6 +165,9 @@ type call struct {
 }
 
 func newCase(r Request) *call {
+	if len(r.Access) == 0 { // no path to look at
+		return &call{req: r, ground: new(ground)}
+	}
 	c := &call{req: r, ground: newGround(r)}
 	for _, a := range r.Access {
 		if a.Kind == RunCommand {
