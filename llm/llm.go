@@ -115,7 +115,7 @@ type (
 	}
 	// Verbatim is a block that only its provider understands (server tools and
 	// their results, text with citations). It is replayed to that provider as it
-	// came and left out for others. Shown is the text in it, if any.
+	// came; others see Shown, the text in it, if any.
 	Verbatim struct {
 		Provider string          `json:"provider"`
 		Shown    string          `json:"shown,omitempty"`
