@@ -104,6 +104,9 @@ type Result struct {
 	Title   string          `json:"title,omitempty"`   // a line for people
 	IsError bool            `json:"is_error,omitempty"`
 	Patch   Patch           `json:"patch,omitzero"` // changes to the run, made when the result is recorded
+	// Digest, unless empty, is a question about the content. Where the agent has a
+	// small model it answers the question, and its answer takes the content's place.
+	Digest string `json:"digest,omitempty"`
 	// Truncated: the tool itself has cut its content, so it is not cut again.
 	Truncated bool `json:"truncated,omitempty"`
 }
