@@ -21,6 +21,7 @@ type conversation struct {
 	s      *setup
 	screen *screen
 	grants *grants
+	calls  *calls      // those on the screen
 	lines  chan string // what the person types; closed at its end
 	gone   chan struct{}
 	asks   chan *asking
@@ -45,7 +46,7 @@ const maxTyped = 1 << 20 // bytes of a line
 
 // converse talks with the person until the end of the input, /quit or a signal.
 func (h *host) converse(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
-	c := &conversation{h: h, s: s, screen: newScreen(h), grants: newGrants(s), lines: make(chan string),
+	c := &conversation{h: h, s: s, screen: newScreen(h), grants: newGrants(s), calls: newCalls(), lines: make(chan string),
 		gone: make(chan struct{}), asks: make(chan *asking)}
 	s.session.SetCanUseTool(c.decide)
 	strike := func() bool { return c.strike(ctx) }
@@ -160,7 +161,6 @@ func (c *conversation) turn(ctx context.Context, in agent.Input) error {
 // show runs a prompt and shows what happens.
 func (c *conversation) show(ctx context.Context, in agent.Input) error {
 	began, streamed := false, false
-	shown := map[string]string{} // tool by call
 	var failed error
 	for e, err := range c.s.session.StreamInput(ctx, in) {
 		if err != nil {
@@ -181,15 +181,16 @@ func (c *conversation) show(ctx context.Context, in agent.Input) error {
 			}
 			streamed = false
 			for i, u := range d.Response.Message.ToolUses() {
-				shown[callID(e.Seq, i)] = u.Name
 				c.screen.line(inBold, "* %s %s", u.Name, briefly(u.Input))
+				c.calls.add(callID(e.Seq, i), u)
 			}
 		case event.ToolResult:
 			colour, mark := inDim, "-"
 			if d.Result.IsError {
 				colour, mark = inRed, "!"
 			}
-			c.screen.line(colour, "  %s %s: %s", mark, shown[d.Call], short(c.h.oneLine(title(d)), 200))
+			u, _ := c.calls.get(d.Call)
+			c.screen.line(colour, "  %s %s: %s", mark, u.Name, short(c.h.oneLine(title(d)), 200))
 		case event.RunEnd:
 			c.total(d)
 		}
@@ -237,6 +238,9 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 	}
 	if c.grants.cover(call, verdict) {
 		return permission.Allow(), nil
+	}
+	if _, err := c.calls.wait(ctx, call.ID); err != nil {
+		return permission.Decision{}, err
 	}
 	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
 	pending, err := c.s.session.Pending(ctx)

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// openTerminal returns both ends of a pseudo-terminal.
+func openTerminal(t *testing.T) (control, terminal *os.File) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminal to be had: %v", err)
+	}
+	t.Cleanup(func() { control.Close() })
+	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return control, terminal
+}
+
+// A person sits at a terminal on which the program runs.
+type person struct {
+	t       *testing.T
+	control *os.File
+	cmd     *exec.Cmd
+	bytes   chan []byte
+	seen    string // not yet waited for
+	all     strings.Builder
+}
+
+// sit starts the program on a terminal, in dir, with a server that plays steps.
+func sit(t *testing.T, dir string, env []string, args []string, steps ...llmtest.Step) *person {
+	t.Helper()
+	server := llmtest.NewServer(t, steps...)
+	control, terminal := openTerminal(t)
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=xterm", "ANTHROPIC_API_KEY=sk-test-SECRETSECRET",
+		"ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}, env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	p := &person{t: t, control: control, cmd: cmd, bytes: make(chan []byte, 1024)}
+	go func() {
+		defer close(p.bytes)
+		for {
+			b := make([]byte, 4096)
+			n, err := control.Read(b)
+			if n > 0 {
+				p.bytes <- b[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return p
+}
+
+// sees waits until the terminal shows something.
+func (p *person) sees(pattern string) {
+	p.t.Helper()
+	re := regexp.MustCompile(pattern)
+	timeout := time.After(15 * time.Second)
+	for {
+		if at := re.FindStringIndex(p.seen); at != nil {
+			p.seen = p.seen[at[1]:]
+			return
+		}
+		select {
+		case b, ok := <-p.bytes:
+			if !ok {
+				p.t.Fatalf("the program ended before it showed %q; last: %q", pattern, p.seen)
+			}
+			p.seen += string(b)
+			p.all.Write(b)
+		case <-timeout:
+			p.t.Fatalf("the terminal does not show %q; last: %q", pattern, p.seen)
+		}
+	}
+}
+
+func (p *person) types(text string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.control, text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leaves waits for the end of the program and returns its exit code.
+func (p *person) leaves() int {
+	p.t.Helper()
+	for b := range p.bytes {
+		p.all.Write(b)
+	}
+	return exitCode(p.cmd.Wait())
+}
+
+func writeStep(name string) llmtest.Step {
+	return llmtest.Call(llmtest.Use("", "Write", map[string]string{"file_path": name, "content": "x\n"}))
+}
+
+func TestConversation(t *testing.T) {
+	dir := t.TempDir()
+	p := sit(t, dir, nil, nil, llmtest.Say("Hello \x1b[35mthere\u202e"), writeStep("n.txt"), writeStep("m.txt"), writeStep("sub/o.txt"), writeStep("sub/p.txt"), llmtest.Say("end"))
+	p.sees("> ")
+	p.types("hi\n")
+	p.sees("Hello ␛\\[35mthere\ufffd")
+	p.sees("(?s)1 turns, .*> ")
+	p.types("/model\n")
+	p.sees("claude-sonnet-4-6 through anthropic")
+	p.types("/dance\n")
+	p.sees("there is no command /dance")
+	p.types("/mode wild\n")
+	p.sees("unknown permission mode")
+	p.types("write them\n")
+	p.sees(`\* Write n.txt`)
+	p.sees(`\+x`)
+	p.sees(`allow\? \[y\]es, \[n\]o, \[a\]lways in this session: .*\[e\]xplain: `)
+	p.types("what\n")
+	p.sees("answer y, n")
+	p.types("e\n")
+	p.sees("edits files")
+	p.types("y\n")
+	p.sees(`\* Write m.txt`)
+	p.sees("xplain: ")
+	p.types("n too long\n")
+	p.sees("too long")
+	p.sees("sub/o.txt")
+	p.sees("xplain: ")
+	p.types("a\n")
+	p.sees("sub/p.txt")
+	p.sees("end")
+	p.sees("> ")
+	p.types("/cost\n")
+	p.sees(`\$0\.\d+, as far`)
+	p.types("/quit\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for name, want := range map[string]bool{"n.txt": true, "m.txt": false, "sub/o.txt": true, "sub/p.txt": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", name, err, want)
+		}
+	}
+	if strings.Contains(p.all.String(), "\x1b[35m") {
+		t.Error("an escape sequence of the model reached the terminal")
+	}
+	if !strings.Contains(p.all.String(), "\x1b[") {
+		t.Error("no colours")
+	}
+}
+
+func TestConversationInterrupted(t *testing.T) {
+	slow := llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "echo ready; sleep 60"}))
+	p := sit(t, t.TempDir(), []string{"NO_COLOR=1"}, []string{"--dangerously-skip-permissions", "begin"}, slow, llmtest.Say("better"), slow)
+	p.sees(`\* Bash`)
+	p.types("\x03")
+	p.sees("stopping")
+	p.sees("the run ended: interrupted")
+	p.sees("> ")
+	p.types("go on\n")
+	p.sees("better")
+	p.sees("> ")
+	p.types("\x03")
+	p.sees("Ctrl-C again leaves")
+	p.types("once more\n")
+	p.sees(`\* Bash`)
+	p.types("\x03")
+	p.sees("stopping")
+	p.types("\x03")
+	if code := p.leaves(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(p.all.String(), "\x1b[") {
+		t.Error("colours in spite of NO_COLOR")
+	}
+}
+
+func TestConversationEnds(t *testing.T) {
+	p := sit(t, t.TempDir(), nil, nil, writeStep("n.txt"), llmtest.Say("end"))
+	p.sees("> ")
+	p.types("write\n")
+	p.sees("xplain: ")
+	p.types("\x04") // nobody answers any more
+	p.sees("nobody could be asked")
+	p.sees("end")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestTerminalOutput(t *testing.T) {
+	p := sit(t, t.TempDir(), nil, []string{"-p", "hi"}, llmtest.Say("a\x1b]0;title\x07b"))
+	p.sees("a␛")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(p.all.String(), "\x1b]") {
+		t.Error("an escape sequence of the model reached the terminal")
+	}
+}
