@@ -48,6 +48,8 @@ func (s *State) apply(e event.Event) bool {
 		return s.toolStart(f)
 	case event.ToolDone:
 		return s.toolDone(f)
+	case event.ToolAmended:
+		return s.toolAmended(f)
 	case event.ToolResult:
 		return s.toolResult(e.Seq, f)
 	case event.ModeChanged:
@@ -96,7 +98,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 			return false
 		}
 		s.open, s.stop, s.need = true, nil, need{}
-		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}}
+		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
 		s.model.fallback = 0
 		clear(s.repeats)
 		clear(s.faults)
@@ -144,6 +146,9 @@ func (s *State) wantModel(cause int64) {
 func (s *State) modelKey() string { return key("model", s.model.cause, 0, s.model.attempt) }
 
 func (s *State) modelStart(f event.ModelStart) bool {
+	if f.Call != "" {
+		return s.digestStart(f)
+	}
 	if !s.open || s.model.calling || f.Key != s.modelKey() || s.need.kind != needModel || len(s.calls) > 0 {
 		return false
 	}
@@ -313,6 +318,44 @@ func (s *State) toolDone(f event.ToolDone) bool {
 	if !s.open || c == nil || c.phase != running || f.Key != c.key("tool") {
 		return false
 	}
+	switch {
+	case len(f.Result.Questions) > 0:
+		c.phase = waiting
+	case f.Digest != "" && s.cfg.Small != "" && s.stop == nil:
+		c.phase, c.tokens = digesting, textTokens(f.Digest)+contentTokens(f.Result.Content)
+		if _, _, ok := s.reserveDigest(c); !ok {
+			c.phase = done
+		}
+	default:
+		c.phase = done
+	}
+	return true
+}
+
+func (s *State) digestStart(f event.ModelStart) bool {
+	c := s.find(f.Call)
+	if !s.open || c == nil || c.phase != digesting || c.started || f.Key != c.key("digest") {
+		return false
+	}
+	c.started, c.reserved = true, f.ReservedUSD
+	s.run.modelCalls++
+	return true
+}
+
+// toolAmended takes a person's answers or the small model's digest.
+func (s *State) toolAmended(f event.ToolAmended) bool {
+	c := s.find(f.Call)
+	switch {
+	case !s.open || c == nil:
+		return false
+	case c.phase == waiting && f.Key == c.key("answer"):
+	case c.phase == digesting && f.Key == c.key("digest"):
+		if f.Model != "" {
+			s.spend(f.Model, f.Usage, f.CostUSD)
+		}
+	default:
+		return false
+	}
 	c.phase = done
 	return true
 }
@@ -335,7 +378,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 			return false
 		}
 	case c.key("result"):
-		if c.phase != refused && (s.stop == nil || c.phase >= running) {
+		if c.phase != refused && (s.stop == nil || c.phase >= running && c.phase != waiting) {
 			return false
 		}
 	default:
@@ -392,7 +435,11 @@ func (s *State) resumed() bool {
 		case c.phase == running:
 			c.phase = allowed
 			c.attempt++
-		case c.phase == asking:
+		case c.phase == asking, c.phase == waiting:
+			c.attempt++
+		case c.phase == digesting && c.started:
+			s.run.lost += c.reserved
+			c.started = false
 			c.attempt++
 		}
 	}

@@ -88,12 +88,17 @@ func (s *State) callModel() Effect {
 }
 
 // reserve returns the most output tokens that the next call may have and the
-// most that it can cost: all input at the dearest input price, and all of the
-// output. The output is lowered to fit the USD left; with less than 256 tokens
-// beside the thinking budget the call is not made.
+// most that it can cost.
 func (s *State) reserve() (tokens int, usd float64, ok bool) {
-	info := s.cfg.Models[s.Model()]
-	tokens = s.cfg.MaxTokens
+	return s.worst(s.Model(), s.size.tokens(), s.cfg.MaxTokens, s.cfg.Thinking.Tokens())
+}
+
+// worst returns the worst case of a call: all input at the dearest input price,
+// and all of the output. The output is lowered to fit the USD left; with less
+// than 256 tokens beside the thinking budget the call is not made.
+func (s *State) worst(model string, input, output, thinking int) (tokens int, usd float64, ok bool) {
+	info := s.cfg.Models[model]
+	tokens = output
 	if info.MaxOutput > 0 && tokens > info.MaxOutput {
 		tokens = info.MaxOutput
 	}
@@ -102,21 +107,58 @@ func (s *State) reserve() (tokens int, usd float64, ok bool) {
 	}
 	p := *info.Price
 	in, out := max(p.Input, p.CacheWrite, p.CacheRead)/1e6, p.Output/1e6
-	est := s.size.tokens()
-	if p.LongAt > 0 && est > p.LongAt {
+	if p.LongAt > 0 && input > p.LongAt {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}
-	input := in * float64(est)
+	usd = in * float64(input)
 	if limit := s.cfg.Limits.USD; limit > 0 {
-		left := limit - s.run.cost - s.run.lost - input
+		left := limit - s.run.cost - s.run.lost - s.reserved() - usd
 		if out > 0 && float64(tokens)*out > left {
 			tokens = int(left / out)
 		}
-		if left < 0 || tokens < minOutput+s.cfg.Thinking.Tokens() && tokens < s.cfg.MaxTokens {
+		if left < 0 || tokens < minOutput+thinking && tokens < output {
 			return 0, 0, false
 		}
 	}
-	return tokens, input + out*float64(tokens), true
+	return tokens, usd + out*float64(tokens), true
+}
+
+// reserved is what the digests that are under way can cost at most.
+func (s *State) reserved() float64 {
+	sum := 0.0
+	for i := range s.calls {
+		if c := &s.calls[i]; c.phase == digesting && c.started {
+			sum += c.reserved
+		}
+	}
+	return sum
+}
+
+// maxDigest is the most tokens of a digest.
+const maxDigest = 4096
+
+func (s *State) digest(c *call) Effect {
+	tokens, usd, _ := s.reserveDigest(c)
+	return Digest{c.key("digest"), c.id, s.cfg.Small, tokens, usd}
+}
+
+// reserveDigest is reserve for the digest of a call's result.
+func (s *State) reserveDigest(c *call) (tokens int, usd float64, ok bool) {
+	if l := s.cfg.Limits.ModelCalls; l > 0 && s.run.modelCalls >= l {
+		return 0, 0, false
+	}
+	return s.worst(s.cfg.Small, c.tokens, maxDigest, 0)
+}
+
+// used counts a call of a tool that ran.
+func (r *run) used(name string, f event.ToolResult) {
+	u := r.tools[name]
+	u.Calls++
+	u.Time += f.Duration
+	if f.Result.IsError || f.Fault != "" {
+		u.Failures++
+	}
+	r.tools[name] = u
 }
 
 // spend counts what a call has used.
@@ -142,7 +184,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, Text: s.run.text, Partial: s.run.partial,
-		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Denials: s.run.denials, Queued: s.Queued(),
+		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if !s.run.unknown {
 		f.CostUSD = new(s.run.cost)

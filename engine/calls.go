@@ -19,13 +19,15 @@ import (
 type phase int
 
 const (
-	proposed phase = iota // needs Authorize
-	asking                // needs Ask
-	allowed               // needs RunTool
-	running               // needs RunTool still, but may have had an effect
-	done                  // needs RunHooks
-	refused               // its result is known and has to be recorded
-	settled               // has its result
+	proposed  phase = iota // needs Authorize
+	asking                 // needs Ask
+	allowed                // needs RunTool
+	running                // needs RunTool still, but may have had an effect
+	waiting                // needs AskPerson
+	digesting              // needs Digest
+	done                   // needs RunHooks
+	refused                // its result is known and has to be recorded
+	settled                // has its result
 )
 
 // A call is a tool call of the last answer.
@@ -44,6 +46,9 @@ type call struct {
 	guard    string
 	decision permission.Decision // the latest, without input
 	verdict  event.ToolResult    // with refused
+	tokens   int                 // of what is to be digested
+	started  bool                // the digest
+	reserved float64             // for it
 }
 
 func (c *call) key(kind string) string { return key(kind, c.seq, c.index, c.attempt) }
@@ -90,6 +95,13 @@ func (s *State) callEffects(effects []Effect) []Effect {
 			}
 		case running:
 			effects = append(effects, s.runTool(c))
+		case waiting:
+			if !asked {
+				effects = append(effects, AskPerson{c.key("answer"), c.id})
+			}
+			asked = true
+		case digesting:
+			effects = append(effects, s.digest(c))
 		case done:
 			effects = append(effects, RunHooks{c.key("hooks"), c.id})
 		}
@@ -99,6 +111,14 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		return record(facts...)
 	}
 	return effects
+}
+
+// left says how far a call had come that is not going on.
+func (c *call) left() string {
+	if c.phase == waiting {
+		return "not answered"
+	}
+	return "not started"
 }
 
 func (s *State) runTool(c *call) Effect { return RunTool{c.key("tool"), c.id, s.mode, s.dir} }
@@ -247,6 +267,9 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	}
 	if p.Dir != "" {
 		s.dir = p.Dir
+	}
+	if f.Cause == event.ByTool {
+		s.run.used(c.name, f)
 	}
 	if p.EndRun {
 		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()

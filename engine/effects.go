@@ -53,6 +53,16 @@ type (
 		Mode      permission.Mode
 		Dir       string
 	}
+	// AskPerson wants an [event.ToolAmended] with a person's answers. It counts as
+	// a question: one is open at a time.
+	AskPerson struct{ key, Call string }
+	// Digest wants an [event.ToolAmended] from the small model.
+	Digest struct {
+		key, Call   string
+		Model       string
+		MaxTokens   int
+		ReservedUSD float64
+	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
 )
@@ -63,13 +73,21 @@ func (e Wait) Key() string      { return e.key }
 func (e Authorize) Key() string { return e.key }
 func (e Ask) Key() string       { return e.key }
 func (e RunTool) Key() string   { return e.key }
+func (e AskPerson) Key() string { return e.key }
+func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
 
 func (e Record) Intent() event.Fact    { return nil }
 func (e Wait) Intent() event.Fact      { return nil }
 func (e Authorize) Intent() event.Fact { return nil }
 func (e Ask) Intent() event.Fact       { return nil }
+func (e AskPerson) Intent() event.Fact { return nil }
 func (e RunHooks) Intent() event.Fact  { return nil }
+
+// Intent is an [event.ModelStart].
+func (e Digest) Intent() event.Fact {
+	return event.ModelStart{Key: e.key, Call: e.Call, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+}
 
 // Intent is an [event.ModelStart].
 func (e CallModel) Intent() event.Fact {
@@ -159,13 +177,15 @@ func (s *State) closing() []Effect {
 		switch {
 		case c.phase == running:
 			effects = append(effects, s.runTool(c))
+		case c.phase == digesting:
+			effects = append(effects, s.digest(c))
 		case c.phase == done:
 			effects = append(effects, RunHooks{c.key("hooks"), c.id})
 		case c.phase == refused:
 			facts = append(facts, c.refusal())
-		case c.phase < running && !suspend:
+		case (c.phase < running || c.phase == waiting) && !suspend:
 			facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: event.ByCancel,
-				Result: *tool.Errorf("not started: the run was stopped (%s)", s.stop.Reason)})
+				Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
 		}
 	}
 	switch {

@@ -117,6 +117,8 @@ func (w *world) show() {
 
 func detail(e engine.Effect) string {
 	switch e := e.(type) {
+	case engine.Digest:
+		return fmt.Sprintf(" %s max=%d reserved=%.4f", e.Model, e.MaxTokens, e.ReservedUSD)
 	case engine.CallModel:
 		return fmt.Sprintf(" %s max=%d reserved=%.4f tries=%d", e.Model, e.MaxTokens, e.ReservedUSD, e.Tries)
 	case engine.Wait:
@@ -248,6 +250,16 @@ func (w *world) do(words []string) {
 		w.report(w.happen(f))
 	case "raw": // raw CALL: a tool returned, hooks are next
 		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
+	case "question": // question CALL: a tool asks a person
+		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: tool.Result{Questions: []tool.Question{{Text: "which?"}}}}))
+	case "digest": // digest CALL: a tool wants its result digested
+		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Digest: "in short", Result: *tool.Text("long")}))
+	case "amend": // amend CALL: what came of either
+		f := event.ToolAmended{Key: w.key("answer", args[0]), Call: args[0], Result: *tool.Text("amended")}
+		if k := w.key("digest", args[0]); k != "" {
+			f.Key, f.Model, f.CostUSD = k, "s", new(0.002)
+		}
+		w.report(w.happen(f))
 	case "stop":
 		f := event.Stopped{Reason: event.EndReason(args[0])}
 		if len(args) > 1 {
@@ -345,7 +357,7 @@ func FuzzEngine(f *testing.F) {
 			return
 		}
 		w := &world{t: t, wanted: map[string]bool{}}
-		w.happen(config(t, ""))
+		w.happen(config(t, `{"small":"s"}`))
 		settled := map[string]bool{}
 		for i, b := range script {
 			w.random(b, i)
@@ -425,11 +437,22 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 	case engine.Ask:
 		w.happen(event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied}[b%2]}})
 	case engine.RunTool:
-		if b%5 == 0 {
+		switch b % 7 {
+		case 0:
 			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call})
+			return
+		case 1:
+			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call, Digest: "d"})
+			return
+		case 2:
+			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call, Result: tool.Result{Questions: []tool.Question{{Text: "?"}}}})
 			return
 		}
 		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: tool.Result{Patch: tool.Patch{EndRun: b%31 == 0}}})
+	case engine.AskPerson:
+		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
+	case engine.Digest:
+		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
 	case engine.RunHooks:
 		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call})
 	}

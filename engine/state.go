@@ -116,6 +116,7 @@ type run struct {
 	api           time.Duration
 	first         time.Duration
 	rang          bool // the time limit was reached
+	tools         map[string]event.ToolUse
 }
 
 // Open reports whether a run goes on.

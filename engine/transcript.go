@@ -18,11 +18,13 @@ type Transcript struct {
 	Tools    []llm.Tool
 	Messages []llm.Message
 
-	held   map[string]llm.Message // queued, by id
-	order  []string               // ids of the calls of the last answer
-	calls  map[string]*Call       // by id, of the last answer
-	states map[string]map[string]json.RawMessage
-	slots  map[string]string // state slot by tool, "" for none
+	held     map[string]llm.Message // queued, by id
+	order    []string               // ids of the calls of the last answer
+	calls    map[string]*Call       // by id, of the last answer
+	states   map[string]map[string]json.RawMessage
+	deferred map[string]llm.Tool // tools that are found by searching
+	enabled  []string            // those that were found
+	slots    map[string]string   // state slot by tool, "" for none
 }
 
 // A Call is a call of the last answer with its bodies.
@@ -67,6 +69,12 @@ func (t *Transcript) Apply(e event.Event) {
 		if c := t.calls[f.Call]; c != nil {
 			c.Done = &f
 		}
+	case event.ToolAmended:
+		if c := t.calls[f.Call]; c != nil && c.Done != nil {
+			done := *c.Done
+			done.Result = f.Result
+			c.Done = &done
+		}
 	case event.ToolResult:
 		t.result(f)
 	}
@@ -74,10 +82,28 @@ func (t *Transcript) Apply(e event.Event) {
 
 func (t *Transcript) configure(f event.Configured) {
 	t.System, t.Tools = f.System, nil
-	t.slots = map[string]string{}
+	t.slots, t.deferred = map[string]string{}, map[string]llm.Tool{}
 	for _, spec := range f.Tools {
-		t.Tools = append(t.Tools, spec.Tool)
+		if spec.Deferred {
+			t.deferred[spec.Name] = spec.Tool
+		} else {
+			t.Tools = append(t.Tools, spec.Tool)
+		}
 		t.slots[spec.Name] = spec.State
+	}
+	enabled := t.enabled
+	t.enabled = nil
+	t.enable(enabled)
+}
+
+// enable lets the model see deferred tools. They come after all others, in the
+// order in which they were found, so that the beginning of the request stays.
+func (t *Transcript) enable(names []string) {
+	for _, name := range names {
+		if spec, ok := t.deferred[name]; ok && !slices.Contains(t.enabled, name) {
+			t.enabled = append(t.enabled, name)
+			t.Tools = append(t.Tools, spec)
+		}
 	}
 }
 
@@ -108,6 +134,7 @@ func (t *Transcript) result(f event.ToolResult) {
 		return
 	}
 	c.result = &f.Result
+	t.enable(f.Result.Patch.Enable)
 	if p := f.Result.Patch.State; p != nil {
 		t.merge(t.slots[c.Name], p)
 	}

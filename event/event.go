@@ -86,8 +86,9 @@ type (
 		Stop        []string            `json:"stop,omitempty"` // stop sequences
 		Thinking    llm.Thought         `json:"thinking,omitzero"`
 		Limits      Limits              `json:"limits,omitzero"`
-		Retries     int                 `json:"retries"`  // further tries of a failed call
-		Parallel    int                 `json:"parallel"` // read-only calls at a time
+		Small       string              `json:"small,omitempty"` // model that digests results
+		Retries     int                 `json:"retries"`         // further tries of a failed call
+		Parallel    int                 `json:"parallel"`        // read-only calls at a time
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -100,9 +101,11 @@ type (
 	Delivered struct {
 		IDs []string `json:"ids"`
 	}
-	// ModelStart is recorded before a model is called.
+	// ModelStart is recorded before a model is called: for the next answer, or to
+	// digest the result of a call.
 	ModelStart struct {
 		Key         string  `json:"key"`
+		Call        string  `json:"call,omitempty"` // whose result is digested
 		Model       string  `json:"model"`
 		MaxTokens   int     `json:"max_tokens,omitempty"`
 		ReservedUSD float64 `json:"reserved_usd,omitempty"` // the most that the call can cost
@@ -161,13 +164,25 @@ type (
 		Mode permission.Mode `json:"mode,omitempty"`
 		Dir  string          `json:"dir,omitempty"`
 	}
-	// ToolDone is what a tool returned, before hooks have seen it.
+	// ToolDone is what a tool returned, where that is not the last word: a person
+	// is to answer a question, the small model to digest it, or hooks to see it.
 	ToolDone struct {
 		Key      string        `json:"key"`
 		Call     string        `json:"call"`
+		Digest   string        `json:"digest,omitempty"` // what the small model is asked about it
 		Result   tool.Result   `json:"result"`
 		Fault    tool.Fault    `json:"fault,omitempty"`
 		Duration time.Duration `json:"duration,omitempty"`
+	}
+	// ToolAmended replaces what a tool returned: by a person's answers, or by the
+	// small model's digest with what that cost.
+	ToolAmended struct {
+		Key     string      `json:"key"`
+		Call    string      `json:"call"`
+		Result  tool.Result `json:"result"`
+		Model   string      `json:"model,omitempty"`
+		Usage   llm.Usage   `json:"usage,omitzero"`
+		CostUSD *float64    `json:"cost_usd,omitempty"`
 	}
 	// ToolResult is the one result of a call that the model sees.
 	ToolResult struct {
@@ -215,6 +230,7 @@ type (
 		Models  map[string]Spending `json:"models,omitempty"`
 		Denials []Denial            `json:"denials,omitempty"`
 		Queued  []string            `json:"queued,omitempty"` // messages that wait for the next prompt
+		Tools   map[string]ToolUse  `json:"tools,omitempty"`  // what tools were used, by name
 		// Duration is the wall time of the run, API the part of it spent in model calls.
 		Duration time.Duration `json:"duration"`
 		API      time.Duration `json:"api,omitempty"`
@@ -238,6 +254,7 @@ const (
 type Tool struct {
 	llm.Tool
 	ReadOnly   bool   `json:"read_only,omitempty"`
+	Deferred   bool   `json:"deferred,omitempty"`
 	Idempotent bool   `json:"idempotent,omitempty"`
 	Barrier    bool   `json:"barrier,omitempty"`
 	State      string `json:"state,omitempty"`
@@ -255,6 +272,13 @@ type Limits struct {
 type Spending struct {
 	Usage   llm.Usage `json:"usage"`
 	CostUSD *float64  `json:"cost_usd"` // nil: the price is not known
+}
+
+// ToolUse counts the calls of a tool that ran.
+type ToolUse struct {
+	Calls    int           `json:"calls"`
+	Failures int           `json:"failures,omitempty"`
+	Time     time.Duration `json:"time"`
 }
 
 // A Denial is a call that was refused.
@@ -303,6 +327,11 @@ type (
 		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
 		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
 	}
+	// UserQuestion means that the run waits for a person's answers.
+	UserQuestion struct {
+		Call      tool.Call       `json:"call"`
+		Questions []tool.Question `json:"questions"`
+	}
 )
 
 func (Configured) data()       {}
@@ -316,6 +345,7 @@ func (Authorized) data()       {}
 func (Answered) data()         {}
 func (ToolStart) data()        {}
 func (ToolDone) data()         {}
+func (ToolAmended) data()      {}
 func (ToolResult) data()       {}
 func (ModeChanged) data()      {}
 func (ModelChanged) data()     {}
@@ -335,6 +365,7 @@ func (Authorized) fact()       {}
 func (Answered) fact()         {}
 func (ToolStart) fact()        {}
 func (ToolDone) fact()         {}
+func (ToolAmended) fact()      {}
 func (ToolResult) fact()       {}
 func (ModeChanged) fact()      {}
 func (ModelChanged) fact()     {}
@@ -348,9 +379,11 @@ func (ThinkingDelta) data()     {}
 func (ToolInputDelta) data()    {}
 func (ToolProgress) data()      {}
 func (PermissionRequest) data() {}
+func (UserQuestion) data()      {}
 
 func (TextDelta) signal()         {}
 func (ThinkingDelta) signal()     {}
 func (ToolInputDelta) signal()    {}
 func (ToolProgress) signal()      {}
 func (PermissionRequest) signal() {}
+func (UserQuestion) signal()      {}

@@ -24,6 +24,7 @@ var names = map[string]Data{
 	"answered":           Answered{},
 	"tool_start":         ToolStart{},
 	"tool_done":          ToolDone{},
+	"tool_amended":       ToolAmended{},
 	"tool_result":        ToolResult{},
 	"mode_changed":       ModeChanged{},
 	"model_changed":      ModelChanged{},
@@ -36,6 +37,7 @@ var names = map[string]Data{
 	"tool_input_delta":   ToolInputDelta{},
 	"tool_progress":      ToolProgress{},
 	"permission_request": PermissionRequest{},
+	"user_question":      UserQuestion{},
 }
 
 var types = func() map[reflect.Type]string {

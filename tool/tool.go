@@ -69,6 +69,7 @@ type Spec struct {
 	Idempotent     bool          // repeating a call changes nothing more
 	OpenWorld      bool          // reaches things outside this machine
 	Barrier        bool          // see [Class]
+	Deferred       bool          // kept from the model until a tool search finds it
 	Timeout        time.Duration // 0: 10 minutes; negative: none
 	// State names the slot of the session's state that the tool keeps its own
 	// data in: read from [Call].State, written by [Patch].State. "" for none.
@@ -107,8 +108,32 @@ type Result struct {
 	// Digest, unless empty, is a question about the content. Where the agent has a
 	// small model it answers the question, and its answer takes the content's place.
 	Digest string `json:"digest,omitempty"`
+	// Questions, unless empty, are put to a person; the answers take the content's
+	// place. Where nobody can answer the content stays.
+	Questions []Question `json:"questions,omitempty"`
 	// Truncated: the tool itself has cut its content, so it is not cut again.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// A Question is put to a person.
+type Question struct {
+	Text     string   `json:"text"`
+	Header   string   `json:"header,omitempty"` // a word or two
+	Options  []Option `json:"options,omitempty"`
+	Multiple bool     `json:"multiple,omitempty"` // several options may be chosen
+}
+
+// An Option is a suggested answer.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// An Answer is what a person says to a [Question]: labels of options, words of
+// their own, or both.
+type Answer struct {
+	Options []string `json:"options,omitempty"`
+	Text    string   `json:"text,omitempty"`
 }
 
 // Text returns the text blocks of the content joined together.
@@ -119,6 +144,8 @@ type Patch struct {
 	Mode   permission.Mode `json:"mode,omitempty"`
 	Dir    string          `json:"dir,omitempty"`     // absolute
 	EndRun bool            `json:"end_run,omitempty"` // the run ends; its text is this result's
+	// Enable names deferred tools that the model sees from the next request on.
+	Enable []string `json:"enable,omitempty"`
 	// State is merged into the tool's state slot: a JSON object whose members
 	// replace those of the same name; null deletes.
 	State json.RawMessage `json:"state,omitempty"`
