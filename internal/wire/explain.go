@@ -73,6 +73,16 @@ var kinds = map[string]llm.Class{
 	"billing_error":         llm.Billing,
 	"timeout_error":         llm.Timeout,
 	"invalid_request_error": llm.Invalid,
+
+	// Amazon Bedrock's, inside a stream and where no status says more.
+	"throttlingException":           llm.RateLimit,
+	"serviceQuotaExceededException": llm.RateLimit,
+	"serviceUnavailableException":   llm.Overloaded,
+	"modelNotReadyException":        llm.Overloaded,
+	"modelTimeoutException":         llm.Timeout,
+	"validationException":           llm.Invalid,
+	"accessDeniedException":         llm.Forbidden,
+	"resourceNotFoundException":     llm.NotFound,
 }
 
 var (

@@ -91,7 +91,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 func TestCorpus(t *testing.T) {
-	for _, item := range wiretest.Items(t, "anthropic") {
+	for _, item := range append(wiretest.Items(t, "anthropic"), wiretest.Items(t, "anthropic_eventstream")...) {
 		for _, piece := range []int{0, 7, 1} {
 			t.Run(fmt.Sprintf("%s/%d", item.Name, piece), func(t *testing.T) {
 				t.Parallel()

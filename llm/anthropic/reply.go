@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 
+	"github.com/openagent-go/agent/internal/eventstream"
 	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -140,25 +142,46 @@ func left(err error) error {
 	return err
 }
 
-// stream decodes a reply of server-sent events. It ends at message_stop; a
-// stream that ends before is truncated, whatever the connection says.
+// stream decodes a reply of events. It ends at message_stop; a stream that ends
+// before is truncated, whatever the connection says.
 func (d *decoder) stream() error {
-	events := sse.NewReader(d.reply, 0)
+	next := d.events()
 	for !d.complete {
-		e, err := events.Next()
+		data, err := next()
 		if err != nil {
 			return d.broken(err)
 		}
-		if err := d.event(e.Data); err != nil {
+		if err := d.event(data); err != nil {
 			return left(err)
 		}
 	}
 	return nil
 }
 
+// events returns what reads the data of the next event: of server-sent events,
+// or of the frames in which Amazon Bedrock sends the same.
+func (d *decoder) events() func() ([]byte, error) {
+	if media, _, _ := mime.ParseMediaType(d.reply.Header.Get("Content-Type")); media == eventstream.MediaType {
+		return eventstream.NewReader(d.reply, 0).Chunk
+	}
+	events := sse.NewReader(d.reply, 0)
+	return func() ([]byte, error) {
+		e, err := events.Next()
+		return e.Data, err
+	}
+}
+
 // broken says what it means that the stream ended before its last event.
 func (d *decoder) broken(err error) error {
-	if long := new(sse.TooLongError); errors.As(err, &long) {
+	var (
+		line      *sse.TooLongError
+		frame     *eventstream.TooLongError
+		exception *eventstream.Exception
+	)
+	switch {
+	case errors.As(err, &exception):
+		return d.reply.Complaint(wire.Complaint{Kind: exception.Type, Message: exception.Message})
+	case errors.As(err, &line) || errors.As(err, &frame) || errors.Is(err, eventstream.ErrCorrupt):
 		return d.protocol("%v", err)
 	}
 	if err == io.EOF {

@@ -6,6 +6,7 @@ package wiretest
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -50,6 +51,7 @@ type Item struct {
 	Status    int               `json:"response_status"`
 	Header    map[string]string `json:"response_headers"`
 	Body      string            `json:"response_body"`
+	Encoding  string            `json:"response_body_encoding"` // base64 for binary bodies; Items decodes them
 	Expected  Expected          `json:"-"`
 }
 
@@ -80,7 +82,8 @@ type Expected struct {
 	} `json:"extras"`
 }
 
-// Items returns the recorded exchanges with an API: anthropic or openai.
+// Items returns the recorded exchanges with an API: anthropic, openai or
+// anthropic_eventstream.
 func Items(t testing.TB, api string) []Item {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(Corpus(t), "corpus", api, "*.expected.json"))
@@ -92,6 +95,13 @@ func Items(t testing.TB, api string) []Item {
 		var item Item
 		load(t, strings.TrimSuffix(path, ".expected.json")+".json", &item)
 		load(t, path, &item.Expected)
+		if item.Encoding == "base64" {
+			body, err := base64.StdEncoding.DecodeString(item.Body)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			item.Body = string(body)
+		}
 		items = append(items, item)
 	}
 	return items
