@@ -388,21 +388,23 @@ func (l *loop) await() {
 	}
 	select {
 	case r := <-l.reports:
+		if ended != nil && l.ctx.Err() != nil { // what it reports may come of that
+			l.stop()
+		}
 		l.land(r)
 	case c := <-l.controls:
 		c.reply <- c.do(l)
 	case <-ended:
-		l.stopped = true
-		l.record(l.ending())
+		l.stop()
 	case <-overdue:
 		l.abandon()
 	}
 }
 
-// ending says what the end of the caller's context means.
-func (l *loop) ending() event.Fact {
-	cause := context.Cause(l.ctx)
-	return event.Stopped{Reason: event.Interrupted, Message: cause.Error(), Cleared: l.fold.state.Queued()}
+// stop records the end of the caller's context.
+func (l *loop) stop() {
+	l.stopped = true
+	l.record(event.Stopped{Reason: event.Interrupted, Message: context.Cause(l.ctx).Error(), Cleared: l.fold.state.Queued()})
 }
 
 // land records what came of a flight, and of those that have landed meanwhile.
