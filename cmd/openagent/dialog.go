@@ -54,6 +54,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	defer cancel(nil)
 	d := &dialog{h: h, s: s, changed: make(chan struct{}, 1)}
 	d.out = newLines(h.out, func(err error) { cancel(err) })
+	defer d.out.hurry(ctx)()
 	var err error
 	if d.report, err = s.report(ctx, d.out.put); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))

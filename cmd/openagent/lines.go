@@ -22,6 +22,7 @@ type lines struct {
 	control [][]byte
 	data    [][]byte
 	closed  bool
+	hurried bool // nobody waits for a slow reader any more
 	err     error
 	done    chan struct{}
 }
@@ -37,6 +38,17 @@ func newLines(w io.Writer, fail func(error)) *lines {
 	l.changed = sync.NewCond(&l.mu)
 	go l.run()
 	return l
+}
+
+// hurry lets the writing of data wait for nobody once ctx has ended: what is
+// left of the run is kept until a reader takes it or close gives up.
+func (l *lines) hurry(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.hurried = true
+		l.changed.Broadcast()
+	})
 }
 
 func (l *lines) run() {
@@ -89,7 +101,7 @@ func (l *lines) add(queue *[][]byte, most int, v any) {
 	if err != nil {
 		l.err = err
 	}
-	for len(*queue) >= most && l.err == nil && !l.closed {
+	for len(*queue) >= most && l.err == nil && !l.closed && !l.hurried {
 		l.changed.Wait()
 	}
 	if l.err == nil && !l.closed {
@@ -110,7 +122,7 @@ func (l *lines) close(ctx context.Context) error {
 	case <-ctx.Done():
 		select {
 		case <-l.done:
-		case <-time.After(2 * time.Second):
+		case <-time.After(time.Second):
 			return fmt.Errorf("writing to stdout: nobody reads it")
 		}
 	}

@@ -12,3 +12,7 @@ func TestMain(m *testing.M) {
 		"openagent": func() { os.Exit(newHost().main(os.Args[1:])) },
 	})
 }
+
+// quickEnd keeps the race detector of a child process from waiting a second at
+// its end, in GORACE.
+const quickEnd = "atexit_sleep_ms=0"

@@ -156,10 +156,15 @@ func (o *options) check() error {
 			return usagef("--cwd: %v", err)
 		}
 	}
-	for _, d := range o.dirs {
+	for i, d := range o.dirs {
 		if err := needDir("--add-dir", d); err != nil {
 			return err
 		}
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return usagef("--add-dir: %v", err)
+		}
+		o.dirs[i] = abs
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	var put func(any)
 	if s.options.output == formatStream {
 		out = newLines(h.out, func(err error) { cancel(err) })
+		defer out.hurry(ctx)()
 		put = out.put
 	}
 	r, err := s.report(ctx, put)

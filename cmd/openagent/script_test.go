@@ -32,7 +32,8 @@ import (
 //	requests N              the server was asked N times
 //	asked TEXT              some request to the server holds TEXT
 //	code N openagent …      runs the program, which exits with N
-//	drive N FILE openagent …  runs the program and follows FILE: send LINE, raw TEXT, wait SELECT, signal NAME, eof
+//	drive N FILE openagent …  runs the program and follows FILE: send LINE, raw TEXT, wait SELECT,
+//	    signal NAME, pause TIME, eof
 //	field SELECT PATH=VALUE…  a line of the last output that SELECT names has these values
 //	lines FIRST LAST        the last output is whole: JSON lines with ids, the first and last of these kinds
 //
@@ -54,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("TERM", "dumb")
+			e.Setenv("GORACE", quickEnd)
 			e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
 		},
@@ -209,7 +211,7 @@ func cmdDrive(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.CommandContext(ctx, path, args[3:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TERM", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GOCOVERDIR"} {
+	for _, name := range []string{"PATH", "HOME", "TERM", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GOCOVERDIR", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	var stderr bytes.Buffer
@@ -251,6 +253,10 @@ func follow(ts *testscript.TestScript, script string, cmd *exec.Cmd, in io.Write
 			_, err = io.WriteString(in, strings.ReplaceAll(arg, "LAST_ID", id)+"\n")
 		case "raw":
 			_, err = io.WriteString(in, arg+"\n")
+		case "pause":
+			var d time.Duration
+			d, err = time.ParseDuration(arg)
+			time.Sleep(d)
 		case "eof":
 			err = in.Close()
 		case "signal":

@@ -50,6 +50,8 @@ func (h *host) readStdin(ctx context.Context, beside bool) (string, error) {
 	select {
 	case o := <-done:
 		switch {
+		case o.err != nil && beside: // such as a stdin that is closed
+			return "", nil
 		case o.err != nil:
 			return "", usagef("reading stdin: %w", o.err)
 		case len(o.data) > maxStdin:

@@ -62,7 +62,7 @@ func sit(t *testing.T, dir string, env []string, args []string, steps ...llmtest
 	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=xterm", "ANTHROPIC_API_KEY=sk-test-SECRETSECRET",
-		"ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}, env...)
+		"ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -228,5 +228,38 @@ func TestTerminalOutput(t *testing.T) {
 	}
 	if strings.Contains(p.all.String(), "\x1b]") {
 		t.Error("an escape sequence of the model reached the terminal")
+	}
+}
+
+// A reader that does not read cannot keep the program from ending.
+func TestStuckReader(t *testing.T) {
+	server := llmtest.NewServer(t, llmtest.Step{Text: strings.Repeat("x", 4<<20), Pieces: 400})
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command(path, "-p", "--output-format", "stream-json", "--include-partial-messages", "hi")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), w, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for full := 0; full < 60_000; { // a pipe takes 64 KB
+		time.Sleep(time.Millisecond)
+		if full, err = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(cmd.Wait()); code != exitTerminated {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestProvider(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		options     options
+		env         string // NAME=value …
+		want        string // provider model base key
+		missing     bool
+		wantSources string // of provider model base key
+	}{
+		{"nothing", options{}, "", "anthropic claude-sonnet-4-6 https://api.anthropic.com ", true, "default default default "},
+		{"key", options{}, "ANTHROPIC_API_KEY=k", "anthropic claude-sonnet-4-6 https://api.anthropic.com k", false, "ANTHROPIC_API_KEY default default ANTHROPIC_API_KEY"},
+		{"other key", options{}, "OPENAI_API_KEY=k", "openai gpt-5.2 https://api.openai.com/v1 k", false, ""},
+		{"both keys", options{}, "OPENAI_API_KEY=o ANTHROPIC_API_KEY=a", "anthropic claude-sonnet-4-6 https://api.anthropic.com a", false, ""},
+		{"model says", options{model: "gpt-4.1"}, "OPENAI_API_KEY=o ANTHROPIC_API_KEY=a", "openai gpt-4.1 https://api.openai.com/v1 o", false, "model --model default OPENAI_API_KEY"},
+		{"unheard of claude", options{model: "claude-9"}, "OPENAI_API_KEY=o ANTHROPIC_API_KEY=a", "anthropic claude-9 https://api.anthropic.com a", false, ""},
+		{"unheard of", options{model: "qwen3"}, "OPENAI_API_KEY=o ANTHROPIC_API_KEY=a", "openai qwen3 https://api.openai.com/v1 o", false, ""},
+		{"unheard of at anthropic's", options{model: "glm-5"}, "ANTHROPIC_API_KEY=a ANTHROPIC_BASE_URL=https://glm.example", "anthropic glm-5 https://glm.example a", false, ""},
+		{"claude elsewhere", options{model: "anthropic/claude-x"}, "OPENAI_API_KEY=o OPENAI_BASE_URL=https://router.example/v1", "openai anthropic/claude-x https://router.example/v1 o", false, ""},
+		{"model needs a key", options{model: "gpt-4.1"}, "ANTHROPIC_API_KEY=a", "openai gpt-4.1 https://api.openai.com/v1 ", true, ""},
+		{"ours first", options{}, "OPENAGENT_API_KEY=1 CODEANY_API_KEY=2 ANTHROPIC_API_KEY=3 OPENAGENT_MODEL=claude-a CODEANY_MODEL=claude-b CODEANY_BASE_URL=https://b.example ANTHROPIC_BASE_URL=https://c.example",
+			"anthropic claude-a https://b.example 1", false, "model OPENAGENT_MODEL CODEANY_BASE_URL OPENAGENT_API_KEY"},
+		{"named", options{provider: "openai"}, "CODEANY_API_KEY=2 CODEANY_MODEL=m OPENAI_BASE_URL=https://c.example/v1", "openai m https://c.example/v1 2", false, "--provider CODEANY_MODEL OPENAI_BASE_URL CODEANY_API_KEY"},
+		{"named by variable", options{}, "OPENAGENT_PROVIDER=openai OPENAI_MODEL=x", "openai x https://api.openai.com/v1 ", true, "OPENAGENT_PROVIDER OPENAI_MODEL default "},
+		{"this machine", options{base: "http://localhost:11434/v1", provider: "openai", model: "llama"}, "", "openai llama http://localhost:11434/v1 ", false, ""},
+		{"this machine, guessed", options{model: "llama"}, "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "openai llama http://127.0.0.1:1/v1 ", false, ""},
+		{"demo", options{provider: "demo"}, "", "demo demo  ", false, ""},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		p, err := newProvider(&c.options, func(name string) string { return env[name] })
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := strings.Join([]string{p.name.value, p.model.value, p.base.value, p.key.value}, " ")
+		if got != c.want || p.needsKey() != c.missing {
+			t.Errorf("%s: %q, needs a key: %v; want %q, %v", c.name, got, p.needsKey(), c.want, c.missing)
+		}
+		sources := strings.Join([]string{p.name.source, p.model.source, p.base.source, p.key.source}, " ")
+		if c.wantSources != "" && sources != c.wantSources {
+			t.Errorf("%s: sources %q, want %q", c.name, sources, c.wantSources)
+		}
+	}
+}
+
+func TestProviderRefuses(t *testing.T) {
+	for _, env := range []string{"OPENAGENT_PROVIDER=wild", "ANTHROPIC_BASE_URL=nowhere", "OPENAGENT_BASE_URL=file:///etc/passwd"} {
+		name, value, _ := strings.Cut(env, "=")
+		_, err := newProvider(new(options), func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+		var e *exitError
+		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}
+
+func TestOtherModels(t *testing.T) {
+	env := map[string]string{"ANTHROPIC_API_KEY": "a"}
+	p, err := newProvider(new(options), func(n string) string { return env[n] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.llm("gpt-4.1"); err == nil || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+		t.Errorf("a model without a key: %v", err)
+	}
+	env["OPENAI_API_KEY"] = "o"
+	if m, err := p.llm(" gpt-4.1 "); err != nil || m.Name() != "gpt-4.1" {
+		t.Errorf("%v, %v", m, err)
+	}
+	if _, err := p.llm(" "); err == nil {
+		t.Error("a model without a name")
+	}
+}
+
+func TestProjectName(t *testing.T) {
+	seen := map[string]string{}
+	for _, path := range []string{"/", "/a/b", "/a-b", "/a/b/", "/a.b", "/ä", "/ö", "/" + strings.Repeat("x", 300), "/" + strings.Repeat("x", 301), `C:\a`} {
+		name := projectName(path)
+		if other, taken := seen[name]; taken {
+			t.Errorf("%s and %s are both %s", path, other, name)
+		}
+		seen[name] = path
+		if !filepath.IsLocal(name) || len(name) > 80 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ".") {
+			t.Errorf("%s: %q", path, name)
+		}
+	}
+}
+
+func FuzzHarmless(f *testing.F) {
+	for _, seed := range []string{"plain\n\ttext", "\x1b[31mred", "\x9b31m", "a\u202eb", "\r\x08\x7f", "\xff", "\u009d0;t\u009c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := harmless(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, isHarmful) || strings.Contains(got, "\r") {
+			t.Fatalf("%q becomes %q", s, got)
+		}
+		if harmless(got) != got {
+			t.Fatalf("%q is not left alone", got)
+		}
+	})
+}
