@@ -352,7 +352,6 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.class, j.verdict = l.fold.state.Judged(e.Call)
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir)
-		j.call.State = l.fold.transcript.State(j.call.Name)
 	case engine.RunHooks:
 		j.call = l.call(e.Call, l.fold.state.Dir())
 		j.done = l.fold.transcript.Call(e.Call).Done
@@ -371,7 +370,7 @@ func (f *fold) request(e engine.CallModel, memo *llm.Memo) *llm.Request {
 func (l *loop) call(id, dir string) tool.Call {
 	c := l.fold.transcript.Call(id)
 	return tool.Call{ID: id, Name: c.Name, Input: c.Input, Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir,
-		Unreadable: l.x.unreadable}
+		State: l.fold.transcript.State(c.Name), Unreadable: l.x.unreadable}
 }
 
 // await waits for something to happen and records it.

@@ -265,6 +265,29 @@ func TestToolState(t *testing.T) {
 	}
 }
 
+// What a tool keeps is known when its calls are judged: a shell's directory.
+func TestStateIsJudged(t *testing.T) {
+	mover := tool.New(tool.Spec{Name: "go", State: "place", Barrier: true}, func(_ context.Context, call tool.Call, in number) (*tool.Result, error) {
+		r := tool.Text("ok")
+		r.Patch.State = json.RawMessage(fmt.Sprintf(`{"at":%d}`, in.N))
+		return r, nil
+	}).OnClassify(func(call tool.Call, _ number) tool.Class {
+		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: "true # " + string(call.State)}}}
+	})
+	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "go", number{1}), llmtest.Use("", "go", number{2})), say("end")), Tools: []tool.Tool{mover}}
+	var judged []string
+	a.CanUseTool = func(_ context.Context, _ tool.Call, d permission.Decision) (permission.Decision, error) {
+		judged = append(judged, d.Reason)
+		return permission.Allow(), nil
+	}
+	if _, err := a.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if len(judged) != 2 || strings.Contains(judged[0], "at") || !strings.Contains(judged[1], `{\"at\":1}`) {
+		t.Errorf("judged as %q", judged)
+	}
+}
+
 // No delta of an attempt is shown after the answer or the failure of it.
 func TestDeltasComeFirst(t *testing.T) {
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Step{Text: strings.Repeat("x", 100), Pieces: 50, Calls: []llm.ToolUse{llmtest.Use("", "double", number{1})}}, say("end")), Tools: []tool.Tool{double}}

@@ -147,7 +147,7 @@ func FuzzParseCommand(f *testing.F) {
 		if err != nil && c.Unclear == "" {
 			t.Error("an error, but all is clear")
 		}
-		r := Request{Tool: "Bash", Dir: "/nowhere/w", Access: []Access{{RunCommand, line}}}
+		r := Request{Tool: "Bash", Dir: "/nowhere/w", Access: []Access{{Kind: RunCommand, Target: line}}}
 		(Policy{Deny: []Rule{"Bash(rm *)", "Read(*.env)", "Edit(/x/**)"}}).Decide(r)
 		(Policy{Mode: Auto, Allow: []Rule{"Bash(git *)"}}).Decide(r)
 		r.Suggest()

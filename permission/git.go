@@ -1,6 +1,10 @@
 package permission
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,10 +75,18 @@ func gitReads(words []word) (files []word, ok bool) {
 	return append(files, paths...), true
 }
 
+// visitsModules reports whether a git command that changes nothing runs git in
+// the submodules too, under their settings.
+func visitsModules(args []string) bool {
+	sub := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	return sub >= 0 && (args[sub] == "status" || args[sub] == "diff")
+}
+
 // gitSafe reports whether git, started in dir, finds a repository within the
 // roots whose own settings make it run no other program. A repository that came
 // with an archive, or one made to look like a folder of sources, may be told to.
-func (g *ground) gitSafe(dir string) bool {
+// With modules, submodules count as settings that are not known.
+func (g *ground) gitSafe(dir string, modules bool) bool {
 	top := realPath(dir, g.readlink)
 	for {
 		if exists(filepath.Join(top, "HEAD")) {
@@ -92,7 +104,11 @@ func (g *ground) gitSafe(dir string) bool {
 	if !g.inside(top) {
 		return false
 	}
-	for _, d := range gitDirs(filepath.Join(top, ".git")) {
+	settings := gitDirs(filepath.Join(top, ".git"))
+	if modules && mayHaveModules(settings[0]) {
+		return false
+	}
+	for _, d := range settings {
 		if exists(filepath.Join(d, "hooks", "post-index-change")) || !plainConfig(filepath.Join(d, "config")) || !plainConfig(filepath.Join(d, "config.worktree")) {
 			return false
 		}
@@ -115,6 +131,23 @@ func gitDirs(dir string) []string {
 		return []string{own, join(own, common)}
 	}
 	return []string{own}
+}
+
+const maxIndex = 32 << 20 // bytes of a git index that are read
+
+// mayHaveModules looks for the mode of a submodule, 0160000, in the index of a
+// repository. Other bytes that look like it do no harm.
+func mayHaveModules(dir string) bool {
+	if parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "sharedindex.*")); parts != nil {
+		return true // the index is in several files
+	}
+	f, err := os.Open(filepath.Join(dir, "index"))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	return err != nil || len(data) > maxIndex || bytes.Contains(data, []byte("\x00\x00\xe0\x00"))
 }
 
 func firstLine(name, prefix string) (string, bool) {

@@ -217,13 +217,30 @@ func newGround(r Request) *ground {
 	if g.main == nil && filepath.IsAbs(r.Dir) {
 		g.main = g.forms(r.Dir)
 	}
-	g.bases = slices.Clone(g.roots)
-	if filepath.IsAbs(r.Dir) {
-		g.bases = append(g.bases, g.forms(r.Dir)...)
+	g.bases = g.roots
+	g.startFrom(r.Dir)
+	return g
+}
+
+// startFrom lets deny and ask patterns start from dir too.
+func (g *ground) startFrom(dir string) {
+	if !filepath.IsAbs(dir) {
+		return
 	}
+	g.bases = slices.Concat(g.bases, g.forms(dir))
 	slices.Sort(g.bases)
 	g.bases = slices.Compact(g.bases)
-	return g
+}
+
+// at returns the ground seen from another folder, "" for the same.
+func (g *ground) at(dir string) *ground {
+	if dir == "" || dir == g.dir {
+		return g
+	}
+	moved := *g
+	moved.dir = dir
+	moved.startFrom(dir)
+	return &moved
 }
 
 // forms returns an absolute path as it is written and where it really leads, nil

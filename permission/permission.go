@@ -81,6 +81,9 @@ const (
 type Access struct {
 	Kind   AccessKind `json:"kind"`
 	Target string     `json:"target"`
+	// Dir is where a command line runs, absolute: a shell has a directory of its
+	// own. The Dir of the [Request] if empty.
+	Dir string `json:"dir,omitempty"`
 }
 
 // A Request is a call to be judged.

@@ -161,7 +161,7 @@ func decide(b Behavior, from Source, r Rule, format string, args ...any) Decisio
 type call struct {
 	req    Request
 	ground *ground
-	sites  map[string]*site // by command line
+	sites  map[Access]*site
 }
 
 func newCase(r Request) *call {
@@ -172,9 +172,9 @@ func newCase(r Request) *call {
 	for _, a := range r.Access {
 		if a.Kind == RunCommand {
 			if c.sites == nil {
-				c.sites = map[string]*site{}
+				c.sites = map[Access]*site{}
 			}
-			c.sites[a.Target] = newSite(c.ground, a.Target)
+			c.sites[a] = newSite(c.ground.at(a.Dir), a.Target)
 		}
 	}
 	return c
@@ -215,7 +215,7 @@ func (c *call) whyChanges(p Policy) string {
 			return "it edits files"
 		case RunCommand:
 			secrets := len(p.Unreadable()) > 0
-			if why := c.sites[a.Target].whyNotRead(secrets); why != "" {
+			if why := c.sites[a].whyNotRead(secrets); why != "" {
 				return why
 			}
 			readOnly = true
@@ -260,10 +260,10 @@ func (c *call) first() Access {
 // holds reports whether a rule that forbids is about an access.
 func (c *call) holds(x rule, a Access) bool {
 	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
-		return slices.ContainsFunc(c.sites[a.Target].Redirects, func(r Redirect) bool { return r.Write })
+		return slices.ContainsFunc(c.sites[a].Redirects, func(r Redirect) bool { return r.Write })
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
-		return c.sites[a.Target].touches(x)
+		return c.sites[a].touches(x)
 	}
 	if !x.concerns(c.req.Tool, a.Kind) {
 		return false
@@ -275,7 +275,7 @@ func (c *call) holds(x rule, a Access) bool {
 	case ReadFile, EditFile:
 		return c.ground.deniedBy(x.pattern, a.Target)
 	case RunCommand:
-		return c.sites[a.Target].runs(x.pattern)
+		return c.sites[a].runs(x.pattern)
 	case FetchURL:
 		return matchURL(x.pattern, a.Target, false)
 	}
@@ -344,7 +344,7 @@ func (c *call) allowedBy(rules []Rule) (rule, bool) {
 
 func (c *call) covers(rules []rule, a Access) (rule, bool) {
 	if a.Kind == RunCommand {
-		return c.sites[a.Target].allowedBy(rules, c.req.Tool)
+		return c.sites[a].allowedBy(rules, c.req.Tool)
 	}
 	for _, x := range rules {
 		if !x.concerns(c.req.Tool, a.Kind) {
@@ -432,7 +432,7 @@ func (c *call) danger() string {
 				return trouble
 			}
 		case RunCommand:
-			if why := c.sites[a.Target].danger(); why != "" {
+			if why := c.sites[a].danger(); why != "" {
 				return why
 			}
 		}

@@ -9,19 +9,19 @@ import (
 )
 
 func run(dir, line string) Request {
-	return Request{Tool: "Bash", Dir: dir, Access: []Access{{RunCommand, line}}}
+	return Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: line}}}
 }
 
 func edit(tool, dir, path string) Request {
-	return Request{Tool: tool, Dir: dir, Access: []Access{{EditFile, path}}}
+	return Request{Tool: tool, Dir: dir, Access: []Access{{Kind: EditFile, Target: path}}}
 }
 
 func read(tool, dir, path string) Request {
-	return Request{Tool: tool, Dir: dir, ReadOnly: true, Access: []Access{{ReadFile, path}}}
+	return Request{Tool: tool, Dir: dir, ReadOnly: true, Access: []Access{{Kind: ReadFile, Target: path}}}
 }
 
 func fetch(url string) Request {
-	return Request{Tool: "WebFetch", Dir: "/w", ReadOnly: true, Access: []Access{{FetchURL, url}}}
+	return Request{Tool: "WebFetch", Dir: "/w", ReadOnly: true, Access: []Access{{Kind: FetchURL, Target: url}}}
 }
 
 func TestModes(t *testing.T) {
@@ -158,10 +158,10 @@ func TestRules(t *testing.T) {
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src)"}}, edit("Edit", dir, dir+"/src-backup"), Allowed, ""},
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(*.env)"}}, read("Grep", dir, dir+"/.env"), Denied, "Read(*.env)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(secret/**)"}}, read("Grep", dir, dir+"/secret"), Denied, "Read(secret/**)"},
-		{Policy{Mode: Bypass, Deny: []Rule{"Read(/secret/**)"}}, Request{Tool: "Read", ReadOnly: true, Dir: dir + "/src", Roots: []string{dir}, Access: []Access{{ReadFile, dir + "/secret/key"}}}, Denied, "Read(/secret/**)"},
-		{Policy{Allow: []Rule{"Read(/**)"}}, Request{Tool: "publish", Dir: dir, Access: []Access{{ReadFile, dir + "/a.txt"}}}, Asked, ""},
-		{Policy{Allow: []Rule{"Edit(/a)"}}, Request{Tool: "ApplyPatch", Dir: dir, Access: []Access{{EditFile, dir + "/a"}, {EditFile, dir + "/b"}}}, Asked, ""},
-		{Policy{Allow: []Rule{"Edit(/a)", "Edit(/b)"}}, Request{Tool: "ApplyPatch", Dir: dir, Access: []Access{{ReadFile, dir + "/c"}, {EditFile, dir + "/a"}, {EditFile, dir + "/b"}}}, Allowed, "Edit(/b)"},
+		{Policy{Mode: Bypass, Deny: []Rule{"Read(/secret/**)"}}, Request{Tool: "Read", ReadOnly: true, Dir: dir + "/src", Roots: []string{dir}, Access: []Access{{Kind: ReadFile, Target: dir + "/secret/key"}}}, Denied, "Read(/secret/**)"},
+		{Policy{Allow: []Rule{"Read(/**)"}}, Request{Tool: "publish", Dir: dir, Access: []Access{{Kind: ReadFile, Target: dir + "/a.txt"}}}, Asked, ""},
+		{Policy{Allow: []Rule{"Edit(/a)"}}, Request{Tool: "ApplyPatch", Dir: dir, Access: []Access{{Kind: EditFile, Target: dir + "/a"}, {Kind: EditFile, Target: dir + "/b"}}}, Asked, ""},
+		{Policy{Allow: []Rule{"Edit(/a)", "Edit(/b)"}}, Request{Tool: "ApplyPatch", Dir: dir, Access: []Access{{Kind: ReadFile, Target: dir + "/c"}, {Kind: EditFile, Target: dir + "/a"}, {Kind: EditFile, Target: dir + "/b"}}}, Allowed, "Edit(/b)"},
 		// Files of commands.
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(secret/**)"}}, bash("cat secret/key"), Denied, "Read(secret/**)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Read(secret/**)"}}, bash("cp -r secret /tmp"), Denied, "Read(secret/**)"},

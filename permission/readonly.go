@@ -251,7 +251,7 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 	}
 	files, ok := r.parse(c.Name, words)
 	if c.Name == "git" {
-		ok = files != nil && slices.IndexFunc(dirs, func(d string) bool { return !s.gitSafe(d) }) < 0
+		ok = files != nil && !slices.ContainsFunc(dirs, func(d string) bool { return !s.gitSafe(d, visitsModules(args)) })
 	}
 	if !ok {
 		return show(c.text()) + " is not known to be read-only"

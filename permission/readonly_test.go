@@ -54,6 +54,24 @@ func TestReadOnlyCommands(t *testing.T) {
 			t.Errorf("beside a file named -o %q: read-only is %v", line, got)
 		}
 	}
+	r := Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: "cat leak", Dir: filepath.Join(dir, "src")}}}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "src", "leak")); err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]Behavior{"cat leak": Asked, "cat main.go": Allowed, "cat ../a.txt": Allowed, "cat ../../out/data": Asked} {
+		r.Access[0].Target = target
+		if d := (Policy{}).Decide(r); d.Behavior != want {
+			t.Errorf("%s from src: %+v", target, d)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "-vPATH"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"printf *; ls", "printf ?vPATH; ls"} {
+		if reads(dir, line) == "" {
+			t.Errorf("%q sets PATH and is taken for read-only", line)
+		}
+	}
 	if reads("", "ls") == "" || reads("relative", "ls") == "" {
 		t.Error("a command in an unknown folder is taken for read-only")
 	}
@@ -113,6 +131,29 @@ func TestReadOnlyGit(t *testing.T) {
 	}
 	if why := reads(repo, "git status"); why != "" {
 		t.Errorf("git status beside a remote: %s", why)
+	}
+	git(t, repo, "init", "-q", "module")
+	git(t, repo, "-C", "module", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
+	git(t, repo, "add", "module")
+	for line, want := range map[string]bool{"git status": false, "git --no-pager diff": false, "git log": true} {
+		if why := reads(repo, line); (why == "") != want {
+			t.Errorf("beside a submodule, whose settings count for some commands, %q: %q", line, why)
+		}
+	}
+	git(t, repo, "rm", "-q", "-f", "--cached", "module")
+	if err := os.RemoveAll(filepath.Join(repo, "module")); err != nil {
+		t.Fatal(err)
+	}
+	git(t, repo, "update-index", "--split-index")
+	if reads(repo, "git status") == "" {
+		t.Error("git status is taken for read-only though not all of the index is known")
+	}
+	git(t, repo, "update-index", "--no-split-index")
+	for _, part := range []string{"index", "sharedindex.*"} {
+		names, _ := filepath.Glob(filepath.Join(repo, ".git", part))
+		for _, n := range names {
+			_ = os.Remove(n)
+		}
 	}
 	hook := filepath.Join(repo, ".git", "hooks", "post-index-change")
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {

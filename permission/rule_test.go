@@ -59,8 +59,8 @@ func FuzzParseRule(f *testing.F) {
 			}
 		}
 		for _, p := range []Policy{{Deny: []Rule{Rule(s)}}, {Ask: []Rule{Rule(s)}}, {Allow: []Rule{Rule(s)}}} {
-			p.Decide(Request{Tool: "Bash", Dir: "/w", Access: []Access{{RunCommand, "ls -l a"}}})
-			p.Decide(Request{Tool: "Edit", Dir: "/w", Access: []Access{{EditFile, "/w/a"}}})
+			p.Decide(Request{Tool: "Bash", Dir: "/w", Access: []Access{{Kind: RunCommand, Target: "ls -l a"}}})
+			p.Decide(Request{Tool: "Edit", Dir: "/w", Access: []Access{{Kind: EditFile, Target: "/w/a"}}})
 			p.Unreadable("/w")
 		}
 		if d := (Policy{Deny: []Rule{Rule(s)}}).Decide(Request{Tool: "T"}); err != nil && d.Behavior != Denied {

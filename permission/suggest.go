@@ -23,7 +23,7 @@ func (r Request) Suggest() []Rule {
 	for _, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:
-			more, ok := newSite(g, a.Target).suggest(r.Tool)
+			more, ok := newSite(g.at(a.Dir), a.Target).suggest(r.Tool)
 			if !ok {
 				return nil
 			}

@@ -102,11 +102,13 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 		s.setters(c, in)
 	case "printf":
 		s.evaluates = true
-		if len(c.Args) > 0 && (strings.HasPrefix(c.Args[0], "-v") || strings.HasPrefix(c.Args[0], Unknown)) {
+		if len(c.Args) > 0 && (strings.HasPrefix(c.Args[0], "-v") || strings.HasPrefix(c.Args[0], Unknown) || c.words[0].glob != "") {
 			s.fail("printf may set a variable")
 		}
 	case "wait":
-		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, "-") && strings.Contains(a, "p") }) {
+		if slices.ContainsFunc(c.words, func(w word) bool {
+			return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "p") || w.split || w.glob != ""
+		}) {
 			s.fail("wait sets a variable")
 		}
 	case "test", "[":

@@ -31,6 +31,7 @@ const (
 // A Shell is what Bash runs commands in.
 type Shell interface {
 	Run(ctx context.Context, l workspace.Line) (*workspace.Outcome, error)
+	Where(l workspace.Line) string
 	StartJob(ctx context.Context, l workspace.Line) (id string, state json.RawMessage, err error)
 	Notices(session string) []string
 	EndSession(session string) error
@@ -68,6 +69,7 @@ type bash struct {
 func Bash(shell Shell) tool.Tool {
 	return bash{shell: shell, Typed: tool.New(tool.Spec{
 		Name: "Bash", Title: "Run a command", Description: bashText, OpenWorld: true, State: shellState,
+		Barrier: true, // later lines are judged in the directory that this one leaves
 		// Its own timeout comes first, and the end of a process tree takes a moment.
 		Timeout: maxTimeout*time.Millisecond + time.Minute,
 	}, func(ctx context.Context, call tool.Call, in bashInput) (*tool.Result, error) {
@@ -80,8 +82,9 @@ func Bash(shell Shell) tool.Tool {
 			return startInBackground(ctx, shell, call, in)
 		}
 		return runCommand(ctx, shell, call, in)
-	}).OnClassify(func(_ tool.Call, in bashInput) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
+	}).OnClassify(func(call tool.Call, in bashInput) tool.Class {
+		dir := shell.Where(workspace.Line{Session: call.Session, Dir: call.Dir, State: call.State})
+		return tool.Class{Barrier: true, Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: dir}}}
 	})}
 }
 

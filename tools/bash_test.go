@@ -22,6 +22,7 @@ import (
 type console struct {
 	ws    *workspace.Workspace
 	tools map[string]tool.Tool
+	dir   string // of the calls
 	state json.RawMessage
 	fault tool.Fault // that the next calls should have
 }
@@ -47,7 +48,7 @@ func (c *console) call(ctx context.Context, t *testing.T, name string, input map
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := tool.Call{ID: "c1.0", Name: name, Session: "s", Input: in, State: c.state}
+	call := tool.Call{ID: "c1.0", Name: name, Session: "s", Dir: c.dir, Input: in, State: c.state}
 	out := tool.Run(ctx, c.tools[name], call, 5*time.Second)
 	if out.Fault != c.fault || out.Err != nil {
 		t.Errorf("%s %s: fault %q, %v", name, in, out.Fault, out.Err)
@@ -135,13 +136,50 @@ func TestBashHasNoOtherInputs(t *testing.T) {
 }
 
 func TestBashClassifies(t *testing.T) {
-	class := tool.Classify(Bash(&workspace.Workspace{}), tool.Call{Input: json.RawMessage(`{"command":"git push"}`)})
-	want := permission.Access{Kind: permission.RunCommand, Target: "git push"}
+	dir := t.TempDir()
+	class := tool.Classify(Bash(&workspace.Workspace{}), tool.Call{Dir: dir, Input: json.RawMessage(`{"command":"git push"}`)})
+	want := permission.Access{Kind: permission.RunCommand, Target: "git push", Dir: dir}
 	if len(class.Access) != 1 || class.Access[0] != want || class.ReadOnly || class.Touches != nil {
 		t.Errorf("%+v", class)
 	}
 	if !tool.Classify(BashOutput(&workspace.Workspace{}), tool.Call{Input: json.RawMessage(`{"bash_id":"bash_1"}`)}).ReadOnly {
 		t.Error("BashOutput changes something")
+	}
+}
+
+// A line is judged where it will run: where the lines before it left the shell.
+func TestBashIsJudgedWhereItRuns(t *testing.T) {
+	c := newConsole(t)
+	bash, root := c.tools["Bash"], c.ws.Root
+	if err := os.Mkdir(filepath.Join(root, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", filepath.Join(root, "sub", "away")); err != nil {
+		t.Fatal(err)
+	}
+	judge := func() permission.Decision {
+		call := tool.Call{Session: "s", Dir: root, State: c.state, Input: json.RawMessage(`{"command":"cat away/passwd"}`)}
+		return permission.Policy{}.Decide(permission.Request{Tool: "Bash", Dir: root, Access: tool.Classify(bash, call).Access})
+	}
+	if d := judge(); d.Behavior != permission.Allowed {
+		t.Errorf("in the working directory: %+v", d)
+	}
+	c.dir = root
+	c.bash(t, "cd sub")
+	if d := judge(); d.Behavior != permission.Asked {
+		t.Errorf("in sub: %+v", d)
+	}
+	if _, d := c.bash(t, "true"); d.Cwd != filepath.Join(root, "sub") {
+		t.Errorf("the line ran in %s", d.Cwd)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	if d := judge(); d.Behavior != permission.Allowed {
+		t.Errorf("back in the working directory: %+v", d)
+	}
+	if !bash.Spec().Barrier {
+		t.Error("a later line of the same answer is judged before this one has changed the directory")
 	}
 }
 

@@ -63,7 +63,7 @@ func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json
 	if err := w.makeRoom(sh); err != nil {
 		return "", nil, err
 	}
-	sh.recall(l)
+	sh.memory = sh.memory.recall(l)
 	sh.memory.Jobs++
 	j := &job{
 		id:      "bash_" + strconv.Itoa(sh.memory.Jobs),

@@ -101,7 +101,7 @@ func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
 	defer cancel(nil)
 	defer context.AfterFunc(sh.life, func() { cancel(context.Cause(sh.life)) })()
 
-	sh.recall(l)
+	sh.memory = sh.memory.recall(l)
 	out := &output{folder: w.outputDir, latest: l.Latest}
 	defer out.close()
 	dir, note := w.shellDir(sh.memory.Dir)
@@ -160,19 +160,27 @@ func (s *shells) session(name string) (*shell, error) {
 	return sh, nil
 }
 
-// recall brings the shell's memory up to date with the session's journal.
-func (sh *shell) recall(l Line) {
+// Where returns the directory that a line with a Dir would run in, absolute.
+func (w *Workspace) Where(l Line) string {
+	dir, _ := w.shellDir(memory{}.recall(l).Dir)
+	return dir
+}
+
+// recall brings a shell's memory up to date with the session's journal. What the
+// journal does not say counts only for lines without a Dir: nobody else knows it.
+func (was memory) recall(l Line) memory {
 	var m memory
-	if json.Unmarshal(l.State, &m) == nil {
-		m.Jobs = max(m.Jobs, sh.memory.Jobs)
-		if !filepath.IsAbs(m.Dir) {
-			m.Dir, m.Base = sh.memory.Dir, sh.memory.Base
-		}
-		sh.memory = m
+	if json.Unmarshal(l.State, &m) != nil {
+		m = memory{}
 	}
-	if sh.memory.Dir == "" || sh.memory.Base != l.Dir {
-		sh.memory.Dir, sh.memory.Base = l.Dir, l.Dir
+	m.Jobs = max(m.Jobs, was.Jobs)
+	if !filepath.IsAbs(m.Dir) && l.Dir == "" {
+		m.Dir, m.Base = was.Dir, was.Base
 	}
+	if !filepath.IsAbs(m.Dir) || m.Base != l.Dir {
+		m.Dir, m.Base = l.Dir, l.Dir
+	}
+	return m
 }
 
 func (m memory) encode() json.RawMessage {
