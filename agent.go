@@ -33,9 +33,14 @@ type Agent struct {
 	Name      string // shown to tools as [tool.Call].Agent
 	Model     llm.Model
 	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
-	System    string      // instructions
-	Dir       string      // working directory of tools; "" is the process's
-	Dirs      []string    // further folders whose files mode acceptEdits lets tools edit
+	// Small is a cheap model that digests results: those for which a tool asks it
+	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
+	// cost counts. Nil: results stay as they are.
+	Small       llm.Model
+	DigestAbove int      // 0: no text is digested for its length alone
+	System      string   // instructions
+	Dir         string   // working directory of tools; "" is the process's
+	Dirs        []string // further folders whose files mode acceptEdits lets tools edit
 
 	// Tools are the tools of the agent; of two with one name the later counts, so
 	// that built-in ones are put first. Toolsets are asked for more at the start
@@ -46,12 +51,19 @@ type Agent struct {
 	// sees; DisallowedTools it never sees. Permissions are another matter.
 	AllowedTools    []string
 	DisallowedTools []string
+	// DeferAbove is the share of the context window that the descriptions of the
+	// Toolsets' tools may take before they are deferred, which a tool search among
+	// the Tools makes possible. 0: a tenth; negative: they are never deferred.
+	DeferAbove float64
 
 	Permissions permission.Policy
 	// CanUseTool is asked about every call that is not denied yet, in every mode.
 	// Nil: calls that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
-	Hooks      []Hook
+	// AskUser puts a tool's questions to a person. Nil: tools that ask are told
+	// that nobody is there.
+	AskUser AskUserFunc
+	Hooks   []Hook
 
 	Budget      Budget
 	Retry       Retry
@@ -76,6 +88,11 @@ type Agent struct {
 // several calls at once, but with a verdict of ask for one at a time. It should
 // return when ctx ends. An error or a panic denies the call.
 type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
+
+// An AskUserFunc puts questions to a person and returns an answer to each. One
+// call asks at a time. It should return when ctx ends. An error is told to the
+// model.
+type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 
 // A Budget bounds one prompt. Zero means no limit, a negative number is an error.
 type Budget struct {
@@ -156,8 +173,14 @@ func (a *Agent) check() error {
 	return nil
 }
 
-// models returns the model and its fallbacks.
-func (a *Agent) models() []llm.Model { return append([]llm.Model{a.Model}, a.Fallbacks...) }
+// models returns the model, its fallbacks and the small one.
+func (a *Agent) models() []llm.Model {
+	all := append([]llm.Model{a.Model}, a.Fallbacks...)
+	if a.Small != nil {
+		all = append(all, a.Small)
+	}
+	return all
+}
 
 func (a *Agent) logger() *slog.Logger {
 	if a.Log != nil {

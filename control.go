@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A control is a request to the loop of a run. It is answered once what it asks
@@ -173,4 +174,10 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 // A decision that changes the input is judged by the rules again.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	return s.tell(ctx, func(l *loop) error { return l.decide(call, d) })
+}
+
+// Answer answers a tool's questions in place of the AskUser callback, which is
+// cancelled. call is the id of the call, as in [event.UserQuestion].
+func (s *Session) Answer(ctx context.Context, call string, answers []tool.Answer) error {
+	return s.tell(ctx, func(l *loop) error { return l.answer(call, answers) })
 }

@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/engine"
@@ -33,12 +35,17 @@ type executor struct {
 	unreadable []string // patterns of the deny rules for reading
 	memo       *llm.Memo
 	log        *slog.Logger
+
+	snapshots atomic.Int64 // of statuses
+	mu        sync.Mutex
+	attempt   map[string]*drafts // of the answer being written, by the effect's key
+	drafts    map[string]*draft  // of the last answer's calls that have not run, by call
 }
 
 // grace is how long what ignores its cancellation is waited for.
 const grace = 5 * time.Second
 
-func newExecutor(ctx context.Context, s *Session) (*executor, []tool.Tool, error) {
+func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, error) {
 	a := s.agent
 	if err := a.check(); err != nil {
 		return nil, nil, err
@@ -47,6 +54,10 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []tool.Tool, error
 	if err != nil {
 		return nil, nil, err
 	}
+	s.mu.Lock()
+	window := llm.InfoOf(s.currentModel()).Window
+	s.mu.Unlock()
+	pool, offered := a.offer(pool, window)
 	dir, err := a.dir()
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +76,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []tool.Tool, error
 			x.models[m.Name()] = m
 		}
 	}
-	return x, pool, nil
+	return x, offered, nil
 }
 
 // job is an effect with what the conversation adds to it.
@@ -73,8 +84,9 @@ type job struct {
 	effect  engine.Effect
 	request *llm.Request        // CallModel
 	call    tool.Call           // effects of calls
-	class   tool.Class          // RunTool: as it was authorised
-	done    *event.ToolDone     // RunHooks
+	class   tool.Class          // Ask
+	id      string              // RunTool: the provider's id of the call
+	done    *event.ToolDone     // AskPerson, Digest, RunHooks
 	verdict permission.Decision // Ask
 	emit    func(event.Signal)
 }
@@ -92,6 +104,10 @@ func (x *executor) do(ctx context.Context, j job) event.Fact {
 		return x.question(ctx, e, j)
 	case engine.RunTool:
 		return x.run(ctx, e, j)
+	case engine.AskPerson:
+		return x.askPerson(ctx, e, j)
+	case engine.Digest:
+		return x.digest(ctx, e, j)
 	case engine.RunHooks:
 		return x.after(ctx, e.Key(), j.call, *j.done)
 	}
@@ -123,6 +139,9 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	price := llm.InfoOf(m).Price
+	calls := &drafts{all: map[int]*draft{}, emit: j.emit}
+	defer calls.end()
+	x.keep(e.Key(), calls)
 	fail := func(err error) event.Fact {
 		f := x.failure(e, err)
 		f.Partial, f.Duration = text.String(), time.Since(start)
@@ -149,6 +168,8 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		switch b := d.Block.(type) {
 		case llm.ToolUse:
 			uses[d.Index] = b
+			calls.begin(ctx, x, d.Index, b)
+			calls.add(d.Index, d.Text)
 			j.emit(event.ToolInputDelta{Key: e.Key(), ID: b.ID, Tool: b.Name, Text: d.Text})
 			continue
 		case llm.Thinking:
@@ -165,6 +186,7 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		switch {
 		case d.Text == "":
 		case isUse:
+			calls.add(d.Index, d.Text)
 			j.emit(event.ToolInputDelta{Key: e.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
 		case thinking[d.Index]:
 			j.emit(event.ThinkingDelta{Key: e.Key(), Text: d.Text})
@@ -276,11 +298,12 @@ func or(d, def time.Duration) time.Duration {
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact {
 	start := time.Now()
-	t := x.tools[j.call.Name]
-	ctx = tool.WithProgress(ctx, func(s tool.Status) {
-		s.Text = x.secrets.text(s.Text)
-		j.emit(event.ToolProgress{Call: j.call.ID, Tool: j.call.Name, Status: s, Elapsed: time.Since(start)})
-	})
+	t, b := x.drafted(j.call, j.id)
+	show := func(phase event.ToolPhase, s tool.Status, failure string) {
+		b.show(event.ToolProgress{Call: j.call.ID, Phase: phase, Error: failure, Elapsed: time.Since(start)}, s, j.emit)
+	}
+	ctx = tool.WithProgress(ctx, func(s tool.Status) { show(event.ToolDoing, s, "") })
+	show(event.ToolDoing, tool.Status{}, "")
 	out := tool.Run(ctx, t, j.call, grace)
 	if out.Err != nil {
 		x.log.Error("tool did not return", "error", out.Err)
@@ -289,11 +312,39 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact 
 	if ctx.Err() != nil {
 		cause = event.ByCancel
 	}
-	result := *x.finish(j.call, out.Result)
-	if len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
-		return event.ToolDone{Key: e.Key(), Call: e.Call, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+	question := x.digestOf(out.Result)
+	result := *x.bound(j.call, out.Result, question != "")
+	if result.IsError {
+		show(event.ToolFailed, tool.Status{}, firstLine(result.Text()))
+	} else {
+		show(event.ToolSucceeded, tool.Status{}, "")
+	}
+	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
+	if asks || question != "" || len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+		if !asks {
+			result.Questions = nil
+		}
+		return event.ToolDone{Key: e.Key(), Call: e.Call, Digest: question, Result: result, Fault: out.Fault, Duration: time.Since(start)}
 	}
 	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
+
+// bound is finish, with more room for what is to be digested.
+func (x *executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Result {
+	if !digest {
+		return x.finish(call, r)
+	}
+	clean := x.secrets.result(*r)
+	limited, err := tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.Output.Dir}.Limit(call, &clean)
+	if err != nil {
+		x.log.Warn("keeping a long output", "tool", call.Name, "error", err)
+	}
+	return limited
 }
 
 // finish makes a result fit to be recorded: within the bounds of outputs, and

@@ -70,7 +70,7 @@ func (w *entry) merge(e event.Event) bool {
 			return true
 		}
 	case event.ToolProgress:
-		if p, ok := w.Data.(event.ToolProgress); ok && p.Call == d.Call {
+		if p, ok := w.Data.(event.ToolProgress); ok && p.Call == d.Call && p.ID == d.ID && p.Phase == d.Phase {
 			w.Data = d
 			return true
 		}

@@ -91,10 +91,10 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 }
 
 // configured is what the run is made with.
-func (s *Session) configured(x *executor, pool []tool.Tool) event.Fact {
+func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
 	a, m := s.agent, s.currentModel()
 	x.models[m.Name()] = m
-	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: specs(pool),
+	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
 		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}
@@ -106,6 +106,9 @@ func (s *Session) configured(x *executor, pool []tool.Tool) event.Fact {
 	}
 	if c.Parallel == 0 {
 		c.Parallel = defaultParallel
+	}
+	if a.Small != nil {
+		c.Small = a.Small.Name()
 	}
 	for name, m := range x.models {
 		c.Models[name] = llm.InfoOf(m)
@@ -234,6 +237,9 @@ func (l *loop) record(facts ...event.Fact) error {
 	}
 	for _, e := range events {
 		l.fold.apply(e)
+		if f, ok := e.Data.(event.AssistantMessage); ok {
+			l.x.adopt(f.Key, l.fold.transcript.Calls())
+		}
 		l.feed.put(e)
 		if end, ok := e.Data.(event.RunEnd); ok {
 			l.ended(end)
@@ -352,6 +358,13 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.class, j.verdict = l.fold.state.Judged(e.Call)
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir)
+		j.id = l.fold.transcript.Call(e.Call).Use.ID
+	case engine.AskPerson:
+		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.done = l.fold.transcript.Call(e.Call).Done
+	case engine.Digest:
+		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.RunHooks:
 		j.call = l.call(e.Call, l.fold.state.Dir())
 		j.done = l.fold.transcript.Call(e.Call).Done
@@ -484,6 +497,10 @@ func (l *loop) broken(f *flight, why string) event.Fact {
 	case engine.RunTool:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: tool.Stuck,
 			Result: *tool.Errorf("%s: %s; what it has done is not known", f.name(), why)}
+	case engine.AskPerson:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
+	case engine.Digest:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
 	case engine.RunHooks:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Result: f.job.done.Result, Fault: f.job.done.Fault}
 	case engine.Authorize:
@@ -518,6 +535,21 @@ func (l *loop) decide(id string, d permission.Decision) error {
 		f.muted.Store(true)
 		delete(l.flights, key)
 		return l.record(l.x.answer(key, l.x.tools[f.job.call.Name], f.job.call, d))
+	}
+	return ErrNoQuestion
+}
+
+// answer settles a tool's questions in place of the callback.
+func (l *loop) answer(id string, answers []tool.Answer) error {
+	for key, f := range l.flights {
+		ask, ok := f.effect.(engine.AskPerson)
+		if !ok || ask.Call != id {
+			continue
+		}
+		f.cancel()
+		f.muted.Store(true)
+		delete(l.flights, key)
+		return l.record(answered(key, id, f.job.done.Result.Questions, answers))
 	}
 	return ErrNoQuestion
 }

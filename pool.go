@@ -52,6 +52,59 @@ func (a *Agent) offers(name string) bool {
 		!slices.Contains(a.DisallowedTools, name) && !a.Permissions.Hides(name)
 }
 
+// A searcher is a tool that finds deferred tools. Over returns it bound to those
+// of a prompt.
+type searcher interface {
+	Over(deferred []tool.Spec) tool.Tool
+}
+
+// offer decides which tools of a pool are deferred and binds the tool that finds
+// them. Where there is none, nothing is deferred: it could never be found.
+func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
+	out := specs(pool)
+	at := slices.IndexFunc(pool, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
+	if at < 0 {
+		for i := range out {
+			out[i].Deferred = false
+		}
+		return pool, out
+	}
+	if a.tooLarge(out, window) {
+		for i := range out {
+			out[i].Deferred = out[i].Deferred || !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t == pool[i] })
+		}
+	}
+	var deferred []tool.Spec
+	for i, t := range pool {
+		if out[i].Deferred {
+			deferred = append(deferred, t.Spec())
+		}
+	}
+	pool = slices.Clone(pool)
+	pool[at] = pool[at].(searcher).Over(deferred)
+	return pool, out
+}
+
+// tooLarge reports whether the tools beyond the agent's own take too much of the
+// context window, at four bytes a token.
+func (a *Agent) tooLarge(out []event.Tool, window int) bool {
+	share := a.DeferAbove
+	if share == 0 {
+		share = 0.1
+	}
+	own := map[string]bool{}
+	for _, t := range a.Tools {
+		own[t.Spec().Name] = true
+	}
+	size := 0
+	for _, t := range out {
+		if !own[t.Name] {
+			size += len(t.Name) + len(t.Description) + len(t.Input)
+		}
+	}
+	return share > 0 && window > 0 && float64(size)/4 > share*float64(window)
+}
+
 // specs describes tools to the engine.
 func specs(pool []tool.Tool) []event.Tool {
 	var out []event.Tool
@@ -62,7 +115,7 @@ func specs(pool []tool.Tool) []event.Tool {
 			input = []byte(`{"type":"object","properties":{}}`)
 		}
 		out = append(out, event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
+			Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
 	}
 	return out
 }

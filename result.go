@@ -20,9 +20,10 @@ type Result struct {
 	Models  map[string]event.Spending // usage and cost by model
 	Turns   int                       // answers of the model
 	Reason  event.EndReason
-	Message string         // what went wrong, in words
-	Denials []event.Denial // calls that were refused
-	Queued  []string       // ids of messages that wait for the next prompt
+	Message string                   // what went wrong, in words
+	Denials []event.Denial           // calls that were refused
+	Queued  []string                 // ids of messages that wait for the next prompt
+	Tools   map[string]event.ToolUse // calls that ran, by tool
 	// Duration is the wall time, APIDuration the part of it spent in model calls,
 	// FirstDelta the time until the model first answered.
 	Duration, APIDuration, FirstDelta time.Duration
@@ -30,7 +31,7 @@ type Result struct {
 
 func newResult(session string, e event.RunEnd) *Result {
 	return &Result{Session: session, Text: e.Text, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models,
-		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued,
+		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
 		Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
 )
 
 // history reads what is on record in a session.
@@ -384,6 +385,10 @@ func TestEveryEvent(t *testing.T) {
 		s = a.Session("")
 		watch(s).Close()
 	}
+	asking := &agent.Agent{Tools: []tool.Tool{tools.AskUser()}, AskUser: func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) { return nil, nil },
+		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "AskUser", map[string]any{"questions": []any{map[string]any{"question": "q?"}}})), say("x"))}
+	s = asking.Session("")
+	watch(s).Close()
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

@@ -177,6 +177,10 @@ func (t *Transcript) merge(slot string, patch json.RawMessage) {
 // Call returns a call of the last answer, nil if there is none with this id.
 func (t *Transcript) Call(id string) *Call { return t.calls[id] }
 
+// Calls returns the ids of the calls of the last answer that wait for their
+// results, in order.
+func (t *Transcript) Calls() []string { return t.order }
+
 // State returns the content of the state slot of a tool as a JSON object, nil
 // if it is empty.
 func (t *Transcript) State(toolName string) json.RawMessage {

@@ -238,6 +238,16 @@ type (
 	}
 )
 
+// A ToolPhase is how far a call is, as people are shown it.
+type ToolPhase string
+
+const (
+	ToolWaiting   ToolPhase = "waiting" // the input is being written
+	ToolDoing     ToolPhase = "doing"
+	ToolSucceeded ToolPhase = "success"
+	ToolFailed    ToolPhase = "error"
+)
+
 // A Cause says where a [ToolResult] comes from.
 type Cause string
 
@@ -313,12 +323,18 @@ type (
 		Tool string `json:"tool"`
 		Text string `json:"text"`
 	}
-	// ToolProgress is a report of a running tool.
+	// ToolProgress is the status of a call: a whole snapshot, in which everything
+	// reported so far is merged. Seq grows from one snapshot to the next, so that a
+	// late one can be told.
 	ToolProgress struct {
-		Call    string        `json:"call"`
+		Call    string        `json:"call,omitempty"` // "" while the input is being written
+		ID      string        `json:"id"`             // the provider's id of the call
 		Tool    string        `json:"tool"`
+		Seq     int64         `json:"seq"`
+		Phase   ToolPhase     `json:"phase"`
 		Status  tool.Status   `json:"status"`
-		Elapsed time.Duration `json:"elapsed"`
+		Error   string        `json:"error,omitempty"`   // with ToolFailed
+		Elapsed time.Duration `json:"elapsed,omitempty"` // since the tool was started
 	}
 	// PermissionRequest means that the run waits for somebody's decision.
 	PermissionRequest struct {

@@ -56,6 +56,13 @@ func Classify(t Tool, call Call) Class {
 	return Class{ReadOnly: s.ReadOnly, Barrier: s.Barrier}
 }
 
+// A Factory is a Tool that makes a new Tool for each call, asked once: the same
+// one sees the partial inputs and the one execution. It has the Factory's Spec.
+type Factory interface {
+	Tool
+	Make() Tool
+}
+
 // A Spec describes a tool. Only Name is required. It must not change during a prompt.
 type Spec struct {
 	Name        string // ^[a-zA-Z0-9_-]{1,64}$
@@ -63,7 +70,10 @@ type Spec struct {
 	Description string // for the model
 	// Input is a JSON Schema of type object. [New] and [Func] infer it when nil;
 	// a nil Input of any other tool means an object without known members.
-	Input          json.RawMessage
+	Input json.RawMessage
+	// Output is a JSON Schema of type object for the Details of results that are no
+	// errors; a result that breaks it becomes an error. Nil: any.
+	Output         json.RawMessage
 	ReadOnly       bool          // changes nothing: runs beside other calls, in plan mode, and again after a crash
 	NonDestructive bool          // may change things but destroys nothing
 	Idempotent     bool          // repeating a call changes nothing more
@@ -159,24 +169,4 @@ func Errorf(format string, args ...any) *Result {
 	r := Text(fmt.Sprintf(format, args...))
 	r.IsError = true
 	return r
-}
-
-// A Status is a progress report of a running tool.
-type Status struct {
-	Text    string  `json:"text"`              // the latest line of output, or what is being done
-	Percent float64 `json:"percent,omitempty"` // 0 to 100, 0 when unknown
-}
-
-type progressKey struct{}
-
-// WithProgress returns a context in which [Progress] calls fn.
-func WithProgress(ctx context.Context, fn func(Status)) context.Context {
-	return context.WithValue(ctx, progressKey{}, fn)
-}
-
-// Progress reports what the running tool is doing. Where nobody listens it does nothing.
-func Progress(ctx context.Context, s Status) {
-	if fn, ok := ctx.Value(progressKey{}).(func(Status)); ok {
-		fn(s)
-	}
 }

@@ -14,6 +14,8 @@ type Typed[In any] struct {
 	run      func(context.Context, Call, In) (*Result, error)
 	classify func(Call, In) Class
 	preview  func(Call, In) string
+	partial  func(context.Context, In)
+	result   *shape // of Details, nil for any
 }
 
 // New returns a tool that runs fn. Its input schema is spec.Input, or is
@@ -41,10 +43,16 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 		spec.Input = s.schema
 		err = checkName(spec.Name)
 	}
+	t := &Typed[In]{spec: spec, shape: s, run: fn}
+	if err == nil && spec.Output != nil {
+		if t.result, err = newShape(spec.Output); err != nil {
+			err = fmt.Errorf("output schema: %w", err)
+		}
+	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
 	}
-	return &Typed[In]{spec: spec, shape: s, run: fn}
+	return t
 }
 
 // Func returns a tool that calls an ordinary function and shows the model its
@@ -97,6 +105,35 @@ func (t *Typed[In]) OnPreview(fn func(call Call, in In) string) *Typed[In] {
 	return t
 }
 
+// OnPartial makes the tool see its input while the model is still writing it:
+// fn gets the members that are there so far, the last one perhaps cut short, at
+// most every 50 ms, the whole input last. It may report by [Progress]. It must
+// not have side effects: the call is neither complete nor permitted, and may
+// never run. fn is called by one goroutine at a time, and not while Run runs.
+func (t *Typed[In]) OnPartial(fn func(ctx context.Context, in In)) *Typed[In] {
+	t.partial = fn
+	return t
+}
+
+// Partial implements [Partial]; input that does not fit In is passed over.
+func (t *Typed[In]) Partial(ctx context.Context, input json.RawMessage) {
+	var in In
+	if t.partial != nil && json.Unmarshal(input, &in) == nil {
+		t.partial(ctx, in)
+	}
+}
+
+// TakesPartial reports whether OnPartial was called.
+func (t *Typed[In]) TakesPartial() bool { return t.partial != nil }
+
+// A Partial is a Tool that may want to see its input while the model is writing
+// it, see [Typed.OnPartial]. input is valid JSON: what was written so far, with
+// what is open closed.
+type Partial interface {
+	TakesPartial() bool
+	Partial(ctx context.Context, input json.RawMessage)
+}
+
 // Spec describes the tool; its Input is never nil.
 func (t *Typed[In]) Spec() Spec { return t.spec }
 
@@ -107,6 +144,11 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 		return nil, err
 	}
 	r, err := t.run(ctx, call, in)
+	if r != nil && err == nil && t.result != nil && !r.IsError {
+		if _, _, err := t.result.read(t.spec.Name, r.Details); err != nil {
+			return Errorf("%s returned details that break its own output schema: %v", t.spec.Name, err), nil
+		}
+	}
 	if r == nil || err != nil || repaired == nil {
 		return r, err
 	}

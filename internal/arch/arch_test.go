@@ -20,7 +20,7 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"engine", "session", "event", "llm", "tool", "permission"},
+	"":                    {"internal/jsonfix", "engine", "session", "event", "llm", "tool", "permission"},
 	"engine":              {"event", "tool", "llm", "permission"},
 	"session":             {"event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},

@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/jsonfix"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// partialPause is the least time between two looks of a tool at its partial input.
+const partialPause = 50 * time.Millisecond
+
+// A draft is a call while the model is still writing it, and what is kept of it
+// until it runs: the tool made for it, and its status.
+type draft struct {
+	tool   tool.Tool
+	board  *board
+	wake   chan struct{} // has room for one
+	done   chan struct{} // closed when the tool has seen its last
+	mu     sync.Mutex
+	input  jsonfix.Reader
+	closed bool
+}
+
+// A board is the status of a call, shown in snapshots.
+type board struct {
+	x    *executor
+	id   string // the provider's id of the call
+	name string
+	mu   sync.Mutex
+	sum  tool.Status
+}
+
+// show merges a report and emits the snapshot.
+func (b *board) show(p event.ToolProgress, s tool.Status, emit func(event.Signal)) {
+	s.Text = b.x.secrets.text(s.Text)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sum = b.sum.Add(s)
+	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
+	emit(p)
+}
+
+// drafts are those of the calls of one answer, by their place among them.
+type drafts struct {
+	all  map[int]*draft // by index of the content block
+	nth  []*draft       // in the order of the calls; nil for calls that nobody drafts
+	emit func(event.Signal)
+}
+
+// begin starts the draft of a call, if its tool wants to see it.
+func (d *drafts) begin(ctx context.Context, x *executor, index int, use llm.ToolUse) {
+	t := x.tools[use.Name]
+	if t == nil {
+		d.nth = append(d.nth, nil)
+		return
+	}
+	made := instance(t)
+	c := &draft{tool: made, board: &board{x: x, id: use.ID, name: use.Name}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	d.nth = append(d.nth, c)
+	p, ok := made.(tool.Partial)
+	if !ok || !p.TakesPartial() {
+		close(c.done)
+		return
+	}
+	d.all[index] = c
+	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.emit) })
+	go c.follow(ctx, p)
+}
+
+// instance makes the tool for a call.
+func instance(t tool.Tool) tool.Tool {
+	if f, ok := t.(tool.Factory); ok {
+		return safely(f.Make, t)
+	}
+	return t
+}
+
+// add passes on a piece of the input.
+func (d *drafts) add(index int, text string) {
+	c := d.all[index]
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.input.Add(text)
+	c.mu.Unlock()
+	c.rouse()
+}
+
+// end lets the tools see the whole input and waits until they have.
+func (d *drafts) end() {
+	for _, c := range d.all {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.rouse()
+	}
+	for _, c := range d.all {
+		<-c.done
+	}
+}
+
+func (c *draft) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// follow shows the tool its input as it grows, now and then.
+func (c *draft) follow(ctx context.Context, p tool.Partial) {
+	defer close(c.done)
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		input, last := json.RawMessage(bytes.Clone(c.input.JSON())), c.closed
+		c.mu.Unlock()
+		if len(input) > 0 {
+			safely(func() struct{} { p.Partial(ctx, input); return struct{}{} }, struct{}{})
+		}
+		if last {
+			return
+		}
+		select {
+		case <-time.After(partialPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// keep remembers the drafts of an attempt until its answer is on record.
+func (x *executor) keep(key string, d *drafts) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.attempt = map[string]*drafts{key: d} // those of an earlier attempt are gone
+}
+
+// adopt gives the drafts of an answer to the calls that it made.
+func (x *executor) adopt(key string, calls []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.attempt[key]
+	x.drafts = map[string]*draft{}
+	for i, id := range calls {
+		if d != nil && i < len(d.nth) && d.nth[i] != nil {
+			x.drafts[id] = d.nth[i]
+		}
+	}
+	x.attempt = nil
+}
+
+// drafted returns the tool and the board of a call that is going to run.
+func (x *executor) drafted(call tool.Call, providerID string) (tool.Tool, *board) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c := x.drafts[call.ID]; c != nil {
+		delete(x.drafts, call.ID)
+		return c.tool, c.board
+	}
+	return instance(x.tools[call.Name]), &board{x: x, id: providerID, name: call.Name}
+}

@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+)
+
+// A Status is what a tool reports of a call for people: while its input is being
+// written, and while it runs. Reports of one call add up: members of Params and
+// Metadata are added to those reported before, the rest replaces.
+type Status struct {
+	Text     string                     `json:"text,omitempty"`    // a line: the latest output, or what is being done
+	Percent  float64                    `json:"percent,omitempty"` // 0 to 100, 0 when unknown
+	Params   map[string]json.RawMessage `json:"params,omitempty"`
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Add returns s with the report r added.
+func (s Status) Add(r Status) Status {
+	r.Params = join(s.Params, r.Params)
+	r.Metadata = join(s.Metadata, r.Metadata)
+	return r
+}
+
+func join(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(a) == 0 {
+		return b
+	}
+	a = maps.Clone(a)
+	maps.Copy(a, b)
+	return a
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context in which [Progress] calls fn.
+func WithProgress(ctx context.Context, fn func(Status)) context.Context {
+	return context.WithValue(ctx, progressKey{}, fn)
+}
+
+// Progress reports what the tool is doing. Where nobody listens it does nothing.
+func Progress(ctx context.Context, s Status) {
+	if fn, ok := ctx.Value(progressKey{}).(func(Status)); ok {
+		fn(s)
+	}
+}

@@ -1,0 +1,79 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed askuser.md
+var askUserText string
+
+const (
+	maxQuestions = 4
+	maxOptions   = 8
+)
+
+type askUserInput struct {
+	Questions []askedQuestion `json:"questions" jsonschema:"one to four questions"`
+}
+
+type askedQuestion struct {
+	Question string        `json:"question" jsonschema:"the whole question"`
+	Header   string        `json:"header,omitempty" jsonschema:"a word or two that name it"`
+	Options  []askedOption `json:"options,omitempty" jsonschema:"suggested answers, at most eight"`
+	Multiple bool          `json:"multiple,omitempty" jsonschema:"several options may be chosen"`
+}
+
+type askedOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty" jsonschema:"what choosing it means"`
+}
+
+// AskUser returns the tool that puts questions to a person. Who answers them is
+// the agent's affair ([agent.Agent].AskUser); where nobody does the model is
+// told to decide itself.
+func AskUser() tool.Tool {
+	return tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, Timeout: -1},
+		func(_ context.Context, _ tool.Call, in askUserInput) (*tool.Result, error) {
+			switch n := len(in.Questions); {
+			case n == 0:
+				return tool.Errorf("questions is empty; ask at least one"), nil
+			case n > maxQuestions:
+				return tool.Errorf("%d questions are too many; ask at most %d at once", n, maxQuestions), nil
+			}
+			r := tool.Text("Nobody is there to answer. Decide yourself, take the safer way where it matters, and say what you assumed.")
+			for _, q := range in.Questions {
+				asked, problem := q.question()
+				if problem != "" {
+					return tool.Errorf("%s", problem), nil
+				}
+				r.Questions = append(r.Questions, asked)
+			}
+			r.Title = in.Questions[0].Question
+			return r, nil
+		})
+}
+
+// question checks what the model wrote.
+func (q askedQuestion) question() (_ tool.Question, problem string) {
+	if strings.TrimSpace(q.Question) == "" {
+		return tool.Question{}, "a question is empty"
+	}
+	if len(q.Options) > maxOptions {
+		return tool.Question{}, "a question has more than eight options"
+	}
+	out := tool.Question{Text: q.Question, Header: q.Header, Multiple: q.Multiple}
+	seen := map[string]bool{}
+	for _, o := range q.Options {
+		label := strings.TrimSpace(o.Label)
+		if label == "" || seen[label] {
+			return tool.Question{}, "the labels of a question's options must differ and not be empty"
+		}
+		seen[label] = true
+		out.Options = append(out.Options, tool.Option{Label: label, Description: o.Description})
+	}
+	return out, ""
+}

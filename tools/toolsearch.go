@@ -1,0 +1,163 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed toolsearch.md
+var toolSearchText string
+
+const (
+	defaultFound = 5
+	maxFound     = 20
+	// maxListed is how many names of deferred tools the description lists.
+	maxListed = 60
+)
+
+type toolSearchInput struct {
+	Query      string `json:"query" jsonschema:"words, or select:NAME,NAME"`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"at most this many tools; default 5, at most 20"`
+}
+
+// A toolSearch is the tool ToolSearch, over the deferred tools of a prompt.
+type toolSearch struct {
+	*tool.Typed[toolSearchInput]
+}
+
+// ToolSearch returns the tool that finds deferred tools. An agent that has it
+// may keep tools from the model until they are searched for, see [tool.Spec] and
+// the agent's DeferAbove. Its method Over(deferred []tool.Spec) tool.Tool, which
+// the agent calls at each prompt, binds it to them.
+func ToolSearch() tool.Tool { return toolSearch{}.Over(nil) }
+
+// Over returns the tool bound to deferred tools.
+func (toolSearch) Over(deferred []tool.Spec) tool.Tool {
+	spec := tool.Spec{Name: "ToolSearch", Title: "Find tools", ReadOnly: true, Description: toolSearchText + listed(deferred)}
+	return toolSearch{tool.New(spec, func(_ context.Context, _ tool.Call, in toolSearchInput) (*tool.Result, error) {
+		found, missing := searchTools(deferred, in)
+		return foundTools(found, missing, len(deferred)), nil
+	})}
+}
+
+// listed names the tools that can be found.
+func listed(deferred []tool.Spec) string {
+	if len(deferred) == 0 {
+		return "\nAt present there are no tools to be found."
+	}
+	var names []string
+	for _, s := range deferred {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > maxListed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
+		names = names[:maxListed]
+	}
+	return "\nTo be found: " + strings.Join(names, ", ") + more + "."
+}
+
+// searchTools returns the tools that a query means, the best first, and the names that
+// it selects in vain.
+func searchTools(deferred []tool.Spec, in toolSearchInput) (found []tool.Spec, missing []string) {
+	limit := min(cmp.Or(max(in.MaxResults, 0), defaultFound), maxFound)
+	if names, ok := strings.CutPrefix(strings.TrimSpace(in.Query), "select:"); ok {
+		for name := range strings.SplitSeq(names, ",") {
+			name = strings.TrimSpace(name)
+			if i := slices.IndexFunc(deferred, func(s tool.Spec) bool { return strings.EqualFold(s.Name, name) }); i >= 0 {
+				found = append(found, deferred[i])
+			} else if name != "" {
+				missing = append(missing, name)
+			}
+		}
+		return found[:min(len(found), maxFound)], missing
+	}
+	type scored struct {
+		spec  tool.Spec
+		score int
+	}
+	var ranked []scored
+	words := split(in.Query)
+	for _, s := range deferred {
+		if n := score(s, words); n > 0 {
+			ranked = append(ranked, scored{s, n})
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.spec.Name, b.spec.Name))
+	})
+	for _, r := range ranked[:min(len(ranked), limit)] {
+		found = append(found, r.spec)
+	}
+	return found, nil
+}
+
+// split returns the words of a text: letters and digits, camel case taken apart.
+func split(text string) []string {
+	var b strings.Builder
+	lower := false
+	for _, r := range text {
+		if unicode.IsUpper(r) && lower {
+			b.WriteByte(' ')
+		}
+		lower = unicode.IsLower(r)
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			b.WriteRune(unicode.ToLower(r))
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+	return strings.Fields(b.String())
+}
+
+// score says how well a tool fits the words: its name counts most.
+func score(s tool.Spec, words []string) int {
+	name, text := split(s.Name), split(s.Title+" "+s.Description)
+	total := 0
+	for _, w := range words {
+		switch {
+		case slices.Contains(name, w):
+			total += 10
+		case slices.ContainsFunc(name, func(n string) bool { return strings.HasPrefix(n, w) || strings.HasPrefix(w, n) && len(n) > 2 }):
+			total += 6
+		case slices.Contains(text, w):
+			total += 3
+		case slices.ContainsFunc(text, func(n string) bool { return strings.HasPrefix(n, w) && len(w) > 2 }):
+			total++
+		}
+	}
+	return total
+}
+
+// foundTools tells the model what was found and lets it see that from now on.
+func foundTools(found []tool.Spec, missing []string, all int) *tool.Result {
+	var b strings.Builder
+	for _, name := range missing {
+		fmt.Fprintf(&b, "There is no tool %q to be found.\n", name)
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(&b, "No tool fits, of the %d that can be found. Try other words.", all)
+		r := tool.Text(b.String())
+		r.IsError = len(missing) > 0
+		return r
+	}
+	var enable []string
+	fmt.Fprintf(&b, "Found, and usable from your next turn on:\n")
+	for _, s := range found {
+		line, _, _ := strings.Cut(strings.TrimSpace(s.Description), "\n")
+		fmt.Fprintf(&b, "- %s: %s\n", s.Name, line)
+		enable = append(enable, s.Name)
+	}
+	r := tool.Text(strings.TrimSuffix(b.String(), "\n"))
+	r.Patch.Enable = enable
+	r.Title = strings.Join(enable, ", ")
+	return r
+}
