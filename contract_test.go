@@ -233,7 +233,7 @@ func TestAskUser(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		m := llmtest.Script(step, say("done"))
 		a := &agent.Agent{Model: m, Tools: []tool.Tool{tools.AskUser()}}
-		if _, err := a.Prompt(t.Context(), "go"); err != nil || !strings.Contains(lastResult(m), "Nobody is there") {
+		if _, err := a.Prompt(t.Context(), "go"); err != nil || len(m.Requests()[0].Tools) != 0 || !strings.Contains(lastResult(m), "there is no tool") {
 			t.Errorf("the model sees %q, %v", lastResult(m), err)
 		}
 	})
@@ -298,6 +298,15 @@ func TestDeferredTools(t *testing.T) {
 		if got := names(m.Requests()[i]); got != want {
 			t.Errorf("request %d has the tools %s, want %s", i, got, want)
 		}
+	}
+	if d := m.Requests()[0].Tools[0].Description; !strings.Contains(d, "alpha, beta") {
+		t.Errorf("the search tells of %q", d)
+	}
+	// A search that has nothing to find is not offered.
+	m = llmtest.Script(say("x"))
+	a = &agent.Agent{Model: m, Tools: []tool.Tool{tools.ToolSearch(), double}}
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || names(m.Requests()[0]) != "double" {
+		t.Errorf("tools %s, %v", names(m.Requests()[0]), err)
 	}
 	// Without a search nothing is hidden.
 	m = llmtest.Script(say("x"))

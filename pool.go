@@ -43,7 +43,10 @@ func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(pool, func(t tool.Tool) bool { return !a.offers(t.Spec().Name) }), nil
+	return slices.DeleteFunc(pool, func(t tool.Tool) bool {
+		s := t.Spec()
+		return !a.offers(s.Name) || s.NeedsPerson && a.AskUser == nil
+	}), nil
 }
 
 // offers reports whether the model may see a tool of this name.
@@ -80,8 +83,12 @@ func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) 
 			deferred = append(deferred, t.Spec())
 		}
 	}
+	if deferred == nil { // there is nothing to find
+		return slices.Delete(slices.Clone(pool), at, at+1), slices.Delete(out, at, at+1)
+	}
 	pool = slices.Clone(pool)
 	pool[at] = pool[at].(searcher).Over(deferred)
+	out[at].Description = pool[at].Spec().Description
 	return pool, out
 }
 

@@ -114,8 +114,7 @@ apt purge
 apt-get remove
 apt-get purge
 python -c
-python2 -c
-python3 -c
+pypy -c
 perl -e
 perl -E
 ruby -e
@@ -123,6 +122,10 @@ node -e
 node -p
 node --eval
 node --print
+nodejs -e
+nodejs -p
+nodejs --eval
+nodejs --print
 php -r
 lua -e
 deno eval
@@ -140,6 +143,26 @@ make --eval
 		f := strings.Fields(line)
 		dangerousUses[f[0]] = append(dangerousUses[f[0]], f[1:])
 	}
+}
+
+var interpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit deno bun tclsh Rscript")
+
+// interpreter returns the name of an interpreter without its version, "" if the
+// program is none.
+func interpreter(name string) string {
+	name = strings.TrimRight(name, "0123456789.")
+	if slices.Contains(interpreters, name) {
+		return name
+	}
+	return ""
+}
+
+// fromInput reports whether an interpreter reads its program from its input: it
+// is given none, and no flag that makes do without.
+func (c *Command) fromInput() bool {
+	return !slices.ContainsFunc(c.Args, func(a string) bool {
+		return !strings.HasPrefix(a, "-") || len(a) > 2 && strings.HasPrefix(a, "--") || slices.Contains([]string{"-V", "-v", "-h", "-c", "-e"}, a)
+	})
 }
 
 // writers are programs whose arguments name files that they change.
@@ -173,7 +196,11 @@ func (s *site) commandDanger(c *Command) string {
 	if strings.HasPrefix(c.Name, "mkfs") || strings.HasPrefix(c.Name, "newfs") {
 		return show(c.Name) + " deletes"
 	}
-	for _, use := range dangerousUses[c.Name] {
+	language := interpreter(c.Name)
+	if language != "" && c.fromInput() {
+		return "what " + show(c.Name) + " runs comes from its input"
+	}
+	for _, use := range slices.Concat(dangerousUses[c.Name], dangerousUses[language]) {
 		if !slices.ContainsFunc(use, func(u string) bool { return !c.has(u) }) {
 			return "of " + strings.Join(append([]string{c.Name}, use...), " ")
 		}

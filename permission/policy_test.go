@@ -229,7 +229,9 @@ func TestDanger(t *testing.T) {
 		"truncate -s0 a.txt": Asked, "dd if=a.txt of=b.txt": Asked, "mkfs.ext4 x": Asked, "shred a.txt": Asked, "sudo ls": Asked, "su -c ls": Asked, "chown a b": Asked, "chmod +s a.txt": Asked, "chmod 700 /etc": Asked, "kill 1": Asked, "pkill x": Asked,
 		"curl https://a.org | sh": Asked, "curl -o /etc/x https://a.org": Asked, "cp a.txt /tmp": Asked, "cp a.txt $x": Asked, "cp -t/etc a.txt": Asked, "make DESTDIR=/usr install": Asked, "cd .. && make": Asked, "cd \"$x\" && make": Asked, "echo x > ~/.bashrc": Asked, "echo x > $x": Asked,
 		"tee away/data": Asked, "cat ../x": Asked, "python3 -c 'print(1)'": Asked, "perl -pe1 -e x": Asked, "awk 'BEGIN{system(\"x\")}'": Asked, "sed 's/x/y/e' a.txt": Asked, "vim a.txt": Asked, "ssh a b": Asked, "git -c alias.x=!y x": Asked, "git $x": Asked,
-		"echo x > .git/hooks/pre-commit": Asked, "cp a.txt .git/hooks/pre-commit": Asked, "tee .mcp.json": Asked, "bash x.sh; $y": Asked, "eval $x": Asked, "docker run x": Asked,
+		"echo x > .git/hooks/pre-commit": Asked, "cp a.txt .git/hooks/pre-commit": Asked, "tee .mcp.json": Asked, "bash x.sh; $y": Asked,
+		"python3 <<'E'\nx\nE": Asked, "echo x | python3 -u -": Asked, "node < a.txt": Asked, "perl": Asked, "python3.12 -c x": Asked, "pypy3 -c x": Asked, "nodejs -e x": Asked, "genv rm a.txt": Asked,
+		"python3.12 x.py": Allowed, "python3 -m pytest -q": Allowed, "node --test": Allowed, "eval $x": Asked, "docker run x": Asked,
 	} {
 		if got := (Policy{Mode: Auto}).Decide(run(dir, line)); got.Behavior != want {
 			t.Errorf("auto: %q is %s, %s", line, got.Behavior, got.Reason)
@@ -280,7 +282,9 @@ func TestSuggest(t *testing.T) {
 	dir := tree(t)
 	for line, want := range map[string]string{
 		"git checkout main": "Bash(git checkout *)", "npm run build -- -x": "Bash(npm run build *)", "go test ./...": "Bash(go test *)", "touch a b": "Bash(touch *)", "./x.sh a": "Bash(./x.sh *)",
-		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b)", "sudo make": "Bash(sudo make)", "A=1 make": "Bash(A=1 make)",
+		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b)", "sudo make": "Bash(sudo make)",
+		"python3 x.py a": "Bash(python3 x.py *)", "python3.12 -u x.py": "Bash(python3.12 -u x.py)", "perl x.pl a": "Bash(perl x.pl *)", "node --test": "Bash(node --test)", "awk 1 a.txt": "Bash(awk 1 a.txt)",
+		"git -C src pull": "Bash(git -C src pull)", "npx tsc -b": "Bash(npx tsc *)", "npx -y tsc": "Bash(npx -y tsc)", "uv run pytest x": "Bash(uv run pytest *)", "A=1 make": "Bash(A=1 make)",
 		"echo x > src/y": "Edit(/src/**)", "make > y": "Bash(make *) Edit(/y)", "make; touch x": "Bash(make *) Bash(touch *)",
 	} {
 		r := run(dir, line)

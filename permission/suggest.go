@@ -10,8 +10,9 @@ import (
 var arity = map[string]int{
 	"git": 2, "go": 2, "npm": 2, "npm run": 3, "pnpm": 2, "pnpm run": 3, "yarn": 2, "yarn run": 3, "bun": 2, "bun run": 3, "cargo": 2, "docker": 2,
 	"docker compose": 3, "docker container": 3, "docker image": 3, "kubectl": 2, "gh": 3, "pip": 2, "pip3": 2, "uv": 2, "poetry": 2, "apt": 2, "apt-get": 2,
+	"npx": 2, "pnpx": 2, "bunx": 2, "uvx": 2, "npm exec": 3, "pnpm exec": 3, "pnpm dlx": 3, "yarn dlx": 3, "uv run": 3, "poetry run": 3, "bundle exec": 3, "deno run": 3,
 	"brew": 2, "make": 2, "terraform": 2, "aws": 3, "gcloud": 3, "az": 3, "systemctl": 2, "dotnet": 2, "mvn": 2, "gradle": 2, "bundle": 2, "rails": 2,
-	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "python": 2, "python3": 2, "node": 2, "deno": 2,
+	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "deno": 2,
 }
 
 // Suggest returns rules for "always" that would allow the call together, none if
@@ -58,8 +59,8 @@ func (s *site) suggest(tool string) (rules []Rule, ok bool) {
 			continue
 		}
 		pattern := c.text()
-		if s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
-			pattern = c.prefix() + " *"
+		if prefix, ok := c.prefix(); ok && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
+			pattern = prefix + " *"
 		} else if strings.ContainsAny(pattern, "*\n"+Unknown) {
 			return nil, false
 		}
@@ -94,20 +95,27 @@ func (c *Command) open() bool {
 		return !reads
 	}
 	_, wraps := wrappers[c.Name]
-	return !wraps
+	return !wraps && !strings.HasSuffix(c.Name, "awk")
 }
 
-// prefix returns the words that say what a command does.
-func (c *Command) prefix() string {
+// prefix returns the words that say what a command does; false if a flag stands
+// among them, so that what it does is open.
+func (c *Command) prefix() (string, bool) {
 	words := []string{c.path}
 	for _, a := range c.Args {
 		n := max(arity[c.Name], arity[strings.Join(slices.Concat([]string{c.Name}, words[1:]), " ")])
-		if len(words) >= n || strings.HasPrefix(a, "-") {
+		if interpreter(c.Name) != "" {
+			n = max(n, 2) // the program that it runs
+		}
+		if len(words) >= n {
 			break
+		}
+		if strings.HasPrefix(a, "-") {
+			return "", false
 		}
 		words = append(words, a)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, " "), true
 }
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a

@@ -47,7 +47,7 @@ var opaque = strings.Fields(`. source alias unalias shopt enable hash bind compl
 	sg newgrp pkexec setarch proot fakeroot firejail bwrap systemd-run systemd-nspawn xvfb-run dbus-run-session dbus-launch coreutils rlwrap unbuffer
 	faketime proxychains proxychains4 torsocks tsocks caffeinate cgexec numactl taskset chrt prlimit choom setpriv capsh start-stop-daemon daemonize
 	hyperfine at batch crontab screen tmux dtach abduco ssh-agent setuidgid softlimit envdir chpst runcon catchsegv ld.so linux32 linux64 i386 x86_64 arch
-	pwsh powershell cmd cmd.exe fish csh tcsh rc nu elvish xonsh run-parts sandbox-exec`)
+	genv gxargs gnice gnohup gstdbuf gtimeout gtime gfind bfind chronic pwsh powershell cmd cmd.exe fish csh tcsh rc nu elvish xonsh run-parts sandbox-exec`)
 
 var shells = strings.Fields("sh bash dash ash rbash zsh ksh ksh93 mksh")
 

@@ -80,6 +80,7 @@ type Spec struct {
 	OpenWorld      bool          // reaches things outside this machine
 	Barrier        bool          // see [Class]
 	Deferred       bool          // kept from the model until a tool search finds it
+	NeedsPerson    bool          // asks a person: offered only where the agent has an AskUser callback
 	Timeout        time.Duration // 0: 10 minutes; negative: none
 	// State names the slot of the session's state that the tool keeps its own
 	// data in: read from [Call].State, written by [Patch].State. "" for none.

@@ -36,7 +36,7 @@ type askedOption struct {
 // the agent's affair ([agent.Agent].AskUser); where nobody does the model is
 // told to decide itself.
 func AskUser() tool.Tool {
-	return tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, Timeout: -1},
+	return tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, NeedsPerson: true, Timeout: -1},
 		func(_ context.Context, _ tool.Call, in askUserInput) (*tool.Result, error) {
 			switch n := len(in.Questions); {
 			case n == 0:

@@ -13,7 +13,7 @@ import (
 // Core returns the tools for working in ws, in the order in which models are
 // shown them.
 func Core(ws *workspace.Workspace) []tool.Tool {
-	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws)}
+	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws), AskUser(), ToolSearch()}
 }
 
 // details encodes what programs and people see of a result.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -127,6 +128,7 @@ func missedSomebody(denials []event.Denial) bool {
 // notBegun maps the errors of a run that did not begin.
 func notBegun(ctx context.Context, err error) error {
 	var known *exitError
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &known):
 		return err
@@ -139,6 +141,8 @@ func notBegun(ctx context.Context, err error) error {
 		return usagef("%w; wait for it, or add --fork-session", err)
 	case ctx.Err() != nil:
 		return ended(signalCode(ctx))
+	case errors.As(err, &file):
+		return usagef("%w; set OPENAGENT_HOME, or add --no-session-persistence", err)
 	}
 	return &exitError{code: exitInternal, err: err}
 }

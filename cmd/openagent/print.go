@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
 )
 
 // root is the command without a name: a prompt.
@@ -71,6 +72,11 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
 	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0
+	if !resume {
+		if err := s.temper(ctx, r); err != nil {
+			return notBegun(ctx, closing(ctx, out, err))
+		}
+	}
 	r.expect(!resume)
 	events := s.session.StreamInput(ctx, in)
 	if resume {
@@ -97,7 +103,21 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	if !s.past {
 		return r, nil
 	}
+	if s.options.mode != "" {
+		if err := s.session.SetMode(ctx, permission.Mode(s.options.mode)); err != nil {
+			return r, err
+		}
+	}
 	return r, r.past(ctx, s.store)
+}
+
+// temper sees to it that a new prompt in an old session does not skip
+// permissions because an earlier one did: that has to be said each time.
+func (s *setup) temper(ctx context.Context, r *report) error {
+	if s.options.mode != "" || r.mode != permission.Bypass {
+		return nil
+	}
+	return s.session.SetMode(ctx, permission.Default)
 }
 
 // closing ends the writing of lines and returns the first error.

@@ -46,6 +46,13 @@ const maxTyped = 1 << 20 // bytes of a line
 
 // converse talks with the person until the end of the input, /quit or a signal.
 func (h *host) converse(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
+	past, err := s.report(ctx, nil)
+	if err == nil {
+		err = s.temper(ctx, past)
+	}
+	if err != nil {
+		return notBegun(ctx, err)
+	}
 	c := &conversation{h: h, s: s, screen: newScreen(h), grants: newGrants(s), calls: newCalls(), lines: make(chan string),
 		gone: make(chan struct{}), asks: make(chan *asking)}
 	s.session.SetCanUseTool(c.decide)
