@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
@@ -34,6 +35,18 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 		d.Input = call.Input
 	}
 	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// judgesAlone reports whether no hook and no callback has a say about calls.
+func (x *executor) judgesAlone() bool {
+	return x.ask() == nil && !slices.ContainsFunc(x.hooks, func(h compiledHook) bool { return h.On == PreToolUse })
+}
+
+// authorizeSafely is authorize without anybody to wait for. A panic denies.
+func (x *executor) authorizeSafely(e engine.Authorize, call tool.Call) event.Fact {
+	denied := event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
+		Source: permission.FromDefault, Reason: "judging the call failed"}}
+	return safely(func() event.Fact { return x.authorize(context.Background(), e, call) }, event.Fact(denied))
 }
 
 // before runs the PreToolUse hooks. They may change the input of the call.

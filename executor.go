@@ -38,8 +38,11 @@ type executor struct {
 
 	snapshots atomic.Int64 // of statuses
 	mu        sync.Mutex
-	attempt   map[string]*drafts // of the answer being written, by the effect's key
-	drafts    map[string]*draft  // of the last answer's calls that have not run, by call
+	attempt   struct { // the answer being written
+		key    string
+		drafts *drafts
+	}
+	drafts map[string]*draft // of the last answer's calls that have not run, by call
 }
 
 // grace is how long what ignores its cancellation is waited for.
@@ -132,14 +135,14 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 	var first time.Duration
 	var text strings.Builder
 	streamed := 0
-	uses := map[int]llm.ToolUse{}
-	thinking := map[int]bool{}
+	var uses map[int]llm.ToolUse // made when they are needed
+	var thinking map[int]bool
 	m := x.models[e.Model]
 	if m == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	price := llm.InfoOf(m).Price
-	calls := &drafts{all: map[int]*draft{}, emit: j.emit}
+	calls := &drafts{emit: j.emit}
 	defer calls.end()
 	x.keep(e.Key(), calls)
 	fail := func(err error) event.Fact {
@@ -167,12 +170,18 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		streamed += len(d.Text)
 		switch b := d.Block.(type) {
 		case llm.ToolUse:
+			if uses == nil {
+				uses = map[int]llm.ToolUse{}
+			}
 			uses[d.Index] = b
 			calls.begin(ctx, x, d.Index, b)
 			calls.add(d.Index, d.Text)
 			j.emit(event.ToolInputDelta{Key: e.Key(), ID: b.ID, Tool: b.Name, Text: d.Text})
 			continue
 		case llm.Thinking:
+			if thinking == nil {
+				thinking = map[int]bool{}
+			}
 			thinking[d.Index] = true
 			if d.Text == "" {
 				d.Text = b.Text

@@ -229,9 +229,10 @@ func (l *loop) record(facts ...event.Fact) error {
 		seq, prev = seq+1, seq+1
 		sync = sync || l.durable(f)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), grace)
-	defer cancel()
-	if err := l.log.Append(ctx, l.fold.last, sync, events...); err != nil {
+	ctx := &limited{Context: l.ctx, end: at.Add(grace)}
+	err := l.log.Append(ctx, l.fold.last, sync, events...)
+	ctx.release()
+	if err != nil {
 		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
 		return l.failed
 	}
@@ -251,7 +252,7 @@ func (l *loop) record(facts ...event.Fact) error {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.Answered, event.Resumed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.Answered, event.ToolAmended, event.Resumed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)
@@ -289,8 +290,21 @@ func (l *loop) sweep(effects []engine.Effect) {
 
 // launch starts the effects that are not in flight, after recording their
 // intents. It reports whether facts were recorded instead, so that the engine
-// is to be asked anew.
+// is to be asked anew: calls about which only rules and mode have a say are
+// judged on the spot.
 func (l *loop) launch(effects []engine.Effect) bool {
+	if l.x.judgesAlone() {
+		var judged []event.Fact
+		for _, e := range effects {
+			if a, ok := e.(engine.Authorize); ok {
+				judged = append(judged, l.x.authorizeSafely(a, l.call(a.Call, a.Dir)))
+			}
+		}
+		if judged != nil {
+			l.record(judged...)
+			return true
+		}
+	}
 	var intents []event.Fact
 	var jobs []job
 	for _, e := range effects {

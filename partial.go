@@ -69,6 +69,9 @@ func (d *drafts) begin(ctx context.Context, x *executor, index int, use llm.Tool
 		close(c.done)
 		return
 	}
+	if d.all == nil {
+		d.all = map[int]*draft{}
+	}
 	d.all[index] = c
 	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.emit) })
 	go c.follow(ctx, p)
@@ -144,21 +147,24 @@ func (c *draft) follow(ctx context.Context, p tool.Partial) {
 func (x *executor) keep(key string, d *drafts) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.attempt = map[string]*drafts{key: d} // those of an earlier attempt are gone
+	x.attempt.key, x.attempt.drafts = key, d // those of an earlier attempt are gone
 }
 
 // adopt gives the drafts of an answer to the calls that it made.
 func (x *executor) adopt(key string, calls []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d := x.attempt[key]
-	x.drafts = map[string]*draft{}
+	d := x.attempt.drafts
+	clear(x.drafts)
 	for i, id := range calls {
-		if d != nil && i < len(d.nth) && d.nth[i] != nil {
+		if d != nil && x.attempt.key == key && i < len(d.nth) && d.nth[i] != nil {
+			if x.drafts == nil {
+				x.drafts = map[string]*draft{}
+			}
 			x.drafts[id] = d.nth[i]
 		}
 	}
-	x.attempt = nil
+	x.attempt.drafts = nil
 }
 
 // drafted returns the tool and the board of a call that is going to run.

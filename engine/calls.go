@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
@@ -327,4 +328,7 @@ func clip(s string, n int) string {
 }
 
 // callID makes our own id of a call: providers repeat theirs.
-func callID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }
+func callID(seq int64, index int) string {
+	b := strconv.AppendInt(append(make([]byte, 0, 24), 'c'), seq, 10)
+	return string(strconv.AppendInt(append(b, '.'), int64(index), 10))
+}

@@ -13,7 +13,7 @@
 package engine
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -196,5 +196,9 @@ func (s *State) Known(id string) bool { return s.known[id] }
 // key makes an effect's key: its kind, the fact that caused it, its place among
 // the effects of that fact, and the attempt. It is unique in its session.
 func key(kind string, cause int64, index, attempt int) string {
-	return fmt.Sprintf("%s/%d.%d/%d", kind, cause, index, attempt)
+	b := append(make([]byte, 0, 40), kind...)
+	b = strconv.AppendInt(append(b, '/'), cause, 10)
+	b = strconv.AppendInt(append(b, '.'), int64(index), 10)
+	b = strconv.AppendInt(append(b, '/'), int64(attempt), 10)
+	return string(b)
 }

@@ -51,10 +51,7 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		attempt(toolCtx, t, call, done)
-	}()
+	go attempt(toolCtx, t, call, done, left)
 	select {
 	case out := <-done:
 		return out
@@ -108,15 +105,18 @@ func late(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &e)
 }
 
-// attempt runs t to its end, whichever way it ends, and sends what came of it.
-func attempt(ctx context.Context, t Tool, call Call, done chan<- Outcome) {
+// attempt runs t to its end, whichever way it ends, and closes left.
+func attempt(ctx context.Context, t Tool, call Call, done chan<- Outcome, left chan<- struct{}) {
 	var out Outcome
 	returned := false
+	defer close(left)
 	defer func() {
-		if v := recover(); v != nil {
-			out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
-		} else if !returned {
-			out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
+		if !returned {
+			if v := recover(); v != nil {
+				out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
+			} else {
+				out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
+			}
 		}
 		done <- out
 	}()
