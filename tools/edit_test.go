@@ -39,6 +39,13 @@ func TestEditMatching(t *testing.T) {
 		"crlf all":      {file: "a\r\nb\r\na\r\nb\r\n", old: "a\nb", new: "x\ny", all: true, want: "x\r\ny\r\nx\r\ny\r\n"},
 		"mixed":         {file: "a\nb\r\nc\n", old: "a\nb\nc", new: "x\ny", want: "x\r\ny\n"},
 
+		"crlf last": {file: "a\r\nb \r\nc", old: "c \n", new: "x\ny\n", want: "a\r\nb \r\nx\r\ny"},
+
+		"crlf before":      {file: "a\r\nb\r\nc\r\n", old: "\nb", new: "", want: "a\r\nc\r\n"},
+		"crlf before more": {file: "a\r\nb\r\nc\r\n", old: "\nb", new: "\nx\ny", want: "a\r\nx\r\ny\r\nc\r\n"},
+		"crlf before all":  {file: "a\r\nb\r\nb", old: "\nb", new: "", all: true, want: "a"},
+
+		"line numbers":   {file: "a\nb\n", old: "     1→a\n     2→b", new: "     1→x", err: "Leave out the line numbers"},
 		"trailing":       {file: "a  \nb\t\nc\n", old: "a\nb\n", new: "x\n", want: "x\nc\n"},
 		"trailing old":   {file: "a\nb\nc\n", old: "a  \nb ", new: "x", want: "x\nc\n"},
 		"trailing twice": {file: "a \nb\na \nb\n", old: "a\nb", new: "x", err: "not in"},
@@ -241,4 +248,39 @@ func BenchmarkEdit(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Whatever the text and however it is found, an edit changes lines of one place
+// only, no more of them than old has, and keeps the line ends of the file.
+func FuzzEditPlace(f *testing.F) {
+	for _, s := range [][3]string{
+		{"a\r\nb \r\nc", "c \n", "x\ny\n"}, {"\tif a {\n\t\tb\n\t}\n", "if a {\n\tb\n}", "if c {\n\tb\n}"}, {"a \nb\n", "a\nb", "c\nd"},
+		{"s := \"a\"\n", `s := \"a\"`, `s := \"b\"`}, {"a\nb\n", `a\nb`, `c\nd`}, {"\ufeffa\r\nb", "a\nb", "c"}, {"x\r\r\ny", "x", "z\n"}, {"é\xff\n ü", "ü", "u"},
+	} {
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, file, old, new string) {
+		text, _, ok := decode([]byte(file))
+		r, err := revise("f", []byte(file), editInput{OldString: old, NewString: new})
+		if err != nil || !ok {
+			return
+		}
+		out, _, _ := decode(r.data)
+		before, after := strings.SplitAfter(text, "\n"), strings.SplitAfter(out, "\n")
+		same := 0
+		for same < min(len(before), len(after)) && before[same] == after[same] {
+			same++
+		}
+		before, after = before[same:], after[same:]
+		for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+			before, after = before[:len(before)-1], after[:len(after)-1]
+		}
+		if most := strings.Count(old, "\n") + strings.Count(old, `\n`) + 1; len(before) > most {
+			t.Errorf("%q: %q for %q changed %d lines: %q", text, new, old, len(before), out)
+		}
+		bare := func(s string) bool { return strings.Contains(strings.ReplaceAll(s, "\r\n", ""), "\n") }
+		if strings.Contains(text, "\r\n") && !bare(text) && bare(out) && !strings.Contains(new, "\r") && !strings.Contains(old, "\r") {
+			t.Errorf("%q: %q for %q mixes line ends: %q", text, new, old, out)
+		}
+	})
 }

@@ -29,6 +29,7 @@ const (
 // new means there; without a match spans is empty.
 func find(text, old, new string) match {
 	if spans := occurrences(text, old); spans != nil {
+		wholeBreaks(text, spans)
 		return match{spans: spans, text: lineEnds(text, spans[0], new)}
 	}
 	if strings.Contains(text, "\r\n") && strings.Contains(old, "\n") && !strings.Contains(old, "\r\n") {
@@ -42,6 +43,16 @@ func find(text, old, new string) match {
 		}
 	}
 	return match{}
+}
+
+// wholeBreaks lets spans that begin with the LF of a CR LF begin with its CR: half
+// of a line break would stay.
+func wholeBreaks(text string, spans []span) {
+	for i, s := range spans {
+		if s.start > 0 && text[s.start-1:s.start+1] == "\r\n" {
+			spans[i].start--
+		}
+	}
 }
 
 // lineEnds gives new the line ends of the place that it goes to, or of the file
@@ -197,9 +208,7 @@ func (r run) lines(text string) []string {
 // end the run's own stays, and where the file has none there, none comes.
 func (r run) match(text, new, how string) match {
 	found := text[r.start:r.end]
-	if strings.Contains(found, "\r\n") {
-		new = toCRLF(new)
-	}
+	new = lineEnds(text, r.span, new)
 	body := strings.TrimSuffix(strings.TrimSuffix(found, "\n"), "\r")
 	switch {
 	case !r.final:
@@ -270,8 +279,15 @@ const (
 	maxSearch  = 50_000 // lines that are searched for them
 )
 
-// suggestions shows the places in text that old may have meant.
+// asShown matches a text copied from what Read shows.
+var asShown = regexp.MustCompile(`^( *[0-9]+→.*(\n|$))+$`)
+
+// suggestions says what is wrong with old, or shows the places in text that it
+// may have meant.
 func suggestions(text, old string) string {
+	if asShown.MatchString(old) {
+		return " Leave out the line numbers and arrows that Read shows: they are not part of the file."
+	}
 	lines := strings.Split(text, "\n")
 	want := strings.Split(strings.Trim(old, "\n"), "\n")
 	starts := regions(lines[:min(len(lines), maxSearch)], want)
