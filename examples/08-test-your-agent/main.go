@@ -1,0 +1,42 @@
+// Test-your-agent is a small agent of a user's own; main_test.go shows how it is
+// tested with a scripted model, and through the wire with a strict server.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/tool"
+)
+
+type order struct {
+	ID int `json:"id" jsonschema:"number of the order"`
+}
+
+// support answers questions about orders.
+func support(m llm.Model, status func(id int) (string, error)) *agent.Agent {
+	return &agent.Agent{
+		Model:  m,
+		System: "You answer questions about orders. Look an order up before you speak of it.",
+		Tools: []tool.Tool{tool.Func(tool.Spec{Name: "order_status", ReadOnly: true, Description: "Look up an order."},
+			func(_ context.Context, in order) (string, error) { return status(in.ID) })},
+		Budget: agent.Budget{Turns: 5},
+	}
+}
+
+func main() {
+	m := pick.Model(
+		llmtest.Call(llmtest.Use("", "order_status", order{42})),
+		llmtest.Step{Text: "Order 42 is on its way."})
+	res, err := support(m, func(id int) (string, error) { return fmt.Sprintf("order %d: shipped", id), nil }).Prompt(context.Background(), "Where is order 42?")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprintln(os.Stdout, res.Text)
+}
