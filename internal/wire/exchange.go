@@ -261,7 +261,7 @@ func (r *Reply) Fail(err error, class llm.Class) error {
 	e.Err = masked(err, r.secrets)
 	var timeout net.Error
 	switch {
-	case isTLS(err) || strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+	case isTLS(err) || r.body == nil && isAlert(err) || strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		e.Class = llm.TLS
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
 		e.Class = llm.Auth
@@ -291,6 +291,13 @@ func isTLS(err error) bool {
 	)
 	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
+}
+
+// isAlert reports whether err is what one side of a TLS connection has against
+// the other. Before a reply it is about the handshake; later the line may be bad.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
 // refusal makes an error of a reply whose status is not a success.
