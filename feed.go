@@ -12,7 +12,8 @@ import (
 type feed struct {
 	mu      sync.Mutex
 	waiting []entry
-	signals int // among those that wait
+	first   int   // how many were taken from waiting before
+	signals []int // places of the signals that wait, counted from the beginning
 	closed  bool
 	wake    chan struct{} // has room for one
 }
@@ -36,7 +37,7 @@ func (f *feed) put(e event.Event) {
 	default:
 		if isSignal {
 			f.makeRoom()
-			f.signals++
+			f.signals = append(f.signals, f.first+len(f.waiting))
 		}
 		f.waiting = append(f.waiting, entry{Event: e})
 	}
@@ -104,17 +105,11 @@ func (w *entry) whole() event.Event {
 	return w.Event
 }
 
-// makeRoom drops the oldest signal when too many wait.
+// makeRoom drops the oldest signal when too many wait. Its place stays, empty.
 func (f *feed) makeRoom() {
-	if f.signals < maxSignals {
-		return
-	}
-	for i, w := range f.waiting {
-		if _, ok := w.Data.(event.Signal); ok {
-			f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)
-			f.signals--
-			return
-		}
+	if len(f.signals) >= maxSignals {
+		f.waiting[f.signals[0]-f.first] = entry{}
+		f.signals = f.signals[1:]
 	}
 }
 
@@ -128,10 +123,14 @@ func (f *feed) next() (event.Event, bool) {
 			if f.waiting = f.waiting[1:]; len(f.waiting) == 0 {
 				f.waiting = nil
 			}
-			if _, ok := w.Data.(event.Signal); ok {
-				f.signals--
+			if len(f.signals) > 0 && f.signals[0] == f.first {
+				f.signals = f.signals[1:]
 			}
+			f.first++
 			f.mu.Unlock()
+			if w.Data == nil { // it was dropped
+				continue
+			}
 			return w.whole(), true
 		}
 		closed := f.closed
