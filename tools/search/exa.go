@@ -1,0 +1,67 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/wire"
+)
+
+// Exa is a client of the Exa API, "search" (https://docs.exa.ai).
+type Exa struct {
+	Key     string       // sent as x-api-key
+	BaseURL string       // "": https://api.exa.ai
+	HTTP    *http.Client // nil: http.DefaultClient
+}
+
+// Search implements [Client]. Snippets are what Exa calls highlights.
+func (e *Exa) Search(ctx context.Context, q Query) ([]Hit, error) {
+	c := call{engine: "Exa", client: e.HTTP, base: e.BaseURL, path: "/search", key: e.Key, refuse: refuseExa}
+	if err := needKey(c.engine, e.Key); err != nil {
+		return nil, err
+	}
+	type contents struct {
+		Highlights bool `json:"highlights"`
+	}
+	var answer struct {
+		Results []struct {
+			Title, URL, Text, Summary string
+			Highlights                []string
+			Date                      string `json:"publishedDate"`
+		}
+	}
+	err := c.post(ctx, "https://api.exa.ai", header("x-api-key", e.Key), struct {
+		Query    string   `json:"query"`
+		Type     string   `json:"type"`
+		Count    int      `json:"numResults"`
+		Include  []string `json:"includeDomains,omitempty"`
+		Exclude  []string `json:"excludeDomains,omitempty"`
+		Contents contents `json:"contents"`
+	}{q.Text, "auto", q.count(), domains(q.Allowed), domains(q.Blocked), contents{true}}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	var found []Hit
+	for _, r := range answer.Results {
+		snippet := wire.First(strings.Join(r.Highlights, " … "), r.Summary, r.Text)
+		found = append(found, Hit{Title: r.Title, URL: r.URL, Snippet: snippet, Date: r.Date})
+	}
+	return q.Filter(found), nil
+}
+
+// refuseExa reads {"error":…,"tag":…}.
+func refuseExa(_ int, body []byte) (Reason, string) {
+	var answer struct{ Error, Tag string }
+	if json.Unmarshal(body, &answer) != nil {
+		return "", ""
+	}
+	switch answer.Tag {
+	case "INVALID_API_KEY":
+		return KeyRefused, answer.Error
+	case "NO_MORE_CREDITS", "API_KEY_BUDGET_EXCEEDED":
+		return RateLimited, answer.Error
+	}
+	return "", answer.Error
+}
