@@ -73,14 +73,15 @@ func (s *State) configure(f event.Configured) bool {
 	if s.open {
 		return false
 	}
-	s.size.fixed = textTokens(f.System)
+	fixed := textTokens(f.System)
 	s.tools = make(map[string]event.Tool, len(f.Tools))
 	specs := make([]event.Tool, len(f.Tools))
 	for i, t := range f.Tools {
-		s.size.fixed += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+		fixed += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
 		t.Tool = llm.Tool{Name: t.Name}
 		specs[i], s.tools[t.Name] = t, t
 	}
+	s.size.configured(fixed)
 	f.System, f.Tools = "", specs
 	f.Models = maps.Clone(f.Models)
 	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
@@ -115,7 +116,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		return true
 	}
 	s.known[f.ID] = true
-	s.size.added += tokens
+	s.size.add(tokens)
 	return true
 }
 
@@ -125,7 +126,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 		if !slices.Contains(f.IDs, q.id) {
 			return false
 		}
-		s.size.added += q.tokens
+		s.size.add(q.tokens)
 		delivered = true
 		return true
 	})
@@ -169,7 +170,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 		s.run.first = s.run.last.Sub(s.run.began) + f.First
 	}
 	s.spend(f.Model, r.Usage, f.CostUSD)
-	s.size.answered(r)
+	s.size.answered(f.Model, r)
 	text := r.Message.Text()
 	if s.run.continuing {
 		text = s.run.text + text
@@ -229,6 +230,9 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	s.run.partial = f.Partial
 	if f.Usage != (llm.Usage{}) {
 		s.spend(f.Model, f.Usage, f.CostUSD)
+		if f.CostUSD != nil { // the usage is an estimate, the budget a bound
+			s.run.lost += max(0, s.model.reserved-*f.CostUSD)
+		}
 	}
 	switch {
 	case s.stop != nil:
@@ -401,11 +405,15 @@ func (s *State) modelChanged(f event.ModelChanged) bool {
 }
 
 func (s *State) stopped(f event.Stopped) bool {
-	if s.stop != nil && s.stop.Reason != event.Suspended || !s.open && len(s.calls) == 0 {
+	if !s.open && len(s.calls) == 0 {
 		return false
 	}
-	s.open, s.stop = true, &f
+	waiting := len(s.queue)
 	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool { return slices.Contains(f.Cleared, q.id) })
+	if s.stop != nil && s.stop.Reason != event.Suspended {
+		return len(s.queue) < waiting
+	}
+	s.open, s.stop = true, &f
 	return true
 }
 

@@ -8,27 +8,42 @@ import (
 )
 
 // size estimates the tokens of the next request: the provider's own count of
-// the last one, and three bytes a token for what has come since.
+// the last one, and three bytes a token for what it has not counted.
 type size struct {
-	fixed   int // system prompt and tools
-	context int // request and answer of the last call, as the provider counted them; 0: not known
-	added   int // since then, or all messages while context is 0
+	fixed   int    // system prompt and tools
+	said    int    // all messages
+	model   string // that counted last; "" for none
+	counted int    // request and answer of its call
+	added   int    // since then
 }
 
-func (s *size) answered(r llm.Response) {
+func (s *size) add(tokens int) {
+	s.said += tokens
+	s.added += tokens
+}
+
+func (s *size) configured(fixed int) {
+	s.added += max(0, fixed-s.fixed)
+	s.fixed = fixed
+}
+
+func (s *size) answered(model string, r llm.Response) {
+	s.add(contentTokens(r.Message.Content))
 	if c := r.Usage.Context(); c > 0 {
-		s.context, s.added = c+max(r.Usage.Output, 0), 0
-		return
+		s.model, s.counted, s.added = model, c+max(r.Usage.Output, 0), 0
 	}
-	s.added += contentTokens(r.Message.Content)
 }
 
-// tokens is on the high side: it decides what a call can cost.
-func (s *size) tokens() int {
-	if s.context > 0 {
-		return s.context + s.added
+// tokens is on the high side: it decides what a call can cost. Models count
+// differently, so another one's count is not relied upon alone.
+func (s *size) tokens(model string) int {
+	switch {
+	case s.model == "":
+		return s.fixed + s.said
+	case s.model != model:
+		return max(s.counted+s.added, s.fixed+s.said)
 	}
-	return s.fixed + s.added
+	return s.counted + s.added
 }
 
 func textTokens(s string) int { return (len(s) + 2) / 3 }
@@ -90,7 +105,7 @@ func (s *State) callModel() Effect {
 // reserve returns the most output tokens that the next call may have and the
 // most that it can cost.
 func (s *State) reserve() (tokens int, usd float64, ok bool) {
-	return s.worst(s.Model(), s.size.tokens(), s.cfg.MaxTokens, s.cfg.Thinking.Tokens())
+	return s.worst(s.Model(), s.size.tokens(s.Model()), s.cfg.MaxTokens, s.cfg.Thinking.Tokens())
 }
 
 // worst returns the worst case of a call: all input at the dearest input price,
@@ -98,10 +113,10 @@ func (s *State) reserve() (tokens int, usd float64, ok bool) {
 // than 256 tokens beside the thinking budget the call is not made.
 func (s *State) worst(model string, input, output, thinking int) (tokens int, usd float64, ok bool) {
 	info := s.cfg.Models[model]
-	tokens = output
-	if info.MaxOutput > 0 && tokens > info.MaxOutput {
-		tokens = info.MaxOutput
+	if info.MaxOutput > 0 && output > info.MaxOutput {
+		output = info.MaxOutput
 	}
+	tokens = output
 	if info.Price == nil {
 		return tokens, 0, s.cfg.Limits.USD <= 0
 	}

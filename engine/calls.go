@@ -165,6 +165,12 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		name, ok := resolve(u.Name, s.tools)
 		c.name, c.spec = name, s.tools[name]
 		seen[c.sig] = s.repeats[c.sig] + 1
+		switch {
+		case seen[c.sig] >= doomRepeats:
+			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, seen[c.sig])
+		case s.faults[name] >= doomFaults:
+			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
+		}
 		_, isLast := f.Response.Message.Content[last].(llm.ToolUse)
 		cut := truncated(f.Response.Stop) && i == len(uses)-1 && isLast
 		switch {
@@ -174,12 +180,10 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 			c.refuse(event.ByTruncated, tool.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
 		case !ok:
 			c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", u.Name, s.nearest(u.Name))
+			s.doom(&c, "there is no such tool")
 		case u.Invalid != "":
 			c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
-		case seen[c.sig] >= doomRepeats:
-			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, seen[c.sig])
-		case s.faults[name] >= doomFaults:
-			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
+			s.doom(&c, "the input is not valid JSON")
 		}
 		s.calls = append(s.calls, c)
 	}
@@ -244,14 +248,25 @@ func (s *State) deny(c *call, d permission.Decision) {
 	nobody := d.Source == permission.FromDefault
 	s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
 		Reason: d.Reason, Rule: d.Rule, Source: d.Source, Nobody: nobody})
-	if c.guard != "" && nobody {
-		s.run.end = event.DoomLoop
+	switch {
+	case nobody && c.guard != "":
+		s.run.end, s.run.doom = event.DoomLoop, d.Reason
+	case d.Source != permission.FromPerson:
+		s.doom(c, d.Reason)
 	}
 	reason := d.Reason
 	if reason == "" {
 		reason = "not allowed"
 	}
 	c.refuse(event.ByDenial, tool.Refused, "Permission denied: %s", reason)
+}
+
+// doom lets the run end when a call that should be asked about is refused
+// without a person: the model would go on with it for ever.
+func (s *State) doom(c *call, why string) {
+	if c.guard != "" {
+		s.run.end, s.run.doom = event.DoomLoop, c.guard+": "+why
+	}
 }
 
 // settle gives a call its result, and ends the batch when it was the last one.
@@ -278,25 +293,18 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	if f.Stop != "" && s.stop == nil {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
-	s.size.added += contentTokens(f.Result.Content)
+	s.size.add(contentTokens(f.Result.Content))
 	if slices.ContainsFunc(s.calls, func(c call) bool { return c.phase != settled }) {
 		return
 	}
 	s.calls = nil
 	if s.run.end != "" {
-		s.need = need{kind: needEnd, reason: s.run.end, msg: s.endMessage()}
+		s.need = need{kind: needEnd, reason: s.run.end, msg: s.run.doom}
 		return
 	}
 	if s.need.kind != needEnd {
 		s.wantModel(seq)
 	}
-}
-
-func (s *State) endMessage() string {
-	if s.run.end == event.DoomLoop && len(s.run.denials) > 0 {
-		return s.run.denials[len(s.run.denials)-1].Reason
-	}
-	return ""
 }
 
 func (s *State) find(id string) *call {

@@ -187,8 +187,11 @@ func (w *world) do(words []string) {
 			blocks = append(blocks, u)
 		}
 		w.answer(llm.StopReason(args[0]), blocks...)
-	case "fail": // fail CLASS [retry SECONDS]
+	case "fail", "break": // fail CLASS [retry SECONDS]; break is the same within the answer
 		f := event.ModelFailed{Key: key("model"), Model: w.state.Model(), Class: llm.Class(args[0]), Message: "it failed", Partial: "part"}
+		if verb == "break" {
+			f.Usage, f.CostUSD = llm.Usage{Output: 1}, new(0.001)
+		}
 		if len(args) > 1 {
 			n, err := strconv.Atoi(args[2])
 			w.check(err)

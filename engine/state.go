@@ -103,7 +103,7 @@ type run struct {
 	usage         llm.Usage
 	cost          float64
 	unknown       bool    // some cost is not known
-	lost          float64 // the most that calls lost in a crash can have cost
+	lost          float64 // the most that broken calls can have cost beyond what is counted
 	models        map[string]event.Spending
 	denials       []event.Denial
 	text          string // of the last answer, with the parts that it continues
@@ -113,6 +113,7 @@ type run struct {
 	pauses        int
 	toolText      string // of the result that ended the run
 	end           event.EndReason
+	doom          string // why, with DoomLoop
 	api           time.Duration
 	first         time.Duration
 	rang          bool // the time limit was reached
