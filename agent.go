@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -123,10 +125,11 @@ func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Re
 
 // Stream is like [Agent.Prompt] but yields events while they happen. See [Session.Stream].
 func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
+	s := a.Session("")
+	events := s.Stream(ctx, text, more...)
 	return func(yield func(event.Event, error) bool) {
-		s := a.Session("")
 		defer s.Close()
-		s.Stream(ctx, text, more...)(yield)
+		events(yield)
 	}
 }
 
@@ -158,9 +161,18 @@ func (a *Agent) check() error {
 		return bad("MaxTokens and Parallel must not be negative")
 	}
 	for _, m := range a.models() {
+		if m == nil || strings.TrimSpace(m.Name()) == "" {
+			return bad("a model is nil or has no name")
+		}
 		if b.USD > 0 && llm.InfoOf(m).Price == nil {
 			return bad("the price of model %q is not known, so its cost cannot be bounded; register it in a catalog.Table or leave out the USD budget", m.Name())
 		}
+	}
+	if slices.Contains(a.Tools, nil) || slices.Contains(a.Toolsets, nil) {
+		return bad("Tools or Toolsets hold nil")
+	}
+	if t := a.Thinking; t.Budget < 0 || t.On() && t.Tokens() == 0 {
+		return bad("Thinking has budget %d and effort %q; the efforts are low, medium, high and max", t.Budget, t.Effort)
 	}
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)

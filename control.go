@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -161,18 +162,26 @@ func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
 // Pending returns the permission questions that wait for a decision, the one
 // that is being asked first.
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
-	var out []event.PermissionRequest
+	var show []func() event.PermissionRequest
 	err := s.tell(ctx, func(l *loop) error {
-		out = l.pending()
+		show = l.pending()
 		return nil
 	})
+	var out []event.PermissionRequest
+	for _, request := range show { // tools may read files for a preview, which must not hold up the loop
+		out = append(out, request())
+	}
 	return out, err
 }
 
 // Decide answers a permission question in place of the callback, which is
-// cancelled. call is the id of the call; a decision other than allow denies it.
-// A decision that changes the input is judged by the rules again.
+// cancelled. call is the id of the call; defer suspends the run, any other
+// decision than allow denies the call. A decision that changes the input is
+// judged by the rules again.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
+	if d.Input != nil && !json.Valid(d.Input) {
+		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
+	}
 	return s.tell(ctx, func(l *loop) error { return l.decide(call, d) })
 }
 

@@ -40,7 +40,7 @@ func (x *executor) digestOf(r *tool.Result) string {
 func (x *executor) digest(ctx context.Context, e engine.Digest, j job) event.Fact {
 	original := j.done.Result
 	f := event.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.finish(j.call, &original)}
-	m := x.models[e.Model]
+	m := j.model
 	if m == nil || ctx.Err() != nil {
 		return f
 	}

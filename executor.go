@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,9 @@ type executor struct {
 	session    string
 	agent      *Agent
 	ask        func() CanUseToolFunc // the callback in force
-	tools      map[string]tool.Tool
-	models     map[string]llm.Model
+	pool       []tool.Tool
+	tools      map[string]tool.Tool // of the pool, by name
+	models     map[string]llm.Model // the loop's: SetModel adds to it
 	hooks      hooks
 	secrets    secrets
 	roots      []string
@@ -58,9 +60,9 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	s.mu.Lock()
-	window := llm.InfoOf(s.currentModel()).Window
+	current := s.currentModel()
 	s.mu.Unlock()
-	pool, offered := a.offer(pool, window)
+	pool, offered := a.offer(pool, llm.InfoOf(current).Window)
 	dir, err := a.dir()
 	if err != nil {
 		return nil, nil, err
@@ -69,8 +71,8 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, tools: map[string]tool.Tool{}, models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), memo: &s.memo, log: a.logger()}
+	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: map[string]tool.Tool{}, models: map[string]llm.Model{},
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), roots: roots, unreadable: a.Permissions.Unreadable(roots...), memo: &s.memo, log: a.logger()}
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}
@@ -85,6 +87,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 // job is an effect with what the conversation adds to it.
 type job struct {
 	effect  engine.Effect
+	model   llm.Model           // CallModel, Digest: nil if the agent has it no more
 	request *llm.Request        // CallModel
 	call    tool.Call           // effects of calls
 	class   tool.Class          // Ask
@@ -134,10 +137,10 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 	start := time.Now()
 	var first time.Duration
 	var text strings.Builder
-	streamed := 0
+	streamed, began := 0, false
 	var uses map[int]llm.ToolUse // made when they are needed
 	var thinking map[int]bool
-	m := x.models[e.Model]
+	m := j.model
 	if m == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
@@ -148,7 +151,7 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 	fail := func(err error) event.Fact {
 		f := x.failure(e, err)
 		f.Partial, f.Duration = text.String(), time.Since(start)
-		if streamed > 0 {
+		if began {
 			f.Usage = llm.Usage{Input: j.request.Estimate(), Output: (streamed + 3) / 4}
 			f.CostUSD = cost(price, f.Usage)
 		}
@@ -158,8 +161,8 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 		if err != nil {
 			return fail(err)
 		}
-		if first == 0 {
-			first = time.Since(start)
+		if !began {
+			began, first = true, time.Since(start)
 		}
 		if d.Done != nil {
 			response := *d.Done
@@ -209,27 +212,47 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 
 // tidy gives raw JSON the form in which it comes back from a journal, so that a
 // resumed run makes the same requests, byte for byte.
+// What a model's client should not have let through, and no journal takes, is
+// left out.
 func tidy(content llm.Blocks) llm.Blocks {
-	content = slices.Clone(content)
-	for i, b := range content {
-		switch b := b.(type) {
+	var out llm.Blocks
+	for _, b := range content {
+		switch t := b.(type) {
+		case nil:
+			continue
 		case llm.ToolUse:
-			b.Input = compact(b.Input)
-			content[i] = b
+			if input, ok := compact(t.Input); ok {
+				t.Input = input
+			} else {
+				t.Input, t.Invalid = json.RawMessage("{}"), cmp.Or(t.Invalid, string(t.Input))
+			}
+			b = t
+		case llm.Thinking:
+			t.Extra, _ = compact(t.Extra)
+			b = t
 		case llm.Verbatim:
-			b.Raw = compact(b.Raw)
-			content[i] = b
+			raw, ok := compact(t.Raw)
+			if t.Raw = raw; !ok {
+				b = llm.Text{Text: t.Shown}
+				break
+			}
+			b = t
 		}
+		out = append(out, b)
 	}
-	return content
+	return out
 }
 
-func compact(raw json.RawMessage) json.RawMessage {
+// compact returns raw without needless space, nil where it is nil or no JSON.
+func compact(raw json.RawMessage) (compacted json.RawMessage, ok bool) {
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
+	if raw == nil {
+		return nil, true
 	}
-	return b.Bytes()
+	if json.Compact(&b, raw) != nil {
+		return nil, false
+	}
+	return b.Bytes(), true
 }
 
 func cost(p *llm.Price, u llm.Usage) *float64 {
@@ -356,8 +379,8 @@ func (x *executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Resu
 	return limited
 }
 
-// finish makes a result fit to be recorded: within the bounds of outputs, and
-// without secrets.
+// finish makes a result fit to be recorded: within the bounds of outputs,
+// without secrets, and without what is no content or no JSON.
 func (x *executor) finish(call tool.Call, r *tool.Result) *tool.Result {
 	clean := x.secrets.result(*r)
 	limited, err := x.agent.Output.Limit(call, &clean)
@@ -373,7 +396,7 @@ type notifier interface{ Notices(session string) []string }
 
 func (x *executor) notices() []string {
 	var out []string
-	for _, t := range x.agent.Tools {
+	for _, t := range x.pool {
 		if n, ok := t.(notifier); ok {
 			out = append(out, n.Notices(x.session)...)
 		}

@@ -139,7 +139,7 @@ func (x *executor) after(ctx context.Context, key string, call tool.Call, done e
 		shown := result
 		out, err := h.call(ctx, HookInput{Event: PostToolUse, Call: call, Result: &shown})
 		if err != nil {
-			x.log.Warn("PostToolUse hook failed", "tool", call.Name, "call", call.ID, "error", err)
+			x.log.Warn("PostToolUse hook failed", "tool", call.Name, "call", call.ID, "error", x.secrets.text(err.Error()))
 			continue
 		}
 		if out.Result != nil {

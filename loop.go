@@ -85,7 +85,7 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(), controls: make(chan control), reports: make(chan report),
 		flights: map[string]*flight{}, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	s.loop = l
+	s.loop, s.pool = l, x.pool
 	go l.run(in != nil, first)
 	return l, nil
 }
@@ -141,7 +141,7 @@ func (s *Session) modeInForce() permission.Mode {
 func (s *Session) resumption(x *executor) []event.Fact {
 	facts := []event.Fact{event.Resumed{}}
 	m := s.currentModel()
-	if x.models[s.fold.state.Model()] == nil || s.model != nil {
+	if x.models[s.fold.state.Model()] == nil || s.model != nil || s.thinking != nil {
 		x.models[m.Name()] = m
 		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
 	}
@@ -155,14 +155,16 @@ func (s *Session) resumption(x *executor) []event.Fact {
 func (l *loop) run(prompt bool, first []event.Fact) {
 	defer func() {
 		if v := recover(); v != nil {
-			l.x.log.Error("panic in the loop", "value", v, "stack", string(debug.Stack()))
-			l.failed = fmt.Errorf("agent: %w: panic: %v", ErrInternal, v)
+			why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+			l.x.log.Error("the loop failed", "error", why, "stack", string(debug.Stack()))
+			l.failed = fmt.Errorf("agent: %w: %s", ErrInternal, why)
 		}
 		l.finish()
 	}()
 	if prompt && (l.fold.state.Open() || l.fold.state.Pending()) {
 		l.record(event.Resumed{}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"})
 		l.steps()
+		l.stopped = false // that was about the earlier run
 	}
 	if l.failed == nil {
 		l.record(first...)
@@ -289,9 +291,9 @@ func (l *loop) sweep(effects []engine.Effect) {
 }
 
 // launch starts the effects that are not in flight, after recording their
-// intents. It reports whether facts were recorded instead, so that the engine
-// is to be asked anew: calls about which only rules and mode have a say are
-// judged on the spot.
+// intents. It reports whether something was recorded instead, or could not be, so
+// that the engine is to be asked anew: calls about which only rules and mode have
+// a say are judged on the spot.
 func (l *loop) launch(effects []engine.Effect) bool {
 	if l.x.judgesAlone() {
 		var judged []event.Fact
@@ -314,8 +316,9 @@ func (l *loop) launch(effects []engine.Effect) bool {
 		j := l.prepare(e)
 		if run, ok := e.(engine.RunTool); ok {
 			if d, denied := l.x.recheck(run, j.call); denied {
-				return l.record(event.ToolResult{Key: e.Key(), Call: run.Call, Cause: event.ByDenial, Fault: tool.Refused,
-					Result: *tool.Errorf("Permission denied: %s", d.Reason)}) == nil
+				l.record(event.ToolResult{Key: e.Key(), Call: run.Call, Cause: event.ByDenial, Fault: tool.Refused,
+					Result: *tool.Errorf("Permission denied: %s", d.Reason)})
+				return true
 			}
 		}
 		if intent := e.Intent(); intent != nil {
@@ -347,8 +350,9 @@ func (l *loop) fly(j job) {
 		r := report{flight: f}
 		defer func() {
 			if v := recover(); v != nil {
-				l.x.log.Error("panic in an effect", "effect", j.effect.Key(), "value", v, "stack", string(debug.Stack()))
-				r.fact = l.broken(f, fmt.Sprintf("panic: %v", v))
+				why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+				l.x.log.Error("an effect failed", "effect", j.effect.Key(), "error", why, "stack", string(debug.Stack()))
+				r.fact = l.broken(f, why)
 			}
 			select {
 			case l.reports <- r:
@@ -364,6 +368,7 @@ func (l *loop) prepare(e engine.Effect) job {
 	j := job{effect: e}
 	switch e := e.(type) {
 	case engine.CallModel:
+		j.model = l.x.models[e.Model]
 		j.request = l.fold.request(e, l.x.memo)
 	case engine.Authorize:
 		j.call = l.call(e.Call, e.Dir)
@@ -377,6 +382,7 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.call = l.call(e.Call, l.fold.state.Dir())
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.Digest:
+		j.model = l.x.models[e.Model]
 		j.call = l.call(e.Call, l.fold.state.Dir())
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.RunHooks:
@@ -443,6 +449,9 @@ func (l *loop) land(r report) {
 			if r.fact != nil && r.flight.wanted {
 				facts = append(facts, r.fact)
 			}
+			if !r.flight.since.IsZero() && stuck(r.fact) {
+				l.stuck = fmt.Errorf("%w: %s", ErrToolStuck, r.flight.name())
+			}
 		}
 		r.flight.cancel()
 		r.flight.muted.Store(true)
@@ -456,6 +465,17 @@ func (l *loop) land(r report) {
 	if len(facts) > 0 {
 		l.record(facts...)
 	}
+}
+
+// stuck reports whether a tool did not return.
+func stuck(f event.Fact) bool {
+	switch f := f.(type) {
+	case event.ToolResult:
+		return f.Fault == tool.Stuck
+	case event.ToolDone:
+		return f.Fault == tool.Stuck
+	}
+	return false
 }
 
 // leeway is how much longer than the tools' own grace the loop waits for a
@@ -526,11 +546,12 @@ func (l *loop) broken(f *flight, why string) event.Fact {
 }
 
 // pending returns the questions that wait.
-func (l *loop) pending() []event.PermissionRequest {
-	var out []event.PermissionRequest
+func (l *loop) pending() []func() event.PermissionRequest {
+	var out []func() event.PermissionRequest
 	for _, id := range l.fold.state.Asking() {
 		class, verdict := l.fold.state.Judged(id)
-		out = append(out, l.x.request(l.call(id, l.fold.state.Dir()), class, verdict))
+		call := l.call(id, l.fold.state.Dir())
+		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"slices"
@@ -14,13 +15,13 @@ import (
 // would be found everywhere.
 const minSecret = 8
 
-// A secretive tool knows values that must not be shown.
+// A secretive tool or model knows values that must not be shown.
 type secretive interface{ Secrets() []string }
 
 // secrets replaces what must not be shown. The zero value knows none.
 type secrets struct{ replacer *strings.Replacer }
 
-func newSecrets(given []string, pool []tool.Tool) secrets {
+func newSecrets(given []string, pool []tool.Tool, models []llm.Model) secrets {
 	values := slices.Clone(given)
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
@@ -32,7 +33,12 @@ func newSecrets(given []string, pool []tool.Tool) secrets {
 			values = append(values, s.Secrets()...)
 		}
 	}
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	for _, m := range models {
+		if s, ok := m.(secretive); ok {
+			values = append(values, s.Secrets()...)
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the longest first
 	var pairs []string
 	for _, v := range slices.Compact(values) {
 		if len(v) >= minSecret {
@@ -55,19 +61,37 @@ func (s secrets) text(t string) string {
 	return s.replacer.Replace(t)
 }
 
-// result returns r with clean texts (an escape sequence may hide a secret) and
-// without secrets in texts and details. What is replaced in details stays valid
-// JSON, because *** needs no escape.
+// result returns r with clean texts (an escape sequence may hide a secret),
+// without secrets in texts, details and state, and without blocks that are no
+// content of a result.
 func (s secrets) result(r tool.Result) tool.Result {
-	r.Content = slices.Clone(r.Content)
-	for i, b := range r.Content {
-		if t, ok := b.(llm.Text); ok {
-			r.Content[i] = llm.Text{Text: s.text(tool.Clean(t.Text))}
+	var content llm.Blocks
+	for _, b := range r.Content {
+		switch b := b.(type) {
+		case llm.Text:
+			content = append(content, llm.Text{Text: s.text(tool.Clean(b.Text))})
+		case llm.Document:
+			if strings.HasPrefix(b.MediaType, "text/") {
+				b.Data = []byte(s.text(string(b.Data)))
+			}
+			b.Title = s.text(b.Title)
+			content = append(content, b)
+		case llm.Image:
+			content = append(content, b)
 		}
 	}
+	r.Content = content
 	r.Title = s.text(tool.Clean(r.Title))
-	if r.Details != nil && s.replacer != nil {
-		r.Details = json.RawMessage(s.text(string(r.Details)))
-	}
+	r.Details = s.json(r.Details)
+	r.Patch.State = s.json(r.Patch.State)
 	return r
+}
+
+// json returns raw without secrets, nil where it is no JSON or was none without
+// them, as when a secret is a number.
+func (s secrets) json(raw json.RawMessage) json.RawMessage {
+	if clean := json.RawMessage(s.text(string(raw))); json.Valid(clean) {
+		return clean
+	}
+	return nil
 }

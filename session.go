@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Session is a conversation with an agent. One prompt runs at a time; the
@@ -33,6 +34,7 @@ type Session struct {
 	log        session.Log
 	fold       *fold
 	last       *Result
+	pool       []tool.Tool // of the last run
 	closed     bool
 }
 
@@ -68,7 +70,8 @@ func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) it
 	return s.StreamInput(ctx, Input{Text: text, Blocks: more})
 }
 
-// Do is Prompt with an Input.
+// Do is Prompt with an Input. For an input with a known id it does nothing and
+// returns what the last prompt of the session came to.
 func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	return s.wait(s.StreamInput(ctx, in))
 }
@@ -103,17 +106,22 @@ func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }
 
-// Open reports whether the last run was cut short, so that Resume can go on with it.
+// Open reports whether the last run was cut short, so that Resume can go on with
+// it. While a run goes on it fails with [ErrBusy].
 func (s *Session) Open(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.loop != nil {
+		return false, ErrBusy
+	}
 	if err := s.open(ctx); err != nil {
 		return false, err
 	}
 	return s.fold.state.Open() || s.fold.state.Pending(), nil
 }
 
-// Result returns what the last prompt of this Session came to, nil before the first.
+// Result returns what the last prompt of the session came to, nil before the
+// first and before the session is opened.
 func (s *Session) Result() *Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,14 +187,14 @@ func (s *Session) Close() error {
 		l.cancel(ErrClosed)
 		<-l.done
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var errs []error
-	for _, t := range s.agent.Tools {
+	for _, t := range slices.Concat(s.agent.Tools, s.pool) {
 		if e, ok := t.(sessionEnder); ok {
 			errs = append(errs, e.EndSession(s.ID))
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.log != nil {
 		errs = append(errs, s.log.Close())
 		s.log = nil
@@ -195,6 +203,7 @@ func (s *Session) Close() error {
 }
 
 // A sessionEnder is a tool that keeps things for each session, such as a shell.
+// It may be told of a session's end more than once.
 type sessionEnder interface{ EndSession(session string) error }
 
 // open takes the session's lock and replays its facts, once.
@@ -224,6 +233,7 @@ func (s *Session) open(ctx context.Context) error {
 // restore replays the facts on the path to the last one.
 func (s *Session) restore(ctx context.Context) error {
 	var facts []event.Event
+	var before *Result
 	rewound := false
 	for e, err := range s.agent.Sessions.Read(ctx, s.ID, 0) {
 		if err != nil {
@@ -231,7 +241,13 @@ func (s *Session) restore(ctx context.Context) error {
 		}
 		_, r := e.Data.(event.Rewound)
 		rewound = rewound || r
+		if end, ok := e.Data.(event.RunEnd); ok && s.last == nil {
+			before = newResult(s.ID, end)
+		}
 		facts = append(facts, e)
+	}
+	if s.last == nil {
+		s.last = before
 	}
 	s.fold = new(fold)
 	s.memo = llm.Memo{}
