@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,7 +13,9 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -332,5 +336,19 @@ func TestSecretsOfModels(t *testing.T) {
 	content := m.Requests()[1].Messages[2].Content[0].(llm.ToolResult).Content
 	if content.Text() != "a ***" || string(content[1].(llm.Document).Data) != "b ***" {
 		t.Errorf("the model sees %v", content)
+	}
+}
+
+// The clients tell the agent their keys.
+func TestSecretsOfClients(t *testing.T) {
+	header := http.Header{"X-Gateway-Token": {"token-of-the-gateway"}}
+	for _, m := range []llm.Model{
+		(&anthropic.Client{APIKey: "key-of-the-client", Header: header}).Model("claude-sonnet-4-6"),
+		(&openai.Client{APIKey: "key-of-the-client", Header: header}).Model("gpt-4.1"),
+	} {
+		secrets := m.(interface{ Secrets() []string }).Secrets()
+		if !slices.Contains(secrets, "key-of-the-client") || !slices.Contains(secrets, "token-of-the-gateway") {
+			t.Errorf("%T knows %q", m, secrets)
+		}
 	}
 }

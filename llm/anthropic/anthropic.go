@@ -62,6 +62,17 @@ func (m *model) Name() string { return m.name }
 
 func (m *model) Info() llm.Info { return m.entry.Info() }
 
+// Secrets returns what must not be seen of the client: its key, and what its
+// headers and base URL hold of credentials.
+func (m *model) Secrets() []string {
+	base := wire.First(m.client.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
+	list := wire.Secrets(base, m.client.Header)
+	if key := wire.First(m.client.APIKey, os.Getenv("ANTHROPIC_API_KEY")); key != "" {
+		list = append(list, key)
+	}
+	return list
+}
+
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
 // guess returns what a Claude model that is not in the catalogue accepts, by its

@@ -62,6 +62,17 @@ func (m *model) Name() string { return m.name }
 
 func (m *model) Info() llm.Info { return m.entry.Info() }
 
+// Secrets returns what must not be seen of the client: its key, and what its
+// headers and base URL hold of credentials.
+func (m *model) Secrets() []string {
+	base := wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	list := wire.Secrets(base, m.client.Header)
+	if key := wire.First(m.client.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
+		list = append(list, key)
+	}
+	return list
+}
+
 var reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
 
 // guess returns what a model that is not in the catalogue accepts, as far as
