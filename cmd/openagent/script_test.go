@@ -32,7 +32,7 @@ import (
 //	requests N              the server was asked N times
 //	asked TEXT              some request to the server holds TEXT
 //	code N openagent …      runs the program, which exits with N
-//	drive N FILE openagent …  runs the program and follows FILE: send LINE, raw TEXT, wait SELECT,
+//	drive N FILE openagent …  runs the program and follows FILE: send LINE, raw TEXT, wait SELECT [PATH=VALUE],
 //	    signal NAME, pause TIME, eof
 //	field SELECT PATH=VALUE…  a line of the last output that SELECT names has these values
 //	lines FIRST LAST        the last output is whole: JSON lines with ids, the first and last of these kinds
@@ -272,7 +272,8 @@ func follow(ts *testscript.TestScript, script string, cmd *exec.Cmd, in io.Write
 				if err = json.Unmarshal(text, &last); err != nil {
 					return all, err
 				}
-				if selects(arg, last) {
+				kind, value, _ := strings.Cut(arg, " ")
+				if selects(kind, last) && (value == "" || holds(last, value)) {
 					break
 				}
 			}

@@ -249,17 +249,34 @@ func TestStuckReader(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() })
 	w.Close()
-	for full := 0; full < 60_000; { // a pipe takes 64 KB
-		time.Sleep(time.Millisecond)
-		if full, err = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil {
-			t.Fatal(err)
-		}
-	}
+	waitFull(t, r)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if code := exitCode(cmd.Wait()); code != exitTerminated {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// waitFull waits until nothing more goes into a pipe that nobody reads.
+func waitFull(t *testing.T, r *os.File) {
+	t.Helper()
+	const still = 20 // looks without a change
+	last, same := 0, 0
+	for range 1000 {
+		n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same++; n != last || n < 16<<10 {
+			last, same = n, 0
+		}
+		if same == still {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the pipe does not fill: %d bytes", last)
 }
