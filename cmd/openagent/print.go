@@ -133,10 +133,13 @@ func closing(ctx context.Context, out *lines, err error) error {
 
 // finish returns the error for the end of a run, or for output that was lost.
 func (h *host) finish(ctx context.Context, o outcome, err error) error {
-	if err != nil && context.Cause(ctx) != nil && !isSignal(ctx) || err != nil && ctx.Err() == nil {
-		return &exitError{code: exitInternal, err: err}
+	switch {
+	case err == nil:
+		return ended(o.code)
+	case isSignal(ctx):
+		return ended(signalCode(ctx))
 	}
-	return ended(o.code)
+	return &exitError{code: exitInternal, err: err}
 }
 
 // run takes in the events of a run. The error is that of a run that did not
