@@ -46,7 +46,7 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 		return nil, "", err
 	}
 	defer root.Close()
-	sub, err := root.OpenRoot(p.rel)
+	sub, err := root.OpenRoot(folder(p.rel))
 	if err != nil {
 		return nil, "", fmt.Errorf("opening %s: %w", p.path, bare(err))
 	}
@@ -87,6 +87,10 @@ func (w *Workspace) Update(dir, name string, change func(old []byte) ([]byte, er
 func (w *Workspace) WriteFile(dir, name string, data []byte) error {
 	return w.Update(dir, name, func([]byte) ([]byte, error) { return data, nil })
 }
+
+// folder returns the name by which only a folder is opened. Opening a pipe by its
+// own name would wait for a writer.
+func folder(name string) string { return name + string(filepath.Separator) + "." }
 
 // openPlain opens a regular file or a folder.
 func openPlain(root *os.Root, p place) (*os.File, error) {

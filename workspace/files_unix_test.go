@@ -31,6 +31,9 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 		if err := w.WriteFile("", name, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("WriteFile(%s): %v", name, err)
 		}
+		if root, _, err := w.OpenRoot("", name); err == nil { // a pipe's writer is not waited for
+			t.Errorf("OpenRoot(%s) = %v", name, root.Name())
+		}
 	}
 }
 

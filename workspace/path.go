@@ -88,7 +88,7 @@ type place struct{ path, root, rel string }
 // open opens the root of p. What is done beneath it cannot leave it, whatever
 // becomes of the path in the meantime.
 func (p place) open() (*os.Root, error) {
-	r, err := os.OpenRoot(p.root)
+	r, err := os.OpenRoot(folder(p.root))
 	if err != nil {
 		return nil, fmt.Errorf("opening the workspace folder: %w", err)
 	}
