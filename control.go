@@ -95,12 +95,12 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
-	if err != nil && !errors.Is(err, ErrNotRunning) {
+	if !errors.Is(err, ErrNotRunning) {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode = mode
+	s.mode = mode // for the next prompt
 	return nil
 }
 

@@ -85,6 +85,7 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(), controls: make(chan control), reports: make(chan report),
 		flights: map[string]*flight{}, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	s.mode, s.prompted = "", true
 	s.loop, s.pool = l, x.pool
 	go l.run(in != nil, first)
 	return l, nil
@@ -126,13 +127,20 @@ const (
 	defaultParallel  = 10
 )
 
-// modeInForce is the mode set for the session, else the agent's, else what the
-// session had.
+// modeInForce is the mode set since the last prompt, else what that one left.
+// The first prompt begins with the agent's; from another program's time a
+// session keeps only a mode that forbids more.
 func (s *Session) modeInForce() permission.Mode {
-	for _, m := range []permission.Mode{s.mode, s.agent.Permissions.Mode, s.fold.state.Mode()} {
-		if m != "" {
-			return m
-		}
+	had := s.fold.state.Mode()
+	switch {
+	case s.mode != "":
+		return s.mode
+	case s.prompted:
+		return had
+	case s.agent.Permissions.Mode != "":
+		return s.agent.Permissions.Mode
+	case had == permission.Plan, had == permission.DontAsk:
+		return had
 	}
 	return permission.Default
 }

@@ -395,3 +395,55 @@ func TestEveryEvent(t *testing.T) {
 		}
 	}
 }
+
+// A mode that was set, or that a tool entered, holds for the session's later
+// prompts; another program's session keeps only a mode that forbids more.
+func TestModeAcrossPrompts(t *testing.T) {
+	store := new(session.Memory)
+	ran := 0
+	enter := tool.New(tool.Spec{Name: "enter", ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+		r := tool.Text("ok")
+		r.Patch.Mode = permission.Plan
+		return r, nil
+	})
+	w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })
+	steps := func() *llmtest.Model {
+		return &llmtest.Model{Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+			switch {
+			case len(r.Results()) > 0:
+				return say("end")
+			case r.Prompt() == "plan":
+				return llmtest.Call(llmtest.Use("", "enter", struct{}{}))
+			}
+			return uses("write")
+		}}
+	}
+	prompt := func(s *agent.Session, text string, want int) {
+		t.Helper()
+		ran = 0
+		if _, err := s.Prompt(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		if ran != want {
+			t.Errorf("%s: ran %d times, want %d", text, ran, want)
+		}
+	}
+	a := &agent.Agent{Model: steps(), Tools: []tool.Tool{enter, w}, Permissions: bypass, Sessions: store}
+	s := a.Session("s")
+	prompt(s, "write", 1)
+	prompt(s, "plan", 0)
+	prompt(s, "write", 0)
+	s.Close()
+	a.Permissions = permission.Policy{}
+	s = a.Session("s") // still in plan mode
+	prompt(s, "write", 0)
+	if err := s.SetMode(t.Context(), permission.Bypass); err != nil {
+		t.Fatal(err)
+	}
+	prompt(s, "write", 1)
+	prompt(s, "write", 1)
+	s.Close()
+	s = a.Session("s") // not in bypass mode
+	prompt(s, "write", 0)
+	s.Close()
+}

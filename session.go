@@ -33,6 +33,7 @@ type Session struct {
 	loop       *loop           // the run that goes on
 	log        session.Log
 	fold       *fold
+	prompted   bool // a prompt began in this Session, not only in the journal
 	last       *Result
 	pool       []tool.Tool // of the last run
 	closed     bool
@@ -148,6 +149,9 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.canUseTool, f.mode, f.model, f.thinking = s.canUseTool, s.mode, s.model, s.thinking
+	if f.mode == "" && s.prompted && s.loop == nil {
+		f.mode = s.fold.state.Mode()
+	}
 	if err := session.Fork(ctx, s.agent.Sessions, s.ID, f.ID, through); err != nil {
 		return nil, fmt.Errorf("agent: forking session %s: %w", s.ID, err)
 	}

@@ -7,13 +7,16 @@ import (
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools/search"
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Core returns the tools for working in ws, in the order in which models are
-// shown them.
+// Core returns the tools for working in ws and on the web, in the order in which
+// models are shown them. The search engine is that of the environment, see
+// [search.FromEnv].
 func Core(ws *workspace.Workspace) []tool.Tool {
-	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws), AskUser(), ToolSearch()}
+	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws), AskUser(), ToolSearch(),
+		WebFetch(Web{}), WebSearch(search.FromEnv())}
 }
 
 // details encodes what programs and people see of a result.

@@ -76,7 +76,7 @@ func (p *fetched) show(ctx context.Context, kind string, data []byte) error {
 		p.showMedia(showPDF(p.final.String(), data))
 		return nil
 	}
-	text := decodePage(data, p.contentType)
+	text := decodePage(data, p.contentType, p.truncated)
 	if kind == "" {
 		kind = mediaType(http.DetectContentType(data))
 	}
@@ -118,9 +118,9 @@ func (p *fetched) showMedia(r *tool.Result) {
 // decodePage returns the text of a body in UTF-8: by its byte order mark, by
 // the charset of its header or of its beginning, else as UTF-8 or, if it is not
 // that, as Windows-1252, as browsers do.
-func decodePage(data []byte, contentType string) string {
+func decodePage(data []byte, contentType string, truncated bool) string {
 	enc, name, certain := charset.DetermineEncoding(data, contentType)
-	if name == "utf-8" || !certain && mostlyUTF8(data) {
+	if name == "utf-8" || !certain && validUTF8(data, truncated) {
 		return strings.ToValidUTF8(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), "\uFFFD")
 	}
 	text, err := enc.NewDecoder().Bytes(data)
@@ -130,15 +130,13 @@ func decodePage(data []byte, contentType string) string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "\uFFFD"), "\uFEFF")
 }
 
-// mostlyUTF8 reports whether data is UTF-8 but for a character cut at its end.
-func mostlyUTF8(data []byte) bool {
-	for i := 0; i < utf8.UTFMax && len(data) > 0; i++ {
-		if utf8.Valid(data) {
-			return true
-		}
+// validUTF8 reports whether data is UTF-8; in truncated data the last character
+// may be cut.
+func validUTF8(data []byte, truncated bool) bool {
+	for i := 0; truncated && i < utf8.UTFMax-1 && !utf8.Valid(data) && len(data) > 0; i++ {
 		data = data[:len(data)-1]
 	}
-	return len(data) == 0
+	return utf8.Valid(data)
 }
 
 const maxRefusalText = 2000 // bytes of the body of an error that are shown

@@ -2,6 +2,7 @@ __openagent_save() {
 	[ -z "$__openagent_saved" ] || return "$1"
 	__openagent_saved=1
 	(
+		unset -f builtin # a function of this name would never end what follows
 		trap '' XFSZ
 		ulimit -S -f 4096
 		set +eux +C

@@ -215,6 +215,19 @@ func TestResume(t *testing.T) {
 	}
 }
 
+func TestFunctionNamedBuiltin(t *testing.T) {
+	w := openWorkspace(t, true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	o, err := w.Run(ctx, Line{Command: "A=1; builtin() { :; }"})
+	if err != nil || o.Stopped {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if o := run(t, w, "echo $A"); o.Text != "1\n" {
+		t.Errorf("output %q", o.Text)
+	}
+}
+
 func TestCancelledLineChangesNothing(t *testing.T) {
 	w := openWorkspace(t, true)
 	run(t, w, "A=1")

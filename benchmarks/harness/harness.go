@@ -88,6 +88,7 @@ type Options struct {
 	URL     string // wire, first: the server's base URL
 	Samples int
 	Sample  time.Duration // CPU time that a sample takes at least
+	Limit   time.Duration // after which no further sample is begun
 	Profile string        // loop, wire: a file for a CPU profile
 }
 
@@ -103,6 +104,7 @@ func Main(peers ...Peer) {
 	flag.StringVar(&o.URL, "url", "", "base URL of the server (wire, first)")
 	flag.IntVar(&o.Samples, "samples", 5, "the least of how many samples counts")
 	flag.DurationVar(&o.Sample, "sample", 20*time.Millisecond, "CPU time of a sample, at least")
+	flag.DurationVar(&o.Limit, "limit", 10*time.Second, "begin no further sample after this time")
 	flag.StringVar(&o.Profile, "profile", "", "write a CPU profile of the samples to this `file`")
 	flag.Parse()
 	r := Measure(o, peers...)

@@ -26,18 +26,17 @@ func read() (reading, error) {
 
 // least takes o.Samples samples of work and keeps the least of each figure in r,
 // divided by units. The work is repeated within a sample until that takes
-// o.Sample of CPU time.
+// o.Sample of CPU time; the shorter samples before that are not counted. After
+// o.Limit no further sample is begun.
 func least(o Options, units int, r *Result, work func() error) error {
-	if err := work(); err != nil { // warm
-		return err
-	}
+	end := time.Now().Add(o.Limit)
 	stop, err := profile(o.Profile)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	repeats := 1
-	for n := 0; n < o.Samples; {
+	for r.Samples < o.Samples && (r.Samples == 0 || time.Now().Before(end)) {
 		runtime.GC()
 		a, err := read()
 		if err != nil {
@@ -52,18 +51,17 @@ func least(o Options, units int, r *Result, work func() error) error {
 		if err != nil {
 			return err
 		}
-		if took := b.cpu - a.cpu; took < o.Sample && n == 0 && repeats < 1<<20 {
+		if took := b.cpu - a.cpu; took < o.Sample && r.Samples == 0 && repeats < 1<<20 {
 			repeats *= max(2, min(100, int(o.Sample/max(took, time.Microsecond))))
 			continue
 		}
-		n++
+		r.Samples++
 		per := float64(units * repeats)
 		keep(&r.CPU, float64(b.cpu-a.cpu)/per)
 		keep(&r.Wall, float64(b.at.Sub(a.at))/per)
 		keep(&r.Allocs, float64(b.allocs-a.allocs)/per)
 		keep(&r.Bytes, float64(b.bytes-a.bytes)/per)
 	}
-	r.Samples = o.Samples
 	return nil
 }
 

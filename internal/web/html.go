@@ -39,7 +39,7 @@ func Convert(ctx context.Context, doc []byte, base *url.URL) (Page, error) {
 	}
 	t := trimmer{ctx: ctx, base: base}
 	t.trim(root)
-	page := Page{Title: t.title, Truncated: t.nodes > maxNodes || t.bytes > maxText}
+	page := Page{Title: t.title, Truncated: t.cut()}
 	page.Text, err = markdown(ctx, root)
 	if ctx.Err() != nil {
 		return Page{}, ctx.Err()
@@ -127,6 +127,9 @@ var unread = map[atom.Atom]bool{
 // trim works on the document below root, which is at most 512 elements deep.
 func (t *trimmer) trim(root *html.Node) { t.children(root, 0) }
 
+// cut reports whether there was more than may be kept.
+func (t *trimmer) cut() bool { return t.nodes > maxNodes || t.bytes > maxText }
+
 func (t *trimmer) children(parent *html.Node, nesting int) (tables bool) {
 	for n := parent.FirstChild; n != nil; {
 		next := n.NextSibling
@@ -143,7 +146,7 @@ func (t *trimmer) children(parent *html.Node, nesting int) (tables bool) {
 // keeps reports whether a node is to be read, and counts it.
 func (t *trimmer) keeps(n *html.Node) bool {
 	t.nodes++
-	if t.nodes > maxNodes || t.bytes > maxText || t.ctx.Err() != nil {
+	if t.cut() || t.ctx.Err() != nil {
 		return false
 	}
 	switch n.Type {

@@ -303,7 +303,7 @@ func (c call) refusal(resp *http.Response, body []byte) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Reason = KeyRefused
 	case http.StatusTooManyRequests, http.StatusPaymentRequired:
-		e.Reason, e.RetryAfter = RateLimited, retryAfter(resp.Header)
+		e.Reason = RateLimited
 	}
 	if c.refuse != nil {
 		reason, message := c.refuse(resp.StatusCode, body)
@@ -311,6 +311,9 @@ func (c call) refusal(resp *http.Response, body []byte) error {
 			e.Reason = reason
 		}
 		e.Message = c.words(message)
+	}
+	if e.Reason == RateLimited {
+		e.RetryAfter = retryAfter(resp.Header)
 	}
 	return e
 }

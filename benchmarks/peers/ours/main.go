@@ -35,7 +35,7 @@ var peers = []harness.Peer{
 	{
 		Name: "ours (HTTP)", Library: library, HTTP: true, Wire: "chat",
 		Agent: func(s harness.Script) (harness.Run, error) {
-			c := &anthropic.Client{BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: harness.Transport{Script: s}}}
+			c := &anthropic.Client{BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: harness.Transport{Script: s, Stream: true}}}
 			return agentRun(c.Model("claude-sonnet-4-6")), nil
 		},
 		Streams: map[string]func(string) (harness.Stream, error){
