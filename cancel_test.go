@@ -62,6 +62,7 @@ func TestCancelModel(t *testing.T) {
 						if spoke := name != "before the header"; spoke == (res.Partial == "") || !strings.HasPrefix(said, res.Partial) {
 							t.Errorf("partial is %q", res.Partial)
 						}
+						synctest.Wait() // for what interrupts, so that it does not interrupt the next prompt
 						x.goesOn()
 						if len(x.writes) != 0 {
 							t.Error("a tool ran")
@@ -119,6 +120,7 @@ func TestCancelTools(t *testing.T) {
 				if res, err := s.Prompt(ctx, "go"); !errors.Is(err, agent.ErrInterrupted) {
 					t.Fatalf("%+v, %v", res, err)
 				}
+				synctest.Wait() // for what interrupts
 				if _, err := s.Prompt(t.Context(), "again"); err != nil {
 					t.Fatal(err)
 				}
@@ -195,6 +197,7 @@ func TestCancelWaits(t *testing.T) {
 					if ran := name == "hook after"; ran != (writes == 1) {
 						t.Errorf("%d writes", writes)
 					}
+					synctest.Wait() // for what interrupts
 					if res, err := s.Prompt(t.Context(), "again"); err != nil || res.Text != "done" {
 						t.Errorf("the next prompt: %+v, %v", res, err)
 					}

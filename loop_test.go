@@ -352,3 +352,36 @@ func TestSecretsOfClients(t *testing.T) {
 		}
 	}
 }
+
+// The error of a run leads to the provider's own: its status and request.
+func TestErrorNamesTheRequest(t *testing.T) {
+	server := llmtest.NewPipe(t, llmtest.Step{Status: 403, Header: http.Header{"Request-Id": {"req_1"}}})
+	m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
+	_, err := (&agent.Agent{Model: m}).Prompt(t.Context(), "go")
+	var api *llm.APIError
+	if !errors.As(err, &api) || api.Status != 403 || api.RequestID != "req_1" || !errors.Is(err, llm.ErrAuth) || !errors.Is(err, agent.ErrModel) {
+		t.Errorf("%v, %+v", err, api)
+	}
+}
+
+// Where one prompt leaves the working directory the next one begins, unless the
+// agent's own has changed.
+func TestDirStays(t *testing.T) {
+	var dirs []string
+	home, there := t.TempDir(), t.TempDir()
+	move := write(func(_ context.Context, call tool.Call, _ int) (*tool.Result, error) {
+		dirs = append(dirs, call.Dir)
+		return &tool.Result{Patch: tool.Patch{Dir: there}}, nil
+	})
+	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("one"), uses("write"), say("two")), Tools: []tool.Tool{move}, Permissions: bypass, Dir: home}
+	s := a.Session("")
+	defer s.Close()
+	for range 2 {
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(dirs) != 2 || dirs[1] != there {
+		t.Errorf("called in %q, moved to %s", dirs, there)
+	}
+}

@@ -105,7 +105,7 @@ func endError(e event.RunEnd, cause error) error {
 		return nil
 	}
 	if cause == nil && e.Class != "" {
-		cause = &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RetryAfter: -1}
+		cause = &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RequestID: e.RequestID, RetryAfter: -1}
 	}
 	return &EndError{Reason: e.Reason, Message: e.Message, Err: cause}
 }

@@ -240,9 +240,9 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.fallBack(f):
 	case f.Class == llm.TooLong:
-		s.need = need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status}
+		s.need = need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
 	default:
-		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status}
+		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID}
 	}
 	return true
 }

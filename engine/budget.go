@@ -198,7 +198,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
-	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, Text: s.run.text, Partial: s.run.partial,
+	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
 		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if !s.run.unknown {

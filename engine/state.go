@@ -72,6 +72,7 @@ type need struct {
 	msg    string
 	class  llm.Class
 	status int
+	id     string // the provider's, of the request that failed
 }
 
 type needKind int

@@ -218,19 +218,21 @@ type (
 	Resumed struct{}
 	// RunEnd is the end of a run, always its last fact.
 	RunEnd struct {
-		Reason  EndReason           `json:"reason"`
-		Message string              `json:"message,omitempty"` // what went wrong, in words
-		Class   llm.Class           `json:"class,omitempty"`   // with ModelError, ContextOverflow
-		Status  int                 `json:"status,omitempty"`  // HTTP status, with Class
-		Text    string              `json:"text,omitempty"`    // the final text, all parts of it
-		Partial string              `json:"partial,omitempty"` // text of an answer that was broken off
-		Turns   int                 `json:"turns"`
-		Usage   llm.Usage           `json:"usage"`
-		CostUSD *float64            `json:"cost_usd"` // nil: a price is not known
-		Models  map[string]Spending `json:"models,omitempty"`
-		Denials []Denial            `json:"denials,omitempty"`
-		Queued  []string            `json:"queued,omitempty"` // messages that wait for the next prompt
-		Tools   map[string]ToolUse  `json:"tools,omitempty"`  // what tools were used, by name
+		Reason  EndReason `json:"reason"`
+		Message string    `json:"message,omitempty"` // what went wrong, in words
+		Class   llm.Class `json:"class,omitempty"`   // with ModelError, ContextOverflow
+		Status  int       `json:"status,omitempty"`  // HTTP status, with Class
+		// RequestID is the provider's id of the request that failed, with Class.
+		RequestID string              `json:"request_id,omitempty"`
+		Text      string              `json:"text,omitempty"`    // the final text, all parts of it
+		Partial   string              `json:"partial,omitempty"` // text of an answer that was broken off
+		Turns     int                 `json:"turns"`
+		Usage     llm.Usage           `json:"usage"`
+		CostUSD   *float64            `json:"cost_usd"` // nil: a price is not known
+		Models    map[string]Spending `json:"models,omitempty"`
+		Denials   []Denial            `json:"denials,omitempty"`
+		Queued    []string            `json:"queued,omitempty"` // messages that wait for the next prompt
+		Tools     map[string]ToolUse  `json:"tools,omitempty"`  // what tools were used, by name
 		// Duration is the wall time of the run, API the part of it spent in model calls.
 		Duration time.Duration `json:"duration"`
 		API      time.Duration `json:"api,omitempty"`
