@@ -103,9 +103,6 @@ func (a api) split() (before []string, after string) {
 	return before, a.stream[len(strings.Join(before, "")):]
 }
 
-// inText is the stream up to the middle of the text.
-func (a api) inText() string { return a.stream[:strings.Index(a.stream, "\u00e9!")-len("x")] }
-
 // upToText is the stream up to the first event with text.
 func (a api) upToText() string {
 	end := strings.Index(a.stream, "Hi ")
