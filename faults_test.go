@@ -619,6 +619,25 @@ func TestOddAnswers(t *testing.T) {
 		spoil    func(p provider) func(string) string // of the first reply
 		check    func(x *site, res *agent.Result, err error)
 	}{
+		{id: "L11", name: "input cut at max_tokens", steps: []llmtest.Step{{Text: said, Calls: []llm.ToolUse{{ID: "w1", Name: "write", Invalid: `{"n":1`}}, Stop: llm.MaxTokens}, say(done)}, check: func(x *site, res *agent.Result, err error) {
+			x.completed(res, err, 0)
+			if r := x.strict.Requests()[1].Results(); len(x.writes) != 0 || len(r) != 1 || !failed(r[0]) || !strings.Contains(r[0].Text, "cut off") {
+				x.Errorf("%v, results %+v", x.writes, r)
+			}
+		}},
+		{id: "L12", name: "one id twice", steps: []llmtest.Step{llmtest.Call(llmtest.Use("w", "write", number{1}), llmtest.Use("w", "write", number{2})), say(done)}, check: func(x *site, res *agent.Result, err error) {
+			x.completed(res, err, 0)
+			if r := x.strict.Requests()[1].Results(); len(r) != 2 || len(x.writes) != 2 {
+				x.Errorf("%v, results %+v", x.writes, r)
+			}
+		}},
+		{id: "L13", name: "unknown tool, broken input", steps: []llmtest.Step{llmtest.Call(llmtest.Use("", "nope", number{1}), llmtest.Use("", "write", map[string]string{"n": "many"}), llm.ToolUse{Name: "write", Invalid: "{oops"}), say(done)}, check: func(x *site, res *agent.Result, err error) {
+			x.completed(res, err, 0)
+			r := x.strict.Requests()[1].Results()
+			if len(r) != 3 || len(x.writes) != 0 || !failed(r[0]) || !failed(r[1]) || !failed(r[2]) {
+				x.Errorf("%v, results %+v", x.writes, r)
+			}
+		}},
 		{id: "L14", name: "200 calls", steps: []llmtest.Step{llmtest.Call(many...), say(done)}, check: func(x *site, res *agent.Result, err error) {
 			x.completed(res, err, 0)
 			for i, r := range x.strict.Requests()[1].AllResults() {
@@ -690,6 +709,9 @@ func TestOddAnswers(t *testing.T) {
 		}
 	}
 }
+
+// failed reports whether a result says that it is an error: OpenAI's has no flag.
+func failed(r llmtest.Result) bool { return r.IsError || strings.HasPrefix(r.Text, "Error: ") }
 
 // usage replaces the counts of tokens.
 func usage(n string) func(provider) func(string) string {
