@@ -359,6 +359,8 @@ func Plain(ctx context.Context, doc []byte) (Page, error) {
 			case skip > 0 || title:
 			case b.Len()+len(text) > maxText:
 				page.Truncated = true
+				text = strings.ToValidUTF8(text[:max(maxText-b.Len(), 0)], "")
+				fallthrough
 			default:
 				b.WriteString(text)
 			}
