@@ -20,7 +20,7 @@ type action func(ctx context.Context, args []string) error
 // commands lists the commands in the order in which help shows them.
 func commands() []command {
 	return []command{
-		{name: "demo", args: "[fix|survey] [--dir DIR]", summary: "see an agent at work: no key, no network"},
+		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
 		{name: "sessions", args: "[list | show ID | delete ID…]", summary: "list, show and delete sessions", prepare: sessionsCommand},
 		{name: "tools", summary: "list the tools", prepare: toolsCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
@@ -86,6 +86,7 @@ func (c command) help(h *host) string {
 const environmentHelp = `Environment, the first that is set counts:
   key       OPENAGENT_API_KEY, CODEANY_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
   model     OPENAGENT_MODEL, CODEANY_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
+  small     OPENAGENT_SMALL_MODEL, the model that digests web pages
   base URL  OPENAGENT_BASE_URL, CODEANY_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
   home      OPENAGENT_HOME (default ~/.openagent)

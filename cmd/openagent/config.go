@@ -77,6 +77,7 @@ func (h *host) config(o *options) ([]configEntry, error) {
 	return []configEntry{
 		{"provider", p.name.value, p.name.source},
 		{"model", p.model.value, p.model.source},
+		{"small_model", p.small.value, p.small.source},
 		{"base_url", h.oneLine(p.base.value), p.base.source},
 		{"api_key", masked(p.key.value), cmp.Or(p.key.source, "not set")},
 		{"permission_mode", mode.value, mode.source},

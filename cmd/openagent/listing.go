@@ -22,6 +22,7 @@ func toolsCommand(h *host) (flags, action) {
 			Name        string          `json:"name"`
 			Kind        string          `json:"kind"`
 			ReadOnly    bool            `json:"read_only"`
+			NeedsPerson bool            `json:"needs_person,omitempty"` // offered in conversations only
 			Description string          `json:"description"`
 			Input       json.RawMessage `json:"input_schema"`
 		}
@@ -29,9 +30,12 @@ func toolsCommand(h *host) (flags, action) {
 		var rows [][]string
 		for _, t := range tools.Core(new(workspace.Workspace)) {
 			s := t.Spec()
-			list = append(list, entry{s.Name, "core", s.ReadOnly, s.Description, s.Input})
+			list = append(list, entry{s.Name, "core", s.ReadOnly, s.NeedsPerson, s.Description, s.Input})
 			does := "changes"
-			if s.ReadOnly {
+			switch {
+			case s.NeedsPerson:
+				does = "asks"
+			case s.ReadOnly:
 				does = "reads"
 			}
 			rows = append(rows, []string{s.Name, "core", does, firstSentence(s.Description)})

@@ -30,7 +30,13 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	if _, err := promptArg(args); err != nil {
 		return err
 	}
-	s, err := h.setup(ctx, o)
+	var c *conversation
+	var ask agent.AskUserFunc
+	if !printing {
+		c = newConversation(h)
+		ask = c.inquire
+	}
+	s, err := h.setup(ctx, o, ask)
 	if err != nil {
 		return err
 	}
@@ -45,7 +51,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	}
 	switch {
 	case !printing:
-		return h.converse(ctx, s, args, blocks)
+		return c.talk(ctx, s, args, blocks)
 	case o.input == formatStream:
 		return h.serveInput(ctx, s, args, blocks)
 	}
@@ -157,7 +163,7 @@ func (r *report) run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 		soFar := event.RunEnd{}
 		if res := s.Result(); res != nil {
 			soFar = event.RunEnd{Text: res.Text, Partial: res.Partial, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Models: res.Models,
-				Denials: res.Denials, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
+				Denials: res.Denials, Tools: res.Tools, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
 		}
 		if failed == nil {
 			failed = errors.New("the run ended without a word")

@@ -20,8 +20,12 @@ const (
 	demoName      = "demo"
 )
 
-// openaiModel is used with OpenAI where nobody names a model.
-const openaiModel = "gpt-5.2"
+// The models that are used where nobody names one.
+const (
+	openaiModel    = "gpt-5.2"
+	anthropicSmall = "claude-haiku-4-5"
+	openaiSmall    = "gpt-5-mini"
+)
 
 // A setting is a value and where it comes from.
 type setting struct{ value, source string }
@@ -29,6 +33,7 @@ type setting struct{ value, source string }
 // A provider is whose models are used and how they are reached.
 type provider struct {
 	name, base, key, model setting
+	small                  setting // the model for digests
 	environ                environ
 	fixed                  bool // the provider was named, not guessed
 }
@@ -87,6 +92,7 @@ func newProvider(o *options, env environ) (provider, error) {
 	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(defaultModel(name))
 	p.base = flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(defaultBase(name))
 	p.key = env.first(variables("API_KEY", name)...)
+	p.small = env.first("OPENAGENT_SMALL_MODEL").or(p.defaultSmall())
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
 		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
 	}
@@ -101,6 +107,17 @@ func defaultModel(provider string) setting {
 		return setting{demoName, "default"}
 	}
 	return setting{catalog.DefaultModel, "default"}
+}
+
+// defaultSmall is a cheap model where the host surely has one, else the model itself.
+func (p provider) defaultSmall() setting {
+	switch {
+	case p.name.value == anthropicName && vendorOf(p.model.value) == anthropicName:
+		return setting{anthropicSmall, "default"}
+	case p.name.value == openaiName && strings.TrimRight(p.base.value, "/") == openai.DefaultBaseURL:
+		return setting{openaiSmall, "default"}
+	}
+	return setting{p.model.value, "model"}
 }
 
 func defaultBase(provider string) setting {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/workspace"
 )
 
 func TestProvider(t *testing.T) {
@@ -52,6 +55,36 @@ func TestProvider(t *testing.T) {
 		sources := strings.Join([]string{p.name.source, p.model.source, p.base.source, p.key.source}, " ")
 		if c.wantSources != "" && sources != c.wantSources {
 			t.Errorf("%s: sources %q, want %q", c.name, sources, c.wantSources)
+		}
+	}
+}
+
+func TestSmallModel(t *testing.T) {
+	for _, c := range []struct{ name, env, want, source string }{
+		{"anthropic", "ANTHROPIC_API_KEY=k", "claude-haiku-4-5", "default"},
+		{"openai", "OPENAI_API_KEY=k", "gpt-5-mini", "default"},
+		{"another host", "OPENAI_API_KEY=k OPENAI_BASE_URL=https://c.example/v1 OPENAI_MODEL=qwen3", "qwen3", "model"},
+		{"another maker at a host of anthropic's kind", "ANTHROPIC_API_KEY=k ANTHROPIC_BASE_URL=https://c.example ANTHROPIC_MODEL=glm-5", "glm-5", "model"},
+		{"named", "ANTHROPIC_API_KEY=k OPENAGENT_SMALL_MODEL=claude-3-haiku", "claude-3-haiku", "OPENAGENT_SMALL_MODEL"},
+		{"demo", "OPENAGENT_PROVIDER=demo", "demo", "model"},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		h := &host{getenv: func(name string) string { return env[name] }, err: io.Discard}
+		p, err := newProvider(new(options), h.getenv)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if p.small.value != c.want || p.small.source != c.source {
+			t.Errorf("%s: %+v, want %s from %s", c.name, p.small, c.want, c.source)
+		}
+		a, err := h.newAgent(&setup{options: new(options), provider: p, workspace: new(workspace.Workspace)})
+		if err != nil || a.Small == nil || a.Small.Name() != c.want {
+			t.Errorf("%s: the agent has %v, %v", c.name, a.Small, err)
 		}
 	}
 }

@@ -89,7 +89,9 @@ func (r *report) event(e event.Event) {
 	case event.ModelChanged:
 		r.config.Model = d.Model
 	case event.ModelStart:
-		r.calling(d)
+		if d.Call == "" { // else a result is digested
+			r.calling(d)
+		}
 	case event.ModelFailed:
 		r.modelFailed(e, d)
 	case event.AssistantMessage:
@@ -110,8 +112,8 @@ func (r *report) event(e event.Event) {
 			r.partial.delta(e.Data)
 		}
 	case event.ToolProgress:
-		u, _ := r.calls.get(d.Call)
-		r.line(progressLine{Type: "tool_progress", ToolUse: u.ID, ToolName: d.Tool, Elapsed: seconds(d.Elapsed), Status: d.Status, origin: r.sign("")})
+		r.line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
+			Status: d.Status, Error: d.Error, origin: r.sign("")})
 	}
 }
 

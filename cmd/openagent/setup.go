@@ -27,9 +27,9 @@ type setup struct {
 	past      bool // the session was there before
 }
 
-// setup makes what the options ask for. A missing key is found out before
-// anything costs time.
-func (h *host) setup(ctx context.Context, o *options) (*setup, error) {
+// setup makes what the options ask for; ask is nil where nobody can be asked.
+// A missing key is found out before anything costs time.
+func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*setup, error) {
 	p, err := newProvider(o, h.getenv)
 	if err != nil {
 		return nil, err
@@ -46,6 +46,7 @@ func (h *host) setup(ctx context.Context, o *options) (*setup, error) {
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err
 	}
+	s.agent.AskUser = ask
 	chosen, err := h.choose(ctx, o, dir)
 	if err != nil {
 		return nil, notBegun(ctx, err)
@@ -76,6 +77,9 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {
 		return nil, usagef("%s: %v", s.provider.model.source, err)
+	}
+	if a.Small, err = s.provider.llm(s.provider.small.value); err != nil {
+		return nil, usagef("%s: %v", s.provider.small.source, err)
 	}
 	for _, name := range o.fallbacks {
 		m, err := s.provider.llm(name)

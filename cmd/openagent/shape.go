@@ -75,12 +75,15 @@ type (
 		origin
 	}
 	progressLine struct {
-		Type     string      `json:"type"`
-		ToolUse  string      `json:"tool_use_id"`
-		ToolName string      `json:"tool_name"`
-		Parent   *string     `json:"parent_tool_use_id"`
-		Elapsed  float64     `json:"elapsed_time_seconds"`
-		Status   tool.Status `json:"status"`
+		Type     string          `json:"type"`
+		ToolUse  string          `json:"tool_use_id"`
+		ToolName string          `json:"tool_name"`
+		Parent   *string         `json:"parent_tool_use_id"`
+		Elapsed  float64         `json:"elapsed_time_seconds"`
+		Phase    event.ToolPhase `json:"phase"`
+		Seq      int64           `json:"seq"`
+		Status   tool.Status     `json:"status"`
+		Error    string          `json:"error,omitempty"`
 		origin
 	}
 	retryLine struct {

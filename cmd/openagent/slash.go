@@ -72,7 +72,7 @@ func briefly(input json.RawMessage) string {
 	}
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if s, ok := members[name].(string); ok && (name == "command" || strings.HasSuffix(name, "path") || name == "pattern") {
+		if s, ok := members[name].(string); ok && (strings.HasSuffix(name, "path") || slices.Contains([]string{"command", "pattern", "url", "query"}, name)) {
 			words = append(words, short(strings.Join(strings.Fields(s), " "), 160))
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -24,8 +23,9 @@ type conversation struct {
 	calls  *calls      // those on the screen
 	lines  chan string // what the person types; closed at its end
 	gone   chan struct{}
-	asks   chan *asking
-	asked  *asking // the question on the screen
+	asks   chan query
+	asked  query // what is asked on the screen
+	status *statuses
 	spent  float64 // USD, as far as known
 	ended  bool    // the person leaves
 
@@ -33,19 +33,24 @@ type conversation struct {
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
 }
 
-// An asking is a permission question that waits for the person.
-type asking struct {
-	ctx     context.Context
-	call    tool.Call
-	verdict permission.Decision
-	request event.PermissionRequest
-	answer  chan permission.Decision
+// A query is something that the person is asked. It ends with the call that
+// it belongs to.
+type query interface {
+	over() bool
+	pose(c *conversation)
+	// take reads a line that was typed. It reports whether nothing more is asked.
+	take(c *conversation, line string) bool
 }
 
 const maxTyped = 1 << 20 // bytes of a line
 
-// converse talks with the person until the end of the input, /quit or a signal.
-func (h *host) converse(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
+func newConversation(h *host) *conversation {
+	return &conversation{h: h, screen: newScreen(h), calls: newCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
+}
+
+// talk goes on until the end of the input, /quit or a signal.
+func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
+	h := c.h
 	past, err := s.report(ctx, nil)
 	if err == nil {
 		err = s.temper(ctx, past)
@@ -53,8 +58,7 @@ func (h *host) converse(ctx context.Context, s *setup, args []string, blocks []l
 	if err != nil {
 		return notBegun(ctx, err)
 	}
-	c := &conversation{h: h, s: s, screen: newScreen(h), grants: newGrants(s), calls: newCalls(), lines: make(chan string),
-		gone: make(chan struct{}), asks: make(chan *asking)}
+	c.s, c.grants = s, newGrants(s)
 	s.session.SetCanUseTool(c.decide)
 	strike := func() bool { return c.strike(ctx) }
 	h.interrupted.Store(&strike)
@@ -158,7 +162,7 @@ func (c *conversation) turn(ctx context.Context, in agent.Input) error {
 			c.typed(ctx, line)
 		case q := <-c.asks:
 			c.asked = q
-			c.pose(q)
+			q.pose(c)
 		case <-gone:
 			c.ended, gone = true, nil
 		}
@@ -190,6 +194,10 @@ func (c *conversation) show(ctx context.Context, in agent.Input) error {
 			for i, u := range d.Response.Message.ToolUses() {
 				c.screen.line(inBold, "* %s %s", u.Name, briefly(u.Input))
 				c.calls.add(callID(e.Seq, i), u)
+			}
+		case event.ToolProgress:
+			if text := c.status.news(d); text != "" {
+				c.screen.line(inDim, "  . %s: %s (%v)", d.Tool, short(c.h.oneLine(text), 120), d.Elapsed.Round(time.Second))
 			}
 		case event.ToolResult:
 			colour, mark := inDim, "-"
@@ -234,72 +242,37 @@ func (c *conversation) total(end event.RunEnd) {
 	if o := outcomes[end.Reason]; o.subtype != success {
 		c.screen.line(inRed, "! the run ended: %s", c.h.oneLine(endText(end)))
 	}
-	c.screen.line(inDim, "%d turns, %v, %d tokens in, %d out, %s", end.Turns, end.Duration.Round(100*time.Millisecond),
-		end.Usage.Context(), end.Usage.Output, money(end.CostUSD))
+	calls := 0
+	for _, u := range end.Tools {
+		calls += u.Calls
+	}
+	c.screen.line(inDim, "%s, %s, %v, %d tokens in, %d out, %s", plural(end.Turns, "turn"), plural(calls, "call"),
+		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, money(end.CostUSD))
 }
 
-// decide is the session's CanUseTool: it has the question put on the screen.
-func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
-	if verdict.Behavior != permission.Asked {
-		return permission.Decision{}, nil
-	}
-	if c.grants.cover(call, verdict) {
-		return permission.Allow(), nil
-	}
+// put hands a query to the person, once the call that it belongs to is on the
+// screen. It reports whether somebody is there to be asked.
+func (c *conversation) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
 	if _, err := c.calls.wait(ctx, call.ID); err != nil {
-		return permission.Decision{}, err
-	}
-	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
-	pending, err := c.s.session.Pending(ctx)
-	if err != nil {
-		return permission.Decision{}, err
-	}
-	for _, p := range pending {
-		if p.Call.ID == call.ID {
-			q.request = p
-		}
+		return false, err
 	}
 	select {
 	case c.asks <- q:
+		return true, nil
 	case <-c.gone:
-		return permission.Decision{}, nil
+		return false, nil
 	case <-ctx.Done():
-		return permission.Decision{}, ctx.Err()
+		return false, ctx.Err()
 	}
-	select {
-	case d := <-q.answer:
-		return d, nil
-	case <-c.gone:
-		return permission.Decision{}, nil
-	case <-ctx.Done():
-		return permission.Decision{}, ctx.Err()
-	}
-}
-
-// pose puts a question on the screen.
-func (c *conversation) pose(q *asking) {
-	c.screen.line(inYellow, "? %s %s", q.call.Name, briefly(q.call.Input))
-	c.screen.diff(q.request.Preview)
-	always := ""
-	if len(q.request.Suggestions) > 0 {
-		always = ", [a]lways in this session: " + joinRules(q.request.Suggestions)
-	}
-	c.screen.ask("allow? [y]es, [n]o" + always + ", [e]xplain: ")
-}
-
-func joinRules(rules []permission.Rule) string {
-	words := make([]string, len(rules))
-	for i, r := range rules {
-		words[i] = string(r)
-	}
-	return strings.Join(words, " ")
 }
 
 // typed acts on a line that was typed while a prompt runs.
 func (c *conversation) typed(ctx context.Context, line string) {
 	line = strings.TrimSpace(line)
-	if c.asked != nil && c.asked.ctx.Err() == nil {
-		c.settle(line)
+	if q := c.asked; q != nil && !q.over() {
+		if q.take(c, line) {
+			c.asked = nil
+		}
 		return
 	}
 	switch {
@@ -313,36 +286,4 @@ func (c *conversation) typed(ctx context.Context, line string) {
 		}
 		c.screen.line(inDim, "(the agent will see this after its current step)")
 	}
-}
-
-// settle reads the answer to the question on the screen.
-func (c *conversation) settle(line string) {
-	q := c.asked
-	word, rest, _ := strings.Cut(line, " ")
-	d := permission.Allow()
-	switch word {
-	case "y", "yes":
-	case "a", "always":
-		if len(q.request.Suggestions) == 0 {
-			c.screen.ask("there is no rule for this call; [y]es or [n]o: ")
-			return
-		}
-		c.grants.add(q.request.Suggestions...)
-	case "n", "no":
-		d = permission.Deny("refused by the user")
-		if rest = strings.TrimSpace(rest); rest != "" {
-			d.Reason += ": " + rest
-		}
-	case "e", "explain":
-		c.screen.line(inDim, "  %s", q.verdict.Reason)
-		c.screen.line(inDim, "  the whole input: %s", string(q.call.Input))
-		c.screen.ask("allow? ")
-		return
-	default:
-		c.screen.ask("answer y, n, n and a reason, a or e: ")
-		return
-	}
-	d.Source = permission.FromPerson
-	c.asked = nil
-	q.answer <- d
 }

@@ -53,7 +53,11 @@ type person struct {
 // sit starts the program on a terminal, in dir, with a server that plays steps.
 func sit(t *testing.T, dir string, env []string, args []string, steps ...llmtest.Step) *person {
 	t.Helper()
-	server := llmtest.NewServer(t, steps...)
+	return sitAt(t, llmtest.NewServer(t, steps...), dir, env, args)
+}
+
+func sitAt(t *testing.T, server *llmtest.Server, dir string, env, args []string) *person {
+	t.Helper()
 	control, terminal := openTerminal(t)
 	path, err := exec.LookPath("openagent")
 	if err != nil {
@@ -136,7 +140,7 @@ func TestConversation(t *testing.T) {
 	p.sees("> ")
 	p.types("hi\n")
 	p.sees("Hello ␛\\[35mthere\ufffd")
-	p.sees("(?s)1 turns, .*> ")
+	p.sees("(?s)1 turn, 0 calls, .*> ")
 	p.types("/model\n")
 	p.sees("claude-sonnet-4-6 through anthropic")
 	p.types("/dance\n")
@@ -204,6 +208,83 @@ func TestConversationInterrupted(t *testing.T) {
 	}
 	if strings.Contains(p.all.String(), "\x1b[") {
 		t.Error("colours in spite of NO_COLOR")
+	}
+}
+
+func TestConversationQuestions(t *testing.T) {
+	ask := llmtest.Call(llmtest.Use("q1", "AskUser", map[string]any{"questions": []any{
+		map[string]any{"question": "Which colour?\n? forged", "header": "Colour", "options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue"}}},
+		map[string]any{"question": "Which fruits?", "multiple": true, "options": []any{map[string]any{"label": "Apple"}, map[string]any{"label": "Pear"}, map[string]any{"label": "Fig"}}},
+		map[string]any{"question": "And your name?"},
+		map[string]any{"question": "Anything else?"},
+	}}))
+	more := llmtest.Call(llmtest.Use("q2", "AskUser", map[string]any{"questions": []any{map[string]any{"question": "Sure?"}}}))
+	var said string
+	server := &llmtest.Server{Rule: func(r *llmtest.Request, n int) llmtest.Step {
+		switch n {
+		case 0:
+			return ask
+		case 1:
+			said = r.Results()[0].Text
+			return more
+		}
+		return llmtest.Say("end")
+	}}
+	if err := server.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	p := sitAt(t, server, t.TempDir(), nil, []string{"begin"})
+	p.sees(`\? Colour: Which colour\? \? forged`)
+	p.sees("1  Red: warm")
+	p.sees("2  Blue")
+	p.sees("a number, or words of yours .*: ")
+	p.types("2\n")
+	p.sees(`\? Which fruits\?`)
+	p.sees("3  Fig")
+	p.sees("numbers with commas.*: ")
+	p.types("1, 3, no pears\n")
+	p.sees("name.*\r\n.*empty: none.*: ")
+	p.types("Ada, of course\n")
+	p.sees("else.*\r\n.*: ")
+	p.types("\n")
+	p.sees(`\? Sure\?`)
+	p.sees("empty: none.*: ")
+	p.types("\x03")
+	p.sees("the run ended: interrupted")
+	p.sees("> ")
+	p.types("/quit\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	const want = "Which colour?\n? forged\n> Blue\nWhich fruits?\n> Apple, Fig, no pears\nAnd your name?\n> Ada, of course\nAnything else?\n> (no answer)"
+	if said != want {
+		t.Errorf("the model was told %q, want %q", said, want)
+	}
+}
+
+// Questions are no tool where nobody can be asked.
+func TestFirstRequest(t *testing.T) {
+	const most = 14 << 10 // bytes
+	server := llmtest.NewServer(t, llmtest.Say("end"))
+	path, err := exec.LookPath("openagent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-p", "hi")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-test-SECRETSECRET", "ANTHROPIC_BASE_URL=" + server.URL, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + quickEnd}
+	cmd.Dir = t.TempDir()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	first := server.Requests()[0]
+	if n := len(first.Body); n > most {
+		t.Errorf("the first request has %d bytes, more than %d", n, most)
+	}
+	for _, tool := range first.Tools {
+		if tool.Name == "AskUser" || tool.Name == "ToolSearch" {
+			t.Errorf("%s is offered", tool.Name)
+		}
 	}
 }
 
