@@ -72,9 +72,9 @@ type Agent struct {
 	MaxTokens   int // of an answer, thinking included; 0: 16,384 or what the model can
 	Thinking    llm.Thought
 	Temperature *float64
-	ToolChoice  llm.ToolChoice
-	Stop        []string // stop sequences
-	Parallel    int      // calls at a time that do not depend on each other; 0: 10
+	ToolChoice  llm.ToolChoice // of the first answer to a prompt
+	Stop        []string       // stop sequences
+	Parallel    int            // calls at a time that do not depend on each other; 0: 10
 
 	Sessions session.Store // nil keeps each session in memory
 	Output   tool.Output   // bounds of tool results
@@ -137,6 +137,12 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // makes a new id. It is opened at its first use and should be closed.
 func (a *Agent) Session(id string) *Session {
 	snapshot := *a
+	snapshot.Fallbacks, snapshot.Dirs, snapshot.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
+	snapshot.Tools, snapshot.Toolsets, snapshot.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
+	snapshot.AllowedTools, snapshot.DisallowedTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools)
+	snapshot.Secrets, snapshot.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
+	p := &snapshot.Permissions
+	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
 	if snapshot.Sessions == nil {
 		snapshot.Sessions = new(session.Memory)
 	}

@@ -212,7 +212,7 @@ func (x *executor) request(call tool.Call, class tool.Class, verdict permission.
 // classify asks a tool about a call. A tool that panics knows nothing: the call
 // is taken for one that writes.
 func classify(t tool.Tool, call tool.Call) tool.Class {
-	return safely(func() tool.Class { return tool.Classify(t, call) }, tool.Class{Barrier: true})
+	return safely(func() tool.Class { return tool.Classify(t, call) }, tool.Class{})
 }
 
 func safely[T any](fn func() T, otherwise T) (v T) {

@@ -94,14 +94,19 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	if _, err := permission.ParseMode(string(mode)); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
+	s.mu.Lock()
+	s.mode = mode // for a prompt that begins meanwhile
+	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
-	if !errors.Is(err, ErrNotRunning) {
-		return err
+	if errors.Is(err, ErrNotRunning) {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode = mode // for the next prompt
-	return nil
+	if s.mode == mode {
+		s.mode = "" // the run has it
+	}
+	return err
 }
 
 // SetModel changes the model, from the next model call. The new model need not

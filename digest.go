@@ -51,7 +51,6 @@ func (x *executor) digest(ctx context.Context, e engine.Digest, j job) event.Fac
 	res, err := llm.Collect(ctx, m, req)
 	if err != nil {
 		x.log.Warn("digesting a result", "tool", j.call.Name, "error", err)
-		f.CostUSD = cost(llm.InfoOf(m).Price, f.Usage)
 		return f
 	}
 	f.Usage, f.CostUSD = res.Usage, cost(llm.InfoOf(m).Price, res.Usage)

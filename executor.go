@@ -285,7 +285,7 @@ func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
 		return f
 	}
 	delay := api.RetryAfter
-	if delay < 0 || api.RetryAfter == 0 && api.Class != llm.RateLimit {
+	if delay <= 0 { // not said, or at once: never without a pause
 		delay = r.backoff(e.Tries)
 	}
 	f.Retry, f.RetryAt = true, time.Now().Add(delay)
@@ -356,7 +356,7 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact 
 		if !asks {
 			result.Questions = nil
 		}
-		return event.ToolDone{Key: e.Key(), Call: e.Call, Digest: question, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+		return event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: result, Fault: out.Fault, Duration: time.Since(start)}
 	}
 	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: result, Fault: out.Fault, Duration: time.Since(start)}
 }

@@ -1,19 +1,26 @@
 package agent
 
 import (
+	"iter"
 	"sync"
 
 	"github.com/openagent-go/agent/event"
 )
 
 // A feed carries events from the loop to the consumer of a stream. Putting
-// never blocks. Facts wait in order; signals that the consumer is too slow for
-// are merged, and beyond maxSignals the oldest are lost.
+// never blocks. Facts wait in order; of those beyond maxFacts only the place is
+// kept, and they are read again from the session's store when their turn comes.
+// Signals that the consumer is too slow for are merged, and beyond maxSignals the
+// oldest are lost.
 type feed struct {
+	reread func(after int64) iter.Seq2[event.Event, error]
+
 	mu      sync.Mutex
 	waiting []entry
 	first   int   // how many were taken from waiting before
 	signals []int // places of the signals that wait, counted from the beginning
+	facts   int   // that wait
+	failed  error // of reading again
 	closed  bool
 	wake    chan struct{} // has room for one
 }
@@ -24,9 +31,15 @@ type entry struct {
 	text []byte
 }
 
-const maxSignals = 256
+const (
+	maxSignals = 256
+	maxFacts   = 1024
+)
 
-func newFeed() *feed { return &feed{wake: make(chan struct{}, 1)} }
+// newFeed returns a feed that reads facts again by reread.
+func newFeed(reread func(after int64) iter.Seq2[event.Event, error]) *feed {
+	return &feed{reread: reread, wake: make(chan struct{}, 1)}
+}
 
 func (f *feed) put(e event.Event) {
 	f.mu.Lock()
@@ -38,6 +51,11 @@ func (f *feed) put(e event.Event) {
 		if isSignal {
 			f.makeRoom()
 			f.signals = append(f.signals, f.first+len(f.waiting))
+		}
+		if !isSignal {
+			if f.facts++; f.facts > maxFacts {
+				e = event.Event{Seq: e.Seq}
+			}
 		}
 		f.waiting = append(f.waiting, entry{Event: e})
 	}
@@ -127,9 +145,17 @@ func (f *feed) next() (event.Event, bool) {
 				f.signals = f.signals[1:]
 			}
 			f.first++
+			if w.Seq > 0 {
+				f.facts--
+			}
 			f.mu.Unlock()
-			if w.Data == nil { // it was dropped
+			switch {
+			case w.Data == nil && w.Seq == 0: // a signal that was dropped
 				continue
+			case w.Data == nil:
+				if w.Event = f.again(w.Seq); w.Data == nil {
+					continue
+				}
 			}
 			return w.whole(), true
 		}
@@ -140,6 +166,54 @@ func (f *feed) next() (event.Event, bool) {
 		}
 		<-f.wake
 	}
+}
+
+// err returns why facts are missing, nil if none is.
+func (f *feed) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
+// again reads a fact from the store. Its neighbours that were put aside as well
+// come with it, so that catching up reads each fact once.
+func (f *feed) again(seq int64) event.Event {
+	out := event.Event{Seq: seq}
+	last := seq
+	for e, err := range f.reread(seq - 1) {
+		if err != nil {
+			f.mu.Lock()
+			f.failed = err
+			f.mu.Unlock()
+			break
+		}
+		if e.Seq > last {
+			break
+		}
+		if e.Seq == seq {
+			out = e
+		}
+		if last = f.fill(e); last == 0 {
+			break
+		}
+	}
+	return out
+}
+
+// fill puts a fact back into its place and returns the number of the next one
+// that was put aside, 0 where enough are there again.
+func (f *feed) fill(e event.Event) (next int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.waiting[:min(len(f.waiting), maxFacts)] {
+		w := &f.waiting[i]
+		if w.Data == nil && w.Seq == e.Seq {
+			w.Event = e
+		} else if w.Data == nil && w.Seq > e.Seq {
+			return w.Seq
+		}
+	}
+	return 0
 }
 
 // close ends the feed. What waits can still be read.

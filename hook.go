@@ -151,5 +151,5 @@ func (x *executor) after(ctx context.Context, key string, call tool.Call, done e
 			stop = out.Stop
 		}
 	}
-	return event.ToolResult{Key: key, Call: call.ID, Result: result, Fault: done.Fault, Duration: done.Duration, Stop: stop}
+	return event.ToolResult{Key: key, Call: call.ID, Cause: done.Cause, Result: result, Fault: done.Fault, Duration: done.Duration, Stop: stop}
 }

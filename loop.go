@@ -82,7 +82,7 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	default:
 		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(), controls: make(chan control), reports: make(chan report),
+	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(s.reread), controls: make(chan control), reports: make(chan report),
 		flights: map[string]*flight{}, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.mode, s.prompted = "", true
@@ -165,7 +165,7 @@ func (l *loop) run(prompt bool, first []event.Fact) {
 		if v := recover(); v != nil {
 			why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
 			l.x.log.Error("the loop failed", "error", why, "stack", string(debug.Stack()))
-			l.failed = fmt.Errorf("agent: %w: %s", ErrInternal, why)
+			l.collapse(why)
 		}
 		l.finish()
 	}()
@@ -180,6 +180,19 @@ func (l *loop) run(prompt bool, first []event.Fact) {
 	}
 }
 
+// collapse records that the loop itself has failed, as far as that is possible.
+func (l *loop) collapse(why string) {
+	failed := fmt.Errorf("agent: %w: %s", ErrInternal, why)
+	safely(func() error {
+		if end, open := l.fold.state.SoFar(); open {
+			end.Message = why
+			return l.record(end)
+		}
+		return nil
+	}, nil)
+	l.failed = failed
+}
+
 // steps goes on until the run has ended or cannot be recorded any more.
 func (l *loop) steps() {
 	for l.failed == nil && l.fold.state.Open() {
@@ -192,6 +205,10 @@ func (l *loop) steps() {
 			continue
 		}
 		l.sweep(effects)
+		if !l.stopped && l.ctx.Err() != nil { // nothing is started for a caller that is gone
+			l.stop()
+			continue
+		}
 		if l.launch(effects) {
 			continue
 		}
@@ -403,6 +420,10 @@ func (l *loop) prepare(e engine.Effect) job {
 // request builds the next request from the conversation.
 func (f *fold) request(e engine.CallModel, memo *llm.Memo) *llm.Request {
 	t, c := &f.transcript, f.state.Config()
+	forced := c.ToolChoice.Mode == llm.ChooseAny || c.ToolChoice.Mode == llm.ChooseTool
+	if forced && f.state.Turns() > 0 { // only the first answer: later ones must be able to end the run
+		c.ToolChoice = llm.ToolChoice{}
+	}
 	n := len(t.Messages)
 	return &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
 		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Memo: memo}
@@ -544,7 +565,7 @@ func (l *loop) broken(f *flight, why string) event.Fact {
 	case engine.Digest:
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
 	case engine.RunHooks:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Result: f.job.done.Result, Fault: f.job.done.Fault}
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.job.done.Cause, Result: f.job.done.Result, Fault: f.job.done.Fault}
 	case engine.Authorize:
 		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
 	case engine.Ask:

@@ -280,6 +280,11 @@ func path(facts []event.Event) []event.Event {
 	return back
 }
 
+// reread yields facts that a slow consumer of a stream has not seen yet.
+func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
+	return s.agent.Sessions.Read(context.Background(), s.ID, after)
+}
+
 // A fold is what a session's facts amount to.
 type fold struct {
 	state      engine.State
@@ -333,8 +338,8 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			}
 		}
 		<-l.done
-		if l.err != nil {
-			yield(event.Event{}, l.err)
+		if err := errors.Join(l.err, l.feed.err()); err != nil {
+			yield(event.Event{}, err)
 		}
 	}
 }

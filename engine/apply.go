@@ -74,10 +74,16 @@ func (s *State) configure(f event.Configured) bool {
 		return false
 	}
 	fixed := textTokens(f.System)
+	s.found = map[string]int{}
 	s.tools = make(map[string]event.Tool, len(f.Tools))
 	specs := make([]event.Tool, len(f.Tools))
 	for i, t := range f.Tools {
-		fixed += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+		tokens := textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+		if t.Deferred {
+			s.found[t.Name] = tokens
+		} else {
+			fixed += tokens
+		}
 		t.Tool = llm.Tool{Name: t.Name}
 		specs[i], s.tools[t.Name] = t, t
 	}
@@ -354,9 +360,13 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 		return false
 	case c.phase == waiting && f.Key == c.key("answer"):
 	case c.phase == digesting && f.Key == c.key("digest"):
-		if f.Model != "" {
+		switch {
+		case f.Model != "" && f.Usage != (llm.Usage{}):
 			s.spend(f.Model, f.Usage, f.CostUSD)
+		case c.started: // it failed: what it can have cost counts
+			s.run.lost += c.reserved
 		}
+		c.started = false
 	default:
 		return false
 	}

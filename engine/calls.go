@@ -106,7 +106,7 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		case done:
 			effects = append(effects, RunHooks{c.key("hooks"), c.id})
 		}
-		barrier = barrier || c.phase != settled && (c.spec.Barrier || c.class.Barrier)
+		barrier = barrier || c.phase != settled && c.spec.Barrier
 	}
 	if len(facts) > 0 {
 		return record(facts...)
@@ -286,6 +286,10 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	}
 	if f.Cause == event.ByTool {
 		s.run.used(c.name, f)
+	}
+	for _, name := range p.Enable {
+		s.size.added += s.found[name]
+		delete(s.found, name)
 	}
 	if p.EndRun {
 		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()

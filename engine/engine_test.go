@@ -213,8 +213,6 @@ func (w *world) do(words []string) {
 			switch {
 			case a == "ro":
 				f.Class.ReadOnly = true
-			case a == "barrier":
-				f.Class.Barrier = true
 			case strings.HasPrefix(a, "touches="):
 				f.Class.Touches = strings.Split(a[8:], ",")
 			case strings.HasPrefix(a, "stop="):
@@ -260,7 +258,7 @@ func (w *world) do(words []string) {
 	case "amend": // amend CALL: what came of either
 		f := event.ToolAmended{Key: w.key("answer", args[0]), Call: args[0], Result: *tool.Text("amended")}
 		if k := w.key("digest", args[0]); k != "" {
-			f.Key, f.Model, f.CostUSD = k, "s", new(0.002)
+			f.Key, f.Model, f.Usage, f.CostUSD = k, "s", llm.Usage{Input: 1}, new(0.002)
 		}
 		w.report(w.happen(f))
 	case "stop":

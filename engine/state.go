@@ -45,6 +45,7 @@ type State struct {
 	known map[string]bool // ids of all user messages
 	queue []queued        // messages that wait for their delivery
 	size  size
+	found map[string]int // tokens of the deferred tools that were not found yet, by name
 
 	open  bool // a run goes on
 	run   run

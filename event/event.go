@@ -169,6 +169,7 @@ type (
 	ToolDone struct {
 		Key      string        `json:"key"`
 		Call     string        `json:"call"`
+		Cause    Cause         `json:"cause,omitempty"`
 		Digest   string        `json:"digest,omitempty"` // what the small model is asked about it
 		Result   tool.Result   `json:"result"`
 		Fault    tool.Fault    `json:"fault,omitempty"`

@@ -40,10 +40,7 @@ type Class struct {
 	// Touches are the resources (paths, keys) that the call depends on or
 	// changes. Calls whose resources do not overlap may run together. Nil: unknown,
 	// overlaps with everything.
-	Touches []string `json:"touches,omitempty"`
-	// Barrier: no later call of the same answer is judged before this one is done,
-	// because it may change the mode, the directory or the rules.
-	Barrier bool                `json:"barrier,omitempty"`
+	Touches []string            `json:"touches,omitempty"`
 	Access  []permission.Access `json:"access,omitempty"` // what permission rules are matched against
 }
 
@@ -53,7 +50,7 @@ func Classify(t Tool, call Call) Class {
 		return c.Classify(call)
 	}
 	s := t.Spec()
-	return Class{ReadOnly: s.ReadOnly, Barrier: s.Barrier}
+	return Class{ReadOnly: s.ReadOnly}
 }
 
 // A Factory is a Tool that makes a new Tool for each call, asked once: the same
@@ -74,14 +71,16 @@ type Spec struct {
 	// Output is a JSON Schema of type object for the Details of results that are no
 	// errors; a result that breaks it becomes an error. Nil: any.
 	Output         json.RawMessage
-	ReadOnly       bool          // changes nothing: runs beside other calls, in plan mode, and again after a crash
-	NonDestructive bool          // may change things but destroys nothing
-	Idempotent     bool          // repeating a call changes nothing more
-	OpenWorld      bool          // reaches things outside this machine
-	Barrier        bool          // see [Class]
-	Deferred       bool          // kept from the model until a tool search finds it
-	NeedsPerson    bool          // asks a person: offered only where the agent has an AskUser callback
-	Timeout        time.Duration // 0: 10 minutes; negative: none
+	ReadOnly       bool // changes nothing: runs beside other calls, in plan mode, and again after a crash
+	NonDestructive bool // may change things but destroys nothing
+	Idempotent     bool // repeating a call changes nothing more
+	OpenWorld      bool // reaches things outside this machine
+	// Barrier: no later call of the same answer is judged before a call of this tool
+	// is done, because it may change the mode, the directory or the rules.
+	Barrier     bool
+	Deferred    bool          // kept from the model until a tool search finds it
+	NeedsPerson bool          // asks a person: offered only where the agent has an AskUser callback
+	Timeout     time.Duration // 0: 10 minutes; negative: none
 	// State names the slot of the session's state that the tool keeps its own
 	// data in: read from [Call].State, written by [Patch].State. "" for none.
 	State string

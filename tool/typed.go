@@ -164,7 +164,7 @@ func (t *Typed[In]) Classify(call Call) Class {
 			return t.classify(call, in)
 		}
 	}
-	return Class{ReadOnly: t.spec.ReadOnly, Barrier: t.spec.Barrier}
+	return Class{ReadOnly: t.spec.ReadOnly}
 }
 
 // Preview implements [Previewer].

@@ -84,7 +84,7 @@ func Bash(shell Shell) tool.Tool {
 		return runCommand(ctx, shell, call, in)
 	}).OnClassify(func(call tool.Call, in bashInput) tool.Class {
 		dir := shell.Where(workspace.Line{Session: call.Session, Dir: call.Dir, State: call.State})
-		return tool.Class{Barrier: true, Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: dir}}}
+		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: dir}}}
 	})}
 }
 
