@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -254,6 +255,7 @@ func (x *site) classes(class ...llm.Class) {
 // goroutine and no file is left that was not there before.
 func leaks(t *testing.T) {
 	t.Helper()
+	httptest.NewServer(http.NotFoundHandler()).Close() // the runtime opens files of its own with the first socket
 	before, goroutines := files(), goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, goroutines)
@@ -376,25 +378,31 @@ func TestNetworkFaults(t *testing.T) {
 					x.completed(res, err, 0)
 					return
 				}
-				for k, failures := range map[string]int{"first": 1, "twice": 2} {
-					plan := faultserver.First(f)
-					if k == "twice" {
-						plan = faultserver.First(f, f)
-					}
-					x := newSite(t, p, false, plan)
+				at := [][]int{{0}, {0, 2}} // the connections: the first answer, then the last one as well
+				if strings.Contains(row.name, "input") {
+					at[1][1] = 1 // there is no input in the last one: the first answer again
+				}
+				if row.id == "L9" {
+					at = at[:1] // takes long
+				}
+				for _, at := range at {
+					x := newSite(t, p, false, func(n int) faultserver.Fault {
+						if slices.Contains(at, n) {
+							return f
+						}
+						return faultserver.Fault{Spoil: faultserver.Fine}
+					})
 					res, err := x.run()
 					class := row.class
 					if class == "" { // what a reset leaves of the reply is up to the sockets
-						class = x.fails[0].Class
-						if class != llm.Network && class != llm.Truncated {
-							t.Errorf("a reset is %s", class)
-						}
-						class = llm.Truncated
-						for i := range x.fails {
-							x.fails[i].Class = class
+						class = llm.Network
+						for i, f := range x.fails {
+							if f.Class == llm.Truncated {
+								x.fails[i].Class = class
+							}
 						}
 					}
-					x.completed(res, err, failures, class)
+					x.completed(res, err, len(at), class)
 					if x.writes[1] != 1 || res.Turns != 2 || res.Text != done {
 						t.Errorf("%d writes, %+v", x.writes[1], res)
 					}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,33 @@ import (
 	"github.com/openagent-go/agent/llm/openai"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain checks that no goroutine and no open file is left.
+func TestMain(m *testing.M) {
+	httptest.NewServer(http.NotFoundHandler()).Close() // the runtime opens files of its own with the first socket
+	before := files()
+	code := m.Run()
+	left := 0
+	for range 200 { // sockets are closed in the background
+		if left = files() - before; left <= 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := goleak.Find(); err != nil || left > 0 {
+		fmt.Fprintf(os.Stderr, "%d open files are left, %v\n", left, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// files returns the number of open files, 0 where there is no /proc.
+func files() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
 
 // An api is a client with a reply that it understands.
 type api struct {
