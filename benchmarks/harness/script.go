@@ -45,7 +45,7 @@ var uses = func() []Use {
 // than prompt, call, result, call, result … is an error.
 func (s Script) Next(ctx context.Context, messages int) (*Use, error) {
 	turn := messages / 2
-	if messages%2 == 0 || turn > s.Turns || s.Turns > maxTurns {
+	if messages < 1 || messages%2 == 0 || turn > s.Turns || s.Turns > maxTurns {
 		return nil, fmt.Errorf("a history of %d messages in a run of %d turns", messages, s.Turns)
 	}
 	if s.Delay > 0 {
