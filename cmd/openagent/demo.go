@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	demoRules = "demo-rules"
+	demoRules  = "demo-rules"
+	demoBackup = "demo-rules-backup" // answers where demoRules does not
 	// demoPrices is the model whose prices a demo reckons with.
 	demoPrices = catalog.DefaultModel
 	// demoPace is how long a terminal waits for each piece of an answer, and
@@ -35,13 +36,15 @@ const (
 	demoPatience = 3 * time.Second
 )
 
-const demoHelp = `Usage: openagent demo [fix|survey] [flags]
+const demoHelp = `Usage: openagent demo [fix|survey|chaos] [flags]
 
 Shows an agent at work: no key, no network. The model's replies are rules,
 simulated; the loop, the wire, the tools, the files and the permissions are real.
 
   fix      mends a program whose tests fail, in a folder of its own (default)
   survey   reads a folder of yours, without changing anything, and reports
+  chaos    does its work while everything goes wrong: refused calls, broken
+           streams and inputs, tools that hang, panic and flood, a killed process
 
 Flags:
 `
@@ -59,31 +62,31 @@ func (c *demoCall) flags() flags {
 	return flags{
 		{name: "dir", arg: "DIR", path: true, help: "the folder that survey reads; the working folder if not given", set: text(&c.dir)},
 		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout", set: oneOf(&c.format, formats)},
-		{name: "keep", help: "keep the folder that fix worked in", set: yes(&c.keep)},
+		{name: "keep", help: "keep the folder that fix or chaos worked in", set: yes(&c.keep)},
 		{name: "help", short: 'h', help: "show this", set: yes(&c.help)},
 	}
 }
 
 // parse reads the arguments of the demo.
 func (c *demoCall) parse(args []string) error {
-	names := []string{"fix", "survey"}
+	names := []string{"fix", "survey", "chaos"}
 	rest, err := c.flags().parse(args)
 	switch {
 	case err != nil || c.help:
 		return err
 	case len(rest) > 1:
 		return usagef("demo takes one scenario: openagent demo %s", choice(names))
-	case len(rest) == 1 && !slices.Contains(names, rest[0]):
+	case len(rest) == 1 && !slices.Contains(append(names, demoVictim), rest[0]):
 		return usagef("demo: %q is no scenario%s: openagent demo %s", clip(rest[0]), likely(rest[0], names), choice(names))
 	case len(rest) == 1:
 		c.scenario = rest[0]
 	}
 	switch {
-	case c.scenario == "fix" && c.dir != "":
-		return usagef("--dir: demo fix works in a folder of its own; leave it out, or use openagent demo survey --dir %s", clip(c.dir))
+	case (c.scenario == "fix" || c.scenario == "chaos") && c.dir != "":
+		return usagef("--dir: demo %s works in a folder of its own; leave it out, or use openagent demo survey --dir %s", c.scenario, clip(c.dir))
 	case c.scenario == "survey" && c.keep:
 		return usagef("--keep: demo survey makes nothing that could be kept; leave it out")
-	case c.scenario == "survey":
+	case c.scenario == "survey", c.scenario == demoVictim:
 		c.dir = cmp.Or(c.dir, ".")
 		return needDir("--dir", c.dir)
 	}
@@ -94,15 +97,21 @@ func (c *demoCall) parse(args []string) error {
 type showing struct {
 	title string
 	place string // a line about the folder
+	terms string // a line about the settings, "" for none
 	// workspace is where it happens.
 	workspace *workspace.Workspace
 	task      string // the prompt
 	tools     []tool.Tool
 	policy    permission.Policy
+	retry     agent.Retry
+	fallbacks []string                 // models that take over
 	answer    func(*talk) llmtest.Step // what the model says next
-	bodies    bool                     // the output of commands is shown
-	pace      time.Duration            // between two pieces of what the model says
-	next      [3]demoStep              // what to do after the demo
+	faults    *faults                  // what is done to the agent; nil: nothing
+	// epilogue is what happens after the run; nil: nothing.
+	epilogue func(ctx context.Context, to audience) error
+	bodies   bool          // the output of commands is shown
+	pace     time.Duration // between two pieces of what the model says
+	next     [3]demoStep   // what to do after the demo
 }
 
 // A demoStep is a command to try next.
@@ -126,6 +135,9 @@ func showDemo(ctx context.Context, h *host, args []string) (err error) {
 		_, err := fmt.Fprint(h.out, b.String())
 		return err
 	}
+	if c.scenario == demoVictim {
+		return bookUntilKilled(ctx, c.dir)
+	}
 	if _, err := exec.LookPath("sh"); err != nil {
 		return usagef("demo needs a POSIX shell, and there is no sh in PATH; on Windows start it from Git Bash or WSL")
 	}
@@ -136,10 +148,7 @@ func showDemo(ctx context.Context, h *host, args []string) (err error) {
 	if !c.keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	}
-	scene := newFix
-	if c.scenario == "survey" {
-		scene = newSurvey
-	}
+	scene := map[string]func(*demoCall, string) (*showing, error){"fix": newFix, "survey": newSurvey, "chaos": newChaos}[c.scenario]
 	s, err := scene(c, temp)
 	if err != nil {
 		return err
@@ -154,6 +163,7 @@ func showDemo(ctx context.Context, h *host, args []string) (err error) {
 // An audience is who sees a demo.
 type audience interface {
 	event(ctx context.Context, e event.Event) error
+	fault(f trial) error // how one of the showing's faults went
 	finish(ctx context.Context, end event.RunEnd) error
 }
 
@@ -164,11 +174,14 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	v := newDemoView(h, s)
 	server := &llmtest.Server{Rule: s.rule}
 	defer server.Close()
-	client := &anthropic.Client{APIKey: "simulated", BaseURL: "http://simulated.invalid", HTTP: server.Client(), Catalog: demoCatalog()}
+	client := demoClient(server)
 	a := &agent.Agent{
 		Model: client.Model(demoRules), Dir: s.workspace.Root, Tools: s.tools, Permissions: s.policy,
 		System: "This is a demo: rules answer in the place of a model.", Output: tool.Output{Dir: temp},
-		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20}, Retry: agent.Retry{Tries: -1},
+		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20}, Retry: s.retry,
+	}
+	for _, name := range s.fallbacks {
+		a.Fallbacks = append(a.Fallbacks, client.Model(name))
 	}
 	session := a.Session("")
 	defer session.Close()
@@ -177,6 +190,10 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 		v.asks = false
 		to = newDemoRecord(h, session, format, cancel)
 	}
+	if s.faults != nil {
+		s.faults.requests = server.Requests
+		to = jury{to, s.faults}
+	}
 	end, err := watch(ctx, session.Stream(ctx, s.task), to)
 	switch {
 	case err != nil && end.Reason == "":
@@ -184,10 +201,20 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	case err != nil:
 		return err
 	}
+	if s.epilogue != nil && ctx.Err() == nil {
+		if err := s.epilogue(ctx, to); err != nil {
+			return err
+		}
+	}
 	if err := to.finish(ctx, end); err != nil {
 		return err
 	}
-	return demoVerdict(ctx, server.Violations(), end)
+	return demoVerdict(ctx, server.Violations(), s.faults, end)
+}
+
+// demoClient returns the real client for a server that stands in for the model.
+func demoClient(s *llmtest.Server) *anthropic.Client {
+	return &anthropic.Client{APIKey: "simulated", BaseURL: "http://simulated.invalid", HTTP: s.Client(), Catalog: demoCatalog()}
 }
 
 // watch shows the events of a run and returns its end.
@@ -210,13 +237,16 @@ func watch(ctx context.Context, events iter.Seq2[event.Event, error], to audienc
 }
 
 // demoVerdict returns nil for a demo that went as it should.
-func demoVerdict(ctx context.Context, broken []llmtest.Violation, end event.RunEnd) error {
-	if len(broken) > 0 {
-		v := broken[0]
-		return &exitError{code: exitInternal, err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
+func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults, end event.RunEnd) error {
+	if err := legal(broken); err != nil {
+		return err
 	}
 	o := outcomeOf(ctx, end)
 	switch {
+	case tried != nil && ctx.Err() != nil:
+		return ended(signalCode(ctx))
+	case tried != nil && tried.lost() != nil:
+		return &exitError{code: exitInternal, err: fmt.Errorf("not survived as it should be: %s", strings.Join(tried.lost(), ", "))}
 	case o.code == exitDone, end.Reason == event.Completed:
 		return nil
 	case end.Reason == event.Interrupted:
@@ -225,31 +255,47 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, end event.RunE
 	return &exitError{code: exitInternal, err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
 }
 
+// legal returns an error for requests that broke rules of the wire.
+func legal(broken []llmtest.Violation) error {
+	if len(broken) == 0 {
+		return nil
+	}
+	v := broken[0]
+	return &exitError{code: exitInternal, err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
+}
+
 // rule answers the requests to the model.
 func (s *showing) rule(r *llmtest.Request, _ int) llmtest.Step {
 	step := s.answer(newTalk(r))
-	step.EventDelay = s.pace
+	if step.Status == 0 {
+		step.EventDelay = s.pace
+	}
 	step.Pieces = max(1, len(step.Text)/demoPiece)
 	return step
 }
 
-// demoCatalog knows the demo's model, at the prices of a real one.
+// demoCatalog knows the demo's models, at the prices of a real one.
 func demoCatalog() *catalog.Table {
 	e, _ := catalog.Embedded().Lookup("", demoPrices)
-	e.Name, e.Aliases = demoRules, nil
+	e.Aliases = nil
 	t := &catalog.Table{}
-	if err := t.Register(e); err != nil {
-		panic(err) // the entry is one of ours
+	for _, e.Name = range []string{demoRules, demoBackup} {
+		if err := t.Register(e); err != nil {
+			panic(err) // the entry is one of ours
+		}
 	}
 	return t
 }
 
 // A talk is the conversation as the model sees it: the results so far, by the
 // ids that the rules gave the calls.
-type talk struct{ results map[string]llmtest.Result }
+type talk struct {
+	model   string // that is asked
+	results map[string]llmtest.Result
+}
 
 func newTalk(r *llmtest.Request) *talk {
-	t := &talk{results: map[string]llmtest.Result{}}
+	t := &talk{model: r.Model, results: map[string]llmtest.Result{}}
 	for _, res := range r.AllResults() {
 		t.results[res.Use.ID] = res
 	}

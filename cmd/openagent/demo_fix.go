@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -48,6 +49,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 			Allow: []permission.Rule{"Bash(sh " + fixTest + ")"},
 			Deny:  []permission.Rule{"Bash(rm *)"},
 		},
+		retry:  agent.Retry{Tries: -1},
 		answer: answerFix,
 		next: [3]demoStep{
 			{"openagent demo survey --dir .", "reads a folder of yours and changes nothing"},

@@ -12,6 +12,7 @@ type demoRecord struct {
 	host   *host
 	report *report
 	lines  *lines // nil: the result alone
+	faults []trial
 }
 
 // newDemoRecord returns the record of a session. fail is called when stdout
@@ -28,16 +29,55 @@ func newDemoRecord(h *host, s *agent.Session, format string, fail func(error)) *
 	return r
 }
 
+// event takes in an event. Those of other sessions are told by the faults that
+// they belong to.
 func (r *demoRecord) event(_ context.Context, e event.Event) error {
-	r.report.event(e)
+	if e.Session == r.report.session {
+		r.report.event(e)
+	}
 	return nil
+}
+
+// A faultLine tells how a fault went.
+type faultLine struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	trial
+	origin
+}
+
+func (r *demoRecord) fault(f trial) error {
+	r.faults = append(r.faults, f)
+	r.report.line(faultLine{Type: "system", Subtype: "fault", trial: f, origin: r.report.sign("")})
+	return nil
+}
+
+// A faultsLine is the result of a demo with faults.
+type faultsLine struct {
+	resultLine
+	Faults []trial `json:"faults"`
 }
 
 func (r *demoRecord) finish(ctx context.Context, end event.RunEnd) error {
 	line, _ := r.report.finished(ctx)
-	if r.lines == nil {
-		return r.host.printResult(formatJSON, line, end)
+	var result any = line
+	if r.faults != nil {
+		for _, f := range r.faults {
+			if !f.Survived {
+				line.Subtype, line.IsError = errorRun, true
+				line.Errors = append(line.Errors, f.Fault+": "+f.Detail)
+			}
+		}
+		result = faultsLine{line, r.faults}
 	}
-	r.lines.put(line)
+	if r.lines == nil {
+		data, err := encodeLine(result)
+		if err == nil {
+			_, err = r.host.out.Write(data)
+			err = writing(err)
+		}
+		return err
+	}
+	r.lines.put(result)
 	return r.lines.close(ctx)
 }

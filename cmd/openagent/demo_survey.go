@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -33,9 +34,10 @@ func newSurvey(c *demoCall, temp string) (*showing, error) {
 		task:   "What is in this folder?",
 		tools:  []tool.Tool{brief{tools.Read(ws)}, brief{tools.Glob(ws)}, brief{tools.Grep(ws)}, tools.Bash(ws)},
 		policy: permission.Policy{Mode: permission.DontAsk},
+		retry:  agent.Retry{Tries: -1},
 		answer: answerSurvey,
 		next: [3]demoStep{
-			{"openagent demo fix", "mends a program, with a question to you"},
+			{"openagent demo chaos", "works while everything goes wrong"},
 			{"openagent doctor", "says what is missing for a real model"},
 			{`openagent -p "What does this project do?"`, "asks a real model; needs a key"},
 		},

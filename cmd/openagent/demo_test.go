@@ -264,6 +264,8 @@ func TestDemoUsage(t *testing.T) {
 		{[]string{"survey", "--dir", file + "/none"}, "--dir: "},
 		{[]string{"survey", "--dir", file}, "is not a folder"},
 		{[]string{"fix", "--dir", "."}, "openagent demo survey --dir ."},
+		{[]string{"chaos", "--dir", "."}, "demo chaos works in a folder of its own"},
+		{[]string{"kaos"}, "openagent demo fix|survey|chaos"},
 		{[]string{"survey", "--keep"}, "--keep"},
 		{[]string{"--output-format", "xml"}, "stream-json"},
 		{[]string{"--nonsense"}, "unknown flag --nonsense"},
@@ -274,7 +276,7 @@ func TestDemoUsage(t *testing.T) {
 			t.Errorf("demo %q says %q and %q, want %q", c.args, got, &d.out, c.want)
 		}
 	}
-	wantAll(t, newDemoTest(t, "").run(t, exitDone, "--help"), "survey", "--keep", "simulated")
+	wantAll(t, newDemoTest(t, "").run(t, exitDone, "--help"), "survey", "chaos", "--keep", "simulated")
 }
 
 // An interrupt while a person is asked ends the demo and leaves nothing behind.
@@ -324,16 +326,16 @@ func TestDemoOutputLost(t *testing.T) {
 
 func TestDemoVerdict(t *testing.T) {
 	done := event.RunEnd{Reason: event.Completed}
-	if err := demoVerdict(t.Context(), nil, done); err != nil {
+	if err := demoVerdict(t.Context(), nil, nil, done); err != nil {
 		t.Error(err)
 	}
 	var h host
 	h.err = io.Discard
 	broken := []llmtest.Violation{{Rule: "A01", Path: "messages", Message: "wrong"}}
-	if code := h.exit(t.Context(), demoVerdict(t.Context(), broken, done)); code != exitInternal {
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), broken, nil, done)); code != exitInternal {
 		t.Errorf("a broken rule of the wire ends the demo with code %d", code)
 	}
-	if code := h.exit(t.Context(), demoVerdict(t.Context(), nil, event.RunEnd{Reason: event.MaxTurns})); code != exitInternal {
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), nil, nil, event.RunEnd{Reason: event.MaxTurns})); code != exitInternal {
 		t.Errorf("a demo that is cut short ends with code %d", code)
 	}
 }
@@ -348,7 +350,11 @@ func TestDemoNextSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*showing{fix, survey} {
+	chaos, err := newChaos(&demoCall{}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*showing{fix, survey, chaos} {
 		for _, next := range s.next {
 			words := strings.Fields(next.command)
 			if words[0] != "openagent" {

@@ -17,9 +17,12 @@ import (
 )
 
 const (
-	demoWidth  = 78 // columns
-	demoColumn = 54 // where the outcome of a call stands
-	demoBody   = 12 // lines shown of the output of a command
+	demoWidth  = 78  // columns
+	demoWide   = 120 // of what is worth more
+	demoColumn = 54  // where the outcome of a call stands
+	demoBody   = 12  // lines shown of the output of a command
+
+	inStruck = "9" // crossed out
 )
 
 // A demoView shows a demo to people, in colours where the terminal has them.
@@ -31,8 +34,11 @@ type demoView struct {
 	answers chan permission.Decision
 	typed   chan string // lines that the person typed
 
-	err       error // of writing
-	begun     bool
+	err       error  // of writing
+	session   string // the first one that was seen: its times count
+	apart     bool   // what comes next stands apart
+	streamed  string // the key of the last answer that came in pieces
+	found     []trial
 	column    bool // something stands in the line being written
 	calls     *calls
 	decisions map[string]permission.Decision
@@ -73,21 +79,27 @@ func (v *demoView) decide(ctx context.Context, _ tool.Call, verdict permission.D
 }
 
 func (v *demoView) event(ctx context.Context, e event.Event) error {
-	if !v.begun {
+	if v.session == "" {
+		v.session = e.Session
 		v.begin()
+	}
+	if e.Session == v.session {
+		v.measure(e)
 	}
 	switch d := e.Data.(type) {
 	case event.TextDelta:
+		v.streamed = d.Key
 		v.text(d.Text)
-	case event.ModelStart:
-		if !v.failed.IsZero() {
-			v.retry += e.Time.Sub(v.failed)
-			v.failed = time.Time{}
-		}
+	case event.UserMessage:
+		v.said(d)
+	case event.Resumed:
+		v.line(inDim, "goes on from the journal")
 	case event.ModelFailed:
-		v.failed = e.Time
-		v.line(inRed, "  the model failed, and what it said is withdrawn: "+v.host.oneLine(d.Message))
+		v.withdraw(d)
 	case event.AssistantMessage:
+		if v.streamed != d.Key {
+			v.text(d.Response.Message.Content.Text())
+		}
 		v.endLine()
 		for i, u := range d.Response.Message.ToolUses() {
 			v.calls.add(callID(e.Seq, i), u)
@@ -98,28 +110,83 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 		v.decisions[d.Call] = d.Decision
 	case event.PermissionRequest:
 		v.question(ctx, d)
+	case event.ToolResult:
+		v.result(d)
+	}
+	return v.err
+}
+
+// measure adds up where the time goes, and the calls.
+func (v *demoView) measure(e event.Event) {
+	switch d := e.Data.(type) {
+	case event.ModelStart:
+		if !v.failed.IsZero() {
+			v.retry += e.Time.Sub(v.failed)
+			v.failed = time.Time{}
+		}
+	case event.ModelFailed:
+		v.failed = e.Time
 	case event.ToolStart:
 		if len(v.running) == 0 {
 			v.since = e.Time
 		}
 		v.running[d.Call] = true
 	case event.ToolResult:
+		v.told++
 		if delete(v.running, d.Call); len(v.running) == 0 && !v.since.IsZero() {
 			v.tools += e.Time.Sub(v.since)
 			v.since = time.Time{}
 		}
-		v.result(d)
 	}
+}
+
+// said shows what the model is told: a prompt, or that it should go on.
+func (v *demoView) said(m event.UserMessage) {
+	text := v.host.oneLine(m.Message.Content.Text())
+	switch m.Delivery {
+	case event.AsPrompt:
+		v.endLine()
+		v.write(v.paint(inBold, "> "+text) + "\n")
+	case event.AsContinue:
+		v.line(inDim, "  the answer was cut off; the model is told: "+text)
+	}
+}
+
+// withdraw says that an answer came to nothing, with what had been shown of it.
+func (v *demoView) withdraw(d event.ModelFailed) {
+	v.endLine()
+	if d.Partial != "" {
+		v.write("  " + v.paint(inDim, "  withdrawn: ") + v.paint(inStruck, cut(v.host.oneLine(d.Partial), demoWidth-13)) + "\n")
+	}
+	v.line(inRed, "  the model failed: "+cut(v.host.oneLine(d.Message), demoWide-20))
+}
+
+// fault shows how a fault went.
+func (v *demoView) fault(f trial) error {
+	v.endLine()
+	v.found = append(v.found, f)
+	word, colour := "survived", inGreen
+	if !f.Survived {
+		word, colour = "LOST    ", inRed
+	}
+	v.write("    " + v.paint(inBold, fmt.Sprintf("fault %-2d  %s", len(v.found), f.Fault)) + "\n")
+	if f.Injected != "" {
+		v.write("    " + v.paint(inYellow, "injected") + "  " + cut(v.host.oneLine(f.Injected), demoWide-14) + "\n")
+	}
+	v.write("    " + v.paint(colour, word) + "  " + cut(v.host.oneLine(f.Detail), demoWide-14) + "\n")
+	v.apart = true
 	return v.err
 }
 
 // begin shows what is real and what is not.
 func (v *demoView) begin() {
-	v.begun = true
 	v.write(v.paint(inBold, "openagent demo "+v.scene.title) + "   " + v.paint(inYellow, "the model is simulated: its replies are rules") + "\n")
 	v.write(v.paint(inDim, strings.Repeat(" ", len("openagent demo "+v.scene.title))+"   loop, wire, tools, files and permissions are real") + "\n\n")
-	v.write(v.paint(inDim, "in ") + v.host.oneLine(v.scene.place) + "\n\n")
-	v.write(v.paint(inBold, "> "+v.scene.task) + "\n")
+	v.write(v.paint(inDim, "in ") + v.host.oneLine(v.scene.place) + "\n")
+	if v.scene.terms != "" {
+		v.write(v.paint(inDim, v.scene.terms) + "\n")
+	}
+	v.apart = true
 }
 
 // text shows a piece of what the model says.
@@ -130,7 +197,7 @@ func (v *demoView) text(s string) {
 	if !v.column {
 		v.write("\n")
 	}
-	v.column = true
+	v.column, v.apart = true, false
 	v.write(harmless(s))
 }
 
@@ -138,7 +205,10 @@ func (v *demoView) endLine() {
 	if v.column {
 		v.write("\n")
 	}
-	v.column = false
+	if v.apart {
+		v.write("\n")
+	}
+	v.column, v.apart = false, false
 }
 
 // question shows what a call would change, and gets a person's answer.
@@ -213,7 +283,6 @@ func readTyped(ctx context.Context, in io.Reader, lines chan<- string) {
 func (v *demoView) result(d event.ToolResult) {
 	v.endLine()
 	u, _ := v.calls.get(d.Call)
-	v.told++
 	how, colour, sign := outcomeText(d), inGreen, v.mark("●", "*")
 	switch {
 	case d.Cause == event.ByDenial:
@@ -281,6 +350,10 @@ func outcomeText(d event.ToolResult) string {
 	_ = json.Unmarshal(d.Result.Details, &of) // without details the text speaks
 	text := strings.TrimSpace(d.Result.Text())
 	switch {
+	case d.Cause == event.ByCrash:
+		return "outcome unknown"
+	case d.Fault != tool.NoFault && d.Fault != tool.Refused:
+		return "error: " + string(d.Fault)
 	case of.ExitCode != nil:
 		return fmt.Sprintf("exit %d", *of.ExitCode)
 	case d.Result.IsError:
@@ -297,8 +370,9 @@ func outcomeText(d event.ToolResult) string {
 
 // finish shows the end card.
 func (v *demoView) finish(_ context.Context, end event.RunEnd) error {
+	v.apart = true
 	v.endLine()
-	v.write("\n" + v.paint(inDim, v.rule("end of the simulated run ")) + "\n")
+	v.write(v.paint(inDim, v.rule("end of the simulated run ")) + "\n")
 	how := string(end.Reason)
 	switch {
 	case v.refused:
@@ -307,6 +381,9 @@ func (v *demoView) finish(_ context.Context, end event.RunEnd) error {
 		how += ": " + v.host.oneLine(end.Message)
 	}
 	v.row("end", fmt.Sprintf("%s; %s, %s, %d denied", how, plural(end.Turns, "turn"), plural(v.told, "call"), len(end.Denials)))
+	if v.scene.faults != nil {
+		v.row("faults", v.scene.faults.score())
+	}
 	v.row("time", fmt.Sprintf("%s in all: model %s, tools %s, person %s, retry %s",
 		secondsOf(end.Duration), secondsOf(end.API), secondsOf(v.tools), secondsOf(v.person), secondsOf(v.retry)))
 	v.row("tokens", fmt.Sprintf("%s in, %s out, estimated", thousands(end.Usage.Context()), thousands(end.Usage.Output)))
