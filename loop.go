@@ -28,6 +28,7 @@ type loop struct {
 	controls chan control
 	reports  chan report
 	flights  map[string]*flight
+	events   []event.Event   // being recorded; reused
 	ctx      context.Context // of the whole run; its end stops the run
 	cancel   context.CancelCauseFunc
 	stopped  bool  // the end of ctx is on record
@@ -248,11 +249,11 @@ func (l *loop) record(facts ...event.Fact) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	events := make([]event.Event, len(facts))
+	events := l.events[:0]
 	sync := false
 	seq, prev, at := l.fold.last, l.fold.last, now()
-	for i, f := range facts {
-		events[i] = event.Event{Seq: seq + 1, Prev: prev, Time: at, Session: l.s.ID, Data: f}
+	for _, f := range facts {
+		events = append(events, event.Event{Seq: seq + 1, Prev: prev, Time: at, Session: l.s.ID, Data: f})
 		seq, prev = seq+1, seq+1
 		sync = sync || l.durable(f)
 	}
@@ -263,6 +264,7 @@ func (l *loop) record(facts ...event.Fact) error {
 		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
 		return l.failed
 	}
+	l.events = events
 	for _, e := range events {
 		l.fold.apply(e)
 		if f, ok := e.Data.(event.AssistantMessage); ok {

@@ -150,7 +150,9 @@ func (s *State) wantModel(cause int64) {
 	s.model.calling, s.model.wait = false, nil
 }
 
-func (s *State) modelKey() string { return key("model", s.model.cause, 0, s.model.attempt) }
+func (s *State) modelKey() string {
+	return s.model.keys.get("model", s.model.cause, 0, s.model.attempt)
+}
 
 func (s *State) modelStart(f event.ModelStart) bool {
 	if f.Call != "" {
@@ -379,24 +381,20 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 	if !s.open || c == nil {
 		return false
 	}
-	switch f.Key {
-	case c.key("tool"):
-		if c.phase != running && (c.phase != allowed || s.stop != nil || f.Cause != event.ByDenial) {
-			return false
-		}
-		if c.phase == allowed { // denied when judged again
-			s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
-		}
-	case c.key("hooks"):
-		if c.phase != done {
-			return false
-		}
-	case c.key("result"):
-		if c.phase != refused && (s.stop == nil || c.phase >= running && c.phase != waiting) {
-			return false
-		}
-	default:
+	kind := "result"
+	switch {
+	case c.phase == running, c.phase == allowed && s.stop == nil && f.Cause == event.ByDenial:
+		kind = "tool"
+	case c.phase == done:
+		kind = "hooks"
+	case c.phase != refused && (s.stop == nil || c.phase > running && c.phase != waiting):
 		return false
+	}
+	if f.Key != c.key(kind) {
+		return false
+	}
+	if c.phase == allowed && kind == "tool" { // denied when judged again
+		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
 	}
 	s.settle(c, seq, f)
 	return true

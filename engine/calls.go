@@ -40,6 +40,7 @@ type call struct {
 	seq      int64
 	index    int
 	attempt  int
+	keys     keyring
 	phase    phase
 	class    tool.Class
 	judged   bool   // class is known
@@ -52,7 +53,7 @@ type call struct {
 	reserved float64             // for it
 }
 
-func (c *call) key(kind string) string { return key(kind, c.seq, c.index, c.attempt) }
+func (c *call) key(kind string) string { return c.keys.get(kind, c.seq, c.index, c.attempt) }
 
 // refuse settles a call that does not run.
 func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
@@ -128,9 +129,12 @@ func (s *State) runTool(c *call) Effect { return RunTool{c.key("tool"), c.id, s.
 // depend on.
 func (s *State) blocked(i int) bool {
 	c := &s.calls[i]
-	return slices.ContainsFunc(s.calls[:i], func(e call) bool {
-		return e.phase != settled && (!e.judged || conflict(e.class, c.class))
-	})
+	for k := range i {
+		if e := &s.calls[k]; e.phase != settled && (!e.judged || conflict(e.class, c.class)) {
+			return true
+		}
+	}
+	return false
 }
 
 // conflict reports whether the order of two calls may matter.
@@ -298,8 +302,10 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	s.size.add(contentTokens(f.Result.Content))
-	if slices.ContainsFunc(s.calls, func(c call) bool { return c.phase != settled }) {
-		return
+	for i := range s.calls {
+		if s.calls[i].phase != settled {
+			return
+		}
 	}
 	s.calls = nil
 	if s.run.end != "" {
@@ -312,11 +318,12 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 }
 
 func (s *State) find(id string) *call {
-	i := slices.IndexFunc(s.calls, func(c call) bool { return c.id == id })
-	if i < 0 {
-		return nil
+	for i := range s.calls {
+		if s.calls[i].id == id {
+			return &s.calls[i]
+		}
 	}
-	return &s.calls[i]
+	return nil
 }
 
 // signature tells calls apart.

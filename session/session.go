@@ -41,7 +41,8 @@ type Log interface {
 	// all earlier events are on the disk. An ended ctx and an event that is not a
 	// fact or does not fit its place are refused before anything is recorded, and
 	// the log stays good. After any other failure it is broken, and every further
-	// Append fails with the same [*BrokenError] until the session is opened anew.
+	// Append fails with the same [*BrokenError] until the session is opened anew. The
+	// slice is the caller's again when Append returns.
 	Append(ctx context.Context, after int64, sync bool, events ...event.Event) error
 	// Close gives up the lock. Closing again does nothing.
 	Close() error

@@ -23,7 +23,7 @@ var kinds = []event.Fact{
 	event.Authorized{},
 	event.Answered{},
 	event.ToolStart{},
-	event.ToolDone{},
+	event.ToolDone{}, event.ToolAmended{},
 	event.ToolResult{},
 	event.ModeChanged{},
 	event.ModelChanged{},
