@@ -148,8 +148,9 @@ func killBooking(ctx context.Context, dir string) error {
 	for {
 		select {
 		case err := <-ended:
-			said, _ := os.ReadFile(said.Name()) // what there is of it explains
-			return fmt.Errorf("the process ended before it could be killed: %v: %s", err, clip(firstLine(string(said))))
+			words := make([]byte, 500)
+			n, _ := said.ReadAt(words, 0) // fewer are the rule
+			return fmt.Errorf("the process ended before it could be killed (%v): %s", err, firstLine(string(words[:n])))
 		case <-late:
 			err = fmt.Errorf("the process wrote nothing within %v", bookStart)
 		case <-time.After(5 * time.Millisecond):
