@@ -37,13 +37,15 @@ func inspect(file string) (mb float64, modules int, err error) {
 // command measures the command openagent: its start, its first request, its
 // memory while it waits.
 func (b *bench) command(ctx context.Context) {
-	for point, measure := range map[string]func(context.Context, string, *harness.Result) error{
-		"version": b.version, "first request": b.firstRequest, "idle": b.idle,
-	} {
-		r := harness.Result{Peer: "openagent", Phase: "command", Point: point, Samples: 1}
-		file, err := b.openagent(ctx)
+	file, buildErr := b.openagent(ctx)
+	for _, m := range []struct {
+		point string
+		do    func(context.Context, string, *harness.Result) error
+	}{{"version", b.version}, {"first request", b.firstRequest}, {"idle", b.idle}} {
+		r := harness.Result{Peer: "openagent", Phase: "command", Point: m.point, Samples: 1}
+		err := buildErr
 		if err == nil {
-			err = measure(ctx, file, &r)
+			err = m.do(ctx, file, &r)
 		}
 		if err != nil {
 			r.Error = err.Error()
@@ -92,20 +94,19 @@ func (b *bench) at(ctx context.Context, file string, args ...string) (*exec.Cmd,
 	return cmd, nil
 }
 
-// firstRequest puts the size of the largest request of a run without a tool
-// call into Bytes. The server's conversation has one that fails, because the
-// tool is not the command's; the request after that is longer by a line.
+// firstRequest puts the size of the request for a short prompt into Bytes. The
+// run may make one request only.
 func (b *bench) firstRequest(ctx context.Context, file string, r *harness.Result) error {
-	b.server.largest = 0
+	b.server.largest.Store(0)
 	cmd, err := b.at(ctx, file, "--max-turns", "1", "-p", "Hello.")
 	if err != nil {
 		return err
 	}
 	out, runErr := cmd.CombinedOutput() // ends for want of turns
-	if b.server.largest == 0 {
+	if b.server.largest.Load() == 0 {
 		return fmt.Errorf("no request came: %w: %s", runErr, lastLines(string(out), 3))
 	}
-	r.Bytes = float64(b.server.largest)
+	r.Bytes = float64(b.server.largest.Load())
 	return nil
 }
 

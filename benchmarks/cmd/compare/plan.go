@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/benchmarks/harness"
@@ -30,7 +31,7 @@ type program struct {
 }
 
 var programs = []program{
-	{"ours", []string{"ours", "ours (HTTP)"}},
+	{"ours", []string{"ours", "ours (HTTP)", "ours (chat)"}},
 	{"floor", []string{"floor", "floor (HTTP)"}},
 	{"eino", []string{"eino"}},
 	{"fantasy", []string{"fantasy"}},
@@ -63,11 +64,12 @@ type bench struct {
 // server is the wire server, which knows the size of the largest request.
 type server struct {
 	wire.Server
-	largest int64
+	largest atomic.Int64
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.largest = max(s.largest, r.ContentLength)
+	for n := s.largest.Load(); r.ContentLength > n && !s.largest.CompareAndSwap(n, r.ContentLength); n = s.largest.Load() {
+	}
 	s.Server.ServeHTTP(w, r)
 }
 
@@ -180,7 +182,8 @@ func (b *bench) one(ctx context.Context, p program, peer, phase string, args []s
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var r harness.Result
-	if jsonErr := json.Unmarshal(out, &r); jsonErr != nil {
+	last := lastLines(string(out), 1) // some libraries log to stdout
+	if jsonErr := json.Unmarshal([]byte(last), &r); jsonErr != nil {
 		r = harness.Result{Peer: peer, Phase: phase, Error: fmt.Sprintf("%v: %s", cmp.Or(err, jsonErr), lastLines(stderr.String(), 3))}
 	}
 	if r.Error == harness.ErrAbsent.Error() {

@@ -33,11 +33,14 @@ var peers = []harness.Peer{
 		Own:    func() (any, error) { return newAgent(tenTools()), nil },
 	},
 	{
-		Name: "ours (HTTP)", Library: library, HTTP: true, Wire: "chat",
+		Name: "ours (HTTP)", Library: library, HTTP: true,
 		Agent: func(s harness.Script) (harness.Run, error) {
 			c := &anthropic.Client{BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: harness.Transport{Script: s, Stream: true}}}
 			return agentRun(c.Model("claude-sonnet-4-6")), nil
 		},
+	},
+	{
+		Name: "ours (chat)", Library: library, Wire: "chat",
 		Streams: map[string]func(string) (harness.Stream, error){
 			harness.ByAgent:  func(url string) (harness.Stream, error) { return agentStream(gpt(url)), nil },
 			harness.ByClient: func(url string) (harness.Stream, error) { return clientStream(gpt(url)), nil },
