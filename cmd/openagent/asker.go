@@ -129,8 +129,12 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
 		d.Source = permission.FromPerson
-		if r.Interrupt {
-			_, err := a.d.s.session.Interrupt(context.WithoutCancel(ctx))
+		if r.Interrupt { // after the denial, which is to be on record
+			always := context.WithoutCancel(ctx)
+			if err := a.d.s.session.Decide(always, call.ID, d); err != nil {
+				return d, err
+			}
+			_, err := a.d.s.session.Interrupt(always)
 			return d, err
 		}
 		return d, nil

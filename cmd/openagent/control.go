@@ -67,8 +67,13 @@ type modelChoice struct {
 }
 
 // obey carries out a control request and answers it.
-func (d *dialog) obey(ctx context.Context, id string, o order) {
-	answer, err := d.carryOut(ctx, o)
+func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
+	var o order
+	var answer any
+	err := json.Unmarshal(request, &o)
+	if err == nil {
+		answer, err = d.carryOut(ctx, o)
+	}
 	body := responseBody{Subtype: "success", ID: id, Response: answer}
 	if err != nil {
 		body = responseBody{Subtype: "error", ID: id, Error: d.h.oneLine(err.Error())}

@@ -107,7 +107,7 @@ func (d *dialog) serve(ctx context.Context) (outcome, error) {
 			return last, nil
 		}
 		d.report.expect(true)
-		err := d.report.run(d.s.session, d.started(t, d.s.session.StreamInput(ctx, t.input)))
+		err := d.report.run(d.s.session, d.started(t, traced(d.s.agent.Log, d.s.session.StreamInput(ctx, t.input))))
 		if d.asker != nil {
 			d.asker.rest()
 		}
@@ -258,9 +258,9 @@ type inLine struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
-	ID       string        `json:"request_id"`
-	Request  order         `json:"request"`
-	Response replyEnvelope `json:"response"`
+	ID       string          `json:"request_id"`
+	Request  json.RawMessage `json:"request"`
+	Response replyEnvelope   `json:"response"`
 }
 
 // take acts on a line. Types that are not known are passed over.

@@ -138,7 +138,7 @@ func notBegun(ctx context.Context, err error) error {
 	case errors.Is(err, agent.ErrNotResumable):
 		return usagef("%w; write a prompt", err)
 	case errors.Is(err, session.ErrSessionBusy):
-		return usagef("%w; wait for it, or add --fork-session", err)
+		return usagef("the session is in use by another process; wait for its end, or go on in a copy with --fork-session")
 	case ctx.Err() != nil:
 		return ended(signalCode(ctx))
 	case errors.As(err, &file):

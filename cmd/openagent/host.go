@@ -71,7 +71,7 @@ func (h *host) exit(ctx context.Context, err error) int {
 
 // complain writes a line for people to stderr, without secrets.
 func (h *host) complain(format string, args ...any) {
-	fmt.Fprintln(h.err, "openagent: "+h.oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(h.err, "openagent: "+strings.TrimPrefix(h.oneLine(fmt.Sprintf(format, args...)), "agent: "))
 }
 
 // oneLine makes text of any origin fit for a line of a log or a terminal.

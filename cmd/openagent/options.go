@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,35 +204,11 @@ func readFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// logger writes to stderr, without secrets.
-func (h *host) logger(o *options) *slog.Logger {
-	level := slog.LevelWarn
-	if o.logLevel != "" {
-		_ = level.UnmarshalText([]byte(o.logLevel)) // one of logLevels
-	}
-	if o.debug {
-		level = slog.LevelDebug
-	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch v := a.Value.Any().(type) {
-		case string:
-			a.Value = slog.StringValue(h.oneLine(v))
-		case error:
-			a.Value = slog.StringValue(h.oneLine(v.Error()))
-		}
-		return a
-	}}
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(h.err, options))
-	}
-	return slog.New(slog.NewTextHandler(h.err, options))
-}
-
 // workingDir is the folder that the agent works in.
 func workingDir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("finding the working folder: %w", err)
+		return "", usagef("finding the working folder: %w; go to one that exists, or add --cwd", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real, nil

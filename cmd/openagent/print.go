@@ -84,11 +84,14 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		}
 	}
 	r.expect(!resume)
+	if out == nil {
+		r.notice = h.complain
+	}
 	events := s.session.StreamInput(ctx, in)
 	if resume {
 		events = s.session.Resume(ctx)
 	}
-	err = r.run(s.session, events)
+	err = r.run(s.session, traced(s.agent.Log, events))
 	if !r.live {
 		return notBegun(ctx, closing(ctx, out, err))
 	}

@@ -17,7 +17,8 @@ import (
 // A report turns the events of a session into lines of stream-json, and the end
 // of a run into a result.
 type report struct {
-	put       func(line any) // nil: no lines but results are wanted
+	put       func(line any)                   // nil: no lines but results are wanted
+	notice    func(format string, args ...any) // nil: where lines tell that the model fails
 	session   string
 	provider  string
 	simulated bool
@@ -117,6 +118,13 @@ func (r *report) event(e event.Event) {
 	}
 }
 
+// say tells people about the model.
+func (r *report) say(format string, args ...any) {
+	if r.notice != nil {
+		r.notice(format, args...)
+	}
+}
+
 func (r *report) line(v any) {
 	if r.put != nil && !r.held {
 		r.put(v)
@@ -164,6 +172,7 @@ func (r *report) message(e event.Event, m event.UserMessage) {
 func (r *report) calling(d event.ModelStart) {
 	if f := r.failed; f != nil && f.Model != d.Model {
 		r.failures = 0
+		r.say("%s; going on with %s", f.Message, d.Model)
 		r.line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
 			Message: f.Message, Withdrawn: f.Partial != "", origin: r.sign("")})
 	}
@@ -183,8 +192,10 @@ func (r *report) modelFailed(e event.Event, f event.ModelFailed) {
 	if !f.Retry || r.failures > r.config.Retries {
 		return
 	}
+	wait := max(0, f.RetryAt.Sub(e.Time))
+	r.say("%s; trying again in %v", f.Message, wait.Round(100*time.Millisecond))
 	l := retryLine{Type: "system", Subtype: "api_retry", Attempt: r.failures, MaxRetries: r.config.Retries,
-		DelayMS: max(0, f.RetryAt.Sub(e.Time).Round(10*time.Millisecond).Milliseconds()), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, origin: r.sign(e.UUID())}
+		DelayMS: wait.Round(10 * time.Millisecond).Milliseconds(), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, origin: r.sign(e.UUID())}
 	if f.Status != 0 {
 		l.ErrorStatus = &f.Status
 	}

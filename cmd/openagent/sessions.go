@@ -188,7 +188,11 @@ func (h *host) deleteSessions(ctx context.Context, o *sessionsOptions, ids []str
 		if err != nil {
 			return err
 		}
-		if err := store.Delete(ctx, id); err != nil {
+		err = store.Delete(ctx, id)
+		switch {
+		case errors.Is(err, session.ErrSessionBusy):
+			return usagef("session %s is in use by another process; wait for its end", id)
+		case err != nil:
 			return notBegun(ctx, err)
 		}
 	}

@@ -97,6 +97,12 @@ type chosen struct {
 // choose finds or makes the session that the flags ask for: first which one,
 // then a copy of it, then from where.
 func (h *host) choose(ctx context.Context, o *options, project string) (chosen, error) {
+	if o.ephemeral && o.resume == "" && !o.latest {
+		if o.id != "" && session.CheckID(o.id) != nil {
+			return chosen{}, usagef("--session-id: %w", session.CheckID(o.id))
+		}
+		return chosen{store: new(session.Memory), id: o.id}, nil
+	}
 	path, err := h.sessionsDir(o.sessionDir, project)
 	if err != nil {
 		return chosen{}, err
@@ -115,9 +121,6 @@ func (h *host) choose(ctx context.Context, o *options, project string) (chosen, 
 		}
 	}
 	if from == "" {
-		if o.ephemeral {
-			c.store = new(session.Memory)
-		}
 		return c, nil
 	}
 	c.existing = true

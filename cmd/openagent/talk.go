@@ -173,7 +173,7 @@ func (c *conversation) turn(ctx context.Context, in agent.Input) error {
 func (c *conversation) show(ctx context.Context, in agent.Input) error {
 	began, streamed := false, false
 	var failed error
-	for e, err := range c.s.session.StreamInput(ctx, in) {
+	for e, err := range traced(c.s.agent.Log, c.s.session.StreamInput(ctx, in)) {
 		if err != nil {
 			failed = err
 			continue

@@ -409,6 +409,8 @@ func TestMask(t *testing.T) {
 		"dial http://user:pw@host/x":          "dial http://***@host/x",
 		"key sk-proj-********abcd":            "key ***",
 		"nothing to hide, user@example.com":   "nothing to hide, user@example.com",
+		"--dangerously-skip-permissions":      "--dangerously-skip-permissions",
+		"skeletons_of_things":                 "skeletons_of_things",
 		"mask the task at risk-free-standing": "mask the task at risk-free-standing",
 	} {
 		if got := Mask(in, []string{key, "geheim7", "x", ""}); got != want {

@@ -11,7 +11,7 @@ import (
 var (
 	userinfo  = regexp.MustCompile(`://[^/\s"'@]*@`)
 	scheme    = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=*-]{4,}`)
-	likelyKey = regexp.MustCompile(`\b(sk|rk|pk|xai|gsk|hf|AIza)[-_]?[A-Za-z0-9_*-]{12,}|\bsk-[A-Za-z0-9_*-]{4,}`)
+	likelyKey = regexp.MustCompile(`\b((sk|rk|pk|xai|gsk|hf)[-_]|AIza)[A-Za-z0-9_*-]{12,}|\bsk-[A-Za-z0-9_*-]{4,}`)
 )
 
 // shown is the shortest piece of a secret that gives it away.
