@@ -22,15 +22,16 @@ import (
 // recorded are the clients that recordings are made with.
 var recorded = map[string]func(url string, client *http.Client) llm.Model{
 	"anthropic": func(url string, client *http.Client) llm.Model {
-		return (&anthropic.Client{APIKey: key, BaseURL: url, HTTP: client}).Model("claude-sonnet-4-6")
+		return (&anthropic.Client{APIKey: plain, BaseURL: url, HTTP: client}).Model("claude-sonnet-4-6")
 	},
 	"openai": func(url string, client *http.Client) llm.Model {
-		return (&openai.Client{APIKey: key, BaseURL: url + "/v1", HTTP: client}).Model("gpt-4.1")
+		return (&openai.Client{APIKey: plain, BaseURL: url + "/v1", HTTP: client}).Model("gpt-4.1")
 	},
 }
 
 const (
 	mail   = "jane.doe@example.com"
+	plain  = "opensesame7" // a key that does not look like one
 	secret = "correct \"horse\" battery"
 	org    = "org-AbCdEfGhIjKlMnOpQrSt"
 )
@@ -90,7 +91,7 @@ func TestRecordAndReplay(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "new", "talk.json")
 			server := llmtest.NewServer(t, steps()...)
 			recorder := &llmtest.Recorder{Transport: new(http.Transport), Secrets: []string{secret}}
-			question := "My secret is " + secret + ", I am " + mail + " of " + org
+			question := "My key is " + plain + ", my secret is " + secret + ", I am " + mail + " of " + org
 			live := talk(t, model(server.URL, &http.Client{Transport: recorder}), question)
 			if err := recorder.Save(file); err != nil {
 				t.Fatal(err)
@@ -99,7 +100,7 @@ func TestRecordAndReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, hidden := range []string{key, secret, "horse", mail, org, server.URL, "Authorization", "Api-Key"} {
+			for _, hidden := range []string{plain, secret, "horse", mail, org, server.URL, "Authorization", "Api-Key"} {
 				if strings.Contains(strings.ToLower(string(data)), strings.ToLower(hidden)) {
 					t.Errorf("%q is in the recording", hidden)
 				}
@@ -112,7 +113,7 @@ func TestRecordAndReplay(t *testing.T) {
 			if err := replayer.Err(); err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range []string{strings.Trim(fmt.Sprintf("%q", secret), `"`), mail, org} {
+			for _, s := range []string{strings.Trim(fmt.Sprintf("%q", secret), `"`), mail, org, plain} {
 				live = strings.ReplaceAll(live, s, "[redacted]")
 			}
 			if live != again {
