@@ -10,7 +10,7 @@ import (
 
 // The plot's size and the place of its axes, in pixels.
 const (
-	width, height = 760, 440
+	width, height = 830, 440
 	left, right   = 64, 560
 	top, bottom   = 48, 392
 )
