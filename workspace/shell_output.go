@@ -84,6 +84,9 @@ func (o *output) hold(b []byte) {
 func (o *output) createFile() {
 	dir, err := o.folder()
 	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
 		o.file, err = os.CreateTemp(dir, "Bash-*.txt") // 0600
 	}
 	if o.spillErr = err; err == nil {

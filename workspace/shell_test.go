@@ -332,6 +332,20 @@ func TestOutputMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// A folder for outputs that is not there yet is made, for us alone.
+func TestOutputFolderIsMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "outputs")
+	o := &output{folder: func() (string, error) { return dir, nil }}
+	o.Write(bytes.Repeat([]byte("words\n"), outputLimit))
+	defer o.close()
+	if e := o.take(false); !e.Cut || filepath.Dir(e.File) != dir {
+		t.Errorf("the output is in %q", e.File)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("plain"), 1, false)
 	f.Add([]byte("\xff\xfe\x00\x1b[31mred\x1b[0m\n"), 9000, true)
