@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -122,11 +123,39 @@ func (b *bench) build(ctx context.Context) {
 
 // goBuild builds a package of a peer's folder, without cgo and symbols.
 func (b *bench) goBuild(ctx context.Context, name, peer, pkg string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.dir, name), pkg)
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.dir, name)}
+	mod, err := b.module(peer)
+	if err != nil {
+		return err.Error(), err
+	}
+	if mod != "" {
+		args = append(args, "-mod=mod", "-modfile="+mod)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = filepath.Join("peers", peer)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// module copies the go.mod and go.sum of a peer that is a module of its own, so
+// that what this repository's other modules have come to need can be added. It
+// returns the copy, "" for a peer of this module.
+func (b *bench) module(peer string) (string, error) {
+	copied := filepath.Join(b.dir, peer+".mod")
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join("peers", peer, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		if err == nil {
+			err = os.WriteFile(strings.TrimSuffix(copied, "mod")+name[3:], data, 0o644)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return copied, nil
 }
 
 func lastLines(s string, n int) string {
