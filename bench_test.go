@@ -103,3 +103,17 @@ func BenchmarkConstruction(b *testing.B) {
 		s.Close()
 	}
 }
+
+// BenchmarkRun measures what a prompt costs beside its turns: ten tools, one answer.
+func BenchmarkRun(b *testing.B) {
+	b.ReportAllocs()
+	a := &agent.Agent{Model: &caller{1}}
+	for i := range 10 {
+		a.Tools = append(a.Tools, tool.Func(tool.Spec{Name: fmt.Sprintf("tool%d", i)}, func(context.Context, number) (int, error) { return 0, nil }))
+	}
+	for b.Loop() {
+		if _, err := a.Prompt(b.Context(), "go"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

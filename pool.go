@@ -19,7 +19,7 @@ func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
 	add := func(ts []tool.Tool) error {
 		for _, t := range ts {
 			spec := t.Spec()
-			if err := spec.Check(); err != nil {
+			if err := tool.Check(t); err != nil {
 				return fmt.Errorf("agent: %w: %w", ErrConfig, err)
 			}
 			if i, ok := place[spec.Name]; ok {

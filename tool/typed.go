@@ -137,6 +137,17 @@ type Partial interface {
 // Spec describes the tool; its Input is never nil.
 func (t *Typed[In]) Spec() Spec { return t.spec }
 
+// checked marks a tool whose Spec was checked when it was made.
+func (t *Typed[In]) checked() {}
+
+// Check is Spec.Check for a tool; one made by [New] has passed it already.
+func Check(t Tool) error {
+	if _, ok := t.(interface{ checked() }); ok {
+		return nil
+	}
+	return t.Spec().Check()
+}
+
 // Run checks the input and calls the tool's function.
 func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	call, in, repaired, err := t.read(call)
