@@ -93,7 +93,7 @@ func findFiles(ctx context.Context, finder Finder, call tool.Call, in globInput)
 	if t.file != "" {
 		return noFiles(in, fmt.Sprintf(" %s is a file.", t.abs(t.file))), nil
 	}
-	l, err := t.list(ctx, pattern.Enter, pattern.Match, true)
+	l, err := t.list(ctx, walk.Walk{Enter: pattern.Enter, Want: pattern.Match, Links: true, Times: true})
 	switch {
 	case errors.Is(err, walk.ErrTooMany):
 		return tool.Errorf("%v", err), nil
@@ -112,7 +112,6 @@ func noFiles(in globInput, why string) *tool.Result {
 }
 
 func listFiles(t *tree, in globInput, l *walk.Listing) *tool.Result {
-	walk.ByTime(l.Files)
 	var text strings.Builder
 	for _, f := range l.Files[:min(len(l.Files), maxPaths)] {
 		text.WriteString(oneLine(t.abs(f.Path)) + "\n")

@@ -100,7 +100,8 @@ func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInpu
 		return tool.Errorf("%v", err), nil
 	}
 	defer t.close()
-	l, err := candidates(ctx, t, filter)
+	f := newFindings(in, t)
+	l, err := candidates(ctx, t, filter, f.mode == filesMode)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused), errors.Is(err, walk.ErrTooMany):
@@ -108,11 +109,7 @@ func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInpu
 	case err != nil:
 		return nil, err
 	}
-	f := newFindings(in, t)
 	paths := make([]string, len(l.Files))
-	if f.mode == filesMode {
-		walk.ByTime(l.Files)
-	}
 	for i, file := range l.Files {
 		paths[i] = file.Path
 	}
@@ -129,10 +126,11 @@ type refusal struct{ text string }
 
 func (e *refusal) Error() string { return e.text }
 
-// candidates lists the files to search.
-func candidates(ctx context.Context, t *tree, f *filter) (*walk.Listing, error) {
+// candidates lists the files to search: the newest first, if asked for, so that
+// only some need to be searched, else by path.
+func candidates(ctx context.Context, t *tree, f *filter, newest bool) (*walk.Listing, error) {
 	if t.file == "" {
-		return t.list(ctx, f.enter, f.want, false)
+		return t.list(ctx, walk.Walk{Enter: f.enter, Want: f.want, Times: newest})
 	}
 	if t.hides(t.file) {
 		return nil, &refusal{t.abs(t.file) + " may not be read: a rule forbids it."}
@@ -141,7 +139,7 @@ func candidates(ctx context.Context, t *tree, f *filter) (*walk.Listing, error) 
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, &refusal{t.abs(t.file) + " is neither a file nor a folder."}
 	}
-	return &walk.Listing{Files: []walk.File{{Path: t.file, ModTime: info.ModTime()}}}, nil
+	return &walk.Listing{Files: []walk.File{{Path: t.file}}}, nil
 }
 
 const (

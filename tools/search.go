@@ -116,10 +116,10 @@ func heading(name, pattern string) string {
 	return name + " " + oneLine(pattern)
 }
 
-// list lists the files that enter and want let through and no rule hides. Too
-// many files are an error for the model.
-func (t *tree) list(ctx context.Context, enter, want func(string) bool, links bool) (*walk.Listing, error) {
-	w := walk.Walk{Root: t.root, Enter: enter, Want: want, Links: links}
+// list lists the files of t that w wants and no rule hides. Too many files are
+// an error for the model.
+func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
+	w.Root = t.root
 	w.Rules, w.Prefix = walk.Above(t.path, t.top)
 	l, err := w.List(ctx)
 	if errors.Is(err, walk.ErrTooMany) {

@@ -64,7 +64,6 @@ const (
 type searcher struct {
 	*Search
 	ctx    context.Context
-	folder folder
 	blocks blocks
 	hunt   hunt
 	room   int // lines that may still be kept; negative: any number

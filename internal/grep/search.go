@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/openagent-go/agent/internal/walk"
@@ -31,8 +33,8 @@ type batch struct {
 
 // Files searches the files at paths, relative to root, in parallel, and calls
 // report for each in their order, until it returns false. What is reported
-// depends on nothing but the files; memory is bounded whatever they hold. Symlinks
-// do not lead out of root.
+// depends on nothing but the files; memory is bounded whatever they hold. Nothing
+// leads out of root.
 func (s *Search) Files(ctx context.Context, root *os.Root, paths []string, report func(path string, r Report) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(paths)/batchSize+1)
@@ -80,24 +82,35 @@ func deal(ctx context.Context, paths []string, todo, queue chan<- batch) {
 
 // work searches batches.
 func (s *Search) work(ctx context.Context, root *os.Root, todo <-chan batch) {
-	one := &searcher{Search: s, ctx: ctx, folder: folder{root: root}}
-	defer one.folder.close()
+	at, err := walk.OpenFolder(root)
+	if err == nil {
+		defer at.Close()
+	}
+	one := &searcher{Search: s, ctx: ctx}
 	for b := range todo {
-		if reports, err := one.batch(b.paths); err == nil {
+		if err != nil {
+			b.reports <- slices.Repeat([]Report{{Skipped: Unreadable}}, len(b.paths))
+		} else if reports, err := one.batch(at, b.paths); err == nil {
 			b.reports <- reports
 		}
 	}
 }
 
 // batch searches files, and stops keeping lines where nobody can want more.
-func (s *searcher) batch(paths []string) ([]Report, error) {
+func (s *searcher) batch(at *walk.Folder, paths []string) ([]Report, error) {
 	s.bytes = 0
 	if s.room = s.Max; s.Max == 0 {
 		s.room = -1
 	}
 	reports := make([]Report, len(paths))
 	for i, name := range paths {
-		f, err := s.folder.open(name)
+		dir, base := path.Split(name)
+		err := at.Go(strings.TrimSuffix(dir, "/"))
+		if err != nil {
+			reports[i].Skipped = Unreadable
+			continue
+		}
+		f, err := at.Open(base)
 		if err != nil {
 			reports[i].Skipped = Unreadable
 			continue
@@ -109,36 +122,4 @@ func (s *searcher) batch(paths []string) ([]Report, error) {
 		}
 	}
 	return reports, nil
-}
-
-// A folder opens files beneath root. Those of one folder mostly follow each
-// other, so from the second on it is kept open and not found anew for each.
-type folder struct {
-	root *os.Root
-	path string   // of the last file's folder
-	last *os.Root // that folder, or nil
-}
-
-func (f *folder) open(name string) (*os.File, error) {
-	dir, base := path.Split(name)
-	if dir != f.path || dir == "" {
-		f.close()
-		f.path = dir
-		return walk.OpenFile(f.root, name)
-	}
-	if f.last == nil {
-		last, err := f.root.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		f.last = last
-	}
-	return walk.OpenFile(f.last, base)
-}
-
-func (f *folder) close() {
-	if f.last != nil {
-		f.last.Close()
-		f.last = nil
-	}
 }

@@ -84,29 +84,46 @@ func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules
 		return rules // what cannot be read has no rules for us
 	}
 	defer root.Close()
-	return enter(root, rules, path)
-}
-
-// enter returns the rules in force in the folder root, at path: a repository
-// within another begins anew.
-func enter(root *os.Root, rules *gitignore.Rules, path string) *gitignore.Rules {
-	if _, err := root.Lstat(".git"); err == nil {
-		rules = (*gitignore.Rules)(nil).With(path, content(root, ".git/info/exclude"))
+	at, err := OpenFolder(root)
+	if err != nil {
+		return rules
 	}
-	return rules.With(path, content(root, ".gitignore"))
+	defer at.Close()
+	return enter(root, at, "", rules, path)
 }
 
-// content returns an ignore file; nil if there is none or, as git has it for
-// symlinks, none that counts.
-func content(root *os.Root, name string) []byte {
+// enter returns the rules in force in the folder at hand, which is dir beneath
+// root and path for the rules: a repository within another begins anew.
+func enter(root *os.Root, at *Folder, dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
+	if _, err := at.lstat(".git"); err == nil {
+		rules = (*gitignore.Rules)(nil).With(path, exclude(root, join(dir, ".git/info/exclude")))
+	}
+	about, err := at.lstat(".gitignore")
+	if err != nil || !about.mode.IsRegular() || about.size > maxIgnore { // git reads no symlink either
+		return rules
+	}
+	f, err := at.Open(".gitignore")
+	if err != nil {
+		return rules
+	}
+	return rules.With(path, content(f))
+}
+
+// exclude returns the ignore file of a repository, whose folder may be a symlink.
+func exclude(root *os.Root, name string) []byte {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnore {
 		return nil
 	}
-	f, err := OpenFile(root, name)
+	f, err := openFile(root, name)
 	if err != nil {
 		return nil
 	}
+	return content(f)
+}
+
+// content reads an ignore file and closes it; nil if it cannot be read.
+func content(f io.ReadCloser) []byte {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxIgnore))
 	if err != nil {
@@ -115,12 +132,9 @@ func content(root *os.Root, name string) []byte {
 	return data
 }
 
-// errNotFile is the error for what is no longer a regular file.
-var errNotFile = errors.New("not a regular file")
-
-// OpenFile opens a regular file for reading. It does not wait for the writer of a
+// openFile opens a regular file for reading. It does not wait for the writer of a
 // pipe that has taken the file's place.
-func OpenFile(root *os.Root, name string) (*os.File, error) {
+func openFile(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -24,7 +23,7 @@ const (
 	maxFiles   = 1_000_000
 	maxDepth   = 256 // folders; those below count as unreadable
 	maxWorkers = 16
-	entries    = 1024 // read from a folder at a time
+	atOnce     = 1024 // entries of a folder asked for in one go, where that can be said
 )
 
 // A Walk says what to list. Paths are relative to Root, with slashes.
@@ -37,18 +36,19 @@ type Walk struct {
 	Enter  func(folder string) bool // nil: every folder. Called by several goroutines
 	Want   func(file string) bool   // nil: every file. Called by several goroutines
 	Links  bool                     // list symlinks as well, unless they lead to a folder
+	Times  bool                     // tell when files were changed, and list the newest first
 	Max    int                      // files; 0: 1,000,000
 }
 
 // A File is a regular file, or a symlink if they are wanted.
 type File struct {
-	Path    string // relative to the root, with slashes
-	ModTime time.Time
+	Path    string    // relative to the root, with slashes
+	ModTime time.Time // zero unless times are wanted
 }
 
 // A Listing is what a walk has found.
 type Listing struct {
-	Files      []File // by path
+	Files      []File // by path, or [ByTime]
 	Ignored    int    // files and folders left out because git ignores them
 	Unreadable int    // folders that could not be read
 }
@@ -81,7 +81,11 @@ func (w *Walk) List(ctx context.Context) (*Listing, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	slices.SortFunc(l.found.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	if w.Times {
+		ByTime(l.found.Files)
+	} else {
+		slices.SortFunc(l.found.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	}
 	return &l.found, nil
 }
 
@@ -108,6 +112,15 @@ type lister struct {
 
 // work reads folders until none is left or something went wrong.
 func (l *lister) work() {
+	at, err := OpenFolder(l.Root)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = fmt.Errorf("reading the folder: %w", err)
+		l.wake.Broadcast()
+		return
+	}
+	defer at.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -121,7 +134,7 @@ func (l *lister) work() {
 		l.todo = l.todo[:len(l.todo)-1]
 		l.busy++
 		l.mu.Unlock()
-		part, more, err := l.read(f)
+		part, more, err := l.read(at, f)
 		l.mu.Lock()
 		l.busy--
 		l.add(part, more, err)
@@ -143,90 +156,100 @@ func (l *lister) add(part Listing, more []folder, err error) {
 	}
 }
 
+// errStop ends the reading of a folder with too many files.
+var errStop = errors.New("stop")
+
 // read lists one folder.
-func (l *lister) read(f folder) (part Listing, more []folder, err error) {
-	unreadable := func(err error) (Listing, []folder, error) {
-		if f.path == "" {
-			return part, nil, fmt.Errorf("reading the folder: %w", err)
-		}
-		part.Unreadable++
-		return part, more, l.ctx.Err()
+func (l *lister) read(at *Folder, f folder) (part Listing, more []folder, err error) {
+	if err := l.ctx.Err(); err != nil {
+		return part, nil, err
 	}
-	root := l.Root
-	if f.path != "" {
-		if root, err = l.Root.OpenRoot(f.path); err != nil {
-			return unreadable(err)
-		}
-		defer root.Close()
+	if err = at.Go(f.path); err == nil {
+		full := join(l.Prefix, f.path)
+		r := reader{lister: l, at: at, folder: f, full: full, inner: enter(l.Root, at, f.path, f.rules, full)}
+		err = at.each(r.entry)
+		part, more = r.part, r.more
 	}
-	dir, err := root.Open(".")
-	if err != nil {
-		return unreadable(err)
+	switch {
+	case err == nil, errors.Is(err, errStop):
+		return part, more, nil
+	case l.ctx.Err() != nil:
+		return part, nil, l.ctx.Err()
+	case f.path == "":
+		return part, nil, fmt.Errorf("reading the folder: %w", err)
 	}
-	defer dir.Close()
-	rules := enter(root, f.rules, join(l.Prefix, f.path))
-	for {
-		if err := l.ctx.Err(); err != nil {
-			return part, nil, err
-		}
-		list, err := dir.ReadDir(entries)
-		for _, e := range list {
-			more = l.entry(root, f, rules, e, &part, more)
-		}
-		switch {
-		case len(part.Files) > l.max:
-			return part, nil, nil
-		case err == io.EOF:
-			return part, more, nil
-		case err != nil:
-			return unreadable(err)
-		}
-	}
+	part.Unreadable++
+	return part, more, nil
 }
 
-// entry adds an entry of the folder f to part or more, if it is wanted.
-func (l *lister) entry(root *os.Root, f folder, rules *gitignore.Rules, e os.DirEntry, part *Listing, more []folder) []folder {
-	name := e.Name()
-	full := join(join(l.Prefix, f.path), name)
+// A reader lists one folder.
+type reader struct {
+	*lister
+	at *Folder
+	folder
+	full  string           // the folder's path for the rules
+	inner *gitignore.Rules // in force in it
+	seen  int
+	part  Listing
+	more  []folder
+}
+
+// entry takes an entry of the folder, if it is wanted.
+func (r *reader) entry(base []byte, kind os.FileMode) error {
+	if r.seen++; r.seen%atOnce == 0 && r.ctx.Err() != nil {
+		return r.ctx.Err()
+	}
+	link := kind == os.ModeSymlink
+	if string(base) == ".git" || !kind.IsDir() && !kind.IsRegular() && !(link && r.Links) {
+		return nil
+	}
+	full := join(r.full, string(base))
 	path := full
-	if l.Prefix != "" {
-		path = full[len(l.Prefix)+1:]
+	if r.Prefix != "" {
+		path = full[len(r.Prefix)+1:]
 	}
-	isFolder := e.IsDir()
-	link := e.Type()&os.ModeSymlink != 0
 	switch {
-	case name == ".git":
-		return more
-	case isFolder:
-		if l.Enter != nil && !l.Enter(path) {
-			return more
+	case kind.IsDir():
+		if r.Enter != nil && !r.Enter(path) {
+			return nil
 		}
-	case !e.Type().IsRegular() && !(link && l.Links):
-		return more
-	case l.Want != nil && !l.Want(path):
-		return more
+	case r.Want != nil && !r.Want(path):
+		return nil
 	}
-	if rules.Ignores(full, isFolder) {
-		part.Ignored++
-		return more
+	if r.inner.Ignores(full, kind.IsDir()) {
+		r.part.Ignored++
+		return nil
 	}
-	if isFolder {
-		if f.depth == maxDepth {
-			part.Unreadable++
-			return more
+	if kind.IsDir() {
+		if r.depth == maxDepth {
+			r.part.Unreadable++
+			return nil
 		}
-		return append(more, folder{path: path, depth: f.depth + 1, rules: rules})
+		r.more = append(r.more, folder{path: path, depth: r.depth + 1, rules: r.inner})
+		return nil
 	}
+	return r.file(path, full[len(full)-len(base):], link)
+}
+
+// file adds a file.
+func (r *reader) file(path, name string, link bool) error {
 	if link {
-		if info, err := root.Stat(name); err == nil && info.IsDir() {
-			return more
+		if info, err := r.Root.Stat(path); err == nil && info.IsDir() {
+			return nil
 		}
 	}
-	info, err := root.Lstat(name)
-	if err == nil { // otherwise it is gone by now
-		part.Files = append(part.Files, File{Path: path, ModTime: info.ModTime()})
+	file := File{Path: path}
+	if r.Times {
+		about, err := r.at.lstat(name)
+		if err != nil {
+			return nil // gone by now
+		}
+		file.ModTime = about.modTime
 	}
-	return more
+	if r.part.Files = append(r.part.Files, file); len(r.part.Files) > r.max {
+		return errStop
+	}
+	return nil
 }
 
 // join joins two slash-separated paths, of which each may be empty.

@@ -147,6 +147,20 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+func TestTimes(t *testing.T) {
+	dir := plant(t, map[string]string{"a": "", "b/c": "", "d": ""})
+	for i, name := range []string{"d", "a", "b/c"} {
+		at := time.Unix(int64(1000+i), 500)
+		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := list(t, Walk{Root: open(t, dir), Times: true})
+	if got := names(l.Files); !slices.Equal(got, []string{"b/c", "a", "d"}) || l.Files[0].ModTime.Unix() != 1002 {
+		t.Errorf("%+v", l.Files)
+	}
+}
+
 func TestByTime(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	files := []File{{"b", at(1)}, {"a", at(1)}, {"c", at(2)}, {"d", at(0)}}
