@@ -11,6 +11,7 @@ import (
 // one without a name is a prompt.
 type command struct {
 	name, args, summary string
+	words               []string // the arguments to choose from, where there is such a list
 	// prepare returns the command's flags, and what is done once they are read.
 	prepare func(h *host) (flags, action)
 }
@@ -21,12 +22,12 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
-		{name: "sessions", args: "[list | show ID | delete ID…]", summary: "list, show and delete sessions", prepare: sessionsCommand},
+		{name: "sessions", args: "[list | show ID | delete ID…]", words: []string{"list", "show", "delete"}, summary: "list, show and delete sessions", prepare: sessionsCommand},
 		{name: "tools", summary: "list the tools", prepare: toolsCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
 		{name: "config", summary: "show each setting and where it comes from", prepare: configCommand},
 		{name: "doctor", summary: "check what the program needs", prepare: doctorCommand},
-		{name: "completion", args: "bash|zsh|fish", summary: "print a completion script for a shell", prepare: completionCommand},
+		{name: "completion", args: "bash|zsh|fish", words: []string{"bash", "zsh", "fish"}, summary: "print a completion script for a shell", prepare: completionCommand},
 		{name: "version", summary: "print the version", prepare: versionCommand},
 		{name: "help", args: "[COMMAND]", summary: "show help", prepare: helpCommand},
 	}

@@ -29,6 +29,14 @@ func flagsOf(h *host, c command) flags {
 	return append(fs, flag{name: "help", short: 'h', help: "show this"})
 }
 
+// choices are the words that can follow the name of a command.
+func (c command) choices() []string {
+	if c.name == "help" {
+		return commandNames()
+	}
+	return c.words
+}
+
 func longNames(fs flags) string {
 	var names []string
 	for _, f := range fs {
@@ -39,7 +47,7 @@ func longNames(fs flags) string {
 
 func bashCompletion(h *host) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# bash completion for openagent: source <(openagent completion bash)\n_openagent() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags\n")
+	fmt.Fprintf(&b, "# bash completion for openagent: source <(openagent completion bash)\n_openagent() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags words\n")
 	b.WriteString("  case $prev in\n")
 	for _, f := range flagsOf(h, root()) {
 		switch {
@@ -51,10 +59,11 @@ func bashCompletion(h *host) string {
 	}
 	b.WriteString("  esac\n  case ${COMP_WORDS[1]} in\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "    %s) flags='%s';;\n", c.name, longNames(flagsOf(h, c)))
+		fmt.Fprintf(&b, "    %s) flags='%s' words='%s';;\n", c.name, longNames(flagsOf(h, c)), strings.Join(c.choices(), " "))
 	}
 	fmt.Fprintf(&b, "    *) flags='%s';;\n  esac\n", longNames(flagsOf(h, root())))
-	fmt.Fprintf(&b, "  [ \"$COMP_CWORD\" -eq 1 ] && [ \"${cur#-}\" = \"$cur\" ] && flags='%s'\n", strings.Join(commandNames(), " "))
+	fmt.Fprintf(&b, "  [ \"$COMP_CWORD\" -eq 1 ] && words='%s'\n", strings.Join(commandNames(), " "))
+	b.WriteString("  [ -n \"$words\" ] && [ \"${cur#-}\" = \"$cur\" ] && flags=$words\n")
 	b.WriteString("  COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n}\ncomplete -o default -F _openagent openagent\n")
 	return b.String()
 }
@@ -69,7 +78,11 @@ func zshCompletion(h *host) string {
 	b.WriteString("    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n")
 	for _, c := range commands() {
 		if fs := flagsOf(h, c); len(fs) > 0 {
-			fmt.Fprintf(&b, "    %s) _arguments%s;;\n", c.name, zshFlags(fs))
+			fmt.Fprintf(&b, "    %s) _arguments%s", c.name, zshFlags(fs))
+			if words := c.choices(); words != nil {
+				b.WriteString(" " + quote("2:argument:("+strings.Join(words, " ")+")"))
+			}
+			b.WriteString(";;\n")
 		}
 	}
 	fmt.Fprintf(&b, "    *) _arguments%s '*:prompt:';;\n  esac\n}\n", zshFlags(flagsOf(h, root())))
@@ -100,6 +113,9 @@ func fishCompletion(h *host) string {
 	b.WriteString("# fish completion for openagent: openagent completion fish | source\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "complete -c openagent -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.summary))
+		for _, word := range c.choices() {
+			fmt.Fprintf(&b, "complete -c openagent -n %s -f -a %s\n", quote("__fish_seen_subcommand_from "+c.name), word)
+		}
 		for _, f := range flagsOf(h, c) {
 			b.WriteString("complete -c openagent -n " + quote("__fish_seen_subcommand_from "+c.name) + fishFlag(f))
 		}

@@ -78,11 +78,6 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
 	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0
-	if !resume {
-		if err := s.temper(ctx, r); err != nil {
-			return notBegun(ctx, closing(ctx, out, err))
-		}
-	}
 	r.expect(!resume)
 	if out == nil {
 		r.notice = h.complain
@@ -118,15 +113,6 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 		}
 	}
 	return r, r.past(ctx, s.store)
-}
-
-// temper sees to it that a new prompt in an old session does not skip
-// permissions because an earlier one did: that has to be said each time.
-func (s *setup) temper(ctx context.Context, r *report) error {
-	if s.options.mode != "" || r.mode != permission.Bypass {
-		return nil
-	}
-	return s.session.SetMode(ctx, permission.Default)
 }
 
 // closing ends the writing of lines and returns the first error.

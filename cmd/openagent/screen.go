@@ -55,6 +55,13 @@ func (s *screen) ask(text string) {
 	s.midLine = false // the person's line end follows
 }
 
+// broke notes that the terminal itself has written into the line, as ^C.
+func (s *screen) broke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.midLine = true
+}
+
 // diff writes a diff in its colours.
 func (s *screen) diff(diff string) {
 	for line := range strings.Lines(diff) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,8 @@ import (
 
 const slashHelp = `/help           this
 /model [NAME]   show or change the model
-/mode [MODE]    change the permission mode: %s
+/mode [MODE]    show or change the permission mode: %s
+/resume         go on with a run that was cut short
 /cost           what this conversation has cost
 /quit           leave; openagent --continue goes on from here
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
@@ -35,10 +37,13 @@ func (c *conversation) command(ctx context.Context, line string) {
 		err = c.changeModel(ctx, arg)
 	case "/mode":
 		if arg == "" {
-			err = fmt.Errorf("write /mode and one of %s", strings.Join(modes(), ", "))
+			c.screen.line(inPlain, "mode %s; there are %s", c.mode.Load(), strings.Join(modes(), ", "))
 		} else if err = c.s.session.SetMode(ctx, permission.Mode(arg)); err == nil {
+			c.mode.Store(permission.Mode(arg))
 			c.screen.line(inDim, "mode %s", arg)
 		}
+	case "/resume":
+		err = c.resume(ctx)
 	case "/cost":
 		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
 	default:
@@ -51,7 +56,7 @@ func (c *conversation) command(ctx context.Context, line string) {
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if name == "" {
-		c.screen.line(inPlain, "started with %s through %s", c.s.provider.model.value, c.s.provider.name.value)
+		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.name.value)
 		return nil
 	}
 	m, err := c.s.provider.llm(name)
@@ -59,9 +64,22 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		err = c.s.session.SetModel(ctx, m)
 	}
 	if err == nil {
+		c.model = name
 		c.screen.line(inDim, "model %s", name)
 	}
 	return err
+}
+
+// resume goes on with a run that was cut short.
+func (c *conversation) resume(ctx context.Context) error {
+	open, err := c.s.session.Open(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !open:
+		return errors.New("no run was cut short; write what is to be done")
+	}
+	return c.turn(ctx, c.s.session.Resume(ctx))
 }
 
 // briefly is the input of a call in a line: its first texts.

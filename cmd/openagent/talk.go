@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -27,8 +30,10 @@ type conversation struct {
 	asked  query // what is asked on the screen
 	status *statuses
 	spent  float64 // USD, as far as known
+	model  string  // in use
 	ended  bool    // the person leaves
 
+	mode    atomic.Value // permission.Mode in force
 	running atomic.Bool
 	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
 }
@@ -52,9 +57,6 @@ func newConversation(h *host) *conversation {
 func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
 	h := c.h
 	past, err := s.report(ctx, nil)
-	if err == nil {
-		err = s.temper(ctx, past)
-	}
 	if err != nil {
 		return notBegun(ctx, err)
 	}
@@ -64,8 +66,13 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	h.interrupted.Store(&strike)
 	defer h.interrupted.Store(nil)
 	go c.read(ctx)
-	c.screen.line(inDim, "openagent %s, %s, %s. /help lists commands.", version(), s.provider.model.value, s.project)
+	c.model = s.provider.model.value
+	c.mode.Store(beginning(permission.Mode(s.options.mode), past.mode))
+	c.screen.line(inDim, "openagent %s, %s, %s. /help lists commands.", version(), c.model, s.project)
 	prompt, _ := promptArg(args)
+	if err := c.recall(ctx); err != nil {
+		return notBegun(ctx, err)
+	}
 	for !c.ended && ctx.Err() == nil {
 		if prompt == "" {
 			c.screen.ask("> ")
@@ -77,12 +84,15 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 		case prompt[0] == '/':
 			c.command(ctx, prompt)
 		default:
-			if err := c.turn(ctx, agent.Input{Text: prompt, Blocks: blocks}); err != nil {
+			if err := c.turn(ctx, s.session.StreamInput(ctx, agent.Input{Text: prompt, Blocks: blocks})); err != nil {
 				return err
 			}
 			blocks = nil
 		}
 		prompt = ""
+	}
+	if s.session.Result() != nil && !s.options.ephemeral {
+		c.screen.line(inDim, "openagent --resume %s goes on from here", s.session.ID)
 	}
 	if ctx.Err() != nil {
 		return ended(signalCode(ctx))
@@ -124,6 +134,7 @@ func (c *conversation) typedPrompt(ctx context.Context) string {
 
 // strike handles Ctrl-C: it stops what runs, and the second one leaves.
 func (c *conversation) strike(ctx context.Context) bool {
+	c.screen.broke()
 	if c.struck.Swap(true) {
 		return false
 	}
@@ -142,13 +153,40 @@ func (c *conversation) strike(ctx context.Context) bool {
 	return true
 }
 
+// beginning is the mode that a conversation begins with: of an earlier one only
+// a mode that forbids more is kept.
+func beginning(given, past permission.Mode) permission.Mode {
+	if past != permission.Plan && past != permission.DontAsk {
+		past = permission.Default
+	}
+	return cmp.Or(given, past)
+}
+
+// recall shows how an earlier session ended.
+func (c *conversation) recall(ctx context.Context) error {
+	if !c.s.past {
+		return nil
+	}
+	open, err := c.s.session.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if r := c.s.session.Result(); r != nil && cmp.Or(r.Text, r.Partial) != "" {
+		c.screen.line(inDim, "%s", short(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
+	}
+	if open {
+		c.screen.line(inYellow, "The last run was cut short: /resume goes on with it.")
+	}
+	return nil
+}
+
 // turn runs a prompt. What is typed meanwhile answers questions, or joins the
 // conversation.
-func (c *conversation) turn(ctx context.Context, in agent.Input) error {
+func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	done := make(chan error, 1)
 	c.running.Store(true)
 	go func() {
-		err := c.show(ctx, in)
+		err := c.show(ctx, events)
 		c.running.Store(false)
 		done <- err
 	}()
@@ -170,16 +208,20 @@ func (c *conversation) turn(ctx context.Context, in agent.Input) error {
 }
 
 // show runs a prompt and shows what happens.
-func (c *conversation) show(ctx context.Context, in agent.Input) error {
+func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	began, streamed := false, false
 	var failed error
-	for e, err := range traced(c.s.agent.Log, c.s.session.StreamInput(ctx, in)) {
+	for e, err := range traced(c.s.agent.Log, events) {
 		if err != nil {
 			failed = err
 			continue
 		}
 		began = true
 		switch d := e.Data.(type) {
+		case event.Configured:
+			c.mode.Store(d.Mode)
+		case event.ModeChanged:
+			c.mode.Store(d.Mode)
 		case event.TextDelta:
 			streamed = true
 			c.screen.text(d.Text)
@@ -200,12 +242,7 @@ func (c *conversation) show(ctx context.Context, in agent.Input) error {
 				c.screen.line(inDim, "  . %s: %s (%v)", d.Tool, short(c.h.oneLine(text), 120), d.Elapsed.Round(time.Second))
 			}
 		case event.ToolResult:
-			colour, mark := inDim, "-"
-			if d.Result.IsError {
-				colour, mark = inRed, "!"
-			}
-			u, _ := c.calls.get(d.Call)
-			c.screen.line(colour, "  %s %s: %s", mark, u.Name, short(c.h.oneLine(title(d)), 200))
+			c.result(d)
 		case event.RunEnd:
 			c.total(d)
 		}
@@ -217,6 +254,31 @@ func (c *conversation) show(ctx context.Context, in agent.Input) error {
 		c.screen.line(inRed, "! %s", c.h.oneLine(failed.Error()))
 	}
 	return nil
+}
+
+// shownLines is how many lines of a command's output are shown, the last ones.
+const shownLines = 5
+
+// result shows what came of a call: its title, or what a command wrote.
+func (c *conversation) result(d event.ToolResult) {
+	u, _ := c.calls.get(d.Call)
+	text := short(c.h.oneLine(title(d)), 200)
+	switch {
+	case d.Result.IsError:
+		c.screen.line(inRed, "  ! %s: %s", u.Name, text)
+		return
+	case u.Name != "Bash" && u.Name != "BashOutput":
+		c.screen.line(inDim, "  - %s", cmp.Or(text, u.Name))
+		return
+	}
+	lines := strings.Split(strings.TrimRight(d.Result.Text(), "\n"), "\n")
+	if more := len(lines) - shownLines; more > 0 {
+		c.screen.line(inDim, "  - (%s before)", plural(more, "line"))
+		lines = lines[more:]
+	}
+	for _, line := range lines {
+		c.screen.line(inDim, "  - %s", short(c.h.oneLine(line), 160))
+	}
 }
 
 func isEnd(err error) bool {

@@ -135,6 +135,7 @@ func writeStep(name string) llmtest.Step {
 }
 
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := sit(t, dir, nil, nil, llmtest.Say("Hello \x1b[35mthere\u202e"), writeStep("n.txt"), writeStep("m.txt"), writeStep("sub/o.txt"), writeStep("sub/p.txt"), llmtest.Say("end"))
 	p.sees("> ")
@@ -142,7 +143,11 @@ func TestConversation(t *testing.T) {
 	p.sees("Hello ␛\\[35mthere\ufffd")
 	p.sees("(?s)1 turn, 0 calls, .*> ")
 	p.types("/model\n")
-	p.sees("claude-sonnet-4-6 through anthropic")
+	p.sees("model claude-sonnet-4-6, provider anthropic")
+	p.types("/mode\n")
+	p.sees("mode default; there are default, acceptEdits,")
+	p.types("/resume\n")
+	p.sees("no run was cut short")
 	p.types("/dance\n")
 	p.sees("there is no command /dance")
 	p.types("/mode wild\n")
@@ -185,7 +190,71 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// A conversation that goes on with an earlier session says where that stands.
+func TestConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), "HOME="+t.TempDir()
+	slow := llmtest.Call(llmtest.Use("b1", "Bash", map[string]string{"command": "for i in 1 2 3 4 5 6 7; do echo line $i; done; sleep 0.1"}))
+	p := sit(t, dir, []string{home}, []string{"--dangerously-skip-permissions", "begin"}, slow, llmtest.Say("all is well"), llmtest.Step{Text: "late", Delay: time.Minute})
+	p.sees(`\(2 lines before\)[^\r]*\r\n.*line 3`)
+	p.sees("line 7")
+	p.sees("all is well")
+	p.sees("> ")
+	p.types("/mode\n")
+	p.sees("mode bypassPermissions")
+	p.types("more\n")
+	p.sees("more")
+	waitFor(t, func() bool { return strings.Contains(journal(t, home), `"more"`) })
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.leaves()
+	p = sit(t, dir, []string{home}, []string{"--continue"}, llmtest.Say("picked up"), llmtest.Say("bye"))
+	p.sees("all is well")
+	p.sees("cut short: /resume goes on")
+	p.sees("> ")
+	p.types("/resume\n")
+	p.sees("picked up")
+	p.sees("> ")
+	p.types("/quit\n")
+	p.sees("openagent --resume [-0-9a-f]+ goes on from here")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// journal is all that is on record of the sessions below a home.
+func journal(t *testing.T, home string) string {
+	t.Helper()
+	_, dir, _ := strings.Cut(home, "=")
+	files, err := filepath.Glob(filepath.Join(dir, ".openagent/sessions/*/*/journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(data)
+	}
+	return all.String()
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 1000 {
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it did not come about")
+}
+
 func TestConversationInterrupted(t *testing.T) {
+	t.Parallel()
 	slow := llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "echo ready; sleep 60"}))
 	p := sit(t, t.TempDir(), []string{"NO_COLOR=1"}, []string{"--dangerously-skip-permissions", "begin"}, slow, llmtest.Say("better"), slow)
 	p.sees(`\* Bash`)
@@ -212,6 +281,7 @@ func TestConversationInterrupted(t *testing.T) {
 }
 
 func TestConversationQuestions(t *testing.T) {
+	t.Parallel()
 	ask := llmtest.Call(llmtest.Use("q1", "AskUser", map[string]any{"questions": []any{
 		map[string]any{"question": "Which colour?\n? forged", "header": "Colour", "options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue"}}},
 		map[string]any{"question": "Which fruits?", "multiple": true, "options": []any{map[string]any{"label": "Apple"}, map[string]any{"label": "Pear"}, map[string]any{"label": "Fig"}}},
@@ -265,6 +335,7 @@ func TestConversationQuestions(t *testing.T) {
 
 // Questions are no tool where nobody can be asked.
 func TestFirstRequest(t *testing.T) {
+	t.Parallel()
 	const most = 14 << 10 // bytes
 	server := llmtest.NewServer(t, llmtest.Say("end"))
 	path, err := exec.LookPath("openagent")
@@ -289,6 +360,7 @@ func TestFirstRequest(t *testing.T) {
 }
 
 func TestConversationEnds(t *testing.T) {
+	t.Parallel()
 	p := sit(t, t.TempDir(), nil, nil, writeStep("n.txt"), llmtest.Say("end"))
 	p.sees("> ")
 	p.types("write\n")
@@ -302,6 +374,7 @@ func TestConversationEnds(t *testing.T) {
 }
 
 func TestTerminalOutput(t *testing.T) {
+	t.Parallel()
 	p := sit(t, t.TempDir(), nil, []string{"-p", "hi"}, llmtest.Say("a\x1b]0;title\x07b"))
 	p.sees("a␛")
 	if code := p.leaves(); code != 0 {
@@ -314,6 +387,7 @@ func TestTerminalOutput(t *testing.T) {
 
 // A reader that does not read cannot keep the program from ending.
 func TestStuckReader(t *testing.T) {
+	t.Parallel()
 	server := llmtest.NewServer(t, llmtest.Step{Text: strings.Repeat("x", 4<<20), Pieces: 400})
 	path, err := exec.LookPath("openagent")
 	if err != nil {
