@@ -95,67 +95,19 @@ func (s *site) mayRun(pattern string) bool {
 	return false
 }
 
-// touches reports whether a Read or Edit rule concerns a known argument or
-// redirection of the line.
-func (s *site) touches(x rule) bool {
-	edit := x.tool == "Edit"
-	for _, r := range s.Redirects {
-		if (r.Write || !edit) && s.named(x.pattern, r.in, r.word) {
-			return true
-		}
+// doubt says why a rule with a pattern may hold for the line without being seen
+// to, "" if it cannot.
+func (s *site) doubt(x rule, tool string) string {
+	if x.tool == "Read" || x.tool == "Edit" {
+		return s.mayTouch(x)
 	}
-	for i := range s.List {
-		c := &s.List[i]
-		if edit && s.commandReads(c, false) == "" {
-			continue
-		}
-		for _, w := range c.words {
-			for _, v := range pathForms(w) {
-				if s.named(x.pattern, c.in, v) {
-					return true
-				}
-			}
-		}
+	switch {
+	case !x.names(tool) || !s.mayRun(x.pattern):
+		return ""
+	case s.Unclear != "":
+		return s.Unclear
 	}
-	return false
-}
-
-// named reports whether a pattern concerns a file that a word names.
-func (s *site) named(pattern string, in []place, w word) bool {
-	files, ok := s.files(in, w)
-	return ok && slices.ContainsFunc(files, func(f string) bool { return s.deniedBy(pattern, f) })
-}
-
-// pathForms returns the paths that an argument may hold: itself, the value of a
-// flag or of name=value, and what follows "@".
-func pathForms(w word) []word {
-	if w.text == "" {
-		return nil
-	}
-	var out []word
-	flag := strings.HasPrefix(w.text, "-")
-	if !flag {
-		out = append(out, w)
-	}
-	part := func(text string) {
-		if text != "" {
-			x := word{text: text}
-			if strings.HasPrefix(text, "~/") {
-				x.home, x.rest = true, text[1:] // many programs expand it
-			}
-			out = append(out, x)
-		}
-	}
-	if _, v, ok := strings.Cut(w.text, "="); ok {
-		part(strings.TrimPrefix(v, "@"))
-	}
-	if v, ok := strings.CutPrefix(w.text, "@"); ok {
-		part(v)
-	}
-	if flag && len(w.text) > 2 && w.text[1] != '-' {
-		part(w.text[2:])
-	}
-	return out
+	return "parts of it are only known when it runs"
 }
 
 // allowedBy returns a rule of those that together cover the line.

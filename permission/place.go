@@ -152,23 +152,28 @@ func (g *ground) expand(dirs []string, words []word) ([]word, bool) {
 
 // globNames lists the files under dir that a word matches, as the shell names them.
 func globNames(dir string, w word) ([]string, bool) {
-	pattern, base, names := w.glob, dir, []string{""}
+	pattern, base, names := w.glob, dir+string(filepath.Separator), []string{""}
 	switch {
 	case w.home:
 		base, names = "", []string{home() + "/"}
 	case strings.HasPrefix(pattern, "/"):
 		base, names = "", []string{"/"}
 	}
-	budget := maxNames
+	budget, open := maxNames, false
 	for step := range strings.SplitSeq(strings.TrimLeft(pattern, "/"), "/") {
 		text, _ := unescape(step)
 		var next []string
 		for _, n := range names {
 			if !hasMagic(step) {
-				next = append(next, n+text+"/")
+				if !open || text == "" || exists(base+n+text) {
+					next = append(next, n+text+"/")
+				}
 				continue
 			}
-			entries, ok := readNames(join(base, n), budget)
+			entries, ok := readNames(base+n, budget)
+			if strings.HasPrefix(text, ".") {
+				entries = append(entries, ".", "..") // so do some shells
+			}
 			if budget -= len(entries); !ok || budget < 0 {
 				return nil, false
 			}
@@ -180,10 +185,13 @@ func globNames(dir string, w word) ([]string, bool) {
 				}
 			}
 		}
-		names = next
+		names, open = next, open || hasMagic(step)
 	}
 	for i, n := range names {
-		names[i] = strings.TrimSuffix(n, "/")
+		if n = strings.TrimSuffix(n, "/"); strings.HasPrefix(n, "~") {
+			n = "./" + n // not the home folder
+		}
+		names[i] = n
 	}
 	return names, true
 }

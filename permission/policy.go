@@ -88,8 +88,12 @@ func (p Policy) Unreadable(roots ...string) []string {
 // rule for all calls of the tool covers any line. Where a deny or ask rule cannot
 // be checked, because parts of a line are only known when it runs or because the
 // tool does not say what it touches, no rule allows the call; a deny rule then
-// makes [Bypass] deny it. Read(…) and Edit(…) rules that deny or ask
-// also hold for the arguments of commands, as far as they are known.
+// makes [Bypass] deny it. Read(…) and Edit(…) rules that deny or ask also hold
+// for the arguments of commands that open files: for all that file patterns,
+// braces and the working folder in them may stand for, and for what is in
+// folders given to programs that copy, search or change whole folders. What else
+// is not known of the arguments makes such a rule one that cannot be checked.
+// What programs open without being told on the line is not seen.
 //
 // [Plan] runs what is read-only, and addresses that a rule allows; no rule makes
 // it run anything else. [AcceptEdits] and [Auto] leave files that decide what
@@ -110,9 +114,8 @@ func (p Policy) Decide(r Request) Decision {
 	if x, a, ok := c.match(p.Ask); ok {
 		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because of the rule %s", c.on(a), x.source))
 	}
-	doubt, doubted := c.doubt(slices.Concat(p.Deny, p.Ask))
-	if doubted {
-		return p.unasked(decide(Asked, FromRule, doubt.source, "%s needs permission because the rule %s cannot be checked: %s", c, doubt.source, c.unclear()))
+	if x, doubt := c.doubt(slices.Concat(p.Deny, p.Ask)); doubt != "" {
+		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because the rule %s cannot be checked: %s", c, x.source, doubt))
 	}
 	if x, ok := c.allowedBy(p.Allow); ok {
 		return decide(Allowed, FromRule, x.source, "%s is allowed by the rule %s", c, x.source)
@@ -137,8 +140,8 @@ func (p Policy) denies(c *call) (Decision, bool) {
 		return decide(Denied, FromRule, x.source, "%s is denied by the rule %s", c.on(a), x.source), true
 	}
 	if p.Mode == Bypass {
-		if x, ok := c.doubt(p.Deny); ok {
-			return decide(Denied, FromRule, x.source, "%s is denied because the rule %s cannot be checked: %s", c, x.source, c.unclear()), true
+		if x, doubt := c.doubt(p.Deny); doubt != "" {
+			return decide(Denied, FromRule, x.source, "%s is denied because the rule %s cannot be checked: %s", c, x.source, doubt), true
 		}
 	}
 	return Decision{}, false
@@ -282,36 +285,27 @@ func (c *call) holds(x rule, a Access) bool {
 	return false
 }
 
-// doubt returns a rule with a pattern that the call may fall under: a command
-// line not known in full, or a tool that does not say what it touches.
-func (c *call) doubt(rules []Rule) (rule, bool) {
+// doubt returns a rule with a pattern that the call may fall under, and why: a
+// command line not known in full, or a tool that does not say what it touches.
+func (c *call) doubt(rules []Rule) (rule, string) {
 	for _, r := range rules {
 		x, err := r.parse()
 		if err != nil || x.pattern == "" {
 			continue
 		}
 		if len(c.req.Access) == 0 && x.names(c.req.Tool) {
-			return x, true
+			return x, "the tool does not say what it touches"
 		}
-		for _, s := range c.sites {
-			if x.names(c.req.Tool) && s.mayRun(x.pattern) {
-				return x, true
+		for _, a := range c.req.Access {
+			if a.Kind != RunCommand {
+				continue
+			}
+			if why := c.sites[a].doubt(x, c.req.Tool); why != "" {
+				return x, why
 			}
 		}
 	}
-	return rule{}, false
-}
-
-func (c *call) unclear() string {
-	if len(c.req.Access) == 0 {
-		return "the tool does not say what it touches"
-	}
-	for _, s := range c.sites {
-		if s.Unclear != "" {
-			return s.Unclear
-		}
-	}
-	return "parts of it are only known when it runs"
+	return rule{}, ""
 }
 
 // allowedBy returns a rule of those that together cover the call.

@@ -176,7 +176,7 @@ func TestRules(t *testing.T) {
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit"}}, bash("cat a.txt 2>/dev/null"), Allowed, ""},
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src/**)"}}, bash("tee src/main.go"), Denied, "Edit(/src/**)"},
 		{Policy{Mode: Bypass, Deny: []Rule{"Edit(/src/**)"}}, bash("cat src/main.go"), Allowed, ""},
-		{Policy{Deny: []Rule{"Read(secret/**)"}}, bash("grep -r x ."), Asked, ""}, // shows what it does not name
+		{Policy{Deny: []Rule{"Read(secret/**)"}}, bash("grep -r x ."), Asked, "Read(secret/**)"}, // shows what it does not name
 		{Policy{Deny: []Rule{"Read(secret/**)"}}, bash("cat a.txt"), Allowed, ""},
 		// Addresses.
 		{Policy{Allow: []Rule{"WebFetch(domain:a.org)"}}, fetch("https://docs.a.org/x"), Allowed, "WebFetch(domain:a.org)"},

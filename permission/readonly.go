@@ -174,12 +174,13 @@ func (c *Command) ownName() bool {
 type site struct {
 	*ground
 	Commands
-	line string
+	line  string
+	looks int // names in folders that may still be looked at for rules that forbid
 }
 
 func newSite(g *ground, line string) *site {
 	c, _ := ParseCommand(line) // what the error says is in Unclear
-	return &site{ground: g, Commands: c, line: line}
+	return &site{ground: g, Commands: c, line: line, looks: maxLooks}
 }
 
 // whyNotRead says why the line is not known to change nothing, "" if it is.

@@ -13,7 +13,8 @@ type word struct {
 	glob  string // where the word is a pattern of files: the text, or rest, with what was quoted escaped
 	home  bool   // begins with the home folder, followed by rest
 	rest  string
-	split bool // may become several words, or none
+	split bool   // may become several words, or none
+	means []word // where the text is not known: all that the word may be as a path; nil if that is not known
 }
 
 func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }
@@ -128,6 +129,18 @@ func (s *shell) param(p *syntax.ParamExp, in []place) {
 }
 
 func (s *shell) wordText(w *syntax.Word) word {
+	x := s.plainText(w)
+	if hasBraces(w) {
+		return word{text: Unknown, split: true, means: s.alternatives(w)}
+	}
+	if x.hidden() {
+		x.means = s.paths(w)
+	}
+	return x
+}
+
+// plainText returns the text of a word as if braces meant nothing.
+func (s *shell) plainText(w *syntax.Word) word {
 	var x word
 	var text, glob, rest strings.Builder
 	add := func(t string, quoted bool) {
@@ -185,9 +198,6 @@ func (s *shell) wordText(w *syntax.Word) word {
 	if x.home {
 		x.rest = strings.TrimPrefix(rest.String(), Unknown)
 	}
-	if hasBraces(w) {
-		return word{text: Unknown, split: true}
-	}
 	if magic {
 		x.glob = glob.String()
 		if x.home {
@@ -210,10 +220,35 @@ func (s *shell) quoted(q *syntax.DblQuoted, i int, x *word, add func(string, boo
 			add(Unknown, true)
 			x.home = x.home || i == 0 && j == 0 && isHome(p)
 			x.split = x.split || isList(p)
+		case *syntax.CmdSubst:
+			add(documentText(p), true)
 		default:
 			add(Unknown, true)
 		}
 	}
+}
+
+// documentText returns the text of "$(cat <<'E' …)", the usual way to write a
+// long argument, and [Unknown] for any other substitution.
+func documentText(c *syntax.CmdSubst) string {
+	if len(c.Stmts) != 1 || c.Backquotes || c.TempFile || c.ReplyVar {
+		return Unknown
+	}
+	st := c.Stmts[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" || len(st.Redirs) != 1 || st.Negated || st.Background || st.Coprocess {
+		return Unknown
+	}
+	doc := st.Redirs[0]
+	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
+		return Unknown
+	}
+	text := doc.Hdoc.Lit()
+	quoted := doc.Word.Lit() == ""
+	if text == "" || !quoted && strings.Contains(text, `\`) {
+		return Unknown
+	}
+	return strings.TrimRight(text, "\n")
 }
 
 // unescape removes the backslashes of an unquoted text. Its second result keeps

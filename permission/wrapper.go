@@ -93,7 +93,10 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	case "rg":
 		s.refuse(c, "", "pre", "hostname-bin")
 	case "tar", "bsdtar", "gtar":
+		s.List[at].in = c.folders(in)
 		s.refuse(c, "IF", "use-compress-program", "to-command", "checkpoint-action", "rsh-command", "info-script", "new-volume-script")
+	case "git", "make", "gmake", "ninja":
+		s.List[at].in = c.folders(in)
 	case "man":
 		s.refuse(c, "PH", "pager", "html")
 	case "set":
@@ -131,6 +134,37 @@ func (s *shell) refuse(c Command, letters string, long ...string) {
 			s.fail("%s may run another program with %s", c.Name, clip(a))
 		}
 	}
+}
+
+var tars = []string{"tar", "bsdtar", "gtar"}
+
+// folders returns where a command with "-C folder" works.
+func (c *Command) folders(in []place) []place {
+	all := in
+	move := func(w word) {
+		for _, p := range all {
+			all = union(all, []place{p.cd(w)})
+		}
+	}
+	tar := slices.Contains(tars, c.Name)
+	for i, w := range c.words {
+		dir, long := strings.CutPrefix(w.text, "--directory=")
+		switch {
+		case long:
+			move(word{text: dir})
+		case w.text == "-C", strings.HasPrefix(w.text, "--dir"):
+			if i+1 < len(c.words) {
+				move(c.words[i+1])
+			}
+		case strings.HasPrefix(w.text, "-C"):
+			move(word{text: w.text[2:]})
+		case tar && strings.Contains(w.text, "C") && (i == 0 || strings.HasPrefix(w.text, "-")): // "czfC a.tgz folder"
+			for _, v := range c.words[i+1 : min(i+3, len(c.words))] {
+				move(v)
+			}
+		}
+	}
+	return all
 }
 
 func (s *shell) changeDir(c Command, in []place) []place {
