@@ -49,6 +49,7 @@ func (f *feed) put(e event.Event) {
 	case isSignal && len(f.waiting) > 0 && f.waiting[len(f.waiting)-1].merge(e):
 	default:
 		if isSignal {
+			e.Time = now()
 			f.makeRoom()
 			f.signals = append(f.signals, f.first+len(f.waiting))
 		}

@@ -27,6 +27,7 @@ type loop struct {
 	feed     *feed
 	controls chan control
 	reports  chan report
+	work     chan *flight // to workers that wait for more
 	flights  map[string]*flight
 	events   []event.Event   // being recorded; reused
 	ctx      context.Context // of the whole run; its end stops the run
@@ -42,6 +43,7 @@ type loop struct {
 type flight struct {
 	effect engine.Effect
 	job    job
+	ctx    context.Context
 	cancel context.CancelFunc
 	wanted bool        // by the engine, when it was last asked
 	muted  atomic.Bool // its signals are not shown any more
@@ -83,7 +85,7 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	default:
 		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(s.reread), controls: make(chan control), reports: make(chan report),
+	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(s.reread), controls: make(chan control), reports: make(chan report), work: make(chan *flight),
 		flights: map[string]*flight{}, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.mode, s.prompted = "", true
@@ -362,32 +364,51 @@ func (l *loop) launch(effects []engine.Effect) bool {
 	return false
 }
 
-// fly carries out a job in a goroutine of its own.
+// fly carries out a job in a goroutine of its own, or in one that has carried out
+// another before: its stack has grown already.
 func (l *loop) fly(j job) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	f := &flight{effect: j.effect, cancel: cancel, wanted: true}
-	j.emit = func(sig event.Signal) {
+	f := &flight{effect: j.effect, wanted: true, job: j}
+	f.ctx, f.cancel = context.WithCancel(l.ctx)
+	f.job.emit = func(sig event.Signal) {
 		if !f.muted.Load() {
-			l.feed.put(event.Event{Time: now(), Session: l.s.ID, Data: sig})
+			l.feed.put(event.Event{Session: l.s.ID, Data: sig})
 		}
 	}
-	f.job = j
 	l.flights[j.effect.Key()] = f
-	go func() {
-		r := report{flight: f}
-		defer func() {
-			if v := recover(); v != nil {
-				why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
-				l.x.log.Error("an effect failed", "effect", j.effect.Key(), "error", why, "stack", string(debug.Stack()))
-				r.fact = l.broken(f, why)
-			}
-			select {
-			case l.reports <- r:
-			case <-l.done:
-			}
-		}()
-		r.fact = l.x.do(ctx, j)
+	select {
+	case l.work <- f:
+	default:
+		go l.worker(f)
+	}
+}
+
+// worker carries out flights until the loop is over.
+func (l *loop) worker(f *flight) {
+	for {
+		l.carryOut(f)
+		select {
+		case f = <-l.work:
+		case <-l.done:
+			return
+		}
+	}
+}
+
+// carryOut carries out a flight and reports what came of it.
+func (l *loop) carryOut(f *flight) {
+	r := report{flight: f}
+	defer func() {
+		if v := recover(); v != nil {
+			why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+			l.x.log.Error("an effect failed", "effect", f.effect.Key(), "error", why, "stack", string(debug.Stack()))
+			r.fact = l.broken(f, why)
+		}
+		select {
+		case l.reports <- r:
+		case <-l.done:
+		}
 	}()
+	r.fact = l.x.do(f.ctx, f.job)
 }
 
 // prepare adds to an effect what it needs of the conversation.
