@@ -21,6 +21,7 @@ func init() {
 		"acts with other rights":       "sudo doas su pkexec runuser chroot chown chgrp chattr setfacl chflags visudo passwd useradd userdel usermod groupadd mount umount insmod rmmod modprobe sysctl iptables nft ufw systemctl service launchctl",
 		"ends processes":               "kill pkill killall skill shutdown reboot halt poweroff init telinit",
 		"reaches other machines":       "ssh scp sftp nc ncat netcat socat telnet ftp rsync",
+		"runs what it fetches":         "npx pnpx bunx uvx",
 		"runs what is typed or quoted": "vi vim nvim ex ed emacs nano less more osascript expect",
 	} {
 		for n := range strings.FieldsSeq(names) {
@@ -106,6 +107,12 @@ gh api
 npm publish
 npm unpublish
 npm exec
+npm x
+pnpm dlx
+yarn dlx
+bun x
+pipx run
+uv tool run
 cargo publish
 pip uninstall
 brew uninstall

@@ -295,8 +295,12 @@ func below(root, p string) bool {
 }
 
 // guarded names files and folders whose content decides what runs later or what
-// is permitted, so no mode that trusts edits trusts edits of these.
-var guarded = []string{".git", ".openagent", ".claude", ".mcp.json"}
+// is permitted, so no mode that trusts edits trusts edits of these: of agents,
+// git, editors, and shells that read them when they start.
+var guarded = strings.Fields(`.openagent .claude .mcp.json
+	.git .gitmodules .gitconfig .husky .vscode .idea .envrc .ssh
+	.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc
+	.zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
 
 // guards reports whether p is guarded. The way to a root does not count.
 func (g *ground) guards(p string) bool {

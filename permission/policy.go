@@ -97,7 +97,7 @@ func (p Policy) Unreadable(roots ...string) []string {
 //
 // [Plan] runs what is read-only, and addresses that a rule allows; no rule makes
 // it run anything else. [AcceptEdits] and [Auto] leave files that decide what
-// runs later (.git and settings of agents) to a person. [Bypass] ignores ask rules.
+// runs later (.git, settings of agents, editors and shells) to a person. [Bypass] ignores ask rules.
 func (p Policy) Decide(r Request) Decision {
 	c := newCase(r)
 	if d, ok := p.denies(c); ok {

@@ -232,10 +232,31 @@ func TestDanger(t *testing.T) {
 		"echo x > .git/hooks/pre-commit": Asked, "cp a.txt .git/hooks/pre-commit": Asked, "tee .mcp.json": Asked, "bash x.sh; $y": Asked,
 		"python3 <<'E'\nx\nE": Asked, "echo x | python3 -u -": Asked, "node < a.txt": Asked, "perl": Asked, "python3.12 -c x": Asked, "pypy3 -c x": Asked, "nodejs -e x": Asked, "genv rm a.txt": Asked,
 		"python3.12 x.py": Allowed, "python3 -m pytest -q": Allowed, "node --test": Allowed, "eval $x": Asked, "docker run x": Asked,
+		"npx tsc": Asked, "npm exec tsc": Asked, "npm x tsc": Asked, "pnpm dlx tsc": Asked, "pnpx tsc": Asked, "yarn dlx tsc": Asked, "bunx tsc": Asked, "bun x tsc": Asked, "uvx ruff": Asked, "uv tool run ruff": Asked, "pipx run ruff": Asked,
+		"pnpm exec tsc": Allowed, "uv run pytest": Allowed, "yarn build": Allowed, "echo x > .husky/pre-commit": Asked, "tee .envrc": Asked,
 	} {
 		if got := (Policy{Mode: Auto}).Decide(run(dir, line)); got.Behavior != want {
 			t.Errorf("auto: %q is %s, %s", line, got.Behavior, got.Reason)
 		}
+	}
+}
+
+func TestGuarded(t *testing.T) {
+	dir := tree(t)
+	for name, want := range map[string]Behavior{
+		".git/config": Asked, "src/.claude/x": Asked, ".husky/pre-commit": Asked, ".vscode/tasks.json": Asked, ".idea/x.xml": Asked, ".envrc": Asked, "src/.envrc": Asked, ".gitmodules": Asked, ".gitconfig": Asked,
+		".bashrc": Asked, ".Bashrc": Asked, ".profile": Asked, ".zshenv": Asked, ".ssh/authorized_keys": Asked,
+		".gitignore": Allowed, "bashrc": Allowed, "src/profile": Allowed, ".github/x.yml": Allowed,
+	} {
+		for _, mode := range []Mode{AcceptEdits, Auto} {
+			if d := (Policy{Mode: mode}).Decide(edit("Write", dir, filepath.Join(dir, name))); d.Behavior != want {
+				t.Errorf("%s in mode %s: %+v", name, mode, d)
+			}
+		}
+	}
+	below := filepath.Join(dir, ".vscode", "w") // the way to the root does not count
+	if d := (Policy{Mode: AcceptEdits}).Decide(edit("Write", below, filepath.Join(below, "x"))); d.Behavior != Allowed {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -284,7 +305,7 @@ func TestSuggest(t *testing.T) {
 		"git checkout main": "Bash(git checkout *)", "npm run build -- -x": "Bash(npm run build *)", "go test ./...": "Bash(go test *)", "touch a b": "Bash(touch *)", "./x.sh a": "Bash(./x.sh *)",
 		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b)", "sudo make": "Bash(sudo make)",
 		"python3 x.py a": "Bash(python3 x.py *)", "python3.12 -u x.py": "Bash(python3.12 -u x.py)", "perl x.pl a": "Bash(perl x.pl *)", "node --test": "Bash(node --test)", "awk 1 a.txt": "Bash(awk 1 a.txt)",
-		"git -C src pull": "Bash(git -C src pull)", "npx tsc -b": "Bash(npx tsc *)", "npx -y tsc": "Bash(npx -y tsc)", "uv run pytest x": "Bash(uv run pytest *)", "A=1 make": "Bash(A=1 make)",
+		"git -C src pull": "Bash(git -C src pull)", "npx tsc -b": "Bash(npx tsc -b)", "pnpm exec tsc -b": "Bash(pnpm exec tsc *)", "npx -y tsc": "Bash(npx -y tsc)", "uv run pytest x": "Bash(uv run pytest *)", "A=1 make": "Bash(A=1 make)",
 		"echo x > src/y": "Edit(/src/**)", "make > y": "Bash(make *) Edit(/y)", "make; touch x": "Bash(make *) Bash(touch *)",
 	} {
 		r := run(dir, line)

@@ -10,7 +10,7 @@ import (
 var arity = map[string]int{
 	"git": 2, "go": 2, "npm": 2, "npm run": 3, "pnpm": 2, "pnpm run": 3, "yarn": 2, "yarn run": 3, "bun": 2, "bun run": 3, "cargo": 2, "docker": 2,
 	"docker compose": 3, "docker container": 3, "docker image": 3, "kubectl": 2, "gh": 3, "pip": 2, "pip3": 2, "uv": 2, "poetry": 2, "apt": 2, "apt-get": 2,
-	"npx": 2, "pnpx": 2, "bunx": 2, "uvx": 2, "npm exec": 3, "pnpm exec": 3, "pnpm dlx": 3, "yarn dlx": 3, "uv run": 3, "poetry run": 3, "bundle exec": 3, "deno run": 3,
+	"pnpm exec": 3, "uv run": 3, "poetry run": 3, "bundle exec": 3, "deno run": 3,
 	"brew": 2, "make": 2, "terraform": 2, "aws": 3, "gcloud": 3, "az": 3, "systemctl": 2, "dotnet": 2, "mvn": 2, "gradle": 2, "bundle": 2, "rails": 2,
 	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "deno": 2,
 }
