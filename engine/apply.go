@@ -218,10 +218,15 @@ func (s *State) after(r llm.Response) need {
 				msg: "the provider paused the turn too often in a row"}
 		}
 		return need{kind: needModel}
-	case len(r.Message.ToolUses()) > 0:
+	case slices.ContainsFunc(r.Message.Content, isToolUse):
 		return need{kind: needModel}
 	}
 	return need{kind: needEnd, reason: event.Completed}
+}
+
+func isToolUse(b llm.Block) bool {
+	_, ok := b.(llm.ToolUse)
+	return ok
 }
 
 // truncated reports whether an answer may have ended inside a block.

@@ -40,7 +40,16 @@ func (m Message) Text() string { return m.Content.Text() }
 
 // ToolUses returns the tool calls that the message asks for, in order.
 func (m Message) ToolUses() []ToolUse {
-	var uses []ToolUse
+	n := 0
+	for _, c := range m.Content {
+		if _, ok := c.(ToolUse); ok {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	uses := make([]ToolUse, 0, n)
 	for _, c := range m.Content {
 		if u, ok := c.(ToolUse); ok {
 			uses = append(uses, u)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // openFlags keep a hostile folder from having us write through a link or wait
@@ -22,14 +23,25 @@ func private(f *os.File, mode fs.FileMode) error {
 	return f.Chmod(mode)
 }
 
+// A program that was killed may leave a child that was forked and has not come
+// to its exec: it holds the lock for a moment longer.
+const (
+	lockPatience = 100 * time.Millisecond
+	lockPause    = 5 * time.Millisecond
+)
+
 // lockFile takes the lock of an open file or fails with ErrSessionBusy. The lock
 // belongs to the open file: other openings in this process are refused too, and
 // the system releases it when the process dies.
 func lockFile(f *os.File) error {
-	for {
+	for patience := lockPatience; ; {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EWOULDBLOCK) && patience > 0:
+			time.Sleep(lockPause)
+			patience -= lockPause
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrSessionBusy
