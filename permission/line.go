@@ -156,11 +156,11 @@ func (c *Command) passes() bool {
 // allowedBy returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
 func (c *Command) allowedBy(rules []rule, tool string) (rule, bool) {
-	texts := []string{c.text()}
+	forms := [][]string{c.list(c.path)}
 	if !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }) && c.path != "" {
-		texts = append(texts, c.join(c.path, false))
+		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
 		if c.ownName() {
-			texts = append(texts, c.join(c.Name, false))
+			forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
 		}
 	}
 	for _, x := range rules {
@@ -168,12 +168,82 @@ func (c *Command) allowedBy(rules []rule, tool string) (rule, bool) {
 			continue
 		}
 		for _, p := range commandPatterns(x.pattern) {
-			if slices.ContainsFunc(texts, func(t string) bool { return matchText(p, t) }) {
+			if slices.ContainsFunc(forms, func(words []string) bool { return matchWords(p, words) }) {
 				return x, true
 			}
 		}
 	}
 	return rule{}, false
+}
+
+// matchWords reports whether a pattern that allows matches the words of a
+// command: word by word up to the first "*", as text from there on. The words
+// of the pattern may be quoted.
+func matchWords(pattern string, words []string) bool {
+	front, tail, open := strings.Cut(pattern, "*")
+	want := splitWords(front)
+	if !open {
+		return slices.Equal(want, words)
+	}
+	part := "" // of the word in which the "*" stands
+	if n := len(want); n > 0 && !strings.HasSuffix(front, " ") && !strings.HasSuffix(front, "\t") {
+		part, want = want[n-1], want[:n-1]
+	}
+	if len(words) < len(want) || !slices.Equal(want, words[:len(want)]) {
+		return false
+	}
+	rest := words[len(want):]
+	if part != "" && (len(rest) == 0 || !strings.HasPrefix(rest[0], part)) {
+		return false
+	}
+	return matchText("*"+tail, strings.TrimPrefix(strings.Join(rest, " "), part))
+}
+
+// splitWords splits a text into words and removes their quoting, as a shell
+// does; where a quote is not closed it is a character like any other.
+func splitWords(s string) []string {
+	var words []string
+	var b strings.Builder
+	quote, inWord := byte(0), false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			if inWord {
+				words = append(words, b.String())
+			}
+			inWord = false
+			b.Reset()
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, inWord = c, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && i+1 < len(s) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", s[i+1]) >= 0):
+			i++
+			b.WriteByte(s[i])
+			inWord = true
+		default:
+			b.WriteByte(c)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return strings.Fields(s)
+	}
+	if inWord {
+		words = append(words, b.String())
+	}
+	return words
+}
+
+// joinWords is the reverse of splitWords.
+func joinWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 // editable returns the Edit rule that covers a redirection.

@@ -139,6 +139,20 @@ func TestRules(t *testing.T) {
 		{Policy{Allow: []Rule{"Bash(sudo systemctl *)"}}, bash("sudo systemctl restart x"), Allowed, "Bash(sudo systemctl *)"},
 		{Policy{Allow: []Rule{"Bash(systemctl *)"}}, bash("sudo systemctl restart x"), Asked, ""},
 		{Policy{Allow: []Rule{"Bash(find *)"}}, bash("find . -exec rm {} +"), Asked, ""},
+		// Words of allow rules are words of the command.
+		{Policy{Allow: []Rule{"Bash(./run.sh *)"}}, bash("./run.sh a b"), Allowed, "Bash(./run.sh *)"},
+		{Policy{Allow: []Rule{"Bash(./run.sh *)"}}, bash("'./run.sh evil' a"), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(./run.sh *)"}}, bash(`./run.sh\ evil a`), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(./run.sh *)"}}, bash("'./run.sh' 'a b'"), Allowed, "Bash(./run.sh *)"},
+		{Policy{Allow: []Rule{"Bash('./run.sh evil' *)"}}, bash(`./run.sh\ evil a`), Allowed, "Bash('./run.sh evil' *)"},
+		{Policy{Allow: []Rule{"Bash(./run.sh a b)"}}, bash("./run.sh 'a b'"), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(npm run test:*)"}}, bash("npm 'run test' x"), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(npm run t*)"}}, bash("npm run 'test all' x"), Allowed, "Bash(npm run t*)"},
+		{Policy{Allow: []Rule{"Bash(npm run t*)"}}, bash("npm run"), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(A=1 make *)"}}, bash("'A=1 make' x"), Asked, ""},
+		{Policy{Allow: []Rule{"Bash(git push * main)"}}, bash("git push origin main"), Allowed, "Bash(git push * main)"},
+		{Policy{Allow: []Rule{"Bash(git push * main)"}}, bash("git push origin dev"), Asked, ""},
+		{Policy{Mode: Bypass, Deny: []Rule{"Bash(./run.sh *)"}}, bash("'./run.sh evil' a"), Denied, "Bash(./run.sh *)"},
 		{Policy{Allow: []Rule{"Bash(go *)"}}, bash("go test > out"), Asked, ""},
 		{Policy{Allow: []Rule{"Bash(go *)", "Edit(/out)"}}, bash("go test > out"), Allowed, "Bash(go *)"},
 		{Policy{Allow: []Rule{"Bash(go *)", "Edit(/**)"}}, bash("go test > ../out"), Asked, ""},
@@ -306,6 +320,7 @@ func TestSuggest(t *testing.T) {
 		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b)", "sudo make": "Bash(sudo make)",
 		"python3 x.py a": "Bash(python3 x.py *)", "python3.12 -u x.py": "Bash(python3.12 -u x.py)", "perl x.pl a": "Bash(perl x.pl *)", "node --test": "Bash(node --test)", "awk 1 a.txt": "Bash(awk 1 a.txt)",
 		"git -C src pull": "Bash(git -C src pull)", "npx tsc -b": "Bash(npx tsc -b)", "pnpm exec tsc -b": "Bash(pnpm exec tsc *)", "npx -y tsc": "Bash(npx -y tsc)", "uv run pytest x": "Bash(uv run pytest *)", "A=1 make": "Bash(A=1 make)",
+		"./x.sh 'a b'": "Bash(./x.sh *)", "'./x y.sh' a": "Bash('./x y.sh' *)", "rm 'a b' \"it's\"": `Bash(rm 'a b' 'it'\''s')`, "awk '{print $1}' a.txt": "Bash(awk '{print $1}' a.txt)",
 		"echo x > src/y": "Edit(/src/**)", "make > y": "Bash(make *) Edit(/y)", "make; touch x": "Bash(make *) Bash(touch *)",
 	} {
 		r := run(dir, line)

@@ -58,7 +58,8 @@ func ParseRules(s string) ([]Rule, error) {
 // the server. What a pattern is matched against depends on the access: files by
 // [MatchPath]; command lines by each of their simple commands, with "*" for any
 // text and "git diff:*" or "git diff *" for the command with any arguments or
-// none; addresses by "domain:example.com", which covers sub-domains, or by a
+// none (rules that allow match word by word up to the first "*", and their words
+// may be quoted as for a shell); addresses by "domain:example.com", which covers sub-domains, or by a
 // text with "*".
 func (r Rule) Check() error {
 	_, err := r.parse()

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,6 +95,29 @@ func TestMatchText(t *testing.T) {
 			t.Errorf("mayMatch(%q, %q) = %v", c.pattern, c.text, got)
 		}
 	}
+}
+
+func TestSplitWords(t *testing.T) {
+	for s, want := range map[string][]string{
+		"": nil, " a  b\t": {"a", "b"}, `'a b' "c d"e \f`: {"a b", "c de", "f"}, `it's x`: {"it's", "x"}, `''`: {""}, `"\$\a"`: {`$\a`},
+	} {
+		if got := splitWords(s); !slices.Equal(got, want) {
+			t.Errorf("splitWords(%q) = %q", s, got)
+		}
+	}
+}
+
+func FuzzSplitWords(f *testing.F) {
+	f.Add("a b", "it's", "*")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		words := []string{a, b, c}
+		if got := splitWords(joinWords(words)); !slices.Equal(got, words) {
+			t.Errorf("%q becomes %q", words, got)
+		}
+		if p := joinWords(words); !strings.Contains(p, "*") && (!matchWords(p, words) || !matchWords(p+" *", append(words, "x y")) || matchWords(p, append(words, "x"))) {
+			t.Errorf("%q does not match %q alone", p, words)
+		}
+	})
 }
 
 func TestMatchURL(t *testing.T) {

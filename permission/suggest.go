@@ -58,7 +58,7 @@ func (s *site) suggest(tool string) (rules []Rule, ok bool) {
 		if s.commandReads(c, false) == "" || c.passes() || c.outer > 0 {
 			continue
 		}
-		pattern := c.text()
+		pattern := joinWords(c.list(c.path))
 		if prefix, ok := c.prefix(); ok && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
 			pattern = prefix + " *"
 		} else if strings.ContainsAny(pattern, "*\n"+Unknown) {
@@ -115,7 +115,7 @@ func (c *Command) prefix() (string, bool) {
 		}
 		words = append(words, a)
 	}
-	return strings.Join(words, " "), true
+	return joinWords(words), true
 }
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a
