@@ -236,17 +236,7 @@ func (s *shell) command(cmd syntax.Command, in []place) (ok, bad []place) {
 		s.loopHead(c.Loop, in)
 		return both(s.stmts(c.Do, in))
 	case *syntax.CaseClause:
-		s.word(c.Word, in)
-		out := in
-		for _, item := range c.Items {
-			for _, p := range item.Patterns {
-				s.word(p, in)
-			}
-			// ";&" goes on with the next item.
-			ok, bad := s.stmts(item.Stmts, union(in, out))
-			out = union(out, union(ok, bad))
-		}
-		return out, out
+		return s.caseClause(c, in)
 	case *syntax.FuncDecl:
 		s.function(c)
 	case *syntax.TimeClause:
@@ -312,6 +302,20 @@ func (s *shell) ifClause(c *syntax.IfClause, in []place) (ok, bad []place) {
 	return out, out
 }
 
+func (s *shell) caseClause(c *syntax.CaseClause, in []place) (ok, bad []place) {
+	s.word(c.Word, in)
+	out := in
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			s.word(p, in)
+		}
+		// ";&" goes on with the next item.
+		ok, bad := s.stmts(item.Stmts, union(in, out))
+		out = union(out, union(ok, bad))
+	}
+	return out, out
+}
+
 // loop returns where the shell may be in the body of a loop.
 func (s *shell) loop(n syntax.Node, in []place) []place {
 	if changesDir(n) {
@@ -338,7 +342,7 @@ func changesDir(n syntax.Node) bool {
 
 // plain returns the text of a word that has nothing to expand, else nothing.
 func plain(w *syntax.Word) []string {
-	x := (&shell{}).wordText(w)
+	x := wordText(w)
 	if x.unknown() || x.glob != "" {
 		return nil
 	}

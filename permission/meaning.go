@@ -23,7 +23,7 @@ func (w word) meanings() ([]word, bool) {
 
 // alternatives returns what a word with braces may be, nil if that is not known;
 // also the word itself, which it stays for shells that know no braces.
-func (s *shell) alternatives(w *syntax.Word) []word {
+func alternatives(w *syntax.Word) []word {
 	split := *w
 	if !syntax.SplitBraces(&split) {
 		return nil
@@ -33,17 +33,17 @@ func (s *shell) alternatives(w *syntax.Word) []word {
 		return nil
 	}
 	var all []word
-	if x := s.plainText(w); !x.hidden() {
+	if x := plainText(w); !x.hidden() {
 		all = append(all, x)
 	}
 	for _, parts := range lists {
 		alt := &syntax.Word{Parts: mergeText(parts)}
-		x := s.plainText(alt)
+		x := plainText(alt)
 		if !x.hidden() {
 			all = append(all, x)
 			continue
 		}
-		more := s.paths(alt)
+		more := paths(alt)
 		if more == nil {
 			return nil
 		}
@@ -122,7 +122,7 @@ const number = "[0-9-]"
 
 // paths returns what a word may be that holds nothing unknown but numbers and, in
 // front, the folder that the shell is in; nil for any other.
-func (s *shell) paths(w *syntax.Word) []word {
+func paths(w *syntax.Word) []word {
 	var parts []syntax.WordPart
 	here, split, numbers := false, false, false
 	known := func(p syntax.WordPart, first bool) (syntax.WordPart, bool) {
@@ -164,7 +164,7 @@ func (s *shell) paths(w *syntax.Word) []word {
 			parts = append(parts, x)
 		}
 	}
-	x := s.plainText(&syntax.Word{Parts: parts})
+	x := plainText(&syntax.Word{Parts: parts})
 	if x.hidden() || here && x.text != "." && !strings.HasPrefix(x.text, "./") {
 		return nil
 	}

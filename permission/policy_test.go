@@ -364,6 +364,7 @@ func TestRuleProperties(t *testing.T) {
 	rules := []Rule{"Bash", "Bash(git *)", "Bash(rm *)", "Bash(*)", "Bash(git push:*)", "Edit", "Edit(/src/**)", "Edit(*.txt)", "Read", "Read(secret/)", "Read(*.env)", "*", "mcp__a", "mcp__a__*", "WebFetch(domain:a.org)", "Bash(x", "Write"}
 	requests := []Request{
 		run(dir, "git push"), run(dir, "rm x"), run(dir, "ls"), run(dir, "git $x"), run(dir, "$x"), run(dir, "cat secret/key"), run(dir, "echo a > src/b"), run(dir, "git status; rm x )"),
+		run(dir, "cat $x"), run(dir, "cat s[e]cret/key"), run(dir, "tar c ."), run(dir, "tee {src,x}/y"), run(dir, "rm -rf ."), run(dir, "cat *.txt"), run(dir, "cd $x && git push"),
 		edit("Write", dir, dir+"/src/a"), edit("Edit", dir, dir+"/a.txt"), edit("Edit", dir, "/etc/x"), read("Read", dir, dir+"/.env"), read("Grep", dir, dir), fetch("https://a.org"), {Tool: "mcp__a__b"}, {Tool: "x", ReadOnly: true},
 	}
 	random := rand.New(rand.NewPCG(3, 4))
@@ -379,7 +380,7 @@ func TestRuleProperties(t *testing.T) {
 		random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 		return out
 	}
-	for range 400 {
+	for range 800 {
 		p := Policy{Mode: Modes[random.IntN(len(Modes))], Allow: some(), Ask: some(), Deny: some()}
 		r := requests[random.IntN(len(requests))]
 		was := p.Decide(r)

@@ -44,7 +44,7 @@ func (s *shell) word(w *syntax.Word, in []place) word {
 	for _, p := range w.Parts {
 		s.substitutions(p, in)
 	}
-	return s.wordText(w)
+	return wordText(w)
 }
 
 // substitutions follows what runs while n is expanded.
@@ -128,104 +128,120 @@ func (s *shell) param(p *syntax.ParamExp, in []place) {
 	}
 }
 
-func (s *shell) wordText(w *syntax.Word) word {
-	x := s.plainText(w)
+func wordText(w *syntax.Word) word {
+	x := plainText(w)
 	if hasBraces(w) {
-		return word{text: Unknown, split: true, means: s.alternatives(w)}
+		return word{text: Unknown, split: true, means: alternatives(w)}
 	}
 	if x.hidden() {
-		x.means = s.paths(w)
+		x.means = paths(w)
 	}
 	return x
 }
 
 // plainText returns the text of a word as if braces meant nothing.
-func (s *shell) plainText(w *syntax.Word) word {
-	var x word
-	var text, glob, rest strings.Builder
-	add := func(t string, quoted bool) {
-		text.WriteString(t)
-		rest.WriteString(t)
-		if quoted {
-			t = escapeGlob(t)
-		}
-		glob.WriteString(t)
-	}
-	magic := false
+func plainText(w *syntax.Word) word {
+	var r wordReader
 	for i, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			v := p.Value
-			if i == 0 && strings.HasPrefix(v, "~") {
-				if v == "~" && len(w.Parts) == 1 || strings.HasPrefix(v, "~/") {
-					x.home = true
-					text.WriteString("~")
-					v = v[1:]
-				} else {
-					add(Unknown, false)
-				}
-			}
-			t, g := unescape(v)
-			text.WriteString(t)
-			rest.WriteString(t)
-			glob.WriteString(g)
-			magic = magic || hasMagic(g)
-		case *syntax.SglQuoted:
-			if p.Dollar && strings.Contains(p.Value, `\`) {
-				add(Unknown, true)
-			} else {
-				add(p.Value, true)
-			}
-		case *syntax.DblQuoted:
-			s.quoted(p, i, &x, add)
-		case *syntax.ParamExp:
-			add(Unknown, false)
-			if i == 0 && isHome(p) {
-				x.home = true
-			} else {
-				x.split = x.split || !isNumber(p)
-			}
-		case *syntax.ProcSubst:
-			add("/dev/fd/63", true)
-		case *syntax.ArithmExp:
-			add(Unknown, true)
-		default:
-			add(Unknown, false)
-			x.split = true
-		}
+		r.part(p, i == 0, len(w.Parts) == 1)
 	}
-	x.text = text.String()
-	if x.home {
-		x.rest = strings.TrimPrefix(rest.String(), Unknown)
-	}
-	if magic {
-		x.glob = glob.String()
-		if x.home {
-			x.glob = strings.TrimPrefix(x.glob, Unknown)
-		}
-	}
-	return x
+	return r.word()
 }
 
-func (s *shell) quoted(q *syntax.DblQuoted, i int, x *word, add func(string, bool)) {
+// A wordReader puts a word together from its parts.
+type wordReader struct {
+	text, glob, rest   strings.Builder // as in word
+	magic, home, split bool
+}
+
+func (r *wordReader) add(t string, quoted bool) {
+	r.text.WriteString(t)
+	r.rest.WriteString(t)
+	if quoted {
+		t = escapeGlob(t)
+	}
+	r.glob.WriteString(t)
+}
+
+func (r *wordReader) part(p syntax.WordPart, first, only bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		r.literal(p.Value, first, only)
+	case *syntax.SglQuoted:
+		if p.Dollar && strings.Contains(p.Value, `\`) {
+			r.add(Unknown, true)
+		} else {
+			r.add(p.Value, true)
+		}
+	case *syntax.DblQuoted:
+		r.quoted(p, first)
+	case *syntax.ParamExp:
+		r.add(Unknown, false)
+		if first && isHome(p) {
+			r.home = true
+		} else {
+			r.split = r.split || !isNumber(p)
+		}
+	case *syntax.ProcSubst:
+		r.add("/dev/fd/63", true)
+	case *syntax.ArithmExp:
+		r.add(Unknown, true)
+	default:
+		r.add(Unknown, false)
+		r.split = true
+	}
+}
+
+func (r *wordReader) literal(v string, first, only bool) {
+	if first && strings.HasPrefix(v, "~") {
+		if v == "~" && only || strings.HasPrefix(v, "~/") {
+			r.home = true
+			r.text.WriteString("~")
+			v = v[1:]
+		} else {
+			r.add(Unknown, false)
+		}
+	}
+	t, g := unescape(v)
+	r.text.WriteString(t)
+	r.rest.WriteString(t)
+	r.glob.WriteString(g)
+	r.magic = r.magic || hasMagic(g)
+}
+
+func (r *wordReader) quoted(q *syntax.DblQuoted, first bool) {
 	if q.Dollar {
-		add(Unknown, true)
+		r.add(Unknown, true)
 		return
 	}
 	for j, p := range q.Parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			add(unescapeQuoted(p.Value), true)
+			r.add(unescapeQuoted(p.Value), true)
 		case *syntax.ParamExp:
-			add(Unknown, true)
-			x.home = x.home || i == 0 && j == 0 && isHome(p)
-			x.split = x.split || isList(p)
+			r.add(Unknown, true)
+			r.home = r.home || first && j == 0 && isHome(p)
+			r.split = r.split || isList(p)
 		case *syntax.CmdSubst:
-			add(documentText(p), true)
+			r.add(documentText(p), true)
 		default:
-			add(Unknown, true)
+			r.add(Unknown, true)
 		}
 	}
+}
+
+func (r *wordReader) word() word {
+	x := word{text: r.text.String(), home: r.home, split: r.split}
+	if x.home {
+		x.rest = strings.TrimPrefix(r.rest.String(), Unknown)
+	}
+	if r.magic {
+		x.glob = r.glob.String()
+		if x.home {
+			x.glob = strings.TrimPrefix(x.glob, Unknown)
+		}
+	}
+	return x
 }
 
 // documentText returns the text of "$(cat <<'E' …)", the usual way to write a

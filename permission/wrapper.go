@@ -1,11 +1,9 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"unicode"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // A wrapper is a command that runs the command given in its arguments. Flags
@@ -167,150 +165,32 @@ func (c *Command) folders(in []place) []place {
 	return all
 }
 
-func (s *shell) changeDir(c Command, in []place) []place {
-	var to *word
-	for i, w := range c.words {
-		switch {
-		case to == nil && (w.text == "-P" || w.text == "-L" || w.text == "--" || w.text == "-e"):
-		case to != nil || w.split || strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+"):
-			return []place{lostPlace}
-		default:
-			to = &c.words[i]
-		}
-	}
-	if to == nil {
-		if c.Name == "pushd" {
-			return []place{lostPlace}
-		}
-		to = &word{text: "~", home: true}
-	}
-	var out []place
-	for _, p := range in {
-		out = union(out, []place{p.cd(*to)})
-	}
-	return out
-}
-
-// literal joins words by spaces if they are known to the last character.
-func literal(words []word) (string, bool) {
-	var parts []string
-	for _, w := range words {
-		if w.unknown() || w.glob != "" || w.home {
-			return "", false
-		}
-		parts = append(parts, w.text)
-	}
-	return strings.Join(parts, " "), true
-}
-
-func (s *shell) eval(c Command, in []place) (ok, bad []place) {
-	s.evaluates = true
-	src, known := literal(c.words)
-	if !known {
-		s.fail("eval runs text that is only known when it runs")
-		s.lost = true
-		return []place{lostPlace}, []place{lostPlace}
-	}
-	ok, bad = in, in
-	if err := s.text(src, func(stmts []*syntax.Stmt) { ok, bad = s.stmts(stmts, in) }); err != nil {
-		s.lost = true
-	}
-	return ok, bad
-}
-
-func (s *shell) trap(c Command) {
-	if len(c.words) < 2 && len(c.words) > 0 || len(c.words) > 0 && (c.words[0].text == "" || c.words[0].text == "-") {
-		return
-	}
-	s.evaluates, s.lost = true, true
-	if len(c.words) == 0 {
-		return
-	}
-	src, known := literal(c.words[:1])
-	if !known || strings.HasPrefix(src, "-") {
-		s.fail("trap runs text that is not followed")
-		return
-	}
-	_ = s.text(src, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{lostPlace}) })
-}
-
-// shellCommand follows "sh -c text".
-func (s *shell) shellCommand(c Command, in []place) {
-	if c.Name != "sh" && c.Name != "bash" && c.Name != "dash" && c.Name != "ash" && c.Name != "rbash" {
-		s.fail("%s reads commands in a way of its own", c.Name)
-	}
-	text := false
-	i := 0
-	for ; i < len(c.words); i++ {
-		w := c.words[i]
-		a := w.text
-		if w.unknown() || w.glob != "" {
-			s.fail("what %s runs is only known when it runs", c.Name)
-			return
-		}
-		if a == "--" || a == "-" {
-			i++
-			break
-		}
-		if a == "" || a[0] != '-' && a[0] != '+' {
-			break
-		}
-		if strings.HasPrefix(a, "--") {
-			if !slices.Contains([]string{"--login", "--norc", "--noprofile", "--posix"}, a) {
-				s.fail("what %s does with %s is not followed", c.Name, clip(a))
-			}
-			continue
-		}
-		if strings.Trim(a[1:], "celuvxnfEBhpPCoO") != "" {
-			s.fail("what %s does with %s is not followed", c.Name, clip(a))
-		}
-		text = text || strings.Contains(a[1:], "c")
-		i += strings.Count(a[1:], "o") + strings.Count(a[1:], "O")
-	}
-	if i >= len(c.words) {
-		s.fail("what %s runs comes from its input", c.Name)
-		return
-	}
-	if !text {
-		if w := c.words[i]; w.unknown() || w.glob != "" || slices.Contains(streams, w.text) || strings.HasPrefix(w.text, "/dev/") || strings.HasPrefix(w.text, "/proc/") {
-			s.fail("what %s runs is only known when it runs", c.Name)
-		}
-		return
-	}
-	src, known := literal(c.words[i : i+1])
-	if !known {
-		s.fail("what %s runs is only known when it runs", c.Name)
-		return
-	}
-	lost, evaluates := s.lost, s.evaluates
-	_ = s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, in) })
-	s.lost, s.evaluates = lost, evaluates
-}
-
 // wrapped follows the command that a wrapper runs.
 func (s *shell) wrapped(at int, w wrapper, in []place) (ok, bad []place) {
 	c := s.List[at]
 	if c.Name == "command" && len(c.Args) > 0 && (c.Args[0] == "-v" || c.Args[0] == "-V") {
 		return in, in // only says what it would run
 	}
-	inner, env, set, replace, ok2 := s.inner(c, w)
-	if !ok2 || len(inner) == 0 {
+	x := wrapping{wrapper: w, name: c.Name, words: c.words}
+	if odd := x.read(); odd != "" {
+		s.fail("what %s runs cannot be told because of %s", c.Name, clip(odd))
+		return in, in
+	}
+	if len(x.words) == 0 {
 		return in, in
 	}
 	if c.Name == "xargs" {
-		inner = fromInput(inner, replace)
+		x.words = fromInput(x.words, x.replace)
 	}
 	s.List[at].wraps = true
-	if len(env) > 0 {
-		for _, n := range set {
-			s.assignName(n)
-		}
+	for _, n := range x.set {
+		s.assignName(n)
 	}
 	outer := s.outer
 	if w.grants {
 		s.outer = at + 1
 	}
-	ok, bad = s.call(inner, slices.Concat(c.Env, env), slices.Concat(c.set, set), in)
+	ok, bad = s.call(x.words, slices.Concat(c.Env, x.env), slices.Concat(c.set, x.set), in)
 	s.outer = outer
 	switch c.Name {
 	case "command", "builtin", "exec":
@@ -319,97 +199,122 @@ func (s *shell) wrapped(at int, w wrapper, in []place) (ok, bad []place) {
 	return in, in
 }
 
-// inner splits the words of a wrapper. It returns the inner command, the
-// assignments in front of it and xargs' replacement text.
-func (s *shell) inner(c Command, w wrapper) (inner []word, env, set []string, replace string, ok bool) {
-	unknown := func(what string) ([]word, []string, []string, string, bool) {
-		s.fail("what %s runs cannot be told because of %s", c.Name, clip(what))
-		return nil, nil, nil, "", false
+// A wrapping is the words of a wrapper as they are read.
+type wrapping struct {
+	wrapper
+	name    string   // of the wrapper
+	words   []word   // not read yet; in the end the inner command
+	env     []string // assignments in front of the inner command
+	set     []string // the variables in them
+	replace string   // what xargs replaces in the inner command
+}
+
+// read reads what stands in front of the inner command. It returns what makes
+// this impossible, "" if nothing does.
+func (x *wrapping) read() string {
+	if odd := x.readFlags(); odd != "" {
+		return odd
 	}
-	words := c.words
-	next := func() (word, bool) {
-		if len(words) == 0 {
-			return word{}, false
+	for range x.operands {
+		if _, ok := x.next(); !ok && len(x.words) > 0 {
+			return anExpansion
 		}
-		x := words[0]
-		words = words[1:]
-		return x, !x.unknown() && x.glob == ""
 	}
-	for len(words) > 0 {
-		x := words[0]
-		if x.unknown() || x.glob != "" {
-			return unknown("an expansion")
+	return x.readAssignments()
+}
+
+const anExpansion = "an expansion"
+
+// next takes a word; false if there is none or it is not known.
+func (x *wrapping) next() (word, bool) {
+	if len(x.words) == 0 {
+		return word{}, false
+	}
+	w := x.words[0]
+	x.words = x.words[1:]
+	return w, !w.unknown() && w.glob == ""
+}
+
+func (x *wrapping) readFlags() string {
+	for len(x.words) > 0 {
+		w := x.words[0]
+		if w.unknown() || w.glob != "" {
+			return anExpansion
 		}
-		if x.text == "-" && c.Name == "env" {
-			words = words[1:]
+		if !strings.HasPrefix(w.text, "-") || w.text == "-" && x.name != "env" {
+			return ""
+		}
+		x.words = x.words[1:]
+		if w.text == "--" {
+			return ""
+		}
+		name, isLong := strings.CutPrefix(w.text, "--")
+		if isLong && !x.readLong(name) || !isLong && !x.readLetters(w.text[1:]) {
+			return w.text
+		}
+	}
+	return ""
+}
+
+// readLong reads a long flag; false if it is not known.
+func (x *wrapping) readLong(flag string) bool {
+	name, _, has := strings.Cut(flag, "=")
+	if slices.Contains(x.long, name) && !has {
+		return true
+	}
+	if !slices.Contains(x.long, name+"=") {
+		return false
+	}
+	if has {
+		return true
+	}
+	_, ok := x.next()
+	return ok
+}
+
+// readLetters reads flags of one letter in one word; false if one is not known.
+func (x *wrapping) readLetters(letters string) bool {
+	for i := range len(letters) {
+		letter, rest := letters[i], letters[i+1:]
+		switch {
+		case strings.IndexByte(x.bools, letter) >= 0:
 			continue
-		}
-		if !strings.HasPrefix(x.text, "-") || x.text == "-" {
-			break
-		}
-		words = words[1:]
-		if x.text == "--" {
-			break
-		}
-		if name, isLong := strings.CutPrefix(x.text, "--"); isLong {
-			name, _, has := strings.Cut(name, "=")
-			switch {
-			case slices.Contains(w.long, name) && !has:
-			case slices.Contains(w.long, name+"="):
-				if !has {
-					if _, ok := next(); !ok {
-						return unknown(x.text)
-					}
-				}
-			default:
-				return unknown(x.text)
+		case strings.IndexByte(x.optional, letter) >= 0:
+			if letter == 'i' {
+				x.replace = cmp.Or(rest, "{}")
 			}
-			continue
+			return true
+		case strings.IndexByte(x.values, letter) < 0:
+			return false
 		}
-		for i := 1; i < len(x.text); i++ {
-			letter, rest := x.text[i], x.text[i+1:]
-			switch {
-			case strings.IndexByte(w.bools, letter) >= 0:
-				continue
-			case strings.IndexByte(w.optional, letter) >= 0:
-				if letter == 'i' {
-					if replace = rest; replace == "" {
-						replace = "{}"
-					}
-				}
-			case strings.IndexByte(w.values, letter) >= 0:
-				if rest == "" {
-					v, ok := next()
-					if !ok {
-						return unknown(x.text)
-					}
-					rest = v.text
-				}
-				if letter == 'I' {
-					replace = rest
-				}
-			default:
-				return unknown(x.text)
+		if rest == "" {
+			v, ok := x.next()
+			if !ok {
+				return false
 			}
-			break
+			rest = v.text
 		}
-	}
-	for range w.operands {
-		if _, ok := next(); !ok && len(words) > 0 {
-			return unknown("an expansion")
+		if letter == 'I' {
+			x.replace = rest
 		}
+		return true
 	}
-	for w.vars && len(words) > 0 {
-		name, _, isVar := strings.Cut(words[0].text, "=")
-		if words[0].unknown() && strings.Contains(name, Unknown) {
-			return unknown("an expansion")
+	return true
+}
+
+func (x *wrapping) readAssignments() string {
+	for x.vars && len(x.words) > 0 {
+		w := x.words[0]
+		name, _, isVar := strings.Cut(w.text, "=")
+		if strings.Contains(name, Unknown) {
+			return anExpansion
 		}
 		if !isVar {
-			break
+			return ""
 		}
-		env, set, words = append(env, words[0].text), append(set, name), words[1:]
+		x.env, x.set, x.words = append(x.env, w.text), append(x.set, name), x.words[1:]
 	}
-	return words, env, set, replace, true
+	return ""
 }
 
 // fromInput marks the words of a command that xargs completes.
@@ -453,69 +358,5 @@ func (s *shell) find(at int, in []place) {
 		}
 		s.call(inner, c.Env, c.set, from)
 		i = end
-	}
-}
-
-// set accepts the options that do not change what the text means.
-func (s *shell) set(c Command) {
-	for i := 0; i < len(c.Args); i++ {
-		a := c.Args[i]
-		if a == "--" || a == "-" {
-			return
-		}
-		if a == "" || a[0] != '-' && a[0] != '+' {
-			if c.words[i].unknown() || c.words[i].glob != "" {
-				s.fail("set gets options that are only known when it runs")
-			}
-			return
-		}
-		if strings.Trim(a[1:], "euxvfCo") != "" || strings.Count(a, "o") > 1 {
-			s.fail("set changes how commands are read")
-			return
-		}
-		if strings.Contains(a, "o") {
-			i++
-			if i < len(c.Args) && !slices.Contains([]string{"errexit", "nounset", "xtrace", "pipefail", "noglob", "noclobber"}, c.Args[i]) {
-				s.fail("set changes how commands are read")
-				return
-			}
-		}
-	}
-}
-
-// setters checks built-in commands that take names of variables.
-func (s *shell) setters(c Command, in []place) {
-	s.evaluates = true
-	for _, w := range c.words {
-		switch {
-		case w.unknown() || w.glob != "" || strings.ContainsAny(w.text, "[$`"):
-			s.fail("%s gets the name of a variable that may hold code", c.Name)
-		case !strings.HasPrefix(w.text, "-"):
-			s.setVar(w.text, in)
-		}
-	}
-}
-
-// testCommand refuses what lets test look up a variable by a computed name.
-func (s *shell) testCommand(c Command) {
-	isOperator := func(i int) bool {
-		if i < 0 || i >= len(c.words) || c.words[i].unknown() {
-			return false
-		}
-		t := c.words[i].text
-		return t == "=" || t == "==" || t == "!=" || t == "<" || t == ">" || len(t) > 1 && t[0] == '-' && unicode.IsLetter(rune(t[1]))
-	}
-	words := c.words
-	if c.Name == "[" && len(words) > 0 {
-		words = words[:len(words)-1]
-	}
-	for i, w := range words {
-		bad := w.text == "-v" || w.text == "-R" || w.split || w.glob != ""
-		if w.unknown() && len(words) > 1 && !isOperator(i-1) && !isOperator(i+1) {
-			bad = true
-		}
-		if bad {
-			s.fail("test may look up a variable by a computed name")
-		}
 	}
 }
