@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // A finding is what doctor says of one thing.
@@ -50,6 +51,7 @@ func (h *host) examine() []finding {
 		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
 		h.examineHome(),
 		h.examineProvider(),
+		h.examineSearch(),
 		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
 	}
 	return list
@@ -88,6 +90,14 @@ func (h *host) examineHome() finding {
 	f.Close()
 	os.Remove(f.Name())
 	return finding{name, true, filepath.Join(home, "sessions") + " can be written"}
+}
+
+func (h *host) examineSearch() finding {
+	const name = "search"
+	if s := h.searchEngine(); s.value != "" {
+		return finding{name, true, searchName + " by " + s.source}
+	}
+	return finding{name, true, "no " + searchName + ": set one of " + strings.Join(searchVariables, ", ")}
 }
 
 func (h *host) examineProvider() finding {

@@ -89,7 +89,7 @@ func (o *options) flags() flags {
 		{name: "append-system-prompt", arg: "TEXT|@FILE", help: "instructions after our own", set: raw(&o.append)},
 		{name: "permission-mode", arg: "MODE", words: modes(), help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), set: oneOf(&o.mode, modes())},
 		{name: "dangerously-skip-permissions", help: "the same as --permission-mode bypassPermissions", set: yes(&o.bypass)},
-		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are", set: list(&o.tools)},
+		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default core)", set: list(&o.tools)},
 		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
 		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},
 		{name: "resume", short: 'r', arg: "ID", help: "go on with a session; without a prompt, with its interrupted run", set: text(&o.resume)},
@@ -186,7 +186,10 @@ func textOrFile(shown, value string) (string, error) {
 // readFile reads a regular file of at most limit bytes.
 func readFile(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s", name)
+	case err != nil:
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {

@@ -244,10 +244,18 @@ func (p provider) reach(name string) llm.Model {
 	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
 }
 
+// searchName is the tool that needs a search engine.
+const searchName = "WebSearch"
+
+// searchVariables name the engine of WebSearch, the first that is set counts.
+var searchVariables = []string{"BRAVE_API_KEY", "TAVILY_API_KEY", "EXA_API_KEY", "SEARXNG_URL"}
+
+func (h *host) searchEngine() setting { return environ(h.getenv).first(searchVariables...) }
+
 // secrets are the keys at hand.
 func (p provider) secrets() []string {
 	var keys []string
-	for _, name := range []string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
+	for _, name := range append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"}, searchVariables[:3]...) {
 		if v := p.environ.first(name).value; v != "" {
 			keys = append(keys, v)
 		}

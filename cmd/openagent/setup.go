@@ -95,24 +95,22 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	return a, nil
 }
 
-// chooseTools returns the tools that --tools names.
+// chooseTools returns the tools that --tools names. Without a search engine
+// WebSearch could only say that there is none, so it has to be named.
 func (h *host) chooseTools(s *setup) []tool.Tool {
 	all := tools.Core(s.workspace)
 	wanted := s.options.tools
-	switch {
-	case len(wanted) == 0, slices.Contains(wanted, "all"), slices.Contains(wanted, "core"):
-		return all
-	}
+	every := len(wanted) == 0 || slices.Contains(wanted, "all") || slices.Contains(wanted, "core")
 	var chosen []tool.Tool
 	var names []string
 	for _, t := range all {
 		names = append(names, t.Spec().Name)
-		if slices.Contains(wanted, t.Spec().Name) {
+		if every && (t.Spec().Name != searchName || h.searchEngine().value != "") || slices.Contains(wanted, t.Spec().Name) {
 			chosen = append(chosen, t)
 		}
 	}
 	for _, name := range wanted {
-		if name != "none" && !slices.Contains(names, name) {
+		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
 			h.complain("--tools: there is no tool %q%s; there are %s", clip(name), likely(name, names), strings.Join(names, ", "))
 		}
 	}
