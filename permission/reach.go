@@ -74,7 +74,11 @@ func (s *site) mayTouch(x rule) string {
 		if c.takesList() {
 			return "which files " + show(c.Name) + " opens is written elsewhere"
 		}
+		_, placed := s.dirs(c.in)
 		for _, w := range c.words {
+			if placed && w.glob == "" && !w.unknown() {
+				continue
+			}
 			if !s.known(x.pattern, c.in, w) {
 				return "which files " + show(c.Name) + " opens is only known when it runs"
 			}

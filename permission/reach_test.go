@@ -201,3 +201,33 @@ func FuzzMeet(f *testing.F) {
 		}
 	})
 }
+
+// The text of a here-document that is printed is what bash makes of it.
+func TestDocumentText(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash to compare with")
+	}
+	random := rand.New(rand.NewPCG(7, 8))
+	parts := []string{"a", " ", "\n", "\n", "\\", "\\\n", "'", `"`, "(", ")", "$", "${x}", "`", "E", "\t", "#", "\\$", "{", "*", "é"}
+	known := 0
+	for range 150 {
+		var doc strings.Builder
+		for range 1 + random.IntN(8) {
+			doc.WriteString(parts[random.IntN(len(parts))])
+		}
+		line := "\"$(cat <<" + []string{"E", "'E'", `"E"`, `\E`}[random.IntN(4)] + "\n" + doc.String() + "\nE\n)\""
+		c, err := ParseCommand("printf %s " + line)
+		if err != nil || c.Unclear != "" || len(c.List) != 2 || strings.Contains(strings.Join(c.List[1].Args, ""), Unknown) {
+			continue
+		}
+		known++
+		out, err := exec.Command(bash, "-c", "printf %s "+line).Output()
+		if err != nil || string(out) != c.List[1].Args[1] {
+			t.Errorf("%q is %q in bash (%v), but %q is expected", line, out, err, c.List[1].Args[1])
+		}
+	}
+	if known < 30 {
+		t.Errorf("only %d documents are known", known)
+	}
+}
