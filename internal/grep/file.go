@@ -66,8 +66,9 @@ type searcher struct {
 	ctx    context.Context
 	blocks blocks
 	hunt   hunt
-	room   int // lines that may still be kept; negative: any number
-	bytes  int // kept of the batch
+	auto   *machine // made when it is first needed
+	room   int      // lines that may still be kept; negative: any number
+	bytes  int      // kept of the batch
 
 	// Of the file at hand:
 	report Report
@@ -143,6 +144,13 @@ func (s *searcher) nextLine(from int) (start, end int, err error) {
 	if from == 0 {
 		s.hunt.start(s.Pattern.needles)
 	}
+	if at, ok := s.scan(from); ok {
+		if at < 0 {
+			return -1, 0, s.ctx.Err()
+		}
+		start = from + bytes.LastIndexByte(s.data[from:at], '\n') + 1
+		return start, s.lineEnd(start), s.ctx.Err()
+	}
 	for tried := 0; from < len(s.data); tried++ {
 		if tried%256 == 0 && s.ctx.Err() != nil {
 			return -1, 0, s.ctx.Err()
@@ -156,12 +164,39 @@ func (s *searcher) nextLine(from int) (start, end int, err error) {
 			start = from + bytes.LastIndexByte(s.data[from:i], '\n') + 1
 		}
 		end = s.lineEnd(start)
-		if s.Pattern.plain || s.Pattern.re.Match(trimEnd(s.data[start:end])) {
+		if s.Pattern.plain || s.match(s.data[start:end]) {
 			return start, end, nil
 		}
 		from = end
 	}
 	return -1, 0, nil
+}
+
+// scan looks for the next line that matches by the machine alone, and returns
+// a place in it; -1 if there is none. Not ok: that is not the way for this pattern.
+func (s *searcher) scan(from int) (at int, ok bool) {
+	if s.hunt.needles != nil {
+		return -1, false
+	}
+	if from == len(s.data) {
+		return -1, true
+	}
+	return s.machine().find(s.data, from)
+}
+
+// match reports whether a line matches.
+func (s *searcher) match(line []byte) bool {
+	if at, ok := s.machine().find(line, 0); ok {
+		return at >= 0
+	}
+	return s.Pattern.re.Match(trimEnd(line))
+}
+
+func (s *searcher) machine() *machine {
+	if s.auto == nil {
+		s.auto = newMachine(s.Pattern.prog, s.Pattern.multiline)
+	}
+	return s.auto
 }
 
 // lineEnd returns where the line that begins at start ends, after its newline.
@@ -192,6 +227,9 @@ func (s *searcher) whole() error {
 	}
 	s.data, s.done = data, 0
 	if s.hunt.start(s.Pattern.needles); s.hunt.needles != nil && s.hunt.find(s.data, 0) < 0 {
+		return nil
+	}
+	if at, ok := s.machine().find(s.data, 0); ok && at < 0 {
 		return nil
 	}
 	n := maxMatches

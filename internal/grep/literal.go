@@ -243,13 +243,44 @@ func (n *needle) index(data []byte, from int) int {
 		}
 		return -1
 	}
-	letter := n.text[n.rare]
-	for i := from + n.rare; i < len(data)-len(n.text)+n.rare+1; i++ {
-		if data[i]|0x20 == letter && equalFold(data[i-n.rare:], n.text) {
-			return i - n.rare
+	end := len(data) - len(n.text) + n.rare + 1
+	for i := from + n.rare; i < end; i += window {
+		if at := n.indexFold(data, i, min(i+window, end)); at >= 0 {
+			return at
 		}
 	}
 	return -1
+}
+
+// window is how far one looks ahead for a letter in either case: if only one of
+// the two occurs, looking for the other must not take long.
+const window = 1024
+
+// indexFold returns where n begins first whose rarest letter lies in data[from:to].
+func (n *needle) indexFold(data []byte, from, to int) int {
+	lower := n.text[n.rare]
+	upper := lower &^ 0x20
+	low, up := indexByte(data[:to], from, lower), indexByte(data[:to], from, upper)
+	for low < to || up < to {
+		at := min(low, up)
+		if equalFold(data[at-n.rare:], n.text) {
+			return at - n.rare
+		}
+		if at == low {
+			low = indexByte(data[:to], at+1, lower)
+		} else {
+			up = indexByte(data[:to], at+1, upper)
+		}
+	}
+	return -1
+}
+
+// indexByte returns where c is first in data at or after from, len(data) for nowhere.
+func indexByte(data []byte, from int, c byte) int {
+	if i := bytes.IndexByte(data[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(data)
 }
 
 // equalFold reports whether data begins with s, which is lower-case ASCII, in any case.

@@ -33,6 +33,7 @@ type Pattern struct {
 	needles   []needle // one of them is in every match; nil: not known
 	plain     bool     // a needle is a match
 	program   int      // instructions, about
+	prog      *syntax.Prog
 }
 
 // Compile reads a regular expression. The errors are made for the writer of the pattern.
@@ -69,6 +70,12 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 		return nil, explain(pattern, err)
 	}
 	p.needles, p.plain = needles(tree.Simplify())
+	if tree, err = syntax.Parse(pattern, syntax.Perl); err != nil {
+		return nil, explain(pattern, err)
+	}
+	if p.prog, err = syntax.Compile(tree.Simplify()); err != nil {
+		return nil, explain(pattern, err)
+	}
 	return p, nil
 }
 
