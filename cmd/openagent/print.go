@@ -200,7 +200,7 @@ func writing(err error) error {
 }
 
 func endText(end event.RunEnd) string {
-	if end.Message == "" {
+	if end.Message == "" || end.Message == string(end.Reason) {
 		return string(end.Reason)
 	}
 	return string(end.Reason) + ": " + end.Message

@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts use signals and a POSIX shell")
 	}
+	t.Parallel()
 	t.Cleanup(func() {
 		for url, s := range servers.byURL {
 			for _, v := range s.Violations() {

@@ -262,22 +262,24 @@ const shownLines = 5
 // result shows what came of a call: its title, or what a command wrote.
 func (c *conversation) result(d event.ToolResult) {
 	u, _ := c.calls.get(d.Call)
-	text := short(c.h.oneLine(title(d)), 200)
-	switch {
+	colour, mark := inDim, "-"
+	if d.Result.IsError {
+		colour, mark = inRed, "!"
+	}
+	switch text := short(c.h.oneLine(title(d)), 200); {
+	case u.Name == "Bash" || u.Name == "BashOutput":
+		lines := strings.Split(strings.TrimRight(d.Result.Text(), "\n"), "\n")
+		if more := len(lines) - shownLines; more > 0 {
+			c.screen.line(colour, "  %s (%s before)", mark, plural(more, "line"))
+			lines = lines[more:]
+		}
+		for _, line := range lines {
+			c.screen.line(colour, "  %s %s", mark, short(c.h.oneLine(line), 160))
+		}
 	case d.Result.IsError:
-		c.screen.line(inRed, "  ! %s: %s", u.Name, text)
-		return
-	case u.Name != "Bash" && u.Name != "BashOutput":
-		c.screen.line(inDim, "  - %s", cmp.Or(text, u.Name))
-		return
-	}
-	lines := strings.Split(strings.TrimRight(d.Result.Text(), "\n"), "\n")
-	if more := len(lines) - shownLines; more > 0 {
-		c.screen.line(inDim, "  - (%s before)", plural(more, "line"))
-		lines = lines[more:]
-	}
-	for _, line := range lines {
-		c.screen.line(inDim, "  - %s", short(c.h.oneLine(line), 160))
+		c.screen.line(colour, "  %s %s: %s", mark, u.Name, text)
+	case u.Name != "AskUser": // its answers are on the screen
+		c.screen.line(colour, "  %s %s", mark, cmp.Or(text, u.Name))
 	}
 }
 
