@@ -236,6 +236,10 @@ func (f *findings) write(parts ...string) {
 
 // addLines takes the lines of a file.
 func (f *findings) addLines(path string, r grep.Report) bool {
+	var name string
+	if len(r.Lines) > 0 {
+		name = oneLine(f.tree.show(path))
+	}
 	for _, l := range r.Lines {
 		if !f.next() {
 			continue
@@ -252,9 +256,9 @@ func (f *findings) addLines(path string, r grep.Report) bool {
 			f.matches++
 		}
 		if f.numbers {
-			f.write(oneLine(f.tree.show(path)), sep, strconv.Itoa(l.Number), sep, l.Text)
+			f.write(name, sep, strconv.Itoa(l.Number), sep, l.Text)
 		} else {
-			f.write(oneLine(f.tree.show(path)), sep, l.Text)
+			f.write(name, sep, l.Text)
 		}
 		f.last, f.line = path, l.Number
 	}

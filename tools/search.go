@@ -195,6 +195,6 @@ func visible(root *os.Root, call tool.Call, dir string) []string {
 
 // oneLine returns s so that it cannot be taken for several lines: file names may
 // hold line breaks.
-func oneLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
-}
+func oneLine(s string) string { return breaks.Replace(s) }
+
+var breaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)

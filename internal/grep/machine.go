@@ -11,9 +11,10 @@ import (
 const (
 	maxStates = 1024
 	maxPlaces = 1 << 18 // in all states together
-	// maxWork bounds what is spent on making states, in steps through the program:
-	// a text that leads to ever new ones is better left to package regexp.
-	maxWork = 1 << 26
+	// maxWork is what may be spent on making states, in steps through the program;
+	// each byte read gives one back. A text that leads to ever new states is better
+	// left to package regexp.
+	maxWork = 1 << 21
 )
 
 // A machine tells which lines match. It is the deterministic automaton of a
@@ -82,8 +83,23 @@ func (m *machine) reset() {
 
 // find looks for the first line that matches at or after from, where a line
 // begins and which is not the end, and returns an index in it or at its end; -1
-// if there is none. Not ok: it has become too expensive.
+// if there is none. Not ok: it has become too expensive, and stays so.
 func (m *machine) find(data []byte, from int) (at int, ok bool) {
+	if m.work < 0 {
+		return -1, false
+	}
+	at, ok = m.run(data, from)
+	if read := at - from; ok {
+		if at < 0 {
+			read = len(data) - from
+		}
+		m.work = min(m.work+read, maxWork)
+	}
+	return at, ok
+}
+
+// run is find without regard to what it costs.
+func (m *machine) run(data []byte, from int) (at int, ok bool) {
 	open := m.whole || data[len(data)-1] != '\n'
 	if !m.whole && data[len(data)-1] == '\r' {
 		data = data[:len(data)-1]

@@ -98,9 +98,10 @@ func TestMachineBounds(t *testing.T) {
 		t.Errorf("%d resets, %d states, %d places", m.resets, len(m.states), m.places)
 	}
 	m, _ = automaton(t, `a[ab]{600}c`, false)
-	m.work = 1 << 20
-	if at, ok := m.find(text, 0); ok {
-		t.Errorf("%d, with %d left", at, m.work)
+	for range 2 {
+		if at, ok := m.find(text, 0); ok {
+			t.Errorf("%d, with %d left", at, m.work)
+		}
 	}
 	s := Search{Pattern: compile(t, `[ab][ab]{12}[cd]`, Options{}), Want: Count}
 	one := &searcher{Search: &s, ctx: t.Context(), room: -1}
