@@ -23,19 +23,19 @@ var grepText string
 const grepSchema = `{
 	"type": "object",
 	"properties": {
-		"pattern": {"type": "string", "description": "the regular expression (RE2)"},
-		"path": {"type": "string", "description": "the file or folder to search; the working directory if not given"},
-		"glob": {"type": "string", "description": "search only files that match, such as *.js or src/**/*.{ts,tsx}"},
-		"type": {"type": "string", "description": "search only files of a type, such as go, py, rust"},
-		"output_mode": {"type": "string", "enum": ["content", "files_with_matches", "count"], "description": "what to show; files_with_matches if not given"},
-		"-n": {"type": "boolean", "description": "show line numbers in content mode; true if not given"},
-		"-i": {"type": "boolean", "description": "ignore case"},
-		"-A": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show after each match"},
-		"-B": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show before each match"},
-		"-C": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "lines to show before and after each match"},
-		"head_limit": {"type": "integer", "minimum": 0, "maximum": 1000000, "description": "lines or entries to show; 250 if not given, 0 for all"},
-		"offset": {"type": "integer", "minimum": 0, "maximum": 1000000, "description": "lines or entries to skip first"},
-		"multiline": {"type": "boolean", "description": "let matches span lines"}
+		"pattern": {"type": "string"},
+		"path": {"type": "string"},
+		"glob": {"type": "string"},
+		"type": {"type": "string"},
+		"output_mode": {"type": "string", "enum": ["content", "files_with_matches", "count"]},
+		"-n": {"type": "boolean"},
+		"-i": {"type": "boolean"},
+		"-A": {"type": "integer", "minimum": 0, "maximum": 1000},
+		"-B": {"type": "integer", "minimum": 0, "maximum": 1000},
+		"-C": {"type": "integer", "minimum": 0, "maximum": 1000},
+		"head_limit": {"type": "integer", "minimum": 0, "maximum": 1000000},
+		"offset": {"type": "integer", "minimum": 0, "maximum": 1000000},
+		"multiline": {"type": "boolean"}
 	},
 	"required": ["pattern"],
 	"additionalProperties": false

@@ -22,6 +22,9 @@ func toolsCommand(h *host) (flags, action) {
 			Name        string          `json:"name"`
 			Kind        string          `json:"kind"`
 			ReadOnly    bool            `json:"read_only"`
+			NonDestruct bool            `json:"non_destructive,omitempty"`
+			Idempotent  bool            `json:"idempotent,omitempty"`
+			OpenWorld   bool            `json:"open_world,omitempty"`
 			NeedsPerson bool            `json:"needs_person,omitempty"` // offered in conversations only
 			Description string          `json:"description"`
 			Input       json.RawMessage `json:"input_schema"`
@@ -30,7 +33,7 @@ func toolsCommand(h *host) (flags, action) {
 		var rows [][]string
 		for _, t := range tools.Core(new(workspace.Workspace)) {
 			s := t.Spec()
-			list = append(list, entry{s.Name, "core", s.ReadOnly, s.NeedsPerson, s.Description, s.Input})
+			list = append(list, entry{s.Name, "core", s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, s.Description, s.Input})
 			does := "changes"
 			switch {
 			case s.NeedsPerson:

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // root is the command without a name: a prompt.
@@ -21,6 +22,18 @@ func root() command {
 	}}
 }
 
+// mistyped refuses a lone word that is nearly a command: a slip of the finger
+// should not cost money.
+func mistyped(args []string) error {
+	if len(args) != 1 || strings.ContainsAny(args[0], " \t\n") {
+		return nil
+	}
+	if name := tool.Nearest(args[0], commandNames()); name != "" {
+		return usagef("there is no command %q; did you mean openagent %s? As a prompt it needs -p", clip(args[0]), name)
+	}
+	return nil
+}
+
 // prompt runs the program without a command.
 func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	printing := o.print || o.output != "" || o.input != "" || !h.inTerminal || !h.outTerminal
@@ -28,6 +41,9 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 		return err
 	}
 	if _, err := promptArg(args); err != nil {
+		return err
+	}
+	if err := mistyped(args); err != nil && !o.print {
 		return err
 	}
 	var c *conversation

@@ -338,7 +338,7 @@ func TestConversationQuestions(t *testing.T) {
 // Tools that lead nowhere are not offered, and the first request stays small.
 func TestFirstRequest(t *testing.T) {
 	t.Parallel()
-	const most = 13 << 10 // bytes
+	const most = 12 << 10 // bytes
 	server := llmtest.NewServer(t, llmtest.Say("end"))
 	path, err := exec.LookPath("openagent")
 	if err != nil {
