@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// start begins a run: it records what closes an earlier run, the configuration
+// and the prompt, and lets the loop go. It returns nil for a known input.
+func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	x, pool, err := newExecutor(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loop != nil {
+		return nil, ErrBusy
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	state := &s.fold.state
+	var first []event.Fact
+	switch {
+	case in == nil && !state.Open() && !state.Pending():
+		return nil, ErrNotResumable
+	case in == nil:
+		first = s.resumption(x)
+	case in.ID != "" && state.Known(in.ID):
+		return nil, nil
+	default:
+		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
+	}
+	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(s.reread), controls: make(chan control), reports: make(chan report), work: make(chan *flight),
+		flights: map[string]*flight{}, done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	s.mode, s.prompted = "", true
+	s.loop, s.pool = l, x.pool
+	go l.run(in != nil, first)
+	return l, nil
+}
+
+// configured is what the run is made with.
+func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
+	a, m := s.agent, s.currentModel()
+	x.models[m.Name()] = m
+	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: pool,
+		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
+		Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
+		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}
+	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
+		c.Dir = s.fold.state.Dir() // where the last prompt left it
+	}
+	if c.MaxTokens == 0 {
+		c.MaxTokens = defaultMaxTokens + c.Thinking.Tokens()
+	}
+	if c.Parallel == 0 {
+		c.Parallel = defaultParallel
+	}
+	if a.Small != nil {
+		c.Small = a.Small.Name()
+	}
+	for name, m := range x.models {
+		c.Models[name] = llm.InfoOf(m)
+	}
+	for _, m := range a.Fallbacks {
+		if m.Name() != c.Model && !slices.Contains(c.Fallbacks, m.Name()) {
+			c.Fallbacks = append(c.Fallbacks, m.Name())
+		}
+	}
+	return c
+}
+
+const (
+	defaultMaxTokens = 16384
+	defaultParallel  = 10
+)
+
+// modeInForce is the mode set since the last prompt, else what that one left.
+// The first prompt begins with the agent's; from another program's time a
+// session keeps only a mode that forbids more.
+func (s *Session) modeInForce() permission.Mode {
+	had := s.fold.state.Mode()
+	switch {
+	case s.mode != "":
+		return s.mode
+	case s.prompted:
+		return had
+	case s.agent.Permissions.Mode != "":
+		return s.agent.Permissions.Mode
+	case had == permission.Plan, had == permission.DontAsk:
+		return had
+	}
+	return permission.Default
+}
+
+// resumption goes on with a run; its model must be one that the agent has.
+func (s *Session) resumption(x *executor) []event.Fact {
+	facts := []event.Fact{event.Resumed{}}
+	m := s.currentModel()
+	if x.models[s.fold.state.Model()] == nil || s.model != nil || s.thinking != nil {
+		x.models[m.Name()] = m
+		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
+	}
+	if s.mode != "" {
+		facts = append(facts, event.ModeChanged{Mode: s.mode})
+	}
+	return facts
+}
