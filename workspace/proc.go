@@ -40,10 +40,17 @@ type Command struct {
 	// Env is the whole environment, "NAME=value". Nil: the process's own without
 	// its secrets (see [Secret]), and the Workspace's.
 	Env []string
+	// Input is what the program reads on standard input. If it is an [io.Closer] it
+	// is closed when all of the process has ended, so that a Read that waits ends.
+	// Nil: empty.
+	Input io.Reader
 	// Output receives standard output and standard error in the order in which
 	// they were written, from one goroutine. Its errors are ignored and never
 	// stop the process. Nil discards.
 	Output io.Writer
+	// Errors, unless nil, receives standard error instead of Output, from a
+	// goroutine of its own.
+	Errors io.Writer
 	Grace  time.Duration // from the request to end to the kill; 0 is 2 s
 }
 
@@ -68,8 +75,8 @@ type Exit struct {
 // Start starts a program in a process group and session of its own. All that it
 // starts is ended with it: when it exits, when ctx ends, when w is closed and
 // when this process dies, whatever the cause. On Linux that includes processes
-// which left the group and the session. Standard input is empty. A limit that
-// was hit is in the error ([syscall.EMFILE], [syscall.EAGAIN]).
+// which left the group and the session. An Input that blocks holds up nothing. A
+// limit that was hit is in the error ([syscall.EMFILE], [syscall.EAGAIN]).
 func (w *Workspace) Start(ctx context.Context, c Command) (Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("starting a command: it is empty")
@@ -161,7 +168,7 @@ func (p *process) live(ctx context.Context, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	out, err := p.start()
+	s, err := p.start()
 	if err != nil {
 		p.tree.close()
 		started <- err
@@ -172,21 +179,13 @@ func (p *process) live(ctx context.Context, started chan<- error) {
 	defer p.tree.close()
 	started <- nil
 
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		copyOutput(p.command.Output, out)
-	}()
+	s.copy(p.command)
 	go p.sweep(ctx)
 
 	state := p.tree.wait(p.cmd)
 	close(p.exited)
 	<-p.swept
-	if err := out.SetReadDeadline(time.Now().Add(draining)); err != nil {
-		out.Close() // no deadlines here: the reader ends with the pipe
-	}
-	<-read
-	out.Close()
+	s.finish(p.command)
 	if state == nil {
 		_ = p.cmd.Wait() // the state says it all
 		state = p.cmd.ProcessState
@@ -194,13 +193,13 @@ func (p *process) live(ctx context.Context, started chan<- error) {
 	p.exit.Code, p.exit.Signaled = exitCode(state)
 }
 
-// start starts the program and returns the end of the pipe that its output comes out of.
-func (p *process) start() (*os.File, error) {
-	out, in, err := os.Pipe()
+// start starts the program and returns our ends of its streams.
+func (p *process) start() (*streams, error) {
+	ours, theirs, err := pipes(p.command)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer theirs.close()
 	// A tree that the system will not put the program into (a control group that
 	// cannot be entered) is tried without.
 	for {
@@ -208,7 +207,13 @@ func (p *process) start() (*os.File, error) {
 		p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
 		p.cmd.Dir = c.Dir
 		p.cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], jobVariable+"="+os.Getenv(jobVariable)+p.tree.id+";")
-		p.cmd.Stdout, p.cmd.Stderr = in, in
+		p.cmd.Stdout, p.cmd.Stderr = theirs.output, theirs.output
+		if theirs.errors != nil {
+			p.cmd.Stderr = theirs.errors
+		}
+		if theirs.input != nil {
+			p.cmd.Stdin = theirs.input
+		}
 		p.tree.prepare(p.cmd)
 		if err = p.cmd.Start(); err == nil || !p.tree.simplify() {
 			break
@@ -221,10 +226,10 @@ func (p *process) start() (*os.File, error) {
 		}
 	}
 	if err != nil {
-		out.Close()
+		ours.close()
 		return nil, err
 	}
-	return out, nil
+	return &ours, nil
 }
 
 // sweep ends the tree when it should end, and sees to it that it has.
@@ -274,26 +279,6 @@ func (t *tree) gone(d time.Duration) bool {
 		}
 		time.Sleep(pause)
 	}
-}
-
-// copyOutput copies until the end of r. It goes on when w fails or panics, so
-// that the process never waits for a reader.
-func copyOutput(w io.Writer, r io.Reader) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			write(w, buf[:n])
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func write(w io.Writer, b []byte) {
-	defer func() { _ = recover() }() // the writer's trouble is not the command's
-	_, _ = w.Write(b)
 }
 
 // hasJob reports whether environment, as in /proc/PID/environ, belongs to the job.
