@@ -24,6 +24,9 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 	hooked, stop := x.before(ctx, &call)
 	class := classify(t, call)
 	d := x.judge(e.Mode, call, class, hooked)
+	if class.Asks != "" && d.Behavior == permission.Allowed && d.Source == permission.FromMode {
+		d = x.insist(e.Mode, class.Asks)
+	}
 	if d.Behavior == permission.Allowed {
 		d, class = x.consult(ctx, e.Mode, t, &call, class, d)
 	}
@@ -35,6 +38,14 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 		d.Input = call.Input
 	}
 	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// insist asks about a call that the mode alone would allow.
+func (x *executor) insist(mode permission.Mode, why string) permission.Decision {
+	if mode == permission.DontAsk {
+		return permission.Decision{Behavior: permission.Denied, Source: permission.FromMode, Reason: "denied in mode dontAsk: " + why}
+	}
+	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
 }
 
 // judgesAlone reports whether no hook and no callback has a say about calls.
@@ -196,8 +207,9 @@ func (x *executor) policy(mode permission.Mode) permission.Policy {
 
 // subject is what the policy is told of a call.
 func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
-	return permission.Request{Tool: call.Name, Access: class.Access, ReadOnly: class.ReadOnly,
-		NonDestructive: x.tools[call.Name].Spec().NonDestructive, Dir: call.Dir, Roots: x.roots}
+	spec := x.tools[call.Name].Spec()
+	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
+		NonDestructive: spec.NonDestructive, Dir: call.Dir, Roots: x.roots}
 }
 
 // request is the question that is shown.

@@ -221,7 +221,7 @@ func (l *loop) launch(effects []engine.Effect) bool {
 		var judged []event.Fact
 		for _, e := range effects {
 			if a, ok := e.(engine.Authorize); ok {
-				judged = append(judged, l.x.authorizeSafely(a, l.call(a.Call, a.Dir)))
+				judged = append(judged, l.x.authorizeSafely(a, l.call(a.Call, a.Dir, a.Mode)))
 			}
 		}
 		if judged != nil {
@@ -312,22 +312,22 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.model = l.x.models[e.Model]
 		j.request = l.fold.request(e, l.x.memo)
 	case engine.Authorize:
-		j.call = l.call(e.Call, e.Dir)
+		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
-		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.call = l.open(e.Call)
 		j.class, j.verdict = l.fold.state.Judged(e.Call)
 	case engine.RunTool:
-		j.call = l.call(e.Call, e.Dir)
+		j.call = l.call(e.Call, e.Dir, e.Mode)
 		j.id = l.fold.transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
-		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.Digest:
 		j.model = l.x.models[e.Model]
-		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.RunHooks:
-		j.call = l.call(e.Call, l.fold.state.Dir())
+		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	}
 	return j
@@ -345,9 +345,14 @@ func (f *fold) request(e engine.CallModel, memo *llm.Memo) *llm.Request {
 		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Memo: memo}
 }
 
-func (l *loop) call(id, dir string) tool.Call {
+// open returns an open call, where the run is now.
+func (l *loop) open(id string) tool.Call {
+	return l.call(id, l.fold.state.Dir(), l.fold.state.Mode())
+}
+
+func (l *loop) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.fold.transcript.Call(id)
-	return tool.Call{ID: id, Name: c.Name, Input: c.Input, Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir,
+	return tool.Call{ID: id, Name: c.Name, Input: c.Input, Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir, Mode: mode,
 		State: l.fold.transcript.State(c.Name), Unreadable: l.x.unreadable}
 }
 
@@ -495,7 +500,7 @@ func (l *loop) pending() []func() event.PermissionRequest {
 	var out []func() event.PermissionRequest
 	for _, id := range l.fold.state.Asking() {
 		class, verdict := l.fold.state.Judged(id)
-		call := l.call(id, l.fold.state.Dir())
+		call := l.open(id)
 		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
 	}
 	return out

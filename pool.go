@@ -45,14 +45,14 @@ func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
 	}
 	return slices.DeleteFunc(pool, func(t tool.Tool) bool {
 		s := t.Spec()
-		return !a.offers(s.Name) || s.NeedsPerson && a.AskUser == nil
+		return !a.offers(s) || s.NeedsPerson && a.AskUser == nil
 	}), nil
 }
 
-// offers reports whether the model may see a tool of this name.
-func (a *Agent) offers(name string) bool {
-	return (len(a.AllowedTools) == 0 || slices.Contains(a.AllowedTools, name)) &&
-		!slices.Contains(a.DisallowedTools, name) && !a.Permissions.Hides(name)
+// offers reports whether the model may see a tool.
+func (a *Agent) offers(s tool.Spec) bool {
+	return (len(a.AllowedTools) == 0 || slices.Contains(a.AllowedTools, s.Name)) &&
+		!slices.Contains(a.DisallowedTools, s.Name) && !a.Permissions.Hides(s.Name, s.Aliases...)
 }
 
 // A searcher is a tool that finds deferred tools. Over returns it bound to those
@@ -122,7 +122,7 @@ func specs(pool []tool.Tool) []event.Tool {
 			input = []byte(`{"type":"object","properties":{}}`)
 		}
 		out = append(out, event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-			Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
+			Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
 	}
 	return out
 }

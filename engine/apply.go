@@ -87,6 +87,7 @@ func (s *State) configure(f event.Configured) bool {
 		t.Tool = llm.Tool{Name: t.Name}
 		specs[i], s.tools[t.Name] = t, t
 	}
+	s.names = namesOf(f.Tools)
 	s.size.configured(fixed)
 	f.System, f.Tools = "", specs
 	f.Models = maps.Clone(f.Models)

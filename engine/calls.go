@@ -166,7 +166,7 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 	seen := map[uint64]int{}
 	for i, u := range uses {
 		c := call{id: callID(seq, i), toolID: u.ID, seq: seq, index: i, sig: signature(u)}
-		name, ok := resolve(u.Name, s.tools)
+		name, ok := s.names.resolve(u.Name)
 		c.name, c.spec = name, s.tools[name]
 		seen[c.sig] = s.repeats[c.sig] + 1
 		switch {
@@ -192,27 +192,6 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		s.calls = append(s.calls, c)
 	}
 	s.repeats = seen
-}
-
-// resolve returns the tool that a model meant: the one of that name, or the only
-// one that differs in nothing but case.
-func resolve[T any](name string, tools map[string]T) (string, bool) {
-	if _, ok := tools[name]; ok {
-		return name, true
-	}
-	found := ""
-	for t := range tools {
-		if strings.EqualFold(t, name) {
-			if found != "" {
-				return name, false
-			}
-			found = t
-		}
-	}
-	if found == "" {
-		return name, false
-	}
-	return found, true
 }
 
 // nearest names the tool that an unknown name was probably meant to be.

@@ -40,6 +40,7 @@ const ContinueText = "Please continue from where you left off."
 type State struct {
 	cfg   event.Configured // without its texts
 	tools map[string]event.Tool
+	names names // of tools
 	mode  permission.Mode
 	dir   string
 	known map[string]bool // ids of all user messages

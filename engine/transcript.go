@@ -24,7 +24,8 @@ type Transcript struct {
 	states   map[string]map[string]json.RawMessage
 	deferred map[string]llm.Tool // tools that are found by searching
 	enabled  []string            // those that were found
-	slots    map[string]string   // state slot by tool, "" for none
+	names    names
+	slots    map[string]string // state slot by tool, "" for none
 }
 
 // A Call is a call of the last answer with its bodies.
@@ -91,6 +92,7 @@ func (t *Transcript) configure(f event.Configured) {
 		}
 		t.slots[spec.Name] = spec.State
 	}
+	t.names = namesOf(f.Tools)
 	enabled := t.enabled
 	t.enabled = nil
 	t.enable(enabled)
@@ -115,7 +117,7 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	for i, u := range f.Response.Message.ToolUses() {
 		id := callID(seq, i)
 		t.order = append(t.order, id)
-		name, _ := resolve(u.Name, t.slots)
+		name, _ := t.names.resolve(u.Name)
 		t.calls[id] = &Call{Use: u, Name: name, Input: u.Input}
 	}
 }

@@ -266,11 +266,12 @@ const (
 // A Tool is what a run knows of a tool.
 type Tool struct {
 	llm.Tool
-	ReadOnly   bool   `json:"read_only,omitempty"`
-	Deferred   bool   `json:"deferred,omitempty"`
-	Idempotent bool   `json:"idempotent,omitempty"`
-	Barrier    bool   `json:"barrier,omitempty"`
-	State      string `json:"state,omitempty"`
+	Aliases    []string `json:"aliases,omitempty"`
+	ReadOnly   bool     `json:"read_only,omitempty"`
+	Deferred   bool     `json:"deferred,omitempty"`
+	Idempotent bool     `json:"idempotent,omitempty"`
+	Barrier    bool     `json:"barrier,omitempty"`
+	State      string   `json:"state,omitempty"`
 }
 
 // Limits bound one prompt. Zero means no limit.

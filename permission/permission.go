@@ -75,6 +75,7 @@ const (
 	EditFile   AccessKind = "edit"  // Target is an absolute path
 	RunCommand AccessKind = "run"   // Target is a shell command line
 	FetchURL   AccessKind = "fetch" // Target is a URL
+	UseName    AccessKind = "name"  // Target is the plain name of what the tool uses: a skill, a kind of agent, a trigger
 )
 
 // An Access is one thing that a call is going to touch. Rules match accesses.
@@ -89,6 +90,7 @@ type Access struct {
 // A Request is a call to be judged.
 type Request struct {
 	Tool           string
+	Aliases        []string // its other names, which rules may use as well
 	Access         []Access // what the call touches; nil if the tool does not say
 	ReadOnly       bool     // the call changes nothing
 	NonDestructive bool     // the tool declares that it destroys nothing

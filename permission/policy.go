@@ -42,12 +42,12 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Hides reports whether a deny rule without a pattern names the tool, so that
-// the model need not see it.
-func (p Policy) Hides(tool string) bool {
+// Hides reports whether a deny rule without a pattern names the tool or one of
+// its aliases, so that the model need not see it.
+func (p Policy) Hides(tool string, aliases ...string) bool {
 	return slices.ContainsFunc(p.Deny, func(r Rule) bool {
 		x, err := r.parse()
-		return err == nil && x.pattern == "" && x.names(tool)
+		return err == nil && x.pattern == "" && (x.names(tool) || slices.ContainsFunc(aliases, x.names))
 	})
 }
 
@@ -241,7 +241,7 @@ func (c *call) match(rules []Rule) (rule, Access, bool) {
 		if err != nil {
 			return rule{source: r}, Access{}, true
 		}
-		if (x.pattern == "" || x.pattern == "*") && x.names(c.req.Tool) {
+		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
 			return x, c.first(), true
 		}
 		for _, a := range c.req.Access {
@@ -251,6 +251,16 @@ func (c *call) match(rules []Rule) (rule, Access, bool) {
 		}
 	}
 	return rule{}, Access{}, false
+}
+
+// named reports whether a rule is for the tool.
+func (c *call) named(x rule) bool {
+	return x.names(c.req.Tool) || slices.ContainsFunc(c.req.Aliases, x.names)
+}
+
+// concerned reports whether a rule is to be matched against an access of the call.
+func (c *call) concerned(x rule, kind AccessKind) bool {
+	return c.named(x) || x.tool == "Edit" && kind == EditFile || x.tool == "Read" && kind == ReadFile
 }
 
 func (c *call) first() Access {
@@ -268,7 +278,7 @@ func (c *call) holds(x rule, a Access) bool {
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
 		return c.sites[a].touches(x)
 	}
-	if !x.concerns(c.req.Tool, a.Kind) {
+	if !c.concerned(x, a.Kind) {
 		return false
 	}
 	if x.pattern == "" {
@@ -281,6 +291,8 @@ func (c *call) holds(x rule, a Access) bool {
 		return c.sites[a].runs(x.pattern)
 	case FetchURL:
 		return matchURL(x.pattern, a.Target, false)
+	case UseName:
+		return matchText(strings.ToLower(x.pattern), strings.ToLower(a.Target))
 	}
 	return false
 }
@@ -293,7 +305,7 @@ func (c *call) doubt(rules []Rule) (rule, string) {
 		if err != nil || x.pattern == "" {
 			continue
 		}
-		if len(c.req.Access) == 0 && x.names(c.req.Tool) {
+		if len(c.req.Access) == 0 && c.named(x) {
 			return x, "the tool does not say what it touches"
 		}
 		for _, a := range c.req.Access {
@@ -316,7 +328,7 @@ func (c *call) allowedBy(rules []Rule) (rule, bool) {
 		if err != nil {
 			continue
 		}
-		if x.pattern == "" && x.names(c.req.Tool) {
+		if x.pattern == "" && c.named(x) {
 			return x, true
 		}
 		parsed = append(parsed, x)
@@ -341,12 +353,13 @@ func (c *call) covers(rules []rule, a Access) (rule, bool) {
 		return c.sites[a].allowedBy(rules, c.req.Tool)
 	}
 	for _, x := range rules {
-		if !x.concerns(c.req.Tool, a.Kind) {
+		if !c.concerned(x, a.Kind) {
 			continue
 		}
 		switch {
 		case x.pattern == "",
 			a.Kind == FetchURL && matchURL(x.pattern, a.Target, true),
+			a.Kind == UseName && matchText(x.pattern, a.Target),
 			a.Kind == EditFile && c.ground.allowedBy(x.pattern, a.Target):
 			return x, true
 		}

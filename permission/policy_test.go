@@ -300,6 +300,37 @@ func TestHides(t *testing.T) {
 	}
 }
 
+// A rule may use any name of a tool.
+func TestAliases(t *testing.T) {
+	r := Request{Tool: "Agent", Aliases: []string{"Task"}, Access: []Access{{Kind: UseName, Target: "Explore"}}}
+	for _, test := range []struct {
+		policy Policy
+		want   Behavior
+	}{
+		{Policy{Allow: []Rule{"Task"}}, Allowed},
+		{Policy{Allow: []Rule{"Agent(Ex*)"}}, Allowed},
+		{Policy{Allow: []Rule{"Agent(explore)"}}, Asked}, // other case, other name
+		{Policy{Allow: []Rule{"Agent(Plan)"}}, Asked},
+		{Policy{Mode: Bypass, Deny: []Rule{"Task"}}, Denied},
+		{Policy{Mode: Bypass, Deny: []Rule{"Task(explore)"}}, Denied},
+		{Policy{Mode: Bypass, Deny: []Rule{"Task(plan)"}}, Allowed},
+	} {
+		if d := test.policy.Decide(r); d.Behavior != test.want {
+			t.Errorf("%+v: %+v", test.policy, d)
+		}
+	}
+	if deny := (Policy{Deny: []Rule{"Task"}}); !deny.Hides("Agent", "Task") || deny.Hides("Agent") {
+		t.Error("a rule with an alias does not hide the tool")
+	}
+	if got := r.Suggest(); !slices.Equal(got, []Rule{"Agent(Explore)"}) {
+		t.Error(got)
+	}
+	r.Access[0].Target = "Ex*"
+	if got := r.Suggest(); got != nil {
+		t.Errorf("a name that would be a pattern is suggested: %v", got)
+	}
+}
+
 func TestUnreadable(t *testing.T) {
 	p := Policy{Deny: []Rule{"Read(*.env)", "Read(~/x)", "Edit(/a)", "Bash(x)"}}
 	if got := p.Unreadable(); !slices.Equal(got, []string{"*.env", "~/x"}) {

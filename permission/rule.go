@@ -60,7 +60,8 @@ func ParseRules(s string) ([]Rule, error) {
 // text and "git diff:*" or "git diff *" for the command with any arguments or
 // none (rules that allow match word by word up to the first "*", and their words
 // may be quoted as for a shell); addresses by "domain:example.com", which covers sub-domains, or by a
-// text with "*".
+// text with "*"; names by a text with "*", without regard to case where the rule
+// forbids.
 func (r Rule) Check() error {
 	_, err := r.parse()
 	return err
@@ -154,11 +155,6 @@ func (x rule) names(tool string) bool {
 		return strings.HasPrefix(tool, x.tool+"__")
 	}
 	return matchText(x.tool, tool)
-}
-
-// concerns reports whether the rule is to be matched against an access of a tool.
-func (x rule) concerns(tool string, kind AccessKind) bool {
-	return x.names(tool) || x.tool == "Edit" && kind == EditFile || x.tool == "Read" && kind == ReadFile
 }
 
 // matchText reports whether text matches pattern, in which "*" stands for any text.

@@ -35,6 +35,11 @@ func (r Request) Suggest() []Rule {
 			if host, err := hostOf(a.Target); err == nil && host != "" {
 				rules = append(rules, Rule(r.Tool+"(domain:"+host+")"))
 			}
+		case UseName:
+			if strings.Contains(a.Target, "*") { // as a rule it would allow other names too
+				return nil
+			}
+			rules = append(rules, Rule(r.Tool+"("+a.Target+")"))
 		}
 	}
 	if len(rules) == 0 {

@@ -42,6 +42,12 @@ type Class struct {
 	// overlaps with everything.
 	Touches []string            `json:"touches,omitempty"`
 	Access  []permission.Access `json:"access,omitempty"` // what permission rules are matched against
+	// Internal: the call changes nothing but the session's own records, such as its
+	// list of tasks, and needs no more permission than one that only reads.
+	Internal bool `json:"internal,omitempty"`
+	// Asks, unless empty, is why a person has to agree to the call even where the
+	// mode allows it. Where nobody can be asked it is denied.
+	Asks string `json:"asks,omitempty"`
 }
 
 // Classify asks t about a call; what a plain Tool cannot tell comes from its Spec.
@@ -62,9 +68,10 @@ type Factory interface {
 
 // A Spec describes a tool. Only Name is required. It must not change during a prompt.
 type Spec struct {
-	Name        string // ^[a-zA-Z0-9_-]{1,64}$
-	Title       string // for people
-	Description string // for the model
+	Name        string   // ^[a-zA-Z0-9_-]{1,64}$
+	Aliases     []string // other names that a model may call it by, unless another tool has them
+	Title       string   // for people
+	Description string   // for the model
 	// Input is a JSON Schema of type object. [New] and [Func] infer it when nil;
 	// a nil Input of any other tool means an object without known members.
 	Input json.RawMessage
@@ -96,6 +103,7 @@ type Call struct {
 	Session string          `json:"session,omitempty"`
 	Agent   string          `json:"agent,omitempty"`
 	Dir     string          `json:"dir,omitempty"` // working directory, absolute; "" where the run has none
+	Mode    permission.Mode `json:"mode,omitempty"`
 	// State is the content of the tool's state slot: a JSON object, or nil.
 	State json.RawMessage `json:"-"`
 	// Unreadable holds the path patterns of the deny rules for reading. A tool that
