@@ -34,6 +34,10 @@ const (
 	todoCompleted  = "completed"
 )
 
+// todoKeys are what calls touch: each is made from the list that the one before
+// it left.
+var todoKeys = []string{"todos:"}
+
 // todoSchema is written out for its lists of words, and for ids: models write
 // numbers and texts.
 const todoSchema = `{
@@ -100,15 +104,15 @@ type todoList struct {
 // part of the session's state: a resumed session and a fork have it.
 //
 // It changes nothing outside of the session, so it asks no permission and works
-// in every mode. Each call is made from the list that the one before it left:
-// the tool is a barrier.
+// in every mode. A call that a crash cut short has changed nothing and is made
+// again.
 func TodoWrite() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "TodoWrite", Title: "Plan steps", Description: todoWriteText, Input: json.RawMessage(todoSchema), State: todoState,
-		ReadOnly: true, NonDestructive: true, Barrier: true,
+		NonDestructive: true, Idempotent: true,
 	}, func(_ context.Context, call tool.Call, in todoInput) (*tool.Result, error) {
 		return writeTodos(readTodos(call), in), nil
-	}).OnClassify(classifyTodos)
+	}).OnClassify(func(tool.Call, todoInput) tool.Class { return tool.Class{Internal: true, Touches: todoKeys} })
 }
 
 // TodoRead returns the tool that shows the list that [TodoWrite] keeps.
@@ -118,11 +122,7 @@ func TodoRead() tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(_ context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
 		return readTodos(call).shown(), nil
-	}).OnClassify(func(call tool.Call, _ struct{}) tool.Class { return classifyTodos(call, todoInput{}) })
-}
-
-func classifyTodos(tool.Call, todoInput) tool.Class {
-	return tool.Class{ReadOnly: true, Touches: []string{"todos:"}}
+	}).OnClassify(func(tool.Call, struct{}) tool.Class { return tool.Class{ReadOnly: true, Touches: todoKeys} })
 }
 
 // readTodos returns the list as the session has it.

@@ -71,7 +71,6 @@ func TestTodos(t *testing.T) {
 }
 
 func TestTodosAreBounded(t *testing.T) {
-	p := &pad{TB: t}
 	item := func(text string) string { return fmt.Sprintf(`{"content":%q,"status":"pending"}`, text) }
 	for input, want := range map[string]string{
 		`{"todos":[` + item(strings.Repeat("é", maxTodoText+1)) + `]}`:                   "more than 500 characters",
@@ -81,11 +80,13 @@ func TestTodosAreBounded(t *testing.T) {
 		`{"action":"toggle","id":"` + strings.Repeat("a", 100_000) + `"}`:                "the list is empty",
 		`{"todos":[{"content":"a","status":"pending","id":99999999999999999999999999}]}`: "",
 	} {
+		p := &pad{TB: t}
 		r := p.do(input)
 		if r.IsError != (want != "") || !strings.Contains(r.Text(), want) || len(r.Text()) > 1000 {
 			t.Errorf("%.60s…: %.200s", input, r.Text())
 		}
 	}
+	p := &pad{TB: t}
 	full := p.do(`{"todos":[` + strings.Repeat(item(strings.Repeat("é", maxTodoText))+",", maxTodos-1) + item("a") + `]}`)
 	if full.IsError {
 		t.Fatal(full.Text())
