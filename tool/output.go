@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/llm"
@@ -25,8 +24,6 @@ type Output struct {
 const (
 	defaultLines = 2000
 	defaultBytes = 50 << 10
-	// keepOutput is how long the files of the default folder are kept.
-	keepOutput = 7 * 24 * time.Hour
 )
 
 // Limit returns r with text that a model can take: what is not UTF-8, NUL bytes
@@ -188,7 +185,7 @@ func (o Output) keep(call Call, text string) (file string, err error) {
 		if dir, err = OutputDir(); err != nil {
 			return "", err
 		}
-		sweep(dir)
+		tidy(dir)
 	} else if err = os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
 	}
@@ -215,22 +212,10 @@ func plainName(s string) string {
 	return s[:min(len(s), 40)]
 }
 
-// sweep removes old outputs: nobody else does where the temporary folder outlives the machine's start.
-func sweep(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > keepOutput {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
 // OutputDir returns the folder in which outputs too long for the model are kept
 // by default: one per user below [os.TempDir], which it makes if need be. What
-// another user could have put in its place is an error.
+// another user could have put in its place is an error. Its files are removed
+// after a week, and the oldest before that when they exceed [OutputQuota].
 func OutputDir() (string, error) {
 	dir := filepath.Join(os.TempDir(), "openagent-"+userName())
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

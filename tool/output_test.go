@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/llm"
@@ -164,35 +163,6 @@ func TestOutputDir(t *testing.T) {
 	}
 	if got, err := (Output{Lines: 1}).Limit(Call{}, Text("1\n2\n3\n")); err == nil || !got.Truncated {
 		t.Error("the output was kept in a folder that is not ours")
-	}
-}
-
-func TestOldOutputsAreRemoved(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the temporary folder of Windows cannot be set here")
-	}
-	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := OutputDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, age := range map[string]time.Duration{"old": keepOutput + time.Hour, "new": time.Hour} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := (Output{Lines: 1}).Limit(Call{}, Text("1\n2\n3\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "old")); err == nil {
-		t.Error("the old file is there")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "new")); err != nil {
-		t.Error("the new file is gone")
 	}
 }
 

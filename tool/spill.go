@@ -1,0 +1,99 @@
+package tool
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// OutputQuota is how many bytes the files in [OutputDir] may have together. The
+// oldest go first; the newest stays whatever its size.
+const OutputQuota = 512 << 20
+
+const (
+	// keepOutput is how long the files of the default folder are kept.
+	keepOutput = 7 * 24 * time.Hour
+	// sweepEvery is the least time between two cleanings.
+	sweepEvery = time.Hour
+	// sweptName is the file whose time is that of the last cleaning, for all
+	// processes.
+	sweptName = ".swept"
+)
+
+// sweeping is set while this process cleans.
+var sweeping atomic.Bool
+
+// tidy has the folder cleaned if that was not done lately. It waits for nothing:
+// cleaning goes on behind, for as long as listing the folder takes, and whoever
+// keeps an output does not notice.
+func tidy(dir string) {
+	if !due(dir, time.Now()) || !sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer sweeping.Store(false)
+		sweep(dir, time.Now(), OutputQuota)
+	}()
+}
+
+// due reports whether the folder should be cleaned now, and notes that it is.
+func due(dir string, now time.Time) bool {
+	mark := filepath.Join(dir, sweptName)
+	info, err := os.Lstat(mark)
+	if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()).Abs() < sweepEvery {
+		return false
+	}
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Chtimes(mark, now, now) == nil
+}
+
+// sweep removes outputs: nobody else does where the temporary folder outlives
+// the machine's start. Old ones go, then the oldest until the rest has at most
+// quota bytes.
+func sweep(dir string, now time.Time, quota int64) {
+	files, total := kept(dir)
+	for i, f := range files {
+		if now.Sub(f.ModTime()) <= keepOutput && (total <= quota || i == len(files)-1) {
+			return
+		}
+		if os.Remove(filepath.Join(dir, f.Name())) == nil {
+			total -= f.Size()
+		}
+	}
+}
+
+// kept lists the outputs in a folder, the oldest first, and their bytes.
+func kept(dir string) (files []fs.FileInfo, total int64) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && e.Name() != sweptName {
+			files = append(files, info)
+			total += info.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	return files, total
+}
+
+// KeptOutputs returns how many outputs are in [OutputDir], and their bytes.
+func KeptOutputs() (files int, bytes int64, err error) {
+	dir, err := OutputDir()
+	if err != nil {
+		return 0, 0, err
+	}
+	all, bytes := kept(dir)
+	return len(all), bytes, nil
+}
