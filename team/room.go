@@ -1,0 +1,92 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A room is what the agents of one space share. It is not safe for concurrent
+// use.
+type room struct {
+	tasks  list
+	teams  []*Team
+	boxes  map[string]*box
+	agents []Agent
+	gone   map[string]struct{} // members that were registered and are no more
+	sent   int                 // messages that got their id here
+}
+
+func newRoom() *room { return &room{boxes: map[string]*box{}, gone: map[string]struct{}{}} }
+
+func (t *Team) clone() Team {
+	c := *t
+	c.Members = slices.Clone(t.Members)
+	return c
+}
+
+// active returns the active team of a name, or nil.
+func (r *room) active(name string) *Team {
+	i := slices.IndexFunc(r.teams, func(t *Team) bool { return t.Status == Active && t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return r.teams[i]
+}
+
+// teamOf returns the active team of an agent, or nil.
+func (r *room) teamOf(agent string) *Team {
+	i := slices.IndexFunc(r.teams, func(t *Team) bool { return t.Status == Active && t.Has(agent) })
+	if i < 0 {
+		return nil
+	}
+	return r.teams[i]
+}
+
+// join makes an agent a member.
+func (r *room) join(t *Team, m Member, now time.Time) error {
+	if err := CheckName(m.Name); err != nil {
+		return err
+	}
+	switch other := r.teamOf(m.Name); {
+	case t.Has(m.Name):
+		return fmt.Errorf("%w: %q is in the team already", ErrNameTaken, m.Name)
+	case other != nil:
+		return fmt.Errorf("%w: %q is in %s (%s), and an agent is in one team at a time", ErrNameTaken, m.Name, other.ID, other.Name)
+	case len(t.Members) >= MaxMembers:
+		return fmt.Errorf("%w: the team has %d members", ErrLimit, MaxMembers)
+	}
+	delete(r.gone, m.Name) // it may be started anew
+	t.Members = append(t.Members, m)
+	t.UpdatedAt = now
+	return nil
+}
+
+// deliver puts a message into the mailbox of a member.
+func (r *room) deliver(t *Team, m Message, most int) error {
+	if m.To == m.From || !t.Has(m.To) {
+		return fmt.Errorf("%q %w; %s", clip(m.To), ErrUnreachable, r.reachable(t, m.From))
+	}
+	if _, gone := r.gone[m.To]; gone {
+		return fmt.Errorf("%q %w: it has ended; %s", m.To, ErrUnreachable, r.reachable(t, m.From))
+	}
+	b := r.boxes[m.To]
+	if b == nil {
+		b = newBox()
+		r.boxes[m.To] = b
+	}
+	return b.put(m, most)
+}
+
+// reachable says to whom an agent can write.
+func (r *room) reachable(t *Team, from string) string {
+	names := slices.DeleteFunc(t.Others(from), func(name string) bool {
+		_, gone := r.gone[name]
+		return gone
+	})
+	if len(names) == 0 {
+		return "nobody else in the team " + t.Name + " can be"
+	}
+	return "in the team " + t.Name + " you can reach " + strings.Join(names, ", ")
+}

@@ -1,0 +1,191 @@
+// Package team holds what agents that work together share: a list of tasks,
+// teams, mail and the names of the agents. Everything lies in a space, named by
+// the session at the root of a tree of agents: agents of different spaces know
+// nothing of each other. [Memory] keeps all of it in the program's memory.
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Status says how far a [Task] has come. Completed, Failed and Cancelled are
+// final.
+type Status string
+
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	Cancelled  Status = "cancelled"
+)
+
+// Statuses lists every Status.
+var Statuses = []Status{Pending, InProgress, Completed, Failed, Cancelled}
+
+// ParseStatus reads a status however its words are joined: in_progress,
+// inProgress, in-progress and "in progress" are one.
+func ParseStatus(s string) (Status, error) {
+	plain := strings.NewReplacer("_", "", "-", "", " ", "")
+	for _, known := range Statuses {
+		if strings.EqualFold(plain.Replace(s), plain.Replace(string(known))) {
+			return known, nil
+		}
+	}
+	return "", fmt.Errorf("unknown status %q, want pending, in_progress, completed, failed or cancelled", clip(s))
+}
+
+// Final reports whether a task of this status stays as it is.
+func (s Status) Final() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// A Task is a piece of work. BlockedBy and Blocks are two sides of one thing and
+// always agree. A task in progress has an owner, and it and a completed one wait
+// for nothing: all of BlockedBy is completed.
+type Task struct {
+	ID          string                     `json:"id"` // task_1, task_2, … in the order of creation
+	Subject     string                     `json:"subject"`
+	Description string                     `json:"description,omitempty"`
+	Status      Status                     `json:"status"`
+	Owner       string                     `json:"owner,omitempty"` // the agent whose task it is
+	Output      string                     `json:"output,omitempty"`
+	BlockedBy   []string                   `json:"blockedBy,omitempty"` // ids of tasks to be completed first
+	Blocks      []string                   `json:"blocks,omitempty"`    // ids of tasks that wait for this one
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt   time.Time                  `json:"createdAt"`
+	UpdatedAt   time.Time                  `json:"updatedAt"`
+	// LeaseUntil is when a task in progress is pending again, without an owner,
+	// unless its lease is renewed. Zero: never.
+	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
+}
+
+// Limits of a list of tasks. What is beyond them is refused with [ErrLimit].
+const (
+	MaxTasks        = 10_000  // in a space
+	MaxSubject      = 500     // bytes
+	MaxDescription  = 64_000  // bytes
+	MaxOutput       = 200_000 // bytes
+	MaxDependencies = 200     // in BlockedBy, and in Blocks
+	MaxMetadata     = 16_000  // bytes of keys and values together
+)
+
+// Errors of [Tasks].
+var (
+	ErrNotFound = errors.New("there is no such task")
+	ErrTaken    = errors.New("the task is another agent's")
+	ErrBlocked  = errors.New("the task is blocked")
+	ErrCycle    = errors.New("tasks would wait for each other") // and how: a → b means that a waits for b
+	ErrNone     = errors.New("there is no task to start")
+	ErrLimit    = errors.New("limit reached")
+	ErrInvalid  = errors.New("invalid")
+)
+
+// A StatusError refuses a change of status.
+type StatusError struct {
+	ID       string
+	From, To Status
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s cannot go from %s to %s: %s is final", e.ID, e.From, e.To, e.From)
+}
+
+// A Change says what of a task is to change. Zero fields change nothing.
+type Change struct {
+	Subject     *string
+	Description *string
+	Output      *string
+	// Owner: "" means nobody, which a task in progress does not take.
+	Owner *string
+	// Status. To start a task, InProgress, is to claim it: it must be pending,
+	// blocked by nothing and free or Owner's already; of many who try one succeeds,
+	// the others get [ErrTaken]. For who has it already it renews the lease. Going
+	// back to Pending frees the task unless Owner says otherwise.
+	Status Status
+	// Lease is how long a task started or renewed by this change stays its owner's
+	// without another renewal. 0: for good when it starts, unchanged later.
+	Lease time.Duration
+	// BlockedBy and Blocks take the place of the lists that are there; nil leaves
+	// them, empty clears them. A task that is not pending cannot begin to wait for
+	// one that is not completed.
+	BlockedBy, Blocks []string
+	// Metadata is merged by key; null deletes.
+	Metadata map[string]json.RawMessage
+	// Holder, unless empty, must be who has the task in progress: a worker whose
+	// lease has ended gets [ErrTaken] instead of overwriting what another does.
+	Holder string
+}
+
+// A Filter picks tasks. Zero fields let all pass.
+type Filter struct {
+	Status Status
+	Owner  string
+	// Startable is an agent's name: the tasks that it could start now.
+	Startable string
+	Limit     int // the first that many
+}
+
+// Tasks is a list of tasks for each space. It may be shared by several programs.
+// A change is made as a whole or not at all, and tasks that are returned are
+// copies. Unknown ids give an error that matches [ErrNotFound].
+type Tasks interface {
+	// AddTask adds a task: Subject, and any of Description, Status (Pending if
+	// empty), Owner, Output, BlockedBy, Blocks and Metadata. It returns the task with
+	// its id. The same rules hold as for a [Change].
+	AddTask(ctx context.Context, space string, t Task) (Task, error)
+	Task(ctx context.Context, space, id string) (Task, error)
+	// Tasks returns tasks in the order of their creation.
+	Tasks(ctx context.Context, space string, f Filter) ([]Task, error)
+	// UpdateTask changes a task and returns it as it is then.
+	UpdateTask(ctx context.Context, space, id string, c Change) (Task, error)
+}
+
+// Claim starts, for owner, the oldest task that can be started, see [Change].
+// [ErrNone] says that there is none at present: none at all, or all are blocked
+// or somebody else's.
+func Claim(ctx context.Context, tasks Tasks, space, owner string, lease time.Duration) (Task, error) {
+	const batch = 32 // others may be faster with some of them
+	for {
+		ready, err := tasks.Tasks(ctx, space, Filter{Startable: owner, Limit: batch})
+		if err != nil {
+			return Task{}, err
+		}
+		if len(ready) == 0 {
+			return Task{}, ErrNone
+		}
+		for _, t := range ready {
+			t, err := tasks.UpdateTask(ctx, space, t.ID, Change{Status: InProgress, Owner: &owner, Lease: lease})
+			var final *StatusError
+			switch {
+			case err == nil:
+				return t, nil
+			case errors.Is(err, ErrTaken), errors.Is(err, ErrBlocked), errors.As(err, &final):
+				// somebody was faster
+			default:
+				return Task{}, err
+			}
+		}
+	}
+}
+
+func (t *Task) clone() Task {
+	c := *t
+	c.BlockedBy = slices.Clone(t.BlockedBy)
+	c.Blocks = slices.Clone(t.Blocks)
+	c.Metadata = merge(t.Metadata, nil)
+	return c
+}
+
+// clip shortens what others wrote for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

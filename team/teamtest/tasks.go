@@ -1,0 +1,530 @@
+package teamtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/team"
+)
+
+func same(a, b team.Task) bool { return reflect.DeepEqual(a, b) }
+
+func create(t *testing.T, b bench) {
+	first := b.add(t, team.Task{Subject: "Write it", Description: "all of it", Owner: "ann", Metadata: map[string]json.RawMessage{"n": json.RawMessage(`1.50`)}})
+	want := team.Task{ID: "task_1", Subject: "Write it", Description: "all of it", Owner: "ann", Status: team.Pending,
+		Metadata: map[string]json.RawMessage{"n": json.RawMessage(`1.50`)}, CreatedAt: start, UpdatedAt: start}
+	if !same(first, want) {
+		t.Errorf("created %+v, want %+v", first, want)
+	}
+	if got := b.get(t, "task_1"); !same(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	first.Metadata["n"] = json.RawMessage(`2`)
+	if got := b.get(t, "task_1"); !same(got, want) {
+		t.Errorf("what was returned is no copy: %+v", got)
+	}
+	begun := b.add(t, team.Task{Status: team.InProgress, Owner: "bob"})
+	if begun.ID != "task_2" || begun.Status != team.InProgress {
+		t.Errorf("created %+v", begun)
+	}
+}
+
+func update(t *testing.T, b bench) {
+	b.add(t, team.Task{Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`), "b": json.RawMessage(`"x"`)}})
+	b.clock.Advance(time.Minute)
+	got := b.change(t, "task_1", team.Change{Subject: p("new"), Description: p("d"), Output: p("o"), Owner: p("ann"),
+		Metadata: map[string]json.RawMessage{"b": json.RawMessage(`null`), "c": json.RawMessage(`{"d":null}`)}})
+	want := team.Task{ID: "task_1", Subject: "new", Description: "d", Output: "o", Owner: "ann", Status: team.Pending,
+		Metadata:  map[string]json.RawMessage{"a": json.RawMessage(`1`), "c": json.RawMessage(`{"d":null}`)},
+		CreatedAt: start, UpdatedAt: start.Add(time.Minute)}
+	if !same(got, want) {
+		t.Errorf("changed to %+v, want %+v", got, want)
+	}
+	if got := b.change(t, "task_1", team.Change{Owner: p(""), Output: p("")}); got.Owner != "" || got.Output != "" || got.Description != "d" {
+		t.Errorf("changed to %+v", got)
+	}
+}
+
+func refused(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	for name, task := range map[string]team.Task{
+		"no subject":       {Subject: " "},
+		"two lines":        {Subject: "a\nb"},
+		"unknown status":   {Subject: "a", Status: "done"},
+		"begun, unowned":   {Subject: "a", Status: team.InProgress},
+		"unknown blocker":  {Subject: "a", BlockedBy: []string{"task_9"}},
+		"unknown blocked":  {Subject: "a", Blocks: []string{"task_0"}},
+		"itself":           {Subject: "a", BlockedBy: []string{"task_2"}},
+		"bad owner":        {Subject: "a", Owner: "*"},
+		"begun, blocked":   {Subject: "a", Status: team.InProgress, Owner: "ann", BlockedBy: []string{"task_1"}},
+		"done, blocked":    {Subject: "a", Status: team.Completed, BlockedBy: []string{"task_1"}},
+		"long subject":     {Subject: strings.Repeat("a", team.MaxSubject+1)},
+		"long description": {Subject: "a", Description: strings.Repeat("a", team.MaxDescription+1)},
+		"bad text":         {Subject: "a", Description: "\xff"},
+		"bad metadata":     {Subject: "a", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`{`)}},
+		"large metadata":   {Subject: "a", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`"` + strings.Repeat("a", team.MaxMetadata) + `"`)}},
+	} {
+		if _, err := b.AddTask(t.Context(), space, task); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got := b.all(t); len(got) != 1 || len(got[0].Blocks) > 0 {
+		t.Errorf("refused tasks left %+v", got)
+	}
+	if got := b.add(t, team.Task{}); got.ID != "task_2" {
+		t.Errorf("refused tasks cost ids: %s", got.ID)
+	}
+	for _, id := range []string{"", "task_", "task_0", "task_3", "task_01", "1", "task_1 ", "task_99999999999999999999", "task_-1"} {
+		_, err := b.Task(t.Context(), space, id)
+		fails(t, id, err, team.ErrNotFound)
+		b.refuses(t, id, team.Change{Output: p("x")}, team.ErrNotFound)
+	}
+}
+
+func statuses(t *testing.T, b bench) {
+	for _, from := range team.Statuses {
+		for _, to := range team.Statuses {
+			made := b.add(t, team.Task{Status: from, Owner: "ann"})
+			got, err := b.UpdateTask(t.Context(), space, made.ID, team.Change{Status: to})
+			if !from.Final() || from == to {
+				if err != nil || got.Status != to {
+					t.Errorf("%s to %s: %+v, %v", from, to, got, err)
+				}
+				continue
+			}
+			var status *team.StatusError
+			fails(t, made.ID, err, nil, fmt.Sprintf("cannot go from %s to %s", from, to))
+			if !errors.As(err, &status) || status.From != from || status.To != to || status.ID != made.ID {
+				t.Errorf("%s to %s: %#v", from, to, err)
+			}
+			if b.get(t, made.ID).Status != from {
+				t.Errorf("%s to %s was made all the same", from, to)
+			}
+		}
+	}
+	made := b.add(t, team.Task{Status: team.Completed})
+	if got := b.change(t, made.ID, team.Change{Output: p("late")}); got.Output != "late" {
+		t.Errorf("a completed task takes no output: %+v", got)
+	}
+	b.refuses(t, made.ID, team.Change{Status: "done"}, team.ErrInvalid)
+}
+
+func dependencies(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	b.add(t, team.Task{BlockedBy: []string{"task_1", "task_1"}})
+	b.add(t, team.Task{BlockedBy: []string{"task_2"}, Blocks: []string{}})
+	b.add(t, team.Task{Blocks: []string{"task_3", "task_2"}})
+	b.wired(t, map[string]string{"task_2": "task_1 task_4", "task_3": "task_2 task_4"})
+	b.refuses(t, "task_3", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrBlocked, "task_3 cannot start", "task_2 (pending)", "task_4 (pending)")
+	b.refuses(t, "task_3", team.Change{Status: team.Completed}, team.ErrBlocked, "task_3 cannot be completed")
+	b.change(t, "task_4", team.Change{Status: team.Failed})
+	b.refuses(t, "task_3", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrBlocked, "task_4 (failed)")
+
+	b.change(t, "task_3", team.Change{BlockedBy: []string{"task_1"}, Status: team.Pending})
+	b.wired(t, map[string]string{"task_2": "task_1 task_4", "task_3": "task_1"})
+	b.change(t, "task_4", team.Change{Blocks: []string{}})
+	b.wired(t, map[string]string{"task_2": "task_1", "task_3": "task_1"})
+	b.change(t, "task_1", team.Change{Status: team.Completed})
+	b.change(t, "task_2", team.Change{Status: team.InProgress, Owner: p("ann")})
+	b.refuses(t, "task_2", team.Change{BlockedBy: []string{"task_3"}}, team.ErrInvalid, "task_2 is in_progress", "task_3")
+	b.refuses(t, "task_3", team.Change{Blocks: []string{"task_2"}}, team.ErrInvalid, "task_2 is in_progress", "task_3")
+	b.change(t, "task_2", team.Change{BlockedBy: []string{}})
+	b.wired(t, map[string]string{"task_3": "task_1"})
+	b.change(t, "task_3", team.Change{Status: team.Completed, Blocks: []string{"task_2"}})
+	b.wired(t, map[string]string{"task_3": "task_1", "task_2": "task_3"})
+	b.refuses(t, "task_2", team.Change{Blocks: []string{"task_1", "task_77"}}, team.ErrNotFound, "task_77")
+
+	many := make([]string, team.MaxDependencies)
+	for i := range many {
+		many[i] = b.add(t, team.Task{BlockedBy: []string{"task_1"}}).ID
+		if i == team.MaxDependencies-2 { // task_3 waits for it too
+			break
+		}
+	}
+	_, err := b.AddTask(t.Context(), space, team.Task{Subject: "x", BlockedBy: []string{"task_1"}})
+	fails(t, "too many", err, team.ErrLimit, "task_1")
+	b.refuses(t, "task_2", team.Change{BlockedBy: append(many, "task_1", "task_3")}, team.ErrLimit)
+}
+
+// wired checks who waits for whom, on both sides.
+func (b bench) wired(t *testing.T, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, task := range b.all(t) {
+		if len(task.BlockedBy) > 0 {
+			got[task.ID] = strings.Join(task.BlockedBy, " ")
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("waiting are %v, want %v", got, want)
+	}
+	b.sound(t)
+}
+
+// sound checks what must always hold.
+func (b bench) sound(t *testing.T) {
+	t.Helper()
+	byID := map[string]team.Task{}
+	tasks := b.all(t)
+	for _, task := range tasks {
+		byID[task.ID] = task
+	}
+	for i, task := range tasks {
+		if task.ID != fmt.Sprintf("task_%d", i+1) {
+			t.Errorf("%s is at place %d", task.ID, i)
+		}
+		if task.Status == team.InProgress && task.Owner == "" {
+			t.Errorf("%s is in progress without an owner", task.ID)
+		}
+		for _, id := range task.BlockedBy {
+			if !slices.Contains(byID[id].Blocks, task.ID) {
+				t.Errorf("%s waits for %s, which does not block it", task.ID, id)
+			}
+			if (task.Status == team.InProgress || task.Status == team.Completed) && byID[id].Status != team.Completed {
+				t.Errorf("%s is %s but waits for %s, which is %s", task.ID, task.Status, id, byID[id].Status)
+			}
+		}
+		for _, id := range task.Blocks {
+			if !slices.Contains(byID[id].BlockedBy, task.ID) {
+				t.Errorf("%s blocks %s, which does not wait for it", task.ID, id)
+			}
+		}
+	}
+	state := map[string]int{} // 1: on the way, 2: done
+	var visit func(id string) bool
+	visit = func(id string) bool {
+		if state[id] != 0 {
+			return state[id] == 1
+		}
+		state[id] = 1
+		loop := slices.ContainsFunc(byID[id].BlockedBy, visit)
+		state[id] = 2
+		return loop
+	}
+	for id := range byID {
+		if visit(id) {
+			t.Errorf("%s waits for itself", id)
+		}
+	}
+}
+
+func cycles(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	b.add(t, team.Task{BlockedBy: []string{"task_1"}})
+	b.add(t, team.Task{BlockedBy: []string{"task_2"}})
+	b.refuses(t, "task_1", team.Change{BlockedBy: []string{"task_1"}}, team.ErrCycle, "task_1 → task_1")
+	b.refuses(t, "task_1", team.Change{BlockedBy: []string{"task_3"}}, team.ErrCycle, "task_1 → task_3 → task_2 → task_1")
+	b.refuses(t, "task_3", team.Change{Blocks: []string{"task_1"}}, team.ErrCycle, "task_1", "task_2", "task_3", "→")
+	b.refuses(t, "task_2", team.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_3"}}, team.ErrCycle)
+	b.wired(t, map[string]string{"task_2": "task_1", "task_3": "task_2"})
+	b.change(t, "task_2", team.Change{BlockedBy: []string{"task_3"}, Blocks: []string{"task_1"}}) // turned round as a whole
+	b.wired(t, map[string]string{"task_2": "task_3", "task_1": "task_2"})
+}
+
+// whole: a change of which one part is refused changes nothing.
+func whole(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	b.add(t, team.Task{BlockedBy: []string{"task_1"}, Metadata: map[string]json.RawMessage{"a": json.RawMessage(`1`)}})
+	b.refuses(t, "task_2", team.Change{Output: p("o"), Metadata: map[string]json.RawMessage{"a": json.RawMessage(`2`)},
+		BlockedBy: []string{"task_1"}, Blocks: []string{"task_1"}}, team.ErrCycle)
+	b.refuses(t, "task_1", team.Change{Status: team.Completed, Blocks: []string{}, Output: p(strings.Repeat("a", team.MaxOutput+1))}, team.ErrLimit)
+	b.refuses(t, "task_2", team.Change{Blocks: []string{}, Owner: p("ann"), Status: team.InProgress}, team.ErrBlocked)
+	b.change(t, "task_2", team.Change{BlockedBy: []string{}, Owner: p("ann"), Status: team.InProgress})
+}
+
+func list(t *testing.T, b bench) {
+	if got := b.all(t); len(got) != 0 {
+		t.Errorf("a new store has %+v", got)
+	}
+	for i := range 12 {
+		task := team.Task{Owner: []string{"", "ann", "bob"}[i%3]}
+		if i%4 == 3 {
+			task.BlockedBy = []string{"task_1"}
+		}
+		b.add(t, task)
+	}
+	b.change(t, "task_2", team.Change{Status: team.InProgress})
+	b.change(t, "task_5", team.Change{Status: team.Cancelled})
+	for _, x := range []struct {
+		filter team.Filter
+		want   string
+	}{
+		{team.Filter{}, "1 2 3 4 5 6 7 8 9 10 11 12"},
+		{team.Filter{Limit: 3}, "1 2 3"},
+		{team.Filter{Status: team.Pending}, "1 3 4 6 7 8 9 10 11 12"},
+		{team.Filter{Owner: "ann"}, "2 5 8 11"},
+		{team.Filter{Owner: "ann", Status: team.Pending, Limit: 1}, "8"},
+		{team.Filter{Owner: "nobody"}, ""},
+		{team.Filter{Startable: "bob"}, "1 3 6 7 9 10"},
+		{team.Filter{Startable: "carl"}, "1 7 10"},
+	} {
+		got, err := b.Tasks(t.Context(), space, x.filter)
+		if err != nil || ids(got) != x.want {
+			t.Errorf("%+v: got %s, want %s, %v", x.filter, ids(got), x.want, err)
+		}
+	}
+}
+
+func claim(t *testing.T, b bench) {
+	_, err := team.Claim(t.Context(), b, space, "ann", 0)
+	fails(t, "claiming of nothing", err, team.ErrNone)
+	b.add(t, team.Task{Owner: "bob"})
+	b.add(t, team.Task{BlockedBy: []string{"task_1"}})
+	_, err = team.Claim(t.Context(), b, space, "ann", 0)
+	fails(t, "claiming of nothing that is free", err, team.ErrNone)
+	b.refuses(t, "task_1", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrTaken, "task_1 is pending, owned by bob")
+	got, err := team.Claim(t.Context(), b, space, "bob", 0)
+	if err != nil || got.ID != "task_1" || got.Status != team.InProgress || got.Owner != "bob" || !got.LeaseUntil.IsZero() {
+		t.Errorf("claimed %+v, %v", got, err)
+	}
+	b.refuses(t, "task_1", team.Change{Status: team.InProgress, Owner: p("ann")}, team.ErrTaken, "in progress, owned by bob")
+	b.refuses(t, "task_1", team.Change{Output: p("x"), Holder: "ann"}, team.ErrTaken)
+	b.refuses(t, "task_1", team.Change{Owner: p("")}, team.ErrInvalid, "needs an owner")
+	b.change(t, "task_1", team.Change{Status: team.InProgress, Owner: p("bob")})
+	if got := b.change(t, "task_1", team.Change{Owner: p("carl")}); got.Owner != "carl" || got.Status != team.InProgress {
+		t.Errorf("handed over: %+v", got)
+	}
+	if got := b.change(t, "task_1", team.Change{Status: team.Pending, Holder: "carl"}); got.Owner != "" {
+		t.Errorf("freed: %+v", got)
+	}
+	b.change(t, "task_1", team.Change{Status: team.Completed})
+	if got, err := team.Claim(t.Context(), b, space, "ann", 0); err != nil || got.ID != "task_2" {
+		t.Errorf("claimed %+v, %v", got, err)
+	}
+}
+
+func lease(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	b.add(t, team.Task{})
+	got, err := team.Claim(t.Context(), b, space, "ann", time.Minute)
+	if err != nil || !got.LeaseUntil.Equal(start.Add(time.Minute)) {
+		t.Errorf("claimed %+v, %v", got, err)
+	}
+	b.clock.Advance(50 * time.Second)
+	got = b.change(t, "task_1", team.Change{Status: team.InProgress, Owner: p("ann"), Lease: time.Minute})
+	if !got.LeaseUntil.Equal(start.Add(110 * time.Second)) {
+		t.Errorf("renewed %+v", got)
+	}
+	if got = b.change(t, "task_1", team.Change{Status: team.InProgress, Owner: p("ann")}); !got.LeaseUntil.Equal(start.Add(110 * time.Second)) {
+		t.Errorf("started again %+v", got)
+	}
+	b.clock.Advance(59 * time.Second)
+	if got := b.get(t, "task_1"); got.Owner != "ann" {
+		t.Errorf("lost too early: %+v", got)
+	}
+	b.clock.Advance(time.Second)
+	if got := b.get(t, "task_1"); got.Status != team.Pending || got.Owner != "" || !got.LeaseUntil.IsZero() {
+		t.Errorf("not freed: %+v", got)
+	}
+	b.refuses(t, "task_1", team.Change{Status: team.Completed, Holder: "ann"}, team.ErrTaken, "task_1 is pending")
+	if got, err = team.Claim(t.Context(), b, space, "bob", time.Minute); err != nil || got.ID != "task_1" {
+		t.Errorf("claimed %+v, %v", got, err)
+	}
+	b.refuses(t, "task_1", team.Change{Status: team.Completed, Holder: "ann"}, team.ErrTaken, "owned by bob")
+	b.change(t, "task_1", team.Change{Status: team.Completed, Holder: "bob"})
+	b.clock.Advance(time.Hour)
+	if got := b.get(t, "task_1"); got.Status != team.Completed || !got.LeaseUntil.IsZero() {
+		t.Errorf("a completed task has a lease: %+v", got)
+	}
+	b.sound(t)
+}
+
+func spaces(t *testing.T, b bench) {
+	b.add(t, team.Task{Subject: "here"})
+	_, err := b.Task(t.Context(), "other", "task_1")
+	fails(t, "task_1 of another space", err, team.ErrNotFound)
+	if made, err := b.AddTask(t.Context(), "other", team.Task{Subject: "there"}); err != nil || made.ID != "task_1" {
+		t.Errorf("%+v, %v", made, err)
+	}
+	if _, err := b.CreateTeam(t.Context(), space, "a", "lead", []string{"x"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Send(t.Context(), "other", team.Message{From: "lead", To: "x", Content: "hi"})
+	fails(t, "sending in another space", err, team.ErrNoTeam)
+	for _, name := range []string{space, "other"} {
+		if err := b.Register(t.Context(), name, team.Agent{Name: "x"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// oneWins: of many who claim one task one gets it.
+func oneWins(t *testing.T, b bench) {
+	for range 20 {
+		id := b.add(t, team.Task{}).ID
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var winners []string
+		for i := range 8 {
+			wg.Go(func() {
+				name := fmt.Sprintf("agent-%d", i)
+				_, err := b.UpdateTask(context.Background(), space, id, team.Change{Status: team.InProgress, Owner: &name})
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					winners = append(winners, name)
+				} else if !errors.Is(err, team.ErrTaken) {
+					t.Errorf("claiming %s: %v", id, err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := b.get(t, id); len(winners) != 1 || got.Owner != winners[0] {
+			t.Errorf("%s is %s's, won by %v", id, got.Owner, winners)
+		}
+	}
+}
+
+// queue: eight workers do two hundred tasks with dependencies, each once and none
+// before what it waits for; one of them dies with a task in its hands.
+func queue(t *testing.T, b bench) {
+	const tasks, workers = 200, 8
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range tasks {
+		var deps []string
+		for range r.IntN(4) {
+			if i > 0 {
+				deps = append(deps, fmt.Sprintf("task_%d", 1+r.IntN(i)))
+			}
+		}
+		b.add(t, team.Task{BlockedBy: deps})
+	}
+	if _, err := team.Claim(t.Context(), b, space, "dead", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Advance(time.Minute)
+	var mu sync.Mutex
+	done := map[string]int{}
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			name := fmt.Sprintf("agent-%d", i)
+			for {
+				task, err := team.Claim(context.Background(), b, space, name, time.Hour)
+				if errors.Is(err, team.ErrNone) {
+					left, err := b.Tasks(context.Background(), space, team.Filter{Status: team.Pending, Limit: 1})
+					if err != nil || len(left) == 0 {
+						return
+					}
+					continue // others are at what it waits for
+				}
+				if err != nil {
+					t.Errorf("claiming: %v", err)
+					return
+				}
+				mu.Lock()
+				done[task.ID]++
+				for _, id := range task.BlockedBy {
+					if done[id] == 0 {
+						t.Errorf("%s began before %s", task.ID, id)
+					}
+				}
+				mu.Unlock()
+				if _, err := b.UpdateTask(context.Background(), space, task.ID, team.Change{Status: team.Completed, Holder: name}); err != nil {
+					t.Errorf("completing: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, task := range b.all(t) {
+		if done[task.ID] != 1 || task.Status != team.Completed {
+			t.Errorf("%s was done %d times and is %s", task.ID, done[task.ID], task.Status)
+		}
+	}
+	b.sound(t)
+}
+
+// randomTasks: whatever is asked for, what must hold holds.
+func randomTasks(t *testing.T, b bench) {
+	r := rand.New(rand.NewPCG(3, 4))
+	final := map[string]team.Status{}
+	id := func() string { return fmt.Sprintf("task_%d", 1+r.IntN(30)) }
+	some := func() []string {
+		if r.IntN(2) == 0 {
+			return nil
+		}
+		out := []string{}
+		for range r.IntN(4) {
+			out = append(out, id())
+		}
+		return out
+	}
+	made := 0
+	for range 3000 {
+		var c team.Change
+		if r.IntN(2) == 0 {
+			c.Status = team.Statuses[r.IntN(3)]
+			if r.IntN(8) == 0 {
+				c.Status = team.Statuses[r.IntN(len(team.Statuses))]
+			}
+		}
+		if r.IntN(2) == 0 {
+			c.Owner = p([]string{"", "ann", "bob"}[r.IntN(3)])
+		}
+		if r.IntN(3) == 0 {
+			c.Lease = time.Duration(r.IntN(100)) * time.Second
+		}
+		c.BlockedBy, c.Blocks = some(), some()
+		if made < 30 && r.IntN(10) == 0 {
+			owner := ""
+			if c.Owner != nil {
+				owner = *c.Owner
+			}
+			if _, err := b.AddTask(t.Context(), space, team.Task{Subject: "x", Status: c.Status, Owner: owner, BlockedBy: c.BlockedBy, Blocks: c.Blocks}); err == nil {
+				made++
+			}
+		} else {
+			_, _ = b.UpdateTask(t.Context(), space, id(), c) // refused or not, it must stay sound
+		}
+		b.clock.Advance(time.Duration(r.IntN(20)) * time.Second)
+		if r.IntN(20) == 0 {
+			b.sound(t)
+		}
+		for _, task := range b.all(t) {
+			if s, ok := final[task.ID]; ok && s != task.Status {
+				t.Fatalf("%s went from %s to %s", task.ID, s, task.Status)
+			}
+			if task.Status.Final() {
+				final[task.ID] = task.Status
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if made < 20 || len(final) < 10 {
+		t.Errorf("%d tasks, %d done: the test is idle", made, len(final))
+	}
+}
+
+func cancelled(t *testing.T, b bench) {
+	b.add(t, team.Task{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range map[string]error{
+		"add":    second(b.AddTask(ctx, space, team.Task{Subject: "x"})),
+		"get":    second(b.Task(ctx, space, "task_1")),
+		"update": second(b.UpdateTask(ctx, space, "task_1", team.Change{Output: p("x")})),
+		"send":   second(b.Send(ctx, space, team.Message{From: "a", To: "b", Content: "x"})),
+		"team":   second(b.CreateTeam(ctx, space, "t", "a", nil, "")),
+		"take":   b.Take(ctx, space, "a", func([]team.Message) error { return nil }),
+	} {
+		fails(t, name, err, context.Canceled)
+	}
+	if got := b.all(t); len(got) != 1 || got[0].Output != "" {
+		t.Errorf("a cancelled call left %+v", got)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
