@@ -1,0 +1,142 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/workspace"
+)
+
+const (
+	maxGitOutput = 1 << 20 // bytes of what git prints that are kept
+	gitGrace     = time.Second
+)
+
+// git runs git so that a repository cannot make it run programs: no hooks, no
+// file system monitor, no prompts, and no transport, which a partial clone would
+// use to get objects. What is left are filters for checking files out; see
+// [git.plain].
+type git struct{ start Starter }
+
+// A Starter starts programs.
+type Starter interface {
+	Start(ctx context.Context, c workspace.Command) (workspace.Process, error)
+}
+
+// errNoGit is matched by the error for a machine without git.
+var errNoGit = errors.New("git is not installed, or not in PATH")
+
+// A gitError is what git answers instead of doing its work.
+type gitError struct {
+	command string
+	code    int
+	text    string // what it printed to standard error
+}
+
+func (e *gitError) Error() string {
+	text := strings.TrimSpace(e.text)
+	if text == "" {
+		text = fmt.Sprintf("exit code %d", e.code)
+	}
+	return fmt.Sprintf("git %s: %s", e.command, text)
+}
+
+// run runs git in dir and returns what it printed.
+func (g git) run(ctx context.Context, dir string, args ...string) (string, error) {
+	out, errs := &gitOutput{left: maxGitOutput}, &gitOutput{left: 8 << 10}
+	p, err := g.start.Start(ctx, workspace.Command{
+		Args: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
+			"-c", "submodule.recurse=false", "-c", "branch.autoSetupMerge=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...),
+		Dir: dir, Env: gitEnv(), Output: out, Errors: errs, Grace: gitGrace,
+	})
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", errNoGit
+	case err != nil:
+		return "", err
+	}
+	exit := p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("running git %s: %w", args[0], context.Cause(ctx))
+	case exit.Code != 0:
+		return "", &gitError{args[0], exit.Code, errs.String()}
+	case out.cut:
+		return "", fmt.Errorf("running git %s: it printed more than %d bytes", args[0], maxGitOutput)
+	}
+	return out.String(), nil
+}
+
+// line is run for commands that print one line.
+func (g git) line(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := g.run(ctx, dir, args...)
+	return strings.TrimSuffix(strings.TrimSuffix(out, "\n"), "\r"), err
+}
+
+// commit returns the id of the commit that rev names, "" if there is none.
+func (g git) commit(ctx context.Context, dir, rev string) (string, error) {
+	id, err := g.line(ctx, dir, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
+	var failed *gitError
+	if errors.As(err, &failed) && failed.code == 1 {
+		return "", nil
+	}
+	return id, err
+}
+
+// programs are the settings that name programs which git runs in spite of what
+// run sets: filters on checkout, and hooks that are settings themselves.
+var programs = regexp.MustCompile(`^(filter\..*\.(clean|smudge|process)|hook\..*\.command)$`)
+
+// plain returns an error unless the repository's own settings name no program
+// that would run. Those of the user and the machine are theirs to make; but a
+// repository that came with its .git folder brings its settings along.
+func (g git) plain(ctx context.Context, dir string) error {
+	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "--name-only", "--includes", "-z")
+	if err != nil {
+		return err
+	}
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		scope, key := fields[i], fields[i+1]
+		if scope != "system" && scope != "global" && scope != "command" && programs.MatchString(strings.ToLower(key)) {
+			return fmt.Errorf("the repository's own settings make git run a program (%s). If it is to be trusted, the user can move the setting to their own with git config --global", key)
+		}
+	}
+	return nil
+}
+
+// gitEnv is the environment of git: without secrets, without what would lead it
+// to another repository, in English.
+func gitEnv() []string {
+	keep := []string{"GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		name = strings.ToUpper(name)
+		return workspace.Secret(name) || strings.HasPrefix(name, "GIT_") && !slices.Contains(keep, name)
+	})
+	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1")
+}
+
+// gitOutput keeps the beginning of what is written to it.
+type gitOutput struct {
+	bytes.Buffer
+	left int
+	cut  bool
+}
+
+func (c *gitOutput) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	c.left -= n
+	c.cut = c.cut || n < len(p)
+	c.Buffer.Write(p[:n])
+	return len(p), nil
+}
