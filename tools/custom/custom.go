@@ -1,0 +1,193 @@
+// Package custom makes tools out of executable files in folders.
+//
+// A file is asked what it is with the argument "describe" and answers on
+// standard output with a JSON object, or with an array of them if it is several
+// tools:
+//
+//	{"name": "weather", "title": "Weather", "description": "Tells the weather of a town.",
+//	 "input_schema": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
+//	 "read_only": true, "non_destructive": true, "idempotent": true, "open_world": true, "timeout_ms": 10000}
+//
+// All members are optional. A file with one tool names it, else the tool has
+// the file's name without its extension; the tools of an array are called
+// FILE_NAME. For a call the file is run with the argument "run", and the tool's
+// name in the array where there is one, and reads the call on standard input:
+//
+//	{"id": "c4.0", "name": "weather", "input": {"town": "Oslo"}, "session": "0198…", "dir": "/work"}
+//
+// What it writes to standard output is the result: plain text, or an object
+// with text or content and no other members than these:
+//
+//	{"text": "Rain.", "content": [{"type": "text", "text": "Rain."}], "title": "Oslo", "details": {"mm": 4}, "is_error": false}
+//
+// content holds text, images ({"type": "image", "media_type": "image/png",
+// "data": BASE64}) and documents, or is a string; text is short for one block of
+// it. Lines on standard error are shown as progress. An exit code that is not
+// 0 makes the result an error and adds the end of standard error. A file runs
+// in the working directory of the call, without secrets in its environment, and
+// all that it has started ends with it. It cannot change mode, directory or
+// rules of the run.
+package custom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A Folder is a place where tools are looked for. One that is not there has none.
+type Folder struct {
+	Path string
+	// Trusted: the folder is the user's own. Of any other the tools are loaded, and
+	// their files started, only if [Set].Trusted agrees.
+	Trusted bool
+}
+
+// A Set is the tools of some folders. It implements [tool.Set]: asked at each
+// prompt, it sees what has changed since. Its fields must not change after the
+// first use; it is safe for concurrent use.
+type Set struct {
+	Workspace *workspace.Workspace // runs the files
+	// Folders are looked at in order; of two tools with one name the later counts.
+	Folders []Folder
+	// Trusted is asked about folders that are not trusted, each time. Nil trusts none.
+	Trusted func(Listing) bool
+	// Builtin are the names of tools that the agent has already. A tool of one of
+	// these names takes its place, which is warned about.
+	Builtin []string
+	// Warn is told what is wrong with a folder or file, each thing once. Nil: nobody.
+	Warn func(error)
+
+	patience time.Duration // for describe, where tests have less of it
+
+	mu    sync.Mutex
+	known map[string]*described // by key of the file; the map itself is never changed
+	said  map[string]bool
+}
+
+// Tools returns the tools, in the order of folders and file names. What is
+// broken or not trusted is left out and warned about; an error means that ctx
+// has ended.
+func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
+	files := s.files()
+	known := s.describe(ctx, files)
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("loading custom tools: %w", err)
+	}
+	var all []tool.Tool
+	place := map[string]int{}
+	from := map[string]string{}
+	for _, f := range files {
+		d := known[f.key()]
+		if d.err != nil {
+			s.warn(fmt.Errorf("the custom tool %s is not loaded: %w", f.path, d.err))
+		}
+		for _, p := range d.parts {
+			t, err := s.tool(f, p)
+			if err != nil {
+				s.warn(fmt.Errorf("the custom tool %s of %s is not loaded: %w", p.spec.Name, f.path, err))
+				continue
+			}
+			name := p.spec.Name
+			if slices.Contains(s.Builtin, name) {
+				s.warn(fmt.Errorf("the custom tool %s of %s takes the place of the built-in one", name, f.path))
+			}
+			i, double := place[name]
+			if !double {
+				place[name], from[name] = len(all), f.path
+				all = append(all, t)
+				continue
+			}
+			s.warn(fmt.Errorf("the custom tool %s of %s takes the place of that of %s", name, f.path, from[name]))
+			all[i], from[name] = t, f.path
+		}
+	}
+	return all, nil
+}
+
+// files lists the executables of the folders that are trusted.
+func (s *Set) files() []file {
+	var files []file
+	seen := map[string]bool{}
+	for _, folder := range s.Folders {
+		l, err := list(folder.Path, !folder.Trusted)
+		if err != nil {
+			s.warn(fmt.Errorf("the custom tools in %s are not loaded: %w", folder.Path, err))
+			continue
+		}
+		if len(l.Files) == 0 && len(l.Refused) == 0 || seen[l.Dir] {
+			continue
+		}
+		seen[l.Dir] = true
+		for _, err := range l.Refused {
+			s.warn(err)
+		}
+		if !folder.Trusted && len(l.Files) > 0 && (s.Trusted == nil || !s.Trusted(l)) {
+			s.warn(&UntrustedError{l})
+			continue
+		}
+		for _, name := range l.Files {
+			files = append(files, file{folder: folder, listing: l, path: filepath.Join(l.Dir, name), sum: l.sums[name]})
+		}
+	}
+	return files
+}
+
+// An UntrustedError is what [Set].Warn gets for a folder that is not trusted.
+type UntrustedError struct{ Listing Listing }
+
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("the custom tools in %s are not loaded, the folder is not trusted: %s", e.Listing.Dir, strings.Join(e.Listing.Files, ", "))
+}
+
+func (s *Set) warn(err error) {
+	s.mu.Lock()
+	said := s.said[err.Error()]
+	if s.said == nil {
+		s.said = map[string]bool{}
+	}
+	if len(s.said) < maxWarnings {
+		s.said[err.Error()] = true
+	}
+	s.mu.Unlock()
+	if !said && s.Warn != nil {
+		s.Warn(err)
+	}
+}
+
+// maxWarnings bounds how many warnings are remembered.
+const maxWarnings = 1000
+
+// A file is an executable of a trusted folder.
+type file struct {
+	folder  Folder
+	listing Listing
+	path    string
+	sum     string
+}
+
+// errChanged is what a call is told whose file is not the one that was loaded.
+var errChanged = errors.New("its files have changed since it was loaded; it is loaded anew with the next prompt")
+
+// unchanged reports whether the file is the one that was loaded. For folders
+// that others may fill that includes all files beside it, which it may use.
+func (f file) unchanged() error {
+	if f.folder.Trusted {
+		if sum, err := hashFile(f.path); err != nil || sum != f.sum {
+			return errChanged
+		}
+		return nil
+	}
+	if l, err := List(f.folder.Path); err != nil || l.Dir != f.listing.Dir || l.Sum != f.listing.Sum {
+		return errChanged
+	}
+	return nil
+}

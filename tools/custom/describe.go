@@ -1,0 +1,189 @@
+package custom
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	describeTime = 5 * time.Second
+	describers   = 4 // files that are asked at a time
+
+	maxDescribe    = 1 << 20 // bytes that describe may write
+	maxDescription = 8 << 10 // bytes
+	maxTitle       = 200     // bytes
+	maxSchema      = 64 << 10
+	maxParts       = 64 // tools of one file
+	maxTimeout     = 24 * time.Hour
+)
+
+// described is what a file says of itself.
+type described struct {
+	parts []part
+	err   error // why there are none, or fewer than the file has
+}
+
+// A part is one tool of a file.
+type part struct {
+	arg  string // what run is told; "" where the file is one tool
+	spec tool.Spec
+}
+
+// description is the form in which a file describes a tool.
+type description struct {
+	Name           string          `json:"name"`
+	Title          string          `json:"title"`
+	Description    string          `json:"description"`
+	Input          json.RawMessage `json:"input_schema"`
+	ReadOnly       bool            `json:"read_only"`
+	NonDestructive bool            `json:"non_destructive"`
+	Idempotent     bool            `json:"idempotent"`
+	OpenWorld      bool            `json:"open_world"`
+	Timeout        int64           `json:"timeout_ms"`
+}
+
+// key tells files and their contents apart.
+func (f file) key() string { return f.path + "\x00" + f.sum }
+
+// describe returns what the files say of themselves. Those that are not known
+// yet are asked, those that are gone or have changed are forgotten.
+func (s *Set) describe(ctx context.Context, files []file) map[string]*described {
+	s.mu.Lock()
+	known := map[string]*described{}
+	var asked []file
+	for _, f := range files {
+		if d := s.known[f.key()]; d != nil {
+			known[f.key()] = d
+		} else {
+			asked = append(asked, f)
+		}
+	}
+	s.mu.Unlock()
+	answers := make([]described, len(asked))
+	turns := make(chan struct{}, describers)
+	var wg sync.WaitGroup
+	for i, f := range asked {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			answers[i].parts, answers[i].err = s.ask(ctx, f)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	for i, f := range asked {
+		known[f.key()] = &answers[i]
+	}
+	s.mu.Lock()
+	s.known = known
+	s.mu.Unlock()
+	return known
+}
+
+// ask runs "FILE describe".
+func (s *Set) ask(ctx context.Context, f file) ([]part, error) {
+	patience := cmp.Or(s.patience, describeTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("describe took more than %v", patience))
+	defer cancel()
+	p := process{args: []string{f.path, "describe"}, max: maxDescribe}
+	code, err := p.run(ctx, s.Workspace)
+	switch {
+	case err != nil:
+		return nil, err
+	case code != 0:
+		return nil, fmt.Errorf("describe ended with exit code %d%s", code, p.stderr.after(": "))
+	}
+	return parse(f.path, p.stdout.Bytes())
+}
+
+// parse reads what describe wrote. Tools that cannot be are left out, and named
+// by the error.
+func parse(path string, data []byte) ([]part, error) {
+	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	data = bytes.TrimSpace(data)
+	if !bytes.HasPrefix(data, []byte("[")) {
+		var d *description
+		if err := json.Unmarshal(data, &d); err != nil {
+			return nil, fmt.Errorf("describe did not write a JSON object or array: %w", err)
+		}
+		if d == nil {
+			return nil, errors.New("describe did not write a JSON object or array, but null")
+		}
+		if d.Name == "" {
+			d.Name = base
+		}
+		spec, err := d.spec(d.Name)
+		if err != nil {
+			return nil, err
+		}
+		return []part{{"", spec}}, nil
+	}
+	var list []description
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("reading what describe wrote: %w", err)
+	}
+	if len(list) > maxParts {
+		return nil, fmt.Errorf("it has %d tools, more than %d", len(list), maxParts)
+	}
+	var parts []part
+	var problems []error
+	seen := map[string]bool{}
+	for i, d := range list {
+		spec, err := d.spec(base + "_" + d.Name)
+		switch {
+		case d.Name == "":
+			err = errors.New("it has no name")
+		case err == nil && seen[d.Name]:
+			err = errors.New("there is another one of this name")
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("tool %d, %.100q: %w", i+1, d.Name, err))
+			continue
+		}
+		seen[d.Name] = true
+		parts = append(parts, part{d.Name, spec})
+	}
+	return parts, errors.Join(problems...)
+}
+
+// spec makes the Spec of a tool of that name.
+func (d description) spec(name string) (tool.Spec, error) {
+	spec := tool.Spec{Name: name, Title: oneLine(d.Title, maxTitle), Description: strings.TrimSpace(tool.Clean(d.Description)), Input: d.Input,
+		ReadOnly: d.ReadOnly, NonDestructive: d.NonDestructive || d.ReadOnly, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
+		Timeout: time.Duration(d.Timeout) * time.Millisecond}
+	switch {
+	case len(spec.Description) > maxDescription:
+		return spec, fmt.Errorf("its description has more than %d bytes", maxDescription)
+	case len(d.Input) > maxSchema:
+		return spec, fmt.Errorf("its input schema has more than %d bytes", maxSchema)
+	case d.Timeout < 0 || d.Timeout > maxTimeout.Milliseconds():
+		return spec, fmt.Errorf("its timeout_ms is not from 0 to %d", maxTimeout.Milliseconds())
+	case strings.HasPrefix(name, "mcp__"):
+		return spec, errors.New("names that begin with mcp__ are those of MCP servers' tools")
+	}
+	if string(d.Input) == "null" {
+		spec.Input = nil
+	}
+	return spec, spec.Check()
+}
+
+// oneLine makes text fit for a line.
+func oneLine(s string, most int) string {
+	s = strings.Join(strings.Fields(tool.Clean(s)), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,184 @@
+package custom
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of a folder. What exceeds them is refused as a whole, so that nothing
+// is trusted unseen.
+const (
+	maxEntries = 10_000    // files and folders below it
+	maxTools   = 64        // executable files
+	maxBytes   = 256 << 20 // of all files that are read
+)
+
+// A Listing is what is in a folder of tools.
+type Listing struct {
+	Dir     string   // absolute, without symlinks; "" if there is no such folder
+	Files   []string // names of the files that are tools, in order
+	Sum     string   // hash of all files below Dir, of their names and of their modes
+	Refused []error  // why other executable files are no tools
+
+	sums map[string]string // of the Files
+}
+
+// List reads a folder. The executable files in it are tools, unless others could
+// write them or they lead out of the folder. A folder that is not there is empty.
+func List(dir string) (Listing, error) { return list(dir, true) }
+
+// list is List, or with deep false looks at the executable files only: Sum then
+// says nothing of the others.
+func list(dir string, deep bool) (Listing, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Listing{}, nil
+	}
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return Listing{}, err
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return Listing{}, err
+	case !info.IsDir():
+		return Listing{}, errors.New("it is not a folder")
+	case openToAll(info):
+		return Listing{}, errors.New("everybody may write to the folder")
+	}
+	r := reader{deep: deep, Listing: Listing{Dir: real, sums: map[string]string{}}, whole: sha256.New()}
+	if err := filepath.WalkDir(real, r.visit); err != nil {
+		return Listing{}, err
+	}
+	r.Sum = hex.EncodeToString(r.whole.Sum(nil))
+	return r.Listing, nil
+}
+
+// A reader fills in a listing.
+type reader struct {
+	Listing
+	deep    bool
+	whole   hash.Hash
+	entries int
+	bytes   int64
+}
+
+// visit takes in an entry. WalkDir does not follow symlinks and goes in the
+// order of names.
+func (r *reader) visit(path string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if path == r.Dir {
+		return nil
+	}
+	if r.entries++; r.entries > maxEntries {
+		return fmt.Errorf("it holds more than %d files", maxEntries)
+	}
+	rel, err := filepath.Rel(r.Dir, path)
+	if err != nil {
+		return err
+	}
+	if d.IsDir() && !r.deep {
+		return fs.SkipDir
+	}
+	top := !strings.ContainsRune(rel, filepath.Separator)
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	sum := ""
+	switch mode := info.Mode(); {
+	case mode.IsRegular() && (r.deep || executable(info)):
+		if r.bytes += info.Size(); r.bytes > maxBytes {
+			return fmt.Errorf("its files have more than %d MB", maxBytes>>20)
+		}
+		if sum, err = hashFile(path); err != nil {
+			return err
+		}
+		if top && executable(info) {
+			r.offer(rel, info, sum)
+		}
+	case mode&fs.ModeSymlink != 0:
+		if sum, err = r.link(path, rel, top); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(r.whole, "%q %v %s\n", filepath.ToSlash(rel), info.Mode(), sum)
+	return nil
+}
+
+// link takes in a symlink: what it leads to counts where that is in the folder,
+// and then is visited under its own name too.
+func (r *reader) link(path, rel string, top bool) (string, error) {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "-> " + to, nil // it leads nowhere
+	}
+	info, err := os.Stat(real)
+	if err != nil || !top || !info.Mode().IsRegular() || !executable(info) {
+		return "-> " + to, nil
+	}
+	if within, err := filepath.Rel(r.Dir, real); err != nil || !filepath.IsLocal(within) {
+		r.refuse(rel, "it leads to "+real+", out of the folder")
+		return "-> " + to, nil
+	}
+	if r.bytes += info.Size(); r.bytes > maxBytes {
+		return "", fmt.Errorf("its files have more than %d MB", maxBytes>>20)
+	}
+	sum, err := hashFile(real)
+	if err == nil {
+		r.offer(rel, info, sum)
+	}
+	return "-> " + to, err
+}
+
+// offer takes an executable file for a tool.
+func (r *reader) offer(name string, info fs.FileInfo, sum string) {
+	switch {
+	case strings.HasPrefix(name, "."):
+	case openToAll(info):
+		r.refuse(name, "everybody may write to it")
+	case len(r.Files) >= maxTools:
+		r.refuse(name, fmt.Sprintf("there are %d others", maxTools))
+	default:
+		r.Files = append(r.Files, name)
+		r.sums[name] = sum
+	}
+}
+
+func (r *reader) refuse(name, why string) {
+	r.Refused = append(r.Refused, fmt.Errorf("the custom tool %s is not loaded: %s", filepath.Join(r.Dir, name), why))
+}
+
+func hashFile(path string) (string, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxBytes+1))
+	if err == nil && n > maxBytes {
+		err = fmt.Errorf("%s has more than %d MB", path, maxBytes>>20)
+	}
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

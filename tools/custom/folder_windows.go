@@ -1,0 +1,20 @@
+package custom
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// executable reports whether Windows can start a file by itself.
+func executable(info fs.FileInfo) bool {
+	return slices.Contains([]string{".exe", ".com", ".bat", ".cmd"}, strings.ToLower(filepath.Ext(info.Name())))
+}
+
+// openToAll is false: who may write is in lists of access here, which modes do
+// not show.
+func openToAll(fs.FileInfo) bool { return false }
+
+func openFile(path string) (*os.File, error) { return os.Open(path) }
