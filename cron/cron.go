@@ -1,0 +1,233 @@
+// Package cron runs prompts and commands at set times.
+//
+// A [Job] says what and when, a [Store] keeps the jobs, a [Scheduler] fires them
+// while it lives. Several programs may serve one store: each tick of a job is
+// claimed in the store before it runs, so that it runs once at most, whoever is
+// first and whatever crashes.
+package cron
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of a job and of a store.
+const (
+	MaxName = 100      // characters of a name
+	MaxText = 64 << 10 // bytes of a prompt or a command
+	MaxJobs = 1000     // jobs in a store
+	maxNote = 400      // bytes of an outcome's note
+	maxPast = 10       // outcomes that a job keeps
+	// maxMissed is how many missed ticks are made up for with the policy [All].
+	maxMissed = 100
+)
+
+// Missed says what happens with ticks that nobody fired in time.
+type Missed string
+
+const (
+	Once Missed = "once" // one run makes up for all of them; the default
+	Skip Missed = "skip" // they are left out
+	All  Missed = "all"  // each is run, one after the other, the latest 100 at most
+)
+
+// A Job is a prompt or a command that is run at the ticks of a schedule.
+type Job struct {
+	ID       string    `json:"id"` // given by [Add], safe in file names and command lines
+	Name     string    `json:"name"`
+	Schedule string    `json:"schedule"` // see [Parse]
+	Zone     string    `json:"zone,omitempty"`
+	Prompt   string    `json:"prompt,omitempty"` // either this or Command
+	Command  string    `json:"command,omitempty"`
+	Dir      string    `json:"dir"` // folder to work in, absolute
+	Created  time.Time `json:"created"`
+	Disabled bool      `json:"disabled,omitempty"`
+	Missed   Missed    `json:"missed,omitempty"` // "" is Once
+	// Ticked is the latest tick that was claimed, or left out.
+	Ticked time.Time `json:"ticked,omitzero"`
+	Run    *Run      `json:"run,omitempty"`  // what goes on
+	Past   []Outcome `json:"past,omitempty"` // the latest ten outcomes, the newest last
+}
+
+// A Run is a run that goes on.
+type Run struct {
+	Tick    time.Time `json:"tick"`
+	Started time.Time `json:"started"`
+	Owner   string    `json:"owner"` // the scheduler
+	// Alive is renewed while the run goes on. When it is old, its program has died.
+	Alive time.Time `json:"alive"`
+}
+
+// A Status says what came of a tick.
+type Status string
+
+const (
+	Done    Status = "done"
+	Failed  Status = "failed"
+	Skipped Status = "skipped" // it came, perhaps with others, while the run before went on
+	Overdue Status = "missed"  // nobody was there in time, and the policy leaves it out
+	Lost    Status = "lost"    // the program died during the run; it is not repeated
+)
+
+// An Outcome is what came of a tick.
+type Outcome struct {
+	Tick   time.Time `json:"tick"`
+	Status Status    `json:"status"`
+	Ended  time.Time `json:"ended"`
+	Note   string    `json:"note,omitempty"` // in a line: the answer, or what went wrong
+	// Took is how long a run took that ended: its length in nanoseconds.
+	Took time.Duration `json:"took,omitempty"`
+}
+
+// Errors of this package.
+var (
+	ErrNotFound = errors.New("there is no such job")
+	// ErrUnreadable is matched by the error for a store whose content cannot be
+	// understood. Nothing is written over it.
+	ErrUnreadable = errors.New("the schedule cannot be read")
+)
+
+// Times returns the schedule of the job.
+func (j Job) Times() (Schedule, error) { return Parse(j.Schedule, j.Zone, j.Created) }
+
+// Next returns the next tick after t: the zero time for a job that is disabled
+// or breaks [Job.Check].
+func (j Job) Next(t time.Time) time.Time {
+	if j.Disabled || j.Check() != nil {
+		return time.Time{}
+	}
+	s, err := j.Times()
+	if err != nil {
+		return time.Time{}
+	}
+	return s.Next(t)
+}
+
+// Last returns the newest outcome.
+func (j Job) Last() (Outcome, bool) {
+	if len(j.Past) == 0 {
+		return Outcome{}, false
+	}
+	return j.Past[len(j.Past)-1], true
+}
+
+// Check reports what is wrong with a job that a person or a model wrote.
+func (j Job) Check() error {
+	switch {
+	case strings.TrimSpace(j.Name) == "":
+		return errors.New("the job has no name")
+	case utf8.RuneCountInString(j.Name) > MaxName:
+		return fmt.Errorf("the name has more than %d characters", MaxName)
+	case strings.ContainsFunc(j.Name, unicode.IsControl) || !utf8.ValidString(j.Name):
+		return errors.New("the name has characters that cannot be shown in a line")
+	case (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
+		return errors.New("a job has either a prompt or a command, one of the two")
+	case len(j.Prompt) > MaxText || len(j.Command) > MaxText:
+		return fmt.Errorf("a prompt or command has at most %d KB", MaxText>>10)
+	case strings.ContainsRune(j.Prompt+j.Command, 0) || !utf8.ValidString(j.Prompt+j.Command):
+		return errors.New("the prompt or command is no text")
+	case !slices.Contains([]Missed{"", Once, Skip, All}, j.Missed):
+		return fmt.Errorf("missed is %q; it is once, skip or all", clip(string(j.Missed)))
+	case !filepath.IsAbs(j.Dir):
+		return fmt.Errorf("the folder %q is not absolute", clip(j.Dir))
+	}
+	_, err := j.Times()
+	return err
+}
+
+// Add checks a job and puts it into the store, with a new id. It first ticks
+// after now.
+func Add(ctx context.Context, s Store, j Job) (Job, error) {
+	j.ID, j.Created = newID(), time.Now().UTC().Round(0).Truncate(time.Second)
+	j.Name = strings.TrimSpace(j.Name)
+	j.Ticked, j.Run, j.Past = time.Time{}, nil, nil
+	if err := j.Check(); err != nil {
+		return Job{}, err
+	}
+	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
+		if len(jobs) >= MaxJobs {
+			return nil, fmt.Errorf("there are %d jobs already, and no more can be added", MaxJobs)
+		}
+		return append(jobs, j), nil
+	})
+	if err != nil {
+		return Job{}, err
+	}
+	return j, nil
+}
+
+// Remove takes a job out of the store and returns it. A run of it that goes on
+// is not stopped.
+func Remove(ctx context.Context, s Store, id string) (Job, error) {
+	var removed Job
+	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
+		i, err := find(jobs, id)
+		if err != nil {
+			return nil, err
+		}
+		removed = jobs[i]
+		return slices.Delete(jobs, i, i+1), nil
+	})
+	return removed, err
+}
+
+// Enable switches a job on or off. What it missed while it was off is not made
+// up for.
+func Enable(ctx context.Context, s Store, id string, on bool) (Job, error) {
+	var changed Job
+	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
+		i, err := find(jobs, id)
+		if err != nil {
+			return nil, err
+		}
+		if on && jobs[i].Disabled {
+			jobs[i].Ticked = later(jobs[i].Ticked, time.Now().UTC().Round(0))
+		}
+		jobs[i].Disabled = !on
+		changed = jobs[i]
+		return jobs, nil
+	})
+	return changed, err
+}
+
+func find(jobs []Job, id string) (int, error) {
+	i := slices.IndexFunc(jobs, func(j Job) bool { return j.ID == id })
+	if i < 0 {
+		return 0, fmt.Errorf("%w %q", ErrNotFound, clip(id))
+	}
+	return i, nil
+}
+
+func newID() string { return "cron_" + strings.ToLower(rand.Text()[:10]) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// keep adds an outcome to those that the job keeps.
+func (j *Job) keep(o Outcome) Outcome {
+	o.Note = line(o.Note)
+	j.Past = append(slices.Clone(j.Past), o)
+	j.Past = j.Past[max(0, len(j.Past)-maxPast):]
+	return o
+}
+
+// line makes a short line of a text.
+func line(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
+	if len(s) > maxNote {
+		s = strings.ToValidUTF8(s[:maxNote], "") + "…"
+	}
+	return s
+}
