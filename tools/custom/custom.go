@@ -73,7 +73,7 @@ type Set struct {
 	said  map[string]bool
 }
 
-// Tools returns the tools, in the order of folders and file names. What is
+// Tools returns the tools, each a [*Tool], in the order of folders and file names. What is
 // broken or not trusted is left out and warned about; an error means that ctx
 // has ended.
 func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {

@@ -123,6 +123,9 @@ func TestDescribe(t *testing.T) {
 	if got := b.names(); got != "other two_a two_b weather" {
 		t.Errorf("tools %s, said %q", got, b.said)
 	}
+	if ct, ok := b.tool("two_a").(*Tool); !ok || ct.File != filepath.Join(b.dir, "two.py") || ct.Folder.Path != b.dir {
+		t.Errorf("%+v", ct)
+	}
 	s := b.tool("weather").Spec()
 	if s.Title != "The weather" || s.Description != "Tells the weather." || !s.ReadOnly || s.Timeout != 1500*time.Millisecond || !strings.Contains(string(s.Input), `"town"`) {
 		t.Errorf("%+v", s)

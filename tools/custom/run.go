@@ -27,16 +27,26 @@ const (
 	maxBlocks  = 100
 )
 
+// A Tool is a tool of a file.
+type Tool struct {
+	*tool.Typed[json.RawMessage]
+	File   string // its path, without symlinks above its name
+	Folder Folder // as the [Set] has it
+}
+
 // tool makes a tool of a part of a file.
-func (s *Set) tool(f file, p part) (t tool.Tool, err error) {
+func (s *Set) tool(f file, p part) (t *Tool, err error) {
 	defer func() {
 		if v := recover(); v != nil { // a schema that no checker can be made of
 			err = fmt.Errorf("%v", v)
 		}
 	}()
-	return tool.Raw(p.spec, func(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	if p.spec.Input == nil {
+		p.spec.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	return &Tool{tool.New(p.spec, func(ctx context.Context, call tool.Call, _ json.RawMessage) (*tool.Result, error) {
 		return s.call(ctx, f, p, call)
-	}), nil
+	}), f.path, f.folder}, nil
 }
 
 // request is a call as a file reads it.
