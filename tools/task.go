@@ -1,0 +1,126 @@
+package tools
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+// mainAgent is the name of an agent that has none.
+const mainAgent = "main"
+
+// maxListedTasks is how many tasks TaskList shows.
+const maxListedTasks = 200
+
+// caller is the name under which the agent of a call is known to others.
+func caller(call tool.Call) string { return cmp.Or(call.Agent, mainAgent) }
+
+// spaceOf is the space of [team] that a call works in.
+func spaceOf(call tool.Call) string { return call.Session }
+
+// tasksClass is what a call does that works on the list of tasks.
+func tasksClass(call tool.Call, readOnly bool) tool.Class {
+	return tool.Class{ReadOnly: readOnly, Internal: true, Touches: []string{"tasks:" + spaceOf(call)}}
+}
+
+// taskID accepts 1 and #1 for task_1.
+func taskID(id string) string {
+	digits := strings.TrimPrefix(id, "#")
+	if digits != "" && strings.Trim(digits, "0123456789") == "" {
+		return "task_" + digits
+	}
+	return id
+}
+
+// isTaskID reports whether an id can be one of the list of tasks; others are those
+// of background work.
+func isTaskID(id string) bool { return strings.HasPrefix(taskID(id), "task_") }
+
+func taskIDs(ids []string) []string {
+	if ids == nil {
+		return nil
+	}
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = taskID(id)
+	}
+	return out
+}
+
+// teamFailure tells the model of an error of package team that it can mend; any
+// other is the program's.
+func teamFailure(err error) (*tool.Result, error) {
+	if errors.Is(err, team.ErrNotFound) {
+		return tool.Errorf("%v; TaskList shows what there is", err), nil
+	}
+	for _, known := range []error{
+		team.ErrTaken, team.ErrBlocked, team.ErrCycle, team.ErrLimit, team.ErrInvalid,
+		team.ErrNoTeam, team.ErrDisbanded, team.ErrNameTaken, team.ErrNoMember, team.ErrUnreachable, team.ErrBoxFull,
+	} {
+		if errors.Is(err, known) {
+			return tool.Errorf("%v", err), nil
+		}
+	}
+	var status *team.StatusError
+	if errors.As(err, &status) {
+		return tool.Errorf("%v", err), nil
+	}
+	return nil, err
+}
+
+// taskLine shows a task in a line.
+func taskLine(t team.Task) string {
+	line := fmt.Sprintf("[%s] %s - %s", t.ID, t.Status, t.Subject)
+	if t.Owner != "" {
+		line += " (owner: " + t.Owner + ")"
+	}
+	return line
+}
+
+// taskText shows all of a task but its output.
+func taskText(t team.Task) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("id", t.ID)
+	line("subject", t.Subject)
+	line("status", string(t.Status))
+	line("owner", t.Owner)
+	line("blockedBy", strings.Join(t.BlockedBy, ", "))
+	line("blocks", strings.Join(t.Blocks, ", "))
+	if len(t.Metadata) > 0 {
+		line("metadata", string(details(t.Metadata)))
+	}
+	line("createdAt", t.CreatedAt.Format(time.RFC3339))
+	line("updatedAt", t.UpdatedAt.Format(time.RFC3339))
+	line("description", t.Description)
+	line("output", t.Output)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// taskResult shows a task to the model as text, and to programs as a whole.
+func taskResult(text string, t team.Task) *tool.Result {
+	r := tool.Text(text)
+	r.Title = taskLine(t)
+	r.Details = details(map[string]team.Task{"task": t})
+	return r
+}
+
+// A sessionStore is a store that keeps things for each session.
+type sessionStore interface{ EndSession(session string) error }
+
+// endSession tells a store of a session's end if it wants to know.
+func endSession(store any, session string) error {
+	if s, ok := store.(sessionStore); ok {
+		return s.EndSession(session)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed taskcreate.md
+var taskCreateText string
+
+type taskCreateInput struct {
+	Subject     string                     `json:"subject" jsonschema:"one line"`
+	Description string                     `json:"description,omitempty"`
+	Owner       string                     `json:"owner,omitempty" jsonschema:"agent that is to do it"`
+	Status      string                     `json:"status,omitempty" jsonschema:"pending (default) or in_progress"`
+	BlockedBy   []string                   `json:"blockedBy,omitempty"`
+	Blocks      []string                   `json:"blocks,omitempty"`
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// taskCreate is the tool TaskCreate. It tells the store of a session's end.
+type taskCreate struct {
+	*tool.Typed[spelled[taskCreateInput]]
+	tasks team.Tasks
+}
+
+// TaskCreate returns the tool that adds tasks. If tasks has a method
+// EndSession(session string) error, the tool has it too.
+func TaskCreate(tasks team.Tasks) tool.Tool {
+	return taskCreate{tasks: tasks, Typed: tool.New(tool.Spec{
+		Name: "TaskCreate", Title: "Create a task", Description: taskCreateText, NonDestructive: true, Input: spelledSchema[taskCreateInput](),
+	}, func(ctx context.Context, call tool.Call, in spelled[taskCreateInput]) (*tool.Result, error) {
+		return createTask(ctx, tasks, call, in.in)
+	}).OnClassify(func(call tool.Call, _ spelled[taskCreateInput]) tool.Class { return tasksClass(call, false) })}
+}
+
+// EndSession ends what the store keeps for a session.
+func (t taskCreate) EndSession(session string) error { return endSession(t.tasks, session) }
+
+func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCreateInput) (*tool.Result, error) {
+	status := team.Pending
+	if in.Status != "" {
+		var err error
+		if status, err = team.ParseStatus(in.Status); err != nil {
+			return tool.Errorf("%v", err), nil
+		}
+	}
+	owner := in.Owner
+	if owner == "" && status == team.InProgress {
+		owner = caller(call)
+	}
+	made, err := tasks.AddTask(ctx, spaceOf(call), team.Task{
+		Subject: in.Subject, Description: in.Description, Owner: owner, Status: status,
+		BlockedBy: taskIDs(in.BlockedBy), Blocks: taskIDs(in.Blocks), Metadata: in.Metadata,
+	})
+	if err != nil {
+		return teamFailure(err)
+	}
+	text := fmt.Sprintf("Task created: %s - %q (%s)", made.ID, made.Subject, made.Status)
+	if len(made.BlockedBy) > 0 {
+		text += ", blocked by " + strings.Join(made.BlockedBy, ", ")
+	}
+	return taskResult(text, made), nil
+}

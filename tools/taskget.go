@@ -1,0 +1,32 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed taskget.md
+var taskGetText string
+
+type taskGetInput struct {
+	ID string `json:"id" jsonschema:"as task_1"`
+}
+
+// TaskGet returns the tool that shows a task, or how background work stands.
+func TaskGet(tasks team.Tasks, background ...Background) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "TaskGet", Title: "Show a task", Description: taskGetText, ReadOnly: true,
+	}, func(ctx context.Context, call tool.Call, in taskGetInput) (*tool.Result, error) {
+		if r, err := backgroundOutput(ctx, background, call, in.ID, 0); r != nil || err != nil {
+			return r, err
+		}
+		t, err := tasks.Task(ctx, spaceOf(call), taskID(in.ID))
+		if err != nil {
+			return teamFailure(err)
+		}
+		return taskResult(taskText(t), t), nil
+	}).OnClassify(func(call tool.Call, _ taskGetInput) tool.Class { return tasksClass(call, true) })
+}

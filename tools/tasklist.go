@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed tasklist.md
+var taskListText string
+
+type taskListInput struct {
+	Status string `json:"status,omitempty" jsonschema:"pending, in_progress, completed, failed or cancelled"`
+	Owner  string `json:"owner,omitempty"`
+}
+
+// TaskList returns the tool that lists tasks.
+func TaskList(tasks team.Tasks) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "TaskList", Title: "List the tasks", Description: taskListText, ReadOnly: true,
+	}, func(ctx context.Context, call tool.Call, in taskListInput) (*tool.Result, error) {
+		filter := team.Filter{Owner: in.Owner}
+		if in.Status != "" {
+			var err error
+			if filter.Status, err = team.ParseStatus(in.Status); err != nil {
+				return tool.Errorf("%v", err), nil
+			}
+		}
+		found, err := tasks.Tasks(ctx, spaceOf(call), filter)
+		if err != nil {
+			return teamFailure(err)
+		}
+		return listTasks(found), nil
+	}).OnClassify(func(call tool.Call, _ taskListInput) tool.Class { return tasksClass(call, true) })
+}
+
+// A listedTask is a task in the Details of TaskList.
+type listedTask struct {
+	ID        string      `json:"id"`
+	Subject   string      `json:"subject"`
+	Status    team.Status `json:"status"`
+	Owner     string      `json:"owner,omitempty"`
+	BlockedBy []string    `json:"blockedBy,omitempty"`
+}
+
+func listTasks(found []team.Task) *tool.Result {
+	lines := []string{}
+	listed := []listedTask{}
+	for _, t := range found[:min(len(found), maxListedTasks)] {
+		line := taskLine(t)
+		if len(t.BlockedBy) > 0 && !t.Status.Final() {
+			line += " (blocked by: " + shortList(t.BlockedBy) + ")"
+		}
+		lines = append(lines, line)
+		listed = append(listed, listedTask{t.ID, t.Subject, t.Status, t.Owner, t.BlockedBy})
+	}
+	if more := len(found) - maxListedTasks; more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more; ask for a status or an owner to see fewer", more))
+	}
+	text := strings.Join(lines, "\n")
+	if len(found) == 0 {
+		text = "No tasks found."
+	}
+	r := tool.Text(text)
+	r.Title = fmt.Sprintf("%d tasks", len(found))
+	r.Details = details(map[string]any{"tasks": listed, "total": len(found)})
+	return r
+}
+
+// shortList joins the first few names.
+func shortList(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

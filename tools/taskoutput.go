@@ -1,0 +1,41 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed taskoutput.md
+var taskOutputText string
+
+type taskOutputInput struct {
+	ID     string `json:"id" jsonschema:"as task_1"`
+	WaitMS int    `json:"wait_ms,omitempty" jsonschema:"milliseconds to wait for the end of background work, at most 600000"`
+}
+
+// TaskOutput returns the tool that shows the output of tasks and of background
+// work.
+func TaskOutput(tasks team.Tasks, background ...Background) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "TaskOutput", Title: "Show a task's output", Description: taskOutputText, ReadOnly: true,
+		Timeout: maxTimeout*time.Millisecond + time.Minute,
+	}, func(ctx context.Context, call tool.Call, in taskOutputInput) (*tool.Result, error) {
+		wait := time.Duration(min(max(in.WaitMS, 0), maxTimeout)) * time.Millisecond
+		if r, err := backgroundOutput(ctx, background, call, in.ID, wait); r != nil || err != nil {
+			return r, err
+		}
+		t, err := tasks.Task(ctx, spaceOf(call), taskID(in.ID))
+		if err != nil {
+			return teamFailure(err)
+		}
+		text := t.Output
+		if text == "" {
+			text = "(no output yet)"
+		}
+		return taskResult(text+"\nStatus: "+string(t.Status), t), nil
+	}).OnClassify(func(call tool.Call, _ taskOutputInput) tool.Class { return tasksClass(call, true) })
+}

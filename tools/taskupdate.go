@@ -1,0 +1,63 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed taskupdate.md
+var taskUpdateText string
+
+type taskUpdateInput struct {
+	ID          string                     `json:"id" jsonschema:"as task_1"`
+	Status      string                     `json:"status,omitempty"`
+	Subject     *string                    `json:"subject,omitempty"`
+	Description *string                    `json:"description,omitempty"`
+	Owner       *string                    `json:"owner,omitempty"`
+	Output      *string                    `json:"output,omitempty" jsonschema:"what came of it"`
+	BlockedBy   []string                   `json:"blockedBy,omitempty"`
+	Blocks      []string                   `json:"blocks,omitempty"`
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// TaskUpdate returns the tool that changes tasks.
+func TaskUpdate(tasks team.Tasks) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "TaskUpdate", Title: "Change a task", Description: taskUpdateText, NonDestructive: true, Input: spelledSchema[taskUpdateInput](),
+	}, func(ctx context.Context, call tool.Call, in spelled[taskUpdateInput]) (*tool.Result, error) {
+		return updateTask(ctx, tasks, call, in.in)
+	}).OnClassify(func(call tool.Call, _ spelled[taskUpdateInput]) tool.Class { return tasksClass(call, false) })
+}
+
+func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
+	if in.Status == "" && in.Subject == nil && in.Description == nil && in.Owner == nil && in.Output == nil &&
+		in.BlockedBy == nil && in.Blocks == nil && in.Metadata == nil {
+		return tool.Errorf("nothing to change: give at least one field beside id"), nil
+	}
+	c := team.Change{Subject: in.Subject, Description: in.Description, Owner: in.Owner, Output: in.Output,
+		BlockedBy: taskIDs(in.BlockedBy), Blocks: taskIDs(in.Blocks), Metadata: in.Metadata}
+	if in.Status != "" {
+		var err error
+		if c.Status, err = team.ParseStatus(in.Status); err != nil {
+			return tool.Errorf("%v", err), nil
+		}
+	}
+	if c.Status == team.InProgress && c.Owner == nil {
+		self := caller(call)
+		c.Owner = &self
+	}
+	t, err := tasks.UpdateTask(ctx, spaceOf(call), taskID(in.ID), c)
+	if err != nil {
+		return teamFailure(err)
+	}
+	text := fmt.Sprintf("Task updated: %s - %s - %q", t.ID, t.Status, t.Subject)
+	if t.Owner != "" {
+		text += " (owner: " + t.Owner + ")"
+	}
+	return taskResult(text, t), nil
+}

@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed teamcreate.md
+var teamCreateText string
+
+// selfName as a member of a team means the agent that makes it.
+const selfName = "self"
+
+type teamCreateInput struct {
+	Name            string   `json:"name"`
+	Members         []string `json:"members,omitempty"`
+	TaskDescription string   `json:"task_description,omitempty" jsonschema:"what the team is for"`
+}
+
+// teamCreate is the tool TeamCreate. It tells the store of a session's end.
+type teamCreate struct {
+	*tool.Typed[teamCreateInput]
+	teams team.Teams
+}
+
+// TeamCreate returns the tool that makes teams. If teams has a method
+// EndSession(session string) error, the tool has it too.
+func TeamCreate(teams team.Teams) tool.Tool {
+	return teamCreate{teams: teams, Typed: tool.New(tool.Spec{
+		Name: "TeamCreate", Title: "Make a team", Description: teamCreateText, NonDestructive: true,
+	}, func(ctx context.Context, call tool.Call, in teamCreateInput) (*tool.Result, error) {
+		self := caller(call)
+		members := slices.DeleteFunc(slices.Clone(in.Members), func(name string) bool { return name == self || name == selfName })
+		t, err := teams.CreateTeam(ctx, spaceOf(call), in.Name, self, members, in.TaskDescription)
+		if err != nil {
+			return teamFailure(err)
+		}
+		text := fmt.Sprintf("Team created: %s %q with %d members, led by %s", t.ID, t.Name, len(members), self)
+		if len(members) > 0 {
+			text += ": " + strings.Join(members, ", ")
+		}
+		return teamResult(text, t), nil
+	}).OnClassify(func(call tool.Call, _ teamCreateInput) tool.Class { return teamsClass(call) })}
+}
+
+// EndSession ends what the store keeps for a session.
+func (t teamCreate) EndSession(session string) error { return endSession(t.teams, session) }
+
+// teamsKey names the teams of a call's space as a resource.
+func teamsKey(call tool.Call) string { return "teams:" + spaceOf(call) }
+
+func teamsClass(call tool.Call) tool.Class {
+	return tool.Class{Internal: true, Touches: []string{teamsKey(call)}}
+}
+
+func teamResult(text string, t team.Team) *tool.Result {
+	r := tool.Text(text)
+	r.Title = fmt.Sprintf("%s %q (%s)", t.ID, t.Name, t.Status)
+	r.Details = details(map[string]team.Team{"team": t})
+	return r
+}

@@ -1,0 +1,49 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed teamdelete.md
+var teamDeleteText string
+
+type teamDeleteInput struct {
+	ID string `json:"id" jsonschema:"id or name of the team"`
+}
+
+// TeamDelete returns the tool with which a leader disbands its team.
+func TeamDelete(teams team.Teams) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "TeamDelete", Title: "Disband a team", Description: teamDeleteText,
+	}, func(ctx context.Context, call tool.Call, in teamDeleteInput) (*tool.Result, error) {
+		all, err := teams.Teams(ctx, spaceOf(call))
+		if err != nil {
+			return teamFailure(err)
+		}
+		var names []string
+		for _, t := range all {
+			if t.Status != team.Active {
+				continue
+			}
+			names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Name))
+			if named := t.ID == in.ID || t.Name == in.ID; named && t.Leader() != caller(call) {
+				return tool.Errorf("%s is led by %s, who alone can disband it", t.Name, t.Leader()), nil
+			}
+		}
+		t, err := teams.Disband(ctx, spaceOf(call), in.ID)
+		if err != nil {
+			there := "there are no active teams"
+			if len(names) > 0 {
+				there = "active are " + shortList(names)
+			}
+			return teamFailure(fmt.Errorf("%w; %s", err, there))
+		}
+		return teamResult(fmt.Sprintf("Team disbanded: %s (%s)", t.Name, strings.Join(t.Others(""), ", ")), t), nil
+	}).OnClassify(func(call tool.Call, _ teamDeleteInput) tool.Class { return teamsClass(call) })
+}
