@@ -1,0 +1,171 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/lsp"
+)
+
+const (
+	// maxHierarchy is how many functions are asked about whose calls are wanted:
+	// one name may stand for several.
+	maxHierarchy = 5
+	// maxHover is how many characters of a hover text are shown.
+	maxHover = 10_000
+	// newsTime is how long a server is waited for that reports of itself.
+	newsTime = 20 * time.Second
+	// maxPreview is the length in bytes of the diffs that a rename shows.
+	maxPreview = 40_000
+)
+
+func (q *codeQuestion) definition(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	found, err := s.Definition(ctx, q.path, q.position(s))
+	a.locations(found)
+	return err
+}
+
+func (q *codeQuestion) implementation(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	found, err := s.Implementation(ctx, q.path, q.position(s))
+	a.locations(found)
+	return err
+}
+
+func (q *codeQuestion) references(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	found, err := s.References(ctx, q.path, q.position(s))
+	sortLocations(found)
+	a.locations(found)
+	return err
+}
+
+func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	text, err := s.Hover(ctx, q.path, q.position(s))
+	if text == "" {
+		return err
+	}
+	if runes := []rune(text); len(runes) > maxHover {
+		text = string(runes[:maxHover]) + "…"
+		a.more = true
+	}
+	a.found++
+	a.add(q.path, text)
+	return err
+}
+
+func (q *codeQuestion) documentSymbols(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	found, err := s.DocumentSymbols(ctx, q.path)
+	for _, f := range found {
+		text := strings.Repeat("  ", min(f.Depth, 20)) + f.Kind + " " + clip(f.Name)
+		if f.Detail != "" {
+			text += " " + clip(f.Detail)
+		}
+		a.found++
+		if a.room() {
+			a.add(q.path, fmt.Sprintf("%d: %s", f.Location.Range.Start.Line+1, text))
+		}
+	}
+	return err
+}
+
+func (q *codeQuestion) workspaceSymbols(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	found, err := s.WorkspaceSymbols(ctx, strings.TrimSpace(q.in.Query))
+	for _, f := range found {
+		text := f.Kind + " " + clip(f.Name)
+		if f.Container != "" {
+			text += " in " + clip(f.Container)
+		}
+		a.location(f.Location, text)
+	}
+	return err
+}
+
+func (q *codeQuestion) callers(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	items, err := s.PrepareCalls(ctx, q.path, q.position(s))
+	for _, c := range items {
+		a.location(c.Location, c.Kind+" "+clip(c.Name+" "+c.Detail))
+	}
+	return err
+}
+
+func (q *codeQuestion) incoming(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	return q.calls(ctx, s, a, s.Incoming, func(_ lsp.Caller, site lsp.CallSite) string { return site.Other.Location.URI })
+}
+
+func (q *codeQuestion) outgoing(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	return q.calls(ctx, s, a, s.Outgoing, func(of lsp.Caller, _ lsp.CallSite) string { return of.Location.URI })
+}
+
+// calls lists who calls, or is called, and the lines of the calls; where says in
+// which document these are.
+func (q *codeQuestion) calls(ctx context.Context, s *lsp.Server, a *codeAnswer,
+	list func(context.Context, lsp.Caller) ([]lsp.CallSite, error), where func(of lsp.Caller, site lsp.CallSite) string) error {
+	items, err := s.PrepareCalls(ctx, q.path, q.position(s))
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		return fmt.Errorf("%s: nothing that can be called stands there", a.server)
+	}
+	for _, of := range items[:min(len(items), maxHierarchy)] {
+		sites, err := list(ctx, of)
+		if err != nil {
+			return err
+		}
+		for _, site := range sites {
+			o := site.Other
+			text := o.Kind + " " + clip(o.Name)
+			if len(site.Calls) > 0 && !a.hidden(where(of, site)) {
+				text += ", called at " + a.lines(where(of, site), site.Calls)
+			}
+			a.location(o.Location, text)
+		}
+	}
+	return nil
+}
+
+func (q *codeQuestion) diagnostics(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, newsTime, fmt.Errorf("%s has not reported on %s in %s", a.server, q.path, newsTime))
+	defer cancel()
+	found, err := s.Diagnostics(ctx, q.path)
+	sortDiagnostics(found)
+	for _, d := range found {
+		a.location(lsp.Location{URI: lsp.URI(q.path), Range: d.Range}, diagnosis(d))
+	}
+	return err
+}
+
+// diagnosis is a diagnostic in words.
+func diagnosis(d lsp.Diagnostic) string {
+	text := d.Severity.String() + ": " + clipText(d.Message)
+	if d.Source != "" {
+		text += " (" + clip(d.Source) + ")"
+	}
+	return text
+}
+
+func (q *codeQuestion) rename(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	files, err := s.Rename(ctx, q.path, q.position(s), strings.TrimSpace(q.in.NewName))
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, f := range files {
+		path, diff, err := a.preview(f)
+		if err != nil {
+			return err
+		}
+		if diff == "" { // a rule hides it
+			continue
+		}
+		a.found += max(len(f.Edits), 1)
+		if size += len(diff); size > maxPreview {
+			a.more = true
+			diff = fmt.Sprintf("%s: changed in %d places; the diff is left out", a.show(path), len(f.Edits))
+		}
+		a.shown += max(len(f.Edits), 1) - 1
+		a.add(path, diff)
+	}
+	return nil
+}
