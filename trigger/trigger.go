@@ -1,0 +1,143 @@
+// Package trigger starts runs from outside, by signed HTTP requests: a [Handler]
+// answers those that others send to triggers of ours, a [Client] sends to
+// triggers of others, and a [Store] keeps both with their secrets.
+//
+// # Requests
+//
+// A trigger is started by POST <anything>/triggers/<id> with three headers:
+//
+//	Openagent-Timestamp: 1763650000000   when it was signed, in milliseconds since 1970
+//	Openagent-Nonce:     <16 to 64 characters of A-Z a-z 0-9 _ ->, another for each request
+//	Openagent-Signature: v1=<64 hexadecimal digits in lower case>
+//
+// The signature is the HMAC-SHA256 (RFC 2104), under the trigger's secret, of six
+// lines, each ended by a line feed but the last:
+//
+//	openagent-trigger-v1
+//	POST
+//	/triggers/<id>            path and query as they are on the wire
+//	1763650000000
+//	<the nonce>
+//	<SHA-256 of the body, 64 hexadecimal digits in lower case>
+//
+// What is not signed so, is older or newer than the handler's window, or was seen
+// before is answered 401, whatever is wrong with it; the rest 202 with the JSON
+// object {"run":"<id of the run>"}.
+package trigger
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/openagent-go/agent/internal/web"
+)
+
+// A Trigger is something that can be started: one of ours by others, or one of
+// others by us.
+type Trigger struct {
+	ID     string `json:"id"` // see [NewID]
+	Name   string `json:"name"`
+	Prompt string `json:"prompt,omitempty"`
+	// URL is where a trigger of others is started, http or https. It is empty for
+	// one of ours.
+	URL string `json:"url,omitempty"`
+	// Schedule says when the trigger is started by itself. Its form is the host's,
+	// who does the starting.
+	Schedule string    `json:"schedule,omitempty"`
+	Enabled  bool      `json:"enabled"`
+	Created  time.Time `json:"created"`
+}
+
+// A Secret is a key that two sides share. It prints and encodes as ***; a
+// conversion to string shows it.
+type Secret string
+
+const hidden = "***"
+
+// String returns "***".
+func (Secret) String() string { return hidden }
+
+// GoString returns "***".
+func (Secret) GoString() string { return hidden }
+
+// MarshalText returns "***".
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// LogValue returns "***".
+func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// NewSecret makes a secret of 260 random bits.
+func NewSecret() Secret { return Secret(rand.Text() + rand.Text()) }
+
+// NewID makes an id of 130 random bits.
+func NewID() string { return strings.ToLower(rand.Text()) }
+
+// A Record is a Trigger with its secrets. A request may be signed with any of
+// them, and ours are signed with the first: a new one is put in front, and the
+// old one goes once both sides have the new one.
+type Record struct {
+	Trigger
+	Secrets []Secret
+}
+
+const (
+	maxID      = 64
+	maxName    = 100
+	maxPrompt  = 64 << 10
+	maxSecrets = 4
+	minSecret  = 16 // bytes
+	maxSecret  = 256
+	maxRecords = 1000
+)
+
+// Check reports the first thing that is wrong with the record.
+func (r *Record) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("checking a trigger: %s", fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !isToken(r.ID, 1, maxID):
+		return bad("the id has to be 1 to %d characters of A-Z a-z 0-9 _ -", maxID)
+	case strings.TrimSpace(r.Name) == "" || len(r.Name) > maxName || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return bad("the name has to be 1 to %d bytes of printable text", maxName)
+	case len(r.Prompt) > maxPrompt:
+		return bad("the prompt is longer than %d bytes", maxPrompt)
+	case len(r.Schedule) > maxName:
+		return bad("the schedule is longer than %d bytes", maxName)
+	case len(r.Secrets) == 0 || len(r.Secrets) > maxSecrets:
+		return bad("it has %d secrets; it needs 1 to %d", len(r.Secrets), maxSecrets)
+	}
+	for _, s := range r.Secrets {
+		if len(s) < minSecret || len(s) > maxSecret {
+			return bad("a secret has to have %d to %d bytes", minSecret, maxSecret)
+		}
+	}
+	if r.URL != "" {
+		if _, err := web.Parse(r.URL); err != nil {
+			return bad("%v", err)
+		}
+	}
+	return nil
+}
+
+// ErrUnknown is matched by the error for a trigger that is not there.
+var ErrUnknown = errors.New("there is no such trigger")
+
+// isToken reports whether s has min to max characters of A-Z a-z 0-9 _ -.
+func isToken(s string, min, max int) bool {
+	if len(s) < min || len(s) > max {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
