@@ -1,8 +1,8 @@
-// Package notebook changes single cells of Jupyter notebooks (nbformat 4, see
+// Package nbformat changes single cells of Jupyter notebooks (nbformat 4, see
 // https://nbformat.readthedocs.io/en/latest/format_description.html). All that
 // does not belong to the change keeps its bytes: other cells, metadata, the order
 // of keys, indentation and line ends.
-package notebook
+package nbformat
 
 import (
 	"encoding/json"
