@@ -23,7 +23,8 @@ func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
 		{name: "sessions", args: "[list | show ID | delete ID…]", words: []string{"list", "show", "delete"}, summary: "list, show and delete sessions", prepare: sessionsCommand},
-		{name: "tools", summary: "list the tools", prepare: toolsCommand},
+		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
+		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which folders' custom tools may run", prepare: trustCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
 		{name: "config", summary: "show each setting and where it comes from", prepare: configCommand},
 		{name: "doctor", summary: "check what the program needs", prepare: doctorCommand},

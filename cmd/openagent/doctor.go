@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/openagent-go/agent/tool"
 )
 
 // A finding is what doctor says of one thing.
@@ -52,6 +54,7 @@ func (h *host) examine() []finding {
 		h.examineHome(),
 		h.examineProvider(),
 		h.examineSearch(),
+		examineOutputs(),
 		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
 	}
 	return list
@@ -98,6 +101,20 @@ func (h *host) examineSearch() finding {
 		return finding{name, true, searchName + " by " + s.source}
 	}
 	return finding{name, true, "no " + searchName + ": set one of " + strings.Join(searchVariables, ", ")}
+}
+
+// examineOutputs tells of the outputs that were too long for the model.
+func examineOutputs() finding {
+	const name = "outputs"
+	dir, err := tool.OutputDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	files, bytes, err := tool.KeptOutputs()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	return finding{name, true, fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
 }
 
 func (h *host) examineProvider() finding {

@@ -40,6 +40,7 @@ type options struct {
 	thinking       int
 	dir            string
 	dirs, files    []string
+	plugins        []string
 	logLevel       string
 	logFormat      string
 	debug          bool
@@ -103,6 +104,7 @@ func (o *options) flags() flags {
 		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
+		{name: "plugin-dir", arg: "DIR", path: true, help: "folder whose tools/ holds further tools, once it is trusted; may be repeated", set: more(&o.plugins)},
 		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
 		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
 		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
@@ -155,15 +157,20 @@ func (o *options) check() error {
 			return usagef("--cwd: %v", err)
 		}
 	}
-	for i, d := range o.dirs {
-		if err := needDir("--add-dir", d); err != nil {
+	return errors.Join(absolute("--add-dir", o.dirs), absolute("--plugin-dir", o.plugins))
+}
+
+// absolute makes the paths of folders that must exist absolute.
+func absolute(shown string, dirs []string) error {
+	for i, d := range dirs {
+		if err := needDir(shown, d); err != nil {
 			return err
 		}
 		abs, err := filepath.Abs(d)
 		if err != nil {
-			return usagef("--add-dir: %v", err)
+			return usagef("%s: %v", shown, err)
 		}
-		o.dirs[i] = abs
+		dirs[i] = abs
 	}
 	return nil
 }

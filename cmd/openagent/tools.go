@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/tools/custom"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// toolsOptions are the flags of the command tools.
+type toolsOptions struct {
+	options
+	all     bool
+	session string
+}
+
+// runFlags are the flags of a run that the command tools has as well.
+var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "timeout", "session-dir"}
+
+func toolsCommand(h *host) (flags, action) {
+	o := new(toolsOptions)
+	fs := listFlags(&o.output)
+	for _, f := range o.flags() {
+		if slices.Contains(runFlags, f.name) {
+			fs = append(fs, f)
+		}
+	}
+	fs = append(fs,
+		flag{name: "all", help: "with stats: over the sessions of all folders", set: yes(&o.all)},
+		flag{name: "session", arg: "ID", help: "with stats: of one session", set: text(&o.session)})
+	return fs, func(ctx context.Context, args []string) error {
+		verb := "list"
+		if len(args) > 0 {
+			verb, args = args[0], args[1:]
+		}
+		format := o.output
+		if err := o.check(); err != nil {
+			return err
+		}
+		o.output = format
+		switch {
+		case verb == "list" && len(args) == 0:
+			return h.listTools(ctx, o)
+		case verb == "show" && len(args) == 1:
+			return h.showTool(ctx, o, args[0])
+		case verb == "run" && (len(args) == 1 || len(args) == 2):
+			return h.runTool(ctx, o, args)
+		case verb == "stats" && len(args) == 0:
+			return h.toolStats(ctx, o)
+		}
+		return usagef("write openagent tools list, show NAME, run NAME JSON (- reads it from stdin) or stats")
+	}
+}
+
+// A toolEntry is a tool as lists show it.
+type toolEntry struct {
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind"` // core, custom or plugin
+	ReadOnly    bool            `json:"read_only"`
+	NonDestruct bool            `json:"non_destructive,omitempty"`
+	Idempotent  bool            `json:"idempotent,omitempty"`
+	OpenWorld   bool            `json:"open_world,omitempty"`
+	NeedsPerson bool            `json:"needs_person,omitempty"` // offered in conversations only
+	File        string          `json:"file,omitempty"`         // of a custom tool
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input_schema"`
+}
+
+func newToolEntry(t tool.Tool, plugins []string) toolEntry {
+	s := t.Spec()
+	e := toolEntry{s.Name, "core", s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
+	if c, ok := t.(*custom.Tool); ok {
+		e.Kind, e.File = "custom", c.File
+		if slices.Contains(plugins, filepath.Dir(c.Folder.Path)) {
+			e.Kind = "plugin"
+		}
+	}
+	return e
+}
+
+func (e toolEntry) does() string {
+	switch {
+	case e.NeedsPerson:
+		return "asks"
+	case e.ReadOnly:
+		return "reads"
+	}
+	return "changes"
+}
+
+// A bench has the tools of a folder, outside of a run.
+type bench struct {
+	dir       string
+	workspace *workspace.Workspace
+	core      []tool.Tool
+	custom    *custom.Set
+	all       []tool.Tool // what a run would choose from
+}
+
+// bench takes out the tools that a run with these options would have. A
+// person at a terminal is asked about folders that are not trusted.
+func (h *host) bench(ctx context.Context, o *toolsOptions) (*bench, error) {
+	if p, err := newProvider(&o.options, h.getenv); err == nil {
+		h.secrets = p.secrets() // custom tools may show what they like
+	}
+	dir, err := workingDir()
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{dir: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs}}
+	b.core = tools.Core(b.workspace)
+	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.core, h.inTerminal && h.errTerminal); err != nil {
+		return nil, errors.Join(err, b.workspace.Close())
+	}
+	own, err := b.custom.Tools(ctx)
+	if err != nil {
+		return nil, errors.Join(notBegun(ctx, err), b.workspace.Close())
+	}
+	b.all = slices.Clone(b.core)
+	for _, t := range own {
+		if i := b.index(t.Spec().Name); i >= 0 {
+			b.all[i] = t
+		} else {
+			b.all = append(b.all, t)
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) index(name string) int {
+	return slices.IndexFunc(b.all, func(t tool.Tool) bool { return t.Spec().Name == name })
+}
+
+func (b *bench) find(name string) (tool.Tool, error) {
+	if i := b.index(name); i >= 0 {
+		return b.all[i], nil
+	}
+	var names []string
+	for _, t := range b.all {
+		names = append(names, t.Spec().Name)
+	}
+	return nil, usagef("there is no tool %q%s", clip(name), cmp.Or(likely(name, names), "; openagent tools lists them"))
+}
+
+// customTools returns the tools of the user's folder, of the project and of the
+// plugins. Folders other than the user's count only if they are trusted; with
+// ask a person at the terminal is asked about those that are not.
+func (h *host) customTools(ctx context.Context, o *options, project string, ws *workspace.Workspace, builtin []tool.Tool, ask bool) (*custom.Set, error) {
+	home, err := h.home()
+	if err != nil {
+		return nil, err
+	}
+	set := &custom.Set{Workspace: ws, Trusted: h.trusts, Warn: h.warnOfTools,
+		Folders: []custom.Folder{{Path: filepath.Join(home, "tools"), Trusted: true}, {Path: filepath.Join(project, ".openagent", "tools")}}}
+	for _, p := range o.plugins {
+		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(p, "tools")})
+	}
+	for _, t := range builtin {
+		set.Builtin = append(set.Builtin, t.Spec().Name)
+	}
+	if ask {
+		return set, h.offerTrust(ctx, set.Folders)
+	}
+	return set, nil
+}
+
+func (h *host) warnOfTools(err error) {
+	var u *custom.UntrustedError
+	if errors.As(err, &u) {
+		h.complain("%v; look at them, then: openagent trust add %s", err, quote(u.Listing.Dir))
+		return
+	}
+	h.complain("%v", err)
+}
+
+func (h *host) listTools(ctx context.Context, o *toolsOptions) error {
+	b, err := h.bench(ctx, o)
+	if err != nil {
+		return err
+	}
+	var list []toolEntry
+	var rows [][]string
+	for _, t := range b.all {
+		e := newToolEntry(t, o.plugins)
+		list = append(list, e)
+		rows = append(rows, []string{e.Name, e.Kind, e.does(), firstSentence(e.Description)})
+	}
+	return errors.Join(h.list(o.output, list, "NAME KIND DOES DESCRIPTION", rows), b.workspace.Close())
+}
+
+func firstSentence(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if i := strings.Index(s, ". "); i >= 0 {
+		s = s[:i+1]
+	}
+	return short(s, 100)
+}
+
+func (h *host) showTool(ctx context.Context, o *toolsOptions, name string) error {
+	b, err := h.bench(ctx, o)
+	if err != nil {
+		return err
+	}
+	t, err := b.find(name)
+	if err = errors.Join(err, b.workspace.Close()); err != nil {
+		return err
+	}
+	e := newToolEntry(t, o.plugins)
+	if o.output == formatJSON {
+		return h.list(o.output, e, "", nil)
+	}
+	var schema bytes.Buffer
+	if err := json.Indent(&schema, e.Input, "", "  "); err != nil {
+		return fmt.Errorf("showing the schema of %s: %w", name, err)
+	}
+	timeout := "none of its own"
+	if limit := cmp.Or(t.Spec().Timeout, tool.DefaultTimeout); limit > 0 {
+		timeout = limit.String()
+	}
+	head := fmt.Sprintf("%s: %s, %s\ntime limit: %s\n", e.Name, e.Kind, e.does(), timeout)
+	if e.File != "" {
+		head += "file: " + h.oneLine(e.File) + "\n"
+	}
+	return h.show(head + "\n" + harmless(strings.TrimSpace(e.Description)) + "\n\n" + harmless(schema.String()) + "\n")
+}

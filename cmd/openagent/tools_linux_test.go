@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const terminalTool = `#!/bin/sh
+touch ran
+case $1 in
+describe) echo '{"description":"Says hello."}';;
+run) echo hello;;
+esac
+`
+
+// A person at a terminal is asked about the tools of a folder, once, and about
+// calls that need permission; no is no.
+func TestToolsOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), "HOME="+t.TempDir()
+	folder := filepath.Join(dir, ".openagent", "tools")
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "hello"), []byte(terminalTool), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	tools := func(args ...string) *person { return sit(t, dir, []string{home}, append([]string{"tools"}, args...)) }
+
+	leaves := func(p *person, want int) {
+		t.Helper()
+		if got := p.leaves(); got != want {
+			t.Errorf("exit code %d, want %d", got, want)
+		}
+	}
+
+	p := tools()
+	p.sees(`(?s)holds tools that the agent could run as programs:\r\n  hello\r\nDo you trust them, as they are now\? \[y/N\] `)
+	p.types("\n")
+	p.sees("not trusted: hello")
+	leaves(p, exitDone)
+	p = tools("list")
+	p.sees(`\[y/N\] `)
+	p.types("\x03")
+	leaves(p, exitInterrupted)
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("it ran before it was trusted")
+	}
+
+	p = tools("run", "hello")
+	p.sees(`\[y/N\] `)
+	p.types("y\n")
+	p.sees(`is not known to be read-only(?s).*hello\r\nallow\? \[y/N\] `)
+	p.types("no\n")
+	p.sees("refused by the user")
+	leaves(p, exitStopped)
+	p = tools("run", "hello")
+	p.sees(`allow\? \[y/N\] `)
+	p.types("yes\n")
+	p.sees("hello\r\n")
+	leaves(p, exitDone)
+}

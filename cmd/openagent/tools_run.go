@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A judging is what is known of how a call was judged.
+type judging struct {
+	h      *host
+	asked  bool // a person's permission was needed
+	nobody bool // and nobody could be asked
+	passed bool // rules and mode, and who was asked, let it run
+}
+
+// decide is the agent's CanUseTool.
+func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	if verdict.Behavior == permission.Allowed {
+		j.passed = true
+		return permission.Decision{}, nil
+	}
+	j.asked = true
+	if !j.h.inTerminal || !j.h.errTerminal {
+		j.nobody = true
+		return permission.Decision{}, nil
+	}
+	yes, err := j.h.confirm(ctx, fmt.Sprintf("%s\n%s\nallow? [y/N] ", j.h.oneLine(verdict.Reason), j.h.oneLine(call.Name+" "+briefly(call.Input))))
+	if err != nil || !yes {
+		return permission.Deny("refused by the user"), err
+	}
+	j.passed = true
+	return permission.Allow(), nil
+}
+
+// A toolOutcome is the result of a call as JSON.
+type toolOutcome struct {
+	Tool    string          `json:"tool"`
+	IsError bool            `json:"is_error"`
+	Title   string          `json:"title,omitempty"`
+	Text    string          `json:"text"`
+	Content llm.Blocks      `json:"content,omitempty"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// runTool runs one tool as a model's call would run.
+func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err error) {
+	input, err := h.toolInput(ctx, args[1:])
+	if err != nil {
+		return err
+	}
+	b, err := h.bench(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.workspace.Close()) }()
+	t, err := b.find(args[0])
+	if err != nil {
+		return err
+	}
+	name := t.Spec().Name
+	policy := permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Deny: o.deny}
+	switch {
+	case policy.Hides(name):
+		h.complain("%s is refused by --disallowed-tools", name)
+		return ended(exitStopped)
+	case t.Spec().NeedsPerson:
+		return usagef("%s asks a person; it works in conversations only", name)
+	}
+	j := &judging{h: h}
+	a := &agent.Agent{Dir: b.dir, Dirs: o.dirs, Tools: b.core, Toolsets: []tool.Set{b.custom}, Permissions: policy, CanUseTool: j.decide,
+		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
+	r, err := a.Call(ctx, name, input)
+	var end *agent.EndError
+	switch {
+	case ctx.Err() != nil:
+		return ended(signalCode(ctx))
+	case errors.As(err, &end):
+		h.complain("%s: %v", name, err)
+		return ended(outcomeOf(ctx, event.RunEnd{Reason: end.Reason}).code)
+	case err != nil:
+		return notBegun(ctx, err)
+	case r == nil:
+		return fmt.Errorf("%s was ended before it had a result", name)
+	}
+	if err := h.showOutcome(o.output, toolOutcome{name, r.IsError, r.Title, r.Text(), r.Content, r.Details}); err != nil {
+		return err
+	}
+	return ended(j.code(r))
+}
+
+// code is the exit code for a call's result.
+func (j *judging) code(r *tool.Result) int {
+	switch {
+	case !r.IsError:
+		return exitDone
+	case j.nobody:
+		return exitNobody
+	case !j.passed:
+		return exitStopped
+	}
+	return exitInternal
+}
+
+// toolInput returns the input of a call: the argument, stdin for "-", or an
+// empty object.
+func (h *host) toolInput(ctx context.Context, args []string) (json.RawMessage, error) {
+	text := "{}"
+	if len(args) == 1 {
+		text = args[0]
+	}
+	if text == "-" {
+		var err error
+		if text, err = h.readStdin(ctx, false); err != nil {
+			return nil, err
+		}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
+		return nil, usagef(`tools run: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, clip(text))
+	}
+	return json.RawMessage(text), nil
+}
+
+// showOutcome writes the result of a call to stdout, the text of an error to
+// stderr.
+func (h *host) showOutcome(format string, o toolOutcome) error {
+	if format == formatJSON {
+		return h.list(format, o, "", nil)
+	}
+	text := o.Text
+	for _, b := range o.Content {
+		switch b := b.(type) {
+		case llm.Image:
+			text += fmt.Sprintf("\n[%s, %d bytes]", b.MediaType, len(b.Data))
+		case llm.Document:
+			text += fmt.Sprintf("\n[%s, %d bytes]", b.MediaType, len(b.Data))
+		}
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if o.IsError {
+		_, err := fmt.Fprint(h.err, harmless(text))
+		return err
+	}
+	if h.outTerminal {
+		text = harmless(text)
+	}
+	return h.show(text)
+}
