@@ -35,9 +35,6 @@ type view struct {
 	ours  map[string]claim // its runs, by the id of the job
 }
 
-// since is the moment after which ticks are open.
-func (j *Job) since() time.Time { return later(j.Ticked, j.Created) }
-
 // busy reports whether a run of the job goes on, here or in another program.
 func (v view) busy(j *Job) bool {
 	if j.Run == nil {

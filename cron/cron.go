@@ -111,6 +111,15 @@ func (j Job) Next(t time.Time) time.Time {
 	return s.Next(t)
 }
 
+// Due reports whether a tick up to t is open: it was neither run nor left out.
+func (j Job) Due(t time.Time) bool {
+	next := j.Next(j.since())
+	return !next.IsZero() && !next.After(t)
+}
+
+// since is the moment after which ticks are open.
+func (j Job) since() time.Time { return later(j.Ticked, j.Created) }
+
 // Last returns the newest outcome.
 func (j Job) Last() (Outcome, bool) {
 	if len(j.Past) == 0 {
@@ -122,14 +131,14 @@ func (j Job) Last() (Outcome, bool) {
 // Check reports what is wrong with a job that a person or a model wrote.
 func (j Job) Check() error {
 	switch {
+	case (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
+		return errors.New("a job has either a prompt or a command, one of the two")
 	case strings.TrimSpace(j.Name) == "":
 		return errors.New("the job has no name")
 	case utf8.RuneCountInString(j.Name) > MaxName:
 		return fmt.Errorf("the name has more than %d characters", MaxName)
 	case strings.ContainsFunc(j.Name, unicode.IsControl) || !utf8.ValidString(j.Name):
 		return errors.New("the name has characters that cannot be shown in a line")
-	case (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
-		return errors.New("a job has either a prompt or a command, one of the two")
 	case len(j.Prompt) > MaxText || len(j.Command) > MaxText:
 		return fmt.Errorf("a prompt or command has at most %d KB", MaxText>>10)
 	case strings.ContainsRune(j.Prompt+j.Command, 0) || !utf8.ValidString(j.Prompt+j.Command):

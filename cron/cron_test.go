@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,10 +64,9 @@ func TestAddRemove(t *testing.T) {
 	if _, err := cron.Enable(t.Context(), store, "none", true); !errors.Is(err, cron.ErrNotFound) {
 		t.Error(err)
 	}
-	for range cron.MaxJobs - 1 {
-		if _, err := cron.Add(t.Context(), store, b); err != nil {
-			t.Fatal(err)
-		}
+	err := store.Update(t.Context(), func([]cron.Job) ([]cron.Job, error) { return slices.Repeat([]cron.Job{b}, cron.MaxJobs), nil })
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := cron.Add(t.Context(), store, b); err == nil || !strings.Contains(err.Error(), "1000 jobs") {
 		t.Error(err)

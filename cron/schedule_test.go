@@ -129,19 +129,19 @@ func TestParseErrors(t *testing.T) {
 // What Next says is what looking at the clock minute by minute says.
 func TestNextByLooking(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
+	for range 30 {
 		zone := []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "UTC", "Asia/Tehran"}[random.IntN(6)]
 		minute, hour := random.IntN(60), random.IntN(5)
 		schedule, named := fmt.Sprintf("%d %d * * *", minute, hour), true
 		if random.IntN(2) == 0 {
 			schedule, named = fmt.Sprintf("%d * * * *", minute), false
 		}
-		start := time.Date(2000+random.IntN(30), time.Month(1+random.IntN(12)), 1+random.IntN(28), random.IntN(24), random.IntN(60), random.IntN(60), 0, time.UTC)
+		start := time.Date(2000+random.IntN(30), []time.Month{2, 3, 4, 9, 10, 11}[random.IntN(6)], 1+random.IntN(28), random.IntN(24), random.IntN(60), random.IntN(60), 0, time.UTC)
 		s, err := cron.Parse(schedule, zone, start)
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := start.AddDate(0, 1, 0)
+		end := start.AddDate(0, 0, 20)
 		var got, want []string
 		for tick := s.Next(start); tick.Before(end); tick = s.Next(tick) {
 			got = append(got, tick.Format(time.RFC3339))

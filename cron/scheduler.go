@@ -16,7 +16,7 @@ import (
 const (
 	// look is the longest time between two looks at the store and the clock, which
 	// may both have been changed by others.
-	look = 5 * time.Second
+	look = 2 * time.Second
 	// defaultGrace is how long runs are waited for at the end.
 	defaultGrace = 30 * time.Second
 	defaultRuns  = 4
