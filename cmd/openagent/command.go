@@ -23,6 +23,7 @@ func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
 		{name: "sessions", args: "[list | show ID | delete ID…]", words: []string{"list", "show", "delete"}, summary: "list, show and delete sessions", prepare: sessionsCommand},
+		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which folders' custom tools may run", prepare: trustCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
