@@ -124,3 +124,12 @@ func endSession(store any, session string) error {
 	}
 	return nil
 }
+
+// clipLine puts a text of others into a line of at most so many bytes.
+func clipLine(s string, most int) string {
+	s = strings.Join(strings.Fields(tool.Clean(s[:min(len(s), 16*most)])), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

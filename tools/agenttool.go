@@ -1,0 +1,247 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed agent.md
+var agentText string
+
+const (
+	maxAgentPrompt   = 200_000 // bytes
+	maxAgentTypes    = 40      // that the description lists
+	maxAgentTypeText = 200     // bytes of the description of each
+)
+
+// noAgentText stands for the answer of an agent that has said nothing.
+const noAgentText = "(Subagent completed with no text output)"
+
+// A Spawner starts agents for the tool Agent. What a child may do is its affair:
+// never more than its parent, whatever a [Spawn] asks for.
+type Spawner interface {
+	// Offer says what can be started. It must not change during a prompt.
+	Offer() Offer
+	// Spawn runs an agent to its end, or starts it where s.Background is set, and
+	// ends what it has started when ctx ends before it returns. The model reads the
+	// error.
+	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
+}
+
+// An Offer is what a [Spawner] can start.
+type Offer struct {
+	Types      []AgentType // at least one; the first is the one unless another is asked for
+	Models     []string    // that may be asked for; nil: any
+	Isolations []string    // such as "worktree"; nil: none
+	Background bool        // agents can run in the background
+}
+
+// An AgentType is a kind of agent.
+type AgentType struct {
+	Name        string
+	Description string // when to use it, a line
+	// ReadOnly: its tools change nothing. Such agents run beside others, in plan mode,
+	// and again after a crash.
+	ReadOnly bool
+}
+
+// A Spawn asks for an agent. Empty fields leave the choice to the [Spawner].
+type Spawn struct {
+	Call        tool.Call // of the tool: session, agent and mode of the parent
+	Prompt      string
+	Description string // what it is to do, in a few words
+	Type        string // the name of an AgentType
+	Model       string
+	Name        string // unique among the agents at work
+	MaxTurns    int
+	Background  bool
+	Isolation   string // of Offer.Isolations
+	Team        string // id or name of a team that it joins
+	Mode        permission.Mode
+	// Resume is the id of an agent of this type that has ended, which goes on with
+	// Prompt. The id of an agent of another type is refused: rules judged this one.
+	Resume string
+}
+
+// A Spawned agent has come to its end, or is running in the background.
+type Spawned struct {
+	ID       string // for Resume, and for TaskOutput and TaskStop while it runs
+	Text     string // its last answer
+	Running  bool
+	Failure  string // why it did not do its work, "" if it did
+	Turns    int
+	Usage    llm.Usage
+	CostUSD  *float64 // nil: not known
+	Duration time.Duration
+}
+
+type agentInput struct {
+	Prompt          string `json:"prompt" jsonschema:"all that it has to know"`
+	Description     string `json:"description" jsonschema:"the work in three to five words"`
+	SubagentType    string `json:"subagent_type,omitempty"`
+	Model           string `json:"model,omitempty"`
+	Name            string `json:"name,omitempty" jsonschema:"by which teammates reach it"`
+	MaxTurns        int    `json:"maxTurns,omitempty"`
+	RunInBackground bool   `json:"run_in_background,omitempty"`
+	Isolation       string `json:"isolation,omitempty" jsonschema:"worktree: its own git worktree"`
+	TeamName        string `json:"team_name,omitempty"`
+	Mode            string `json:"mode,omitempty" jsonschema:"permission mode, not above yours"`
+	Resume          string `json:"resume,omitempty"`
+}
+
+// agentDetails are the Details of a result of Agent.
+type agentDetails struct {
+	AgentID    string    `json:"agentId"`
+	Type       string    `json:"type"`
+	Status     string    `json:"status"` // completed, failed or running
+	Failure    string    `json:"failure,omitempty"`
+	Turns      int       `json:"turns"`
+	Usage      llm.Usage `json:"usage"`
+	CostUSD    *float64  `json:"costUSD,omitempty"`
+	DurationMS int64     `json:"durationMs"`
+}
+
+// Agent returns the tool that starts agents, as spawner offers them now: a
+// [tool.Set] that makes it at each prompt follows what changes. Its calls need no
+// permission of their own, because those of the agents are judged like any other;
+// rules for it name types, as Agent(Explore).
+func Agent(spawner Spawner) tool.Tool {
+	offer := spawner.Offer()
+	return tool.New(tool.Spec{
+		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
+		Input: spelledSchema[agentInput](), Timeout: -1, // turns, budget and its caller's context bound it
+	}, func(ctx context.Context, call tool.Call, in spelled[agentInput]) (*tool.Result, error) {
+		s, problem := offer.spawn(call, in.in)
+		if problem != "" {
+			return tool.Errorf("%s", problem), nil
+		}
+		out, err := spawner.Spawn(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return spawnedResult(s, out), nil
+	}).OnClassify(func(_ tool.Call, in spelled[agentInput]) tool.Class {
+		t, ok := offer.find(in.in.SubagentType)
+		if !ok {
+			t.Name = in.in.SubagentType
+		}
+		return tool.Class{
+			ReadOnly: t.ReadOnly && in.in.Isolation == "", Internal: in.in.Isolation == "",
+			Access: []permission.Access{{Kind: permission.UseName, Target: t.Name}},
+		}
+	})
+}
+
+func listedTypes(types []AgentType) string {
+	var b strings.Builder
+	b.WriteString("\nValues of subagent_type (without one: the first):")
+	for _, t := range types[:min(len(types), maxAgentTypes)] {
+		fmt.Fprintf(&b, "\n- %s: %s", t.Name, clipLine(t.Description, maxAgentTypeText))
+	}
+	if more := len(types) - maxAgentTypes; more > 0 {
+		fmt.Fprintf(&b, "\n- and %d more", more)
+	}
+	return b.String()
+}
+
+// find returns the type of a name whatever its case; "" is the first.
+func (o Offer) find(name string) (AgentType, bool) {
+	if name == "" && len(o.Types) > 0 {
+		return o.Types[0], true
+	}
+	i := slices.IndexFunc(o.Types, func(t AgentType) bool { return strings.EqualFold(t.Name, name) })
+	if i < 0 {
+		return AgentType{}, false
+	}
+	return o.Types[i], true
+}
+
+// spawn checks what the model asks for.
+func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
+	t, ok := o.find(in.SubagentType)
+	if !ok {
+		var names []string
+		for _, t := range o.Types {
+			names = append(names, t.Name)
+		}
+		return Spawn{}, unknownName("subagent_type", in.SubagentType, names)
+	}
+	mode := permission.Mode("")
+	if in.Mode != "" {
+		var err error
+		if mode, err = permission.ParseMode(in.Mode); err != nil {
+			return Spawn{}, err.Error()
+		}
+	}
+	if in.Name != "" {
+		if err := team.CheckName(in.Name); err != nil {
+			return Spawn{}, err.Error()
+		}
+	}
+	switch {
+	case strings.TrimSpace(in.Prompt) == "":
+		return Spawn{}, "prompt is empty: the agent knows nothing but what it says"
+	case len(in.Prompt) > maxAgentPrompt:
+		return Spawn{}, fmt.Sprintf("prompt has %d bytes, at most %d are passed on; put the rest into a file and name it", len(in.Prompt), maxAgentPrompt)
+	case in.MaxTurns < 0:
+		return Spawn{}, fmt.Sprintf("maxTurns is %d; it is at least 1", in.MaxTurns)
+	case in.Model != "" && o.Models != nil && !slices.Contains(o.Models, in.Model):
+		return Spawn{}, unknownName("model", in.Model, o.Models)
+	case in.Isolation != "" && !slices.Contains(o.Isolations, in.Isolation):
+		return Spawn{}, unknownName("isolation", in.Isolation, o.Isolations)
+	case in.RunInBackground && !o.Background:
+		return Spawn{}, "agents cannot run in the background here; leave out run_in_background"
+	case in.TeamName != "" && in.Name == "":
+		return Spawn{}, "an agent of a team needs a name: give name beside team_name"
+	}
+	return Spawn{
+		Call: call, Prompt: in.Prompt, Description: clipLine(in.Description, maxAgentTypeText), Type: t.Name, Model: in.Model, Name: in.Name,
+		MaxTurns: in.MaxTurns, Background: in.RunInBackground, Isolation: in.Isolation, Team: in.TeamName, Mode: mode, Resume: in.Resume,
+	}, ""
+}
+
+// unknownName says that a member's value is none of those there are.
+func unknownName(member, value string, names []string) string {
+	text := fmt.Sprintf("%s %q is unknown", member, clipLine(value, 80))
+	if near := tool.Nearest(value, names); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(names) == 0 {
+		return text + "; there is none here"
+	}
+	return text + "; there are " + strings.Join(names[:min(len(names), maxAgentTypes)], ", ")
+}
+
+func spawnedResult(s Spawn, out *Spawned) *tool.Result {
+	status := "completed"
+	text := cmp.Or(strings.TrimSpace(out.Text), noAgentText)
+	switch {
+	case out.Running:
+		status = "running"
+		text = fmt.Sprintf("Agent %s runs in the background. You are told when it ends; TaskOutput shows how it stands, TaskStop ends it.", out.ID)
+	case out.Failure != "":
+		status = "failed"
+		text = fmt.Sprintf("The agent did not finish: %s\nIts last answer: %s", out.Failure, text)
+	}
+	if out.ID != "" && !out.Running {
+		text += fmt.Sprintf("\n\n(agent id: %s, subagent_type: %s)", out.ID, s.Type)
+	}
+	r := tool.Text(text)
+	r.IsError = out.Failure != "" && !out.Running
+	r.Title = fmt.Sprintf("%s: %s", s.Type, cmp.Or(s.Description, s.Name, status))
+	r.Details = details(agentDetails{
+		AgentID: out.ID, Type: s.Type, Status: status, Failure: out.Failure, Turns: out.Turns, Usage: out.Usage, CostUSD: out.CostUSD,
+		DurationMS: out.Duration.Milliseconds(),
+	})
+	return r
+}

@@ -1,0 +1,251 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+//go:embed listmcpresources.md
+var listMcpResourcesText string
+
+//go:embed readmcpresource.md
+var readMcpResourceText string
+
+const (
+	maxResources    = 200        // that ListMcpResources shows
+	maxResourceLine = 300        // bytes of each part of a line
+	maxURI          = 4000       // bytes
+	maxContents     = 50         // parts of a resource
+	maxContentText  = 10_000_000 // bytes of text of a resource
+	maxBlob         = 20_000_000 // bytes of an image before it is scaled
+	maxImages       = 10         // images of a resource
+	askedAtOnce     = 8          // servers
+)
+
+// ErrNoServer is matched by the error of [Resources] for a server that is not
+// there or not connected.
+var ErrNoServer = errors.New("there is no such server")
+
+// A Resource is something that an MCP server lets others read.
+type Resource struct {
+	URI         string `json:"uri"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	Server      string `json:"server"`
+}
+
+// A ResourceContent is a part of a resource: text, or bytes if Blob is not nil.
+type ResourceContent struct {
+	URI      string
+	MIMEType string
+	Text     string
+	Blob     []byte
+}
+
+// Resources are what the connected MCP servers let others read.
+type Resources interface {
+	// Servers returns the names of the connected servers, in a stable order.
+	Servers() []string
+	// List returns the resources of a server, [ErrNoServer] if it is not connected.
+	// It may be asked about several servers at a time.
+	List(ctx context.Context, server string) ([]Resource, error)
+	Read(ctx context.Context, server, uri string) ([]ResourceContent, error)
+}
+
+type listMcpResourcesInput struct {
+	Server string `json:"server,omitempty"`
+}
+
+type readMcpResourceInput struct {
+	Server string `json:"server"`
+	URI    string `json:"uri"`
+}
+
+// ListMcpResources returns the tool that lists what MCP servers let others read.
+func ListMcpResources(resources Resources) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "ListMcpResources", Title: "List MCP resources", Description: listMcpResourcesText, ReadOnly: true, OpenWorld: true,
+	}, func(ctx context.Context, _ tool.Call, in listMcpResourcesInput) (*tool.Result, error) {
+		servers := resources.Servers()
+		if in.Server != "" {
+			if problem := checkServer(servers, in.Server); problem != "" {
+				return tool.Errorf("%s", problem), nil
+			}
+			servers = []string{in.Server}
+		}
+		return listResources(ctx, resources, servers)
+	}).OnClassify(func(_ tool.Call, in listMcpResourcesInput) tool.Class {
+		servers := []string{in.Server}
+		if in.Server == "" {
+			servers = resources.Servers()
+		}
+		return serverClass(servers)
+	})
+}
+
+// ReadMcpResource returns the tool that reads what MCP servers let others read.
+// Rules for it name servers, as ReadMcpResource(github).
+func ReadMcpResource(resources Resources) tool.Tool {
+	return tool.New(tool.Spec{
+		Name: "ReadMcpResource", Title: "Read an MCP resource", Description: readMcpResourceText, ReadOnly: true, OpenWorld: true,
+	}, func(ctx context.Context, _ tool.Call, in readMcpResourceInput) (*tool.Result, error) {
+		if problem := checkServer(resources.Servers(), in.Server); problem != "" {
+			return tool.Errorf("%s", problem), nil
+		}
+		if in.URI == "" || len(in.URI) > maxURI || !utf8.ValidString(in.URI) {
+			return tool.Errorf("uri must have 1 to %d bytes; ListMcpResources shows those there are", maxURI), nil
+		}
+		contents, err := resources.Read(ctx, in.Server, in.URI)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return tool.Errorf("reading %s from the server %s: %s", in.URI, in.Server, clipLine(err.Error(), maxResourceLine)), nil
+		}
+		return resourceResult(in, contents), nil
+	}).OnClassify(func(_ tool.Call, in readMcpResourceInput) tool.Class { return serverClass([]string{in.Server}) })
+}
+
+func serverClass(servers []string) tool.Class {
+	c := tool.Class{ReadOnly: true}
+	for _, s := range servers {
+		if s == "" {
+			continue
+		}
+		c.Touches = append(c.Touches, "mcp:"+s)
+		c.Access = append(c.Access, permission.Access{Kind: permission.UseName, Target: s})
+	}
+	return c
+}
+
+func checkServer(servers []string, name string) (problem string) {
+	if slices.Contains(servers, name) {
+		return ""
+	}
+	if len(servers) == 0 {
+		return "No MCP servers connected."
+	}
+	return unknownName("server", name, servers)
+}
+
+// listResources asks servers, some at a time. One that fails does not hide what
+// the others have.
+func listResources(ctx context.Context, resources Resources, servers []string) (*tool.Result, error) {
+	if len(servers) == 0 {
+		return tool.Text("No MCP servers connected."), nil
+	}
+	found := make([][]Resource, len(servers))
+	errs := make([]error, len(servers))
+	slots := make(chan struct{}, askedAtOnce)
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			// A panic here would end the program: this is no goroutine of the run.
+			defer func() {
+				if v := recover(); v != nil {
+					errs[i] = fmt.Errorf("listing its resources panicked: %v", v)
+				}
+			}()
+			found[i], errs[i] = resources.List(ctx, s)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var lines []string
+	listed := []Resource{}
+	total, failed := 0, 0
+	for i, s := range servers {
+		if errs[i] != nil {
+			failed++
+			lines = append(lines, fmt.Sprintf("%s: %s", s, clipLine(errs[i].Error(), maxResourceLine)))
+			continue
+		}
+		total += len(found[i])
+		for _, r := range found[i][:min(len(found[i]), maxResources-len(listed))] {
+			r = Resource{Server: s, URI: clipLine(r.URI, maxURI), Name: clipLine(r.Name, maxResourceLine), Description: clipLine(r.Description, maxResourceLine), MIMEType: clipLine(r.MIMEType, maxResourceLine)}
+			listed = append(listed, r)
+			lines = append(lines, resourceLine(r))
+		}
+	}
+	if more := total - len(listed); more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more; name a server to see fewer", more))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "The MCP servers offer no resources: "+strings.Join(servers, ", "))
+	}
+	r := tool.Text(strings.Join(lines, "\n"))
+	r.IsError = failed == len(servers)
+	r.Title = fmt.Sprintf("%d resources", total)
+	r.Details = details(map[string]any{"resources": listed, "total": total})
+	return r, nil
+}
+
+func resourceLine(r Resource) string {
+	line := fmt.Sprintf("%s: %s", r.Server, r.URI)
+	if r.Name != "" && r.Name != r.URI {
+		line += " - " + r.Name
+	}
+	if r.MIMEType != "" {
+		line += " (" + r.MIMEType + ")"
+	}
+	if r.Description != "" {
+		line += ": " + r.Description
+	}
+	return line
+}
+
+// resourceResult shows text as it is and images as images; of other bytes it
+// says what they are.
+func resourceResult(in readMcpResourceInput, contents []ResourceContent) *tool.Result {
+	r := tool.Text("")
+	r.Content = nil
+	size, images := 0, 0
+	for _, c := range contents[:min(len(contents), maxContents)] {
+		var head string
+		if len(contents) > 1 {
+			head = clipLine(cmp.Or(c.URI, in.URI), maxResourceLine) + ":\n"
+		}
+		if c.Blob == nil {
+			size += len(c.Text)
+			if size > maxContentText {
+				return tool.Errorf("%s has more than %d bytes of text", in.URI, maxContentText)
+			}
+			r.Content = append(r.Content, tool.Text(head+c.Text+"\n").Content...)
+			continue
+		}
+		note := fmt.Sprintf("[%d bytes of %s]\n", len(c.Blob), cmp.Or(clipLine(c.MIMEType, 100), "an unknown type"))
+		if kind := imageType(c.Blob); kind != "" && len(c.Blob) <= maxBlob && images < maxImages {
+			if img, _, err := fitImage(kind, c.Blob); err == nil {
+				images++
+				r.Content = append(append(r.Content, tool.Text(head+note).Content...), img)
+				continue
+			}
+			note = fmt.Sprintf("[an image (%s) of %d bytes that cannot be shown]\n", kind, len(c.Blob))
+		}
+		r.Content = append(r.Content, tool.Text(head+note).Content...)
+	}
+	if more := len(contents) - maxContents; more > 0 {
+		r.Content = append(r.Content, tool.Text(fmt.Sprintf("… and %d more parts\n", more)).Content...)
+	}
+	if len(contents) == 0 {
+		r = tool.Text("The resource is empty.")
+	}
+	r.Title = fmt.Sprintf("%s from %s", clipLine(in.URI, maxResourceLine), in.Server)
+	r.Details = details(map[string]any{"server": in.Server, "uri": in.URI, "parts": len(contents), "images": images})
+	return r
+}
