@@ -136,17 +136,15 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // Session returns the session with the given id, which need not exist yet; ""
 // makes a new id. It is opened at its first use and should be closed.
 func (a *Agent) Session(id string) *Session {
-	snapshot := *a
-	snapshot.Fallbacks, snapshot.Dirs, snapshot.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
-	snapshot.Tools, snapshot.Toolsets, snapshot.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
-	snapshot.AllowedTools, snapshot.DisallowedTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools)
-	snapshot.Secrets, snapshot.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
-	p := &snapshot.Permissions
+	s := &Session{ID: cmp.Or(id, session.NewID()), agent: *a}
+	own := &s.agent
+	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
+	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
+	own.AllowedTools, own.DisallowedTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools)
+	own.Secrets, own.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
+	p := &own.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
-	if snapshot.Sessions == nil {
-		snapshot.Sessions = new(session.Memory)
-	}
-	return &Session{ID: cmp.Or(id, session.NewID()), agent: &snapshot, canUseTool: a.CanUseTool}
+	return s
 }
 
 // ErrConfig is matched by errors about what an Agent is made of.

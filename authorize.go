@@ -54,10 +54,14 @@ func (x *executor) judgesAlone() bool {
 }
 
 // authorizeSafely is authorize without anybody to wait for. A panic denies.
-func (x *executor) authorizeSafely(e engine.Authorize, call tool.Call) event.Fact {
-	denied := event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-		Source: permission.FromDefault, Reason: "judging the call failed"}}
-	return safely(func() event.Fact { return x.authorize(context.Background(), e, call) }, event.Fact(denied))
+func (x *executor) authorizeSafely(e engine.Authorize, call tool.Call) (fact event.Fact) {
+	defer func() {
+		if recover() != nil {
+			fact = event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
+				Source: permission.FromDefault, Reason: "judging the call failed"}}
+		}
+	}()
+	return x.authorize(context.Background(), e, call)
 }
 
 // before runs the PreToolUse hooks. They may change the input of the call.
@@ -137,7 +141,7 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j job) event.Fact
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
 	}
-	j.emit(x.request(call, j.class, j.verdict))
+	j.signals.show(x.request(call, j.class, j.verdict))
 	d := x.callBack(ctx, callback, call, j.verdict)
 	if ctx.Err() != nil {
 		return nil

@@ -13,14 +13,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A control is a request to the loop of a run. It is answered once what it asks
-// for is on record.
-type control struct {
-	do    func(l *loop) error // in the loop's goroutine
-	reply chan error
-}
-
-// tell hands a control to the run that goes on.
+// tell has something done for the run that goes on, which is on record then.
 func (s *Session) tell(ctx context.Context, do func(l *loop) error) error {
 	s.mu.Lock()
 	l := s.loop
@@ -28,25 +21,19 @@ func (s *Session) tell(ctx context.Context, do func(l *loop) error) error {
 	if l == nil {
 		return ErrNotRunning
 	}
-	c := control{do, make(chan error, 1)}
 	select {
-	case l.controls <- c:
+	case <-l.baton:
 	case <-l.done:
 		return ErrNotRunning
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case err := <-c.reply:
-		return err
-	case <-l.done:
-		select {
-		case err := <-c.reply:
-			return err
-		default:
-			return ErrNotRunning
-		}
+	err := ErrNotRunning
+	if !l.over {
+		err = l.guard(func() error { return do(l) })
 	}
+	go l.drive() // what follows is not waited for
+	return err
 }
 
 // Steer sends a message to the running prompt. The model sees it after the
@@ -95,7 +82,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.mu.Lock()
-	s.mode = mode // for a prompt that begins meanwhile
+	s.set.mode = mode // for a prompt that begins meanwhile
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
@@ -103,8 +90,8 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mode == mode {
-		s.mode = "" // the run has it
+	if s.set.mode == mode {
+		s.set.mode = "" // the run has it
 	}
 	return err
 }
@@ -118,19 +105,22 @@ func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	if s.agent.Budget.USD > 0 && llm.InfoOf(m).Price == nil {
 		return fmt.Errorf("agent: %w: the price of model %q is not known, so its cost cannot be bounded", ErrConfig, m.Name())
 	}
-	return s.change(ctx, func() { s.model = m })
+	return s.change(ctx, func(o *override) { o.model = m })
 }
 
 // SetThinking changes how much the model thinks, from the next model call; the
 // zero Thought switches thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
-	return s.change(ctx, func() { s.thinking = &t })
+	return s.change(ctx, func(o *override) { o.thinking = &t })
 }
 
 // change sets a model option and tells the run that goes on.
-func (s *Session) change(ctx context.Context, set func()) error {
+func (s *Session) change(ctx context.Context, set func(*override)) error {
 	s.mu.Lock()
-	set()
+	if s.set.override == nil {
+		s.set.override = new(override)
+	}
+	set(s.set.override)
 	m, thinking := s.currentModel(), s.currentThinking()
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error {
@@ -144,15 +134,15 @@ func (s *Session) change(ctx context.Context, set func()) error {
 }
 
 func (s *Session) currentModel() llm.Model {
-	if s.model != nil {
-		return s.model
+	if o := s.set.override; o != nil && o.model != nil {
+		return o.model
 	}
 	return s.agent.Model
 }
 
 func (s *Session) currentThinking() llm.Thought {
-	if s.thinking != nil {
-		return *s.thinking
+	if o := s.set.override; o != nil && o.thinking != nil {
+		return *o.thinking
 	}
 	return s.agent.Thinking
 }
@@ -161,7 +151,7 @@ func (s *Session) currentThinking() llm.Thought {
 func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.canUseTool = fn
+	s.agent.CanUseTool = fn
 }
 
 // Pending returns the permission questions that wait for a decision, the one

@@ -80,7 +80,7 @@ func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j job) eve
 	if ask == nil {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
 	}
-	j.emit(event.UserQuestion{Call: j.call, Questions: questions})
+	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
 	answers, err := within(ctx, func() ([]tool.Answer, error) { return ask(ctx, j.call, questions) })
 	if ctx.Err() != nil {
 		return nil

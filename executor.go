@@ -29,7 +29,6 @@ type executor struct {
 	secrets    secrets
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
-	memo       *llm.Memo
 	log        *slog.Logger
 
 	snapshots atomic.Int64 // of statuses
@@ -45,7 +44,7 @@ type executor struct {
 const grace = 5 * time.Second
 
 func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, error) {
-	a := s.agent
+	a := &s.agent
 	if err := a.check(); err != nil {
 		return nil, nil, err
 	}
@@ -65,8 +64,8 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: map[string]tool.Tool{}, models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), roots: roots, unreadable: a.Permissions.Unreadable(roots...), memo: &s.memo, log: a.logger()}
+	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}
@@ -88,7 +87,14 @@ type job struct {
 	id      string              // RunTool: the provider's id of the call
 	done    *event.ToolDone     // AskPerson, Digest, RunHooks
 	verdict permission.Decision // Ask
-	emit    func(event.Signal)
+	signals signals
+}
+
+// signals takes what is shown while an effect is carried out.
+type signals interface {
+	watched() bool // somebody sees what is shown
+	show(event.Signal)
+	text(key, text string) // shows a piece of an answer's text
 }
 
 // do carries out a job and returns what came of it.
@@ -96,8 +102,6 @@ func (x *executor) do(ctx context.Context, j job) event.Fact {
 	switch e := j.effect.(type) {
 	case engine.CallModel:
 		return x.model(ctx, e, j)
-	case engine.Wait:
-		return x.wait(ctx, e)
 	case engine.Authorize:
 		return x.authorize(ctx, e, j.call)
 	case engine.Ask:
@@ -114,50 +118,40 @@ func (x *executor) do(ctx context.Context, j job) event.Fact {
 	panic(fmt.Sprintf("agent: unknown effect %T", j.effect))
 }
 
-// wait returns nil when ctx ends first: nobody waits for the time then.
-func (x *executor) wait(ctx context.Context, e engine.Wait) event.Fact {
-	t := time.NewTimer(time.Until(e.Until))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return event.Waited{Key: e.Key()}
-	case <-ctx.Done():
-		return nil
-	}
-}
-
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact {
 	start := time.Now()
 	t, b := x.drafted(j.call, j.id)
-	show := func(phase event.ToolPhase, s tool.Status, failure string) {
-		b.show(event.ToolProgress{Call: j.call.ID, Phase: phase, Error: failure, Elapsed: time.Since(start)}, s, j.emit)
+	if j.signals.watched() {
+		b.start = start
+		b.show(event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, tool.Status{}, j.signals)
+		ctx = tool.WithProgress(ctx, func(s tool.Status) {
+			b.show(event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, s, j.signals)
+		})
 	}
-	ctx = tool.WithProgress(ctx, func(s tool.Status) { show(event.ToolDoing, s, "") })
-	show(event.ToolDoing, tool.Status{}, "")
-	out := tool.Run(ctx, t, j.call, grace)
-	if out.Err != nil {
-		x.log.Error("tool did not return", "error", out.Err)
-	}
+	out := tool.Do(ctx, t, j.call)
 	cause := event.ByTool
 	if ctx.Err() != nil {
 		cause = event.ByCancel
 	}
 	question := x.digestOf(out.Result)
-	result := *x.bound(j.call, out.Result, question != "")
-	if result.IsError {
-		show(event.ToolFailed, tool.Status{}, firstLine(result.Text()))
-	} else {
-		show(event.ToolSucceeded, tool.Status{}, "")
+	result := x.bound(j.call, out.Result, question != "")
+	if j.signals.watched() {
+		p := event.ToolProgress{Call: j.call.ID, Phase: event.ToolSucceeded}
+		if result.IsError {
+			p.Phase, p.Error = event.ToolFailed, firstLine(result.Text())
+		}
+		b.show(p, tool.Status{}, j.signals)
 	}
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
 	if asks || question != "" || len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 		if !asks {
-			result.Questions = nil
+			done.Result.Questions = nil
 		}
-		return event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+		return done
 	}
-	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: result, Fault: out.Fault, Duration: time.Since(start)}
+	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 }
 
 func firstLine(s string) string {
@@ -170,19 +164,17 @@ func (x *executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Resu
 	if !digest {
 		return x.finish(call, r)
 	}
-	clean := x.secrets.result(*r)
-	limited, err := tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.Output.Dir}.Limit(call, &clean)
-	if err != nil {
-		x.log.Warn("keeping a long output", "tool", call.Name, "error", err)
-	}
-	return limited
+	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.Output.Dir}, call, r)
 }
 
 // finish makes a result fit to be recorded: within the bounds of outputs,
-// without secrets, and without what is no content or no JSON.
+// without secrets, and without what is no content or no JSON. r stays as it is.
 func (x *executor) finish(call tool.Call, r *tool.Result) *tool.Result {
-	clean := x.secrets.result(*r)
-	limited, err := x.agent.Output.Limit(call, &clean)
+	return x.limit(x.agent.Output, call, r)
+}
+
+func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {
+	limited, err := o.Limit(call, x.secrets.result(r))
 	if err != nil {
 		x.log.Warn("keeping a long output", "tool", call.Name, "error", err)
 	}

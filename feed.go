@@ -17,11 +17,13 @@ type feed struct {
 
 	mu      sync.Mutex
 	waiting []entry
-	first   int   // how many were taken from waiting before
-	signals []int // places of the signals that wait, counted from the beginning
-	facts   int   // that wait
-	failed  error // of reading again
+	room    []entry // where waiting begins when it was empty
+	first   int     // how many were taken from waiting before
+	signals []int   // places of the signals that wait, counted from the beginning
+	facts   int     // that wait
+	failed  error   // of reading again
 	closed  bool
+	idle    bool          // the reader waits for wake
 	wake    chan struct{} // has room for one
 }
 
@@ -38,7 +40,7 @@ const (
 
 // newFeed returns a feed that reads facts again by reread.
 func newFeed(reread func(after int64) iter.Seq2[event.Event, error]) *feed {
-	return &feed{reread: reread, wake: make(chan struct{}, 1)}
+	return &feed{reread: reread, room: make([]entry, 0, 8), wake: make(chan struct{}, 1)}
 }
 
 func (f *feed) put(e event.Event) {
@@ -60,14 +62,32 @@ func (f *feed) put(e event.Event) {
 		}
 		f.waiting = append(f.waiting, entry{Event: e})
 	}
-	f.mu.Unlock()
 	f.rouse()
+	f.mu.Unlock()
 }
 
+// more adds text to the event that was put last and is still waiting, if that is
+// a piece of the same answer's text. It reports false if it is not.
+func (f *feed) more(key, text string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) == 0 {
+		return false
+	}
+	w := &f.waiting[len(f.waiting)-1]
+	d, ok := w.Data.(event.TextDelta)
+	if !ok || d.Key != key {
+		return false
+	}
+	w.add(d.Text, text)
+	return true
+}
+
+// rouse wakes the reader if it waits. It is called with the lock.
 func (f *feed) rouse() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
+	if f.idle {
+		f.idle = false
+		f.wake <- struct{}{}
 	}
 }
 
@@ -140,7 +160,7 @@ func (f *feed) next() (event.Event, bool) {
 			w := f.waiting[0]
 			f.waiting[0] = entry{}
 			if f.waiting = f.waiting[1:]; len(f.waiting) == 0 {
-				f.waiting = nil
+				f.waiting = f.room[:0]
 			}
 			if len(f.signals) > 0 && f.signals[0] == f.first {
 				f.signals = f.signals[1:]
@@ -161,6 +181,7 @@ func (f *feed) next() (event.Event, bool) {
 			return w.whole(), true
 		}
 		closed := f.closed
+		f.idle = !closed
 		f.mu.Unlock()
 		if closed {
 			return event.Event{}, false
@@ -221,6 +242,6 @@ func (f *feed) fill(e event.Event) (next int64) {
 func (f *feed) close() {
 	f.mu.Lock()
 	f.closed = true
-	f.mu.Unlock()
 	f.rouse()
+	f.mu.Unlock()
 }

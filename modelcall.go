@@ -22,9 +22,9 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 	if j.model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
-	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: &drafts{emit: j.emit}}
+	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: drafts{signals: j.signals}}
 	defer r.calls.end()
-	x.keep(e.Key(), r.calls)
+	x.keep(e.Key(), &r.calls)
 	for d, err := range j.model.Stream(ctx, j.request) {
 		if err != nil {
 			return r.failed(err)
@@ -45,7 +45,7 @@ type reply struct {
 	x        *executor
 	effect   engine.CallModel
 	job      job
-	calls    *drafts
+	calls    drafts
 	start    time.Time
 	first    time.Duration // until the first delta; 0: none has come
 	text     strings.Builder
@@ -63,7 +63,9 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 		}
 		r.uses[d.Index] = b
 		r.calls.begin(ctx, r.x, d.Index, b)
-		r.job.emit(event.ToolInputDelta{Key: r.effect.Key(), ID: b.ID, Tool: b.Name})
+		if r.job.signals.watched() {
+			r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: b.ID, Tool: b.Name})
+		}
 	case llm.Thinking:
 		if r.thinking == nil {
 			r.thinking = map[int]bool{}
@@ -78,15 +80,20 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 	}
 	r.streamed += len(d.Text)
 	u, isUse := r.uses[d.Index]
-	switch {
-	case isUse:
+	thinking := r.thinking[d.Index]
+	if isUse {
 		r.calls.add(d.Index, d.Text)
-		r.job.emit(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
-	case r.thinking[d.Index]:
-		r.job.emit(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
-	default:
+	} else if !thinking {
 		r.text.WriteString(d.Text)
-		r.job.emit(event.TextDelta{Key: r.effect.Key(), Text: d.Text})
+	}
+	switch {
+	case !r.job.signals.watched():
+	case isUse:
+		r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
+	case thinking:
+		r.job.signals.show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
+	default:
+		r.job.signals.text(r.effect.Key(), d.Text)
 	}
 }
 
@@ -115,6 +122,9 @@ func (r *reply) failed(err error) event.Fact {
 // What a model's client should not have let through, and no journal takes, is
 // left out.
 func tidy(content llm.Blocks) llm.Blocks {
+	if !slices.ContainsFunc(content, untidy) {
+		return content
+	}
 	var out llm.Blocks
 	for _, b := range content {
 		switch t := b.(type) {
@@ -143,16 +153,52 @@ func tidy(content llm.Blocks) llm.Blocks {
 	return out
 }
 
+// untidy reports whether tidy would change a block.
+func untidy(b llm.Block) bool {
+	switch t := b.(type) {
+	case nil:
+		return true
+	case llm.ToolUse:
+		return !isCompact(t.Input)
+	case llm.Thinking:
+		return !isCompact(t.Extra)
+	case llm.Verbatim:
+		return !isCompact(t.Raw)
+	}
+	return false
+}
+
 // compact returns raw without needless space, nil where it is nil or no JSON.
 func compact(raw json.RawMessage) (compacted json.RawMessage, ok bool) {
-	var b bytes.Buffer
-	if raw == nil {
-		return nil, true
+	if isCompact(raw) {
+		return raw, true
 	}
+	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return nil, false
 	}
 	return b.Bytes(), true
+}
+
+// isCompact reports whether raw is nil, or JSON without needless space.
+func isCompact(raw json.RawMessage) bool {
+	if raw == nil {
+		return true
+	}
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case ' ', '\n', '\t', '\r':
+			if !quoted {
+				return false
+			}
+		}
+	}
+	return json.Valid(raw)
 }
 
 func cost(p *llm.Price, u llm.Usage) *float64 {

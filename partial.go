@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/jsonfix"
 	"github.com/openagent-go/agent/llm"
@@ -30,28 +31,32 @@ type draft struct {
 
 // A board is the status of a call, shown in snapshots.
 type board struct {
-	x    *executor
-	id   string // the provider's id of the call
-	name string
-	mu   sync.Mutex
-	sum  tool.Status
+	x     *executor
+	id    string // the provider's id of the call
+	name  string
+	start time.Time // of the call; zero before
+	mu    sync.Mutex
+	sum   tool.Status
 }
 
 // show merges a report and emits the snapshot.
-func (b *board) show(p event.ToolProgress, s tool.Status, emit func(event.Signal)) {
+func (b *board) show(p event.ToolProgress, s tool.Status, to signals) {
 	s.Text = b.x.secrets.text(s.Text)
+	if !b.start.IsZero() {
+		p.Elapsed = time.Since(b.start)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sum = b.sum.Add(s)
 	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
-	emit(p)
+	to.show(p)
 }
 
 // drafts are those of the calls of one answer, by their place among them.
 type drafts struct {
-	all  map[int]*draft // by index of the content block
-	nth  []*draft       // in the order of the calls; nil for calls that nobody drafts
-	emit func(event.Signal)
+	all     map[int]*draft // by index of the content block
+	nth     []*draft       // in the order of the calls; nil for calls that nobody drafts
+	signals signals
 }
 
 // begin starts the draft of a call, if its tool wants to see it.
@@ -73,7 +78,7 @@ func (d *drafts) begin(ctx context.Context, x *executor, index int, use llm.Tool
 		d.all = map[int]*draft{}
 	}
 	d.all[index] = c
-	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.emit) })
+	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.signals) })
 	go c.follow(ctx, p)
 }
 
@@ -151,20 +156,23 @@ func (x *executor) keep(key string, d *drafts) {
 }
 
 // adopt gives the drafts of an answer to the calls that it made.
-func (x *executor) adopt(key string, calls []string) {
+func (x *executor) adopt(key string, t *engine.Transcript) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.attempt.drafts
 	clear(x.drafts)
-	for i, id := range calls {
-		if d != nil && x.attempt.key == key && i < len(d.nth) && d.nth[i] != nil {
+	x.attempt.drafts = nil
+	if d == nil || x.attempt.key != key || len(d.nth) == 0 {
+		return
+	}
+	for i, id := range t.Calls() {
+		if i < len(d.nth) && d.nth[i] != nil {
 			if x.drafts == nil {
 				x.drafts = map[string]*draft{}
 			}
 			x.drafts[id] = d.nth[i]
 		}
 	}
-	x.attempt.drafts = nil
 }
 
 // drafted returns the tool and the board of a call that is going to run.

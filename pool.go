@@ -14,8 +14,8 @@ import (
 // the order in which it would see them: Tools, then what the Toolsets add; a
 // later tool takes the place of an earlier one of the same name.
 func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
-	var pool []tool.Tool
-	place := map[string]int{}
+	pool := make([]tool.Tool, 0, len(a.Tools))
+	place := make(map[string]int, len(a.Tools))
 	add := func(ts []tool.Tool) error {
 		for _, t := range ts {
 			spec := t.Spec()
@@ -114,7 +114,7 @@ func (a *Agent) tooLarge(out []event.Tool, window int) bool {
 
 // specs describes tools to the engine.
 func specs(pool []tool.Tool) []event.Tool {
-	var out []event.Tool
+	out := make([]event.Tool, 0, len(pool))
 	for _, t := range pool {
 		s := t.Spec()
 		input := s.Input

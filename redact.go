@@ -63,35 +63,63 @@ func (s secrets) text(t string) string {
 
 // result returns r with clean texts (an escape sequence may hide a secret),
 // without secrets in texts, details and state, and without blocks that are no
-// content of a result.
-func (s secrets) result(r tool.Result) tool.Result {
-	var content llm.Blocks
-	for _, b := range r.Content {
+// content of a result. r stays as it is, and is returned if there is nothing to
+// change.
+func (s secrets) result(r *tool.Result) *tool.Result {
+	title, details, state := s.text(tool.Clean(r.Title)), s.json(r.Details), s.json(r.Patch.State)
+	alters := slices.ContainsFunc(r.Content, s.alters)
+	if !alters && title == r.Title && string(details) == string(r.Details) && string(state) == string(r.Patch.State) {
+		return r
+	}
+	out := *r
+	out.Title, out.Details, out.Patch.State = title, details, state
+	if alters {
+		out.Content = s.blocks(r.Content)
+	}
+	return &out
+}
+
+// alters reports whether blocks would change a block.
+func (s secrets) alters(b llm.Block) bool {
+	switch b := b.(type) {
+	case llm.Text:
+		return s.text(tool.Clean(b.Text)) != b.Text
+	case llm.Image:
+		return false
+	}
+	return true
+}
+
+func (s secrets) blocks(given llm.Blocks) llm.Blocks {
+	var out llm.Blocks
+	for _, b := range given {
 		switch b := b.(type) {
 		case llm.Text:
-			content = append(content, llm.Text{Text: s.text(tool.Clean(b.Text))})
+			out = append(out, llm.Text{Text: s.text(tool.Clean(b.Text))})
 		case llm.Document:
 			if strings.HasPrefix(b.MediaType, "text/") {
 				b.Data = []byte(s.text(string(b.Data)))
 			}
 			b.Title = s.text(b.Title)
-			content = append(content, b)
+			out = append(out, b)
 		case llm.Image:
-			content = append(content, b)
+			out = append(out, b)
 		}
 	}
-	r.Content = content
-	r.Title = s.text(tool.Clean(r.Title))
-	r.Details = s.json(r.Details)
-	r.Patch.State = s.json(r.Patch.State)
-	return r
+	return out
 }
 
 // json returns raw without secrets, nil where it is no JSON or was none without
 // them, as when a secret is a number.
 func (s secrets) json(raw json.RawMessage) json.RawMessage {
-	if clean := json.RawMessage(s.text(string(raw))); json.Valid(clean) {
-		return clean
+	if len(raw) == 0 {
+		return nil
 	}
-	return nil
+	if s.replacer != nil {
+		raw = json.RawMessage(s.text(string(raw)))
+	}
+	if !json.Valid(raw) {
+		return nil
+	}
+	return raw
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Session is a conversation with an agent. One prompt runs at a time; the
@@ -22,21 +21,30 @@ import (
 // a stream.
 type Session struct {
 	ID    string
-	agent *Agent
-	memo  llm.Memo
+	agent Agent // as it was; its CanUseTool and Sessions are this session's
 
-	mu         sync.Mutex
-	canUseTool CanUseToolFunc
-	mode       permission.Mode // set for this session; "" is the agent's
-	model      llm.Model       // set for this session; nil is the agent's
-	thinking   *llm.Thought    // likewise
-	loop       *loop           // the run that goes on
-	log        session.Log
-	fold       *fold
-	prompted   bool // a prompt began in this Session, not only in the journal
-	last       *Result
-	pool       []tool.Tool // of the last run
-	closed     bool
+	mu       sync.Mutex
+	set      settings
+	loop     *loop // the run that goes on
+	log      session.Log
+	fold     *fold
+	prompted bool // a prompt began in this Session, not only in the journal
+	closed   bool
+	last     *Result
+	x        *executor // of the last run
+}
+
+// settings are what was set for a session in place of the agent's. They are made
+// when they are needed.
+type settings struct {
+	mode     permission.Mode // for the next prompt; "" is what is in force
+	override *override
+}
+
+// An override says which model answers, and how.
+type override struct {
+	model    llm.Model    // nil is the agent's
+	thinking *llm.Thought // likewise
 }
 
 // An Input is a prompt, or a message to a prompt that runs.
@@ -74,7 +82,18 @@ func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) it
 // Do is Prompt with an Input. For an input with a known id it does nothing and
 // returns what the last prompt of the session came to.
 func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
-	return s.wait(s.StreamInput(ctx, in))
+	l, err := s.start(ctx, &in, false)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil { // a known input
+		return s.Result(), nil
+	}
+	<-l.done
+	if !l.began {
+		return nil, l.err
+	}
+	return s.Result(), l.err
 }
 
 // StreamInput is Stream with an Input.
@@ -115,7 +134,7 @@ func (s *Session) Open(ctx context.Context) (bool, error) {
 	if s.loop != nil {
 		return false, ErrBusy
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, ""); err != nil {
 		return false, err
 	}
 	return s.fold.state.Open() || s.fold.state.Pending(), nil
@@ -136,7 +155,7 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	if s.loop != nil {
 		return nil, ErrBusy
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
 	return slices.Clip(s.fold.transcript.Messages), nil
@@ -145,14 +164,18 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 // Fork returns a new session that shares the past of s up to and including the
 // fact with the given sequence number; 0 is all of it.
 func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
-	f := s.agent.Session("")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.canUseTool, f.mode, f.model, f.thinking = s.canUseTool, s.mode, s.model, s.thinking
-	if f.mode == "" && s.prompted && s.loop == nil {
-		f.mode = s.fold.state.Mode()
+	store := s.store()
+	f := s.agent.Session("")
+	f.set = s.set
+	if s.set.override != nil {
+		f.set.override = new(*s.set.override)
 	}
-	if err := session.Fork(ctx, s.agent.Sessions, s.ID, f.ID, through); err != nil {
+	if f.set.mode == "" && s.prompted && s.loop == nil {
+		f.set.mode = s.fold.state.Mode()
+	}
+	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {
 		return nil, fmt.Errorf("agent: forking session %s: %w", s.ID, err)
 	}
 	return f, nil
@@ -166,7 +189,7 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	if s.loop != nil {
 		return ErrBusy
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
 	if to < 1 || to > s.fold.last {
@@ -194,7 +217,11 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, t := range slices.Concat(s.agent.Tools, s.pool) {
+	tools := s.agent.Tools
+	if s.x != nil {
+		tools = slices.Concat(tools, s.x.pool)
+	}
+	for _, t := range tools {
 		if e, ok := t.(sessionEnder); ok {
 			errs = append(errs, e.EndSession(s.ID))
 		}
@@ -210,19 +237,21 @@ func (s *Session) Close() error {
 // It may be told of a session's end more than once.
 type sessionEnder interface{ EndSession(session string) error }
 
-// open takes the session's lock and replays its facts, once.
-func (s *Session) open(ctx context.Context) error {
+// open takes the session's lock and replays its facts, once. dir is where a new
+// session begins; "" is the agent's working directory.
+func (s *Session) open(ctx context.Context, dir string) (err error) {
 	if s.closed {
 		return ErrClosed
 	}
 	if s.log != nil {
 		return nil
 	}
-	dir, err := s.agent.dir()
-	if err != nil {
-		return err
+	if dir == "" {
+		if dir, err = s.agent.dir(); err != nil {
+			return err
+		}
 	}
-	log, err := s.agent.Sessions.Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir})
+	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir})
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
@@ -234,12 +263,21 @@ func (s *Session) open(ctx context.Context) error {
 	return nil
 }
 
+// store returns where the session is kept. It is called with the lock, or after
+// the session was opened.
+func (s *Session) store() session.Store {
+	if s.agent.Sessions == nil {
+		s.agent.Sessions = new(session.Memory)
+	}
+	return s.agent.Sessions
+}
+
 // restore replays the facts on the path to the last one.
 func (s *Session) restore(ctx context.Context) error {
 	var facts []event.Event
 	var before *Result
 	rewound := false
-	for e, err := range s.agent.Sessions.Read(ctx, s.ID, 0) {
+	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
 			return fmt.Errorf("agent: reading session %s: %w", s.ID, err)
 		}
@@ -254,7 +292,6 @@ func (s *Session) restore(ctx context.Context) error {
 		s.last = before
 	}
 	s.fold = new(fold)
-	s.memo = llm.Memo{}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = path(facts)
@@ -282,14 +319,15 @@ func path(facts []event.Event) []event.Event {
 
 // reread yields facts that a slow consumer of a stream has not seen yet.
 func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
-	return s.agent.Sessions.Read(context.Background(), s.ID, after)
+	return s.store().Read(context.Background(), s.ID, after)
 }
 
 // A fold is what a session's facts amount to.
 type fold struct {
 	state      engine.State
 	transcript engine.Transcript
-	last       int64 // sequence number of the last fact
+	memo       llm.Memo // of the models' clients, about the transcript
+	last       int64    // sequence number of the last fact
 }
 
 func (f *fold) apply(e event.Event) {
@@ -302,7 +340,7 @@ func (f *fold) apply(e event.Event) {
 func (s *Session) callback() CanUseToolFunc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.canUseTool
+	return s.agent.CanUseTool
 }
 
 // stream runs a prompt, or resumes the last run when in is nil.
@@ -318,7 +356,7 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			yield(event.Event{}, ErrUsed)
 			return
 		}
-		l, err := s.start(ctx, in)
+		l, err := s.start(ctx, in, true)
 		if err != nil {
 			yield(event.Event{}, err)
 			return
@@ -342,23 +380,6 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			yield(event.Event{}, err)
 		}
 	}
-}
-
-// wait runs a stream to its end.
-func (s *Session) wait(events iter.Seq2[event.Event, error]) (*Result, error) {
-	var failed error
-	began := false
-	for _, err := range events {
-		if err != nil {
-			failed = err
-		} else {
-			began = true
-		}
-	}
-	if !began && failed != nil {
-		return nil, failed
-	}
-	return s.Result(), failed
 }
 
 // now is the time as it is recorded.

@@ -10,8 +10,9 @@ import (
 )
 
 // start begins a run: it records what closes an earlier run, the configuration
-// and the prompt, and lets the loop go. It returns nil for a known input.
-func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
+// and the prompt, and lets the loop go. Its events are kept for a reader if it is
+// watched. It returns nil for a known input.
+func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	if s.loop != nil {
 		return nil, ErrBusy
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, x.roots[0]); err != nil {
 		return nil, err
 	}
 	state := &s.fold.state
@@ -39,18 +40,20 @@ func (s *Session) start(ctx context.Context, in *Input) (*loop, error) {
 	default:
 		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.log, feed: newFeed(s.reread), controls: make(chan control), reports: make(chan report), work: make(chan *flight),
-		flights: map[string]*flight{}, done: make(chan struct{})}
+	l := &loop{s: s, x: x, fold: s.fold, log: s.log, baton: make(chan struct{}, 1), flights: map[string]*flight{}, done: make(chan struct{})}
+	if watched {
+		l.feed = newFeed(s.reread)
+	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	s.mode, s.prompted = "", true
-	s.loop, s.pool = l, x.pool
-	go l.run(in != nil, first)
+	s.set.mode, s.prompted = "", true
+	s.loop, s.x = l, x
+	go l.begin(in != nil, first)
 	return l, nil
 }
 
 // configured is what the run is made with.
 func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
-	a, m := s.agent, s.currentModel()
+	a, m := &s.agent, s.currentModel()
 	x.models[m.Name()] = m
 	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
@@ -90,8 +93,8 @@ const (
 func (s *Session) modeInForce() permission.Mode {
 	had := s.fold.state.Mode()
 	switch {
-	case s.mode != "":
-		return s.mode
+	case s.set.mode != "":
+		return s.set.mode
 	case s.prompted:
 		return had
 	case s.agent.Permissions.Mode != "":
@@ -106,12 +109,12 @@ func (s *Session) modeInForce() permission.Mode {
 func (s *Session) resumption(x *executor) []event.Fact {
 	facts := []event.Fact{event.Resumed{}}
 	m := s.currentModel()
-	if x.models[s.fold.state.Model()] == nil || s.model != nil || s.thinking != nil {
+	if x.models[s.fold.state.Model()] == nil || s.set.override != nil {
 		x.models[m.Name()] = m
 		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
 	}
-	if s.mode != "" {
-		facts = append(facts, event.ModeChanged{Mode: s.mode})
+	if s.set.mode != "" {
+		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts
 }

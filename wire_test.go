@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,7 +46,12 @@ func whim(rnd *rand.Rand) llmtest.Rule {
 		{Text: "stopped", Stop: llm.Refusal},
 		{Text: "cut off", CutAfter: 3},
 	}
-	return func(*llmtest.Request, int) llmtest.Step { return steps[rnd.IntN(len(steps))] }
+	var mu sync.Mutex // a request that was given up may still be answered
+	return func(*llmtest.Request, int) llmtest.Step {
+		mu.Lock()
+		defer mu.Unlock()
+		return steps[rnd.IntN(len(steps))]
+	}
 }
 
 // Whatever models answer, wherever runs are cut, killed, resumed and steered,

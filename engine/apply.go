@@ -15,7 +15,7 @@ import (
 // ignored.
 func (s *State) Apply(e event.Event) bool {
 	if s.known == nil {
-		s.known, s.repeats, s.faults = map[string]bool{}, map[uint64]int{}, map[string]int{}
+		s.known, s.repeats, s.seen, s.faults = map[string]bool{}, map[uint64]int{}, map[uint64]int{}, map[string]int{}
 	}
 	counted := s.apply(e)
 	if counted && s.open {
@@ -74,23 +74,21 @@ func (s *State) configure(f event.Configured) bool {
 		return false
 	}
 	fixed := textTokens(f.System)
-	s.found = map[string]int{}
-	s.tools = make(map[string]event.Tool, len(f.Tools))
-	specs := make([]event.Tool, len(f.Tools))
-	for i, t := range f.Tools {
+	s.found = nil
+	for i := range f.Tools {
+		t := &f.Tools[i]
 		tokens := textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
-		if t.Deferred {
-			s.found[t.Name] = tokens
-		} else {
+		if !t.Deferred {
 			fixed += tokens
+			continue
 		}
-		t.Tool = llm.Tool{Name: t.Name}
-		specs[i], s.tools[t.Name] = t, t
+		if s.found == nil {
+			s.found = map[string]int{}
+		}
+		s.found[t.Name] = tokens
 	}
-	s.names = namesOf(f.Tools)
 	s.size.configured(fixed)
-	f.System, f.Tools = "", specs
-	f.Models = maps.Clone(f.Models)
+	f.System = ""
 	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
 	return true
 }
@@ -408,6 +406,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 
 func (s *State) modelChanged(f event.ModelChanged) bool {
 	s.cfg.Model, s.cfg.Thinking = f.Model, f.Thinking
+	s.cfg.Models = maps.Clone(s.cfg.Models) // the fact's own stays as it is
 	if s.cfg.Models == nil {
 		s.cfg.Models = map[string]llm.Info{}
 	}
@@ -473,7 +472,7 @@ func (s *State) runEnded() bool {
 		return false
 	}
 	if s.stop == nil || s.stop.Reason != event.Suspended {
-		s.calls = nil
+		s.calls = s.calls[:0]
 	}
 	s.open, s.stop = false, nil
 	s.model.calling, s.model.wait = false, nil

@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,13 +157,20 @@ func overlap(a, b string) bool {
 
 // propose makes calls of the tool uses of an answer.
 func (s *State) propose(seq int64, f event.AssistantMessage) {
-	uses := f.Response.Message.ToolUses()
-	last := len(f.Response.Message.Content) - 1
-	seen := map[uint64]int{}
-	for i, u := range uses {
+	content := f.Response.Message.Content
+	last := len(content) - 1
+	seen := s.seen
+	clear(seen)
+	s.calls = s.calls[:0]
+	for at, b := range content {
+		u, isUse := b.(llm.ToolUse)
+		if !isUse {
+			continue
+		}
+		i := len(s.calls)
 		c := call{id: callID(seq, i), toolID: u.ID, seq: seq, index: i, sig: signature(u)}
-		name, ok := s.names.resolve(u.Name)
-		c.name, c.spec = name, s.tools[name]
+		name, ok := s.tools().resolve(u.Name)
+		c.name, c.spec = name, s.tools().find(name)
 		seen[c.sig] = s.repeats[c.sig] + 1
 		switch {
 		case seen[c.sig] >= doomRepeats:
@@ -175,8 +178,7 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		case s.faults[name] >= doomFaults:
 			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
 		}
-		_, isLast := f.Response.Message.Content[last].(llm.ToolUse)
-		cut := truncated(f.Response.Stop) && i == len(uses)-1 && isLast
+		cut := truncated(f.Response.Stop) && at == last
 		switch {
 		case f.Response.Stop == llm.Refusal:
 			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")
@@ -191,7 +193,7 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		}
 		s.calls = append(s.calls, c)
 	}
-	s.repeats = seen
+	s.repeats, s.seen = seen, s.repeats
 }
 
 // nearest names the tool that an unknown name was probably meant to be.
@@ -286,7 +288,7 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 			return
 		}
 	}
-	s.calls = nil
+	s.calls = s.calls[:0]
 	if s.run.end != "" {
 		s.need = need{kind: needEnd, reason: s.run.end, msg: s.run.doom}
 		return
@@ -305,17 +307,33 @@ func (s *State) find(id string) *call {
 	return nil
 }
 
-// signature tells calls apart.
+// signature tells calls apart, by the FNV-1a hash of what they say. Inputs that
+// differ in space alone are the same.
 func signature(u llm.ToolUse) uint64 {
-	h := fnv.New64a()
-	io.WriteString(h, u.Name)
-	h.Write([]byte{0})
-	var b bytes.Buffer
-	if json.Compact(&b, u.Input) == nil {
-		h.Write(b.Bytes())
+	h := fnv(fnv(14695981039346656037, u.Name), "\x00")
+	quoted := false
+	for i := 0; i < len(u.Input); i++ {
+		switch c := u.Input[i]; {
+		case c == '\\' && i+1 < len(u.Input):
+			h = (h ^ uint64(c)) * fnvPrime
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
+			continue
+		}
+		h = (h ^ uint64(u.Input[i])) * fnvPrime
 	}
-	io.WriteString(h, u.Invalid)
-	return h.Sum64()
+	return fnv(h, u.Invalid)
+}
+
+const fnvPrime = 1099511628211
+
+func fnv(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
 }
 
 func clip(s string, n int) string {

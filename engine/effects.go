@@ -100,15 +100,21 @@ func (e RunTool) Intent() event.Fact {
 }
 
 // Effects returns what the state wants done, in a fixed order. A [Record]
-// comes alone. A run that is open always wants something.
+// comes alone. A run that is open always wants something. The slice is valid until
+// the next call.
 func (s *State) Effects() []Effect {
-	if !s.open {
+	switch {
+	case !s.open:
 		return nil
+	case s.stop != nil:
+		s.wanted = s.closing(s.wanted[:0])
+	default:
+		s.wanted = s.wants(s.wanted[:0])
 	}
-	if s.stop != nil {
-		return s.closing()
-	}
-	var effects []Effect
+	return s.wanted
+}
+
+func (s *State) wants(effects []Effect) []Effect {
 	if s.cfg.Limits.Time > 0 && !s.run.rang {
 		effects = append(effects, Wait{s.alarmKey(), s.run.began.Add(s.cfg.Limits.Time)})
 	}
@@ -168,10 +174,9 @@ func (s *State) deliverable() []string {
 }
 
 // closing settles what a stopped run has left open, then ends it.
-func (s *State) closing() []Effect {
+func (s *State) closing(effects []Effect) []Effect {
 	suspend := s.stop.Reason == event.Suspended
 	var facts []event.Fact
-	var effects []Effect
 	for i := range s.calls {
 		c := &s.calls[i]
 		switch {

@@ -38,9 +38,7 @@ const ContinueText = "Please continue from where you left off."
 // conversation itself is in the [Transcript]. The zero State is a session in
 // which nothing has happened.
 type State struct {
-	cfg   event.Configured // without its texts
-	tools map[string]event.Tool
-	names names // of tools
+	cfg   event.Configured // without the system prompt
 	mode  permission.Mode
 	dir   string
 	known map[string]bool // ids of all user messages
@@ -65,6 +63,8 @@ type State struct {
 		wait     *wait
 	}
 	repeats map[uint64]int // how many answers in a row have had a call
+	seen    map[uint64]int // for the next answer; reused
+	wanted  []Effect       // what Effects returned; reused
 	faults  map[string]int // failures in a row by tool
 }
 
@@ -150,7 +150,9 @@ func (s *State) Model() string {
 	return s.cfg.Model
 }
 
-// Config returns what the run was configured with, less its texts.
+func (s *State) tools() toolset { return s.cfg.Tools }
+
+// Config returns what the run was configured with, less the system prompt.
 func (s *State) Config() event.Configured { return s.cfg }
 
 // ReadOnly reports whether an open call changes nothing.

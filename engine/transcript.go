@@ -8,7 +8,6 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A Transcript is the conversation: the fold of the same facts that requests
@@ -18,23 +17,24 @@ type Transcript struct {
 	Tools    []llm.Tool
 	Messages []llm.Message
 
-	held     map[string]llm.Message // queued, by id
-	order    []string               // ids of the calls of the last answer
-	calls    map[string]*Call       // by id, of the last answer
-	states   map[string]map[string]json.RawMessage
-	deferred map[string]llm.Tool // tools that are found by searching
-	enabled  []string            // those that were found
-	names    names
-	slots    map[string]string // state slot by tool, "" for none
+	held    map[string]llm.Message // queued, by id
+	calls   []Call                 // of the last answer
+	open    bool                   // not all of them have their results
+	states  map[string]map[string]json.RawMessage
+	tools   toolset
+	enabled []string // deferred tools that were found
 }
 
 // A Call is a call of the last answer with its bodies.
 type Call struct {
-	Use    llm.ToolUse
-	Name   string          // of the tool that is meant
-	Input  json.RawMessage // as it will run: the model's, or what replaced it
-	Done   *event.ToolDone // before hooks
-	result *tool.Result
+	Use     llm.ToolUse
+	Name    string          // of the tool that is meant
+	Input   json.RawMessage // as it will run: the model's, or what replaced it
+	Done    *event.ToolDone // before hooks
+	id      string
+	settled bool // it has its result:
+	content llm.Blocks
+	isError bool
 }
 
 // Apply takes a fact that has counted for the [State] into the conversation.
@@ -67,11 +67,11 @@ func (t *Transcript) Apply(e event.Event) {
 	case event.Answered:
 		t.replaceInput(f.Call, f.Decision)
 	case event.ToolDone:
-		if c := t.calls[f.Call]; c != nil {
+		if c := t.Call(f.Call); c != nil {
 			c.Done = &f
 		}
 	case event.ToolAmended:
-		if c := t.calls[f.Call]; c != nil && c.Done != nil {
+		if c := t.Call(f.Call); c != nil && c.Done != nil {
 			done := *c.Done
 			done.Result = f.Result
 			c.Done = &done
@@ -82,17 +82,12 @@ func (t *Transcript) Apply(e event.Event) {
 }
 
 func (t *Transcript) configure(f event.Configured) {
-	t.System, t.Tools = f.System, nil
-	t.slots, t.deferred = map[string]string{}, map[string]llm.Tool{}
-	for _, spec := range f.Tools {
-		if spec.Deferred {
-			t.deferred[spec.Name] = spec.Tool
-		} else {
-			t.Tools = append(t.Tools, spec.Tool)
+	t.System, t.Tools, t.tools = f.System, make([]llm.Tool, 0, len(f.Tools)), f.Tools
+	for i := range f.Tools {
+		if !f.Tools[i].Deferred {
+			t.Tools = append(t.Tools, f.Tools[i].Tool)
 		}
-		t.slots[spec.Name] = spec.State
 	}
-	t.names = namesOf(f.Tools)
 	enabled := t.enabled
 	t.enabled = nil
 	t.enable(enabled)
@@ -102,9 +97,9 @@ func (t *Transcript) configure(f event.Configured) {
 // order in which they were found, so that the beginning of the request stays.
 func (t *Transcript) enable(names []string) {
 	for _, name := range names {
-		if spec, ok := t.deferred[name]; ok && !slices.Contains(t.enabled, name) {
+		if found := t.tools.find(name); found.Deferred && !slices.Contains(t.enabled, name) {
 			t.enabled = append(t.enabled, name)
-			t.Tools = append(t.Tools, spec)
+			t.Tools = append(t.Tools, found.Tool)
 		}
 	}
 }
@@ -113,17 +108,32 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	if len(f.Response.Message.Content) > 0 {
 		t.Messages = append(t.Messages, f.Response.Message)
 	}
-	t.order, t.calls = nil, map[string]*Call{}
-	for i, u := range f.Response.Message.ToolUses() {
-		id := callID(seq, i)
-		t.order = append(t.order, id)
-		name, _ := t.names.resolve(u.Name)
-		t.calls[id] = &Call{Use: u, Name: name, Input: u.Input}
+	n := countUses(f.Response.Message.Content)
+	t.calls, t.open = nil, n > 0
+	if n == 0 {
+		return
+	}
+	t.calls = make([]Call, 0, n) // a new one: calls that go on may hold the old ones
+	for _, b := range f.Response.Message.Content {
+		if u, ok := b.(llm.ToolUse); ok {
+			name, _ := t.tools.resolve(u.Name)
+			t.calls = append(t.calls, Call{id: callID(seq, len(t.calls)), Use: u, Name: name, Input: u.Input})
+		}
 	}
 }
 
+func countUses(content llm.Blocks) int {
+	n := 0
+	for _, b := range content {
+		if isToolUse(b) {
+			n++
+		}
+	}
+	return n
+}
+
 func (t *Transcript) replaceInput(id string, d permission.Decision) {
-	if c := t.calls[id]; c != nil && d.Input != nil && d.Behavior == permission.Allowed {
+	if c := t.Call(id); c != nil && d.Input != nil && d.Behavior == permission.Allowed {
 		c.Input = d.Input
 	}
 }
@@ -131,25 +141,24 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 // result keeps a call's result, and adds all results to the conversation in
 // call order when the last one is there.
 func (t *Transcript) result(f event.ToolResult) {
-	c := t.calls[f.Call]
-	if c == nil {
+	c := t.Call(f.Call)
+	if c == nil || !t.open {
 		return
 	}
-	c.result = &f.Result
+	c.settled, c.content, c.isError = true, f.Result.Content, f.Result.IsError
 	t.enable(f.Result.Patch.Enable)
 	if p := f.Result.Patch.State; p != nil {
-		t.merge(t.slots[c.Name], p)
+		t.merge(t.tools.find(c.Name).State, p)
 	}
-	if slices.ContainsFunc(t.order, func(id string) bool { return t.calls[id].result == nil }) {
+	if slices.ContainsFunc(t.calls, func(c Call) bool { return !c.settled }) {
 		return
 	}
-	m := llm.Message{Role: llm.User}
-	for _, id := range t.order {
-		c := t.calls[id]
-		m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.result.Content, IsError: c.result.IsError})
+	m := llm.Message{Role: llm.User, Content: make(llm.Blocks, 0, len(t.calls))}
+	for _, c := range t.calls {
+		m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.content, IsError: c.isError})
 	}
 	t.Messages = append(t.Messages, m)
-	t.order = nil
+	t.open = false
 }
 
 // merge writes a patch into a state slot: members replace those of the same
@@ -177,16 +186,32 @@ func (t *Transcript) merge(slot string, patch json.RawMessage) {
 }
 
 // Call returns a call of the last answer, nil if there is none with this id.
-func (t *Transcript) Call(id string) *Call { return t.calls[id] }
+func (t *Transcript) Call(id string) *Call {
+	for i := range t.calls {
+		if t.calls[i].id == id {
+			return &t.calls[i]
+		}
+	}
+	return nil
+}
 
 // Calls returns the ids of the calls of the last answer that wait for their
 // results, in order.
-func (t *Transcript) Calls() []string { return t.order }
+func (t *Transcript) Calls() []string {
+	if !t.open {
+		return nil
+	}
+	ids := make([]string, len(t.calls))
+	for i, c := range t.calls {
+		ids[i] = c.id
+	}
+	return ids
+}
 
 // State returns the content of the state slot of a tool as a JSON object, nil
 // if it is empty.
 func (t *Transcript) State(toolName string) json.RawMessage {
-	state := t.states[t.slots[toolName]]
+	state := t.states[t.tools.find(toolName).State]
 	if len(state) == 0 {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (p Policy) Unreadable(roots ...string) []string {
 // runs later (.git, settings of agents, editors and shells) to a person. [Bypass] ignores ask rules.
 func (p Policy) Decide(r Request) Decision {
 	c := newCase(r)
-	if d, ok := p.denies(c); ok {
+	if d, ok := p.denies(&c); ok {
 		return d
 	}
 	mode := p.Mode
@@ -109,31 +109,34 @@ func (p Policy) Decide(r Request) Decision {
 	}
 	why := c.whyChanges(p)
 	if mode == Plan && why != "" && !(c.onlyFetches() && c.req.ReadOnly) {
-		return decide(Asked, FromMode, "", "%s has to wait in mode plan because %s; it can run once the plan is approved", c, why)
+		return decide(Asked, FromMode, "", "%s has to wait in mode plan because %s; it can run once the plan is approved", c.String(), why)
 	}
 	if x, a, ok := c.match(p.Ask); ok {
 		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because of the rule %s", c.on(a), x.source))
 	}
 	if x, doubt := c.doubt(slices.Concat(p.Deny, p.Ask)); doubt != "" {
-		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because the rule %s cannot be checked: %s", c, x.source, doubt))
+		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because the rule %s cannot be checked: %s", c.String(), x.source, doubt))
 	}
 	if x, ok := c.allowedBy(p.Allow); ok {
-		return decide(Allowed, FromRule, x.source, "%s is allowed by the rule %s", c, x.source)
+		return decide(Allowed, FromRule, x.source, "%s is allowed by the rule %s", c.String(), x.source)
 	}
 	if why == "" {
-		return decide(Allowed, FromMode, "", "%s only reads", c)
+		return decide(Allowed, FromMode, "", "%s only reads", c.String())
 	}
 	return p.unasked(c.byMode(mode, why))
 }
 
 // Denies judges a call by the deny rules alone, for input that was changed after
 // a decision, and for the last look before the call runs.
-func (p Policy) Denies(r Request) (Decision, bool) { return p.denies(newCase(r)) }
+func (p Policy) Denies(r Request) (Decision, bool) {
+	c := newCase(r)
+	return p.denies(&c)
+}
 
 func (p Policy) denies(c *call) (Decision, bool) {
 	for _, r := range p.Deny {
 		if err := r.Check(); err != nil {
-			return decide(Denied, FromRule, r, "%s is denied because a deny rule cannot be read: %v", c, err), true
+			return decide(Denied, FromRule, r, "%s is denied because a deny rule cannot be read: %v", c.String(), err), true
 		}
 	}
 	if x, a, ok := c.match(p.Deny); ok {
@@ -141,7 +144,7 @@ func (p Policy) denies(c *call) (Decision, bool) {
 	}
 	if p.Mode == Bypass {
 		if x, doubt := c.doubt(p.Deny); doubt != "" {
-			return decide(Denied, FromRule, x.source, "%s is denied because the rule %s cannot be checked: %s", c, x.source, doubt), true
+			return decide(Denied, FromRule, x.source, "%s is denied because the rule %s cannot be checked: %s", c.String(), x.source, doubt), true
 		}
 	}
 	return Decision{}, false
@@ -167,11 +170,14 @@ type call struct {
 	sites  map[Access]*site
 }
 
-func newCase(r Request) *call {
-	if len(r.Access) == 0 { // no path to look at
-		return &call{req: r, ground: new(ground)}
+// nowhere is the ground of calls that touch no path: nobody looks at it.
+var nowhere ground
+
+func newCase(r Request) call {
+	if len(r.Access) == 0 {
+		return call{req: r, ground: &nowhere}
 	}
-	c := &call{req: r, ground: newGround(r)}
+	c := call{req: r, ground: newGround(r)}
 	for _, a := range r.Access {
 		if a.Kind == RunCommand {
 			if c.sites == nil {
@@ -372,21 +378,21 @@ func (c *call) byMode(mode Mode, why string) Decision {
 	switch mode {
 	case AcceptEdits:
 		if trouble := c.whyNotEdit(); trouble == "" {
-			return decide(Allowed, FromMode, "", "%s edits files in the working folders, which the mode %s allows", c, mode)
+			return decide(Allowed, FromMode, "", "%s edits files in the working folders, which the mode %s allows", c.String(), mode)
 		} else if trouble != notAnEdit {
 			why = trouble
 		}
 	case Auto:
 		trouble := c.danger()
 		if trouble == "" {
-			return decide(Allowed, FromMode, "", "%s is not known to be dangerous, which the mode %s allows", c, mode)
+			return decide(Allowed, FromMode, "", "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
 		}
 		why = trouble
 	case Plan, DontAsk:
 	default:
 		mode = Default
 	}
-	return decide(Asked, FromMode, "", "%s needs permission in mode %s because %s%s", c, mode, why, c.remedy())
+	return decide(Asked, FromMode, "", "%s needs permission in mode %s because %s%s", c.String(), mode, why, c.remedy())
 }
 
 // remedy says which rules would allow the call.

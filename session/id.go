@@ -3,7 +3,7 @@ package session
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"sync"
 	"time"
 )
@@ -30,5 +30,11 @@ func NewID() string {
 	binary.BigEndian.PutUint64(u[:8], tick>>12<<16|0x7000|tick&0xfff)
 	_, _ = rand.Read(u[8:]) // never fails
 	u[8] = u[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+	text := []byte("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+	hex.Encode(text, u[:4])
+	hex.Encode(text[9:], u[4:6])
+	hex.Encode(text[14:], u[6:8])
+	hex.Encode(text[19:], u[8:10])
+	hex.Encode(text[24:], u[10:])
+	return string(text)
 }

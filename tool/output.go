@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,25 +32,23 @@ const (
 // included, is written to a file as a whole while the model gets its beginning,
 // its end, and a note of what is missing and how to read it. The Details then
 // have the members "truncated" and "outputPath". A result that its tool has
-// truncated is not cut again, images and documents pass. r itself is unchanged.
+// truncated is not cut again, images and documents pass. r itself is unchanged,
+// and is returned if there is nothing to do.
 //
 // When the file cannot be written Limit returns an error beside a result that is
 // cut all the same.
 func (o Output) Limit(call Call, r *Result) (*Result, error) {
-	out := *r
-	out.Content = make(llm.Blocks, 0, len(r.Content))
-	var all strings.Builder
-	for _, b := range r.Content {
-		if t, ok := b.(llm.Text); ok {
-			b = llm.Text{Text: Clean(t.Text)}
-			all.WriteString(b.(llm.Text).Text)
-		}
-		out.Content = append(out.Content, b)
-	}
-	text := all.String()
+	clean := cleanTexts(r.Content)
+	text := clean.Text()
 	if r.Truncated || o.holds(text) {
+		if len(clean) == 0 || &clean[0] == &r.Content[0] {
+			return r, nil
+		}
+		out := *r
+		out.Content = clean
 		return &out, nil
 	}
+	out := *r
 	file, err := o.keep(call, text)
 	details := map[string]any{"truncated": true}
 	if err == nil {
@@ -57,8 +56,26 @@ func (o Output) Limit(call Call, r *Result) (*Result, error) {
 	}
 	out.Truncated = true
 	out.Details = addDetails(r.Details, details)
-	out.Content = replaceText(out.Content, o.cut(text, file))
+	out.Content = replaceText(clean, o.cut(text, file))
 	return &out, err
+}
+
+// cleanTexts returns blocks with clean texts: a copy, if one changes.
+func cleanTexts(blocks llm.Blocks) llm.Blocks {
+	out := blocks
+	for i, b := range blocks {
+		t, ok := b.(llm.Text)
+		if !ok {
+			continue
+		}
+		if clean := Clean(t.Text); clean != t.Text {
+			if &out[0] == &blocks[0] {
+				out = slices.Clone(blocks)
+			}
+			out[i] = llm.Text{Text: clean}
+		}
+	}
+	return out
 }
 
 // replaceText puts text in the place of the first text block and drops the others.

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/leash"
 )
 
 // DefaultTimeout is how long a tool may run whose Spec says nothing.
@@ -32,30 +34,25 @@ type Outcome struct {
 	Left <-chan struct{}
 }
 
-// Run calls t as every driver should: with the timeout of its Spec, in a
-// goroutine of its own, so that a panic or a runtime.Goexit in the tool becomes
-// an error result, as does an error and a missing result. It returns when the
-// tool does; a tool that goes on for longer than grace after ctx or its timeout
-// ended is given up, with Fault Stuck.
-//
-// A tool that completes in spite of its timeout has completed. What it answers
-// after ctx ended is the result as well; ctx's error becomes "cancelled".
+// Run is [Do] in a goroutine of its own. It returns when the tool does; a tool
+// that goes on for longer than grace after ctx or its timeout ended is given up,
+// with Fault Stuck.
 func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
-	timeout := timeoutOf(t)
-	toolCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if timeout > 0 {
-		toolCtx, cancel = context.WithTimeoutCause(toolCtx, timeout, &timeoutError{timeout})
-		defer cancel()
-	}
-
+	limit := Timeout(t)
+	l := leashed(ctx, limit)
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
-	go attempt(toolCtx, t, call, done, left)
+	go func() {
+		defer close(left)
+		defer l.Cut()
+		var out Outcome
+		defer func() { done <- out }() // after a runtime.Goexit too
+		attempt(l, limit, t, call, &out)
+	}()
 	select {
 	case out := <-done:
 		return out
-	case <-toolCtx.Done():
+	case <-l.Done():
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -65,22 +62,49 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	case <-timer.C:
 	}
 	why := "was cancelled"
-	if late(toolCtx) {
-		why = context.Cause(toolCtx).Error()
+	if l.Expired() {
+		why = timedOut(limit)
 	}
 	return Outcome{
-		Result: Errorf("%s %s and did not stop; what it has done is not known", call.Name, why),
+		Result: GivenUp(call, why),
 		Fault:  Stuck,
 		Err:    fmt.Errorf("running %s (call %s): %w", call.Name, call.ID, ErrStuck),
 		Left:   left,
 	}
 }
 
-// timeoutOf returns the timeout of t's Spec, 0 for none.
-func timeoutOf(t Tool) (d time.Duration) {
+// Do calls t as every driver should: with the timeout of its Spec, and so that a
+// panic in the tool becomes an error result, as does an error and a missing
+// result. A runtime.Goexit in the tool ends the caller's goroutine.
+//
+// A tool that completes in spite of its timeout has completed. What it answers
+// after ctx ended is the result as well; ctx's error becomes "cancelled".
+func Do(ctx context.Context, t Tool, call Call) (out Outcome) {
+	limit := Timeout(t)
+	l := leashed(ctx, limit)
+	defer l.Cut()
+	attempt(l, limit, t, call, &out)
+	return out
+}
+
+func leashed(ctx context.Context, limit time.Duration) *leash.Leash {
+	l := &leash.Leash{Parent: ctx}
+	if limit > 0 {
+		l.Limit = time.Now().Add(limit)
+	}
+	return l
+}
+
+// GivenUp is the result of a tool that did not return, and why it should have.
+func GivenUp(call Call, why string) *Result {
+	return Errorf("%s %s and did not stop; what it has done is not known", call.Name, why)
+}
+
+// Timeout returns the timeout of t's Spec, 0 for none.
+func Timeout(t Tool) (d time.Duration) {
 	defer func() {
 		if recover() != nil {
-			d = DefaultTimeout // Run meets the same panic where it is reported
+			d = DefaultTimeout // the tool meets the same panic where it is reported
 		}
 	}()
 	switch d := t.Spec().Timeout; {
@@ -93,57 +117,49 @@ func timeoutOf(t Tool) (d time.Duration) {
 	}
 }
 
-// A timeoutError is the cause of a context that ended by a tool's timeout.
-type timeoutError struct{ limit time.Duration }
+func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
-func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.limit) }
-func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
-
-// late reports whether ctx ended by the tool's own timeout.
-func late(ctx context.Context) bool {
-	var e *timeoutError
-	return errors.As(context.Cause(ctx), &e)
-}
-
-// attempt runs t to its end, whichever way it ends, and closes left.
-func attempt(ctx context.Context, t Tool, call Call, done chan<- Outcome, left chan<- struct{}) {
-	var out Outcome
+// attempt runs t to its end, whichever way it ends.
+func attempt(l *leash.Leash, limit time.Duration, t Tool, call Call, out *Outcome) {
 	returned := false
-	defer close(left)
 	defer func() {
-		if !returned {
-			if v := recover(); v != nil {
-				out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
-			} else {
-				out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
-			}
+		if returned {
+			return
 		}
-		done <- out
+		if v := recover(); v != nil {
+			*out = Outcome{Result: Errorf("%s panicked: %v\n%s", call.Name, v, stack()), Fault: Panicked}
+		} else {
+			*out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
+		}
 	}()
-	r, err := t.Run(ctx, call)
-	out = judge(ctx, call, r, err)
+	r, err := t.Run(l, call)
+	late := ""
+	if (err != nil || r != nil && r.IsError) && l.Expired() {
+		late = timedOut(limit)
+	}
+	*out = judge(l, call, r, err, late)
 	returned = true
 }
 
-// judge turns what a tool returned into an Outcome.
-func judge(ctx context.Context, call Call, r *Result, err error) Outcome {
-	var input *InputError
+// judge turns what a tool returned into an Outcome. late says that its time was
+// over, "" if it was not.
+func judge(ctx context.Context, call Call, r *Result, err error, late string) Outcome {
 	switch {
-	case errors.As(err, &input):
+	case isInputError(err):
 		return Outcome{Result: Errorf("%s", err), Fault: InvalidInput}
 	case r != nil && errors.Is(err, ErrTimeout):
 		return Outcome{Result: r, Fault: TimedOut}
-	case err != nil && late(ctx):
-		return Outcome{Result: Errorf("%s %v", call.Name, context.Cause(ctx)), Fault: TimedOut}
+	case err != nil && late != "":
+		return Outcome{Result: Errorf("%s %s", call.Name, late), Fault: TimedOut}
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return Outcome{Result: Errorf("%s was cancelled", call.Name)}
 	case err != nil:
 		return Outcome{Result: Errorf("%s: %v", call.Name, err)}
 	case r == nil:
 		return Outcome{Result: Errorf("%s returned no result", call.Name)}
-	case r.IsError && late(ctx):
+	case r.IsError && late != "":
 		out := *r
-		out.Content = append(out.Content[:len(out.Content):len(out.Content)], Errorf("\n%s %v", call.Name, context.Cause(ctx)).Content...)
+		out.Content = append(out.Content[:len(out.Content):len(out.Content)], Errorf("\n%s %s", call.Name, late).Content...)
 		return Outcome{Result: &out, Fault: TimedOut}
 	}
 	if len(r.Details) > 0 && !json.Valid(r.Details) {
@@ -152,6 +168,14 @@ func judge(ctx context.Context, call Call, r *Result, err error) Outcome {
 		r = &out
 	}
 	return Outcome{Result: r}
+}
+
+func isInputError(err error) bool {
+	if err == nil {
+		return false
+	}
+	var input *InputError
+	return errors.As(err, &input)
 }
 
 // maxFrames is how many functions of a panic's stack the model sees.

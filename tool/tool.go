@@ -170,7 +170,14 @@ type Patch struct {
 }
 
 // Text returns a Result holding s.
-func Text(s string) *Result { return &Result{Content: llm.Blocks{llm.Text{Text: s}}} }
+func Text(s string) *Result {
+	r := &struct {
+		Result
+		block [1]llm.Block
+	}{block: [1]llm.Block{llm.Text{Text: s}}}
+	r.Content = r.block[:]
+	return &r.Result
+}
 
 // Errorf returns a Result that reports a failure to the model.
 func Errorf(format string, args ...any) *Result {

@@ -20,12 +20,12 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "engine", "session", "event", "llm", "tool", "permission"},
+	"":                    {"internal/jsonfix", "internal/leash", "engine", "session", "event", "llm", "tool", "permission"},
 	"engine":              {"event", "tool", "llm", "permission"},
 	"session":             {"event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"tool", "llm", "permission"},
-	"tool":                {"llm", "permission"},
+	"tool":                {"internal/leash", "llm", "permission"},
 	"tool/tooltest":       {"tool", "llm", "permission"},
 	"tools":               {"tool", "llm", "permission", "workspace", "tools/search", "internal/..."},
 	"tools/search":        {"internal/..."},

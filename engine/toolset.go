@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// A toolset is the tools of a prompt, as they were configured. There are tens of
+// them, so that looking through them beats an index that every run has to make.
+type toolset []event.Tool
+
+// find returns the tool of a name, the zero Tool if there is none.
+func (ts toolset) find(name string) event.Tool {
+	for i := range ts {
+		if ts[i].Name == name {
+			return ts[i]
+		}
+	}
+	return event.Tool{}
+}
+
+// resolve returns the name of the tool that a model meant: the one of that name,
+// else the one with that alias, else the only one whose name or alias differs in
+// nothing but case.
+func (ts toolset) resolve(name string) (string, bool) {
+	if name == "" {
+		return "", false
+	}
+	if t := ts.find(name); t.Name != "" {
+		return t.Name, true
+	}
+	for i := range ts {
+		if slices.Contains(ts[i].Aliases, name) {
+			return ts[i].Name, true
+		}
+	}
+	found := ""
+	for i := range ts {
+		t := &ts[i]
+		same := func(known string) bool { return strings.EqualFold(known, name) }
+		if !same(t.Name) && !slices.ContainsFunc(t.Aliases, same) {
+			continue
+		}
+		if found != "" {
+			return name, false
+		}
+		found = t.Name
+	}
+	if found == "" {
+		return name, false
+	}
+	return found, true
+}

@@ -1,0 +1,304 @@
+package agent
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A flight is an effect that is being carried out.
+type flight struct {
+	loop   *loop
+	job    job
+	leash  leash.Leash   // its context
+	timer  *time.Timer   // in place of a goroutine, for an effect that only waits
+	fact   event.Fact    // what came of it; nil: nothing
+	wanted bool          // by the engine, when it was last asked
+	muted  atomic.Bool   // its signals are not shown any more
+	cut    bool          // it was cancelled
+	giveUp time.Time     // when it is waited for no longer; zero for never
+	limit  time.Duration // the tool's timeout; 0 for none
+}
+
+func (f *flight) watched() bool { return f.loop.feed != nil }
+
+func (f *flight) show(sig event.Signal) {
+	if f.watched() && !f.muted.Load() {
+		f.loop.feed.put(event.Event{Session: f.loop.s.ID, Data: sig})
+	}
+}
+
+func (f *flight) text(key, text string) {
+	if f.watched() && !f.muted.Load() && !f.loop.feed.more(key, text) {
+		f.show(event.TextDelta{Key: key, Text: text})
+	}
+}
+
+func (f *flight) key() string { return f.job.effect.Key() }
+
+func (f *flight) name() string {
+	if f.job.call.Name != "" {
+		return f.job.call.Name
+	}
+	return f.key()
+}
+
+// ground cancels a flight. It reports whether nothing will come of it any more.
+func (f *flight) ground() (over bool) {
+	if f.timer != nil {
+		return f.timer.Stop()
+	}
+	if !f.cut {
+		f.cut, f.giveUp = true, time.Now().Add(grace+leeway)
+		f.leash.Cut()
+	}
+	return false
+}
+
+// leeway is how much longer than the tools' own grace the loop waits for a
+// cancelled effect.
+const leeway = time.Second
+
+// judge records decisions about calls about which only rules and mode have a say,
+// and reports whether there were any.
+func (l *loop) judge(effects []engine.Effect) bool {
+	var judged []event.Fact
+	for _, e := range effects {
+		if a, ok := e.(engine.Authorize); ok && l.x.judgesAlone() {
+			judged = append(judged, l.x.authorizeSafely(a, l.call(a.Call, a.Dir, a.Mode)))
+		}
+	}
+	if judged == nil {
+		return false
+	}
+	l.record(judged...)
+	return true
+}
+
+// launch starts the effects that are not in flight, after recording their
+// intents, and returns the one that is left for the caller to carry out. It
+// reports whether something was recorded instead, or could not be, so that the
+// engine is to be asked anew.
+func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
+	var intents []event.Fact
+	l.jobs = l.jobs[:0]
+	for _, e := range effects {
+		if l.flights[e.Key()] != nil {
+			continue
+		}
+		j := l.prepare(e)
+		if run, ok := e.(engine.RunTool); ok {
+			if d, denied := l.x.recheck(run, j.call); denied {
+				l.record(event.ToolResult{Key: e.Key(), Call: run.Call, Cause: event.ByDenial, Fault: tool.Refused,
+					Result: *tool.Errorf("Permission denied: %s", d.Reason)})
+				return nil, true
+			}
+		}
+		if intent := e.Intent(); intent != nil {
+			intents = append(intents, intent)
+		}
+		l.jobs = append(l.jobs, j)
+	}
+	if len(intents) > 0 && l.record(intents...) != nil {
+		return nil, true
+	}
+	for i := range l.jobs {
+		f := l.depart(l.jobs[i])
+		if f.timer != nil {
+			continue
+		}
+		if mine != nil {
+			go func(f *flight) {
+				if l.fly(f) {
+					l.drive()
+				}
+			}(mine)
+		}
+		mine = f
+	}
+	clear(l.jobs)
+	return mine, false
+}
+
+// depart puts a job into the air.
+func (l *loop) depart(j job) *flight {
+	f := &flight{loop: l, wanted: true, job: j}
+	f.leash.Parent = l.ctx
+	f.job.signals = f
+	l.flights[f.key()] = f
+	switch e := j.effect.(type) {
+	case engine.Wait:
+		f.timer = time.AfterFunc(time.Until(e.Until), func() {
+			f.fact = event.Waited{Key: e.Key()}
+			if l.arrive(f) {
+				l.drive()
+			}
+		})
+	case engine.RunTool:
+		if f.limit = tool.Timeout(l.x.tools[j.call.Name]); f.limit > 0 {
+			f.giveUp = time.Now().Add(f.limit + grace)
+		}
+	}
+	return f
+}
+
+// fly carries out a flight, without the baton, and takes the baton then. It
+// reports false when the run is over meanwhile.
+func (l *loop) fly(f *flight) (ok bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil { // runtime.Goexit: this goroutine is lost
+			f.fact = l.broken(f, tool.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
+			go func() {
+				if l.arrive(f) {
+					l.drive()
+				}
+			}()
+			return
+		}
+		why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+		l.x.log.Error("an effect failed", "effect", f.key(), "error", why, "stack", string(debug.Stack()))
+		f.fact = l.broken(f, tool.Stuck, why)
+		ok = l.arrive(f)
+	}()
+	f.fact = l.x.do(&f.leash, f.job)
+	returned = true
+	return l.arrive(f)
+}
+
+// arrive hands over what came of a flight and takes the baton.
+func (l *loop) arrive(f *flight) bool {
+	l.mu.Lock()
+	l.landed = append(l.landed, f)
+	l.mu.Unlock()
+	return l.take()
+}
+
+// land records what came of the flights that have ended.
+func (l *loop) land() {
+	l.mu.Lock()
+	landed := l.landed
+	l.landed, l.taken = l.taken[:0], landed
+	l.mu.Unlock()
+	if len(landed) > 0 && l.ctx.Err() != nil && !l.stopped && !l.over { // what they report may come of that
+		l.stop()
+	}
+	var facts []event.Fact
+	for _, f := range landed {
+		if l.flights[f.key()] != f {
+			continue
+		}
+		delete(l.flights, f.key())
+		if f.fact != nil && f.wanted && !l.over {
+			facts = append(facts, f.fact)
+		}
+		f.leash.Cut()
+		f.muted.Store(true)
+	}
+	clear(landed)
+	if len(facts) > 0 {
+		l.record(facts...)
+	}
+}
+
+// sweep cancels what is not wanted any more, and everything in flight when the
+// run is being stopped.
+func (l *loop) sweep(effects []engine.Effect) {
+	stopping := l.fold.state.Stopping()
+	for key, f := range l.flights {
+		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == key })
+		if !f.wanted {
+			f.muted.Store(true)
+		}
+		if (stopping || !f.wanted) && f.ground() {
+			delete(l.flights, key)
+		}
+	}
+}
+
+// arm sets the watch for the next flight that has to be given up.
+func (l *loop) arm() {
+	var next time.Time
+	for _, f := range l.flights {
+		if !f.giveUp.IsZero() && (next.IsZero() || f.giveUp.Before(next)) {
+			next = f.giveUp
+		}
+	}
+	switch {
+	case next.IsZero() || !l.watched.IsZero() && !next.Before(l.watched): // it goes off early enough
+		return
+	case l.watch == nil:
+		l.watch = time.AfterFunc(time.Until(next), func() {
+			if l.take() {
+				l.watched = time.Time{}
+				l.drive()
+			}
+		})
+	default:
+		l.watch.Reset(time.Until(next))
+	}
+	l.watched = next
+}
+
+// abandon gives up the flights that did not end in time after their cancellation
+// or their timeout. Their goroutines live on until they return.
+func (l *loop) abandon() {
+	var facts []event.Fact
+	for key, f := range l.flights {
+		if f.giveUp.IsZero() || time.Until(f.giveUp) > 0 {
+			continue
+		}
+		delete(l.flights, key)
+		f.muted.Store(true)
+		f.leash.Cut()
+		var fact event.Fact
+		if f.cut {
+			l.stuck = fmt.Errorf("%w: %s", ErrToolStuck, f.name())
+			fact = l.broken(f, tool.Stuck, "it did not end after its cancellation")
+		} else {
+			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
+		}
+		l.x.log.Error("an effect did not end in time", "effect", key, "name", f.name())
+		if fact != nil && f.wanted && !l.over {
+			facts = append(facts, fact)
+		}
+	}
+	if len(facts) > 0 {
+		l.record(facts...)
+	}
+}
+
+// broken makes the fact of an effect that went wrong in the program itself.
+func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
+	switch e := f.job.effect.(type) {
+	case engine.CallModel:
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}
+	case engine.RunTool:
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault,
+			Result: *tool.Errorf("%s: %s; what it has done is not known", f.name(), why)}
+	case engine.AskPerson:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
+	case engine.Digest:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
+	case engine.RunHooks:
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.job.done.Cause, Result: f.job.done.Result, Fault: f.job.done.Fault}
+	case engine.Authorize:
+		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+	case engine.Ask:
+		return event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+	}
+	return nil
+}
