@@ -89,7 +89,11 @@ func ownTypeScript(program string) (json.RawMessage, error) {
 	for dir := filepath.Dir(real); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, "typescript", "lib", "tsserver.js")
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.Base(dir) == "node_modules" {
-			return details(map[string]any{"tsserver": map[string]string{"path": path}, "disableAutomaticTypingAcquisition": true}), nil
+			// The syntax server would answer while the types are not known yet.
+			return details(map[string]any{
+				"tsserver":                          map[string]string{"path": path, "useSyntaxServer": "never"},
+				"disableAutomaticTypingAcquisition": true,
+			}), nil
 		}
 	}
 	return nil, errors.New("finding TypeScript: none with a tsserver.js is installed beside typescript-language-server")

@@ -1,14 +1,25 @@
 package tools_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -147,4 +158,469 @@ func like(text, pattern string) bool {
 		text = text[i+len(p):]
 	}
 	return true
+}
+
+func TestLSPWithTypeScript(t *testing.T) {
+	server := typeScript(t)
+	f := plant(t, "package.json={}", `tsconfig.json={"compilerOptions":{"strict":true}}`,
+		// A TypeScript that the repository brings along is not run.
+		"node_modules/typescript/package.json={\"name\":\"typescript\",\"version\":\"5.9.9\"}",
+		"node_modules/typescript/lib/tsserver.js=require('fs').writeFileSync(__dirname + '/../../../hacked', '')",
+		"src/shape.ts=export interface Shape {\n  area(): number;\n}\n\nexport class Square implements Shape {\n  constructor(private side: number) {}\n  area() { return this.side ** 2; }\n}\n",
+		"src/sum.ts=import { Shape } from './shape';\n\nexport function total(all: Shape[]): number {\n  return all.reduce((s, x) => s + x.area(), 0);\n}\n\nconst wrong: number = 'text';\n",
+	)
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	for _, c := range []struct {
+		name  string
+		input in
+		want  string
+	}{
+		{"definition", in{"operation": "goToDefinition", "file_path": "src/sum.ts", "line": 3, "query": "Shape"}, "src/shape.ts:1:18: export interface Shape {"},
+		{"references", in{"operation": "findReferences", "file_path": "src/shape.ts", "line": 1, "query": "Shape"}, "*src/shape.ts:1:18: export interface Shape {*src/sum.ts:3:28: export function total(all: Shape[]): number {"},
+		{"implementation", in{"operation": "goToImplementation", "file_path": "src/shape.ts", "line": 1, "query": "Shape"}, "src/shape.ts:5:14: export class Square implements Shape {"},
+		{"hover", in{"operation": "hover", "file_path": "src/sum.ts", "line": 3, "query": "total"}, "*function total(all: Shape[]): number*"},
+		{"symbols of a file", in{"operation": "documentSymbol", "file_path": "src/shape.ts"}, "*1: interface Shape\n2:   method area*5: class Square*"},
+		{"symbols of the workspace", in{"operation": "workspaceSymbol", "query": "Square", "file_path": "src/sum.ts"}, "*src/shape.ts:5:1: class Square*"},
+		{"incoming", in{"operation": "incomingCalls", "file_path": "src/shape.ts", "line": 2, "query": "area"}, "*called at src/sum.ts:4*"},
+		{"diagnostics", in{"operation": "diagnostics", "file_path": "src/sum.ts"}, "*src/sum.ts:7:7: error: Type 'string' is not assignable to type 'number'. (typescript)*"},
+		{"rename", in{"operation": "rename", "file_path": "src/shape.ts", "line": 1, "query": "Shape", "new_name": "Form"}, "*+export interface Form {*+import { Form } from './shape';*"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f.T = t
+			r := f.call(lsp, c.input)
+			if got := f.text(r); r.IsError || !like(got, c.want) {
+				t.Errorf("got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "hacked")); err == nil {
+		t.Error("code of the repository was run")
+	}
+}
+
+// TestLSPSeesChanges: the answer is about the files as they are now, whoever changed them.
+func TestLSPSeesChanges(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	ask := func(operation, file string, line int, name, want string) {
+		t.Helper()
+		r := f.call(lsp, in{"operation": operation, "file_path": file, "line": line, "query": name})
+		if got := f.text(r); r.IsError || !like(got, want) {
+			t.Errorf("%s of %s: got %s\nwant %s", operation, name, got, want)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("goToDefinition", "sum.go", 3, "Shape", "shape.go:4:6: *")
+	write("shape.go", "package shapes\n\n\n\n\n\ntype Shape interface{ Area() float64 }\n") // open
+	ask("goToDefinition", "sum.go", 3, "Shape", "shape.go:7:6: *")
+	write("new.go", "package shapes\n\nfunc fresh() float64 { return total(nil) }\n") // not known yet
+	ask("incomingCalls", "sum.go", 3, "total", "*function fresh, called at new.go:3*")
+	write("new.go", "package shapes\n\n// moved\nfunc fresh() float64 { return total(nil) }\n") // known, not open
+	ask("incomingCalls", "sum.go", 3, "total", "*called at new.go:4*")
+	if err := os.Remove(filepath.Join(f.dir, "new.go")); err != nil {
+		t.Fatal(err)
+	}
+	ask("findReferences", "sum.go", 3, "total", "sum.go:3:6: *sum.go:11:55: func twice(all []Shape) float64 { return total(all) + total(all) }")
+	write("sum.go", "package shapes\n\nfunc other(all []Shape) {}\n") // the file asked about
+	ask("goToDefinition", "sum.go", 3, "other", "sum.go:3:6: *")
+}
+
+func TestLSPInput(t *testing.T) {
+	f := plant(t, "a.go=package a\n\nfunc f() {}\n", "big.go="+strings.Repeat("// x\n", 1<<20), "secret/s.go=package s\n", "d/x.txt")
+	f.unreadable = []string{"secret/"}
+	outside := filepath.Join(t.TempDir(), "o.go")
+	if err := os.WriteFile(outside, []byte("package o\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lsp := tools.LSP(openLanguages(t, f.ws))
+	for _, c := range []struct {
+		input in
+		want  string
+	}{
+		{in{"operation": "goToDefinition"}, "goToDefinition needs file_path"},
+		{in{"operation": "hover", "file_path": "a.go"}, "hover needs line, and character or query"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 1}, "hover needs character, or in query the name on that line"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 9, "character": 1}, "DIR/a.go has 3 lines; there is no line 9"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 3, "character": 99}, "line 3 of DIR/a.go has 11 characters; there is no character 99: func f() {}"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 3, "query": "g"}, "\"g\" is not in line 3 of DIR/a.go: func f() {}"},
+		{in{"operation": "workspaceSymbol"}, "workspaceSymbol needs query: the name to look for, or a part of it"},
+		{in{"operation": "rename", "file_path": "a.go", "line": 3, "query": "f"}, "rename needs new_name"},
+		{in{"operation": "rename", "file_path": "a.go", "line": 3, "query": "f", "new_name": strings.Repeat("x", 300)}, "query and new_name may have 200 bytes at most"},
+		{in{"operation": "documentSymbol", "file_path": "b.go"}, "DIR/b.go does not exist. Did you mean DIR/a.go?"},
+		{in{"operation": "documentSymbol", "file_path": "d"}, "DIR/d is a folder; LSP is asked about files."},
+		{in{"operation": "documentSymbol", "file_path": "big.go"}, "DIR/big.go is too large for a language server: more than 4 MB"},
+		{in{"operation": "documentSymbol", "file_path": outside}, "* is outside the folders that tools may use: DIR"},
+		{in{"operation": "documentSymbol", "file_path": "secret/s.go"}, "DIR/secret/s.go may not be read: a rule forbids it."},
+	} {
+		r := f.call(lsp, c.input)
+		if got := f.text(r); !r.IsError || !like(got, c.want) {
+			t.Errorf("%v: %s", c.input, got)
+		}
+	}
+	if _, err := lsp.Run(t.Context(), tool.Call{Name: "LSP", Input: []byte(`{"operation":"rm"}`), Dir: f.dir}); err == nil {
+		t.Error("an operation that there is not")
+	}
+	class := tool.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"a.go"}`), Dir: f.dir})
+	if want := filepath.Join(f.dir, "a.go"); !class.ReadOnly || len(class.Access) != 1 || class.Access[0].Kind != permission.ReadFile || class.Access[0].Target != want {
+		t.Errorf("%+v", class)
+	}
+}
+
+func TestLSPContract(t *testing.T) {
+	f := plant(t, "a.go=package a\n")
+	t.Chdir(f.dir)
+	tooltest.Check(t, tools.LSP(openLanguages(t, f.ws)))
+}
+
+// TestLSPWithoutServer: what can be told from the text is, and the answer says so.
+func TestLSPWithoutServer(t *testing.T) {
+	f := plant(t, append(module, "x.zig=fn total() void {}\n", "secret/s.go=package s\n\nfunc total() {}\n")...)
+	f.unreadable = []string{"secret/"}
+	none := tools.LanguageServer{Name: "gopls", Command: "no-such-language-server", Extensions: map[string]string{".go": "go"}, RootMarkers: []string{"go.mod"},
+		Install: "buy it"}
+	lsp := tools.LSP(openLanguages(t, f.ws, none))
+	const note = "gopls is not installed. To install it: buy it This is a search of the text, which knows neither scopes nor types:\n"
+	for _, c := range []struct {
+		input in
+		want  string
+	}{
+		{in{"operation": "goToDefinition", "file_path": "sum.go", "line": 11, "query": "total"}, note + "sum.go:3: function total: func total(all []Shape) float64 {"},
+		{in{"operation": "findReferences", "file_path": "sum.go", "line": 3, "query": "total"},
+			note + "sum.go:3: func total(all []Shape) float64 {\nsum.go:11: func twice(all []Shape) float64 { return total(all) + total(all) }"},
+		{in{"operation": "documentSymbol", "file_path": "shape.go"},
+			note + "4: interface Shape: type Shape interface {\n9: struct Square: type Square struct{ Side float64 }\n12: method Area: *"},
+		{in{"operation": "workspaceSymbol", "query": "square"}, note + "shape.go:9: struct Square: *"},
+		{in{"operation": "workspaceSymbol", "query": "zzz"}, note + "Nothing was found for \"zzz\"."},
+		{in{"operation": "goToDefinition", "file_path": "x.zig", "line": 1, "query": "total"}, "No language server is known for .zig files. This is *\nsum.go:3: *"},
+		{in{"operation": "hover", "file_path": "sum.go", "line": 3, "query": "total"}, "error: hover needs a language server. gopls is not installed. To install it: buy it"},
+		{in{"operation": "incomingCalls", "file_path": "sum.go", "line": 3, "query": "total"}, "error: incomingCalls needs a language server.*"},
+		{in{"operation": "rename", "file_path": "sum.go", "line": 3, "query": "total", "new_name": "x"}, "error: rename needs a language server.*"},
+		{in{"operation": "diagnostics", "file_path": "x.zig"}, "error: diagnostics needs a language server. No language server is known for .zig files."},
+		{in{"operation": "documentSymbol", "file_path": "x.zig"}, "error: documentSymbol needs a language server for this file*"},
+	} {
+		r := f.call(lsp, c.input)
+		got := f.text(r)
+		if r.IsError {
+			got = "error: " + got
+		}
+		if !like(got, c.want) {
+			t.Errorf("%v: got %s\nwant %s", c.input, got, c.want)
+		}
+		if !r.IsError && !strings.Contains(string(r.Details), `"textSearch":true`) {
+			t.Errorf("%v: details %s", c.input, r.Details)
+		}
+	}
+}
+
+// TestLSPServerInTheWorkspace: a program that a repository brings along is not started.
+func TestLSPServerInTheWorkspace(t *testing.T) {
+	f := plant(t, module...)
+	program := filepath.Join(f.dir, "bin", "gopls")
+	if err := os.MkdirAll(filepath.Dir(program), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	script(t, program, ": >"+f.dir+"/hacked")
+	t.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	lsp := tools.LSP(openLanguages(t, f.ws, serverNamed(t, "gopls", "gopls")))
+	r := f.call(lsp, in{"operation": "hover", "file_path": "sum.go", "line": 3, "query": "total"})
+	if got := f.text(r); !r.IsError || !like(got, "*found in the workspace only (DIR/bin/gopls)*") {
+		t.Errorf("%s", got)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "hacked")); err == nil {
+		t.Error("it was started")
+	}
+}
+
+// TestLSPServerThatDoesNotStart is answered with its reason, and by the text.
+func TestLSPServerThatDoesNotStart(t *testing.T) {
+	f := plant(t, module...)
+	broken := serverNamed(t, "gopls", filepath.Join(t.TempDir(), "broken"))
+	script(t, broken.Command, "echo started >>"+f.dir+"/starts\necho no toolchain here >&2; exit 1")
+	lsp := tools.LSP(openLanguages(t, f.ws, broken))
+	for range 3 {
+		r := f.call(lsp, in{"operation": "goToDefinition", "file_path": "sum.go", "line": 11, "query": "total"})
+		if got := f.text(r); r.IsError || !like(got, "gopls does not start: *no toolchain here.*\nsum.go:3: function total: *") {
+			t.Errorf("%s", got)
+		}
+	}
+	if starts, err := os.ReadFile(filepath.Join(f.dir, "starts")); err != nil || string(starts) != "started\nstarted\n" {
+		t.Errorf("%q, %v", starts, err)
+	}
+}
+
+func TestLSPHidesFiles(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, "go.mod=module example.com/m\n\ngo 1.21\n", "a.go=package m\n\nfunc open() { closed() }\n", "hidden.go=package m\n\nfunc closed() { open() }\n")
+	f.unreadable = []string{"hidden.go"}
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	for _, c := range []struct {
+		input in
+		want  string
+	}{
+		{in{"operation": "goToDefinition", "file_path": "a.go", "line": 3, "query": "closed"}, "Nothing was found for \"closed\".\n(1 result was left out: rules forbid reading the files.)"},
+		{in{"operation": "findReferences", "file_path": "a.go", "line": 3, "query": "open"}, "a.go:3:6: func open() { closed() }\n(1 result was left out: rules forbid reading the files.)"},
+		{in{"operation": "incomingCalls", "file_path": "a.go", "line": 3, "query": "open"}, "*(1 result was left out: *"},
+		{in{"operation": "rename", "file_path": "a.go", "line": 3, "query": "open", "new_name": "x"}, "The change in 1 places of 1 files; *+func x() { closed() }\n(1 result was left out: *"},
+		{in{"operation": "diagnostics", "file_path": "hidden.go"}, "*may not be read*"},
+	} {
+		r := f.call(lsp, c.input)
+		got := f.text(r)
+		if !like(got, c.want) || strings.Contains(got, "func closed") {
+			t.Errorf("%v: got %s\nwant %s", c.input, got, c.want)
+		}
+	}
+}
+
+// TestLSPOutsideTheRoots: where the standard library defines something is shown,
+// its text is not.
+func TestLSPOutsideTheRoots(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, "go.mod=module example.com/m\n\ngo 1.21\n", "a.go=package m\n\nimport \"strings\"\n\nvar x = strings.ToUpper(\"a\")\n")
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	r := f.call(lsp, in{"operation": "goToDefinition", "file_path": "a.go", "line": 5, "query": "ToUpper"})
+	if got := f.text(r); r.IsError || !like(got, "/*/src/strings/strings.go:*") || strings.Contains(got, "func") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestLSPManyResults(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, "go.mod=module example.com/m\n\ngo 1.21\n", "a.go=package m\n\nvar x int\n\nfunc f() {\n"+strings.Repeat("\tx++\n", 1000)+"}\n")
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	r := f.call(lsp, in{"operation": "findReferences", "file_path": "a.go", "line": 3, "query": "x"})
+	if got := f.text(r); r.IsError || strings.Count(got, "\n") != 200 || !strings.HasSuffix(got, "(200 of 1001 results are shown.)") {
+		t.Errorf("%d lines, ending in %.100s", strings.Count(got, "\n"), got[max(0, len(got)-100):])
+	}
+	if want := `"results":200,"found":1001,"files":1,"truncated":true`; !strings.Contains(string(r.Details), want) {
+		t.Errorf("details %s", r.Details)
+	}
+}
+
+// TestLSPServerIsKilled: a crash is mended once; the second is reported.
+func TestLSPServerIsKilled(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	kill := killable(t, &server)
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	question := in{"operation": "goToDefinition", "file_path": "sum.go", "line": 11, "query": "total"}
+	for crash := range 3 {
+		r := f.call(lsp, question)
+		got := f.text(r)
+		if crash < 2 && (r.IsError || got != "sum.go:3:6: func total(all []Shape) float64 {") {
+			t.Fatalf("after %d crashes: %s", crash, got)
+		}
+		if crash == 2 {
+			if !r.IsError || !like(got, "gopls crashed twice and is not started again in this session: *") {
+				t.Errorf("%s", got)
+			}
+			break
+		}
+		kill()
+	}
+	// Another session has a server of its own again.
+	if err := lsp.(interface{ EndSession(string) error }).EndSession(""); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.call(lsp, question); r.IsError {
+		t.Errorf("in a new session: %s", f.text(r))
+	}
+}
+
+// TestLSPAtOnce: questions of several sessions share one server, and each
+// session may end.
+func TestLSPAtOnce(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	starts := filepath.Join(t.TempDir(), "starts")
+	counted(t, &server, starts)
+	languages := openLanguages(t, f.ws, server)
+	lsp := tools.LSP(languages)
+	var group sync.WaitGroup
+	for i := range 12 {
+		group.Go(func() {
+			input := fmt.Appendf(nil, `{"operation":"goToDefinition","file_path":"sum.go","line":%d,"query":"Shape"}`, 3+8*(i%2))
+			r, err := lsp.Run(t.Context(), tool.Call{ID: "c", Name: "LSP", Dir: f.dir, Session: fmt.Sprint("s", i%3), Input: input})
+			if err != nil || r.IsError || !strings.HasPrefix(r.Text(), "shape.go:4:6") {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	group.Wait()
+	for i := range 2 {
+		if err := languages.EndSession(fmt.Sprint("s", i)); err != nil {
+			t.Error(err)
+		}
+	}
+	r, err := lsp.Run(t.Context(), tool.Call{ID: "c", Name: "LSP", Dir: f.dir, Session: "s2", Input: []byte(`{"operation":"documentSymbol","file_path":"sum.go"}`)})
+	if err != nil || r.IsError {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if data, err := os.ReadFile(starts); err != nil || string(data) != "started\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// TestLSPCancelled: a question that is given up leaves nothing behind, and the
+// server that it started serves the next.
+func TestLSPCancelled(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	input := []byte(`{"operation":"goToDefinition","file_path":"sum.go","line":3,"query":"Shape"}`)
+	for _, limit := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		if r, err := lsp.Run(ctx, tool.Call{ID: "c", Name: "LSP", Dir: f.dir, Input: input}); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		cancel()
+	}
+	r, err := lsp.Run(t.Context(), tool.Call{ID: "c", Name: "LSP", Dir: f.dir, Input: input})
+	if err != nil || r.IsError {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestLSPClosed(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	languages := openLanguages(t, f.ws, server)
+	lsp := tools.LSP(languages)
+	question := in{"operation": "hover", "file_path": "sum.go", "line": 3, "query": "Shape"}
+	f.call(lsp, question)
+	if err := languages.Close(); err != nil {
+		t.Error(err)
+	}
+	if r := f.call(lsp, question); !r.IsError || !strings.Contains(r.Text(), "closed") {
+		t.Errorf("%s", r.Text())
+	}
+}
+
+func TestWithDiagnostics(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, append(module, "note.txt=one\n")...)
+	languages := openLanguages(t, f.ws, server)
+	f.call(tools.LSP(languages), in{"operation": "diagnostics", "file_path": "sum.go"}) // it is warm
+	write := tools.WithDiagnostics(tools.Write(f.ws), languages)
+
+	r := f.call(write, in{"file_path": "new.go", "content": "package shapes\n\nfunc broken() int { return total(1) }\n"})
+	if got := f.text(r); r.IsError || !like(got, "*After this change the language server reports errors:\nnew.go:3:28: error: cannot use total*\nnew.go:3:34: error: cannot use 1*") {
+		t.Errorf("%s", got)
+	}
+	for name, content := range map[string]string{"good.go": "package shapes\n\nfunc unused() {}\n", "other.txt": "text"} {
+		if r := f.call(write, in{"file_path": name, "content": content}); r.IsError || strings.Contains(r.Text(), "language server") {
+			t.Errorf("%s: %s", name, f.text(r))
+		}
+	}
+	r = f.call(write, in{"file_path": "many.go", "content": "package shapes\n\nfunc many() {\n" + strings.Repeat("\tmissing()\n", 50) + "}\n"})
+	if got := f.text(r); strings.Count(got, "\n") > 25 || !like(got, "*(20 of 50 errors are shown.)*") {
+		t.Errorf("%s", got)
+	}
+	if r := f.call(write, in{"file_path": "sum.go", "content": "x"}); !r.IsError || strings.Contains(r.Text(), "language server") {
+		t.Errorf("a refused change: %s", f.text(r))
+	}
+
+	plain := tools.Write(f.ws)
+	call := tool.Call{Name: "Write", Dir: f.dir, Input: []byte(`{"file_path":"a/b.go","content":"x"}`)}
+	if got, want := tool.Classify(write, call), tool.Classify(plain, call); !reflect.DeepEqual(got, want) {
+		t.Errorf("classified as %+v, not %+v", got, want)
+	}
+	if got, want := write.(tool.Previewer).Preview(call), plain.(tool.Previewer).Preview(call); got != want || got == "" {
+		t.Errorf("preview %q", got)
+	}
+	if err := write.(interface{ EndSession(string) error }).EndSession(""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWithDiagnosticsDoesNotWait: a server that starts for ever holds up nothing for long.
+func TestWithDiagnosticsDoesNotWait(t *testing.T) {
+	f := plant(t, module...)
+	silent := serverNamed(t, "gopls", filepath.Join(t.TempDir(), "silent"))
+	script(t, silent.Command, "exec sleep 1000")
+	write := tools.WithDiagnostics(tools.Write(f.ws), openLanguages(t, f.ws, silent))
+	if r := f.call(write, in{"file_path": "new.go", "content": "package shapes\n"}); r.IsError || strings.Contains(r.Text(), "language server") {
+		t.Errorf("%s", f.text(r))
+	}
+}
+
+// BenchmarkLSP asks a warm gopls about this repository.
+func BenchmarkLSP(b *testing.B) {
+	server := gopls(b)
+	root, err := filepath.Abs("..")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ws := &workspace.Workspace{Root: root}
+	lsp := tools.LSP(openLanguages(b, ws, server))
+	for _, operation := range []string{"goToDefinition", "findReferences", "hover"} {
+		b.Run(operation, func(b *testing.B) {
+			ask := func() {
+				input := fmt.Appendf(nil, `{"operation":%q,"file_path":"tools/edit.go","line":31,"query":"New"}`, operation)
+				r, err := lsp.Run(b.Context(), tool.Call{ID: "c", Name: "LSP", Dir: root, Input: input})
+				if err != nil || r.IsError {
+					b.Fatalf("%+v, %v", r, err)
+				}
+			}
+			ask()
+			for b.Loop() {
+				ask()
+			}
+		})
+	}
+}
+
+// wrapped makes a server a script that runs text before it.
+func wrapped(t *testing.T, s *tools.LanguageServer, text string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wrapped")
+	script(t, path, text+"\nexec '"+s.Command+"' \"$@\"")
+	s.Command = path
+}
+
+// script writes a program for the shell.
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no shell scripts here")
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counted makes a server leave a line in a file when it starts.
+func counted(t *testing.T, s *tools.LanguageServer, file string) {
+	t.Helper()
+	wrapped(t, s, "echo started >>'"+file+"'")
+}
+
+// killable returns a function that kills the server which was started last.
+func killable(t *testing.T, s *tools.LanguageServer) func() {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pid")
+	wrapped(t, s, "echo $$ >'"+file+"'")
+	return func() {
+		t.Helper()
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
