@@ -135,6 +135,8 @@ func Agent(spawner Spawner) tool.Tool {
 		if !ok {
 			t.Name = in.in.SubagentType
 		}
+		// What it touches is not known: it waits for earlier calls that change
+		// something, and later ones for it, unless it only reads as they do.
 		return tool.Class{
 			ReadOnly: t.ReadOnly && in.in.Isolation == "", Internal: in.in.Isolation == "",
 			Access: []permission.Access{{Kind: permission.UseName, Target: t.Name}},

@@ -42,7 +42,7 @@ func SendMessage(mail team.Mail) tool.Tool {
 		case in.To == team.Everyone && len(reached) == 0:
 			text = "There is nobody else in your team: the message went to nobody."
 		case in.To == team.Everyone:
-			text = fmt.Sprintf("Message sent to %d teammates: %s.", len(reached), strings.Join(reached, ", "))
+			text = fmt.Sprintf("Message sent to %s.", strings.Join(reached, ", "))
 		}
 		if err != nil {
 			text += fmt.Sprintf("\nNot delivered: %v", err)

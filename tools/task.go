@@ -20,6 +20,17 @@ const maxListedTasks = 200
 // caller is the name under which the agent of a call is known to others.
 func caller(call tool.Call) string { return cmp.Or(call.Agent, mainAgent) }
 
+// selfName stands for the agent of the call.
+const selfName = "self"
+
+// agentName reads the name of an agent in an input.
+func agentName(call tool.Call, name string) string {
+	if name == selfName {
+		return caller(call)
+	}
+	return name
+}
+
 // spaceOf is the space of [team] that a call works in.
 func spaceOf(call tool.Call) string { return call.Session }
 

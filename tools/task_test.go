@@ -90,6 +90,8 @@ func TestTaskTools(t *testing.T) {
 	if got, err := o.store.Task(t.Context(), "s", "task_3"); err != nil || len(got.BlockedBy) != 0 || len(got.Metadata) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
+	o.saysTo("ann", "TaskUpdate", `{"id":"task_3","owner":"self"}`, `owner: ann`)
+	o.saysTo("ann", "TaskList", `{"owner":"self"}`, `^\[task_2\].*\n\[task_3\][^\n]*$`)
 	o.says("TaskUpdate", `{"id":"task_3","owner":""}`, `"Ship"$`)
 
 	o.saysTo("ann", "TaskUpdate", `{"id":"task_2","status":"in_progress","output":"half"}`, `in_progress`)

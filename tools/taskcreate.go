@@ -51,7 +51,7 @@ func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCr
 			return tool.Errorf("%v", err), nil
 		}
 	}
-	owner := in.Owner
+	owner := agentName(call, in.Owner)
 	if owner == "" && status == team.InProgress {
 		owner = caller(call)
 	}

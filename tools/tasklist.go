@@ -23,7 +23,7 @@ func TaskList(tasks team.Tasks) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "TaskList", Title: "List the tasks", Description: taskListText, ReadOnly: true,
 	}, func(ctx context.Context, call tool.Call, in taskListInput) (*tool.Result, error) {
-		filter := team.Filter{Owner: in.Owner}
+		filter := team.Filter{Owner: agentName(call, in.Owner)}
 		if in.Status != "" {
 			var err error
 			if filter.Status, err = team.ParseStatus(in.Status); err != nil {

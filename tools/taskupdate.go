@@ -39,7 +39,7 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 		in.BlockedBy == nil && in.Blocks == nil && in.Metadata == nil {
 		return tool.Errorf("nothing to change: give at least one field beside id"), nil
 	}
-	c := team.Change{Subject: in.Subject, Description: in.Description, Owner: in.Owner, Output: in.Output,
+	c := team.Change{Subject: in.Subject, Description: in.Description, Output: in.Output,
 		BlockedBy: taskIDs(in.BlockedBy), Blocks: taskIDs(in.Blocks), Metadata: in.Metadata}
 	if in.Status != "" {
 		var err error
@@ -47,7 +47,11 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 			return tool.Errorf("%v", err), nil
 		}
 	}
-	if c.Status == team.InProgress && c.Owner == nil {
+	switch {
+	case in.Owner != nil:
+		owner := agentName(call, *in.Owner)
+		c.Owner = &owner
+	case c.Status == team.InProgress:
 		self := caller(call)
 		c.Owner = &self
 	}

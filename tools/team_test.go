@@ -40,7 +40,7 @@ func TestTeamTools(t *testing.T) {
 	o.saysTo("eve", "TeamCreate", `{"name":"solo"}`, `with 0 members, led by eve$`)
 
 	o.says("SendMessage", `{"to":"ann","message":"hi"}`, `^Message sent to ann\.$`)
-	o.says("SendMessage", `{"to":"*","message":"all"}`, `^Message sent to 2 teammates: ann, bob\.$`)
+	o.says("SendMessage", `{"to":"*","message":"all"}`, `^Message sent to ann, bob\.$`)
 	o.saysTo("ann", "SendMessage", `{"to":"main","message":"ok","type":"shutdown_response"}`, `^Message sent to main\.$`)
 	o.says("SendMessage", `{"to":"anne","message":"hi"}`, `!"anne" cannot be reached; in the team red you can reach ann, bob`)
 	o.says("SendMessage", `{"to":"eve","message":"hi"}`, `!cannot be reached`)
@@ -79,7 +79,7 @@ func TestSendMessagePartly(t *testing.T) {
 	if err := o.store.Unregister(t.Context(), "s", "bob"); err != nil {
 		t.Fatal(err)
 	}
-	o.says("SendMessage", `{"to":"*","message":"hi"}`, `^Message sent to 1 teammates: ann\.\nNot delivered: "bob" cannot be reached: it has ended`)
+	o.says("SendMessage", `{"to":"*","message":"hi"}`, `^Message sent to ann\.\nNot delivered: "bob" cannot be reached: it has ended`)
 	o.says("SendMessage", `{"to":"bob","message":"hi"}`, `!it has ended`)
 }
 

@@ -14,9 +14,6 @@ import (
 //go:embed teamcreate.md
 var teamCreateText string
 
-// selfName as a member of a team means the agent that makes it.
-const selfName = "self"
-
 type teamCreateInput struct {
 	Name            string   `json:"name"`
 	Members         []string `json:"members,omitempty"`
@@ -36,7 +33,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 		Name: "TeamCreate", Title: "Make a team", Description: teamCreateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in teamCreateInput) (*tool.Result, error) {
 		self := caller(call)
-		members := slices.DeleteFunc(slices.Clone(in.Members), func(name string) bool { return name == self || name == selfName })
+		members := slices.DeleteFunc(slices.Clone(in.Members), func(name string) bool { return agentName(call, name) == self })
 		t, err := teams.CreateTeam(ctx, spaceOf(call), in.Name, self, members, in.TaskDescription)
 		if err != nil {
 			return teamFailure(err)
