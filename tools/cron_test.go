@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -218,5 +219,27 @@ func TestCronContract(t *testing.T) {
 	c.Jobs = new(cron.Memory)
 	for _, tl := range []tool.Tool{CronCreate(c), CronDelete(c), CronList(c)} {
 		tooltest.Check(t, tl)
+	}
+}
+
+// A call that is cancelled while another program works on the schedule adds
+// nothing.
+func TestCronCancelled(t *testing.T) {
+	c := crontab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := c.Jobs.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+		done := make(chan tool.Outcome)
+		go func() {
+			call := tool.Call{ID: "c1.0", Name: "CronCreate", Input: json.RawMessage(`{"name":"a","schedule":"@daily","prompt":"p"}`)}
+			done <- tool.Run(ctx, CronCreate(c), call, time.Minute)
+		}()
+		cancel()
+		if o := <-done; !o.Result.IsError || o.Err != nil {
+			t.Errorf("%+v", o)
+		}
+		return jobs, nil
+	})
+	if jobs, loadErr := c.Jobs.Load(t.Context()); err != nil || loadErr != nil || len(jobs) != 0 {
+		t.Error(jobs, err, loadErr)
 	}
 }
