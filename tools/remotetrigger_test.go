@@ -1,0 +1,247 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tool/tooltest"
+	"github.com/openagent-go/agent/trigger"
+)
+
+func TestRemoteTriggerContract(t *testing.T) {
+	tooltest.Check(t, RemoteTrigger(Triggers{Store: new(trigger.Memory)}))
+}
+
+// theTrigger is the only one in the Details of a result.
+func theTrigger(t testing.TB, r *tool.Result) (trigger.Trigger, triggerDetails) {
+	t.Helper()
+	var d triggerDetails
+	if err := json.Unmarshal(r.Details, &d); err != nil || len(d.Triggers) != 1 || r.IsError {
+		t.Fatalf("%s: %+v, %v", r.Text(), d, err)
+	}
+	return d.Triggers[0], d
+}
+
+// One side makes a trigger and serves it, the other sends to it; no secret is in
+// any result.
+func TestRemoteTriggerBothSides(t *testing.T) {
+	type started struct{ name, data string }
+	ran := make(chan started, 10)
+	here := &trigger.File{Path: filepath.Join(t.TempDir(), "here.json")}
+	h := &trigger.Handler{Store: here, Run: func(_ context.Context, tr trigger.Trigger, p trigger.Payload) error {
+		ran <- started{tr.Prompt, string(p.Data)}
+		return nil
+	}}
+	defer h.Close()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	there := new(trigger.Memory)
+	ours := RemoteTrigger(Triggers{Store: here, Local: h})
+	theirs := RemoteTrigger(Triggers{Store: there, Client: &trigger.Client{AllowPrivate: true}})
+	var shown []string
+	run := func(tl tool.Tool, input string) *tool.Result {
+		t.Helper()
+		r := tooltest.Run(t, tl, input)
+		shown = append(shown, r.Text(), string(r.Details), r.Title)
+		return r
+	}
+	if text := run(ours, `{"action":"list"}`).Text(); text != "There are no triggers." {
+		t.Errorf("got %q", text)
+	}
+	mine, _ := theTrigger(t, run(ours, `{"action":"create","name":"build","prompt":"Build it."}`))
+	_, d := theTrigger(t, run(ours, `{"action":"run","name":"build","payload":{"a":1}}`))
+	if got := <-ran; got != (started{"Build it.", `{"payload":{"a":1}}`}) || d.Run == "" {
+		t.Errorf("%+v, %+v", got, d)
+	}
+	remote, _ := theTrigger(t, run(theirs, fmt.Sprintf(`{"action":"create","name":"their build","url":%q,"prompt":"please"}`, server.URL+"/triggers/"+mine.ID)))
+	if r := run(theirs, fmt.Sprintf(`{"action":"run","id":%q}`, remote.ID)); !r.IsError || !strings.Contains(r.Text(), "401") {
+		t.Errorf("before the secret was handed on: %s", r.Text())
+	}
+	known, err := here.Get(t.Context(), mine.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = there.Update(t.Context(), remote.ID, func(r *trigger.Record) (*trigger.Record, error) { r.Secrets = known.Secrets; return r, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, d = theTrigger(t, run(theirs, fmt.Sprintf(`{"action":"run","id":%q,"payload":[1]}`, remote.ID)))
+	if got := <-ran; got != (started{"Build it.", `{"prompt":"please","payload":[1]}`}) || d.Status != http.StatusAccepted || d.Run == "" {
+		t.Errorf("%+v, %+v", got, d)
+	}
+	if changed, _ := theTrigger(t, run(ours, fmt.Sprintf(`{"action":"update","id":%q,"enabled":false,"name":"new name"}`, mine.ID))); changed.Enabled || changed.Name != "new name" || changed.Prompt != "Build it." {
+		t.Errorf("%+v", changed)
+	}
+	for _, r := range []*tool.Result{run(theirs, `{"action":"run","name":"their build"}`), run(ours, `{"action":"run","name":"new name"}`)} {
+		if !r.IsError {
+			t.Errorf("a trigger that is off runs: %s", r.Text())
+		}
+	}
+	theTrigger(t, run(ours, fmt.Sprintf(`{"action":"get","id":%q}`, mine.ID)))
+	theTrigger(t, run(ours, `{"action":"get","name":"new name"}`))
+	run(ours, `{"action":"list"}`)
+	if len(ran) != 0 {
+		t.Error("something more ran")
+	}
+	for _, s := range shown {
+		for _, secret := range known.Secrets {
+			if strings.Contains(s, string(secret)) {
+				t.Errorf("a secret is in %q", s)
+			}
+		}
+	}
+	if now, err := here.Get(t.Context(), mine.ID); err != nil || now.Secrets[0] != known.Secrets[0] {
+		t.Errorf("the secret is another after an update: %v", err)
+	}
+}
+
+func TestRemoteTriggerRefusals(t *testing.T) {
+	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory)})
+	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
+	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"http://127.0.0.1:1/triggers/x"}`))
+	for input, want := range map[string]string{
+		`{"action":"delete"}`:                                                                       `action is "delete"`,
+		`{"action":"create","name":"c"}`:                                                            "prompt is missing",
+		`{"action":"create","prompt":"x"}`:                                                          "name",
+		`{"action":"create","name":"a","prompt":"x"}`:                                               "already",
+		`{"action":"create","name":"c","id":"x","prompt":"x"}`:                                      "leave id out",
+		`{"action":"create","name":"c","url":"file:///etc/passwd"}`:                                 "https://",
+		`{"action":"create","name":"c","url":"http://u:p@x.org/"}`:                                  "password",
+		`{"action":"create","name":"c","prompt":"x","schedule":"@"}`:                                "not kept here",
+		`{"action":"create","name":"c","prompt":"x","payload":1}`:                                   "action run",
+		`{"action":"get"}`:                                                                          "id is missing",
+		`{"action":"get","id":"none"}`:                                                              "no trigger with the id",
+		`{"action":"get","name":"none"}`:                                                            "no trigger called",
+		`{"action":"run","id":"none"}`:                                                              "no trigger with the id",
+		`{"action":"update","name":"a","prompt":"x"}`:                                               "id is missing",
+		`{"action":"update","id":"` + mine.ID + `","url":"https://example.com/"}`:                   "cannot become",
+		`{"action":"run","name":"a"}`:                                                               "cannot be run from here",
+		`{"action":"run","name":"b"}`:                                                               "loopback",
+		`{"action":"create","name":"` + strings.Repeat("n", 101) + `","prompt":"x"}`:                "name",
+		`{"action":"create","name":"c","prompt":"` + strings.Repeat("x", 70_000) + `"}`:             "longer",
+		`{"action":"run","id":"` + remote.ID + `","payload":"` + strings.Repeat("x", 70_000) + `"}`: "at most",
+	} {
+		r := tooltest.Run(t, tl, input)
+		if !r.IsError || !strings.Contains(r.Text(), want) || len(r.Text()) > 1000 {
+			t.Errorf("%.100s: got %q, want an error with %q", input, r.Text(), want)
+		}
+	}
+	for i := range maxTriggers - 2 {
+		if r := tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":"n%d","prompt":"x"}`, i)); r.IsError {
+			t.Fatal(r.Text())
+		}
+	}
+	if r := tooltest.Run(t, tl, `{"action":"create","name":"more","prompt":"x"}`); !r.IsError {
+		t.Error("there is no bound")
+	}
+}
+
+func TestRemoteTriggerClass(t *testing.T) {
+	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory)})
+	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"mine","prompt":"x"}`))
+	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"remote","url":"https://EXAMPLE.com/t"}`))
+	for input, want := range map[string]tool.Class{
+		`{"action":"list"}`:                                                     {ReadOnly: true},
+		`{"action":"get"}`:                                                      {ReadOnly: true},
+		`{"action":"create","name":"x","prompt":"y"}`:                           named(permission.UseName, "x"),
+		`{"action":"create","name":"x","url":"https://Example.com"}`:            named(permission.FetchURL, "https://example.com/"),
+		`{"action":"run","id":"` + mine.ID + `"}`:                               named(permission.UseName, "mine"),
+		`{"action":"run","name":"remote"}`:                                      named(permission.FetchURL, "https://example.com/t"),
+		`{"action":"run","name":"remote","url":"https://other.org"}`:            named(permission.FetchURL, "https://example.com/t"),
+		`{"action":"update","id":"` + mine.ID + `","name":"y"}`:                 named(permission.UseName, "mine"),
+		`{"action":"update","id":"` + remote.ID + `","prompt":"y"}`:             named(permission.FetchURL, "https://example.com/t"),
+		`{"action":"update","id":"` + remote.ID + `","url":"https://evil.org"}`: named(permission.FetchURL, "https://evil.org/"),
+		`{"action":"run","id":"none"}`:                                          {},
+	} {
+		got := tool.Classify(tl, tool.Call{Input: json.RawMessage(input)})
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v, want %+v", input, got, want)
+		}
+	}
+}
+
+func named(kind permission.AccessKind, target string) tool.Class {
+	return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
+}
+
+// The host is told of schedules, and what it refuses is not stored.
+func TestRemoteTriggerSchedule(t *testing.T) {
+	var told []string
+	store := new(trigger.Memory)
+	tl := RemoteTrigger(Triggers{Store: store, Schedule: func(ctx context.Context, tr trigger.Trigger) error {
+		if _, err := store.List(ctx); err != nil { // it may look
+			return err
+		}
+		if tr.Schedule == "bad" {
+			return errors.New("there is no such time")
+		}
+		told = append(told, fmt.Sprint(tr.Name, " ", tr.Schedule, " ", tr.Enabled))
+		return nil
+	}})
+	if r := tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x","schedule":"bad"}`); !r.IsError || !strings.Contains(r.Text(), "no such time") {
+		t.Error(r.Text())
+	}
+	tr, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x","schedule":"@hourly"}`))
+	theTrigger(t, tooltest.Run(t, tl, `{"action":"update","id":"`+tr.ID+`","enabled":false}`))
+	theTrigger(t, tooltest.Run(t, tl, `{"action":"update","id":"`+tr.ID+`","schedule":""}`))
+	theTrigger(t, tooltest.Run(t, tl, `{"action":"update","id":"`+tr.ID+`","prompt":"y"}`))
+	if got := strings.Join(told, ", "); got != "a @hourly true, a @hourly false, a  false" {
+		t.Errorf("told: %s", got)
+	}
+	if list, _ := store.List(t.Context()); len(list) != 1 {
+		t.Errorf("%v", list)
+	}
+}
+
+// A call that is cancelled stops sending; what the other side says is cut.
+func TestRemoteTriggerSending(t *testing.T) {
+	reached := make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not see the client go
+			reached <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, strings.Repeat("x", 1<<20))
+	}))
+	defer s.Close()
+	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory), Client: &trigger.Client{AllowPrivate: true}})
+	for _, name := range []string{"hang", "long"} {
+		theTrigger(t, tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":%q,"url":%q}`, name, s.URL+"/"+name)))
+	}
+	if r := tooltest.Run(t, tl, `{"action":"run","name":"long"}`); r.IsError || len(r.Text()) > maxReply+500 {
+		t.Errorf("%d bytes: %.200s", len(r.Text()), r.Text())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-reached; cancel() }()
+	out := tool.Run(ctx, tl, tool.Call{ID: "c1.0", Name: "RemoteTrigger", Input: json.RawMessage(`{"action":"run","name":"hang"}`)}, time.Minute)
+	if !out.Result.IsError || ctx.Err() == nil {
+		t.Errorf("got %s", out.Result.Text())
+	}
+}
+
+func TestRemoteTriggerTwoAtOnce(t *testing.T) {
+	tl := RemoteTrigger(Triggers{Store: &trigger.File{Path: filepath.Join(t.TempDir(), "t.json")}})
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() { tooltest.Run(t, tl, fmt.Sprintf(`{"action":"create","name":"n%d","prompt":"x"}`, i)) })
+	}
+	wg.Wait()
+	var d triggerDetails
+	if err := json.Unmarshal(tooltest.Run(t, tl, `{"action":"list"}`).Details, &d); err != nil || len(d.Triggers) != 10 {
+		t.Errorf("%d triggers, %v", len(d.Triggers), err)
+	}
+}
