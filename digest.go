@@ -26,7 +26,7 @@ const shorten = "Say what this tool output holds, so that the reader can work wi
 // nothing.
 func (x *executor) digestOf(r *tool.Result) string {
 	switch {
-	case x.agent.Small == nil || r.IsError:
+	case x.agent.Small == nil || r.IsError || r.Patch.EndRun: // the answer to the prompt stays as it is
 		return ""
 	case r.Digest != "":
 		return r.Digest

@@ -85,7 +85,7 @@ type job struct {
 	call    tool.Call           // effects of calls
 	class   tool.Class          // Ask
 	id      string              // RunTool: the provider's id of the call
-	done    *event.ToolDone     // AskPerson, Digest, RunHooks
+	done    *event.ToolDone     // AskPerson, Digest, RunHooks, GatherResults
 	verdict permission.Decision // Ask
 	signals signals
 }
@@ -114,6 +114,8 @@ func (x *executor) do(ctx context.Context, j job) event.Fact {
 		return x.digest(ctx, e, j)
 	case engine.RunHooks:
 		return x.after(ctx, e.Key(), j.call, *j.done)
+	case engine.GatherResults:
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: *x.finish(j.call, &j.done.Result)}
 	}
 	panic(fmt.Sprintf("agent: unknown effect %T", j.effect))
 }

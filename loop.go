@@ -286,6 +286,9 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.model = l.x.models[e.Model]
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
+	case engine.GatherResults:
+		j.call = l.open(e.Call)
+		j.done = &event.ToolDone{Result: l.fold.transcript.Gather(e.Call)}
 	case engine.RunHooks:
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done

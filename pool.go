@@ -122,7 +122,7 @@ func specs(pool []tool.Tool) []event.Tool {
 			input = []byte(`{"type":"object","properties":{}}`)
 		}
 		out = append(out, event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-			Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, State: s.State})
+			Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State})
 	}
 	return out
 }

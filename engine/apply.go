@@ -391,6 +391,8 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		kind = "tool"
 	case c.phase == done:
 		kind = "hooks"
+	case c.phase == gathering && s.gathered(c):
+		kind = "gather"
 	case c.phase != refused && (s.stop == nil || c.phase > running && c.phase != waiting):
 		return false
 	}

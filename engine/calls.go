@@ -23,20 +23,23 @@ const (
 	waiting                // needs AskPerson
 	digesting              // needs Digest
 	done                   // needs RunHooks
+	gathering              // of a batch: needs GatherResults once its calls have ended
 	refused                // its result is known and has to be recorded
 	settled                // has its result
 )
 
 // A call is a tool call of the last answer.
 type call struct {
-	id       string // ours: c<seq of the answer>.<index>
-	toolID   string // the provider's
-	name     string
-	spec     event.Tool
-	seq      int64
-	index    int
-	attempt  int
-	keys     keyring
+	id      string // ours: c<seq of the answer>.<index>, and .<number> in a batch
+	batch   string // the call that made this one; "" for the model
+	toolID  string // the provider's
+	name    string
+	spec    event.Tool
+	attempt int
+	last    struct { // the key that was made last
+		kind, key string
+		attempt   int
+	}
 	phase    phase
 	class    tool.Class
 	judged   bool   // class is known
@@ -49,7 +52,15 @@ type call struct {
 	reserved float64             // for it
 }
 
-func (c *call) key(kind string) string { return c.keys.get(kind, c.seq, c.index, c.attempt) }
+// key is the key of an effect of the call. It is asked for at every step while the
+// effect is wanted.
+func (c *call) key(kind string) string {
+	if c.last.key == "" || c.last.kind != kind || c.last.attempt != c.attempt {
+		c.last.kind, c.last.attempt = kind, c.attempt
+		c.last.key = kind + "/" + c.id[1:] + "/" + strconv.Itoa(c.attempt)
+	}
+	return c.last.key
+}
 
 // refuse settles a call that does not run.
 func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
@@ -102,6 +113,10 @@ func (s *State) callEffects(effects []Effect) []Effect {
 			effects = append(effects, s.digest(c))
 		case done:
 			effects = append(effects, RunHooks{c.key("hooks"), c.id})
+		case gathering:
+			if s.gathered(c) {
+				effects = append(effects, GatherResults{c.key("gather"), c.id})
+			}
 		}
 		barrier = barrier || c.phase != settled && c.spec.Barrier
 	}
@@ -126,7 +141,7 @@ func (s *State) runTool(c *call) Effect { return RunTool{c.key("tool"), c.id, s.
 func (s *State) blocked(i int) bool {
 	c := &s.calls[i]
 	for k := range i {
-		if e := &s.calls[k]; e.phase != settled && (!e.judged || conflict(e.class, c.class)) {
+		if e := &s.calls[k]; e.phase != settled && e.phase != gathering && (!e.judged || conflict(e.class, c.class)) {
 			return true
 		}
 	}
@@ -159,41 +174,49 @@ func overlap(a, b string) bool {
 func (s *State) propose(seq int64, f event.AssistantMessage) {
 	content := f.Response.Message.Content
 	last := len(content) - 1
-	seen := s.seen
-	clear(seen)
+	s.repeats, s.seen = s.seen, s.repeats // the older counts are looked up in seen
+	clear(s.repeats)
 	s.calls = s.calls[:0]
+	n := 0
 	for at, b := range content {
 		u, isUse := b.(llm.ToolUse)
 		if !isUse {
 			continue
 		}
-		i := len(s.calls)
-		c := call{id: callID(seq, i), toolID: u.ID, seq: seq, index: i, sig: signature(u)}
-		name, ok := s.tools().resolve(u.Name)
-		c.name, c.spec = name, s.tools().find(name)
-		seen[c.sig] = s.repeats[c.sig] + 1
-		switch {
-		case seen[c.sig] >= doomRepeats:
-			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, seen[c.sig])
-		case s.faults[name] >= doomFaults:
-			c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
+		c := call{id: callID(seq, n), toolID: u.ID, sig: signature(u)}
+		n++
+		s.repeats[c.sig] = s.seen[c.sig] + 1
+		if again := s.repeats[c.sig]; again >= doomRepeats {
+			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
 		}
-		cut := truncated(f.Response.Stop) && at == last
-		switch {
+		s.look(&c, u)
+		switch cut := truncated(f.Response.Stop) && at == last; {
 		case f.Response.Stop == llm.Refusal:
 			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")
 		case cut:
 			c.refuse(event.ByTruncated, tool.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
-		case !ok:
-			c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", u.Name, s.nearest(u.Name))
-			s.doom(&c, "there is no such tool")
-		case u.Invalid != "":
-			c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
-			s.doom(&c, "the input is not valid JSON")
+		case c.phase == proposed && c.spec.Batch:
+			s.proposeBatch(&c, u)
 		}
 		s.calls = append(s.calls, c)
 	}
-	s.repeats, s.seen = seen, s.repeats
+}
+
+// look finds the tool of a call, and what speaks against the call from the start.
+func (s *State) look(c *call, u llm.ToolUse) {
+	name, ok := s.tools().resolve(u.Name)
+	c.name, c.spec = name, s.tools().find(name)
+	if s.faults[name] >= doomFaults && c.guard == "" {
+		c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
+	}
+	switch {
+	case !ok:
+		c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", u.Name, s.nearest(u.Name))
+		s.doom(c, "there is no such tool")
+	case u.Invalid != "":
+		c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
+		s.doom(c, "the input is not valid JSON")
+	}
 }
 
 // nearest names the tool that an unknown name was probably meant to be.
@@ -282,7 +305,9 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	if f.Stop != "" && s.stop == nil {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
-	s.size.add(contentTokens(f.Result.Content))
+	if c.batch == "" {
+		s.size.add(contentTokens(f.Result.Content))
+	}
 	for i := range s.calls {
 		if s.calls[i].phase != settled {
 			return

@@ -65,6 +65,9 @@ type (
 	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
+	// GatherResults wants an [event.ToolResult] made of those of the calls that a
+	// batch made, see [Transcript.Gather].
+	GatherResults struct{ key, Call string }
 )
 
 func (e Record) Key() string    { return e.key }
@@ -77,12 +80,16 @@ func (e AskPerson) Key() string { return e.key }
 func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
 
+func (e GatherResults) Key() string { return e.key }
+
 func (e Record) Intent() event.Fact    { return nil }
 func (e Wait) Intent() event.Fact      { return nil }
 func (e Authorize) Intent() event.Fact { return nil }
 func (e Ask) Intent() event.Fact       { return nil }
 func (e AskPerson) Intent() event.Fact { return nil }
 func (e RunHooks) Intent() event.Fact  { return nil }
+
+func (e GatherResults) Intent() event.Fact { return nil }
 
 // Intent is an [event.ModelStart].
 func (e Digest) Intent() event.Fact {
@@ -186,6 +193,8 @@ func (s *State) closing(effects []Effect) []Effect {
 			effects = append(effects, s.digest(c))
 		case c.phase == done:
 			effects = append(effects, RunHooks{c.key("hooks"), c.id})
+		case c.phase == gathering && s.gathered(c):
+			effects = append(effects, GatherResults{c.key("gather"), c.id})
 		case c.phase == refused:
 			facts = append(facts, c.refusal())
 		case (c.phase < running || c.phase == waiting) && !suspend:

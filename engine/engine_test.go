@@ -249,6 +249,9 @@ func (w *world) do(words []string) {
 			}
 		}
 		w.report(w.happen(f))
+	case "gather": // gather CALL: the result of a batch
+		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
+		w.report(w.happen(f))
 	case "raw": // raw CALL: a tool returned, hooks are next
 		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
 	case "question": // question CALL: a tool asks a person
@@ -303,7 +306,7 @@ func blocks(bs llm.Blocks) string {
 func config(t *testing.T, text string) event.Configured {
 	c := event.Configured{Model: "m", Mode: permission.Default, Dir: "/d", Retries: 2, Parallel: 10, MaxTokens: 1000, Tools: []event.Tool{
 		{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Write"}}, {Tool: llm.Tool{Name: "Plan"}, Barrier: true},
-		{Tool: llm.Tool{Name: "Put"}, Idempotent: true}}}
+		{Tool: llm.Tool{Name: "Put"}, Idempotent: true}, {Tool: llm.Tool{Name: "Batch"}, Batch: true}}}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()
 	if text != "" {
@@ -423,7 +426,11 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd"}[b%6]
 		var content []llm.Block
 		for i := range b % 4 {
-			content = append(content, llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope"}[(b/4+i)%4], Input: json.RawMessage("{}")})
+			u := llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope", "Batch"}[(b/4+i)%5], Input: json.RawMessage("{}")}
+			if u.Name == "Batch" && b%3 > 0 {
+				u.Input = json.RawMessage(`{"tool_calls":[{"tool":"Write"},{"tool":"Nope"},{"tool":"Plan"},{"tool":"Batch"}]}`)
+			}
+			content = append(content, u)
 		}
 		if b%13 == 0 {
 			w.happen(event.ModelFailed{Key: e.Key(), Model: e.Model, Retry: b%2 == 0, Class: llm.Overloaded})
@@ -454,8 +461,9 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
 	case engine.Digest:
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
-	case engine.RunHooks:
-		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call})
+	case engine.RunHooks, engine.GatherResults:
+		call, _, _ := strings.Cut(strings.SplitN(e.Key(), "/", 2)[1], "/")
+		w.happen(event.ToolResult{Key: e.Key(), Call: "c" + call})
 	}
 }
 

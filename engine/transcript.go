@@ -32,7 +32,8 @@ type Call struct {
 	Input   json.RawMessage // as it will run: the model's, or what replaced it
 	Done    *event.ToolDone // before hooks
 	id      string
-	settled bool // it has its result:
+	batch   string // the call that made this one; "" for the model
+	settled bool   // it has its result:
 	content llm.Blocks
 	isError bool
 }
@@ -114,11 +115,28 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 		return
 	}
 	t.calls = make([]Call, 0, n) // a new one: calls that go on may hold the old ones
+	n = 0
 	for _, b := range f.Response.Message.Content {
 		if u, ok := b.(llm.ToolUse); ok {
-			name, _ := t.tools.resolve(u.Name)
-			t.calls = append(t.calls, Call{id: callID(seq, len(t.calls)), Use: u, Name: name, Input: u.Input})
+			t.propose(callID(seq, n), "", u)
+			n++
 		}
+	}
+}
+
+// propose adds a call and, after it, those that it makes.
+func (t *Transcript) propose(id, batch string, u llm.ToolUse) {
+	name, _ := t.tools.resolve(u.Name)
+	t.calls = append(t.calls, Call{id: id, batch: batch, Use: u, Name: name, Input: u.Input})
+	if batch != "" || !t.tools.find(name).Batch {
+		return
+	}
+	parts, err := unbatch(u)
+	if err != nil {
+		return
+	}
+	for i, p := range parts {
+		t.propose(partID(id, i), id, p)
 	}
 }
 
@@ -150,12 +168,14 @@ func (t *Transcript) result(f event.ToolResult) {
 	if p := f.Result.Patch.State; p != nil {
 		t.merge(t.tools.find(c.Name).State, p)
 	}
-	if slices.ContainsFunc(t.calls, func(c Call) bool { return !c.settled }) {
+	if slices.ContainsFunc(t.calls, func(c Call) bool { return !c.settled && c.batch == "" }) {
 		return
 	}
 	m := llm.Message{Role: llm.User, Content: make(llm.Blocks, 0, len(t.calls))}
 	for _, c := range t.calls {
-		m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.content, IsError: c.isError})
+		if c.batch == "" {
+			m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.content, IsError: c.isError})
+		}
 	}
 	t.Messages = append(t.Messages, m)
 	t.open = false
@@ -201,9 +221,11 @@ func (t *Transcript) Calls() []string {
 	if !t.open {
 		return nil
 	}
-	ids := make([]string, len(t.calls))
-	for i, c := range t.calls {
-		ids[i] = c.id
+	ids := make([]string, 0, len(t.calls))
+	for _, c := range t.calls {
+		if c.batch == "" {
+			ids = append(ids, c.id)
+		}
 	}
 	return ids
 }

@@ -271,6 +271,7 @@ type Tool struct {
 	Deferred   bool     `json:"deferred,omitempty"`
 	Idempotent bool     `json:"idempotent,omitempty"`
 	Barrier    bool     `json:"barrier,omitempty"`
+	Batch      bool     `json:"batch,omitempty"`
 	State      string   `json:"state,omitempty"`
 }
 

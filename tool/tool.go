@@ -84,7 +84,11 @@ type Spec struct {
 	OpenWorld      bool // reaches things outside this machine
 	// Barrier: no later call of the same answer is judged before a call of this tool
 	// is done, because it may change the mode, the directory or the rules.
-	Barrier     bool
+	Barrier bool
+	// Batch: the tool's input is a list of calls, and these are made in its place, each
+	// judged and recorded like one of the model's; its result is made of theirs, and
+	// Run is never called. The input is {"tool_calls":[{"tool":NAME,"parameters":{…}}]}.
+	Batch       bool
 	Deferred    bool          // kept from the model until a tool search finds it
 	NeedsPerson bool          // asks a person: offered only where the agent has an AskUser callback
 	Timeout     time.Duration // 0: 10 minutes; negative: none

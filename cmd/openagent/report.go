@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -342,8 +343,12 @@ func (c *calls) get(id string) (llm.ToolUse, bool) {
 	return u, ok
 }
 
-// wait returns a call once the message that asks for it has been shown.
+// wait returns a call of the model, or the one that made it in a batch, once the
+// message that asks for it has been shown.
 func (c *calls) wait(ctx context.Context, id string) (llm.ToolUse, error) {
+	if parts := strings.SplitN(id, ".", 3); len(parts) == 3 {
+		id = parts[0] + "." + parts[1]
+	}
 	for {
 		c.mu.Lock()
 		u, ok := c.byID[id]

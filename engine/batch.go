@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// maxBatch is how many calls one call of a batch tool may make.
+const maxBatch = 25
+
+// unbatch reads the calls that the input of a batch tool asks for.
+func unbatch(u llm.ToolUse) ([]llm.ToolUse, error) {
+	var in struct {
+		Calls []struct {
+			Tool       string          `json:"tool"`
+			Parameters json.RawMessage `json:"parameters"`
+		} `json:"tool_calls"`
+	}
+	if err := json.Unmarshal(u.Input, &in); err != nil {
+		return nil, fmt.Errorf("%w; expected: %s", err, batchForm)
+	}
+	switch n := len(in.Calls); {
+	case n == 0:
+		return nil, errors.New("tool_calls is missing or empty; expected: " + batchForm)
+	case n > maxBatch:
+		return nil, fmt.Errorf("%d calls are too many; at most %d are made at once", n, maxBatch)
+	}
+	uses := make([]llm.ToolUse, len(in.Calls))
+	for i, c := range in.Calls {
+		if c.Tool == "" {
+			return nil, fmt.Errorf("tool_calls[%d] names no tool; expected: %s", i, batchForm)
+		}
+		input := c.Parameters
+		if len(input) == 0 {
+			input = json.RawMessage("{}")
+		}
+		uses[i] = llm.ToolUse{ID: u.ID, Name: c.Tool, Input: input}
+	}
+	return uses, nil
+}
+
+const batchForm = `{"tool_calls": [{"tool": "NAME", "parameters": {…}}, …]}`
+
+// partID is the id of the n-th call, from 0, that a call of a batch tool makes.
+func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1) }
+
+// proposeBatch makes calls of what a call of a batch tool asks for. They come before
+// it, so that it is the last to end.
+func (s *State) proposeBatch(c *call, u llm.ToolUse) {
+	parts, err := unbatch(u)
+	if err != nil {
+		c.refuse(event.ByTool, tool.InvalidInput, "invalid input for %s: %v", c.name, err)
+		return
+	}
+	c.phase = gathering
+	for i, p := range parts {
+		part := call{id: partID(c.id, i), batch: c.id, toolID: u.ID}
+		s.look(&part, p)
+		if part.spec.Batch {
+			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
+		}
+		s.calls = append(s.calls, part)
+	}
+}
+
+// gathered reports whether all calls that a call of a batch tool made have their
+// results.
+func (s *State) gathered(c *call) bool {
+	for i := range s.calls {
+		if s.calls[i].batch == c.id && s.calls[i].phase != settled {
+			return false
+		}
+	}
+	return true
+}
+
+// Gather makes the result of a call of a batch tool out of those of the calls that
+// it made.
+func (t *Transcript) Gather(id string) tool.Result {
+	var r tool.Result
+	type part struct {
+		Call    string `json:"call"`
+		Tool    string `json:"tool"`
+		IsError bool   `json:"is_error,omitempty"`
+	}
+	var parts []part
+	failed := 0
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c.batch != id {
+			continue
+		}
+		mark := ""
+		if c.isError {
+			mark = ", failed"
+			failed++
+		}
+		parts = append(parts, part{c.id, c.Name, c.isError})
+		head := fmt.Sprintf("== %d. %s%s ==\n", len(parts), c.Name, mark)
+		if len(parts) > 1 {
+			head = "\n" + head
+		}
+		r.Content = append(r.Content, llm.Text{Text: head + c.content.Text() + "\n"})
+		for _, b := range c.content {
+			if _, text := b.(llm.Text); !text {
+				r.Content = append(r.Content, b)
+			}
+		}
+	}
+	r.IsError = failed > 0 && failed == len(parts)
+	r.Title = fmt.Sprintf("%d calls, %d failed", len(parts), failed)
+	details, err := json.Marshal(map[string]any{"calls": parts})
+	if err == nil {
+		r.Details = details
+	}
+	return r
+}
