@@ -52,6 +52,9 @@ const (
 	maxDefinitions = 10_000
 	// maxBatchLines is how many lines of a handful of files are looked at.
 	maxBatchLines = 20_000
+	// minPart is the length in bytes of the shortest word that may be a part of a
+	// word: a shorter one is in everything.
+	minPart = 3
 	// linesOfFile is how many lines of a file are shown for the words in its text.
 	linesOfFile = 3
 	// maxHitText is how many characters of a line are shown.
@@ -132,9 +135,12 @@ type codeSearch struct {
 	tree  *tree
 	query string
 	words []string // of the query, in lower case
-	defs  []codeHit
-	found int // definitions, those included that were not kept
-	files []textFile
+	// literal is what a line is worth more that has the query as it was written: much
+	// if that is more than words.
+	literal int
+	defs    []codeHit
+	found   int // definitions, those included that were not kept
+	files   []textFile
 	// likely are the files in which some line has all words, in their order.
 	likely []string
 }
@@ -163,7 +169,11 @@ func newCodeSearch(query string, t *tree) *codeSearch {
 	}
 	slices.Sort(words)
 	words = slices.Compact(words)
-	return &codeSearch{tree: t, query: query, words: words[:min(len(words), maxQueryWords)]}
+	s := &codeSearch{tree: t, query: query, words: words[:min(len(words), maxQueryWords)], literal: 1}
+	if strings.ContainsFunc(query, func(r rune) bool { return !isNameRune(r) && r != ' ' }) {
+		s.literal = 10
+	}
+	return s
 }
 
 // lines finds the lines that have words of the query.
@@ -210,7 +220,7 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 		}
 		hit := codeHit{path: path, line: l.Number, text: l.Text, score: n}
 		if strings.Contains(text, query) {
-			hit.score++ // as it was written
+			hit.score += s.literal // as it was written
 		}
 		weight += hit.score * hit.score
 		file.keep(hit)
@@ -220,6 +230,8 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 			return
 		}
 	}
+	best := file.lines[0].score
+	file.lines = slices.DeleteFunc(file.lines, func(h codeHit) bool { return 2*h.score < best })
 	if whole > 0 && len(s.likely) < maxCandidates && symbols.Of(path) != nil {
 		s.likely = append(s.likely, path)
 	}
@@ -307,14 +319,14 @@ func (s *codeSearch) rate(name string) int {
 		switch {
 		case slices.Contains(words, w):
 			whole++
-		case strings.Contains(lower, w):
+		case len(w) >= minPart && strings.Contains(lower, w):
 			part++
 		}
 	}
 	switch {
 	case whole == len(s.words) && len(words) == whole:
 		return 4 // the same words
-	case whole == len(s.words):
+	case whole == len(s.words), part > 0 && strings.Contains(lower, strings.ToLower(s.query)):
 		return 3
 	case whole+part == len(s.words):
 		return 2

@@ -556,12 +556,18 @@ func BenchmarkLSP(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	text, err := os.ReadFile("edit.go")
+	if err != nil {
+		b.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(text), "tool.New(")
+	line := strings.Count(before, "\n") + 1
 	ws := &workspace.Workspace{Root: root}
 	lsp := tools.LSP(openLanguages(b, ws, server))
 	for _, operation := range []string{"goToDefinition", "findReferences", "hover"} {
 		b.Run(operation, func(b *testing.B) {
 			ask := func() {
-				input := fmt.Appendf(nil, `{"operation":%q,"file_path":"tools/edit.go","line":31,"query":"New"}`, operation)
+				input := fmt.Appendf(nil, `{"operation":%q,"file_path":"tools/edit.go","line":%d,"query":"New"}`, operation, line)
 				r, err := lsp.Run(b.Context(), tool.Call{ID: "c", Name: "LSP", Dir: root, Input: input})
 				if err != nil || r.IsError {
 					b.Fatalf("%+v, %v", r, err)
