@@ -17,19 +17,19 @@ const (
 )
 
 type askUserInput struct {
-	Questions []askedQuestion `json:"questions" jsonschema:"one to four questions"`
+	Questions []askedQuestion `json:"questions"`
 }
 
 type askedQuestion struct {
-	Question string        `json:"question" jsonschema:"the whole question"`
-	Header   string        `json:"header,omitempty" jsonschema:"a word or two that name it"`
-	Options  []askedOption `json:"options,omitempty" jsonschema:"suggested answers, at most eight"`
-	Multiple bool          `json:"multiple,omitempty" jsonschema:"several options may be chosen"`
+	Question string        `json:"question"`
+	Header   string        `json:"header,omitempty"`
+	Options  []askedOption `json:"options,omitempty"`
+	Multiple bool          `json:"multiple,omitempty"`
 }
 
 type askedOption struct {
 	Label       string `json:"label"`
-	Description string `json:"description,omitempty" jsonschema:"what choosing it means"`
+	Description string `json:"description,omitempty"`
 }
 
 // AskUser returns the tool that puts questions to a person. Who answers them is

@@ -38,10 +38,10 @@ type Shell interface {
 }
 
 type bashInput struct {
-	Command         string `json:"command" jsonschema:"the command line or script"`
-	Timeout         int    `json:"timeout,omitempty" jsonschema:"milliseconds, at most 600000; 120000 if not given"`
-	Description     string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
-	RunInBackground bool   `json:"run_in_background,omitempty" jsonschema:"return at once and let the command run on"`
+	Command         string `json:"command"`
+	Timeout         int    `json:"timeout,omitempty"`
+	Description     string `json:"description,omitempty"`
+	RunInBackground bool   `json:"run_in_background,omitempty"`
 }
 
 // bashDetails are the Details of a result of Bash, BashOutput and KillShell.

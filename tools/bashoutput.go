@@ -24,9 +24,9 @@ type JobReader interface {
 }
 
 type bashOutputInput struct {
-	BashID string `json:"bash_id" jsonschema:"id of the background command"`
-	Filter string `json:"filter,omitempty" jsonschema:"regular expression; only lines that match are shown"`
-	WaitMS int    `json:"wait_ms,omitempty" jsonschema:"milliseconds to wait for the end of the command, at most 600000"`
+	BashID string `json:"bash_id"`
+	Filter string `json:"filter,omitempty"`
+	WaitMS int    `json:"wait_ms,omitempty"`
 }
 
 // BashOutput returns the tool that shows what background commands have written.

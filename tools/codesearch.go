@@ -29,9 +29,9 @@ var codeSearchText string
 const codeSearchSchema = `{
 	"type": "object",
 	"properties": {
-		"query": {"type": "string", "description": "a name, or words"},
+		"query": {"type": "string"},
 		"path": {"type": "string"},
-		"kind": {"type": "string", "enum": ["symbol", "text"], "description": "definitions or text only; both if not given"},
+		"kind": {"type": "string", "enum": ["symbol", "text"], "description": "default both"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "default 20"}
 	},
 	"required": ["query"],
@@ -159,6 +159,7 @@ type codeHit struct {
 type textFile struct {
 	path    string
 	lines   []codeHit // the best
+	rank    int       // 2: a line has the query as it was written; 1: a line has all words
 	density float64
 }
 
@@ -204,7 +205,7 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 	}
 	var found [maxQueryWords]bool
 	file := textFile{path: path}
-	whole, query := 0, strings.ToLower(s.query)
+	query := strings.ToLower(s.query)
 	weight := 0
 	for _, l := range lines {
 		text := strings.ToLower(l.Text)
@@ -216,11 +217,12 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 			}
 		}
 		if n == len(s.words) {
-			whole++
+			file.rank = max(file.rank, 1)
 		}
 		hit := codeHit{path: path, line: l.Number, text: l.Text, score: n}
 		if strings.Contains(text, query) {
 			hit.score += s.literal // as it was written
+			file.rank = 2
 		}
 		weight += hit.score * hit.score
 		file.keep(hit)
@@ -232,7 +234,7 @@ func (s *codeSearch) add(path string, lines []grep.Line) {
 	}
 	best := file.lines[0].score
 	file.lines = slices.DeleteFunc(file.lines, func(h codeHit) bool { return 2*h.score < best })
-	if whole > 0 && len(s.likely) < maxCandidates && symbols.Of(path) != nil {
+	if file.rank > 0 && len(s.likely) < maxCandidates && symbols.Of(path) != nil {
 		s.likely = append(s.likely, path)
 	}
 	if len(s.files) == maxCandidates {
@@ -412,7 +414,7 @@ func (s *codeSearch) texts() []codeHit {
 	for _, d := range s.defs {
 		shown[spot{d.path, d.line}] = true
 	}
-	slices.SortStableFunc(s.files, func(a, b textFile) int { return cmp.Compare(b.density, a.density) })
+	slices.SortStableFunc(s.files, func(a, b textFile) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.density, a.density)) })
 	var texts []codeHit
 	for _, f := range s.files {
 		slices.SortFunc(f.lines, func(a, b codeHit) int { return a.line - b.line })

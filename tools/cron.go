@@ -62,8 +62,8 @@ type cronCreateInput struct {
 	Schedule string `json:"schedule"`
 	Prompt   string `json:"prompt,omitempty" jsonschema:"either this or command"`
 	Command  string `json:"command,omitempty"`
-	Zone     string `json:"zone,omitempty" jsonschema:"time zone such as Europe/Berlin; that of this machine if not given"`
-	Missed   string `json:"missed,omitempty" jsonschema:"for times at which nothing ran: once (default) makes up for all, skip, or all"`
+	Zone     string `json:"zone,omitempty" jsonschema:"such as Europe/Berlin; by default this machine's"`
+	Missed   string `json:"missed,omitempty" jsonschema:"times at which nothing ran: once (default) makes up for all, skip, or all"`
 }
 
 // cronJob is a job in the Details of results.

@@ -17,10 +17,10 @@ import (
 var editText string
 
 type editInput struct {
-	FilePath   string `json:"file_path" jsonschema:"the file to change"`
-	OldString  string `json:"old_string" jsonschema:"the text to replace, exactly as it is in the file"`
-	NewString  string `json:"new_string" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence (default false)"`
+	FilePath   string `json:"file_path"`
+	OldString  string `json:"old_string"`
+	NewString  string `json:"new_string"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 // Edit returns the tool that replaces text in files.

@@ -21,8 +21,8 @@ var globText string
 const maxPaths = 100
 
 type globInput struct {
-	Pattern string `json:"pattern" jsonschema:"the glob, such as **/*.go or src/**/*.{ts,tsx}"`
-	Path    string `json:"path,omitempty" jsonschema:"the folder to search; the working directory if not given"`
+	Pattern string `json:"pattern"`
+	Path    string `json:"path,omitempty"`
 }
 
 // globDetails are the Details of a result of Glob.

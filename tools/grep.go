@@ -19,7 +19,8 @@ import (
 var grepText string
 
 // grepSchema is written out, because members have defaults that are not zero
-// and output_mode has a list of words.
+// and output_mode has a list of words. The bounds of numbers are in
+// grepInput.check: here every request would pay for them.
 const grepSchema = `{
 	"type": "object",
 	"properties": {
@@ -30,11 +31,11 @@ const grepSchema = `{
 		"output_mode": {"type": "string", "enum": ["content", "files_with_matches", "count"]},
 		"-n": {"type": "boolean"},
 		"-i": {"type": "boolean"},
-		"-A": {"type": "integer", "minimum": 0, "maximum": 1000},
-		"-B": {"type": "integer", "minimum": 0, "maximum": 1000},
-		"-C": {"type": "integer", "minimum": 0, "maximum": 1000},
-		"head_limit": {"type": "integer", "minimum": 0, "maximum": 1000000},
-		"offset": {"type": "integer", "minimum": 0, "maximum": 1000000},
+		"-A": {"type": "integer"},
+		"-B": {"type": "integer"},
+		"-C": {"type": "integer"},
+		"head_limit": {"type": "integer"},
+		"offset": {"type": "integer"},
 		"multiline": {"type": "boolean"}
 	},
 	"required": ["pattern"],
@@ -43,6 +44,8 @@ const grepSchema = `{
 
 const (
 	defaultHead = 250
+	maxHead     = 1_000_000
+	maxAround   = 1000 // lines of context
 	// maxGrepBytes bounds the text of a result, whatever limit was asked for.
 	maxGrepBytes = 4 << 20
 )
@@ -83,9 +86,36 @@ func Grep(finder Finder) tool.Tool {
 	})
 }
 
+// check says which numbers are out of bounds.
+func (in grepInput) check() error {
+	head := 0
+	if in.HeadLimit != nil {
+		head = *in.HeadLimit
+	}
+	var problems []string
+	for _, n := range []struct {
+		name       string
+		value, max int
+	}{
+		{"-A", in.After, maxAround}, {"-B", in.Before, maxAround}, {"-C", in.Around, maxAround},
+		{"head_limit", head, maxHead}, {"offset", in.Offset, maxHead},
+	} {
+		if n.value < 0 || n.value > n.max {
+			problems = append(problems, fmt.Sprintf("%s must be from 0 to %d", n.name, n.max))
+		}
+	}
+	if problems != nil {
+		return &tool.InputError{Tool: "Grep", Problems: problems}
+	}
+	return nil
+}
+
 func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInput) (*tool.Result, error) {
 	if in.Pattern == "" {
 		return tool.Errorf("The pattern is empty."), nil
+	}
+	if err := in.check(); err != nil {
+		return nil, err
 	}
 	pattern, err := grep.Compile(in.Pattern, grep.Options{IgnoreCase: in.IgnoreCase, Multiline: in.Multiline})
 	if err != nil {

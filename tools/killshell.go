@@ -18,7 +18,7 @@ type JobStopper interface {
 }
 
 type killShellInput struct {
-	ShellID string `json:"shell_id" jsonschema:"id of the background command"`
+	ShellID string `json:"shell_id"`
 }
 
 // KillShell returns the tool that ends background commands.

@@ -26,9 +26,9 @@ type notebookEditInput struct {
 
 const notebookEditSchema = `{"type":"object","properties":{"file_path":{"type":"string"},` +
 	`"command":{"type":"string","enum":["insert","replace","delete"]},` +
-	`"cell_id":{"type":"string","description":"decides where cell_number is given too"},` +
-	`"cell_number":{"type":"integer","description":"from 0"},` +
-	`"cell_type":{"type":"string","enum":["code","markdown","raw"],"description":"of a new cell, code by default"},` +
+	`"cell_id":{"type":"string","description":"counts before cell_number"},` +
+	`"cell_number":{"type":"integer"},` +
+	`"cell_type":{"type":"string","enum":["code","markdown","raw"],"description":"default code"},` +
 	`"source":{"type":"string"}},"required":["file_path","command"],"additionalProperties":false}`
 
 // NotebookEdit returns the tool that changes cells of Jupyter notebooks.

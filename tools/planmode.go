@@ -40,7 +40,7 @@ type planDetails struct {
 }
 
 type exitPlanModeInput struct {
-	Plan string `json:"plan" jsonschema:"the plan, in Markdown"`
+	Plan string `json:"plan"`
 }
 
 // PlanMode returns the tools EnterPlanMode and ExitPlanMode. The first switches

@@ -31,9 +31,9 @@ const (
 )
 
 type readInput struct {
-	FilePath string `json:"file_path" jsonschema:"the file or folder to read"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to show, counted from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"number of lines to show (default 2000)"`
+	FilePath string `json:"file_path"`
+	Offset   int    `json:"offset,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
 }
 
 // Read returns the tool that shows files and folders.

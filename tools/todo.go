@@ -43,12 +43,12 @@ var todoKeys = []string{"todos:"}
 const todoSchema = `{
 	"type": "object",
 	"properties": {
-		"todos": {"type": "array", "description": "the whole list", "items": {
+		"todos": {"type": "array", "items": {
 			"type": "object",
 			"properties": {
 				"content": {"type": "string"},
 				"status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-				"activeForm": {"type": "string", "description": "shown while in progress"},
+				"activeForm": {"type": "string"},
 				"id": {"type": ["integer", "string"]},
 				"priority": {"type": "string", "enum": ["high", "medium", "low"]}
 			},
@@ -56,8 +56,8 @@ const todoSchema = `{
 			"additionalProperties": false
 		}},
 		"action": {"type": "string", "enum": ["add", "toggle", "remove", "list", "clear"]},
-		"text": {"type": "string", "description": "of the item to add"},
-		"id": {"type": ["integer", "string"], "description": "of the item to toggle or remove"},
+		"text": {"type": "string"},
+		"id": {"type": ["integer", "string"]},
 		"priority": {"type": "string", "enum": ["high", "medium", "low"]}
 	},
 	"additionalProperties": false

@@ -15,8 +15,7 @@ import (
 // models are shown them. The search engine is that of the environment, see
 // [search.FromEnv].
 func Core(ws *workspace.Workspace) []tool.Tool {
-	return []tool.Tool{Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws), AskUser(), ToolSearch(),
-		WebFetch(Web{}), WebSearch(search.FromEnv())}
+	return Kit{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
 }
 
 // details encodes what programs and people see of a result.

@@ -23,8 +23,8 @@ const (
 )
 
 type toolSearchInput struct {
-	Query      string `json:"query" jsonschema:"words, or select:NAME,NAME"`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"at most this many tools; default 5, at most 20"`
+	Query      string `json:"query"`
+	MaxResults int    `json:"max_results,omitempty"`
 }
 
 // A toolSearch is the tool ToolSearch, over the deferred tools of a prompt.

@@ -46,8 +46,8 @@ type Web struct {
 }
 
 type fetchInput struct {
-	URL    string `json:"url" jsonschema:"the page to fetch, with https:// or http://"`
-	Prompt string `json:"prompt,omitempty" jsonschema:"a question about the page, which a small model answers"`
+	URL    string `json:"url"`
+	Prompt string `json:"prompt,omitempty"`
 }
 
 // WebFetch returns the tool that shows pages of the web. Its results have the

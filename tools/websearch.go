@@ -27,10 +27,10 @@ type SearchProvider interface {
 }
 
 type searchInput struct {
-	Query   string   `json:"query" jsonschema:"what to search for"`
-	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results from these domains"`
-	Blocked []string `json:"blocked_domains,omitempty" jsonschema:"no results from these domains"`
-	Count   int      `json:"num_results,omitempty" jsonschema:"how many results to list (default 8, at most 20)"`
+	Query   string   `json:"query"`
+	Allowed []string `json:"allowed_domains,omitempty"`
+	Blocked []string `json:"blocked_domains,omitempty"`
+	Count   int      `json:"num_results,omitempty"`
 }
 
 const noProvider = "No search engine is configured. Set one of the environment variables BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or " +

@@ -14,8 +14,8 @@ import (
 var writeText string
 
 type writeInput struct {
-	FilePath string `json:"file_path" jsonschema:"the file to write"`
-	Content  string `json:"content" jsonschema:"the whole new content of the file"`
+	FilePath string `json:"file_path"`
+	Content  string `json:"content"`
 }
 
 // Write returns the tool that creates files and replaces their content.

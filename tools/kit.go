@@ -1,0 +1,147 @@
+package tools
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A Tier says how general a tool is.
+type Tier string
+
+// Core tools are for all work on files, commands and the web; advanced ones
+// for work in several steps or by several agents; specialist ones for one kind
+// of work; extra ones do what others do too, in a way that some models are used to.
+const (
+	CoreTier   Tier = "core"
+	Advanced   Tier = "advanced"
+	Specialist Tier = "specialist"
+	Extra      Tier = "extra"
+)
+
+// Tiers lists every [Tier].
+var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
+
+// A Kit is what the tools of an agent work on. What is left out leaves out the
+// tools that need it.
+type Kit struct {
+	Workspace *workspace.Workspace // files, commands, background commands, worktrees
+	Web       *Web                 // WebFetch and WebSearch
+	// Search is the engine of WebSearch. Nil: it answers how to configure one.
+	Search    SearchProvider
+	Languages *Languages // LSP
+
+	Tasks team.Tasks // the Task tools
+	// Background is work that TaskGet, TaskOutput and TaskStop reach, besides
+	// background commands of the workspace.
+	Background []Background
+	Teams      team.Teams // TeamCreate and TeamDelete
+	Mail       team.Mail  // SendMessage
+	Agents     Spawner    // Agent
+	Skills     Skills     // Skill
+
+	Crontab   *Crontab  // the Cron tools
+	Triggers  *Triggers // RemoteTrigger
+	Settings  Settings  // Config
+	Resources Resources // ListMcpResources and ReadMcpResource
+
+	Completion bool // attempt_completion, with which a model ends its run
+}
+
+// An Entry is a tool of a [Kit].
+type Entry struct {
+	Tool tool.Tool
+	Tier Tier
+}
+
+// Tools returns the tools, in the order in which models are shown them: tier by
+// tier. They belong together: those of a second call are others.
+func (k Kit) Tools() []Entry {
+	tiers := [][]tool.Tool{k.core(), k.advanced(), k.specialist(), k.extra()}
+	var all []Entry
+	for i, tier := range Tiers {
+		for _, t := range tiers[i] {
+			all = append(all, Entry{t, tier})
+		}
+	}
+	return all
+}
+
+func (k Kit) core() []tool.Tool {
+	var all []tool.Tool
+	if ws := k.Workspace; ws != nil {
+		all = append(all, Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws))
+	}
+	all = append(all, AskUser(), ToolSearch())
+	if k.Web != nil {
+		all = append(all, WebFetch(*k.Web), WebSearch(k.Search))
+	}
+	return all
+}
+
+func (k Kit) advanced() []tool.Tool {
+	var all []tool.Tool
+	if k.Agents != nil {
+		all = append(all, Agent(k.Agents))
+	}
+	if k.Skills != nil {
+		all = append(all, Skill(k.Skills))
+	}
+	if k.Tasks != nil {
+		background := slices.Clone(k.Background)
+		if k.Workspace != nil {
+			background = append(background, Shells(k.Workspace))
+		}
+		all = append(all, TaskCreate(k.Tasks), TaskGet(k.Tasks, background...), TaskList(k.Tasks), TaskOutput(k.Tasks, background...),
+			TaskStop(k.Tasks, background...), TaskUpdate(k.Tasks))
+	}
+	if k.Mail != nil {
+		all = append(all, SendMessage(k.Mail))
+	}
+	if k.Teams != nil {
+		all = append(all, TeamCreate(k.Teams), TeamDelete(k.Teams))
+	}
+	if k.Workspace != nil {
+		all = append(all, NotebookEdit(k.Workspace))
+	}
+	return all
+}
+
+func (k Kit) specialist() []tool.Tool {
+	var all []tool.Tool
+	if k.Crontab != nil {
+		all = append(all, CronCreate(*k.Crontab), CronDelete(*k.Crontab), CronList(*k.Crontab))
+	}
+	if k.Languages != nil {
+		all = append(all, LSP(k.Languages))
+	}
+	if k.Settings != nil {
+		all = append(all, Config(k.Settings))
+	}
+	enter, exit := PlanMode()
+	all = append(all, TodoWrite(), enter, exit)
+	if k.Workspace != nil {
+		all = append(all, EnterWorktree(k.Workspace), ExitWorktree(k.Workspace))
+	}
+	if k.Triggers != nil {
+		all = append(all, RemoteTrigger(*k.Triggers))
+	}
+	if k.Resources != nil {
+		all = append(all, ListMcpResources(k.Resources), ReadMcpResource(k.Resources))
+	}
+	return all
+}
+
+func (k Kit) extra() []tool.Tool {
+	var all []tool.Tool
+	if ws := k.Workspace; ws != nil {
+		all = append(all, MultiEdit(ws), ApplyPatch(ws), CodeSearch(ws))
+	}
+	all = append(all, TodoRead(), Batch(), PauseForHuman())
+	if k.Completion {
+		all = append(all, AttemptCompletion())
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/workspace"
+)
+
+type (
+	noSkills    struct{ tools.Skills }
+	noResources struct{ tools.Resources }
+	oneAgent    struct{ tools.Spawner }
+)
+
+func (noSkills) List() []tools.SkillInfo { return nil }
+
+func (oneAgent) Offer() tools.Offer {
+	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}}}
+}
+
+// fullKit leaves nothing out.
+func fullKit(t *testing.T) tools.Kit {
+	t.Helper()
+	ws := &workspace.Workspace{Root: t.TempDir()}
+	languages := tools.NewLanguages(ws, nil)
+	t.Cleanup(func() {
+		if err := languages.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := ws.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m := new(team.Memory)
+	return tools.Kit{
+		Workspace: ws, Web: &tools.Web{}, Languages: languages, Tasks: m, Teams: m, Mail: m, Agents: oneAgent{}, Skills: noSkills{},
+		Crontab: &tools.Crontab{Jobs: new(cron.Memory)}, Triggers: &tools.Triggers{Store: new(trigger.Memory)},
+		Settings: new(tools.SettingsFile), Resources: noResources{}, Completion: true,
+	}
+}
+
+func kitNames(k tools.Kit) string {
+	var tiers []string
+	for _, tier := range tools.Tiers {
+		tiers = append(tiers, string(tier)+":")
+	}
+	for _, e := range k.Tools() {
+		i := slices.Index(tools.Tiers, e.Tier)
+		tiers[i] += " " + e.Tool.Spec().Name
+	}
+	return strings.Join(tiers, "\n")
+}
+
+func TestKit(t *testing.T) {
+	const all = `core: Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch
+advanced: Agent Skill TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate SendMessage TeamCreate TeamDelete NotebookEdit
+specialist: CronCreate CronDelete CronList LSP Config TodoWrite EnterPlanMode ExitPlanMode EnterWorktree ExitWorktree RemoteTrigger ListMcpResources ReadMcpResource
+extra: MultiEdit ApplyPatch CodeSearch TodoRead Batch PauseForHuman attempt_completion`
+	if got := kitNames(fullKit(t)); got != all {
+		t.Errorf("all tools:\n%s", got)
+	}
+	const none = "core: AskUser ToolSearch\nadvanced:\nspecialist: TodoWrite EnterPlanMode ExitPlanMode\nextra: TodoRead Batch PauseForHuman"
+	if got := kitNames(tools.Kit{}); got != none {
+		t.Errorf("tools that need nothing:\n%s", got)
+	}
+	ws := &workspace.Workspace{Root: t.TempDir()}
+	var core []string
+	for _, tl := range tools.Core(ws) {
+		core = append(core, tl.Spec().Name)
+	}
+	if got, want := "core: "+strings.Join(core, " "), all[:strings.Index(all, "\n")]; got != want {
+		t.Errorf("Core: %s", got)
+	}
+}
+
+// What a tool says of itself is paid in every request.
+func TestTextSizes(t *testing.T) {
+	for _, e := range fullKit(t).Tools() {
+		s := e.Tool.Spec()
+		most := 900 // bytes
+		switch s.Name {
+		case "Grep": // thirteen members
+			most = 1250
+		case "Agent": // eleven, and the types of agents
+			most = 1300
+		}
+		if n := wireSize(t, s); n > most {
+			t.Errorf("%s takes %d bytes of a request, more than %d", s.Name, n, most)
+		}
+		if err := tool.Check(e.Tool); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+}
+
+// wireSize is how many bytes a tool takes of a request.
+func wireSize(t *testing.T, s tool.Spec) int {
+	t.Helper()
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(map[string]any{"name": s.Name, "description": s.Description, "input_schema": s.Input}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len() - len("\n")
+}
