@@ -139,9 +139,8 @@ func TestCodeSearchHere(t *testing.T) {
 	ws := &workspace.Workspace{Root: root}
 	defer ws.Close()
 	for query, want := range map[string]string{
-		"CodeSearch":       filepath.FromSlash("tools/codesearch.go:"),
-		"group start time": "",
-		"maxHitText":       filepath.FromSlash("tools/codesearch.go:"),
+		"CodeSearch": filepath.FromSlash("tools/codesearch.go:"),
+		"maxHitText": filepath.FromSlash("tools/codesearch.go:"),
 	} {
 		r, err := tools.CodeSearch(ws).Run(t.Context(), tool.Call{ID: "c", Name: "CodeSearch", Input: tooltest.Input(t, in{"query": query, "kind": "symbol"}), Dir: root})
 		if err != nil || r.IsError || !strings.HasPrefix(r.Text(), want) {

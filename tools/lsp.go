@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,8 +202,8 @@ func (q *codeQuestion) readFile() (problem string) {
 		return path + " may not be read: a rule forbids it."
 	}
 	q.path = path
-	if q.in.Operation == "workspaceSymbol" {
-		return "" // it may be a folder
+	if q.in.Operation == "workspaceSymbol" && q.languages.isFolder(path) {
+		return ""
 	}
 	q.text, err = readSource(place, path)
 	switch {
@@ -259,8 +260,12 @@ func (q *codeQuestion) put(ctx context.Context, op operation, a *codeAnswer) err
 func (q *codeQuestion) putTo(ctx context.Context, at station, op operation, a *codeAnswer) error {
 	return q.languages.ask(ctx, q.call.Session, at, func(s *lsp.Server) error {
 		a.begin(at.spec.Name, s.Encoding())
-		if q.text != "" || q.in.Operation != "workspaceSymbol" {
-			if err := s.Sync(ctx, q.path, at.spec.language(q.path), q.text); err != nil {
+		file, text := q.path, q.text
+		if q.in.Operation == "workspaceSymbol" && at.spec.language(file) == "" {
+			file, text = q.languages.anyFile(ctx, at)
+		}
+		if file != "" {
+			if err := s.Sync(ctx, file, at.spec.language(file), text); err != nil {
 				return err
 			}
 		}
@@ -271,6 +276,29 @@ func (q *codeQuestion) putTo(ctx context.Context, at station, op operation, a *c
 		}
 		return err
 	})
+}
+
+// anyFile returns a file of a server and its content, "" if there is none: some
+// look at nothing before a file is open. It is of the commonest language, since
+// a lone script may not belong to the program.
+func (l *Languages) anyFile(ctx context.Context, at station) (path, text string) {
+	files := map[string][]string{} // by language
+	best := ""
+	for _, path := range slices.Sorted(maps.Keys(l.watched(ctx, at))) {
+		language := at.spec.language(path)
+		if language == "" || slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "node_modules") {
+			continue
+		}
+		if files[language] = append(files[language], path); len(files[language]) > len(files[best]) {
+			best = language
+		}
+	}
+	for _, path := range files[best] {
+		if text, err := readSource(l.place, path); err == nil {
+			return path, text
+		}
+	}
+	return "", ""
 }
 
 // putAll asks every server that is for the folder asked about. The reasons of

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/lsp"
 	"github.com/openagent-go/agent/internal/walk"
+	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -136,6 +137,22 @@ func (a *attempt) close() {
 	}
 }
 
+// wait waits until a is ready, and says so to who watches the call.
+func (a *attempt) wait(ctx context.Context, name string) error {
+	select {
+	case <-a.ready:
+		return nil
+	default:
+		tool.Progress(ctx, tool.Status{Text: "Starting " + name})
+	}
+	select {
+	case <-a.ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // ended reports whether a has come to an end.
 func (a *attempt) ended() bool {
 	select {
@@ -231,10 +248,8 @@ func (l *Languages) ask(ctx context.Context, session string, at station, questio
 		if err != nil {
 			return err
 		}
-		select {
-		case <-a.ready:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := a.wait(ctx, at.spec.Name); err != nil {
+			return err
 		}
 		if a.server == nil {
 			if l.ctx.Err() != nil || errors.Is(a.err, context.Canceled) {

@@ -185,6 +185,11 @@ func TestLSPWithTypeScript(t *testing.T) {
 		{"diagnostics", in{"operation": "diagnostics", "file_path": "src/sum.ts"}, "*src/sum.ts:7:7: error: Type 'string' is not assignable to type 'number'. (typescript)*"},
 		{"rename", in{"operation": "rename", "file_path": "src/shape.ts", "line": 1, "query": "Shape", "new_name": "Form"}, "*+export interface Form {*+import { Form } from './shape';*"},
 	} {
+		if c.name == "definition" { // cold, with no file open
+			if r := f.call(lsp, in{"operation": "workspaceSymbol", "query": "Square"}); r.IsError || !strings.Contains(r.Text(), "src/shape.ts:5:1: class Square") {
+				t.Errorf("at first: %s", f.text(r))
+			}
+		}
 		t.Run(c.name, func(t *testing.T) {
 			f.T = t
 			r := f.call(lsp, c.input)
@@ -498,6 +503,44 @@ func TestLSPClosed(t *testing.T) {
 	}
 	if r := f.call(lsp, question); !r.IsError || !strings.Contains(r.Text(), "closed") {
 		t.Errorf("%s", r.Text())
+	}
+}
+
+// TestLSPServersAreBounded: with one server too many the one asked longest ago ends,
+// and is started again when it is asked.
+func TestLSPServersAreBounded(t *testing.T) {
+	server := gopls(t)
+	var files []string
+	for i := range 7 {
+		files = append(files, fmt.Sprintf("m%d/go.mod=module example.com/m%d\n\ngo 1.21\n", i, i), fmt.Sprintf("m%d/a.go=package m\n\nfunc F%d() {}\n", i, i))
+	}
+	f := plant(t, files...)
+	starts := filepath.Join(t.TempDir(), "starts")
+	counted(t, &server, starts)
+	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	for i := range 14 {
+		file := fmt.Sprintf("m%d/a.go", i%7)
+		if r := f.call(lsp, in{"operation": "documentSymbol", "file_path": file}); r.IsError || !strings.Contains(r.Text(), fmt.Sprintf("function F%d", i%7)) {
+			t.Fatalf("%s: %s", file, f.text(r))
+		}
+	}
+	if data, err := os.ReadFile(starts); err != nil || strings.Count(string(data), "\n") != 14 {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// TestLSPEnvironment: a server gets what it was given, and no secret.
+func TestLSPEnvironment(t *testing.T) {
+	t.Setenv("SOME_API_KEY", "secret")
+	t.Setenv("PLAIN", "plain")
+	f := plant(t, module...)
+	server := serverNamed(t, "gopls", filepath.Join(t.TempDir(), "env"))
+	server.Env = map[string]string{"GIVEN": "given", "PLAIN": "other"}
+	script(t, server.Command, "env >"+f.dir+"/env; exit 1")
+	f.call(tools.LSP(openLanguages(t, f.ws, server)), in{"operation": "documentSymbol", "file_path": "sum.go"})
+	data, err := os.ReadFile(filepath.Join(f.dir, "env"))
+	if env := "\n" + string(data); err != nil || strings.Contains(env, "secret") || !strings.Contains(env, "\nGIVEN=given\n") || !strings.Contains(env, "\nPLAIN=other\n") {
+		t.Errorf("%v\n%s", err, data)
 	}
 }
 
