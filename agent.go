@@ -53,6 +53,9 @@ type Agent struct {
 	// sees; DisallowedTools it never sees. Permissions are another matter.
 	AllowedTools    []string
 	DisallowedTools []string
+	// DeferredTools are the names of tools that the model does not see until a tool
+	// search among the Tools finds them.
+	DeferredTools []string
 	// DeferAbove is the share of the context window that the descriptions of the
 	// Toolsets' tools may take before they are deferred, which a tool search among
 	// the Tools makes possible. 0: a tenth; negative: they are never deferred.
@@ -140,7 +143,7 @@ func (a *Agent) Session(id string) *Session {
 	own := &s.agent
 	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
 	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
-	own.AllowedTools, own.DisallowedTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools)
+	own.AllowedTools, own.DisallowedTools, own.DeferredTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools), slices.Clone(a.DeferredTools)
 	own.Secrets, own.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
 	p := &own.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)

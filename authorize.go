@@ -15,7 +15,7 @@ import (
 // authorize decides about a call: hooks, then rules and mode, then the
 // callback. What is left to ask about is asked by question.
 func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.Call) event.Fact {
-	t := x.tools[call.Name]
+	t := x.tool(call.Name)
 	if t == nil {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
 			Source: permission.FromDefault, Reason: fmt.Sprintf("the tool %s is not there any more", call.Name)}}
@@ -136,7 +136,7 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 
 // question asks about a call, by the callback. Nobody there means no.
 func (x *executor) question(ctx context.Context, e engine.Ask, j job) event.Fact {
-	call, t := j.call, x.tools[j.call.Name]
+	call, t := j.call, x.tool(j.call.Name)
 	callback := x.ask()
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
@@ -186,7 +186,7 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 // recheck judges a call again, right before it runs: its input, the mode and
 // the directory are final now.
 func (x *executor) recheck(e engine.RunTool, call tool.Call) (permission.Decision, bool) {
-	t := x.tools[call.Name]
+	t := x.tool(call.Name)
 	if t == nil {
 		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
 	}
@@ -211,7 +211,7 @@ func (x *executor) policy(mode permission.Mode) permission.Policy {
 
 // subject is what the policy is told of a call.
 func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
-	spec := x.tools[call.Name].Spec()
+	spec := x.tool(call.Name).Spec()
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
 		NonDestructive: spec.NonDestructive, Dir: call.Dir, Roots: x.roots}
 }
@@ -219,7 +219,7 @@ func (x *executor) subject(call tool.Call, class tool.Class) permission.Request 
 // request is the question that is shown.
 func (x *executor) request(call tool.Call, class tool.Class, verdict permission.Decision) event.PermissionRequest {
 	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: x.subject(call, class).Suggest()}
-	if p, ok := x.tools[call.Name].(tool.Previewer); ok {
+	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
 		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
 	}
 	return r

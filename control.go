@@ -147,6 +147,39 @@ func (s *Session) currentThinking() llm.Thought {
 	return s.agent.Thinking
 }
 
+// ReplaceTool puts t in the place of the tool of its name, from the next call that
+// is made, and for later prompts of the session; a tool that one of the agent's
+// Toolsets brings comes back with the next prompt. Calls that are running go on.
+func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
+	if err := tool.Check(t); err != nil {
+		return fmt.Errorf("agent: %w: %w", ErrConfig, err)
+	}
+	name := t.Spec().Name
+	found := false
+	err := s.tell(ctx, func(l *loop) error {
+		if l.x.tool(name) == nil {
+			return nil
+		}
+		found = true
+		l.x.replace(t)
+		return l.record(event.ToolChanged{Tool: describe(t)})
+	})
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, old := range s.agent.Tools {
+		if old.Spec().Name == name {
+			s.agent.Tools[i], found = t, true
+		}
+	}
+	if !found {
+		return fmt.Errorf("agent: %w: there is no tool %q to replace", ErrConfig, name)
+	}
+	return nil
+}
+
 // SetCanUseTool replaces the callback; nil removes it.
 func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
 	s.mu.Lock()

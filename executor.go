@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,9 +23,7 @@ type executor struct {
 	session    string
 	agent      *Agent
 	ask        func() CanUseToolFunc // the callback in force
-	pool       []tool.Tool
-	tools      map[string]tool.Tool // of the pool, by name
-	models     map[string]llm.Model // the loop's: SetModel adds to it
+	models     map[string]llm.Model  // the loop's: SetModel adds to it
 	hooks      hooks
 	secrets    secrets
 	roots      []string
@@ -33,7 +32,9 @@ type executor struct {
 
 	snapshots atomic.Int64 // of statuses
 	mu        sync.Mutex
-	attempt   struct { // the answer being written
+	pool      []tool.Tool
+	tools     map[string]tool.Tool // of the pool, by name
+	attempt   struct {             // the answer being written
 		key    string
 		drafts *drafts
 	}
@@ -48,14 +49,15 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err := a.check(); err != nil {
 		return nil, nil, err
 	}
-	pool, err := a.Pool(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	s.mu.Lock()
 	current := s.currentModel()
 	s.mu.Unlock()
-	pool, offered := a.offer(pool, llm.InfoOf(current).Window)
+	info := llm.InfoOf(current)
+	pool, err := a.poolFor(ctx, info)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool, offered := a.offer(pool, info.Window)
 	dir, err := a.dir()
 	if err != nil {
 		return nil, nil, err
@@ -75,6 +77,34 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		}
 	}
 	return x, offered, nil
+}
+
+// tool returns the tool of a name, nil if there is none.
+func (x *executor) tool(name string) tool.Tool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tools[name]
+}
+
+// replace puts t in the place of the tool of its name.
+func (x *executor) replace(t tool.Tool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	name := t.Spec().Name
+	x.tools[name] = t
+	x.pool = slices.Clone(x.pool) // somebody may be going through it
+	for i := range x.pool {
+		if x.pool[i].Spec().Name == name {
+			x.pool[i] = t
+		}
+	}
+}
+
+// everyTool returns the pool.
+func (x *executor) everyTool() []tool.Tool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pool
 }
 
 // job is an effect with what the conversation adds to it.
@@ -189,7 +219,7 @@ type notifier interface{ Notices(session string) []string }
 
 func (x *executor) notices() []string {
 	var out []string
-	for _, t := range x.pool {
+	for _, t := range x.everyTool() {
 		if n, ok := t.(notifier); ok {
 			out = append(out, n.Notices(x.session)...)
 		}

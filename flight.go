@@ -144,7 +144,7 @@ func (l *loop) depart(j job) *flight {
 			}
 		})
 	case engine.RunTool:
-		if f.limit = tool.Timeout(l.x.tools[j.call.Name]); f.limit > 0 {
+		if f.limit = tool.Timeout(l.x.tool(j.call.Name)); f.limit > 0 {
 			f.giveUp = time.Now().Add(f.limit + grace)
 		}
 	}

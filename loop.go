@@ -244,7 +244,7 @@ func (l *loop) record(facts ...event.Fact) error {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.Answered, event.ToolAmended, event.Resumed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)
@@ -349,7 +349,7 @@ func (l *loop) decide(id string, d permission.Decision) error {
 		f.ground()
 		f.muted.Store(true)
 		delete(l.flights, key)
-		return l.record(l.x.answer(key, l.x.tools[f.job.call.Name], f.job.call, d))
+		return l.record(l.x.answer(key, l.x.tool(f.job.call.Name), f.job.call, d))
 	}
 	return ErrNoQuestion
 }

@@ -61,7 +61,7 @@ type drafts struct {
 
 // begin starts the draft of a call, if its tool wants to see it.
 func (d *drafts) begin(ctx context.Context, x *executor, index int, use llm.ToolUse) {
-	t := x.tools[use.Name]
+	t := x.tool(use.Name)
 	if t == nil {
 		d.nth = append(d.nth, nil)
 		return

@@ -14,6 +14,40 @@ import (
 // the order in which it would see them: Tools, then what the Toolsets add; a
 // later tool takes the place of an earlier one of the same name.
 func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
+	var info llm.Info
+	if a.Model != nil {
+		info = llm.InfoOf(a.Model)
+	}
+	return a.poolFor(ctx, info)
+}
+
+func (a *Agent) poolFor(ctx context.Context, model llm.Info) ([]tool.Tool, error) {
+	pool, err := a.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pool = slices.DeleteFunc(pool, func(t tool.Tool) bool {
+		s := t.Spec()
+		return !a.offers(s) || s.NeedsPerson && a.AskUser == nil
+	})
+	var hidden []string
+	for _, t := range pool {
+		switch s := t.Spec(); {
+		case len(s.Replaces) == 0:
+		case model.Patches:
+			hidden = append(hidden, s.Replaces...)
+		case slices.ContainsFunc(pool, func(t tool.Tool) bool { return slices.Contains(s.Replaces, t.Spec().Name) }):
+			hidden = append(hidden, s.Name)
+		}
+	}
+	if hidden == nil {
+		return pool, nil
+	}
+	return slices.DeleteFunc(pool, func(t tool.Tool) bool { return slices.Contains(hidden, t.Spec().Name) }), nil
+}
+
+// collect puts Tools and Toolsets together.
+func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 	pool := make([]tool.Tool, 0, len(a.Tools))
 	place := make(map[string]int, len(a.Tools))
 	add := func(ts []tool.Tool) error {
@@ -43,10 +77,7 @@ func (a *Agent) Pool(ctx context.Context) ([]tool.Tool, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(pool, func(t tool.Tool) bool {
-		s := t.Spec()
-		return !a.offers(s) || s.NeedsPerson && a.AskUser == nil
-	}), nil
+	return pool, nil
 }
 
 // offers reports whether the model may see a tool.
@@ -71,6 +102,9 @@ func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) 
 			out[i].Deferred = false
 		}
 		return pool, out
+	}
+	for i := range out {
+		out[i].Deferred = out[i].Deferred || slices.Contains(a.DeferredTools, out[i].Name)
 	}
 	if a.tooLarge(out, window) {
 		for i := range out {
@@ -112,17 +146,21 @@ func (a *Agent) tooLarge(out []event.Tool, window int) bool {
 	return share > 0 && window > 0 && float64(size)/4 > share*float64(window)
 }
 
-// specs describes tools to the engine.
 func specs(pool []tool.Tool) []event.Tool {
 	out := make([]event.Tool, 0, len(pool))
 	for _, t := range pool {
-		s := t.Spec()
-		input := s.Input
-		if input == nil {
-			input = []byte(`{"type":"object","properties":{}}`)
-		}
-		out = append(out, event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-			Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State})
+		out = append(out, describe(t))
 	}
 	return out
+}
+
+// describe describes a tool to the engine.
+func describe(t tool.Tool) event.Tool {
+	s := t.Spec()
+	input := s.Input
+	if input == nil {
+		input = []byte(`{"type":"object","properties":{}}`)
+	}
+	return event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
+		Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
 }

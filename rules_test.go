@@ -347,11 +347,13 @@ func TestEveryEvent(t *testing.T) {
 		return s
 	}
 	var s *agent.Session
-	report := tool.New(tool.Spec{Name: "write"}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
+	var report tool.Tool
+	report = tool.New(tool.Spec{Name: "write"}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
 		tool.Progress(ctx, tool.Status{Text: "half-way", Percent: 50})
 		s.Steer(ctx, agent.Input{Text: "more"})
 		s.SetMode(ctx, permission.Plan)
 		s.SetThinking(ctx, llm.Thought{Budget: 2000})
+		s.ReplaceTool(ctx, report)
 		return tool.Text("ok"), nil
 	})
 	hook := agent.Hook{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}

@@ -219,7 +219,7 @@ func (s *Session) Close() error {
 	var errs []error
 	tools := s.agent.Tools
 	if s.x != nil {
-		tools = slices.Concat(tools, s.x.pool)
+		tools = slices.Concat(tools, s.x.everyTool())
 	}
 	for _, t := range tools {
 		if e, ok := t.(sessionEnder); ok {

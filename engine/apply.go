@@ -57,6 +57,8 @@ func (s *State) apply(e event.Event) bool {
 		return true
 	case event.ModelChanged:
 		return s.modelChanged(f)
+	case event.ToolChanged:
+		return s.toolChanged(f)
 	case event.Stopped:
 		return s.stopped(f)
 	case event.Resumed:
@@ -77,7 +79,7 @@ func (s *State) configure(f event.Configured) bool {
 	s.found = nil
 	for i := range f.Tools {
 		t := &f.Tools[i]
-		tokens := textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+		tokens := specTokens(t)
 		if !t.Deferred {
 			fixed += tokens
 			continue
@@ -417,6 +419,26 @@ func (s *State) modelChanged(f event.ModelChanged) bool {
 		s.model.fallback, s.model.tries = 0, 0
 	}
 	return true
+}
+
+// toolChanged puts a tool in the place of the one of its name. Calls that were
+// proposed before go on with what the old one said of itself.
+func (s *State) toolChanged(f event.ToolChanged) bool {
+	tools, old, ok := s.tools().replace(f.Tool)
+	if !ok {
+		return false
+	}
+	s.cfg.Tools = tools
+	if _, hidden := s.found[f.Tool.Name]; hidden {
+		s.found[f.Tool.Name] = specTokens(&f.Tool)
+	} else {
+		s.size.configured(s.size.fixed - specTokens(&old) + specTokens(&f.Tool))
+	}
+	return true
+}
+
+func specTokens(t *event.Tool) int {
+	return textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
 }
 
 func (s *State) stopped(f event.Stopped) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent/event"
@@ -98,7 +99,8 @@ func (w *world) swapped(counted []bool) {
 	for i := 1; i < len(facts); i++ {
 		a, first := facts[i-1].Data.(event.ToolResult)
 		b, second := facts[i].Data.(event.ToolResult)
-		if first && second && counted[i-1] && counted[i] && a.Cause == "" && b.Cause == "" {
+		ofBatch := strings.HasPrefix(a.Key, "gather/") || strings.HasPrefix(b.Key, "gather/") // it waits for its parts
+		if first && second && !ofBatch && counted[i-1] && counted[i] && a.Cause == "" && b.Cause == "" {
 			facts[i-1].Data, facts[i].Data = b, a
 		}
 	}

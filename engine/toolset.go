@@ -53,3 +53,17 @@ func (ts toolset) resolve(name string) (string, bool) {
 	}
 	return found, true
 }
+
+// replace returns the tools with t in the place of the one of its name, which it
+// returns too. The old one says whether it is deferred.
+func (ts toolset) replace(t event.Tool) (changed []event.Tool, old event.Tool, ok bool) {
+	i := slices.IndexFunc(ts, func(o event.Tool) bool { return o.Name == t.Name })
+	if i < 0 {
+		return nil, event.Tool{}, false
+	}
+	old = ts[i]
+	t.Deferred = old.Deferred
+	changed = slices.Clone(ts)
+	changed[i] = t
+	return changed, old, true
+}

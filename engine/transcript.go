@@ -43,6 +43,16 @@ func (t *Transcript) Apply(e event.Event) {
 	switch f := e.Data.(type) {
 	case event.Configured:
 		t.configure(f)
+	case event.ToolChanged:
+		if tools, _, ok := t.tools.replace(f.Tool); ok {
+			t.tools = tools
+			t.Tools = slices.Clone(t.Tools) // requests hold the old ones
+			for i := range t.Tools {
+				if t.Tools[i].Name == f.Tool.Name {
+					t.Tools[i] = f.Tool.Tool
+				}
+			}
+		}
 	case event.UserMessage:
 		if f.Delivery == event.AsPrompt || f.Delivery == event.AsContinue {
 			t.Messages = append(t.Messages, f.Message)

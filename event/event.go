@@ -195,6 +195,10 @@ type (
 		Duration time.Duration `json:"duration,omitempty"`
 		Stop     string        `json:"stop,omitempty"` // why a hook stops the run
 	}
+	// ToolChanged is another tool in the place of the one of its name, from now on.
+	ToolChanged struct {
+		Tool Tool `json:"tool"`
+	}
 	// ModeChanged is a new permission mode, from now on.
 	ModeChanged struct {
 		Mode permission.Mode `json:"mode"`
@@ -369,6 +373,7 @@ func (ToolDone) data()         {}
 func (ToolAmended) data()      {}
 func (ToolResult) data()       {}
 func (ModeChanged) data()      {}
+func (ToolChanged) data()      {}
 func (ModelChanged) data()     {}
 func (Stopped) data()          {}
 func (Resumed) data()          {}
@@ -389,6 +394,7 @@ func (ToolDone) fact()         {}
 func (ToolAmended) fact()      {}
 func (ToolResult) fact()       {}
 func (ModeChanged) fact()      {}
+func (ToolChanged) fact()      {}
 func (ModelChanged) fact()     {}
 func (Stopped) fact()          {}
 func (Resumed) fact()          {}

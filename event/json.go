@@ -27,6 +27,7 @@ var names = map[string]Data{
 	"tool_amended":       ToolAmended{},
 	"tool_result":        ToolResult{},
 	"mode_changed":       ModeChanged{},
+	"tool_changed":       ToolChanged{},
 	"model_changed":      ModelChanged{},
 	"stopped":            Stopped{},
 	"resumed":            Resumed{},

@@ -305,7 +305,8 @@ type Info struct {
 	Provider  string `json:"provider,omitempty"` // anthropic, openai …
 	Window    int    `json:"window,omitempty"`   // context window in tokens
 	MaxOutput int    `json:"max_output,omitempty"`
-	Price     *Price `json:"price,omitempty"` // nil: unknown, and so is the cost
+	Price     *Price `json:"price,omitempty"`   // nil: unknown, and so is the cost
+	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
 }
 
 // An Informed model knows its [Info].

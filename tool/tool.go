@@ -89,9 +89,12 @@ type Spec struct {
 	// judged and recorded like one of the model's; its result is made of theirs, and
 	// Run is never called. The input is {"tool_calls":[{"tool":NAME,"parameters":{…}}]}.
 	Batch       bool
-	Deferred    bool          // kept from the model until a tool search finds it
-	NeedsPerson bool          // asks a person: offered only where the agent has an AskUser callback
-	Timeout     time.Duration // 0: 10 minutes; negative: none
+	Deferred    bool // kept from the model until a tool search finds it
+	NeedsPerson bool // asks a person: offered only where the agent has an AskUser callback
+	// Replaces names the tools in whose place this one is offered to models that
+	// write patches ([llm.Info].Patches); all other models are offered those instead.
+	Replaces []string
+	Timeout  time.Duration // 0: 10 minutes; negative: none
 	// State names the slot of the session's state that the tool keeps its own
 	// data in: read from [Call].State, written by [Patch].State. "" for none.
 	State string

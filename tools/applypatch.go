@@ -39,7 +39,7 @@ type applyPatchInput struct {
 // none.
 func ApplyPatch(files PatchFiles) tool.Tool {
 	return tool.New(tool.Spec{
-		Name: "ApplyPatch", Title: "Apply a patch", Description: applyPatchText, State: filesState, Aliases: []string{"apply_patch"},
+		Name: "ApplyPatch", Replaces: []string{"Edit", "Write", "MultiEdit"}, Title: "Apply a patch", Description: applyPatchText, State: filesState, Aliases: []string{"apply_patch"},
 	}, func(ctx context.Context, call tool.Call, in applyPatchInput) (*tool.Result, error) {
 		return applyPatch(ctx, files, call, in), nil
 	}).OnClassify(func(call tool.Call, in applyPatchInput) tool.Class {

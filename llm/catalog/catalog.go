@@ -47,19 +47,42 @@ type Entry struct {
 	NoImages            bool     `json:"no_images,omitempty"`             // reads no images
 	NoPDF               bool     `json:"no_pdf,omitempty"`                // reads no PDF documents
 
+	Edits Edits `json:"edits,omitempty"` // how it changes files best; "": by its name
+
 	Source string `json:"source,omitempty"` // where the price was read
 	Date   string `json:"date,omitempty"`   // and when: YYYY-MM-DD
 }
 
 // Info returns what [llm.Info] holds of e.
 func (e Entry) Info() llm.Info {
-	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price}
+	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches()}
+}
+
+// Edits says in which form a model writes changes of files best.
+type Edits string
+
+const (
+	EditsReplace Edits = "replace" // old text and new text
+	EditsPatch   Edits = "patch"   // patches, as ApplyPatch takes them
+)
+
+// patches tells for models whose entry does not: those named gpt-… were trained on
+// patches, but for gpt-4… and the open ones.
+func (e Entry) patches() bool {
+	if e.Edits != "" {
+		return e.Edits == EditsPatch
+	}
+	name := strings.ToLower(e.Name[strings.LastIndexByte(e.Name, '/')+1:])
+	return strings.HasPrefix(name, "gpt-") && !strings.HasPrefix(name, "gpt-4") && !strings.Contains(name, "oss")
 }
 
 // check refuses entries that would make costs or limits wrong.
 func (e Entry) check() error {
 	if strings.TrimSpace(e.Name) == "" {
 		return errors.New("a model needs a name")
+	}
+	if e.Edits != "" && e.Edits != EditsReplace && e.Edits != EditsPatch {
+		return fmt.Errorf("model %s: edits %q; it is %s or %s", e.Name, e.Edits, EditsReplace, EditsPatch)
 	}
 	if e.Window < 0 || e.MaxOutput < 0 {
 		return fmt.Errorf("model %s: negative number of tokens", e.Name)

@@ -26,6 +26,7 @@ var kinds = []event.Fact{
 	event.ToolDone{}, event.ToolAmended{},
 	event.ToolResult{},
 	event.ModeChanged{},
+	event.ToolChanged{},
 	event.ModelChanged{},
 	event.Stopped{},
 	event.Resumed{},
