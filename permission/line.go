@@ -102,7 +102,7 @@ func (s *site) doubt(x rule, tool string) string {
 		return s.mayTouch(x)
 	}
 	switch {
-	case !x.names(tool) || !s.mayRun(x.pattern):
+	case !x.names(tool) && !x.forbidsCommands(RunCommand) || !s.mayRun(x.pattern):
 		return ""
 	case s.Unclear != "":
 		return s.Unclear

@@ -302,7 +302,8 @@ var guarded = strings.Fields(`.openagent .claude .mcp.json
 	.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc
 	.zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
 
-// guards reports whether p is guarded. The way to a root does not count.
+// guards reports whether p is guarded. The way to a root does not count, nor does the
+// way to a worktree that was made in it, which is a working folder like a root.
 func (g *ground) guards(p string) bool {
 	for _, f := range g.forms(p) {
 		for _, root := range g.roots {
@@ -311,7 +312,11 @@ func (g *ground) guards(p string) bool {
 				break
 			}
 		}
-		for _, s := range segments(f) {
+		segs := segments(f)
+		if len(segs) > 3 && segs[0] == ".openagent" && segs[1] == "worktrees" {
+			segs = segs[3:]
+		}
+		for _, s := range segs {
 			if slices.Contains(guarded, strings.ToLower(s)) {
 				return true
 			}

@@ -284,11 +284,11 @@ func (c *call) holds(x rule, a Access) bool {
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
 		return c.sites[a].touches(x)
 	}
-	if !c.concerned(x, a.Kind) {
+	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
 		return false
 	}
 	if x.pattern == "" {
-		return true
+		return c.concerned(x, a.Kind)
 	}
 	switch a.Kind {
 	case ReadFile, EditFile:

@@ -300,6 +300,43 @@ func TestHides(t *testing.T) {
 	}
 }
 
+// Rules about commands hold for the commands of other tools, where they forbid.
+func TestCommandsOfOtherTools(t *testing.T) {
+	r := Request{Tool: "CronCreate", Access: []Access{{Kind: RunCommand, Target: "rm -rf x"}}, Dir: "/w"}
+	for _, test := range []struct {
+		policy Policy
+		want   Behavior
+	}{
+		{Policy{Mode: Bypass, Deny: []Rule{"Bash(rm *)"}}, Denied},
+		{Policy{Mode: Bypass, Deny: []Rule{"Bash(git *)"}}, Allowed},
+		{Policy{Mode: Bypass, Deny: []Rule{"Bash"}}, Allowed}, // about the tool
+		{Policy{Ask: []Rule{"Bash(rm *)"}, Allow: []Rule{"CronCreate"}}, Asked},
+		{Policy{Allow: []Rule{"Bash(rm *)"}}, Asked},
+		{Policy{Allow: []Rule{"CronCreate(rm *)"}}, Allowed},
+	} {
+		if d := test.policy.Decide(r); d.Behavior != test.want {
+			t.Errorf("%+v: %+v", test.policy, d)
+		}
+	}
+	r.Access[0].Target = "$x"
+	if d := (Policy{Mode: Bypass, Deny: []Rule{"Bash(rm *)"}}).Decide(r); d.Behavior != Denied {
+		t.Errorf("a command that is not known: %+v", d)
+	}
+}
+
+// The files of a worktree are judged like those of a root.
+func TestWorktrees(t *testing.T) {
+	for path, want := range map[string]Behavior{
+		"/w/.openagent/worktrees/a/src/x.go": Allowed, "/w/.openagent/worktrees/a/.git/config": Asked, "/w/.openagent/worktrees/a/.openagent/tools/x": Asked,
+		"/w/.openagent/tools/x": Asked, "/w/.openagent/worktrees/a": Asked, "/w/sub/.openagent/worktrees/a/x": Asked, "/w/x": Allowed,
+	} {
+		r := Request{Tool: "Edit", Access: []Access{{Kind: EditFile, Target: path}}, Dir: "/w/.openagent/worktrees/a", Roots: []string{"/w"}}
+		if d := (Policy{Mode: AcceptEdits}).Decide(r); d.Behavior != want {
+			t.Errorf("%s: %+v", path, d)
+		}
+	}
+}
+
 // A rule may use any name of a tool.
 func TestAliases(t *testing.T) {
 	r := Request{Tool: "Agent", Aliases: []string{"Task"}, Access: []Access{{Kind: UseName, Target: "Explore"}}}

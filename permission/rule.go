@@ -54,7 +54,8 @@ func ParseRules(s string) ([]Rule, error) {
 //
 // A name alone covers every call of the tool. "Edit" and "Read" also cover
 // edits and reads that other tools declare, with and without a pattern: a rule
-// for Edit that Write escapes would be none. "mcp__server" covers all tools of
+// for Edit that Write escapes would be none. Rules for Bash with a pattern that deny
+// or ask also cover the commands of other tools. "mcp__server" covers all tools of
 // the server. What a pattern is matched against depends on the access: files by
 // [MatchPath]; command lines by each of their simple commands, with "*" for any
 // text and "git diff:*" or "git diff *" for the command with any arguments or
@@ -155,6 +156,13 @@ func (x rule) names(tool string) bool {
 		return strings.HasPrefix(tool, x.tool+"__")
 	}
 	return matchText(x.tool, tool)
+}
+
+// forbidsCommands reports whether the rule, meant to forbid, is about the commands of
+// whatever tool: a rule for Bash with a pattern that another tool's command escapes
+// would be none.
+func (x rule) forbidsCommands(kind AccessKind) bool {
+	return kind == RunCommand && x.tool == "Bash" && x.pattern != ""
 }
 
 // matchText reports whether text matches pattern, in which "*" stands for any text.
