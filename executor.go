@@ -34,6 +34,7 @@ type executor struct {
 	mu        sync.Mutex
 	pool      []tool.Tool
 	tools     map[string]tool.Tool // of the pool, by name
+	notifiers []notifier           // of the pool
 	attempt   struct {             // the answer being written
 		key    string
 		drafts *drafts
@@ -67,7 +68,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}
@@ -98,6 +99,7 @@ func (x *executor) replace(t tool.Tool) {
 			x.pool[i] = t
 		}
 	}
+	x.notifiers = notifiersOf(x.pool)
 }
 
 // everyTool returns the pool.
@@ -218,10 +220,22 @@ func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Re
 type notifier interface{ Notices(session string) []string }
 
 func (x *executor) notices() []string {
+	x.mu.Lock()
+	notifiers := x.notifiers
+	x.mu.Unlock()
 	var out []string
-	for _, t := range x.everyTool() {
+	for _, n := range notifiers {
+		out = append(out, n.Notices(x.session)...)
+	}
+	return out
+}
+
+// notifiersOf returns those tools of a pool that may have news.
+func notifiersOf(pool []tool.Tool) []notifier {
+	var out []notifier
+	for _, t := range pool {
 		if n, ok := t.(notifier); ok {
-			out = append(out, n.Notices(x.session)...)
+			out = append(out, n)
 		}
 	}
 	return out

@@ -145,7 +145,7 @@ func (l *loop) depart(j job) *flight {
 		})
 	case engine.RunTool:
 		if f.limit = tool.Timeout(l.x.tool(j.call.Name)); f.limit > 0 {
-			f.giveUp = time.Now().Add(f.limit + grace)
+			f.giveUp = l.at.Add(f.limit + grace)
 		}
 	}
 	return f
@@ -244,6 +244,7 @@ func (l *loop) arm() {
 		l.watch = time.AfterFunc(time.Until(next), func() {
 			if l.take() {
 				l.watched = time.Time{}
+				l.guard(l.abandon)
 				l.drive()
 			}
 		})
@@ -255,7 +256,7 @@ func (l *loop) arm() {
 
 // abandon gives up the flights that did not end in time after their cancellation
 // or their timeout. Their goroutines live on until they return.
-func (l *loop) abandon() {
+func (l *loop) abandon() error {
 	var facts []event.Fact
 	for key, f := range l.flights {
 		if f.giveUp.IsZero() || time.Until(f.giveUp) > 0 {
@@ -276,9 +277,10 @@ func (l *loop) abandon() {
 			facts = append(facts, fact)
 		}
 	}
-	if len(facts) > 0 {
-		l.record(facts...)
+	if len(facts) == 0 {
+		return nil
 	}
+	return l.record(facts...)
 }
 
 // broken makes the fact of an effect that went wrong in the program itself.

@@ -41,6 +41,7 @@ type loop struct {
 	watch   *time.Timer  // for flights that have to be given up
 	watched time.Time    // when it goes off; zero when it does not
 	began   bool         // something is on record
+	at      time.Time    // when that was, with the monotonic clock
 	stopped bool         // the end of ctx is on record
 	over    bool         // flights are waited for, nothing else
 	failed  error        // of the log: nothing can be recorded any more
@@ -97,7 +98,6 @@ func (l *loop) drive() {
 func (l *loop) advance() (mine *flight) {
 	l.guard(func() error {
 		l.land()
-		l.abandon()
 		for !l.over && mine == nil {
 			switch {
 			case l.failed != nil:
@@ -210,13 +210,14 @@ func (l *loop) record(facts ...event.Fact) error {
 	}
 	events := l.events[:0]
 	sync := false
-	seq, prev, at := l.fold.last, l.fold.last, now()
+	l.at = time.Now()
+	seq, prev, at := l.fold.last, l.fold.last, l.at.UTC()
 	for _, f := range facts {
 		events = append(events, event.Event{Seq: seq + 1, Prev: prev, Time: at, Session: l.s.ID, Data: f})
 		seq, prev = seq+1, seq+1
 		sync = sync || l.durable(f)
 	}
-	if limit := at.Add(grace); l.bound == nil || !l.bound.Reset(limit) {
+	if limit := l.at.Add(grace); l.bound == nil || !l.bound.Reset(limit) {
 		l.bound = &leash.Leash{Parent: l.ctx, Loose: true, Limit: limit}
 	}
 	err := l.log.Append(l.bound, l.fold.last, sync, events...)
