@@ -8,7 +8,7 @@ BIN := bin/openagent
 RACE := $(shell [ "$(CI)" = true ] && echo -race || { [ "`$(GO) env CGO_ENABLED`" = 1 ] && command -v `$(GO) env CC` >/dev/null 2>&1 && echo -race; })
 STATICCHECK := $(GO) tool -modfile=internal/devtools/go.mod staticcheck
 
-.PHONY: build demo test check acceptance bench
+.PHONY: build demo servers test check acceptance bench
 
 build:
 	$(GO) build -o $(BIN) ./cmd/openagent
@@ -16,7 +16,11 @@ build:
 demo: build
 	$(BIN) demo
 
-test:
+# Language servers that tests start, into .cache.
+servers:
+	internal/devtools/servers/install.sh
+
+test: servers
 	$(GO) test $(RACE) -shuffle=on ./...
 	cd benchmarks && GOWORK=off $(GO) test ./...
 	@if [ -f ../shared/acceptance/run.py ] && command -v python3 >/dev/null; then $(MAKE) --no-print-directory acceptance; \

@@ -82,7 +82,12 @@ func LSP(languages *Languages) tool.Tool {
 		if err != nil {
 			return tool.Class{ReadOnly: true}
 		}
-		return access(permission.ReadFile, path)
+		class := access(permission.ReadFile, path)
+		if starts := languages.starts(path, in.FilePath); len(starts) > 0 {
+			class.ReadOnly = false
+			class.Access = append(class.Access, starts...)
+		}
+		return class
 	})}
 }
 

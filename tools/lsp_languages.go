@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/internal/lsp"
 	"github.com/openagent-go/agent/internal/walk"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -238,6 +240,33 @@ func (l *Languages) stationsAt(dir string) []station {
 		r.Close()
 	}
 	return found
+}
+
+// starts returns the commands that a question about path, the file or folder called
+// name in it, would run: servers that are not running yet. They are programs that read
+// the settings of the repository, and some run what is in it.
+func (l *Languages) starts(path, name string) []permission.Access {
+	var stations []station
+	if name == "" || l.isFolder(path) {
+		stations = l.stationsAt(path)
+	} else if at, err := l.stationOf(path); err == nil {
+		stations = []station{at}
+	}
+	var out []permission.Access
+	for _, at := range stations {
+		l.mu.Lock()
+		running := l.running[serverKey{at.root, at.spec.Name}] != nil
+		l.mu.Unlock()
+		if running {
+			continue
+		}
+		if _, err := at.spec.program(l.place); err != nil {
+			continue // there is none to start
+		}
+		line := strings.Join(append([]string{at.spec.Command}, at.spec.Args...), " ")
+		out = append(out, permission.Access{Kind: permission.RunCommand, Target: line, Dir: at.root})
+	}
+	return out
 }
 
 // ask calls question with the server at a station, which is started if need be,

@@ -100,6 +100,23 @@ func TestLSPWithGopls(t *testing.T) {
 	server := gopls(t)
 	f := plant(t, module...)
 	lsp := tools.LSP(openLanguages(t, f.ws, server))
+	starts := func() string { // what permission rules see of a question
+		class := tool.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"shape.go"}`), Dir: f.dir})
+		for _, a := range class.Access {
+			if a.Kind == permission.RunCommand && a.Dir == f.dir && !class.ReadOnly {
+				return a.Target
+			}
+		}
+		return ""
+	}
+	if got := starts(); got != server.Command {
+		t.Errorf("the first question runs the command %q", got)
+	}
+	t.Cleanup(func() {
+		if got := starts(); got != "" {
+			t.Errorf("a later question runs the command %q", got)
+		}
+	})
 	for _, c := range []struct {
 		name  string
 		input in

@@ -10,6 +10,11 @@ to=$(cd "$to" && pwd)
 if [ ! -x "$to/bin/gopls" ] || ! "$to/bin/gopls" version | grep -qF "$gopls"; then
 	GOFLAGS= GOBIN=$to/bin "${GO:-go}" install "golang.org/x/tools/gopls@$gopls"
 fi
+if ! command -v npm >/dev/null; then
+	echo "npm is not installed: no typescript-language-server" >&2
+	[ "${CI:-}" != true ] # where everything is tested
+	exit
+fi
 if ! cmp -s "$here/package-lock.json" "$to/package-lock.json" || [ ! -e "$to/node_modules/typescript-language-server" ]; then
 	rm -rf "$to/node_modules" "$to/package-lock.json"
 	cp "$here/package.json" "$to/"
