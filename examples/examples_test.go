@@ -30,21 +30,56 @@ func TestExamples(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(filepath.Join(bin, dir))
-			cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_") })
-			got, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, got)
+			path := os.Getenv("PATH")
+			if dir == "12-lsp" {
+				path = withGopls(t, path)
 			}
-			file := filepath.Join("testdata", dir+".txt")
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if want, err := os.ReadFile(file); err != nil || string(got) != string(want) {
-				t.Errorf("prints:\n%s(-update accepts it; %v)", got, err)
-			}
+			play(t, filepath.Join(bin, dir), dir, path)
 		})
+	}
+	t.Run("12-lsp without a server", func(t *testing.T) {
+		t.Parallel()
+		play(t, filepath.Join(bin, "12-lsp"), "12-lsp-search", "")
+	})
+}
+
+// withGopls returns a PATH on which gopls is, as internal/devtools/servers/install.sh
+// leaves it or as it is. CI has to have it.
+func withGopls(t *testing.T, path string) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".cache", "servers", "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "gopls")); err == nil {
+		return path + string(os.PathListSeparator) + dir
+	}
+	if _, err := exec.LookPath("gopls"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("gopls is not installed: run internal/devtools/servers/install.sh")
+		}
+		t.Skip("gopls is not installed: run internal/devtools/servers/install.sh")
+	}
+	return path
+}
+
+// play runs an example and compares what it prints with testdata.
+func play(t *testing.T, program, golden, path string) {
+	t.Helper()
+	cmd := exec.Command(program)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_") })
+	cmd.Env = append(cmd.Env, "PATH="+path)
+	got, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	file := filepath.Join("testdata", golden+".txt")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(file); err != nil || string(got) != string(want) {
+		t.Errorf("prints:\n%s(-update accepts it; %v)", got, err)
 	}
 }

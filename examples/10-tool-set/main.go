@@ -1,0 +1,100 @@
+// Tool-set shows tools that depend on the moment: a set is asked at the start of
+// each prompt, so descriptions and parameters can say what is there just now.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Backups is a set: one tool to make a backup, and one to restore one of those
+// that there are.
+type backups struct {
+	mu    sync.Mutex
+	names []string
+}
+
+type backup struct {
+	Name string `json:"name"`
+}
+
+// Tools implements [tool.Set].
+func (b *backups) Tools(context.Context) ([]tool.Tool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	save := tool.Func(tool.Spec{Name: "save_backup", Description: "Make a backup."}, b.save)
+	if len(b.names) == 0 {
+		return []tool.Tool{save}, nil
+	}
+	names, err := json.Marshal(b.names)
+	if err != nil {
+		return nil, err
+	}
+	restore := tool.Func(tool.Spec{
+		Name:        "restore_backup",
+		Description: fmt.Sprintf("Go back to one of %d backups.", len(b.names)),
+		Input:       json.RawMessage(`{"type":"object","properties":{"name":{"enum":` + string(names) + `}},"required":["name"]}`),
+	}, b.restore)
+	return []tool.Tool{save, restore}, nil
+}
+
+func (b *backups) save(_ context.Context, in backup) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.names = append(b.names, in.Name)
+	return "saved " + in.Name, nil
+}
+
+func (b *backups) restore(_ context.Context, in backup) (string, error) {
+	return "restored " + in.Name, nil
+}
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	a := &agent.Agent{
+		Model: pick.Model(
+			llmtest.Call(llmtest.Use("", "save_backup", backup{"monday"})),
+			llmtest.Step{Text: "Saved as monday."},
+			llmtest.Call(llmtest.Use("", "restore_backup", backup{"sunday"})), // there is none: the schema says so
+			llmtest.Call(llmtest.Use("", "restore_backup", backup{"monday"})),
+			llmtest.Step{Text: "There is no backup of sunday; monday is back."}),
+		Toolsets:    []tool.Set{new(backups)},
+		Permissions: permission.Policy{Allow: []permission.Rule{"save_backup", "restore_backup"}},
+	}
+	s := a.Session("")
+	defer s.Close()
+	for _, prompt := range []string{"Make a backup called monday.", "Go back to sunday, or else to monday."} {
+		ts, err := a.Pool(ctx) // what the model is going to see
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, t := range ts {
+			names = append(names, t.Spec().Name)
+		}
+		fmt.Fprintf(out, "> %s (%s)\n", prompt, strings.Join(names, ", "))
+		res, err := s.Prompt(ctx, prompt)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, res.Text)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Cron lets an agent schedule work for itself, and runs it: prompts in sessions
+// of their own, commands through the agent's permissions.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "cron")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ws := &workspace.Workspace{Root: filepath.Join(dir, "work")}
+	if err := os.Mkdir(ws.Root, 0o755); err != nil {
+		return err
+	}
+	defer ws.Close()
+	job := func(name, what, text string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "CronCreate", map[string]string{"name": name, "schedule": "@every 1s", what: text}))
+	}
+	a := &agent.Agent{
+		Model: pick.Model(
+			job("greeting", "prompt", "Say hello."), job("stock", "command", "ls | wc -l"), job("tidy", "command", "rm -rf ."),
+			llmtest.Step{Text: "Greeting, stock-taking and tidying are scheduled, each every second."},
+			llmtest.Step{Text: "Hello!"}),
+		Dir:         ws.Root,
+		Permissions: permission.Policy{Allow: []permission.Rule{"CronCreate", "Bash(ls)", "Bash(wc *)"}},
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var jobs []cron.Job
+	first := map[string]string{} // what came of each job, once
+	s := &cron.Scheduler{
+		Store: cron.File{Path: filepath.Join(dir, "jobs.json")}, // what is scheduled outlives the program
+		Fire:  func(ctx context.Context, j cron.Job, _ time.Time) (string, error) { return fire(ctx, a, j) },
+		Report: func(j cron.Job, o cron.Outcome) {
+			if _, ok := first[j.ID]; !ok && o.Status != cron.Skipped { // skipped: the run before goes on
+				first[j.ID] = fmt.Sprintf("%s %s: %s", j.Name, o.Status, o.Note)
+			}
+			if len(first) == len(jobs) {
+				stop()
+			}
+		},
+	}
+	c := tools.Crontab{Jobs: s.Store, Running: s.Running}
+	a.Tools = []tool.Tool{tools.CronCreate(c), tools.CronList(c), tools.CronDelete(c), tools.Bash(ws)}
+
+	res, err := a.Prompt(ctx, "Greet me every second, count my files, and tidy up.")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, res.Text)
+	if jobs, err = s.Store.Load(ctx); err != nil || len(jobs) == 0 {
+		return err
+	}
+	if err := s.Run(ctx); err != nil { // ends with ctx
+		return err
+	}
+	for _, j := range jobs {
+		fmt.Fprintln(out, first[j.ID])
+	}
+	return nil
+}
+
+// fire runs a job: a prompt in a session of its own, a command as a call of Bash
+// that no model made. Nobody is there to be asked, so only rules and mode permit.
+func fire(ctx context.Context, a *agent.Agent, j cron.Job) (string, error) {
+	if j.Prompt != "" {
+		res, err := a.Prompt(ctx, j.Prompt)
+		if err != nil {
+			return "", err
+		}
+		return res.Text, nil
+	}
+	input, err := json.Marshal(map[string]string{"command": j.Command})
+	if err != nil {
+		return "", err
+	}
+	res, err := a.Call(ctx, "Bash", input)
+	switch {
+	case err != nil:
+		return "", err
+	case res.IsError:
+		return "", errors.New(res.Text())
+	}
+	return res.Text(), nil
+}

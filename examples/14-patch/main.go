@@ -1,0 +1,115 @@
+// Patch shows changes of several files at once: all of them are made, or none.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+const good = `*** Begin Patch
+*** Update File: greet.go
+@@ func greet() string {
+-	return "hello"
++	return "good morning"
+*** Update File: README
+*** Move to: README.md
+ A program
+-that says hello.
++that wishes a good morning.
+*** End Patch`
+
+// The second file has no such line, so the first stays as it is too.
+const bad = `*** Begin Patch
+*** Update File: greet.go
+-	return "good morning"
++	return "good night"
+*** Update File: README.md
+-that says goodbye.
++that wishes a good night.
+*** End Patch`
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "patch")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for name, text := range map[string]string{
+		"greet.go": "package main\n\nfunc greet() string {\n\treturn \"hello\"\n}\n",
+		"README":   "A program\nthat says hello.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close()
+	read := func(name string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": name}))
+	}
+	apply := func(patch string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "ApplyPatch", map[string]string{"input": patch}))
+	}
+	a := &agent.Agent{
+		Model: pick.Model(read("greet.go"), read("README"), apply(good), apply(bad),
+			llmtest.Step{Text: "The program wishes a good morning; wishing a good night did not work."}),
+		Tools:       []tool.Tool{tools.Read(ws), tools.ApplyPatch(ws)},
+		Dir:         dir,
+		Permissions: permission.Policy{Mode: permission.AcceptEdits},
+	}
+	a.Hooks = []agent.Hook{{On: agent.PostToolUse, Match: "ApplyPatch", Func: func(_ context.Context, in agent.HookInput) (agent.HookOutput, error) {
+		return agent.HookOutput{}, show(out, dir, in.Result)
+	}}}
+	res, err := a.Prompt(ctx, "Let the program wish a good morning, then a good night.")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, res.Text)
+	text, err := os.ReadFile(filepath.Join(dir, "greet.go"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s", text)
+	return nil
+}
+
+// show prints the diff of a patch, or why it was not applied.
+func show(out io.Writer, dir string, r *tool.Result) error {
+	text := r.Text()
+	if !r.IsError {
+		var d struct {
+			Diff string `json:"diff"`
+		}
+		if err := json.Unmarshal(r.Details, &d); err != nil {
+			return err
+		}
+		text = r.Title + "\n" + d.Diff
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, strings.ReplaceAll(text, real+string(filepath.Separator), ""))
+	return nil
+}
