@@ -114,7 +114,7 @@ func TestCore(t *testing.T) {
 		}
 		names = append(names, tl.Spec().Name)
 	}
-	if got := strings.Join(names, " "); got != "Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch" {
+	if got := strings.Join(names, " "); got != "Read Write Edit ApplyPatch Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch" {
 		t.Errorf("got %s", got)
 	}
 }

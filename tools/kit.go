@@ -72,7 +72,7 @@ func (k Kit) Tools() []Entry {
 func (k Kit) core() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
-		all = append(all, Read(ws), Write(ws), Edit(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws))
+		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws))
 	}
 	all = append(all, AskUser(), ToolSearch())
 	if k.Web != nil {
@@ -137,7 +137,7 @@ func (k Kit) specialist() []tool.Tool {
 func (k Kit) extra() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
-		all = append(all, MultiEdit(ws), ApplyPatch(ws), CodeSearch(ws))
+		all = append(all, MultiEdit(ws), CodeSearch(ws))
 	}
 	all = append(all, TodoRead(), Batch(), PauseForHuman())
 	if k.Completion {

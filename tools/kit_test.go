@@ -60,10 +60,10 @@ func kitNames(k tools.Kit) string {
 }
 
 func TestKit(t *testing.T) {
-	const all = `core: Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch
+	const all = `core: Read Write Edit ApplyPatch Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch
 advanced: Agent Skill TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate SendMessage TeamCreate TeamDelete NotebookEdit
 specialist: CronCreate CronDelete CronList LSP Config TodoWrite EnterPlanMode ExitPlanMode EnterWorktree ExitWorktree RemoteTrigger ListMcpResources ReadMcpResource
-extra: MultiEdit ApplyPatch CodeSearch TodoRead Batch PauseForHuman attempt_completion`
+extra: MultiEdit CodeSearch TodoRead Batch PauseForHuman attempt_completion`
 	if got := kitNames(fullKit(t)); got != all {
 		t.Errorf("all tools:\n%s", got)
 	}

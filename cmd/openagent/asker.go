@@ -66,7 +66,7 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if a.grants.cover(call, verdict) {
+	if a.grants.cover(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
 	use, err := a.d.report.calls.wait(ctx, call.ID)

@@ -41,7 +41,7 @@ func configCommand(h *host) (flags, action) {
 
 // config lists the settings that a run with these options would have.
 func (h *host) config(o *options) ([]configEntry, error) {
-	p, err := newProvider(o, h.getenv)
+	p, err := h.provider(o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,10 @@ func (h *host) config(o *options) ([]configEntry, error) {
 	if o.bypass {
 		mode.source = "--dangerously-skip-permissions"
 	}
-	noColor := setting{h.getenv("NO_COLOR"), "NO_COLOR"}
-	if noColor.value == "" {
-		noColor.source = "default"
+	colourless, why := h.noColor()
+	noColor := setting{"", why}
+	if colourless {
+		noColor.value = "true"
 	}
 	homeSource := "default"
 	if h.getenv("OPENAGENT_HOME") != "" {

@@ -24,7 +24,7 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if c.grants.cover(call, verdict) {
+	if c.grants.cover(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
 	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}

@@ -100,18 +100,18 @@ func (o *cronOptions) checkVerb(verb string) error {
 }
 
 // cronFile is the schedule of all folders.
-func (h *host) cronFile() (cron.File, error) {
-	home, err := h.home()
-	return cron.File{Path: filepath.Join(home, "cron", "jobs.json")}, err
+func cronFile(home string) cron.File {
+	return cron.File{Path: filepath.Join(home, "cron", "jobs.json")}
 }
 
 // crontab is the part of the schedule that the flags speak of, and the working
 // folder.
 func (h *host) crontab(o *cronOptions) (cron.Store, string, error) {
-	file, err := h.cronFile()
+	home, err := h.home()
 	if err != nil {
 		return nil, "", err
 	}
+	file := cronFile(home)
 	if o.all {
 		return file, "", nil
 	}

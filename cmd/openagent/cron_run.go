@@ -12,7 +12,6 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/workspace"
 )
 
 const (
@@ -48,7 +47,8 @@ func (h *host) cronRun(ctx context.Context, o *cronOptions) error {
 	if err != nil {
 		return cronError(err)
 	}
-	r, err := h.newCronRunner(o, jobs)
+	s := &cron.Scheduler{Store: store, Log: h.logger(&o.options)}
+	r, err := h.newCronRunner(ctx, o, s, jobs)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (h *host) cronRun(ctx context.Context, o *cronOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	failed := 0
-	s := &cron.Scheduler{Store: store, Fire: r.fire, Log: h.logger(&o.options), Report: func(j cron.Job, out cron.Outcome) {
+	s.Fire, s.Report = r.fire, func(j cron.Job, out cron.Outcome) {
 		if out.Status == cron.Failed || out.Status == cron.Lost {
 			failed++
 		}
 		if err := r.report(j, out); err != nil {
 			cancel(err)
 		}
-	}}
+	}
 	if o.once {
 		err = s.Once(ctx)
 	} else {
@@ -89,12 +89,13 @@ type cronRunner struct {
 	host     *host
 	options  *cronOptions
 	provider provider
+	schedule *cron.Scheduler
 }
 
 // newCronRunner finds out what is wrong with the flags and the environment
 // before anything is due.
-func (h *host) newCronRunner(o *cronOptions, jobs []cron.Job) (*cronRunner, error) {
-	p, err := newProvider(&o.options, h.getenv)
+func (h *host) newCronRunner(ctx context.Context, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
+	p, err := h.provider(&o.options)
 	if err != nil {
 		return nil, err
 	}
@@ -104,32 +105,38 @@ func (h *host) newCronRunner(o *cronOptions, jobs []cron.Job) (*cronRunner, erro
 			return nil, p.noKey()
 		}
 	}
-	r := &cronRunner{h, o, p}
+	r := &cronRunner{h, o, p, s}
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.setup(dir)
-	return r, err
+	trial, err := r.setup(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return r, trial.close()
 }
 
 // setup makes an agent for a folder.
-func (r *cronRunner) setup(dir string) (*setup, error) {
-	s := &setup{options: &r.options.options, provider: r.provider, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: r.options.dirs}}
+func (r *cronRunner) setup(ctx context.Context, dir string) (*setup, error) {
+	s := newSetup(&r.options.options, r.provider, dir)
+	s.schedule = r.schedule
 	var err error
-	s.agent, err = r.host.newAgent(s)
-	return s, err
+	if s.agent, err = r.host.newAgent(s); err != nil {
+		return nil, err
+	}
+	return s, r.host.addCustomTools(ctx, s, false)
 }
 
 func (r *cronRunner) fire(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
 	if info, err := os.Stat(j.Dir); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("its folder %s is not there any more", j.Dir)
 	}
-	s, err := r.setup(j.Dir)
+	s, err := r.setup(ctx, j.Dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, s.workspace.Close()) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	if j.Command != "" {
 		return runJobCommand(ctx, s.agent, j.Command)
 	}
@@ -142,7 +149,6 @@ func (r *cronRunner) fire(ctx context.Context, j cron.Job, _ time.Time) (note st
 	}
 	s.agent.Sessions = chosen.store
 	s.session = s.agent.Session(chosen.id)
-	defer func() { err = errors.Join(err, s.session.Close()) }()
 	return runJobPrompt(ctx, s, j.Prompt)
 }
 

@@ -335,7 +335,7 @@ func TestDemoChaosInterrupted(t *testing.T) {
 		s := newChaosTest(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var out bytes.Buffer
-		h := &host{in: strings.NewReader(""), out: &trigger{on: on, do: func() { cancel(interruption) }, Writer: &out}, err: &out, getenv: func(string) string { return "" }}
+		h := &host{in: strings.NewReader(""), out: &tripwire{on: on, do: func() { cancel(interruption) }, Writer: &out}, err: &out, getenv: func(string) string { return "" }}
 		if code := h.exit(ctx, s.run(ctx, h, formatText, s.workspace.Root)); code != exitInterrupted {
 			t.Errorf("interrupted at %q: exit code %d\n%s", on, code, &out)
 		}

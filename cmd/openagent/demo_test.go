@@ -286,7 +286,7 @@ func TestDemoInterrupted(t *testing.T) {
 	defer typing.Close()
 	d.host.in = keyboard
 	ctx, cancel := context.WithCancelCause(t.Context())
-	d.host.out = &trigger{on: "[y/n]", do: func() { cancel(interruption) }, Writer: &d.out}
+	d.host.out = &tripwire{on: "[y/n]", do: func() { cancel(interruption) }, Writer: &d.out}
 	if code := demo(ctx, &d.host, nil); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d\n%s%s", code, exitInterrupted, &d.out, &d.err)
 	}
@@ -296,15 +296,15 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// A trigger is a writer that does something once a text has been written.
-type trigger struct {
+// A tripwire is a writer that does something once a text has been written.
+type tripwire struct {
 	io.Writer
 	on   string
 	do   func()
 	once sync.Once
 }
 
-func (w *trigger) Write(p []byte) (int, error) {
+func (w *tripwire) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), w.on) {
 		w.once.Do(w.do)
 	}

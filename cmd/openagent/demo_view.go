@@ -53,10 +53,9 @@ type demoView struct {
 }
 
 func newDemoView(h *host, s *showing) *demoView {
-	term := h.getenv("TERM")
 	return &demoView{
 		host: h, scene: s, asks: h.inTerminal && h.outTerminal,
-		colours: h.outTerminal && h.getenv("NO_COLOR") == "" && term != "dumb" && term != "",
+		colours: h.getenv("TERM") != "" && h.colours(),
 		answers: make(chan permission.Decision), calls: newCalls(), decisions: map[string]permission.Decision{}, running: map[string]bool{},
 	}
 }

@@ -119,7 +119,7 @@ func examineOutputs() finding {
 
 func (h *host) examineProvider() finding {
 	const name = "provider"
-	p, err := newProvider(new(options), h.getenv)
+	p, err := h.provider(new(options))
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}

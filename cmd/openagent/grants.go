@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -13,7 +15,7 @@ import (
 // grants are the rules that a person has allowed for the rest of the session.
 // They spare the question that the mode would ask, and no other.
 type grants struct {
-	tools []tool.Tool
+	agent *agent.Agent
 	roots []string
 
 	mu    sync.Mutex
@@ -21,7 +23,7 @@ type grants struct {
 }
 
 func newGrants(s *setup) *grants {
-	return &grants{tools: s.agent.Tools, roots: append([]string{s.project}, s.options.dirs...)}
+	return &grants{agent: s.agent, roots: append([]string{s.project}, s.options.dirs...)}
 }
 
 func (g *grants) add(rules ...permission.Rule) {
@@ -35,20 +37,27 @@ func (g *grants) add(rules ...permission.Rule) {
 }
 
 // cover reports whether a call that would be asked about is granted.
-func (g *grants) cover(call tool.Call, verdict permission.Decision) bool {
+func (g *grants) cover(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != permission.FromMode {
 		return false
 	}
 	g.mu.Lock()
 	p := permission.Policy{Allow: slices.Clone(g.rules)}
 	g.mu.Unlock()
-	i := slices.IndexFunc(g.tools, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
-	if i < 0 || len(p.Allow) == 0 {
+	if len(p.Allow) == 0 {
 		return false
 	}
-	class := tool.Classify(g.tools[i], call)
-	d := p.Decide(permission.Request{Tool: call.Name, Access: class.Access, ReadOnly: class.ReadOnly,
-		NonDestructive: g.tools[i].Spec().NonDestructive, Dir: call.Dir, Roots: g.roots})
+	pool, err := g.agent.Pool(ctx) // with the tools of folders
+	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
+	if err != nil || i < 0 {
+		return false
+	}
+	class := tool.Classify(pool[i], call)
+	if class.Asks != "" { // this call, and not its kind
+		return false
+	}
+	d := p.Decide(permission.Request{Tool: call.Name, Aliases: pool[i].Spec().Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
+		NonDestructive: pool[i].Spec().NonDestructive, Dir: call.Dir, Roots: g.roots})
 	return d.Behavior == permission.Allowed
 }
 

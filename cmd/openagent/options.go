@@ -90,7 +90,7 @@ func (o *options) flags() flags {
 		{name: "append-system-prompt", arg: "TEXT|@FILE", help: "instructions after our own", set: raw(&o.append)},
 		{name: "permission-mode", arg: "MODE", words: modes(), help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), set: oneOf(&o.mode, modes())},
 		{name: "dangerously-skip-permissions", help: "the same as --permission-mode bypassPermissions", set: yes(&o.bypass)},
-		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default core)", set: list(&o.tools)},
+		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default: core and a few at hand, the others for the model to find)", set: list(&o.tools)},
 		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
 		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},
 		{name: "resume", short: 'r', arg: "ID", help: "go on with a session; without a prompt, with its interrupted run", set: text(&o.resume)},

@@ -76,9 +76,12 @@ func flagged(name, value string) setting {
 }
 
 // newProvider finds out which provider is meant. It asks for no key.
-func newProvider(o *options, env environ) (provider, error) {
+func newProvider(o *options, env environ, kept saved) (provider, error) {
 	p := provider{environ: env}
 	p.model = flagged("model", o.model).or(env.first(variables("MODEL", "")...))
+	if p.model.value == "" && env.first(variables("MODEL", anthropicName)...).or(env.first(variables("MODEL", openaiName)...)).value == "" {
+		p.model = kept.model
+	}
 	p.name = flagged("provider", o.provider).or(env.first("OPENAGENT_PROVIDER"))
 	p.fixed = p.name.value != ""
 	if p.fixed {
@@ -89,10 +92,10 @@ func newProvider(o *options, env environ) (provider, error) {
 		p.name = p.guess()
 	}
 	name := p.name.value
-	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(defaultModel(name))
+	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(kept.model).or(defaultModel(name))
 	p.base = flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(defaultBase(name))
 	p.key = env.first(variables("API_KEY", name)...)
-	p.small = env.first("OPENAGENT_SMALL_MODEL").or(p.defaultSmall())
+	p.small = env.first("OPENAGENT_SMALL_MODEL").or(kept.small).or(p.defaultSmall())
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
 		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
 	}

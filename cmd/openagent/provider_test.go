@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/openagent-go/agent/workspace"
 )
 
 func TestProvider(t *testing.T) {
@@ -43,7 +41,7 @@ func TestProvider(t *testing.T) {
 			name, value, _ := strings.Cut(kv, "=")
 			env[name] = value
 		}
-		p, err := newProvider(&c.options, func(name string) string { return env[name] })
+		p, err := newProvider(&c.options, func(name string) string { return env[name] }, saved{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -74,7 +72,7 @@ func TestSmallModel(t *testing.T) {
 			env[name] = value
 		}
 		h := &host{getenv: func(name string) string { return env[name] }, err: io.Discard}
-		p, err := newProvider(new(options), h.getenv)
+		p, err := newProvider(new(options), h.getenv, saved{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -82,7 +80,7 @@ func TestSmallModel(t *testing.T) {
 		if p.small.value != c.want || p.small.source != c.source {
 			t.Errorf("%s: %+v, want %s from %s", c.name, p.small, c.want, c.source)
 		}
-		a, err := h.newAgent(&setup{options: new(options), provider: p, workspace: new(workspace.Workspace)})
+		a, err := h.newAgent(newSetup(new(options), p, t.TempDir()))
 		if err != nil || a.Small == nil || a.Small.Name() != c.want {
 			t.Errorf("%s: the agent has %v, %v", c.name, a.Small, err)
 		}
@@ -97,7 +95,7 @@ func TestProviderRefuses(t *testing.T) {
 				return value
 			}
 			return ""
-		})
+		}, saved{})
 		var e *exitError
 		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", env, err)
@@ -107,7 +105,7 @@ func TestProviderRefuses(t *testing.T) {
 
 func TestOtherModels(t *testing.T) {
 	env := map[string]string{"ANTHROPIC_API_KEY": "a"}
-	p, err := newProvider(new(options), func(n string) string { return env[n] })
+	p, err := newProvider(new(options), func(n string) string { return env[n] }, saved{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 func newScreen(h *host) *screen {
-	return &screen{w: h.out, colours: h.outTerminal && h.getenv("NO_COLOR") == "" && h.getenv("TERM") != "dumb"}
+	return &screen{w: h.out, colours: h.colours()}
 }
 
 // text goes on in the line that has been begun.

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -21,6 +19,9 @@ type setup struct {
 	provider  provider
 	project   string // the working folder
 	workspace *workspace.Workspace
+	languages *tools.Languages
+	schedule  *cron.Scheduler // that of this program; nil: it runs none
+	person    bool            // somebody can be asked
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
@@ -30,7 +31,7 @@ type setup struct {
 // setup makes what the options ask for; ask is nil where nobody can be asked.
 // A missing key is found out before anything costs time.
 func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*setup, error) {
-	p, err := newProvider(o, h.getenv)
+	p, err := h.provider(o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,15 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs}}
+	s := newSetup(o, p, dir)
+	s.person = ask != nil || o.promptTool != ""
+	if ask != nil || o.input == formatStream {
+		s.schedule = new(cron.Scheduler)
+	}
 	if s.agent, err = h.newAgent(s); err != nil {
+		return nil, err
+	}
+	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}
 	s.agent.AskUser = ask
@@ -60,6 +68,12 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 		}
 	}
 	return s, nil
+}
+
+func newSetup(o *options, p provider, dir string) *setup {
+	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs}}
+	s.languages = tools.NewLanguages(s.workspace, nil)
+	return s
 }
 
 // newAgent makes the agent that the options describe.
@@ -91,33 +105,16 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	if a.System, err = o.instructions(s.project); err != nil {
 		return nil, err
 	}
-	a.Tools = h.chooseTools(s)
+	a.Tools, a.DeferredTools = h.chooseTools(s, h.kit(s).Tools())
 	return a, nil
 }
 
-// chooseTools returns the tools that --tools names. Without a search engine
-// WebSearch could only say that there is none, so it has to be named.
-func (h *host) chooseTools(s *setup) []tool.Tool {
-	all := tools.Core(s.workspace)
-	wanted := s.options.tools
-	every := len(wanted) == 0 || slices.Contains(wanted, "all") || slices.Contains(wanted, "core")
-	var chosen []tool.Tool
-	var names []string
-	for _, t := range all {
-		names = append(names, t.Spec().Name)
-		if every && (t.Spec().Name != searchName || h.searchEngine().value != "") || slices.Contains(wanted, t.Spec().Name) {
-			chosen = append(chosen, t)
-		}
-	}
-	for _, name := range wanted {
-		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
-			h.complain("--tools: there is no tool %q%s; there are %s", clip(name), likely(name, names), strings.Join(names, ", "))
-		}
-	}
-	return chosen
-}
-
-// close ends the session, its shells and background commands.
+// close ends the session, its shells and background commands, and the language
+// servers.
 func (s *setup) close() error {
-	return errors.Join(s.session.Close(), s.workspace.Close())
+	var ended error
+	if s.session != nil {
+		ended = s.session.Close()
+	}
+	return errors.Join(ended, s.languages.Close(), s.workspace.Close())
 }

@@ -355,7 +355,7 @@ func TestFirstRequest(t *testing.T) {
 		t.Errorf("the first request has %d bytes, more than %d", n, most)
 	}
 	for _, tool := range first.Tools {
-		if slices.Contains([]string{"AskUser", "ToolSearch", "WebSearch"}, tool.Name) {
+		if slices.Contains([]string{"AskUser", "WebSearch", "EnterPlanMode", "ExitPlanMode"}, tool.Name) {
 			t.Errorf("%s is offered", tool.Name)
 		}
 	}

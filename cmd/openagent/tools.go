@@ -65,7 +65,7 @@ func toolsCommand(h *host) (flags, action) {
 // A toolEntry is a tool as lists show it.
 type toolEntry struct {
 	Name        string          `json:"name"`
-	Kind        string          `json:"kind"` // core, custom or plugin
+	Kind        string          `json:"kind"` // a tier, custom or plugin
 	ReadOnly    bool            `json:"read_only"`
 	NonDestruct bool            `json:"non_destructive,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
@@ -76,9 +76,9 @@ type toolEntry struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-func newToolEntry(t tool.Tool, plugins []string) toolEntry {
+func (b *bench) entry(t tool.Tool, plugins []string) toolEntry {
 	s := t.Spec()
-	e := toolEntry{s.Name, "core", s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
+	e := toolEntry{s.Name, string(b.tiers[s.Name]), s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
 	if c, ok := t.(*custom.Tool); ok {
 		e.Kind, e.File = "custom", c.File
 		if slices.Contains(plugins, filepath.Dir(c.Folder.Path)) {
@@ -100,33 +100,35 @@ func (e toolEntry) does() string {
 
 // A bench has the tools of a folder, outside of a run.
 type bench struct {
-	dir       string
-	workspace *workspace.Workspace
-	core      []tool.Tool
-	custom    *custom.Set
-	all       []tool.Tool // what a run would choose from
+	*setup
+	builtin []tool.Tool
+	tiers   map[string]tools.Tier // of the built-in ones
+	custom  *custom.Set
+	all     []tool.Tool // what a run would choose from
 }
 
 // bench takes out the tools that a run with these options would have. A
 // person at a terminal is asked about folders that are not trusted.
 func (h *host) bench(ctx context.Context, o *toolsOptions) (*bench, error) {
-	if p, err := newProvider(&o.options, h.getenv); err == nil {
-		h.secrets = p.secrets() // custom tools may show what they like
-	}
+	p, _ := h.provider(&o.options) // no model is called, so it may be a wrong one
+	h.secrets = p.secrets()        // custom tools may show what they like
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs}}
-	b.core = tools.Core(b.workspace)
-	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.core, h.inTerminal && h.errTerminal); err != nil {
-		return nil, errors.Join(err, b.workspace.Close())
+	b := &bench{setup: newSetup(&o.options, p, dir), tiers: map[string]tools.Tier{}}
+	for _, e := range h.kit(b.setup).Tools() {
+		b.builtin = append(b.builtin, e.Tool)
+		b.tiers[e.Tool.Spec().Name] = e.Tier
+	}
+	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.builtin, h.inTerminal && h.errTerminal); err != nil {
+		return nil, errors.Join(err, b.close())
 	}
 	own, err := b.custom.Tools(ctx)
 	if err != nil {
-		return nil, errors.Join(notBegun(ctx, err), b.workspace.Close())
+		return nil, errors.Join(notBegun(ctx, err), b.close())
 	}
-	b.all = slices.Clone(b.core)
+	b.all = slices.Clone(b.builtin)
 	for _, t := range own {
 		if i := b.index(t.Spec().Name); i >= 0 {
 			b.all[i] = t
@@ -156,12 +158,11 @@ func (b *bench) find(name string) (tool.Tool, error) {
 // plugins. Folders other than the user's count only if they are trusted; with
 // ask a person at the terminal is asked about those that are not.
 func (h *host) customTools(ctx context.Context, o *options, project string, ws *workspace.Workspace, builtin []tool.Tool, ask bool) (*custom.Set, error) {
-	home, err := h.home()
-	if err != nil {
-		return nil, err
+	set := &custom.Set{Workspace: ws, Trusted: h.trusts, Warn: h.warnOfTools}
+	if home, err := h.home(); err == nil {
+		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(home, "tools"), Trusted: true})
 	}
-	set := &custom.Set{Workspace: ws, Trusted: h.trusts, Warn: h.warnOfTools,
-		Folders: []custom.Folder{{Path: filepath.Join(home, "tools"), Trusted: true}, {Path: filepath.Join(project, ".openagent", "tools")}}}
+	set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(project, ".openagent", "tools")})
 	for _, p := range o.plugins {
 		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(p, "tools")})
 	}
@@ -191,11 +192,11 @@ func (h *host) listTools(ctx context.Context, o *toolsOptions) error {
 	var list []toolEntry
 	var rows [][]string
 	for _, t := range b.all {
-		e := newToolEntry(t, o.plugins)
+		e := b.entry(t, o.plugins)
 		list = append(list, e)
 		rows = append(rows, []string{e.Name, e.Kind, e.does(), firstSentence(e.Description)})
 	}
-	return errors.Join(h.list(o.output, list, "NAME KIND DOES DESCRIPTION", rows), b.workspace.Close())
+	return errors.Join(h.list(o.output, list, "NAME KIND DOES DESCRIPTION", rows), b.close())
 }
 
 func firstSentence(s string) string {
@@ -212,10 +213,10 @@ func (h *host) showTool(ctx context.Context, o *toolsOptions, name string) error
 		return err
 	}
 	t, err := b.find(name)
-	if err = errors.Join(err, b.workspace.Close()); err != nil {
+	if err = errors.Join(err, b.close()); err != nil {
 		return err
 	}
-	e := newToolEntry(t, o.plugins)
+	e := b.entry(t, o.plugins)
 	if o.output == formatJSON {
 		return h.list(o.output, e, "", nil)
 	}

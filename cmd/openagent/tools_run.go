@@ -61,7 +61,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.workspace.Close()) }()
+	defer func() { err = errors.Join(err, b.close()) }()
 	t, err := b.find(args[0])
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 		return usagef("%s asks a person; it works in conversations only", name)
 	}
 	j := &judging{h: h}
-	a := &agent.Agent{Dir: b.dir, Dirs: o.dirs, Tools: b.core, Toolsets: []tool.Set{b.custom}, Permissions: policy, CanUseTool: j.decide,
+	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: b.builtin, Toolsets: []tool.Set{b.custom}, Permissions: policy, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
 	r, err := a.Call(ctx, name, input)
 	var end *agent.EndError

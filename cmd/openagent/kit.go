@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/tools/search"
+	"github.com/openagent-go/agent/trigger"
+)
+
+// atHand are the tools beyond the core that a model sees from the start; the
+// rest it finds by ToolSearch.
+var atHand = []string{"TodoWrite", enterPlanName, exitPlanName}
+
+// Switching to plan mode leads nowhere where nobody can approve a plan.
+const (
+	enterPlanName = "EnterPlanMode"
+	exitPlanName  = "ExitPlanMode"
+)
+
+// kit is what the tools of a run work on. Nothing is opened or started before a
+// tool needs it. Without a home folder there is nothing that would be kept in it.
+func (h *host) kit(s *setup) tools.Kit {
+	k := tools.Kit{Workspace: s.workspace, Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: new(team.Memory)}
+	home, err := h.home()
+	if err != nil {
+		return k
+	}
+	k.Settings = h.settings(home, s.provider)
+	k.Triggers = &tools.Triggers{Store: &trigger.File{Path: filepath.Join(home, "triggers.json")}}
+	k.Crontab = &tools.Crontab{Jobs: cronFile(home), Dir: s.project}
+	if s.schedule != nil {
+		k.Crontab.Running = s.schedule.Running
+	}
+	return k
+}
+
+// chooseTools returns the tools that --tools names, and the names of those that a
+// model has to find first.
+func (h *host) chooseTools(s *setup, kit []tools.Entry) (chosen []tool.Tool, deferred []string) {
+	wanted := s.options.tools
+	all, core := len(wanted) == 0 || slices.Contains(wanted, "all"), slices.Contains(wanted, "core")
+	var names []string
+	for _, e := range kit {
+		name := e.Tool.Spec().Name
+		names = append(names, name)
+		switch {
+		case slices.Contains(wanted, name):
+		case !all && (!core || e.Tier != tools.CoreTier), !h.leadsSomewhere(name, s):
+			continue
+		case len(wanted) == 0 && e.Tier != tools.CoreTier && !slices.Contains(atHand, name):
+			deferred = append(deferred, name)
+		}
+		chosen = append(chosen, e.Tool)
+	}
+	for _, name := range wanted {
+		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
+			h.complain("--tools: there is no tool %q%s; there are %s", clip(name), likely(name, names), strings.Join(names, ", "))
+		}
+	}
+	return chosen, deferred
+}
+
+// leadsSomewhere reports whether a tool can do what it is for. One that cannot
+// has to be named to be there.
+func (h *host) leadsSomewhere(name string, s *setup) bool {
+	switch name {
+	case searchName:
+		return h.searchEngine().value != ""
+	case enterPlanName, exitPlanName:
+		return s.person
+	}
+	return true
+}
+
+// addCustomTools gives the agent the tools of folders, unless --tools says which
+// tools there are. With ask a person at the terminal is asked about folders that
+// are not trusted.
+func (h *host) addCustomTools(ctx context.Context, s *setup, ask bool) error {
+	if w := s.options.tools; len(w) > 0 && !slices.Contains(w, "all") {
+		return nil
+	}
+	set, err := h.customTools(ctx, s.options, s.project, s.workspace, s.agent.Tools, ask)
+	if err != nil {
+		return err
+	}
+	s.agent.Toolsets = append(s.agent.Toolsets, set)
+	return nil
+}
