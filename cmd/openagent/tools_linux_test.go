@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const terminalTool = `#!/bin/sh
@@ -58,4 +60,47 @@ func TestToolsOnATerminal(t *testing.T) {
 	p.types("yes\n")
 	p.sees("hello\r\n")
 	leaves(p, exitDone)
+}
+
+// Tools of folders are there in a conversation, once they are trusted, and
+// "always" holds for them.
+func TestCustomToolsInConversations(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, ".openagent", "tools")
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "hello"), []byte(terminalTool), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	use := llmtest.Call(llmtest.Use("", "hello", map[string]string{}))
+	p := sit(t, dir, nil, nil, use, use, llmtest.Say("end"))
+	p.sees(`Do you trust them, as they are now\? \[y/N\] `)
+	p.types("y\n")
+	p.sees("> ")
+	p.types("greet\n")
+	p.sees(`\[a\]lways in this session: hello`)
+	p.types("a\n")
+	p.sees(`(?s)\* hello.*end`) // the second is not asked about
+	p.types("/quit\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// The jobs of the folder run while a conversation goes on.
+func TestScheduleInConversations(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), "HOME="+t.TempDir()
+	add := sit(t, dir, []string{home}, []string{"cron", "add", "@every 1s", "touch fired", "--command", "--name", "mark"})
+	if code := add.leaves(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	p := sit(t, dir, []string{home}, []string{"--allowed-tools", "Bash(touch *)"})
+	p.sees("scheduled mark: done")
+	p.types("/quit\n")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "fired")); err != nil {
+		t.Error(err)
+	}
 }

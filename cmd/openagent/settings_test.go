@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What settings.json says counts after flags and environment, and before defaults.
+func TestSavedModels(t *testing.T) {
+	for _, c := range []struct {
+		name, file, env string
+		options         options
+		want            string // provider, model and its source, small model and its source
+	}{
+		{name: "no file", env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-sonnet-4-6 default claude-haiku-4-5 default"},
+		{name: "kept", file: `{"model":"claude-opus-4-6","small_model":"claude-sonnet-4-6"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-opus-4-6 settings.json claude-sonnet-4-6 settings.json"},
+		{name: "the model says who", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k OPENAI_API_KEY=k", want: "openai gpt-4.1 settings.json gpt-5-mini default"},
+		{name: "a flag counts before", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k", options: options{model: "claude-opus-4-6"}, want: "anthropic claude-opus-4-6 --model claude-haiku-4-5 default"},
+		{name: "the vendor's variable counts before", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k ANTHROPIC_MODEL=claude-opus-4-6", want: "anthropic claude-opus-4-6 ANTHROPIC_MODEL claude-haiku-4-5 default"},
+		{name: "not what it is not for", file: `{"provider":"openai","base_url":"https://evil.example","api_key":"x","permission_mode":"bypassPermissions"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-sonnet-4-6 default claude-haiku-4-5 default"},
+	} {
+		env := map[string]string{"OPENAGENT_HOME": t.TempDir()}
+		for _, kv := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		if c.file != "" {
+			if err := os.WriteFile(filepath.Join(env["OPENAGENT_HOME"], "settings.json"), []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := &host{getenv: func(name string) string { return env[name] }, err: io.Discard}
+		p, err := h.provider(&c.options)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := strings.Join([]string{p.name.value, p.model.value, p.model.source, p.small.value, p.small.source}, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if p.base.source != "default" {
+			t.Errorf("%s: requests go to %s", c.name, p.base.value)
+		}
+	}
+}
