@@ -111,7 +111,7 @@ type codeQuestion struct {
 	word      string  // the name asked about, "" if there is none
 }
 
-// operations say how each is answered by a server, what it needs, and how
+// An operation is how a question is answered by a server, what it needs, and how
 // without one (nil: not at all).
 type operation struct {
 	ask    func(q *codeQuestion, ctx context.Context, s *lsp.Server, a *codeAnswer) error
@@ -120,22 +120,26 @@ type operation struct {
 	file   bool // needs a file
 }
 
-var operations = map[string]operation{
-	"goToDefinition":       {ask: (*codeQuestion).definition, search: (*codeQuestion).searchDefinition, place: true, file: true},
-	"goToImplementation":   {ask: (*codeQuestion).implementation, place: true, file: true},
-	"findReferences":       {ask: (*codeQuestion).references, search: (*codeQuestion).searchReferences, place: true, file: true},
-	"hover":                {ask: (*codeQuestion).hover, place: true, file: true},
-	"documentSymbol":       {ask: (*codeQuestion).documentSymbols, search: (*codeQuestion).searchDocument, file: true},
-	"workspaceSymbol":      {ask: (*codeQuestion).workspaceSymbols, search: (*codeQuestion).searchWorkspace},
-	"prepareCallHierarchy": {ask: (*codeQuestion).callers, place: true, file: true},
-	"incomingCalls":        {ask: (*codeQuestion).incoming, place: true, file: true},
-	"outgoingCalls":        {ask: (*codeQuestion).outgoing, place: true, file: true},
-	"diagnostics":          {ask: (*codeQuestion).diagnostics, file: true},
-	"rename":               {ask: (*codeQuestion).rename, place: true, file: true},
+// operations are made for each question: programs that do not ask any then need
+// no client of language servers.
+func operations() map[string]operation {
+	return map[string]operation{
+		"goToDefinition":       {ask: (*codeQuestion).definition, search: (*codeQuestion).searchDefinition, place: true, file: true},
+		"goToImplementation":   {ask: (*codeQuestion).implementation, place: true, file: true},
+		"findReferences":       {ask: (*codeQuestion).references, search: (*codeQuestion).searchReferences, place: true, file: true},
+		"hover":                {ask: (*codeQuestion).hover, place: true, file: true},
+		"documentSymbol":       {ask: (*codeQuestion).documentSymbols, search: (*codeQuestion).searchDocument, file: true},
+		"workspaceSymbol":      {ask: (*codeQuestion).workspaceSymbols, search: (*codeQuestion).searchWorkspace},
+		"prepareCallHierarchy": {ask: (*codeQuestion).callers, place: true, file: true},
+		"incomingCalls":        {ask: (*codeQuestion).incoming, place: true, file: true},
+		"outgoingCalls":        {ask: (*codeQuestion).outgoing, place: true, file: true},
+		"diagnostics":          {ask: (*codeQuestion).diagnostics, file: true},
+		"rename":               {ask: (*codeQuestion).rename, place: true, file: true},
+	}
 }
 
 func askLanguage(ctx context.Context, languages *Languages, call tool.Call, in lspInput) (*tool.Result, error) {
-	op := operations[in.Operation]
+	op := operations()[in.Operation]
 	q := &codeQuestion{languages: languages, call: call, in: in}
 	if problem := q.check(op); problem != "" {
 		return tool.Errorf("%s", problem), nil

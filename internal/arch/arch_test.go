@@ -133,3 +133,21 @@ func TestModules(t *testing.T) {
 		t.Errorf("%d modules are linked: %v", len(modules), modules)
 	}
 }
+
+// The program holds nothing of what only other tools than the core need.
+func TestCoreLinks(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "core")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/core").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.Command("go", "tool", "nm", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"internal/lsp.(", "cron.(", "go-cron.(", "trigger.(", "team.(", "tools/custom.("} {
+		if i := strings.Index(string(out), "/"+method); i >= 0 {
+			symbol, _, _ := strings.Cut(string(out[i:]), "\n")
+			t.Errorf("it holds %s", symbol)
+		}
+	}
+}

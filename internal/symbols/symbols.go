@@ -42,9 +42,10 @@ type look struct {
 // Of returns the language of the file called name, nil if it is not known.
 func Of(name string) *Language {
 	ext := strings.ToLower(filepath.Ext(name))
-	for i := range languages {
-		if slices.Contains(languages[i].exts, ext) {
-			return &languages[i]
+	all := languages()
+	for i := range all {
+		if slices.Contains(all[i].exts, ext) {
+			return &all[i]
 		}
 	}
 	return nil
