@@ -93,7 +93,7 @@ const environmentHelp = `Environment, the first that is set counts:
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch
   base URL  OPENAGENT_BASE_URL, CODEANY_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
-  home      OPENAGENT_HOME (default ~/.openagent)
+  home      OPENAGENT_HOME (default ~/.openagent); model, small_model and no_color in its settings.json count after these
   NO_COLOR  no colours
 `
 
