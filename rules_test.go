@@ -373,6 +373,9 @@ func TestEveryEvent(t *testing.T) {
 		}
 	}
 	s.Close()
+	if err := session.Rename(t.Context(), store, "s", "a title"); err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range history(t, store, "s") {
 		seen[event.Type(e.Data)] = true
 	}

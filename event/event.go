@@ -219,6 +219,12 @@ type (
 	// Rewound means that the conversation goes on from an earlier fact: this
 	// fact's Prev. What came between stays on record and no longer counts.
 	Rewound struct{}
+	// SessionNamed is what people call the session from now on, "" for nothing. It
+	// changes nothing for the model.
+	SessionNamed struct {
+		Title string `json:"title,omitempty"`
+		Tag   string `json:"tag,omitempty"`
+	}
 	// Resumed means that a run goes on: after a crash, or after it was suspended.
 	Resumed struct{}
 	// RunEnd is the end of a run, always its last fact.
@@ -378,6 +384,7 @@ func (ModelChanged) data()     {}
 func (Stopped) data()          {}
 func (Resumed) data()          {}
 func (Rewound) data()          {}
+func (SessionNamed) data()     {}
 func (RunEnd) data()           {}
 
 func (Configured) fact()       {}
@@ -399,6 +406,7 @@ func (ModelChanged) fact()     {}
 func (Stopped) fact()          {}
 func (Resumed) fact()          {}
 func (Rewound) fact()          {}
+func (SessionNamed) fact()     {}
 func (RunEnd) fact()           {}
 
 func (TextDelta) data()         {}

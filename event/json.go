@@ -32,6 +32,7 @@ var names = map[string]Data{
 	"stopped":            Stopped{},
 	"resumed":            Resumed{},
 	"rewound":            Rewound{},
+	"session_named":      SessionNamed{},
 	"run_end":            RunEnd{},
 	"text_delta":         TextDelta{},
 	"thinking_delta":     ThinkingDelta{},

@@ -20,6 +20,7 @@ import (
 //	journal.jsonl       the facts, one a line, each with a checksum
 //	journal.jsonl.torn  what was cut off an unfinished record, if ever
 //	blobs/              contents above 32 KB, named after their SHA-256
+//	about.json          what a list shows, so that it need not read the journal
 //	lock                locked while somebody writes the session
 //
 // Folders have mode 0700 and files 0600; nothing is written through symbolic
@@ -119,13 +120,14 @@ func (d Dir) open(ctx context.Context, id string, header Header) (*journal, erro
 // unfinished, is not there yet. A missing or altered blob is a [*CorruptError].
 func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if err := d.read(ctx, id, after, func(e event.Event) bool { return yield(e, nil) }); err != nil {
+		if err := d.read(ctx, id, after, nil, func(e event.Event) bool { return yield(e, nil) }); err != nil {
 			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
 		}
 	}
 }
 
-func (d Dir) read(ctx context.Context, id string, after int64, yield func(event.Event) bool) error {
+// read reads the facts whose type keep wants, all where that is nil.
+func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ string) bool, yield func(event.Event) bool) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return err
@@ -147,15 +149,15 @@ func (d Dir) read(ctx context.Context, id string, after int64, yield func(event.
 		if err != nil {
 			return unlessEnd(err)
 		}
-		if r.Seq <= after {
+		if r.Seq <= after || keep != nil && !keep(r.Type) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		e, err := r.event(id, load)
 		if err != nil {
 			return s.corrupt(err)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 		if !yield(e) {
 			return nil

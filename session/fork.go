@@ -68,7 +68,7 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err != nil {
 		return err
 	}
-	header := Header{Dir: parent.Dir, Parent: &Point{Session: from, Seq: int64(len(facts))}}
+	header := Header{Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: from, Seq: int64(len(facts))}}
 	log, err := s.Open(ctx, to, header)
 	if err != nil {
 		return err

@@ -29,7 +29,10 @@ type journal struct {
 	last int64
 	torn int64
 	enc  encoder
-	err  error // why nothing more can be appended
+
+	about about // of all that is in the file
+	told  int64 // how much of it the file for lists covers
+	err   error // why nothing more can be appended
 }
 
 // open reads the journal to its end, or begins it. The lock is held.
@@ -52,18 +55,37 @@ func (l *journal) open(header Header) (err error) {
 		}
 	}
 	if l.size == 0 {
+		l.about = about{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
+	}
+	if now, ok := readAbout(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size {
+		l.tell()
+	} else {
+		l.told = l.size
 	}
 	// What the last writer did not sync is built upon from now on.
 	return l.file.Sync()
 }
 
+// tell writes the file for lists. That it fails is no harm.
+func (l *journal) tell() {
+	l.about.Size = l.size
+	if writeAbout(l.disk, l.folder, l.about.info()) == nil {
+		l.told = l.size
+	}
+}
+
 // scan checks the whole file and finds its last whole record.
 func (l *journal) scan() error {
 	s := newScanner(l.path, io.NewSectionReader(l.file, 0, math.MaxInt64), 64<<10)
-	_, err := s.header(l.id)
+	header, err := s.header(l.id)
+	l.about = about{Info: Info{Header: header, Updated: header.Created}}
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(l.disk, l.folder, hash, limit) }
 	for err == nil {
-		_, err = s.record()
+		var r record
+		if r, err = s.record(); err == nil {
+			l.about.record(&r, load)
+		}
 	}
 	l.size, l.last = s.end, s.last
 	return unlessEnd(err)
@@ -147,6 +169,12 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 		return l.err
 	}
 	l.last += int64(len(events))
+	for _, e := range events {
+		l.about.event(e)
+	}
+	if l.size-l.told > aboutEvery {
+		l.tell()
+	}
 	return nil
 }
 
@@ -207,6 +235,9 @@ func (l *journal) Close() error {
 	}
 	var err error
 	if l.file != nil {
+		if l.err == nil && l.size != l.told && l.fence() == nil {
+			l.tell()
+		}
 		err = l.file.Close()
 	}
 	err = errors.Join(err, l.lock.release())

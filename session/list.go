@@ -22,8 +22,10 @@ const (
 	tailSize = 4 << 20
 )
 
-// List implements [Store]. It reads the beginning and the end of each journal
-// only. Folders that are not sessions are passed over; a damaged session is
+// List implements [Store]. It reads what was written down for it beside each
+// journal and what came since. Where that is missing it reads short journals, and
+// the beginning and the end of long ones: then title, tag, model and number of
+// messages are not known until the session is opened the next time. Folders that are not sessions are passed over; a damaged session is
 // listed if its header is whole.
 func (d Dir) List(ctx context.Context) ([]Info, error) {
 	list, err := d.list(ctx)
@@ -82,12 +84,23 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	if a, ok := readAbout(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, file.Size(), tailSize) == nil {
+		a.Size = file.Size()
+		return a.info(), nil
+	}
 	s := newScanner(path, io.NewSectionReader(f, 0, headSize), 4<<10)
 	header, err := s.header(id)
 	if err != nil && (!errors.Is(err, ErrVersion) || header.Session != id) {
 		return Info{}, err
 	}
 	info := Info{Header: header, Updated: header.Created, Size: file.Size()}
+	if a := (about{Info: info}); err == nil && file.Size() <= tailSize {
+		a.Size = s.end
+		if a.catchUp(d.system(), folder, f, file.Size(), tailSize) == nil {
+			a.Size = file.Size()
+			return a.info(), nil
+		}
+	}
 	if err == nil {
 		info.Prompt = d.firstPrompt(s, folder)
 	}

@@ -132,17 +132,11 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 }
 
 func (s *memory) info() Info {
-	info := Info{Header: s.header, Updated: s.header.Created, Facts: int64(len(s.facts))}
-	if n := len(s.facts); n > 0 {
-		info.Updated = s.facts[n-1].Time
-	}
+	a := about{Info: Info{Header: s.header, Updated: s.header.Created}}
 	for _, e := range s.facts {
-		if m, ok := e.Data.(event.UserMessage); ok && m.Delivery == event.AsPrompt {
-			info.Prompt = promptLine(m)
-			break
-		}
+		a.event(e)
 	}
-	return info
+	return a.Info
 }
 
 // A memoryLog is a session of a [Memory], opened for writing.

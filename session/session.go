@@ -63,6 +63,7 @@ type Header struct {
 	Session string    `json:"session"`
 	Created time.Time `json:"created"`
 	Dir     string    `json:"cwd,omitempty"`
+	Branch  string    `json:"branch,omitempty"` // of git in Dir, see [Branch]
 	Parent  *Point    `json:"parent,omitempty"` // what it was forked from
 }
 
@@ -75,10 +76,14 @@ type Point struct {
 // Info is what a list shows of a session.
 type Info struct {
 	Header
-	Updated time.Time `json:"updated"`
-	Prompt  string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters
-	Facts   int64     `json:"facts"`            // how many are recorded
-	Size    int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
+	Updated  time.Time `json:"updated"`
+	Title    string    `json:"title,omitempty"`  // given by [Rename]
+	Tag      string    `json:"tag,omitempty"`    // given by [SetTag]
+	Prompt   string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters
+	Model    string    `json:"model,omitempty"`  // the one configured last
+	Messages int64     `json:"messages"`         // what the user, the model and the tools said, as [IsMessage] has it
+	Facts    int64     `json:"facts"`            // how many are recorded
+	Size     int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
 }
 
 // Errors of stores.

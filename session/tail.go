@@ -45,15 +45,26 @@ func IsMessage(typ string) bool {
 
 // Last implements [Last].
 func (d Dir) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
-	last, err := d.last(ctx, id, n, keep)
+	last, err := d.backward(ctx, id, n, anywhere(keep))
 	if err != nil {
 		return nil, fmt.Errorf("reading session: %w", err)
 	}
-	slices.Reverse(last)
 	return last, nil
 }
 
-func (d Dir) last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
+// anywhere wants the facts whose type keep wants, all where that is nil.
+func anywhere(keep func(typ string) bool) func(seq, prev int64, typ string) bool {
+	return func(_, _ int64, typ string) bool { return keep == nil || keep(typ) }
+}
+
+func (d Dir) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
+	last, err := d.fromEnd(ctx, id, n, want)
+	slices.Reverse(last)
+	return last, err
+}
+
+// fromEnd is backward with the last fact first.
+func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
 		return nil, err
@@ -98,7 +109,7 @@ func (d Dir) last(ctx context.Context, id string, n int, keep func(typ string) b
 			return nil, &CorruptError{Path: path, Line: int(head.Seq) + 1, Err: err}
 		}
 		due = r.Seq - 1
-		if keep != nil && !keep(r.Type) {
+		if !want(r.Seq, r.Prev, r.Type) {
 			continue
 		}
 		e, err := r.event(id, load)
@@ -152,6 +163,14 @@ func (b *backwards) next() ([]byte, error) {
 
 // Last implements [Last].
 func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
+	last, err := m.backward(ctx, id, n, anywhere(keep))
+	if err != nil {
+		return nil, fmt.Errorf("reading session: %w", err)
+	}
+	return last, nil
+}
+
+func (m *Memory) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	m.mu.Lock()
 	s, err := m.find(id)
 	var facts []event.Event
@@ -160,14 +179,14 @@ func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ strin
 	}
 	m.mu.Unlock()
 	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return nil, fmt.Errorf("reading session: %w", err)
+		return nil, err
 	}
 	var last []event.Event
 	for _, e := range slices.Backward(facts) {
 		if len(last) >= n {
 			break
 		}
-		if keep == nil || keep(event.Type(e.Data)) {
+		if want(e.Seq, e.Prev, event.Type(e.Data)) {
 			last = append(last, e)
 		}
 	}

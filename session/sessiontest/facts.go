@@ -31,6 +31,7 @@ var kinds = []event.Fact{
 	event.Stopped{},
 	event.Resumed{},
 	event.Rewound{},
+	event.SessionNamed{},
 	event.RunEnd{},
 }
 

@@ -43,6 +43,9 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"cancelled":          cancelled,
 		"list":               listed,
 		"latest":             latest,
+		"names":              named,
+		"pages":              pages,
+		"search":             searched,
 		"fork":               fork,
 		"fork refused":       forkRefused,
 		"delete":             deleted,
@@ -516,9 +519,9 @@ func listed(t *testing.T, s session.Store) {
 	add(t, late, e)
 
 	want := []session.Info{
-		{Header: session.Header{Session: "two"}, Updated: start.Add(time.Hour), Prompt: strings.Repeat("é", 200), Facts: 2},
-		{Header: session.Header{Session: "one"}, Updated: start.Add(3 * time.Second), Prompt: "first", Facts: 4},
-		{Header: session.Header{Session: "three"}, Updated: start.Add(2 * time.Second), Prompt: strings.Repeat("x", 200), Facts: 3},
+		{Header: session.Header{Session: "two"}, Updated: start.Add(time.Hour), Prompt: strings.Repeat("é", 200), Messages: 1, Facts: 2},
+		{Header: session.Header{Session: "one"}, Updated: start.Add(3 * time.Second), Prompt: "first", Model: "m", Messages: 3, Facts: 4},
+		{Header: session.Header{Session: "three"}, Updated: start.Add(2 * time.Second), Prompt: strings.Repeat("x", 200), Messages: 1, Facts: 3},
 		{Header: session.Header{Session: "empty"}, Updated: start},
 	}
 	got := infos(t, s)

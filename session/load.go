@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// Load returns messages of a session, oldest first: the facts of which
+// [IsMessage] speaks, without those that the conversation was rewound past. It
+// returns at most limit of them, 0 for all, beginning with number offset, which
+// counts from 0; a negative offset means the last ones. The last ones cost what
+// is read from the end, as with [Last]. It fails as [Store].Read does.
+func Load(ctx context.Context, s Store, id string, limit, offset int) ([]event.Event, error) {
+	if b, ok := s.(backwarder); ok && offset < 0 && limit > 0 {
+		last, err := b.backward(ctx, id, limit, onPath(IsMessage))
+		if err != nil {
+			return nil, fmt.Errorf("loading messages: %w", err)
+		}
+		return last, nil
+	}
+	seqs, err := messagesOf(ctx, s, id)
+	if err != nil {
+		return nil, fmt.Errorf("loading messages: %w", err)
+	}
+	if offset < 0 && limit > 0 {
+		offset = max(len(seqs)-limit, 0)
+	}
+	seqs = seqs[min(max(offset, 0), len(seqs)):]
+	if limit > 0 {
+		seqs = seqs[:min(limit, len(seqs))]
+	}
+	var page []event.Event
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	for e, err := range s.Read(ctx, id, seqs[0]-1) {
+		if err != nil {
+			return nil, fmt.Errorf("loading messages: %w", err)
+		}
+		if e.Seq != seqs[0] {
+			continue
+		}
+		page = append(page, e)
+		if seqs = seqs[1:]; len(seqs) == 0 {
+			break
+		}
+	}
+	return page, nil
+}
+
+// messagesOf returns the numbers of the messages on the path to the last fact.
+func messagesOf(ctx context.Context, s Store, id string) ([]int64, error) {
+	type place struct {
+		prev    int64
+		message bool
+	}
+	var all []place // number seq at seq-1
+	for e, err := range s.Read(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, place{e.Prev, IsMessage(event.Type(e.Data))})
+	}
+	n := 0
+	for seq := int64(len(all)); seq > 0; seq = all[seq-1].prev {
+		if all[seq-1].message {
+			n++
+		}
+	}
+	seqs := make([]int64, n)
+	for seq := int64(len(all)); seq > 0; seq = all[seq-1].prev {
+		if all[seq-1].message {
+			n--
+			seqs[n] = seq
+		}
+	}
+	return seqs, nil
+}
+
+// A backwarder reads facts from the end of a session.
+type backwarder interface {
+	// backward returns the last n facts that want takes, oldest first. It calls
+	// want for each fact, the last one first.
+	backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error)
+}
+
+// onPath wants the facts on the path to the last fact whose type keep wants.
+func onPath(keep func(typ string) bool) func(seq, prev int64, typ string) bool {
+	next := int64(-1) // the last fact, whatever its number
+	return func(seq, prev int64, typ string) bool {
+		if next >= 0 && seq != next {
+			return false
+		}
+		next = prev
+		return keep(typ)
+	}
+}

@@ -1,0 +1,198 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Hit is a fact in which [Search] has found the words.
+type Hit struct {
+	Session Info      `json:"session"`
+	Seq     int64     `json:"seq"`
+	Time    time.Time `json:"time"`
+	Type    string    `json:"type"`    // of the fact
+	Snippet string    `json:"snippet"` // the place and what is around it, in one line
+	At      int       `json:"at"`      // where in the snippet the words begin, in bytes
+	Length  int       `json:"length"`  // of the words, in bytes
+}
+
+// SearchOptions bound a search. The zero value searches all sessions.
+type SearchOptions struct {
+	Limit int             // hits at all; 0 is 100
+	Each  int             // hits in one session; 0 is 5
+	Match func(Info) bool // the sessions to search; nil is all
+}
+
+const (
+	defaultHits     = 100
+	defaultHitsEach = 5
+	snippetSide     = 60 // characters on each side of the words
+	maxQuery        = 1000
+)
+
+// Search looks for a text in what was said in all sessions of a store: prompts,
+// answers, the inputs and results of tools, titles and tags. Upper and lower case
+// are the same, and so are all kinds of space. The session changed last comes
+// first, in it the earliest fact. One fact at a time is in memory. A session that
+// cannot be read yields an error with a zero Hit but for the session, and the
+// search goes on; it ends with the context.
+func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Seq2[Hit, error] {
+	return func(yield func(Hit, error) bool) {
+		words, err := wordsOf(query)
+		if err != nil {
+			yield(Hit{}, fmt.Errorf("searching sessions: %w", err))
+			return
+		}
+		list, err := s.List(ctx)
+		if err != nil {
+			yield(Hit{}, fmt.Errorf("searching sessions: %w", err))
+			return
+		}
+		left := cmp.Or(o.Limit, defaultHits)
+		for _, info := range list {
+			if o.Match != nil && !o.Match(info) {
+				continue
+			}
+			each := min(left, cmp.Or(o.Each, defaultHitsEach))
+			going := true
+			err := findIn(ctx, s, info, words, func(h Hit) bool {
+				left--
+				each--
+				going = yield(h, nil) && left > 0
+				return going && each > 0
+			})
+			if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+				going = going && yield(Hit{Session: info}, fmt.Errorf("searching session %s: %w", info.Session, err)) && ctx.Err() == nil
+			}
+			if !going {
+				return
+			}
+		}
+	}
+}
+
+// wordsOf returns an expression for the words of a query in their order.
+func wordsOf(query string) (*regexp.Regexp, error) {
+	words := strings.Fields(query)
+	switch {
+	case len(words) == 0:
+		return nil, errors.New("there is nothing to search for")
+	case len(query) > maxQuery:
+		return nil, fmt.Errorf("the text to search for has more than %d bytes", maxQuery)
+	case !utf8.ValidString(query):
+		return nil, errors.New("the text to search for is not UTF-8")
+	}
+	for i, w := range words {
+		words[i] = regexp.QuoteMeta(w)
+	}
+	return regexp.Compile(`(?i)` + strings.Join(words, `\s+`))
+}
+
+// findIn yields the facts of a session in which the words are.
+func findIn(ctx context.Context, s Store, info Info, words *regexp.Regexp, yield func(Hit) bool) error {
+	look := func(e event.Event) bool {
+		for _, text := range said(e.Data) {
+			place := words.FindStringIndex(text)
+			if place == nil {
+				continue
+			}
+			h := Hit{Session: info, Seq: e.Seq, Time: e.Time, Type: event.Type(e.Data)}
+			before, match, after := around(text, place[0], place[1])
+			h.Snippet, h.At, h.Length = before+match+after, len(before), len(match)
+			return yield(h)
+		}
+		return true
+	}
+	if d, ok := s.(Dir); ok {
+		return d.read(ctx, info.Session, 0, hasText, look)
+	}
+	for e, err := range s.Read(ctx, info.Session, 0) {
+		if err != nil {
+			return err
+		}
+		if !look(e) {
+			break
+		}
+	}
+	return nil
+}
+
+// hasText wants the facts of which said returns something.
+func hasText(typ string) bool { return IsMessage(typ) || typ == typeNamed }
+
+// said returns the texts of a fact that are searched.
+func said(d event.Data) []string {
+	switch d := d.(type) {
+	case event.UserMessage:
+		return textsOf(d.Message.Content)
+	case event.AssistantMessage:
+		return textsOf(d.Response.Message.Content)
+	case event.ToolResult:
+		return append(textsOf(d.Result.Content), d.Result.Title)
+	case event.SessionNamed:
+		return []string{d.Title, d.Tag}
+	}
+	return nil
+}
+
+func textsOf(blocks llm.Blocks) []string {
+	var texts []string
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			texts = append(texts, b.Text)
+		case llm.Thinking:
+			texts = append(texts, b.Text)
+		case llm.ToolUse:
+			texts = append(texts, b.Name+" "+string(b.Input))
+		case llm.Verbatim:
+			texts = append(texts, b.Shown)
+		case llm.Document:
+			if strings.HasPrefix(b.MediaType, "text/") {
+				texts = append(texts, string(b.Data))
+			}
+		}
+	}
+	return texts
+}
+
+// around returns the part of text from i to j and what is beside it, each in one
+// line.
+func around(text string, i, j int) (before, match, after string) {
+	from, to := i, j
+	for n := 0; n < snippetSide && from > 0; n++ {
+		_, size := utf8.DecodeLastRuneInString(text[:from])
+		from -= size
+	}
+	for n := 0; n < snippetSide && to < len(text); n++ {
+		_, size := utf8.DecodeRuneInString(text[to:])
+		to += size
+	}
+	before, match, after = flat(text[from:i]), flat(text[i:j]), flat(text[j:to])
+	before = strings.TrimLeft(before, " ")
+	after = strings.TrimRight(after, " ")
+	if from > 0 {
+		before = "…" + before
+	}
+	if to < len(text) {
+		after += "…"
+	}
+	return before, match, after
+}
+
+var spaces = regexp.MustCompile(`\s+`)
+
+// flat makes each space in text a single one.
+func flat(text string) string {
+	return strings.ToValidUTF8(spaces.ReplaceAllString(text, " "), "\uFFFD")
+}
