@@ -105,9 +105,12 @@ func (d *doc) findNeeds(kit tools.Kit) {
 	for i := range fields.NumField() {
 		less := kit
 		reflect.ValueOf(&less).Elem().Field(i).SetZero()
-		for _, e := range kit.Tools() {
-			name := e.Tool.Spec().Name
-			if !slices.ContainsFunc(less.Tools(), func(e tools.Entry) bool { return e.Tool.Spec().Name == name }) {
+		left := map[string]bool{}
+		for _, e := range less.Tools() {
+			left[e.Tool.Spec().Name] = true
+		}
+		for _, e := range d.tools {
+			if name := e.Tool.Spec().Name; !left[name] {
 				d.needs[name] = append(d.needs[name], fields.Field(i).Name)
 			}
 		}
@@ -356,11 +359,10 @@ func (d *doc) load(pkg string) *types.Package {
 		if err != nil {
 			d.Fatal(err)
 		}
-		for _, decl := range f.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok {
-				fn.Body = nil // constants are what is wanted
-			}
-		}
+		f.Decls = slices.DeleteFunc(f.Decls, func(decl ast.Decl) bool { // constants, and what they are made of, is what is wanted
+			g, ok := decl.(*ast.GenDecl)
+			return !ok || g.Tok == token.VAR
+		})
 		parsed = append(parsed, f)
 	}
 	config := types.Config{Importer: clock{}, Error: func(error) {}} // what needs other packages stays unknown
