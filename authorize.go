@@ -135,19 +135,19 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 }
 
 // question asks about a call, by the callback. Nobody there means no.
-func (x *executor) question(ctx context.Context, e engine.Ask, j job) event.Fact {
+func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fact {
 	call, t := j.call, x.tool(j.call.Name)
 	callback := x.ask()
 	if callback == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.asked.verdict)}
 	}
-	j.signals.show(x.request(call, j.class, j.verdict))
-	d := x.callBack(ctx, callback, call, j.verdict)
+	j.signals.show(x.request(call, j.asked.class, j.asked.verdict))
+	d := x.callBack(ctx, callback, call, j.asked.verdict)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
-		d = nobody(j.verdict)
+		d = nobody(j.asked.verdict)
 	}
 	return x.answer(e.Key(), t, call, d)
 }

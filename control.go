@@ -82,7 +82,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.mu.Lock()
-	s.set.mode = mode // for a prompt that begins meanwhile
+	s.settings().mode = mode // for a prompt that begins meanwhile
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
@@ -90,8 +90,8 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.set.mode == mode {
-		s.set.mode = "" // the run has it
+	if s.settings().mode == mode {
+		s.settings().mode = "" // the run has it
 	}
 	return err
 }
@@ -105,22 +105,19 @@ func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	if s.agent.Budget.USD > 0 && llm.InfoOf(m).Price == nil {
 		return fmt.Errorf("agent: %w: the price of model %q is not known, so its cost cannot be bounded", ErrConfig, m.Name())
 	}
-	return s.change(ctx, func(o *override) { o.model = m })
+	return s.change(ctx, func(set *settings) { set.model = m })
 }
 
 // SetThinking changes how much the model thinks, from the next model call; the
 // zero Thought switches thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
-	return s.change(ctx, func(o *override) { o.thinking = &t })
+	return s.change(ctx, func(set *settings) { set.thinking = &t })
 }
 
 // change sets a model option and tells the run that goes on.
-func (s *Session) change(ctx context.Context, set func(*override)) error {
+func (s *Session) change(ctx context.Context, set func(*settings)) error {
 	s.mu.Lock()
-	if s.set.override == nil {
-		s.set.override = new(override)
-	}
-	set(s.set.override)
+	set(s.settings())
 	m, thinking := s.currentModel(), s.currentThinking()
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error {
@@ -133,16 +130,24 @@ func (s *Session) change(ctx context.Context, set func(*override)) error {
 	return err
 }
 
+// settings returns what was set, to be changed. It is called with the lock.
+func (s *Session) settings() *settings {
+	if s.set == nil {
+		s.set = new(settings)
+	}
+	return s.set
+}
+
 func (s *Session) currentModel() llm.Model {
-	if o := s.set.override; o != nil && o.model != nil {
-		return o.model
+	if s.set != nil && s.set.model != nil {
+		return s.set.model
 	}
 	return s.agent.Model
 }
 
 func (s *Session) currentThinking() llm.Thought {
-	if o := s.set.override; o != nil && o.thinking != nil {
-		return *o.thinking
+	if s.set != nil && s.set.thinking != nil {
+		return *s.set.thinking
 	}
 	return s.agent.Thinking
 }

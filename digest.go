@@ -37,7 +37,7 @@ func (x *executor) digestOf(r *tool.Result) string {
 }
 
 // digest asks the small model about a result. Where that fails the result stays.
-func (x *executor) digest(ctx context.Context, e engine.Digest, j job) event.Fact {
+func (x *executor) digest(ctx context.Context, e engine.Digest, j *job) event.Fact {
 	original := j.done.Result
 	f := event.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.finish(j.call, &original)}
 	m := j.model
@@ -74,7 +74,7 @@ func (x *executor) digest(ctx context.Context, e engine.Digest, j job) event.Fac
 }
 
 // askPerson puts a tool's questions to a person.
-func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j job) event.Fact {
+func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *job) event.Fact {
 	questions := j.done.Result.Questions
 	ask := x.agent.AskUser
 	if ask == nil {

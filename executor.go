@@ -112,14 +112,19 @@ func (x *executor) everyTool() []tool.Tool {
 // job is an effect with what the conversation adds to it.
 type job struct {
 	effect  engine.Effect
-	model   llm.Model           // CallModel, Digest: nil if the agent has it no more
-	request *llm.Request        // CallModel
-	call    tool.Call           // effects of calls
-	class   tool.Class          // Ask
-	id      string              // RunTool: the provider's id of the call
-	done    *event.ToolDone     // AskPerson, Digest, RunHooks, GatherResults
-	verdict permission.Decision // Ask
+	model   llm.Model       // CallModel, Digest: nil if the agent has it no more
+	request *llm.Request    // CallModel
+	call    tool.Call       // effects of calls
+	id      string          // RunTool: the provider's id of the call
+	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
+	asked   *asked          // Ask
 	signals signals
+}
+
+// asked is what a person is asked about.
+type asked struct {
+	class   tool.Class
+	verdict permission.Decision
 }
 
 // signals takes what is shown while an effect is carried out.
@@ -130,7 +135,7 @@ type signals interface {
 }
 
 // do carries out a job and returns what came of it.
-func (x *executor) do(ctx context.Context, j job) event.Fact {
+func (x *executor) do(ctx context.Context, j *job) event.Fact {
 	switch e := j.effect.(type) {
 	case engine.CallModel:
 		return x.model(ctx, e, j)
@@ -153,7 +158,7 @@ func (x *executor) do(ctx context.Context, j job) event.Fact {
 }
 
 // run runs a tool. Its start is on record.
-func (x *executor) run(ctx context.Context, e engine.RunTool, j job) event.Fact {
+func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact {
 	start := time.Now()
 	t, b := x.drafted(j.call, j.id)
 	if j.signals.watched() {

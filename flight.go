@@ -90,14 +90,16 @@ func (l *loop) judge(effects []engine.Effect) bool {
 // engine is to be asked anew.
 func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
 	var intents []event.Fact
-	l.jobs = l.jobs[:0]
+	l.ready = l.ready[:0]
 	for _, e := range effects {
 		if l.flights[e.Key()] != nil {
 			continue
 		}
-		j := l.prepare(e)
+		f := &flight{loop: l, wanted: true}
+		f.leash.Parent, f.job.signals = l.ctx, f
+		l.prepare(e, &f.job)
 		if run, ok := e.(engine.RunTool); ok {
-			if d, denied := l.x.recheck(run, j.call); denied {
+			if d, denied := l.x.recheck(run, f.job.call); denied {
 				l.record(event.ToolResult{Key: e.Key(), Call: run.Call, Cause: event.ByDenial, Fault: tool.Refused,
 					Result: *tool.Errorf("Permission denied: %s", d.Reason)})
 				return nil, true
@@ -106,13 +108,13 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}
-		l.jobs = append(l.jobs, j)
+		l.ready = append(l.ready, f)
 	}
 	if len(intents) > 0 && l.record(intents...) != nil {
 		return nil, true
 	}
-	for i := range l.jobs {
-		f := l.depart(l.jobs[i])
+	for _, f := range l.ready {
+		l.depart(f)
 		if f.timer != nil {
 			continue
 		}
@@ -125,17 +127,14 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
 		}
 		mine = f
 	}
-	clear(l.jobs)
+	clear(l.ready)
 	return mine, false
 }
 
-// depart puts a job into the air.
-func (l *loop) depart(j job) *flight {
-	f := &flight{loop: l, wanted: true, job: j}
-	f.leash.Parent = l.ctx
-	f.job.signals = f
+// depart puts a flight into the air.
+func (l *loop) depart(f *flight) {
 	l.flights[f.key()] = f
-	switch e := j.effect.(type) {
+	switch e := f.job.effect.(type) {
 	case engine.Wait:
 		f.timer = time.AfterFunc(time.Until(e.Until), func() {
 			f.fact = event.Waited{Key: e.Key()}
@@ -144,11 +143,10 @@ func (l *loop) depart(j job) *flight {
 			}
 		})
 	case engine.RunTool:
-		if f.limit = tool.Timeout(l.x.tool(j.call.Name)); f.limit > 0 {
+		if f.limit = tool.Timeout(l.x.tool(f.job.call.Name)); f.limit > 0 {
 			f.giveUp = l.at.Add(f.limit + grace)
 		}
 	}
-	return f
 }
 
 // fly carries out a flight, without the baton, and takes the baton then. It
@@ -174,7 +172,7 @@ func (l *loop) fly(f *flight) (ok bool) {
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.arrive(f)
 	}()
-	f.fact = l.x.do(&f.leash, f.job)
+	f.fact = l.x.do(&f.leash, &f.job)
 	returned = true
 	return l.arrive(f)
 }

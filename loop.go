@@ -31,7 +31,7 @@ type loop struct {
 	feed    *feed         // nil where nobody watches
 	baton   chan struct{} // has room for one: it lies here while the loop rests
 	flights map[string]*flight
-	jobs    []job           // to be launched; reused
+	ready   []*flight       // to be launched; reused
 	events  []event.Event   // being recorded; reused
 	bound   *leash.Leash    // of an append; reused
 	ctx     context.Context // of the whole run; its end stops the run
@@ -266,8 +266,8 @@ func (l *loop) ended(end event.RunEnd) {
 }
 
 // prepare adds to an effect what it needs of the conversation.
-func (l *loop) prepare(e engine.Effect) job {
-	j := job{effect: e}
+func (l *loop) prepare(e engine.Effect, j *job) {
+	j.effect = e
 	switch e := e.(type) {
 	case engine.CallModel:
 		j.model = l.x.models[e.Model]
@@ -276,7 +276,8 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
 		j.call = l.open(e.Call)
-		j.class, j.verdict = l.fold.state.Judged(e.Call)
+		class, verdict := l.fold.state.Judged(e.Call)
+		j.asked = &asked{class, verdict}
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 		j.id = l.fold.transcript.Call(e.Call).Use.ID
@@ -294,7 +295,6 @@ func (l *loop) prepare(e engine.Effect) job {
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	}
-	return j
 }
 
 // request builds the next request from the conversation.

@@ -18,7 +18,7 @@ import (
 )
 
 // model streams one request, turning deltas into signals.
-func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.Fact {
+func (x *executor) model(ctx context.Context, e engine.CallModel, j *job) event.Fact {
 	if j.model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
@@ -44,7 +44,7 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j job) event.F
 type reply struct {
 	x        *executor
 	effect   engine.CallModel
-	job      job
+	job      *job
 	calls    drafts
 	start    time.Time
 	first    time.Duration // until the first delta; 0: none has come

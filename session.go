@@ -24,8 +24,8 @@ type Session struct {
 	agent Agent // as it was; its CanUseTool and Sessions are this session's
 
 	mu       sync.Mutex
-	set      settings
-	loop     *loop // the run that goes on
+	set      *settings // nil: nothing was set
+	loop     *loop     // the run that goes on
 	log      session.Log
 	fold     *fold
 	prompted bool // a prompt began in this Session, not only in the journal
@@ -34,17 +34,11 @@ type Session struct {
 	x        *executor // of the last run
 }
 
-// settings are what was set for a session in place of the agent's. They are made
-// when they are needed.
+// settings are what was set for a session in place of the agent's.
 type settings struct {
 	mode     permission.Mode // for the next prompt; "" is what is in force
-	override *override
-}
-
-// An override says which model answers, and how.
-type override struct {
-	model    llm.Model    // nil is the agent's
-	thinking *llm.Thought // likewise
+	model    llm.Model       // nil is the agent's
+	thinking *llm.Thought    // likewise
 }
 
 // An Input is a prompt, or a message to a prompt that runs.
@@ -168,10 +162,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	defer s.mu.Unlock()
 	store := s.store()
 	f := s.agent.Session("")
-	f.set = s.set
-	if s.set.override != nil {
-		f.set.override = new(*s.set.override)
-	}
+	*f.settings() = *s.settings()
 	if f.set.mode == "" && s.prompted && s.loop == nil {
 		f.set.mode = s.fold.state.Mode()
 	}

@@ -45,7 +45,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 		l.feed = newFeed(s.reread)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	s.set.mode, s.prompted = "", true
+	s.settings().mode, s.prompted = "", true
 	s.loop, s.x = l, x
 	go l.begin(in != nil, first)
 	return l, nil
@@ -93,7 +93,7 @@ const (
 func (s *Session) modeInForce() permission.Mode {
 	had := s.fold.state.Mode()
 	switch {
-	case s.set.mode != "":
+	case s.settings().mode != "":
 		return s.set.mode
 	case s.prompted:
 		return had
@@ -109,11 +109,11 @@ func (s *Session) modeInForce() permission.Mode {
 func (s *Session) resumption(x *executor) []event.Fact {
 	facts := []event.Fact{event.Resumed{}}
 	m := s.currentModel()
-	if x.models[s.fold.state.Model()] == nil || s.set.override != nil {
+	if x.models[s.fold.state.Model()] == nil || s.settings().model != nil || s.set.thinking != nil {
 		x.models[m.Name()] = m
 		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
 	}
-	if s.set.mode != "" {
+	if s.settings().mode != "" {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts
