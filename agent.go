@@ -119,10 +119,13 @@ type Retry struct {
 }
 
 // Prompt asks the agent something in a new session and waits for the result.
-// See [Session.Prompt].
+// See [Session.Prompt]. Without a session store nothing of the session is kept.
 func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	s := a.Session("")
 	defer s.Close()
+	if a.Sessions == nil {
+		s.agent.Sessions = unkept{}
+	}
 	return s.Prompt(ctx, text, more...)
 }
 

@@ -45,7 +45,9 @@ func BenchmarkTurns(b *testing.B) {
 					a.Sessions = &session.Dir{Path: b.TempDir()}
 				}
 				for b.Loop() {
-					res, err := a.Prompt(b.Context(), "go")
+					s := a.Session("") // keeps its facts in memory
+					res, err := s.Prompt(b.Context(), "go")
+					s.Close()
 					if err != nil || res.Turns != turns {
 						b.Fatal(res, err)
 					}

@@ -29,6 +29,9 @@ type Peer struct {
 	// Agent makes an agent with the tool that Double does, whose model plays the
 	// script. It is called before the clock runs.
 	Agent func(Script) (Run, error)
+	// Once is Agent for conversations that nobody goes on with, if there is another
+	// way to hold them.
+	Once func(Script) (Run, error)
 
 	// Streams make clients of the API at a base URL. Agent goes through the
 	// library's loop to the reader of its events; Client is the provider's client alone.

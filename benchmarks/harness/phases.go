@@ -122,12 +122,16 @@ func first(p Peer, o Options, r *Result) error {
 // crowd measures o.Agents conversations at once with a model that takes 20 ms;
 // the unit is all of them.
 func crowd(p Peer, o Options, r *Result) error {
-	if p.Agent == nil {
+	agent := p.Agent
+	if p.Once != nil {
+		agent = p.Once
+	}
+	if agent == nil {
 		return ErrAbsent
 	}
 	r.Point = strconv.Itoa(o.Agents)
 	script := Script{Turns: o.Turns, Delay: 20 * time.Millisecond}
-	warm, err := p.Agent(Script{Turns: 1})
+	warm, err := agent(Script{Turns: 1})
 	if err != nil {
 		return err
 	}
@@ -136,7 +140,7 @@ func crowd(p Peer, o Options, r *Result) error {
 	}
 	runs := make([]Run, o.Agents)
 	for i := range runs {
-		if runs[i], err = p.Agent(script); err != nil {
+		if runs[i], err = agent(script); err != nil {
 			return err
 		}
 	}

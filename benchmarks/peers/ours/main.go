@@ -25,6 +25,7 @@ var peers = []harness.Peer{
 	{
 		Name: "ours", Library: library, Wire: "anthropic",
 		Agent: func(s harness.Script) (harness.Run, error) { return agentRun(scripted{s}), nil },
+		Once:  func(s harness.Script) (harness.Run, error) { return promptRun(scripted{s}), nil },
 		Streams: map[string]func(string) (harness.Stream, error){
 			harness.ByAgent:  func(url string) (harness.Stream, error) { return agentStream(claude(url)), nil },
 			harness.ByClient: func(url string) (harness.Stream, error) { return clientStream(claude(url)), nil },
@@ -37,6 +38,10 @@ var peers = []harness.Peer{
 		Agent: func(s harness.Script) (harness.Run, error) {
 			c := &anthropic.Client{BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: harness.Transport{Script: s, Stream: true}}}
 			return agentRun(c.Model("claude-sonnet-4-6")), nil
+		},
+		Once: func(s harness.Script) (harness.Run, error) {
+			c := &anthropic.Client{BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: harness.Transport{Script: s, Stream: true}}}
+			return promptRun(c.Model("claude-sonnet-4-6")), nil
 		},
 	},
 	{
@@ -65,7 +70,22 @@ func double(name string) tool.Tool {
 		func(_ context.Context, in number) (int, error) { return harness.Double(in.N), nil })
 }
 
+// agentRun holds each conversation in a session that keeps its facts in memory.
 func agentRun(m llm.Model) harness.Run {
+	a := &agent.Agent{Model: m, Tools: tenTools()}
+	return func(ctx context.Context) (string, error) {
+		s := a.Session("")
+		defer s.Close()
+		res, err := s.Prompt(ctx, harness.Prompt)
+		if err != nil {
+			return "", err
+		}
+		return res.Text, nil
+	}
+}
+
+// promptRun holds conversations of which nothing is kept.
+func promptRun(m llm.Model) harness.Run {
 	a := &agent.Agent{Model: m, Tools: tenTools()}
 	return func(ctx context.Context) (string, error) {
 		res, err := a.Prompt(ctx, harness.Prompt)
