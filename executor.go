@@ -150,9 +150,9 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 	case engine.Digest:
 		return x.digest(ctx, e, j)
 	case engine.RunHooks:
-		return x.after(ctx, e.Key(), j.call, *j.done)
+		return x.after(ctx, e.Key(), j)
 	case engine.GatherResults:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: *x.finish(j.call, &j.done.Result)}
+		return x.gather(e.Key(), j)
 	}
 	panic(fmt.Sprintf("agent: unknown effect %T", j.effect))
 }
@@ -182,6 +182,11 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 		}
 		b.show(p, tool.Status{}, j.signals)
 	}
+	return x.conclude(e, j, &out, cause, question, result, start)
+}
+
+// conclude makes the fact of a tool's result.
+func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
 	if asks || question != "" || len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
 		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
@@ -191,6 +196,11 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 		return done
 	}
 	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
+}
+
+// gather makes the fact of a batch's result.
+func (x *executor) gather(key string, j *job) event.Fact {
+	return event.ToolResult{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: *x.finish(j.call, &j.done.Result)}
 }
 
 func firstLine(s string) string {

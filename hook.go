@@ -129,7 +129,8 @@ func (hs hooks) on(e HookEvent, toolName string) hooks {
 }
 
 // after runs the PostToolUse hooks over a result.
-func (x *executor) after(ctx context.Context, key string, call tool.Call, done event.ToolDone) event.Fact {
+func (x *executor) after(ctx context.Context, key string, j *job) event.Fact {
+	call, done := j.call, j.done
 	result := done.Result
 	stop := ""
 	for _, h := range x.hooks.on(PostToolUse, call.Name) {

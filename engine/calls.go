@@ -34,7 +34,7 @@ type call struct {
 	batch   string // the call that made this one; "" for the model
 	toolID  string // the provider's
 	name    string
-	spec    event.Tool
+	spec    *event.Tool // as it was when the call was made
 	attempt int
 	last    struct { // the key that was made last
 		kind, key string
@@ -46,7 +46,7 @@ type call struct {
 	sig      uint64 // hash of name and input
 	guard    string
 	decision permission.Decision // the latest, without input
-	verdict  event.ToolResult    // with refused
+	verdict  *event.ToolResult   // with refused
 	tokens   int                 // of what is to be digested
 	started  bool                // the digest
 	reserved float64             // for it
@@ -65,11 +65,11 @@ func (c *call) key(kind string) string {
 // refuse settles a call that does not run.
 func (c *call) refuse(cause event.Cause, fault tool.Fault, format string, args ...any) {
 	c.phase = refused
-	c.verdict = event.ToolResult{Call: c.id, Cause: cause, Fault: fault, Result: *tool.Errorf(format, args...)}
+	c.verdict = &event.ToolResult{Call: c.id, Cause: cause, Fault: fault, Result: *tool.Errorf(format, args...)}
 }
 
 func (c *call) refusal() event.Fact {
-	f := c.verdict
+	f := *c.verdict
 	f.Key = c.key("result")
 	return f
 }
@@ -183,22 +183,22 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		if !isUse {
 			continue
 		}
-		c := call{id: callID(seq, n), toolID: u.ID, sig: signature(u)}
+		c := &call{id: callID(seq, n), toolID: u.ID, sig: signature(u)}
 		n++
 		s.repeats[c.sig] = s.seen[c.sig] + 1
 		if again := s.repeats[c.sig]; again >= doomRepeats {
 			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
 		}
-		s.look(&c, u)
+		s.look(c, u)
 		switch cut := truncated(f.Response.Stop) && at == last; {
 		case f.Response.Stop == llm.Refusal:
 			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")
 		case cut:
 			c.refuse(event.ByTruncated, tool.NoFault, "not run: your answer was cut off inside this call at the limit of output tokens. Send it again, in smaller pieces if it is long.")
 		case c.phase == proposed && c.spec.Batch:
-			s.proposeBatch(&c, u)
+			s.proposeBatch(c, u)
 		}
-		s.calls = append(s.calls, c)
+		s.calls = append(s.calls, *c)
 	}
 }
 

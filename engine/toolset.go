@@ -11,15 +11,18 @@ import (
 // them, so that looking through them beats an index that every run has to make.
 type toolset []event.Tool
 
-// find returns the tool of a name, the zero Tool if there is none.
-func (ts toolset) find(name string) event.Tool {
+// find returns the tool of a name, an empty one if there is none. It must not be
+// changed.
+func (ts toolset) find(name string) *event.Tool {
 	for i := range ts {
 		if ts[i].Name == name {
-			return ts[i]
+			return &ts[i]
 		}
 	}
-	return event.Tool{}
+	return &noTool
 }
+
+var noTool event.Tool
 
 // resolve returns the name of the tool that a model meant: the one of that name,
 // else the one with that alias, else the only one whose name or alias differs in
