@@ -1,0 +1,156 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A File is a file of settings.
+type File struct {
+	Scope  Scope  `json:"scope"`
+	Path   string `json:"path"`
+	Exists bool   `json:"exists"`
+	// Real is Path without symlinks, and Sum the SHA-256 of what is in the file, in
+	// hex: what is trusted is known by them.
+	Real    string `json:"-"`
+	Sum     string `json:"-"`
+	Trusted bool   `json:"trusted"` // its values count, whatever they are
+
+	root string // the folder that it must not lead out of; "": anywhere
+}
+
+// sum is how what is trusted is known again.
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// read returns what is in a file of at most maxFile bytes. One that is not there
+// is nil without an error.
+func read(path string) (data []byte, mode fs.FileMode, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if _, err := os.Lstat(path); absent(err) {
+			return nil, 0, nil
+		}
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() { // opening a device may do something
+		return nil, 0, errors.New("it is not a file")
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a file")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	return data, info.Mode(), err
+}
+
+// absent reports whether there is no such file: where a folder above it is a
+// file, there is none either.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}
+
+const (
+	lockTime = 5 * time.Second // how long a change waits for another one
+	lockNap  = 5 * time.Millisecond
+)
+
+// Update replaces a small file by what change makes of it, nil where there is no
+// file; change may return the same. The file is never seen half-written, and of
+// processes that update it at once none undoes what another did. A symlink stays
+// one. A new file has the mode given, an old one keeps its own less the rights
+// that the mode does not have, where it is private. The file's folder must exist.
+func Update(ctx context.Context, path string, mode fs.FileMode, change func(old []byte) ([]byte, error)) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	free, err := lock(ctx, path+".lock")
+	if err != nil {
+		return err
+	}
+	err = replace(path, mode, change)
+	return errors.Join(err, free())
+}
+
+func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, error)) error {
+	old, was, err := read(path)
+	if err != nil {
+		return err
+	}
+	data, err := change(old)
+	if err != nil || data == nil || old != nil && string(data) == string(old) {
+		return err
+	}
+	if len(data) > maxFile {
+		return fmt.Errorf("it would have more than %d bytes", maxFile)
+	}
+	if old != nil && mode.Perm()&0o077 != 0 { // else it is private
+		mode = was.Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".settings-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// lock keeps other processes and goroutines from changing a file. What holds it
+// is a file beside it, which is removed in the end.
+func lock(ctx context.Context, path string) (free func() error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|lockFlags, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("locking: %w", err)
+		}
+		ok, err := lockFile(f)
+		if ok && current(f, path) {
+			return func() error { return freeFile(f) }, nil
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("locking: %w", err), f.Close())
+		}
+		f.Close() // somebody else has it, or had it and removed the file
+		select {
+		case <-time.After(lockNap):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("another process is changing it: %w", ctx.Err())
+		}
+	}
+}
+
+// current reports whether an open file is the one that is at path now.
+func current(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	there, err2 := os.Lstat(path)
+	return err == nil && err2 == nil && os.SameFile(mine, there) && mine.Mode().IsRegular()
+}

@@ -1,0 +1,274 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A Type is what the values of a key are.
+type Type string
+
+const (
+	Text   Type = "text"
+	Bool   Type = "true or false"
+	Whole  Type = "whole number"    // from 1 up
+	Amount Type = "number"          // above 0
+	Span   Type = "duration"        // a text such as "90s" or "10m"
+	Texts  Type = "list of texts"   //
+	Rules  Type = "list of rules"   // permission rules
+	Table  Type = "object of texts" //
+)
+
+// A Key is a setting: what it is for, and whose word counts.
+type Key struct {
+	Name    string // "model"; a dot leads into an object: "permissions.allow"
+	Type    Type
+	Doc     string          // a line for people
+	Default json.RawMessage // nil: none
+	Words   []string        // the values to choose from, where there is such a list
+	Env     []string        // variables that set it, the first that is set counts
+	Flag    string          // that sets it, without dashes
+	// Joined: the lists and tables of all layers are put together. Otherwise the
+	// value of the highest layer counts.
+	Joined bool
+	// Restricts: it only ever forbids, so a project that is not trusted may set it.
+	Restricts bool
+
+	secret bool // its values are not for showing
+	// tighter reports whether a leaves less room than b. A project that is not
+	// trusted may set values that are tighter than those beneath them, and managed
+	// settings bound the others.
+	tighter func(a, b json.RawMessage) bool
+}
+
+// Secret reports whether the values of the key are not to be shown.
+func (k Key) Secret() bool { return k.secret }
+
+// Limit reports whether values can be compared: what leaves less room is a
+// restriction.
+func (k Key) Limit() bool { return k.tighter != nil }
+
+// strictness orders modes by what they let run.
+var strictness = []permission.Mode{permission.Plan, permission.DontAsk, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
+
+func modeWords() []string {
+	var words []string
+	for _, m := range permission.Modes {
+		words = append(words, string(m))
+	}
+	return words
+}
+
+func stricterMode(a, b json.RawMessage) bool {
+	var x, y permission.Mode
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && slices.Index(strictness, x) < slices.Index(strictness, y)
+}
+
+func lowerNumber(a, b json.RawMessage) bool {
+	var x, y float64
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x < y
+}
+
+func shorterSpan(a, b json.RawMessage) bool {
+	x, err := span(a)
+	y, err2 := span(b)
+	return err == nil && err2 == nil && x < y
+}
+
+func span(v json.RawMessage) (time.Duration, error) {
+	var text string
+	if err := json.Unmarshal(v, &text); err != nil {
+		return 0, err
+	}
+	return time.ParseDuration(text)
+}
+
+// Disabled is the only value of permissions.disableBypassPermissionsMode.
+const Disabled = "disable"
+
+var keys = []Key{
+	{Name: "model", Type: Text, Doc: "the model that runs begin with", Env: []string{"OPENAGENT_MODEL", "CODEANY_MODEL", "ANTHROPIC_MODEL", "OPENAI_MODEL"}, Flag: "model"},
+	{Name: "small_model", Type: Text, Doc: "the cheap model that digests web pages", Env: []string{"OPENAGENT_SMALL_MODEL"}},
+	{Name: "fallback_models", Type: Texts, Doc: "models to use, in this order, when the model stays unavailable", Flag: "fallback-model"},
+	{Name: "provider", Type: Text, Doc: "whose API is used; guessed from the model and the keys at hand where not set", Words: []string{"anthropic", "openai", "demo"}, Env: []string{"OPENAGENT_PROVIDER"}, Flag: "provider"},
+	{Name: "base_url", Type: Text, Doc: "where the API is: without /v1 for anthropic, with it for openai", Env: []string{"OPENAGENT_BASE_URL", "CODEANY_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}, Flag: "base-url"},
+	{Name: "permissions.allow", Type: Rules, Doc: "calls that need no question", Flag: "allowed-tools", Joined: true},
+	{Name: "permissions.ask", Type: Rules, Doc: "calls that a person is always asked about", Joined: true, Restricts: true},
+	{Name: "permissions.deny", Type: Rules, Doc: "calls that are refused; a name alone hides the tool", Flag: "disallowed-tools", Joined: true, Restricts: true},
+	{Name: "permissions.defaultMode", Type: Text, Doc: "what is done with calls that no rule settles", Default: json.RawMessage(`"default"`), Words: modeWords(), Flag: "permission-mode", tighter: stricterMode},
+	{Name: "permissions.disableBypassPermissionsMode", Type: Text, Doc: "no run is ever in the mode bypassPermissions", Words: []string{Disabled}, Restricts: true},
+	{Name: "permissions.additionalDirectories", Type: Texts, Doc: "further folders to work in; from the working folder where relative", Flag: "add-dir", Joined: true},
+	{Name: "env", Type: Table, Doc: "variables for the commands that tools run; their values are never shown", Joined: true, secret: true},
+	{Name: "tools", Type: Texts, Doc: "which tools there are: core, all, none or names", Flag: "tools"},
+	{Name: "max_turns", Type: Whole, Doc: "most answers of the model to a prompt", Flag: "max-turns", tighter: lowerNumber},
+	{Name: "max_budget_usd", Type: Amount, Doc: "most money that a prompt may cost", Flag: "max-budget-usd", tighter: lowerNumber},
+	{Name: "max_tokens", Type: Whole, Doc: "most tokens of one answer", Flag: "max-tokens", tighter: lowerNumber},
+	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
+	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
+	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber},
+	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
+}
+
+// Keys lists the settings in the order in which people see them.
+func Keys() []Key { return slices.Clone(keys) }
+
+// Find returns the key of a name. A name such as "env.PATH" is that of a member
+// of a table; then member is what follows the dot. The error names the nearest key.
+func Find(name string) (k Key, member string, err error) {
+	for _, k := range keys {
+		if k.Name == name {
+			return k, "", nil
+		}
+		if rest, ok := strings.CutPrefix(name, k.Name+"."); ok && k.Type == Table {
+			return k, rest, checkVariable(rest)
+		}
+	}
+	if f, ok := foreign(name); ok {
+		return Key{}, "", fmt.Errorf("the setting %s has no effect here%s", f.name, f.instead())
+	}
+	return Key{}, "", fmt.Errorf("there is no setting %.100q%s", name, nearest(name))
+}
+
+// nearest suggests a key: by its whole name or its last part.
+func nearest(name string) string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	best := tool.Nearest(name, names)
+	if best == "" {
+		short := map[string]string{}
+		var ends []string
+		for _, n := range names {
+			end := n[strings.LastIndexByte(n, '.')+1:]
+			short[end] = n
+			ends = append(ends, end)
+		}
+		best = short[tool.Nearest(name[strings.LastIndexByte(name, '.')+1:], ends)]
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+func checkVariable(name string) error {
+	if name == "" || strings.ContainsAny(name, "=\x00") {
+		return fmt.Errorf("%.100q cannot be the name of a variable", name)
+	}
+	return nil
+}
+
+// Check says what is wrong with a value, nil for nothing.
+func (k Key) Check(value json.RawMessage) error {
+	n, err := parse(value)
+	if err != nil {
+		return err
+	}
+	if err := n.once(); err != nil {
+		return err
+	}
+	return k.accepts(value, n)
+}
+
+// accepts checks the value n of a text. The error names its line.
+func (k Key) accepts(data []byte, n *node) error {
+	switch k.Type {
+	case Texts, Rules:
+		if n.kind != isList {
+			return k.expected(n, "a "+string(k.Type))
+		}
+		for _, item := range n.items {
+			if err := k.acceptsText(data, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	case Table:
+		if n.kind != isObject {
+			return k.expected(n, "an "+string(k.Type))
+		}
+		for _, m := range n.members {
+			if err := checkVariable(m.name); err != nil {
+				return wrongAt(m.line, "%s: %v", k.Name, err)
+			}
+			if m.value.kind != isText {
+				return wrongAt(m.line, "%s.%s must be a text in quotes, not %s", k.Name, m.name, m.value.kind)
+			}
+			if bytes.Contains(data[m.value.start:m.value.end], []byte(`\u0000`)) {
+				return wrongAt(m.line, "%s.%s holds a character that no variable can hold", k.Name, m.name)
+			}
+		}
+		return nil
+	case Bool:
+		if n.kind != isBool {
+			return k.expected(n, string(k.Type))
+		}
+		return nil
+	case Whole, Amount:
+		return k.acceptsNumber(data, n)
+	}
+	return k.acceptsText(data, n)
+}
+
+func (k Key) expected(n *node, what string) error {
+	return wrongAt(n.line, "%s must be %s, not %s", k.Name, what, n.kind)
+}
+
+func (k Key) acceptsNumber(data []byte, n *node) error {
+	what := "a number above 0"
+	if k.Type == Whole {
+		what = fmt.Sprintf("a whole number from 1 to %d", math.MaxInt32)
+	}
+	var f float64
+	switch {
+	case n.kind != isNumber:
+		return k.expected(n, what)
+	case json.Unmarshal(data[n.start:n.end], &f) != nil || f <= 0, k.Type == Whole && (bytes.ContainsAny(data[n.start:n.end], ".eE") || f > math.MaxInt32):
+		return wrongAt(n.line, "%s must be %s, not %.40s", k.Name, what, data[n.start:n.end])
+	}
+	return nil
+}
+
+const maxText = 4 << 10 // bytes of a text
+
+func (k Key) acceptsText(data []byte, n *node) error {
+	if n.kind != isText {
+		return k.expected(n, "a text in quotes")
+	}
+	var s string
+	if err := json.Unmarshal(data[n.start:n.end], &s); err != nil {
+		return wrongAt(n.line, "%s: %v", k.Name, err)
+	}
+	switch {
+	case strings.TrimSpace(s) == "":
+		return wrongAt(n.line, "%s: the text is empty; leave it out instead", k.Name)
+	case len(s) > maxText:
+		return wrongAt(n.line, "%s: the text has more than %d bytes", k.Name, maxText)
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return wrongAt(n.line, "%s: the text holds a control character", k.Name)
+	case k.Words != nil && !slices.Contains(k.Words, s):
+		hint := ""
+		if best := tool.Nearest(s, k.Words); best != "" {
+			hint = "; did you mean " + best + "?"
+		}
+		return wrongAt(n.line, "%s: %.100q is none of %s%s", k.Name, s, strings.Join(k.Words, ", "), hint)
+	case k.Type == Rules:
+		if _, err := permission.ParseRule(s); err != nil {
+			return wrongAt(n.line, "%s: %v", k.Name, err)
+		}
+	case k.Type == Span:
+		if d, err := time.ParseDuration(s); err != nil || d <= 0 {
+			return wrongAt(n.line, "%s: %.100q is not a duration; write one such as 90s or 10m", k.Name, s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Value is what counts of a setting.
+type Value struct {
+	Key    string
+	Value  json.RawMessage // nil: nothing is set
+	Source Source          // of the highest layer that has a part in it
+}
+
+// Get returns the value that counts. Of a table's member, such as "env.PATH", it
+// is that of the member.
+func (s *Settings) Get(name string) (Value, error) {
+	k, member, err := Find(name)
+	if err != nil {
+		return Value{}, err
+	}
+	r := s.results[k.Name]
+	if member == "" {
+		return Value{name, r.value, r.source}, nil
+	}
+	for _, l := range r.layers {
+		if text, ok := memberOf(l.Value, member); ok && l.Counts {
+			return Value{name, text, l.Source}, nil
+		}
+	}
+	return Value{Key: name}, nil
+}
+
+func memberOf(table json.RawMessage, name string) (json.RawMessage, bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(table, &members) != nil {
+		return nil, false
+	}
+	v, ok := members[name]
+	return v, ok
+}
+
+// Explain returns what each layer says about a setting, the highest first, and
+// why it counts or not.
+func (s *Settings) Explain(name string) ([]Layer, error) {
+	k, member, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	layers := slices.Clone(s.results[k.Name].layers)
+	if member == "" {
+		return layers, nil
+	}
+	var out []Layer
+	for _, l := range layers {
+		v, ok := memberOf(l.Value, member)
+		if !ok {
+			continue
+		}
+		if l.Value = v; l.Counts {
+			l.Why = "counts"
+			if i := slices.IndexFunc(out, func(h Layer) bool { return h.Counts }); i >= 0 {
+				l.Counts, l.Why = false, "overridden by "+out[i].Source.String()
+			}
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// Decode puts the value that counts into what to points to, and reports whether
+// anything is set. Texts, lists and durations (see [Settings.Duration]) are JSON
+// as [Key.Type] has them.
+func (s *Settings) Decode(name string, to any) bool {
+	v, err := s.Get(name)
+	return err == nil && v.Value != nil && json.Unmarshal(v.Value, to) == nil
+}
+
+// Duration returns a setting that is a duration, 0 where nothing is set.
+func (s *Settings) Duration(name string) time.Duration {
+	v, err := s.Get(name)
+	if err != nil || v.Value == nil {
+		return 0
+	}
+	d, err := span(v.Value)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// Policy returns the permission rules of all layers and the mode.
+func (s *Settings) Policy() permission.Policy {
+	var p permission.Policy
+	s.Decode("permissions.defaultMode", &p.Mode)
+	s.Decode("permissions.allow", &p.Allow)
+	s.Decode("permissions.ask", &p.Ask)
+	s.Decode("permissions.deny", &p.Deny)
+	return p
+}
+
+// Permits says why a run may not be in a mode, nil if it may: the mode
+// bypassPermissions is disabled, or managed settings want a stricter one.
+func (s *Settings) Permits(mode permission.Mode) error {
+	if v, err := s.Get("permissions.disableBypassPermissionsMode"); err == nil && v.Value != nil && mode == permission.Bypass {
+		return fmt.Errorf("the mode %s is disabled by %s", mode, v.Source)
+	}
+	for _, l := range s.results["permissions.defaultMode"].layers {
+		if l.Source.Scope == Managed && stricterMode(l.Value, encode(mode)) {
+			return fmt.Errorf("%s allows no mode beyond %s", l.Source, l.Value)
+		}
+	}
+	return nil
+}
+
+// Bounded returns the values of flags that do not count, because managed
+// settings allow less.
+func (s *Settings) Bounded() []Value {
+	var out []Value
+	for _, k := range keys {
+		r := s.results[k.Name]
+		if r.source.Scope != Managed || k.Joined {
+			continue
+		}
+		for _, l := range r.layers {
+			if l.Source.Scope == Flags && !bytes.Equal(l.Value, r.value) {
+				out = append(out, Value{k.Name, l.Value, r.source})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// Problems lists what is unknown or without effect in the files.
+func (s *Settings) Problems() []Problem { return slices.Clone(s.problems) }
+
+// Files lists the files that were looked for, the lowest layer first.
+func (s *Settings) Files() []File { return slices.Clone(s.files) }
+
+// File returns the file of a scope.
+func (s *Settings) File(scope Scope) (File, bool) {
+	for _, f := range s.files {
+		if f.Scope == scope {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// A Need is a setting of a project that counts only once the file is trusted.
+type Need struct {
+	Key   string
+	Line  int
+	Value json.RawMessage
+}
+
+// Needs lists what is ignored because a file is not trusted, in the order of the
+// keys.
+func (s *Settings) Needs(f File) []Need {
+	var out []Need
+	for _, k := range keys {
+		for _, l := range s.results[k.Name].layers {
+			if l.Source.Scope == f.Scope && l.Source.File == f.Path && l.Why == untrusted {
+				out = append(out, Need{k.Name, l.Source.Line, l.Value})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// A result is what counts of a key, and why.
+type result struct {
+	value  json.RawMessage // nil: nothing is set
+	source Source          // of the highest layer that counts
+	layers []Layer         // the highest first
+}
+
+// What is said of layers that do not count.
+const (
+	untrusted  = "ignored: the project is not trusted"
+	noLoosener = "ignored: managed settings only restrict"
+)
+
+// settle finds out what counts of what the layers say, the highest first.
+func (k Key) settle(said []saying) result {
+	r := result{layers: make([]Layer, len(said))}
+	for i, v := range said {
+		r.layers[i] = Layer{Source: v.source, Value: v.value}
+	}
+	if k.Joined {
+		k.join(said, &r)
+	} else {
+		k.choose(said, &r)
+	}
+	return r
+}
+
+// ignored says why the layer has no say at all, "" if it has.
+func (k Key) ignored(v saying) string {
+	switch {
+	case !v.trusted && !k.Restricts && k.tighter == nil:
+		return untrusted
+	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table:
+		return noLoosener
+	}
+	return ""
+}
+
+// join puts lists and tables together, the lowest layer first.
+func (k Key) join(said []saying, r *result) {
+	var texts []string
+	table := map[string]string{}
+	for i, v := range slices.Backward(said) {
+		l := &r.layers[i]
+		if l.Why = k.ignored(v); l.Why != "" {
+			continue
+		}
+		l.Counts, l.Why, r.source = true, "counts, with what other layers say", v.source
+		if k.Type == Table {
+			_ = json.Unmarshal(v.value, &table) // it was checked
+			continue
+		}
+		var more []string
+		_ = json.Unmarshal(v.value, &more)
+		for _, t := range more {
+			if !slices.Contains(texts, t) {
+				texts = append(texts, t)
+			}
+		}
+	}
+	switch {
+	case r.source == Source{}:
+	case k.Type == Table:
+		r.value = encode(table)
+	default:
+		r.value = encode(append([]string{}, texts...))
+	}
+}
+
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // texts can be encoded
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// choose finds the one value that counts: from the lowest layer up each takes the
+// place of the one before.
+func (k Key) choose(said []saying, r *result) {
+	best, bound := -1, -1
+	for i, v := range slices.Backward(said) {
+		l := &r.layers[i]
+		if l.Why = k.ignored(v); l.Why != "" {
+			continue
+		}
+		if best >= 0 && k.tighter != nil && !k.tighter(v.value, said[best].value) {
+			if v.source.Scope == Managed {
+				l.Why = fmt.Sprintf("not needed: %s allows no more", said[best].source)
+				continue
+			}
+			if !v.trusted {
+				if l.Why = untrusted; bytes.Equal(v.value, said[best].value) {
+					l.Why = fmt.Sprintf("the same as %s", said[best].source)
+				}
+				continue
+			}
+		}
+		if v.source.Scope == Managed {
+			bound = best
+		}
+		best = i
+	}
+	if best < 0 {
+		return
+	}
+	for i := range r.layers {
+		l := &r.layers[i]
+		switch {
+		case i == best:
+			l.Counts, l.Why = true, "counts"
+		case l.Why == "" && i == bound && k.tighter != nil:
+			l.Why = "bounded by " + said[best].source.String()
+		case l.Why == "":
+			l.Why = "overridden by " + said[best].source.String()
+		}
+	}
+	r.value, r.source = r.layers[best].Value, r.layers[best].Source
+}
