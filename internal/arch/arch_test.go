@@ -22,7 +22,8 @@ const module = "github.com/openagent-go/agent"
 var rules = map[string][]string{
 	"":                    {"internal/jsonfix", "internal/leash", "engine", "session", "event", "llm", "tool", "permission"},
 	"engine":              {"event", "tool", "llm", "permission"},
-	"session":             {"event", "tool", "llm", "permission"},
+	"session":             {"session/history", "event", "tool", "llm", "permission"},
+	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"tool", "llm", "permission"},
 	"tool":                {"internal/leash", "llm", "permission"},
