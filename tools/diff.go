@@ -41,19 +41,12 @@ func compare(path string, created bool, old, text string, edits []udiff.Edit) fi
 	if created {
 		from = "/dev/null"
 	}
-	diff, err := udiff.ToUnified(from, path, old, edits, udiff.DefaultContextLines)
-	if err != nil {
-		panic(err) // the edits are ours
+	if len(edits) == 0 {
+		return c
 	}
-	for i, line := range strings.Split(diff, "\n") {
-		switch {
-		case i < 2: // the names
-		case strings.HasPrefix(line, "+"):
-			c.Additions++
-		case strings.HasPrefix(line, "-"):
-			c.Deletions++
-		}
-	}
+	u := unify(old, edits)
+	c.Additions, c.Deletions = u.added, u.deleted
+	diff := "--- " + from + "\n+++ " + path + "\n" + u.out.String()
 	if len(diff) > maxDiff {
 		diff = diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1]
 		c.DiffCut = true

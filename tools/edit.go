@@ -114,6 +114,7 @@ func revise(path string, old []byte, in editInput) (revision, error) {
 	}
 	edits := make([]udiff.Edit, 0, len(m.spans))
 	var b strings.Builder
+	b.Grow(len(text))
 	end := 0
 	for _, s := range m.spans {
 		if s.start < end { // overlaps the one before

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -82,9 +83,21 @@ func current(files Files, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	size := int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	data, err := readWhole(f, size)
 	if err == nil && len(data) > maxFile {
 		err = errors.New("the file is too large")
 	}
 	return data, err
+}
+
+// readWhole reads a file of about that size, at most one byte more than maxFile.
+func readWhole(f io.Reader, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(size, maxFile)) + bytes.MinRead) // the end is found without growing
+	_, err := b.ReadFrom(io.LimitReader(f, maxFile+1))
+	return b.Bytes(), err
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -107,7 +108,7 @@ func (r reading) result(ctx context.Context) (*tool.Result, error) {
 	case info.Size() > maxFile:
 		return r.large(ctx, f)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := readWhole(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", r.path, err)
 	}
@@ -213,7 +214,10 @@ func (r reading) window(ctx context.Context, text io.Reader) *window {
 }
 
 // numbered is a line as it is shown, with its number as cat -n writes it.
-func numbered(n int, line string) string { return fmt.Sprintf("%6d→%s\n", n, line) }
+func numbered(n int, line string) string {
+	digits := strconv.Itoa(n)
+	return "      "[min(len(digits), 6):] + digits + "→" + line + "\n"
+}
 
 // readLine reads one line, whatever its length, and returns its first
 // characters, if they are wanted, and how many there are more. A line break
