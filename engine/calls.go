@@ -77,7 +77,7 @@ func (c *call) refusal() event.Fact {
 // callEffects lets calls run that do not wait for an earlier one.
 func (s *State) callEffects(effects []Effect) []Effect {
 	var facts []event.Fact
-	barrier, asked, busy := false, false, 0
+	barrier, asked, unjudged, busy := false, false, false, 0
 	for i := range s.calls {
 		if s.calls[i].phase == running {
 			busy++
@@ -89,11 +89,12 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		case refused:
 			facts = append(facts, c.refusal())
 		case proposed:
+			unjudged = true
 			if !barrier {
 				effects = append(effects, Authorize{c.key("authorize"), c.id, s.mode, s.dir, c.guard})
 			}
 		case asking:
-			if !asked {
+			if !asked && !unjudged { // in the order of the calls
 				effects = append(effects, Ask{c.key("ask"), c.id})
 			}
 			asked = true

@@ -107,10 +107,42 @@ func plainArrays(s *jsonschema.Schema) {
 	plainArrays(s.AdditionalProperties)
 }
 
-// newShape compiles a schema that was written by hand. A missing type at the
+// written holds the shapes of schemas that were written by hand, like shapes, for
+// the first maxWritten of them: servers may make new ones for ever.
+var written struct {
+	sync.RWMutex
+	shapes map[string]*shape
+}
+
+const maxWritten = 1000
+
+// newShape returns the shape of a schema that was written by hand.
+func newShape(data json.RawMessage) (*shape, error) {
+	written.RLock()
+	known := written.shapes[string(data)]
+	written.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	s, err := readShape(data)
+	if err != nil {
+		return nil, err
+	}
+	written.Lock()
+	defer written.Unlock()
+	if written.shapes == nil {
+		written.shapes = map[string]*shape{}
+	}
+	if len(written.shapes) < maxWritten {
+		written.shapes[string(data)] = s
+	}
+	return s, nil
+}
+
+// readShape compiles a schema that was written by hand. A missing type at the
 // root becomes object, and $schema, which providers refuse, is left out; else its
 // members stay in their order.
-func newShape(data json.RawMessage) (*shape, error) {
+func readShape(data json.RawMessage) (*shape, error) {
 	s, err := parseSchema(data)
 	if err != nil {
 		return nil, err
