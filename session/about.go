@@ -135,14 +135,15 @@ func readAbout(d disk, folder, id string, size int64) (about, bool) {
 	return about{Info: line.Info}, true
 }
 
-// catchUp takes in what was recorded since a was written, up to limit bytes.
-func (a *about) catchUp(d disk, folder string, journal io.ReaderAt, size, limit int64) error {
+// catchUp takes in what was recorded since a was written, up to limit bytes, in a
+// journal of the version from.
+func (a *about) catchUp(d disk, folder string, journal io.ReaderAt, from int, size, limit int64) error {
 	if size-a.Size > limit {
 		return errors.New("too much was recorded since")
 	}
 	path := filepath.Join(folder, journalName)
 	s := newScanner(path, io.NewSectionReader(journal, a.Size, size-a.Size), 4<<10)
-	s.line, s.last, s.end = int(a.Facts)+1, a.Facts, a.Size
+	s.line, s.last, s.end, s.from = int(a.Facts)+1, a.Facts, a.Size, from
 	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d, folder, hash, limit) }
 	for {
 		r, err := s.record()

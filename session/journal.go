@@ -43,8 +43,12 @@ func (l *journal) open(header Header) (err error) {
 	if l.info, err = l.file.Stat(); err != nil {
 		return err
 	}
-	if err := l.scan(); err != nil {
+	from, err := l.scan()
+	if err != nil {
 		return err
+	}
+	if from < version {
+		return l.upgrade(header, from)
 	}
 	if l.torn = l.info.Size() - l.size; l.torn > 0 {
 		if err := l.keepTorn(); err != nil {
@@ -75,8 +79,9 @@ func (l *journal) tell() {
 	}
 }
 
-// scan checks the whole file and finds its last whole record.
-func (l *journal) scan() error {
+// scan checks the whole file and finds its last whole record. It returns the
+// version that the file is of.
+func (l *journal) scan() (from int, err error) {
 	s := newScanner(l.path, io.NewSectionReader(l.file, 0, math.MaxInt64), 64<<10)
 	header, err := s.header(l.id)
 	l.about = about{Info: Info{Header: header, Updated: header.Created}}
@@ -88,7 +93,7 @@ func (l *journal) scan() error {
 		}
 	}
 	l.size, l.last = s.end, s.last
-	return unlessEnd(err)
+	return s.from, unlessEnd(err)
 }
 
 // begin writes the header into an empty file.

@@ -84,7 +84,7 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if a, ok := readAbout(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, file.Size(), tailSize) == nil {
+	if a, ok := readAbout(d.system(), folder, id, file.Size()); ok && a.catchUp(d.system(), folder, f, version, file.Size(), tailSize) == nil {
 		a.Size = file.Size()
 		return a.info(), nil
 	}
@@ -96,7 +96,7 @@ func (d Dir) stat(folder, id string) (Info, error) {
 	info := Info{Header: header, Updated: header.Created, Size: file.Size()}
 	if a := (about{Info: info}); err == nil && file.Size() <= tailSize {
 		a.Size = s.end
-		if a.catchUp(d.system(), folder, f, file.Size(), tailSize) == nil {
+		if a.catchUp(d.system(), folder, f, s.from, file.Size(), tailSize) == nil {
 			a.Size = file.Size()
 			return a.info(), nil
 		}

@@ -254,24 +254,25 @@ type headerLine struct {
 	Header
 }
 
-// parseHeader reads the first line of a journal. With [ErrVersion], what an older
-// program understands of the header is returned too.
-func parseHeader(line []byte) (Header, error) {
+// parseHeader reads the first line of a journal and the version that it is of.
+// With [ErrVersion], what an older program understands of the header is returned
+// too.
+func parseHeader(line []byte) (Header, int, error) {
 	var v struct {
-		Version int `json:"openagent"`
+		Version *int `json:"openagent"`
 	}
 	if err := json.Unmarshal(line, &v); err != nil {
-		return Header{}, err
+		return Header{}, 0, err
 	}
 	var h Header
 	err := json.Unmarshal(line, &h)
 	switch {
-	case v.Version > version:
-		return h, fmt.Errorf("%w: version %d", ErrVersion, v.Version)
-	case v.Version < version:
-		return Header{}, errors.New("it is not the header of a session")
+	case v.Version != nil && *v.Version > version:
+		return h, *v.Version, fmt.Errorf("%w: version %d", ErrVersion, *v.Version)
+	case v.Version == nil || !readable(*v.Version):
+		return Header{}, 0, errors.New("it is not the header of a session")
 	}
-	return h, err
+	return h, *v.Version, err
 }
 
 // A record is a fact as it is stored. It is valid as long as its line.
@@ -284,13 +285,22 @@ type record struct {
 	Blobs map[string]string `json:"blobs"` // hashes by member
 }
 
-// parseRecord reads the line of the fact number seq.
-func parseRecord(line []byte, seq int64) (record, error) {
+// anyRecord reads the line of a fact, whatever its number.
+func anyRecord(line []byte) (record, error) {
 	r, ok := plainRecord(line)
 	if !ok {
 		if err := json.Unmarshal(line, &r); err != nil {
 			return record{}, err
 		}
+	}
+	return r, nil
+}
+
+// parseRecord reads the line of the fact number seq.
+func parseRecord(line []byte, seq int64) (record, error) {
+	r, err := anyRecord(line)
+	if err != nil {
+		return record{}, err
 	}
 	if r.Seq != seq || r.Prev < 0 || r.Prev >= seq {
 		return record{}, fmt.Errorf("it holds fact %d after fact %d where fact %d is due", r.Seq, r.Prev, seq)

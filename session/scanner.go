@@ -19,10 +19,11 @@ type scanner struct {
 	line int    // number of the line read last
 	end  int64  // where it ends
 	last int64  // number of the fact read last
+	from int    // version of the journal
 }
 
 func newScanner(path string, r io.Reader, buffer int) *scanner {
-	return &scanner{path: path, in: bufio.NewReaderSize(r, buffer)}
+	return &scanner{path: path, in: bufio.NewReaderSize(r, buffer), from: version}
 }
 
 // next returns the next line without its newline, checked and valid until the
@@ -86,7 +87,7 @@ func (s *scanner) header(id string) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
-	h, err := parseHeader(line)
+	h, from, err := parseHeader(line)
 	switch {
 	case errors.Is(err, ErrVersion):
 		return h, err
@@ -95,6 +96,7 @@ func (s *scanner) header(id string) (Header, error) {
 	case h.Session != id:
 		return Header{}, s.corrupt(fmt.Errorf("it belongs to session %q", h.Session))
 	}
+	s.from = from
 	return h, nil
 }
 
@@ -105,6 +107,9 @@ func (s *scanner) record() (record, error) {
 		return record{}, err
 	}
 	r, err := parseRecord(line, s.last+1)
+	if err == nil {
+		err = r.migrate(s.from)
+	}
 	if err != nil {
 		return record{}, s.corrupt(err)
 	}

@@ -80,6 +80,10 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 		return nil, err
 	}
 	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }
+	s := newScanner(path, io.NewSectionReader(f, 0, info.Size()), 4<<10)
+	if _, err := s.header(id); err != nil {
+		return nil, unlessEnd(err)
+	}
 	lines := backwards{file: f, end: info.Size()}
 	var last []event.Event
 	for due := int64(0); len(last) < n; {
@@ -109,6 +113,9 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 			return nil, &CorruptError{Path: path, Line: int(head.Seq) + 1, Err: err}
 		}
 		due = r.Seq - 1
+		if err := r.migrate(s.from); err != nil {
+			return nil, &CorruptError{Path: path, Line: int(r.Seq) + 1, Err: err}
+		}
 		if !want(r.Seq, r.Prev, r.Type) {
 			continue
 		}

@@ -1,0 +1,280 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// An inspector reads a journal to its end whatever is wrong with it.
+type inspector struct {
+	disk   disk
+	folder string
+	id     string
+	in     *bufio.Reader
+	line   int // number of the line read last
+	from   int // version
+	header Header
+	whole  bool  // the header could be read
+	last   int64 // the highest number of a fact so far
+
+	problem func(Problem)
+	fact    func(line int, e event.Event)
+}
+
+// inspect calls problem and fact with what it finds in the journal of a session.
+// It fails only where the file cannot be read, or is of another version: with
+// [ErrVersion].
+func (d Dir) inspect(ctx context.Context, folder, id string, problem func(Problem), fact func(int, event.Event)) (*inspector, error) {
+	f, err := d.system().open(filepath.Join(folder, journalName), os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := &inspector{disk: d.system(), folder: folder, id: id, from: version, problem: problem, fact: fact,
+		in: bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)}
+	for {
+		if err := ctx.Err(); err != nil {
+			return in, err
+		}
+		line, finished, err := in.next()
+		if err == io.EOF {
+			return in, nil
+		}
+		if err != nil {
+			return in, err
+		}
+		if in.line == 1 {
+			if done, err := in.first(line, finished); done || err != nil {
+				if err != nil {
+					return in, err
+				}
+				continue
+			}
+		}
+		in.take(line, finished)
+	}
+}
+
+// errLong is met at a line that no program of ours has written.
+var errLong = fmt.Errorf("it is longer than %d bytes", maxLine)
+
+// next returns the next line without its newline, and whether it had one. Of a
+// line that is too long it returns nothing.
+func (in *inspector) next() (line []byte, finished bool, err error) {
+	long := false
+	for {
+		part, err := in.in.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			long, line = true, nil
+		}
+		if !long {
+			line = append(line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && err != io.EOF:
+			return nil, false, err
+		case err == io.EOF && len(line) == 0 && !long:
+			return nil, false, io.EOF
+		}
+		in.line++
+		if long {
+			in.found(ProblemFormat, 0, false, "%v", errLong)
+			return nil, true, nil
+		}
+		line, finished = bytes.CutSuffix(line, []byte("\n"))
+		return line, finished, nil
+	}
+}
+
+func (in *inspector) found(kind ProblemKind, seq int64, harmless bool, format string, args ...any) {
+	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Harmless: harmless, Text: fmt.Sprintf(format, args...)})
+}
+
+// atEnd reports whether nothing comes after what was read.
+func (in *inspector) atEnd() bool {
+	_, err := in.in.Peek(1)
+	return err == io.EOF
+}
+
+// first reads the header. It reports false for a line that may be something else.
+func (in *inspector) first(line []byte, finished bool) (bool, error) {
+	if !finished && in.atEnd() && wholeRecord(line) == 0 {
+		in.whole = true // nothing was ever recorded: the session begins anew
+		in.header = Header{Session: in.id}
+		in.found(ProblemTorn, 0, true, "the header is not finished: the session is as if it had not begun")
+		return true, nil
+	}
+	h, from, err := parseHeader(line)
+	switch {
+	case errors.Is(err, ErrVersion):
+		return true, err
+	case err != nil || !sealed(line) && bytes.Contains(line, []byte(crcMember)):
+		if err == nil {
+			err = errors.New("its checksum does not match")
+		}
+		in.found(ProblemHeader, 0, false, "the header cannot be read: %v", err)
+		return false, nil
+	case h.Session != in.id:
+		in.found(ProblemHeader, 0, false, "the header is that of session %q", h.Session)
+		return true, nil
+	}
+	in.header, in.from, in.whole = h, from, true
+	if from < version {
+		in.found(ProblemVersion, 0, true, "the session is of version %d: it is brought to version %d when it is opened", from, version)
+	}
+	return true, nil
+}
+
+// take looks for facts in a line.
+func (in *inspector) take(line []byte, finished bool) {
+	if finished && sealed(line) {
+		in.record(line)
+		return
+	}
+	if in.line == 1 {
+		return // a header, which was spoken of
+	}
+	n := wholeRecord(line)
+	switch end := in.atEnd(); {
+	case end && len(bytes.Trim(line, "\x00")) == 0:
+		in.found(ProblemZeros, 0, true, "%d zero bytes are at the end: they are cut off when the session is opened", len(line))
+		return
+	case end && (n == 0 || len(bytes.Trim(line[n:], "\x00")) == 0):
+		in.found(ProblemTorn, 0, true, "the last record is not finished: its %d bytes are cut off when the session is opened", len(line))
+		return
+	}
+	in.found(ProblemChecksum, 0, false, "the checksum does not match")
+	const tries = 20 // what a hostile line is searched for facts
+	for range tries {
+		i := bytes.Index(line, []byte(`{"seq":`))
+		if i < 0 {
+			return
+		}
+		line = line[i:]
+		if n := wholeRecord(line); n > 0 {
+			in.record(line[:n])
+			line = line[n:]
+		} else {
+			line = line[1:]
+		}
+	}
+}
+
+// record reads a whole record.
+func (in *inspector) record(line []byte) {
+	r, err := anyRecord(line)
+	if err == nil {
+		err = r.migrate(in.from)
+	}
+	if err != nil {
+		in.found(ProblemFormat, r.Seq, false, "the record cannot be read: %v", err)
+		return
+	}
+	switch due := in.last + 1; {
+	case r.Seq < 1:
+		in.found(ProblemSequence, r.Seq, false, "a fact cannot be number %d", r.Seq)
+		return
+	case r.Seq == due+1:
+		in.found(ProblemSequence, r.Seq, false, "fact %d is missing before it", due)
+	case r.Seq > due:
+		in.found(ProblemSequence, r.Seq, false, "facts %d to %d are missing before it", due, r.Seq-1)
+	case r.Seq < due:
+		in.found(ProblemSequence, r.Seq, false, "it comes after fact %d", in.last)
+	}
+	in.last = max(in.last, r.Seq)
+	if r.Prev < 0 || r.Prev >= r.Seq {
+		in.found(ProblemPrev, r.Seq, false, "it cannot follow fact %d", r.Prev)
+		r.Prev = r.Seq - 1
+	}
+	if e, ok := in.event(&r); ok {
+		in.fact(in.line, e)
+	}
+}
+
+// event reads the fact of a record, what is lost of it replaced where that can be.
+func (in *inspector) event(r *record) (event.Event, bool) {
+	for _, member := range blobNames(r) {
+		_, err := loadBlob(in.disk, in.folder, r.Blobs[member], maxLine)
+		if err == nil {
+			continue
+		}
+		in.found(ProblemBlob, r.Seq, false, "blob %s, the %q of this %s, is lost: %v", r.Blobs[member], member, r.Type, err)
+		if !r.replace(member) {
+			return event.Event{}, false
+		}
+	}
+	e, err := r.event(in.id, func(hash string, limit int64) ([]byte, error) { return loadBlob(in.disk, in.folder, hash, limit) })
+	if err != nil {
+		in.found(ProblemFormat, r.Seq, false, "the fact cannot be read: %v", err)
+		return event.Event{}, false
+	}
+	return e, true
+}
+
+// blobNames returns the members that are blobs, sorted.
+func blobNames(r *record) []string {
+	var names []string
+	for name := range r.Blobs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// What takes the place of lost contents, by type of fact and member. A member of
+// which this says nothing is left out.
+const (
+	lostResult  = `{"content":[{"type":"text","text":"(The content of this result is lost.)"}],"is_error":true}`
+	lostMessage = `{"role":"user","content":[{"type":"text","text":"(The content of this message is lost.)"}]}`
+)
+
+// replace puts something in the place of a member whose blob is lost. It reports
+// false where the fact is nothing without it.
+func (r *record) replace(member string) bool {
+	put := ""
+	switch r.Type + "." + member {
+	case "tool_result.result", "tool_done.result", "tool_amended.result":
+		put = lostResult
+	case "user_message.message":
+		put = lostMessage
+	case "assistant_message.response", "authorized.decision", "answered.decision":
+		return false
+	}
+	blobs := make(map[string]string, len(r.Blobs))
+	for name, hash := range r.Blobs {
+		if name != member {
+			blobs[name] = hash
+		}
+	}
+	r.Blobs = blobs
+	if put == "" {
+		return true
+	}
+	data, ok := bytes.CutSuffix(r.Data, []byte("}"))
+	if !ok {
+		return false
+	}
+	key, err := json.Marshal(member)
+	if err != nil {
+		return false
+	}
+	data = bytes.Clone(data)
+	if len(data) > 1 {
+		data = append(data, ',')
+	}
+	r.Data = fmt.Appendf(data, "%s:%s}", key, put)
+	return true
+}

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// A ProblemKind says what is wrong in a place of a session.
+type ProblemKind string
+
+const (
+	ProblemHeader   ProblemKind = "header"              // cannot be read, or is another session's
+	ProblemVersion  ProblemKind = "version"             // the session is of an older version
+	ProblemTorn     ProblemKind = "torn"                // the last record is not finished
+	ProblemZeros    ProblemKind = "zeros"               // the end is zeros, as a power cut leaves it
+	ProblemChecksum ProblemKind = "checksum"            // a line was altered
+	ProblemFormat   ProblemKind = "format"              // a line is whole and makes no sense
+	ProblemSequence ProblemKind = "sequence"            // facts are missing, repeated or out of order
+	ProblemPrev     ProblemKind = "prev"                // a fact follows none that is there
+	ProblemBlob     ProblemKind = "blob"                // a file with content is missing or was altered
+	ProblemNoResult ProblemKind = "call_without_result" // the conversation goes on and a call has no result
+	ProblemNoCall   ProblemKind = "result_without_call"
+	ProblemTwice    ProblemKind = "second_result"
+)
+
+// A Problem is something that is wrong with a session.
+type Problem struct {
+	Line     int         `json:"line"`          // of the journal, counting from 1
+	Seq      int64       `json:"seq,omitempty"` // of the fact, where there is one
+	Kind     ProblemKind `json:"kind"`
+	Text     string      `json:"text"`
+	Harmless bool        `json:"harmless,omitempty"` // the session can be read and opened all the same
+}
+
+// A Report is what [Verify] has found.
+type Report struct {
+	Session  string    `json:"session"`
+	Path     string    `json:"path"` // of the journal
+	Lines    int       `json:"lines"`
+	Facts    int64     `json:"facts"`              // that can be read
+	Problems []Problem `json:"problems,omitempty"` // at most 1,000, in the order of the lines
+	More     int       `json:"more,omitempty"`     // problems that are not listed
+	damaged  bool
+}
+
+// Damaged reports whether the session cannot be read or opened as it is.
+func (r *Report) Damaged() bool { return r.damaged }
+
+func (r *Report) add(p Problem) {
+	r.damaged = r.damaged || !p.Harmless
+	if len(r.Problems) >= maxProblems {
+		r.More++
+		return
+	}
+	r.Problems = append(r.Problems, p)
+}
+
+const maxProblems = 1000
+
+// Verify reads all of a session, blobs included, and lists what is wrong with it.
+// It changes nothing and takes no lock: what another process is writing just now
+// may look unfinished. It fails with [ErrNotFound], with [ErrVersion] for a
+// session of a newer version, and where the files cannot be read at all.
+func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
+	folder, err := d.existing(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("verifying session: %w", err)
+	}
+	r := &Report{Session: id, Path: filepath.Join(folder, journalName)}
+	var talk talk
+	in, err := d.inspect(ctx, folder, id, r.add, func(line int, e event.Event) {
+		r.Facts++
+		talk.add(line, e)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verifying session: %w", err)
+	}
+	r.Lines = in.line
+	talk.check(r.add)
+	return r, nil
+}
+
+// talk is what has to be known of a session's facts to check its conversation.
+// All of it is harmless: requests to a model are made legal whatever is on record.
+type talk struct {
+	facts []turn
+	at    map[int64]int // index in facts by number
+}
+
+type turn struct {
+	line      int
+	seq, prev int64
+	begins    bool   // a prompt
+	calls     int    // of an answer
+	answer    bool   //
+	result    string // the call whose result it is
+}
+
+func (t *talk) add(line int, e event.Event) {
+	f := turn{line: line, seq: e.Seq, prev: e.Prev}
+	switch d := e.Data.(type) {
+	case event.UserMessage:
+		f.begins = d.Delivery == event.AsPrompt
+	case event.AssistantMessage:
+		f.answer, f.calls = true, len(d.Response.Message.ToolUses())
+	case event.ToolResult:
+		f.result = d.Call
+	}
+	if t.at == nil {
+		t.at = map[int64]int{}
+	}
+	if _, known := t.at[e.Seq]; !known {
+		t.at[e.Seq] = len(t.facts)
+		t.facts = append(t.facts, f)
+	}
+}
+
+// path returns the facts that lead to the last one. Where a fact follows one that
+// is missing, the nearest before that is taken.
+func (t *talk) path() []turn {
+	var back []turn
+	for i := len(t.facts) - 1; i >= 0; {
+		f := t.facts[i]
+		back = append(back, f)
+		k, ok := t.at[f.prev]
+		if !ok || k >= i {
+			k = i - 1
+		}
+		i = k
+		if f.prev == 0 {
+			break
+		}
+	}
+	slices.Reverse(back)
+	return back
+}
+
+// check finds calls and results that do not belong together.
+func (t *talk) check(problem func(Problem)) {
+	open := map[string]turn{} // calls without a result, and their answers
+	settled := map[string]bool{}
+	unanswered := func() {
+		for _, call := range slices.Sorted(maps.Keys(open)) {
+			f := open[call]
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Harmless: true, Text: fmt.Sprintf("call %s has no result before the conversation goes on", call)})
+		}
+		clear(open)
+	}
+	for _, f := range t.path() {
+		switch {
+		case f.begins || f.answer:
+			unanswered()
+			for i := range f.calls {
+				open[fmt.Sprintf("c%d.%d", f.seq, i)] = f
+			}
+		case f.result == "" || strings.Count(f.result, ".") > 1: // that of a call in a batch
+		case settled[f.result]:
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemTwice, Harmless: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
+		default:
+			if _, ok := open[f.result]; !ok {
+				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Harmless: true, Text: fmt.Sprintf("there is no open call %s", clipped(f.result))})
+			}
+			delete(open, f.result)
+			settled[f.result] = true
+		}
+	}
+}
+
+// clipped shortens what a file says for a message.
+func clipped(s string) string {
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
