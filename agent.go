@@ -80,7 +80,10 @@ type Agent struct {
 	Parallel    int            // calls at a time that do not depend on each other; 0: 10
 
 	Sessions session.Store // nil keeps each session in memory
-	Output   tool.Output   // bounds of tool results
+	// Checkpoint keeps the files before the first call of a prompt that may change
+	// some. Nil: they are not kept.
+	Checkpoint CheckpointFunc
+	Output     tool.Output // bounds of tool results
 	// Secrets are replaced by *** wherever a tool's result holds them, as are the
 	// values of environment variables whose names say that they are secret.
 	Secrets []string

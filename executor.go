@@ -151,6 +151,8 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 		return x.digest(ctx, e, j)
 	case engine.RunHooks:
 		return x.after(ctx, e.Key(), j)
+	case engine.TakeCheckpoint:
+		return x.checkpoint(ctx, e)
 	case engine.GatherResults:
 		return x.gather(e.Key(), j)
 	}

@@ -293,6 +293,8 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
 	case engine.Digest:
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
+	case engine.TakeCheckpoint:
+		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: f.job.done.Result}
 	case engine.RunHooks:

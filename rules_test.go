@@ -358,7 +358,8 @@ func TestEveryEvent(t *testing.T) {
 	})
 	hook := agent.Hook{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}
 	store := new(session.Memory)
-	a := &agent.Agent{Sessions: store, Tools: []tool.Tool{report}, Hooks: []agent.Hook{hook}, CanUseTool: answer(permission.Allow()),
+	keep := func(context.Context, agent.CheckpointPlace) (string, error) { return "k", nil }
+	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Hooks: []agent.Hook{hook}, CanUseTool: answer(permission.Allow()),
 		Retry: agent.Retry{Base: 1}, Model: llmtest.Script(
 			llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1}),
 			llmtest.Step{Thinking: "hm", Text: "Look.", Calls: []llm.ToolUse{llmtest.Use("", "write", number{1})}}, say("a"), say("b"))}

@@ -44,6 +44,8 @@ func (s *State) apply(e event.Event) bool {
 		return s.authorized(f)
 	case event.Answered:
 		return s.personAnswered(f)
+	case event.Checkpointed:
+		return s.checkpointed(f)
 	case event.ToolStart:
 		return s.toolStart(f)
 	case event.ToolDone:
@@ -319,6 +321,14 @@ func (s *State) personAnswered(f event.Answered) bool {
 		c.class = *f.Class
 	}
 	s.judge(c, f.Decision)
+	return true
+}
+
+func (s *State) checkpointed(f event.Checkpointed) bool {
+	if !s.open || s.stop != nil || s.run.kept || f.Key != s.checkpointKey() {
+		return false
+	}
+	s.run.kept = true
 	return true
 }
 

@@ -77,7 +77,7 @@ func (c *call) refusal() event.Fact {
 // callEffects lets calls run that do not wait for an earlier one.
 func (s *State) callEffects(effects []Effect) []Effect {
 	var facts []event.Fact
-	barrier, asked, unjudged, busy := false, false, false, 0
+	barrier, asked, unjudged, keeping, busy := false, false, false, false, 0
 	for i := range s.calls {
 		if s.calls[i].phase == running {
 			busy++
@@ -99,9 +99,14 @@ func (s *State) callEffects(effects []Effect) []Effect {
 			}
 			asked = true
 		case allowed:
-			if busy < max(s.cfg.Parallel, 1) && !s.blocked(i) {
+			switch {
+			case busy >= max(s.cfg.Parallel, 1) || s.blocked(i):
+			case !s.keepFirst(c):
 				effects = append(effects, s.runTool(c))
 				busy++
+			case !keeping:
+				effects = append(effects, TakeCheckpoint{s.checkpointKey(), s.run.seq, s.dir})
+				keeping = true
 			}
 		case running:
 			effects = append(effects, s.runTool(c))
@@ -126,6 +131,13 @@ func (s *State) callEffects(effects []Effect) []Effect {
 	}
 	return effects
 }
+
+// keepFirst reports whether the files have to be kept before a call starts.
+func (s *State) keepFirst(c *call) bool {
+	return s.cfg.Checkpoints && !s.run.kept && !c.class.ReadOnly && !c.class.Internal
+}
+
+func (s *State) checkpointKey() string { return key("checkpoint", s.run.seq, 0, 0) }
 
 // left says how far a call had come that is not going on.
 func (c *call) left() string {

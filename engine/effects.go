@@ -53,6 +53,13 @@ type (
 		Mode      permission.Mode
 		Dir       string
 	}
+	// TakeCheckpoint wants an [event.Checkpointed] before the first call of a prompt
+	// that may change files.
+	TakeCheckpoint struct {
+		key    string
+		Prompt int64 // number of the prompt's fact
+		Dir    string
+	}
 	// AskPerson wants an [event.ToolAmended] with a person's answers. It counts as
 	// a question: one is open at a time.
 	AskPerson struct{ key, Call string }
@@ -81,6 +88,9 @@ func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
+
+func (e TakeCheckpoint) Key() string        { return e.key }
+func (e TakeCheckpoint) Intent() event.Fact { return nil }
 
 func (e Record) Intent() event.Fact    { return nil }
 func (e Wait) Intent() event.Fact      { return nil }

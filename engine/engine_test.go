@@ -252,6 +252,8 @@ func (w *world) do(words []string) {
 	case "gather": // gather CALL: the result of a batch
 		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
 		w.report(w.happen(f))
+	case "keep": // the files
+		w.report(w.happen(event.Checkpointed{Key: key("checkpoint"), ID: "k"}))
 	case "raw": // raw CALL: a tool returned, hooks are next
 		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: *tool.Text("raw")}))
 	case "question": // question CALL: a tool asks a person
@@ -457,6 +459,8 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 			return
 		}
 		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: tool.Result{Patch: tool.Patch{EndRun: b%31 == 0}}})
+	case engine.TakeCheckpoint:
+		w.happen(event.Checkpointed{Key: e.Key()})
 	case engine.AskPerson:
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
 	case engine.Digest:

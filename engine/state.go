@@ -121,6 +121,7 @@ type run struct {
 	api           time.Duration
 	first         time.Duration
 	rang          bool // the time limit was reached
+	kept          bool // the files are, as they were before this prompt
 	tools         map[string]event.ToolUse
 }
 

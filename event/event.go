@@ -86,9 +86,10 @@ type (
 		Stop        []string            `json:"stop,omitempty"` // stop sequences
 		Thinking    llm.Thought         `json:"thinking,omitzero"`
 		Limits      Limits              `json:"limits,omitzero"`
-		Small       string              `json:"small,omitempty"` // model that digests results
-		Retries     int                 `json:"retries"`         // further tries of a failed call
-		Parallel    int                 `json:"parallel"`        // read-only calls at a time
+		Small       string              `json:"small,omitempty"`       // model that digests results
+		Retries     int                 `json:"retries"`               // further tries of a failed call
+		Parallel    int                 `json:"parallel"`              // read-only calls at a time
+		Checkpoints bool                `json:"checkpoints,omitempty"` // files are kept before a prompt changes some
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -163,6 +164,15 @@ type (
 		Call string          `json:"call"`
 		Mode permission.Mode `json:"mode,omitempty"`
 		Dir  string          `json:"dir,omitempty"`
+	}
+	// Checkpointed says that the files were kept as they were before the first call
+	// of a prompt that may change some, or why they could not be.
+	Checkpointed struct {
+		Key      string        `json:"key"`
+		Prompt   int64         `json:"prompt"`       // number of the prompt's fact
+		ID       string        `json:"id,omitempty"` // of the checkpoint; "" if there is none
+		Error    string        `json:"error,omitempty"`
+		Duration time.Duration `json:"duration,omitempty"`
 	}
 	// ToolDone is what a tool returned, where that is not the last word: a person
 	// is to answer a question, the small model to digest it, or hooks to see it.
@@ -376,6 +386,7 @@ func (Authorized) data()       {}
 func (Answered) data()         {}
 func (ToolStart) data()        {}
 func (ToolDone) data()         {}
+func (Checkpointed) data()     {}
 func (ToolAmended) data()      {}
 func (ToolResult) data()       {}
 func (ModeChanged) data()      {}
@@ -398,6 +409,7 @@ func (Authorized) fact()       {}
 func (Answered) fact()         {}
 func (ToolStart) fact()        {}
 func (ToolDone) fact()         {}
+func (Checkpointed) fact()     {}
 func (ToolAmended) fact()      {}
 func (ToolResult) fact()       {}
 func (ModeChanged) fact()      {}

@@ -24,6 +24,7 @@ var names = map[string]Data{
 	"answered":           Answered{},
 	"tool_start":         ToolStart{},
 	"tool_done":          ToolDone{},
+	"checkpointed":       Checkpointed{},
 	"tool_amended":       ToolAmended{},
 	"tool_result":        ToolResult{},
 	"mode_changed":       ModeChanged{},
