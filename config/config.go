@@ -84,6 +84,9 @@ type Options struct {
 	Trusted func(File) bool
 }
 
+// folder is where a project has its files.
+const folder = ".openagent"
+
 // ManagedFile is where managed settings are on this system. They belong to its
 // administrator.
 func ManagedFile() string {
@@ -160,14 +163,24 @@ func Load(o Options) (*Settings, error) {
 	return s.With(o.Given...)
 }
 
+// File returns the file of a scope, unread: User, Project, Local or Managed.
+func (o Options) File(scope Scope) (File, bool) {
+	for _, f := range o.files() {
+		if f.Scope == scope {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
 // files lists the files of the layers, the lowest first.
 func (o Options) files() []File {
 	var list []File
 	if o.Home != "" {
 		list = append(list, File{Scope: User, Path: filepath.Join(o.Home, "settings.json")})
 	}
-	if o.Dir != "" {
-		dir := filepath.Join(o.Dir, ".openagent")
+	dir := filepath.Join(o.Dir, folder)
+	if o.Dir != "" && dir != o.Home && !sameFile(dir, o.Home) { // the user's own folder is no project's
 		list = append(list, File{Scope: Project, Path: filepath.Join(dir, "settings.json"), root: o.Dir},
 			File{Scope: Local, Path: filepath.Join(dir, "settings.local.json"), root: o.Dir})
 	}
@@ -183,10 +196,6 @@ func (s *Settings) load(f File, o Options) error {
 		return nil
 	}
 	data, mode, err := read(f.Path)
-	f.Real = f.Path
-	if real, err := filepath.EvalSymlinks(f.Path); err == nil {
-		f.Real = real
-	}
 	own := f.Scope == User || f.Scope == Managed
 	if err == nil && data != nil && own && openToAll(mode) {
 		err = errors.New("everybody may write to it; take that right away (chmod o-w)")
@@ -197,9 +206,6 @@ func (s *Settings) load(f File, o Options) error {
 	if data == nil {
 		s.files = append(s.files, f)
 		return nil
-	}
-	if f.Scope != User && slices.ContainsFunc(s.files, func(u File) bool { return u.Scope == User && u.Exists && u.Real == f.Real }) {
-		return nil // the project is the user's own folder
 	}
 	f.Exists, f.Sum, f.Trusted = true, sum(data), own
 	u, err := understand(f, data)

@@ -58,10 +58,10 @@ func (k Key) checkMember(member string, value json.RawMessage) error {
 }
 
 func (f File) set(ctx context.Context, steps []string, value json.RawMessage) (Change, error) {
-	mode, folder := os.FileMode(0o600), os.FileMode(0o700)
+	mode, above := os.FileMode(0o600), os.FileMode(0o700)
 	switch f.Scope {
 	case Project:
-		mode, folder = 0o644, 0o755
+		mode, above = 0o644, 0o755
 	case User, Local:
 	default:
 		return Change{}, fmt.Errorf("settings of the scope %s are not changed here", f.Scope)
@@ -71,7 +71,7 @@ func (f File) set(ctx context.Context, steps []string, value json.RawMessage) (C
 			return Change{}, err // there is nothing to be removed
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), folder); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.Path), above); err != nil {
 		return Change{}, err
 	}
 	if err := f.inside(); err != nil {

@@ -15,16 +15,34 @@ import (
 
 // A File is a file of settings.
 type File struct {
-	Scope  Scope  `json:"scope"`
-	Path   string `json:"path"`
-	Exists bool   `json:"exists"`
-	// Real is Path without symlinks, and Sum the SHA-256 of what is in the file, in
-	// hex: what is trusted is known by them.
-	Real    string `json:"-"`
-	Sum     string `json:"-"`
+	Scope   Scope  `json:"scope"`
+	Path    string `json:"path"`
+	Exists  bool   `json:"exists"`
+	Sum     string `json:"-"`       // the SHA-256 of what is in it, in hex
 	Trusted bool   `json:"trusted"` // its values count, whatever they are
 
 	root string // the folder that it must not lead out of; "": anywhere
+}
+
+// Place names the file for those who remember that it is trusted: its path with
+// that of the project without symlinks. Symlinks within the project stay, so that
+// they cannot borrow the trust in another project's file.
+func (f File) Place() string {
+	real, err := filepath.EvalSymlinks(f.root)
+	if f.root == "" || err != nil {
+		return f.Path
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return f.Path
+	}
+	return filepath.Join(real, folder, filepath.Base(f.Path))
+}
+
+// sameFile reports whether two paths lead to one file that exists.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // sum is how what is trusted is known again.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/permission"
@@ -173,3 +175,19 @@ func (s *Settings) Needs(f File) []Need {
 	}
 	return out
 }
+
+// String names the setting and its line; of variables their names alone.
+func (n Need) String() string {
+	k, _, err := Find(n.Key)
+	shown := string(n.Value)
+	var table map[string]string
+	if err == nil && k.secret && json.Unmarshal(n.Value, &table) == nil {
+		shown = strings.Join(slices.Sorted(maps.Keys(table)), " ")
+	}
+	if len(shown) > maxShown {
+		shown = strings.ToValidUTF8(shown[:maxShown], "") + "…"
+	}
+	return fmt.Sprintf("%s %s (line %d)", n.Key, shown, n.Line)
+}
+
+const maxShown = 200 // bytes of a value in a line

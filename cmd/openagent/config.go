@@ -3,10 +3,101 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 )
+
+// configOptions are the flags of the command config.
+type configOptions struct {
+	options
+	user, project, local bool // which file is changed
+}
+
+func configCommand(h *host) (flags, action) {
+	o := new(configOptions)
+	fs := append(o.flags(),
+		flag{name: "user", help: "with set: change the user's file (default)", set: yes(&o.user)},
+		flag{name: "project", help: "with set: change the project's file", set: yes(&o.project)},
+		flag{name: "local", help: "with set: change the project's file that is not for sharing", set: yes(&o.local)})
+	return fs, func(ctx context.Context, args []string) error {
+		verb := "list"
+		if len(args) > 0 {
+			verb, args = args[0], args[1:]
+		}
+		if o.output == formatStream {
+			return usagef("config: --output-format is text or json")
+		}
+		if err := o.check(); err != nil {
+			return err
+		}
+		if (o.user || o.project || o.local) && verb != "set" {
+			return usagef("--user, --project and --local are for openagent config set")
+		}
+		switch {
+		case verb == "list" && len(args) == 0:
+			return h.listConfig(ctx, o)
+		case verb == "get" && len(args) == 1:
+			return h.getConfig(ctx, o, args[0])
+		case verb == "set" && len(args) == 2:
+			return h.setConfig(ctx, o, args[0], args[1])
+		case verb == "explain" && len(args) <= 1:
+			return h.explainConfig(ctx, o, args)
+		case verb == "path" && len(args) == 0:
+			return h.listSettingFiles(ctx, o)
+		}
+		return usagef("write openagent config list, get KEY, set KEY VALUE, explain [KEY] or path%s", likelyVerb(verb))
+	}
+}
+
+func likelyVerb(verb string) string {
+	verbs := []string{"list", "get", "set", "explain", "path"}
+	if slices.Contains(verbs, verb) {
+		return ""
+	}
+	return likely(verb, verbs)
+}
+
+// inForce returns options with all settings that a run would have, those that
+// the program finds out by itself among them.
+func (h *host) inForce(ctx context.Context, o *configOptions) (*options, provider, error) {
+	dir, err := workingDir()
+	if err != nil {
+		return nil, provider{}, err
+	}
+	c, err := h.configure(ctx, &o.options, dir, false)
+	if err != nil {
+		return nil, provider{}, err
+	}
+	p, err := h.provider(c)
+	if err != nil {
+		return nil, p, err
+	}
+	h.secrets = append(p.secrets(), c.secretValues()...)
+	var more []config.Given
+	for _, s := range []struct {
+		key string
+		setting
+	}{{"provider", p.name}, {"model", p.model}, {"small_model", p.small}, {"base_url", p.base}} {
+		if s.value == "" || s.source == c.setting(s.key).Source.String() {
+			continue
+		}
+		g := config.Given{Scope: config.Default, Name: s.source, Key: s.key, Value: quoted(s.value)}
+		if k, _, err := config.Find(s.key); err == nil && slices.Contains(k.Env, s.source) {
+			g.Scope = config.Environment // a vendor's variable
+		}
+		more = append(more, g)
+	}
+	if c.settings, err = c.settings.With(more...); err != nil {
+		return nil, p, usagef("%w", err)
+	}
+	return c, p, nil
+}
 
 // A configEntry is a setting as the command config shows it.
 type configEntry struct {
@@ -15,37 +106,27 @@ type configEntry struct {
 	Source string `json:"source"`
 }
 
-func configCommand(h *host) (flags, action) {
-	o := new(options)
-	return o.flags(), func(_ context.Context, args []string) error {
-		if err := none("config", args); err != nil {
-			return err
-		}
-		if o.output == formatStream {
-			return usagef("config: --output-format is text or json")
-		}
-		if err := o.check(); err != nil {
-			return err
-		}
-		entries, err := h.config(o)
-		if err != nil {
-			return err
-		}
-		var rows [][]string
-		for _, e := range entries {
-			rows = append(rows, []string{e.Name, cmp.Or(e.Value, "-"), e.Source})
-		}
-		return h.list(o.output, entries, "SETTING VALUE SOURCE", rows)
+func (h *host) listConfig(ctx context.Context, o *configOptions) error {
+	c, p, err := h.inForce(ctx, o)
+	if err != nil {
+		return err
 	}
+	entries, err := h.config(c, p)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, e := range entries {
+		rows = append(rows, []string{e.Name, cmp.Or(e.Value, "-"), e.Source})
+	}
+	for _, p := range c.settings.Problems() {
+		h.complain("%v", &p)
+	}
+	return h.list(o.output, entries, "SETTING VALUE SOURCE", rows)
 }
 
 // config lists the settings that a run with these options would have.
-func (h *host) config(o *options) ([]configEntry, error) {
-	p, err := h.provider(o)
-	if err != nil {
-		return nil, err
-	}
-	h.secrets = p.secrets()
+func (h *host) config(o *options, p provider) ([]configEntry, error) {
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
@@ -58,15 +139,6 @@ func (h *host) config(o *options) ([]configEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode := flagged("permission-mode", o.mode).or(setting{string(permission.Default), "default"})
-	if o.bypass {
-		mode.source = "--dangerously-skip-permissions"
-	}
-	colourless, why := h.noColor()
-	noColor := setting{"", why}
-	if colourless {
-		noColor.value = "true"
-	}
 	homeSource := "default"
 	if h.getenv("OPENAGENT_HOME") != "" {
 		homeSource = "OPENAGENT_HOME"
@@ -75,18 +147,43 @@ func (h *host) config(o *options) ([]configEntry, error) {
 	if o.dir != "" {
 		cwd = "--cwd"
 	}
-	return []configEntry{
+	mode := o.setting(modeKey)
+	list := []configEntry{
 		{"provider", p.name.value, p.name.source},
 		{"model", p.model.value, p.model.source},
 		{"small_model", p.small.value, p.small.source},
 		{"base_url", h.oneLine(p.base.value), p.base.source},
 		{"api_key", masked(p.key.value), cmp.Or(p.key.source, "not set")},
-		{"permission_mode", mode.value, mode.source},
+		{modeName, cmp.Or(o.mode, string(permission.Default)), mode.Source.String()},
 		{"cwd", dir, cwd},
 		{"home", home, homeSource},
 		{"session_dir", filepath.Clean(sessions), flagged("session-dir", o.sessionDir).or(setting{"", "default"}).source},
-		{"no_color", noColor.value, noColor.source},
-	}, nil
+	}
+	for _, k := range config.Keys() {
+		if slices.ContainsFunc(list, func(e configEntry) bool { return e.Name == k.Name }) || k.Name == modeKey {
+			continue
+		}
+		v := o.setting(k.Name)
+		switch {
+		case v.Value == nil:
+		case k.Name == "no_color" && string(v.Value) == "false":
+			list = append(list, configEntry{k.Name, "", v.Source.String()})
+		default:
+			list = append(list, configEntry{k.Name, h.shown(k, "", v.Value), v.Source.String()})
+		}
+	}
+	return list, nil
+}
+
+// modeName is what lists call the mode.
+const modeName = "permission_mode"
+
+// keyOf returns the key that is meant by what lists show.
+func keyOf(name string) string {
+	if name == modeName {
+		return modeKey
+	}
+	return name
 }
 
 func masked(key string) string {
@@ -94,4 +191,226 @@ func masked(key string) string {
 		return ""
 	}
 	return "***"
+}
+
+// shown is a value for people and scripts: a text as it is, anything else as
+// JSON, and nothing of what is secret but names.
+func (h *host) shown(k config.Key, member string, value json.RawMessage) string {
+	if k.Secret() && member == "" {
+		var table map[string]string
+		if json.Unmarshal(value, &table) == nil {
+			for name := range table {
+				table[name] = "***"
+			}
+			value = quoted(table)
+		}
+	} else if k.Secret() {
+		return "***"
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return h.oneLine(text)
+	}
+	return h.oneLine(string(value))
+}
+
+func (h *host) getConfig(ctx context.Context, o *configOptions, name string) error {
+	k, member, err := config.Find(keyOf(name))
+	if err != nil {
+		return usagef("config get: %w", err)
+	}
+	c, _, err := h.inForce(ctx, o)
+	if err != nil {
+		return err
+	}
+	v := c.setting(keyOf(name))
+	if o.output == formatJSON {
+		e := explained{Key: v.Key}
+		if v.Value != nil {
+			e.Value, e.Source = h.shownJSON(k, member, v.Value), &v.Source
+		}
+		return h.list(o.output, e, "", nil)
+	}
+	if v.Value == nil {
+		return nil
+	}
+	return h.show(h.shown(k, member, v.Value) + "\n")
+}
+
+// shownJSON is a value for programs.
+func (h *host) shownJSON(k config.Key, member string, value json.RawMessage) json.RawMessage {
+	var text string
+	if shown := h.shown(k, member, value); k.Secret() && member == "" || json.Unmarshal(value, &text) != nil {
+		return json.RawMessage(shown)
+	} else {
+		return quoted(shown)
+	}
+}
+
+// valueOf reads a value of the command line: JSON, or where the setting is a text
+// or a list the text itself. "null" is nil, which removes the setting.
+func valueOf(k config.Key, member, text string) (json.RawMessage, error) {
+	if strings.TrimSpace(text) == "null" {
+		return nil, nil
+	}
+	asText := quoted(text)
+	switch {
+	case member != "", k.Type == config.Text, k.Type == config.Span:
+		return asText, nil
+	case k.Type == config.Rules && !strings.HasPrefix(strings.TrimSpace(text), "["):
+		var list []permission.Rule
+		if err := rules(&list)(text); err != nil {
+			return nil, err
+		}
+		return quoted(list), nil
+	case k.Type == config.Texts && !strings.HasPrefix(strings.TrimSpace(text), "["):
+		var words []string
+		for _, w := range strings.Split(text, ",") {
+			words = append(words, strings.TrimSpace(w))
+		}
+		return quoted(words), nil
+	}
+	if !json.Valid([]byte(text)) {
+		return asText, nil // so that it is said what is expected
+	}
+	return json.RawMessage(text), nil
+}
+
+func (h *host) setConfig(ctx context.Context, o *configOptions, name, text string) error {
+	name = keyOf(name)
+	k, member, err := config.Find(name)
+	if err != nil {
+		return usagef("config set: %w", err)
+	}
+	scopes := map[config.Scope]bool{config.User: o.user, config.Project: o.project, config.Local: o.local}
+	scope := config.User
+	chosen := 0
+	for s, wanted := range scopes {
+		if wanted {
+			scope = s
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		return usagef("--user, --project and --local do not go together; leave all but one out")
+	}
+	dir, err := workingDir()
+	if err != nil {
+		return err
+	}
+	f, ok := h.sources(&o.options, dir).File(scope)
+	switch {
+	case !ok && scope == config.User:
+		return usagef("config set: there is no home folder; set OPENAGENT_HOME")
+	case !ok:
+		return usagef("config set: %s is your own folder, not a project; use --user", dir)
+	}
+	value, err := valueOf(k, member, text)
+	if err != nil {
+		return usagef("config set: %s: %w", name, err)
+	}
+	change, err := config.Set(ctx, f, name, value)
+	if err != nil {
+		return usagef("config set: %w", err)
+	}
+	if scope != config.User && change.After != "" {
+		if err := h.trustChange(ctx, f, change); err != nil {
+			return err
+		}
+	}
+	return h.tellOfChange(ctx, o, f, name)
+}
+
+// tellOfChange says where a setting counts from now, where that is not the file
+// that was changed.
+func (h *host) tellOfChange(ctx context.Context, o *configOptions, f config.File, name string) error {
+	c, _, err := h.inForce(ctx, o)
+	if err != nil {
+		h.complain("%v", err) // it was changed all the same
+		return nil
+	}
+	layers, err := c.settings.Explain(name)
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		if l.Source.File == f.Path && !l.Counts {
+			h.complain("%s in %s: %s", name, f.Path, l.Why)
+		}
+	}
+	return nil
+}
+
+// explained is a setting with what each layer says of it, as JSON.
+type explained struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Source *config.Source  `json:"source"`
+	Layers []config.Layer  `json:"layers,omitempty"`
+}
+
+func (h *host) explainConfig(ctx context.Context, o *configOptions, args []string) error {
+	var names []string
+	for _, k := range config.Keys() {
+		names = append(names, k.Name)
+	}
+	if len(args) == 1 {
+		names = []string{keyOf(args[0])}
+		if _, _, err := config.Find(names[0]); err != nil {
+			return usagef("config explain: %w", err)
+		}
+	}
+	c, _, err := h.inForce(ctx, o)
+	if err != nil {
+		return err
+	}
+	list := []explained{}
+	var rows [][]string
+	for _, name := range names {
+		k, member, err := config.Find(name)
+		layers, err2 := c.settings.Explain(name)
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		if len(layers) == 0 {
+			if len(args) == 1 {
+				rows = append(rows, []string{name, "-", "-", "nothing is set: " + k.Doc})
+				list = append(list, explained{Key: name})
+			}
+			continue
+		}
+		v := c.setting(name)
+		e := explained{Key: name, Layers: layers}
+		if v.Value != nil {
+			e.Value, e.Source = h.shownJSON(k, member, v.Value), &v.Source
+		}
+		for i, l := range layers {
+			rows = append(rows, []string{name, h.shown(k, member, l.Value), l.Source.String(), l.Why})
+			layers[i].Value = h.shownJSON(k, member, l.Value)
+		}
+		list = append(list, e)
+	}
+	return h.list(o.output, list, "SETTING VALUE SOURCE WHY", rows)
+}
+
+func (h *host) listSettingFiles(ctx context.Context, o *configOptions) error {
+	c, _, err := h.inForce(ctx, o)
+	if err != nil {
+		return err
+	}
+	files := c.settings.Files()
+	var rows [][]string
+	for _, f := range files {
+		state := "not there"
+		switch {
+		case f.Exists && f.Trusted:
+			state = "read"
+		case f.Exists && len(c.settings.Needs(f)) > 0:
+			state = "not trusted, so only what restricts counts"
+		case f.Exists:
+			state = "read"
+		}
+		rows = append(rows, []string{string(f.Scope), f.Path, state})
+	}
+	return h.list(o.output, files, "LAYER FILE STATE", rows)
 }

@@ -93,6 +93,9 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		if o.Mode == "" {
 			return nil, errors.New("set_permission_mode: mode is missing")
 		}
+		if err := d.s.options.permits(permission.Mode(o.Mode)); err != nil {
+			return nil, err
+		}
 		return nothing, session.SetMode(ctx, permission.Mode(o.Mode))
 	case "set_model":
 		name := d.s.provider.model.value

@@ -18,7 +18,7 @@ func (h *host) runSchedule(ctx context.Context, s *setup, report func(cron.Job, 
 	o := &cronOptions{options: *s.options}
 	o.resume, o.resumeAt, o.id, o.latest, o.fork = "", "", "", false, false
 	log := h.logger(s.options)
-	r := &cronRunner{h, o, s.provider, s.schedule}
+	r := &cronRunner{h, o, s.schedule}
 	s.schedule.Store, s.schedule.Fire, s.schedule.Report, s.schedule.Log = cron.In(cronFile(home), s.project), r.fire, report, log
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

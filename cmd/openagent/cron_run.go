@@ -88,24 +88,13 @@ func (h *host) cronRun(ctx context.Context, o *cronOptions) error {
 type cronRunner struct {
 	host     *host
 	options  *cronOptions
-	provider provider
 	schedule *cron.Scheduler
 }
 
 // newCronRunner finds out what is wrong with the flags and the environment
 // before anything is due.
 func (h *host) newCronRunner(ctx context.Context, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
-	p, err := h.provider(&o.options)
-	if err != nil {
-		return nil, err
-	}
-	h.secrets = p.secrets()
-	for _, j := range jobs {
-		if j.Prompt != "" && !j.Disabled && p.needsKey() {
-			return nil, p.noKey()
-		}
-	}
-	r := &cronRunner{h, o, p, s}
+	r := &cronRunner{h, o, s}
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
@@ -114,14 +103,28 @@ func (h *host) newCronRunner(ctx context.Context, o *cronOptions, s *cron.Schedu
 	if err != nil {
 		return nil, err
 	}
-	return r, trial.close()
+	h.warnOfSettings(trial.options)
+	h.secrets = append(trial.provider.secrets(), trial.options.secretValues()...)
+	for _, j := range jobs {
+		if j.Prompt != "" && !j.Disabled && trial.provider.needsKey() {
+			err = trial.provider.noKey()
+		}
+	}
+	return r, errors.Join(err, trial.close())
 }
 
-// setup makes an agent for a folder.
+// setup makes an agent for a folder, with the settings there.
 func (r *cronRunner) setup(ctx context.Context, dir string) (*setup, error) {
-	s := newSetup(&r.options.options, r.provider, dir)
+	o, err := r.host.configure(ctx, &r.options.options, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.host.provider(o)
+	if err != nil {
+		return nil, err
+	}
+	s := newSetup(o, p, dir)
 	s.schedule = r.schedule
-	var err error
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err
 	}
@@ -140,7 +143,7 @@ func (r *cronRunner) fire(ctx context.Context, j cron.Job, _ time.Time) (note st
 	if j.Command != "" {
 		return runJobCommand(ctx, s.agent, j.Command)
 	}
-	if r.provider.needsKey() {
+	if s.provider.needsKey() {
 		return "", errors.New("there is no key for the model")
 	}
 	chosen, err := r.host.choose(ctx, &r.options.options, j.Dir)

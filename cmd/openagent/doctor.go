@@ -119,7 +119,15 @@ func examineOutputs() finding {
 
 func (h *host) examineProvider() finding {
 	const name = "provider"
-	p, err := h.provider(new(options))
+	dir, err := workingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	o, err := h.configure(context.Background(), new(options), dir, false)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	p, err := h.provider(o)
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/wire"
 )
 
@@ -21,13 +22,14 @@ type host struct {
 	// Whether each is a terminal.
 	inTerminal, outTerminal, errTerminal bool
 	secrets                              []string // never shown
+	managed                              string   // the file of managed settings
 	// interrupted, where it is set, is told of an interrupt and reports whether
 	// it has taken care of it.
 	interrupted atomic.Pointer[func() bool]
 }
 
 func newHost() *host {
-	return &host{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
+	return &host{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, managed: config.ManagedFile(),
 		inTerminal: isTerminal(os.Stdin), outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr)}
 }
 

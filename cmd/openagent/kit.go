@@ -31,7 +31,7 @@ func (h *host) kit(s *setup) tools.Kit {
 	if err != nil {
 		return k
 	}
-	k.Settings = h.settings(home, s.provider)
+	k.Settings = toolSettings{h, s.options, s.project}
 	k.Triggers = &tools.Triggers{Store: &trigger.File{Path: filepath.Join(home, "triggers.json")}}
 	k.Crontab = &tools.Crontab{Jobs: cronFile(home), Dir: s.project}
 	if s.schedule != nil {
@@ -60,7 +60,7 @@ func (h *host) chooseTools(s *setup, kit []tools.Entry) (chosen []tool.Tool, def
 	}
 	for _, name := range wanted {
 		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
-			h.complain("--tools: there is no tool %q%s; there are %s", clip(name), likely(name, names), strings.Join(names, ", "))
+			h.complain("%s: there is no tool %q%s; there are %s", s.options.said("tools", "--tools"), clip(name), likely(name, names), strings.Join(names, ", "))
 		}
 	}
 	return chosen, deferred

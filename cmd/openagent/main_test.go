@@ -9,7 +9,11 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"openagent": func() { os.Exit(newHost().main(os.Args[1:])) },
+		"openagent": func() {
+			h := newHost()
+			h.managed = os.Getenv("TEST_MANAGED") // else tests would depend on the machine
+			os.Exit(h.main(os.Args[1:]))
+		},
 	})
 }
 

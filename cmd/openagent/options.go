@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -31,6 +32,8 @@ type options struct {
 	bypass         bool
 	tools          []string
 	allow, deny    []permission.Rule
+	extra          string // settings: a file or JSON
+	layers         []string
 	resume         string
 	latest, fork   bool
 	resumeAt, id   string
@@ -44,6 +47,12 @@ type options struct {
 	logLevel       string
 	logFormat      string
 	debug          bool
+
+	// What configure adds.
+	settings *config.Settings // nil: none were read
+	flagged  *options         // what the flags alone say
+	ask      []permission.Rule
+	env      map[string]string // for the commands of tools
 }
 
 const (
@@ -58,6 +67,7 @@ var (
 	providers  = []string{anthropicName, openaiName, demoName}
 	logLevels  = []string{"debug", "info", "warn", "error"}
 	logFormats = []string{"text", "json"}
+	layers     = []string{string(config.User), string(config.Project), string(config.Local)}
 )
 
 func modes() []string {
@@ -93,6 +103,8 @@ func (o *options) flags() flags {
 		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default: core and a few at hand, the others for the model to find)", set: list(&o.tools)},
 		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
 		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},
+		{name: "settings", arg: "FILE|JSON", help: "further settings, which count before those of files and variables", set: raw(&o.extra)},
+		{name: "setting-sources", arg: "LAYER,LAYER", help: "which files of settings are read, of user, project and local (default all)", set: oneOfEach(&o.layers, layers)},
 		{name: "resume", short: 'r', arg: "ID", help: "go on with a session; without a prompt, with its interrupted run", set: text(&o.resume)},
 		{name: "continue", short: 'c', help: "go on with the latest session of this folder", set: yes(&o.latest)},
 		{name: "fork-session", help: "with --resume or --continue: go on in a copy", set: yes(&o.fork)},

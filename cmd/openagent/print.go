@@ -128,7 +128,14 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 			return r, err
 		}
 	}
-	return r, r.past(ctx, s.store)
+	if err := r.past(ctx, s.store); err != nil {
+		return r, err
+	}
+	if s.usual != "" && beginning("", r.mode) == permission.Default {
+		s.options.mode = string(s.usual)
+		return r, s.session.SetMode(ctx, s.usual)
+	}
+	return r, nil
 }
 
 // closing ends the writing of lines and returns the first error.

@@ -76,13 +76,13 @@ func flagged(name, value string) setting {
 }
 
 // newProvider finds out which provider is meant. It asks for no key.
-func newProvider(o *options, env environ, kept saved) (provider, error) {
+func newProvider(o *options, env environ, files kept) (provider, error) {
 	p := provider{environ: env}
-	p.model = flagged("model", o.model).or(env.first(variables("MODEL", "")...))
+	p.model = files.model.before(flagged("model", o.model).or(env.first(variables("MODEL", "")...)))
 	if p.model.value == "" && env.first(variables("MODEL", anthropicName)...).or(env.first(variables("MODEL", openaiName)...)).value == "" {
-		p.model = kept.model
+		p.model = files.model.setting
 	}
-	p.name = flagged("provider", o.provider).or(env.first("OPENAGENT_PROVIDER"))
+	p.name = files.name.before(flagged("provider", o.provider).or(env.first("OPENAGENT_PROVIDER")).or(files.name.setting))
 	p.fixed = p.name.value != ""
 	if p.fixed {
 		if err := oneOf(&p.name.value, providers)(p.name.value); err != nil {
@@ -92,10 +92,10 @@ func newProvider(o *options, env environ, kept saved) (provider, error) {
 		p.name = p.guess()
 	}
 	name := p.name.value
-	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(kept.model).or(defaultModel(name))
-	p.base = flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(defaultBase(name))
+	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(files.model.setting).or(defaultModel(name))
+	p.base = files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(files.base.setting).or(defaultBase(name)))
 	p.key = env.first(variables("API_KEY", name)...)
-	p.small = env.first("OPENAGENT_SMALL_MODEL").or(kept.small).or(p.defaultSmall())
+	p.small = files.small.before(env.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
 		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
 	}

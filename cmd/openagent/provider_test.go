@@ -41,7 +41,7 @@ func TestProvider(t *testing.T) {
 			name, value, _ := strings.Cut(kv, "=")
 			env[name] = value
 		}
-		p, err := newProvider(&c.options, func(name string) string { return env[name] }, saved{})
+		p, err := newProvider(&c.options, func(name string) string { return env[name] }, kept{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -72,7 +72,7 @@ func TestSmallModel(t *testing.T) {
 			env[name] = value
 		}
 		h := &host{getenv: func(name string) string { return env[name] }, err: io.Discard}
-		p, err := newProvider(new(options), h.getenv, saved{})
+		p, err := newProvider(new(options), h.getenv, kept{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -95,7 +95,7 @@ func TestProviderRefuses(t *testing.T) {
 				return value
 			}
 			return ""
-		}, saved{})
+		}, kept{})
 		var e *exitError
 		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", env, err)
@@ -105,7 +105,7 @@ func TestProviderRefuses(t *testing.T) {
 
 func TestOtherModels(t *testing.T) {
 	env := map[string]string{"ANTHROPIC_API_KEY": "a"}
-	p, err := newProvider(new(options), func(n string) string { return env[n] }, saved{})
+	p, err := newProvider(new(options), func(n string) string { return env[n] }, kept{})
 	if err != nil {
 		t.Fatal(err)
 	}

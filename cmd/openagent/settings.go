@@ -1,133 +1,308 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 
-	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
-// Settings that are kept in settings.json of the user's folder. A project has
-// none: a repository that was cloned does not choose the model.
-const (
-	modelSetting   = "model"
-	smallSetting   = "small_model"
-	noColorSetting = "no_color"
-)
-
-// fromSettings is the source of their values.
-const fromSettings = "settings.json"
-
-const maxModelName = 200 // bytes
-
-// saved are the models that settings.json names.
-type saved struct{ model, small setting }
-
-// settings are the kept settings, with what counts before them and where they
-// are not set. The zero provider knows of neither.
-func (h *host) settings(home string, p provider) *tools.SettingsFile {
-	f := &tools.SettingsFile{Path: filepath.Join(home, "settings.json"), Fixed: map[string]tools.SettingValue{}, Settings: []tools.Setting{
-		{Key: modelSetting, Type: "string", Default: quoted(defaultModel(p.name.value)), Check: checkModelName, Description: "the model that runs begin with"},
-		{Key: smallSetting, Type: "string", Default: quoted(p.defaultSmall()), Check: checkModelName, Description: "the cheap model that digests web pages"},
-		{Key: noColorSetting, Type: "boolean", Default: json.RawMessage("false"), Description: "no colours on the terminal"},
-	}}
-	for key, s := range map[string]setting{modelSetting: p.model, smallSetting: p.small} {
-		switch s.source {
-		case "", "default", "model", fromSettings: // what was not said, or is said in the file
-		default:
-			f.Fixed[key] = tools.SettingValue{Value: quoted(s), Source: s.source}
-		}
+// sources say where the settings of a run in dir are.
+func (h *host) sources(o *options, dir string) config.Options {
+	from := config.Options{Dir: dir, Managed: h.managed, Given: append(o.given(), h.fromEnvironment()...), Extra: o.extra, Trusted: h.trustsFile}
+	if home, err := h.home(); err == nil { // else nothing is kept
+		from.Home = home
 	}
-	if h.getenv("NO_COLOR") != "" {
-		f.Fixed[noColorSetting] = tools.SettingValue{Value: json.RawMessage("true"), Source: "NO_COLOR"}
+	for _, name := range o.layers {
+		from.Layers = append(from.Layers, config.Scope(name))
 	}
-	return f
+	return from
 }
 
-func quoted(s setting) json.RawMessage {
-	text, err := json.Marshal(s.value)
-	if err != nil {
-		panic(err) // it is a string
-	}
-	return text
-}
-
-func checkModelName(value json.RawMessage) error {
-	var name string
-	if err := json.Unmarshal(value, &name); err != nil {
-		return err
-	}
-	if strings.TrimSpace(name) == "" || len(name) > maxModelName {
-		return errors.New("it must be the name of a model")
-	}
-	return nil
-}
-
-// saved returns the models that are kept. A file that cannot be understood is an
-// error: another model than the one that was chosen may cost more.
-func (h *host) saved() (saved, error) {
-	home, err := h.home()
-	if err != nil {
-		return saved{}, nil // nothing is kept
-	}
-	f := h.settings(home, provider{})
-	var out saved
-	for key, to := range map[string]*setting{modelSetting: &out.model, smallSetting: &out.small} {
-		v, err := f.Get(key)
-		if errors.Is(err, syscall.ENOTDIR) { // there is no such folder
-			return saved{}, nil
-		}
-		if err != nil {
-			return saved{}, usagef("%w; mend or remove the file, or set OPENAGENT_HOME to another folder", err)
-		}
-		if v.Source != tools.FromUserFile {
+// given are the settings that flags make.
+func (o *options) given() []config.Given {
+	var list []config.Given
+	for _, f := range []struct {
+		key   string
+		there bool
+		value any
+	}{
+		{"model", o.model != "", o.model},
+		{"fallback_models", len(o.fallbacks) > 0, o.fallbacks},
+		{"provider", o.provider != "", o.provider},
+		{"base_url", o.base != "", o.base},
+		{"permissions.allow", len(o.allow) > 0, o.allow},
+		{"permissions.deny", len(o.deny) > 0, o.deny},
+		{modeKey, o.mode != "", o.mode},
+		{"permissions.additionalDirectories", len(o.dirs) > 0, o.dirs},
+		{"tools", len(o.tools) > 0, o.tools},
+		{"max_turns", o.turns > 0, o.turns},
+		{"max_budget_usd", o.usd > 0, o.usd},
+		{"max_tokens", o.maxTokens > 0, o.maxTokens},
+		{"timeout", o.timeout > 0, o.timeout.String()},
+		{"effort", o.effort != "", o.effort},
+		{"max_thinking_tokens", o.thinking > 0, o.thinking},
+	} {
+		if !f.there {
 			continue
 		}
-		to.source = fromSettings
-		if err := json.Unmarshal(v.Value, &to.value); err != nil {
-			return saved{}, usagef("the setting %s: %w", key, err)
+		k, _, err := config.Find(f.key)
+		if err != nil {
+			panic(err) // it is in the table
+		}
+		name := "--" + k.Flag
+		if f.key == modeKey && o.bypass {
+			name = "--dangerously-skip-permissions"
+		}
+		list = append(list, config.Given{Scope: config.Flags, Name: name, Key: f.key, Value: quoted(f.value)})
+	}
+	return list
+}
+
+const modeKey = "permissions.defaultMode"
+
+// quoted is a text, a number or a list of texts as JSON.
+func quoted(v any) json.RawMessage {
+	data, err := encodeLine(v)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.TrimSpace(data)
+}
+
+// fromEnvironment are the settings that variables make. Those of a vendor count
+// only for that vendor: newProvider sees to them.
+func (h *host) fromEnvironment() []config.Given {
+	var list []config.Given
+	for _, k := range config.Keys() {
+		for _, name := range k.Env {
+			value := strings.TrimSpace(h.getenv(name))
+			if value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
+				continue
+			}
+			v := quoted(value)
+			if k.Type == config.Bool {
+				v = json.RawMessage("true") // NO_COLOR may be anything
+			}
+			list = append(list, config.Given{Scope: config.Environment, Name: name, Key: k.Name, Value: v})
 		}
 	}
-	return out, nil
+	return list
 }
 
-// provider finds out which provider is meant.
-func (h *host) provider(o *options) (provider, error) {
-	kept, err := h.saved()
-	if err != nil {
-		return provider{environ: h.getenv}, err
+// configure returns the options of a run in dir: what the flags say, and where
+// they say nothing what the settings say. With ask a person at the terminal is
+// asked whether a project's files are trusted.
+func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) (*options, error) {
+	if o.flagged != nil { // they are configured already
+		o = o.flagged
 	}
-	return newProvider(o, h.getenv, kept)
+	s, err := config.Load(h.sources(o, dir))
+	if err == nil && ask {
+		var yes bool
+		if yes, err = h.offerSettings(ctx, s); yes {
+			s, err = config.Load(h.sources(o, dir))
+		}
+	}
+	if err != nil {
+		return nil, unsettled(err)
+	}
+	c, flagged := *o, *o
+	c.flagged, c.settings = &flagged, s
+	p := s.Policy()
+	c.allow, c.ask, c.deny = p.Allow, p.Ask, p.Deny
+	if v := c.setting(modeKey); v.Source.Scope != config.Default {
+		c.mode = string(p.Mode)
+		if err := s.Permits(p.Mode); err != nil {
+			return nil, usagef("%s: %w; choose another mode", v.Source, err)
+		}
+	}
+	c.dirs = h.folders(s, dir)
+	s.Decode("env", &c.env)
+	s.Decode("fallback_models", &c.fallbacks)
+	if s.Decode("tools", &c.tools) && len(c.tools) == 0 {
+		c.tools = []string{"none"}
+	}
+	s.Decode("max_turns", &c.turns)
+	s.Decode("max_budget_usd", &c.usd)
+	s.Decode("max_tokens", &c.maxTokens)
+	c.timeout = s.Duration("timeout")
+	if o.thinking == 0 { // a flag's number of tokens counts before an effort of a file
+		s.Decode("effort", &c.effort)
+	}
+	if o.effort == "" {
+		s.Decode("max_thinking_tokens", &c.thinking)
+	}
+	return &c, nil
 }
 
-// noColor is whether and why there are no colours.
-func (h *host) noColor() (bool, string) {
-	if h.getenv("NO_COLOR") != "" {
-		return true, "NO_COLOR"
+// unsettled is the error for settings that cannot be used.
+func unsettled(err error) error {
+	var p *config.Problem
+	var e *exitError
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &p) && p.Source.File != "--settings":
+		return usagef("%w; mend or remove the file", err)
 	}
-	home, err := h.home()
+	return usagef("%w", err)
+}
+
+// setting returns what the settings say, nothing where there are none.
+func (o *options) setting(key string) config.Value {
+	if o.settings == nil {
+		return config.Value{Key: key}
+	}
+	v, err := o.settings.Get(key)
 	if err != nil {
-		return false, "default"
+		panic(err) // the keys are in the table
 	}
-	v, err := h.settings(home, provider{}).Get(noColorSetting)
+	return v
+}
+
+// said is who says what a setting is: a flag, or a file with its line.
+func (o *options) said(key, flag string) string {
+	if v := o.setting(key); v.Source.Scope != "" {
+		return v.Source.String()
+	}
+	return flag
+}
+
+// folders returns the folders of flags and settings, absolute. One that is not
+// there is left out and complained of: flags were checked before.
+func (h *host) folders(s *config.Settings, dir string) []string {
+	var named, out []string
+	const key = "permissions.additionalDirectories"
+	s.Decode(key, &named)
+	for _, name := range named {
+		path := name
+		if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
+			if home, err := os.UserHomeDir(); err == nil {
+				path = filepath.Join(home, rest)
+			}
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		path = filepath.Clean(path)
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			h.complain("%s: there is no folder %s", key, path)
+			continue
+		}
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// secretValues are values of variables for tools that are not to be shown.
+func (o *options) secretValues() []string {
+	var list []string
+	for name, value := range o.env {
+		if tool.SecretName(name) {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// warnOfSettings tells what in the settings does not do what it is there for.
+func (h *host) warnOfSettings(o *options) {
+	for _, p := range o.settings.Problems() {
+		if p.Kind != config.Idle {
+			h.complain("%v", &p)
+		}
+	}
+	for _, v := range o.settings.Bounded() {
+		h.complain("%s: %s is more than %s allows", v.Key, v.Value, v.Source)
+	}
+	for _, f := range o.settings.Files() {
+		if needs := o.settings.Needs(f); len(needs) > 0 {
+			h.complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, needed(needs), quote(projectOf(f)))
+		}
+	}
+}
+
+// needed lists settings with their lines.
+func needed(needs []config.Need) string {
+	var words []string
+	for _, n := range needs {
+		words = append(words, n.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// projectOf is the folder of a project's file.
+func projectOf(f config.File) string { return filepath.Dir(filepath.Dir(f.Path)) }
+
+// permits says why a run may not go over to a mode.
+func (o *options) permits(mode permission.Mode) error {
+	if o.settings == nil {
+		return nil
+	}
+	return o.settings.Permits(mode)
+}
+
+// kept are what files say about the provider and its models.
+type kept struct{ model, small, name, base keptSetting }
+
+// A keptSetting is a setting of a file. Managed ones, and those of --settings,
+// count before flags and variables.
+type keptSetting struct {
+	setting
+	above bool
+}
+
+func (k keptSetting) before(s setting) setting {
+	if k.above {
+		return k.setting
+	}
+	return s
+}
+
+func (o *options) kept() kept {
+	var k kept
+	for key, to := range map[string]*keptSetting{"model": &k.model, "small_model": &k.small, "provider": &k.name, "base_url": &k.base} {
+		v := o.setting(key)
+		if v.Source.File == "" {
+			continue // newProvider knows flags and variables itself
+		}
+		to.source, to.above = v.Source.String(), v.Source.Scope == config.Managed || v.Source.Scope == config.Flags
+		if err := json.Unmarshal(v.Value, &to.value); err != nil {
+			panic(err) // it was checked
+		}
+	}
+	return k
+}
+
+// provider finds out which provider is meant by options that are configured.
+func (h *host) provider(o *options) (provider, error) { return newProvider(o, h.getenv, o.kept()) }
+
+// noColor reports whether there are to be no colours.
+func (h *host) noColor() bool {
+	dir, err := workingDir()
 	if err != nil {
-		return false, "default" // the run says what is wrong with the file
+		return false
 	}
-	source := v.Source
-	if source == tools.FromUserFile {
-		source = fromSettings
+	s, err := config.Load(h.sources(new(options), dir))
+	none := false
+	if err == nil { // else the run says what is wrong
+		s.Decode("no_color", &none)
 	}
-	return string(v.Value) == "true", source
+	return none || h.getenv("NO_COLOR") != ""
 }
 
 // colours reports whether the output is a terminal that is to be coloured.
 func (h *host) colours() bool {
-	if !h.outTerminal || h.getenv("TERM") == "dumb" {
-		return false
-	}
-	none, _ := h.noColor()
-	return !none
+	return h.outTerminal && h.getenv("TERM") != "dumb" && !h.noColor()
 }

@@ -16,11 +16,11 @@ func TestSavedModels(t *testing.T) {
 		want            string // provider, model and its source, small model and its source
 	}{
 		{name: "no file", env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-sonnet-4-6 default claude-haiku-4-5 default"},
-		{name: "kept", file: `{"model":"claude-opus-4-6","small_model":"claude-sonnet-4-6"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-opus-4-6 settings.json claude-sonnet-4-6 settings.json"},
-		{name: "the model says who", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k OPENAI_API_KEY=k", want: "openai gpt-4.1 settings.json gpt-5-mini default"},
+		{name: "kept", file: `{"model":"claude-opus-4-6","small_model":"claude-sonnet-4-6"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-opus-4-6 FILE:1 claude-sonnet-4-6 FILE:1"},
+		{name: "the model says who", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k OPENAI_API_KEY=k", want: "openai gpt-4.1 FILE:1 gpt-5-mini default"},
 		{name: "a flag counts before", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k", options: options{model: "claude-opus-4-6"}, want: "anthropic claude-opus-4-6 --model claude-haiku-4-5 default"},
 		{name: "the vendor's variable counts before", file: `{"model":"gpt-4.1"}`, env: "ANTHROPIC_API_KEY=k ANTHROPIC_MODEL=claude-opus-4-6", want: "anthropic claude-opus-4-6 ANTHROPIC_MODEL claude-haiku-4-5 default"},
-		{name: "not what it is not for", file: `{"provider":"openai","base_url":"https://evil.example","api_key":"x","permission_mode":"bypassPermissions"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-sonnet-4-6 default claude-haiku-4-5 default"},
+		{name: "keys and the mode are no such settings", file: `{"api_key":"x","permission_mode":"bypassPermissions"}`, env: "ANTHROPIC_API_KEY=k", want: "anthropic claude-sonnet-4-6 default claude-haiku-4-5 default"},
 	} {
 		env := map[string]string{"OPENAGENT_HOME": t.TempDir()}
 		for _, kv := range strings.Fields(c.env) {
@@ -33,16 +33,22 @@ func TestSavedModels(t *testing.T) {
 			}
 		}
 		h := &host{getenv: func(name string) string { return env[name] }, err: io.Discard}
-		p, err := h.provider(&c.options)
+		o, err := h.configure(t.Context(), &c.options, t.TempDir(), false)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := strings.Join([]string{p.name.value, p.model.value, p.model.source, p.small.value, p.small.source}, " "); got != c.want {
+		p, err := h.provider(o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := strings.Join([]string{p.name.value, p.model.value, p.model.source, p.small.value, p.small.source}, " ")
+		if got = strings.ReplaceAll(got, filepath.Join(env["OPENAGENT_HOME"], "settings.json"), "FILE"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if p.base.source != "default" {
-			t.Errorf("%s: requests go to %s", c.name, p.base.value)
+		if p.key.value != "k" || o.mode != "" {
+			t.Errorf("%s: key %q, mode %q", c.name, p.key.value, o.mode)
 		}
 	}
 }

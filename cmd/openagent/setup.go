@@ -25,12 +25,20 @@ type setup struct {
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
-	past      bool // the session was there before
+	past      bool            // the session was there before
+	usual     permission.Mode // that settings name; for a session with a past it is no more than a wish
 }
 
 // setup makes what the options ask for; ask is nil where nobody can be asked.
 // A missing key is found out before anything costs time.
 func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*setup, error) {
+	dir, err := workingDir()
+	if err != nil {
+		return nil, err
+	}
+	if o, err = h.configure(ctx, o, dir, ask != nil); err != nil {
+		return nil, err
+	}
 	p, err := h.provider(o)
 	if err != nil {
 		return nil, err
@@ -38,11 +46,8 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	if p.needsKey() {
 		return nil, p.noKey()
 	}
-	h.secrets = p.secrets()
-	dir, err := workingDir()
-	if err != nil {
-		return nil, err
-	}
+	h.secrets = append(p.secrets(), o.secretValues()...)
+	h.warnOfSettings(o)
 	s := newSetup(o, p, dir)
 	s.person = ask != nil || o.promptTool != ""
 	if ask != nil || o.input == formatStream {
@@ -60,6 +65,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 		return nil, notBegun(ctx, err)
 	}
 	s.store, s.past = chosen.store, chosen.existing
+	s.keepMode()
 	s.agent.Sessions = s.store
 	s.session = s.agent.Session(chosen.id)
 	if chosen.rewindTo > 0 {
@@ -71,7 +77,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 }
 
 func newSetup(o *options, p provider, dir string) *setup {
-	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs}}
+	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs, Env: o.env}}
 	s.languages = tools.NewLanguages(s.workspace, nil)
 	return s
 }
@@ -81,7 +87,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	o := s.options
 	a := &agent.Agent{
 		Dir: s.project, Dirs: o.dirs,
-		Permissions: permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Deny: o.deny},
+		Permissions: permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny},
 		Budget:      agent.Budget{Turns: o.turns, USD: o.usd, Time: o.timeout},
 		MaxTokens:   o.maxTokens,
 		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},
@@ -98,7 +104,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	for _, name := range o.fallbacks {
 		m, err := s.provider.llm(name)
 		if err != nil {
-			return nil, usagef("--fallback-model: %v", err)
+			return nil, usagef("%s: %v", o.said("fallback_models", "--fallback-model"), err)
 		}
 		a.Fallbacks = append(a.Fallbacks, m)
 	}
@@ -107,6 +113,15 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	}
 	a.Tools, a.DeferredTools = h.chooseTools(s, h.kit(s).Tools())
 	return a, nil
+}
+
+// keepMode leaves a session with a past the mode that it was left in where that
+// forbids more than the mode of the settings. A flag's mode counts in any case.
+func (s *setup) keepMode() {
+	if o := s.options; s.past && o.flagged.mode == "" && o.mode != "" {
+		s.usual = permission.Mode(o.mode)
+		o.mode, s.agent.Permissions.Mode = "", ""
+	}
 }
 
 // close ends the session, its shells and background commands, and the language

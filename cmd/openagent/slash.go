@@ -38,6 +38,8 @@ func (c *conversation) command(ctx context.Context, line string) {
 	case "/mode":
 		if arg == "" {
 			c.screen.line(inPlain, "mode %s; there are %s", c.mode.Load(), strings.Join(modes(), ", "))
+		} else if err = c.s.options.permits(permission.Mode(arg)); err != nil {
+			break
 		} else if err = c.s.session.SetMode(ctx, permission.Mode(arg)); err == nil {
 			c.mode.Store(permission.Mode(arg))
 			c.screen.line(inDim, "mode %s", arg)

@@ -108,20 +108,29 @@ type bench struct {
 }
 
 // bench takes out the tools that a run with these options would have. A
-// person at a terminal is asked about folders that are not trusted.
-func (h *host) bench(ctx context.Context, o *toolsOptions) (*bench, error) {
-	p, _ := h.provider(&o.options) // no model is called, so it may be a wrong one
-	h.secrets = p.secrets()        // custom tools may show what they like
+// person at a terminal is asked about what is not trusted. Unless strict, settings
+// that cannot be used are as if they were not there: no tool may be run then.
+func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench, error) {
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
 	}
+	ask := h.inTerminal && h.errTerminal
+	configured, err := h.configure(ctx, &o.options, dir, ask && strict)
+	switch {
+	case err == nil:
+		o.options = *configured
+	case strict:
+		return nil, err
+	}
+	p, _ := h.provider(&o.options)                       // no model is called, so it may be a wrong one
+	h.secrets = append(p.secrets(), o.secretValues()...) // custom tools may show what they like
 	b := &bench{setup: newSetup(&o.options, p, dir), tiers: map[string]tools.Tier{}}
 	for _, e := range h.kit(b.setup).Tools() {
 		b.builtin = append(b.builtin, e.Tool)
 		b.tiers[e.Tool.Spec().Name] = e.Tier
 	}
-	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.builtin, h.inTerminal && h.errTerminal); err != nil {
+	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.builtin, ask); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	own, err := b.custom.Tools(ctx)
@@ -185,7 +194,7 @@ func (h *host) warnOfTools(err error) {
 }
 
 func (h *host) listTools(ctx context.Context, o *toolsOptions) error {
-	b, err := h.bench(ctx, o)
+	b, err := h.bench(ctx, o, false)
 	if err != nil {
 		return err
 	}
@@ -208,7 +217,7 @@ func firstSentence(s string) string {
 }
 
 func (h *host) showTool(ctx context.Context, o *toolsOptions, name string) error {
-	b, err := h.bench(ctx, o)
+	b, err := h.bench(ctx, o, false)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	if err != nil {
 		return err
 	}
-	b, err := h.bench(ctx, o)
+	b, err := h.bench(ctx, o, true)
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,11 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 		return err
 	}
 	name := t.Spec().Name
-	policy := permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Deny: o.deny}
+	policy := permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny}
+	h.warnOfSettings(&o.options)
 	switch {
 	case policy.Hides(name):
-		h.complain("%s is refused by --disallowed-tools", name)
+		h.complain("%s is refused by %s", name, o.said("permissions.deny", "--disallowed-tools"))
 		return ended(exitStopped)
 	case t.Spec().NeedsPerson:
 		return usagef("%s asks a person; it works in conversations only", name)

@@ -11,15 +11,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tools/custom"
 )
 
-// trusted are the folders whose tools may run, by their real path, as
-// trust.json holds them.
+// trusted is what of projects and plugins counts, as trust.json holds it: folders
+// whose tools may run, by their real path, and files of settings.
 type trusted struct {
 	Folders map[string]trustedFolder `json:"folders"`
+	Files   map[string]trustedFile   `json:"files,omitempty"`
 }
 
 // A trustedFolder is trusted as it was: with a file that is changed, new or gone
@@ -30,6 +33,12 @@ type trustedFolder struct {
 	Since time.Time `json:"since"`
 }
 
+// A trustedFile is trusted as it was.
+type trustedFile struct {
+	Sum   string    `json:"sum"`
+	Since time.Time `json:"since"`
+}
+
 const maxTrust = 1 << 20 // bytes of trust.json
 
 func (h *host) trustFile() (string, error) {
@@ -37,56 +46,137 @@ func (h *host) trustFile() (string, error) {
 	return filepath.Join(home, "trust.json"), err
 }
 
-// readTrust returns what is trusted. A file that cannot be read is an error, and
-// nothing is trusted.
-func (h *host) readTrust() (trusted, error) {
-	t := trusted{Folders: map[string]trustedFolder{}}
-	file, err := h.trustFile()
-	if err != nil {
-		return t, err
-	}
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	data, err := readFile(file, maxTrust)
-	if err == nil {
-		err = json.Unmarshal(data, &t)
-	}
-	if err != nil {
-		return trusted{}, usagef("reading the trusted folders in %s: %w; mend or remove the file", file, err)
+func decodeTrust(data []byte) (trusted, error) {
+	var t trusted
+	if data != nil {
+		if err := json.Unmarshal(data, &t); err != nil {
+			return trusted{}, err
+		}
 	}
 	if t.Folders == nil {
 		t.Folders = map[string]trustedFolder{}
 	}
+	if t.Files == nil {
+		t.Files = map[string]trustedFile{}
+	}
 	return t, nil
 }
 
-// writeTrust replaces the file; it is never seen half-written.
-func (h *host) writeTrust(t trusted) error {
+// readTrust returns what is trusted. A file that cannot be read is an error, and
+// nothing is trusted.
+func (h *host) readTrust() (trusted, error) {
+	file, err := h.trustFile()
+	if err != nil {
+		return trusted{}, err
+	}
+	var data []byte
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		if data, err = readFile(file, maxTrust); err != nil {
+			return trusted{}, badTrust(file, err)
+		}
+	}
+	t, err := decodeTrust(data)
+	if err != nil {
+		return trusted{}, badTrust(file, err)
+	}
+	return t, nil
+}
+
+func badTrust(file string, err error) error {
+	return usagef("reading what is trusted in %s: %w; mend or remove the file", file, err)
+}
+
+// changeTrust changes what is trusted. The file is never seen half-written, and
+// two changes at once are both there.
+func (h *host) changeTrust(ctx context.Context, change func(t trusted)) error {
 	file, err := h.trustFile()
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the trusted folders: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return usagef("writing %s: %w", file, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".trust-*") // mode 0600
+	err = config.Update(ctx, file, 0o600, func(old []byte) ([]byte, error) {
+		t, err := decodeTrust(old)
+		if err != nil {
+			return nil, badTrust(file, err)
+		}
+		change(t)
+		data, err := json.MarshalIndent(t, "", "  ")
+		return append(data, '\n'), err
+	})
 	if err != nil {
-		return usagef("writing %s: %w", file, err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		os.Remove(f.Name())
 		return usagef("writing %s: %w", file, err)
 	}
 	return nil
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// trustsFile reports whether a file of settings is trusted as it is now.
+func (h *host) trustsFile(f config.File) bool {
+	t, err := h.readTrust()
+	if err != nil {
+		h.complain("%v", err)
+		return false
+	}
+	known, ok := t.Files[f.Place()]
+	return ok && known.Sum == f.Sum
+}
+
+// trustFiles remembers that files of settings are trusted as they are.
+func (h *host) trustFiles(ctx context.Context, files []config.File) error {
+	return h.changeTrust(ctx, func(t trusted) {
+		for _, f := range files {
+			t.Files[f.Place()] = trustedFile{f.Sum, now()}
+		}
+	})
+}
+
+// trustChange keeps a project's file trusted that its user has changed by
+// openagent config set: one that was not there, or was trusted before.
+func (h *host) trustChange(ctx context.Context, f config.File, c config.Change) error {
+	was := f
+	was.Sum = c.Before
+	if c.Before != "" && !h.trustsFile(was) {
+		return nil
+	}
+	f.Sum = c.After
+	return h.trustFiles(ctx, []config.File{f})
+}
+
+// offerSettings asks the person at the terminal about files of the project that
+// say more than a project may, and reports whether one is trusted now.
+func (h *host) offerSettings(ctx context.Context, s *config.Settings) (changed bool, err error) {
+	for _, f := range s.Files() {
+		needs := s.Needs(f)
+		if len(needs) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(h.err, "The settings %s of this project set what a project may not set by itself:\n%s", h.oneLine(f.Path), h.needList(needs)); err != nil {
+			return changed, err
+		}
+		yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")
+		if err != nil {
+			return changed, err
+		}
+		if !yes {
+			continue
+		}
+		if err := h.trustFiles(ctx, []config.File{f}); err != nil {
+			return changed, err
+		}
+		changed = true
+	}
+	return changed, nil
+}
+
+func (h *host) needList(needs []config.Need) string {
+	var b strings.Builder
+	for _, n := range needs {
+		fmt.Fprintf(&b, "  %s\n", h.oneLine(n.String()))
+	}
+	return b.String()
 }
 
 // trusts reports whether a folder is trusted as it is now.
@@ -101,13 +191,10 @@ func (h *host) trusts(l custom.Listing) bool {
 }
 
 // trust remembers that a folder is trusted as it is.
-func (h *host) trust(l custom.Listing) error {
-	t, err := h.readTrust()
-	if err != nil {
-		return err
-	}
-	t.Folders[l.Dir] = trustedFolder{Sum: l.Sum, Files: l.Files, Since: time.Now().UTC().Truncate(time.Second)}
-	return h.writeTrust(t)
+func (h *host) trust(ctx context.Context, l custom.Listing) error {
+	return h.changeTrust(ctx, func(t trusted) {
+		t.Folders[l.Dir] = trustedFolder{Sum: l.Sum, Files: l.Files, Since: now()}
+	})
 }
 
 // offerTrust asks the person at the terminal about the folders that are not
@@ -128,7 +215,7 @@ func (h *host) offerTrust(ctx context.Context, folders []custom.Folder) error {
 		if !yes {
 			continue
 		}
-		if err := h.trust(l); err != nil {
+		if err := h.trust(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -173,7 +260,7 @@ func (h *host) confirm(ctx context.Context, question string) (bool, error) {
 
 func trustCommand(h *host) (flags, action) {
 	format := ""
-	return listFlags(&format), func(_ context.Context, args []string) error {
+	return listFlags(&format), func(ctx context.Context, args []string) error {
 		verb := "list"
 		if len(args) > 0 {
 			verb, args = args[0], args[1:]
@@ -182,9 +269,9 @@ func trustCommand(h *host) (flags, action) {
 		case verb == "list" && len(args) == 0:
 			return h.listTrust(format)
 		case verb == "add" && len(args) == 1:
-			return h.addTrust(args[0])
+			return h.addTrust(ctx, args[0])
 		case verb == "remove" && len(args) == 1:
-			return h.removeTrust(args[0])
+			return h.removeTrust(ctx, args[0])
 		}
 		return usagef("write openagent trust list, add DIR or remove DIR")
 	}
@@ -196,9 +283,10 @@ func (h *host) listTrust(format string) error {
 		return err
 	}
 	type entry struct {
-		Dir   string    `json:"dir"`
-		State string    `json:"state"` // trusted, changed or gone
-		Files []string  `json:"files"`
+		Dir   string    `json:"dir,omitempty"`  // of tools
+		File  string    `json:"file,omitempty"` // of settings
+		State string    `json:"state"`          // trusted, changed or gone
+		Files []string  `json:"files,omitempty"`
 		Since time.Time `json:"since"`
 	}
 	list := []entry{}
@@ -212,40 +300,94 @@ func (h *host) listTrust(format string) error {
 		case err != nil || l.Dir != dir || l.Sum != f.Sum:
 			state = "changed"
 		}
-		list = append(list, entry{dir, state, f.Files, f.Since})
+		list = append(list, entry{Dir: dir, State: state, Files: f.Files, Since: f.Since})
 		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), strings.Join(f.Files, ", ")})
+	}
+	for _, place := range slices.Sorted(maps.Keys(t.Files)) {
+		f := t.Files[place]
+		state := fileState(place, f)
+		list = append(list, entry{File: place, State: state, Since: f.Since})
+		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), "settings"})
 	}
 	if len(list) == 0 && format != formatJSON {
 		h.complain("no folder is trusted; add one with openagent trust add DIR")
 	}
-	return h.list(format, list, "FOLDER STATE SINCE FILES", rows)
+	return h.list(format, list, "WHAT STATE SINCE FILES", rows)
 }
 
-func (h *host) addTrust(dir string) error {
+func fileState(place string, t trustedFile) string {
+	s, err := config.Load(config.Options{Dir: filepath.Dir(filepath.Dir(place))})
+	if err != nil {
+		return "changed"
+	}
+	for _, f := range s.Files() {
+		switch {
+		case f.Place() != place:
+		case !f.Exists:
+			return "gone"
+		case f.Sum == t.Sum:
+			return "trusted"
+		}
+	}
+	return "changed"
+}
+
+// addTrust trusts a project: its tools and its settings. A folder that is none,
+// without .openagent, is taken for a folder of tools.
+func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err := needDir("trust add", dir); err != nil {
 		return err
 	}
-	l, err := custom.List(dir)
+	tools := dir
+	var files []config.File
+	var s *config.Settings
+	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() {
+		tools = filepath.Join(dir, ".openagent", "tools")
+		from := h.sources(new(options), dir)
+		from.Trusted, from.Given = nil, nil
+		if s, err = config.Load(from); err != nil {
+			return unsettled(err)
+		}
+		for _, f := range s.Files() {
+			if f.Exists && (f.Scope == config.Project || f.Scope == config.Local) {
+				files = append(files, f)
+			}
+		}
+	}
+	l, err := custom.List(tools)
 	if err != nil {
-		return usagef("trust add: %s: %w", dir, err)
+		return usagef("trust add: %s: %w", tools, err)
 	}
 	for _, err := range l.Refused {
 		h.complain("%v", err)
 	}
-	if len(l.Files) == 0 {
-		return usagef("trust add: %s holds no tools; name the folder that the executable files are in", dir)
+	if len(l.Files) == 0 && len(files) == 0 {
+		return usagef("trust add: %s holds no tools and no settings; name a project, or the folder that the executable files are in", dir)
 	}
-	if err := h.trust(l); err != nil {
+	if len(l.Files) > 0 {
+		if err := h.trust(ctx, l); err != nil {
+			return err
+		}
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(l.Dir), h.fileList(l))); err != nil {
+			return err
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	if err := h.trustFiles(ctx, files); err != nil {
 		return err
 	}
-	return h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(l.Dir), h.fileList(l)))
+	for _, f := range files {
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(f.Place()), h.needList(s.Needs(f)))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (h *host) removeTrust(dir string) error {
-	t, err := h.readTrust()
-	if err != nil {
-		return err
-	}
+// removeTrust takes back the trust in a folder of tools, or in all of a project.
+func (h *host) removeTrust(ctx context.Context, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return usagef("trust remove: %w", err)
@@ -253,9 +395,24 @@ func (h *host) removeTrust(dir string) error {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
 	}
-	if _, ok := t.Folders[abs]; !ok {
+	own := filepath.Join(abs, ".openagent")
+	removed := 0
+	err = h.changeTrust(ctx, func(t trusted) {
+		for _, d := range []string{abs, filepath.Join(own, "tools")} {
+			if _, ok := t.Folders[d]; ok {
+				delete(t.Folders, d)
+				removed++
+			}
+		}
+		for place := range t.Files {
+			if filepath.Dir(place) == own || place == abs {
+				delete(t.Files, place)
+				removed++
+			}
+		}
+	})
+	if err == nil && removed == 0 {
 		return usagef("trust remove: %s is not trusted; openagent trust list shows what is", abs)
 	}
-	delete(t.Folders, abs)
-	return h.writeTrust(t)
+	return err
 }

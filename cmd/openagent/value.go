@@ -102,6 +102,24 @@ func list(to *[]string) func(string) error {
 	}
 }
 
+// oneOfEach reads a list of words.
+func oneOfEach(to *[]string, words []string) func(string) error {
+	return func(s string) error {
+		var fields []string
+		if err := list(&fields)(s); err != nil {
+			return err
+		}
+		for _, f := range fields {
+			var word string
+			if err := oneOf(&word, words)(f); err != nil {
+				return err
+			}
+			*to = append(*to, word)
+		}
+		return nil
+	}
+}
+
 func rules(to *[]permission.Rule) func(string) error {
 	return func(s string) error {
 		more, err := permission.ParseRules(s)
