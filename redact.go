@@ -1,25 +1,22 @@
 package agent
 
 import (
-	"cmp"
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
-
-// minSecret is how long a value must be to be taken for a secret: shorter ones
-// would be found everywhere.
-const minSecret = 8
 
 // A secretive tool or model knows values that must not be shown.
 type secretive interface{ Secrets() []string }
 
 // secrets replaces what must not be shown. The zero value knows none.
-type secrets struct{ replacer *strings.Replacer }
+type secrets struct{ values redact.Values }
+
+func (s secrets) text(t string) string { return s.values.Text(t) }
 
 func newSecrets(given []string, pool []tool.Tool, models []llm.Model) secrets {
 	values := slices.Clone(given)
@@ -38,27 +35,7 @@ func newSecrets(given []string, pool []tool.Tool, models []llm.Model) secrets {
 			values = append(values, s.Secrets()...)
 		}
 	}
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the longest first
-	var pairs []string
-	for _, v := range slices.Compact(values) {
-		if len(v) >= minSecret {
-			pairs = append(pairs, v, "***")
-			if quoted, err := json.Marshal(v); err == nil && string(quoted[1:len(quoted)-1]) != v {
-				pairs = append(pairs, string(quoted[1:len(quoted)-1]), "***")
-			}
-		}
-	}
-	if pairs == nil {
-		return secrets{}
-	}
-	return secrets{strings.NewReplacer(pairs...)}
-}
-
-func (s secrets) text(t string) string {
-	if s.replacer == nil {
-		return t
-	}
-	return s.replacer.Replace(t)
+	return secrets{redact.New(values)}
 }
 
 // result returns r with clean texts (an escape sequence may hide a secret),
@@ -66,7 +43,7 @@ func (s secrets) text(t string) string {
 // content of a result. r stays as it is, and is returned if there is nothing to
 // change.
 func (s secrets) result(r *tool.Result) *tool.Result {
-	title, details, state := s.text(tool.Clean(r.Title)), s.json(r.Details), s.json(r.Patch.State)
+	title, details, state := s.text(tool.Clean(r.Title)), s.values.JSON(r.Details), s.values.JSON(r.Patch.State)
 	alters := slices.ContainsFunc(r.Content, s.alters)
 	if !alters && title == r.Title && string(details) == string(r.Details) && string(state) == string(r.Patch.State) {
 		return r
@@ -107,19 +84,4 @@ func (s secrets) blocks(given llm.Blocks) llm.Blocks {
 		}
 	}
 	return out
-}
-
-// json returns raw without secrets, nil where it is no JSON or was none without
-// them, as when a secret is a number.
-func (s secrets) json(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return nil
-	}
-	if s.replacer != nil {
-		raw = json.RawMessage(s.text(string(raw)))
-	}
-	if !json.Valid(raw) {
-		return nil
-	}
-	return raw
 }

@@ -20,9 +20,10 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "internal/leash", "engine", "session", "event", "llm", "tool", "permission"},
+	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "engine", "session", "event", "llm", "tool", "permission"},
 	"engine":              {"event", "tool", "llm", "permission"},
 	"session":             {"session/history", "event", "tool", "llm", "permission"},
+	"session/export":      {"internal/redact", "session", "event", "tool", "llm", "permission"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"tool", "llm", "permission"},
