@@ -57,17 +57,28 @@ type ledger struct {
 	state json.RawMessage
 }
 
-func (l *ledger) call(input any) *tool.Result {
+func (l *ledger) call(input json.RawMessage) {
 	l.b.Helper()
 	name := l.tool.Spec().Name
-	r, err := l.tool.Run(context.Background(), tool.Call{ID: "c1.0", Name: name, Session: "s", Dir: l.dir, State: l.state, Input: tooltest.Input(l.b, input)})
+	r, err := l.tool.Run(context.Background(), tool.Call{ID: "c1.0", Name: name, Session: "s", Dir: l.dir, State: l.state, Input: input})
 	if err != nil || r.IsError {
 		l.b.Fatalf("%s: %v %.300s", name, err, r.Text())
 	}
 	if r.Patch.State != nil {
 		l.state = r.Patch.State
 	}
-	return r
+}
+
+// repeat calls the tool with the inputs by turns.
+func (l *ledger) repeat(inputs ...any) {
+	l.b.Helper()
+	var encoded []json.RawMessage
+	for _, in := range inputs {
+		encoded = append(encoded, tooltest.Input(l.b, in))
+	}
+	for i := 0; l.b.Loop(); i++ {
+		l.call(encoded[i%len(encoded)])
+	}
 }
 
 // overheadFile is a file of code of about that size that begins with "needle".
@@ -89,9 +100,7 @@ func overRead(b *testing.B, size int) {
 	b.Run("tool", func(b *testing.B) {
 		d, path, _ := overheadFile(b, size)
 		l := ledger{b: b, tool: d.read, dir: d.dir}
-		for b.Loop() {
-			l.call(readInput{FilePath: path})
-		}
+		l.repeat(readInput{FilePath: path})
 	})
 	b.Run("plain", func(b *testing.B) {
 		_, path, _ := overheadFile(b, size)
@@ -157,11 +166,7 @@ func rewrites(b *testing.B, size int, make func(*desk) tool.Tool, input func(pat
 	b.Run("tool", func(b *testing.B) {
 		d, path, text := overheadFile(b, size)
 		l := ledger{b: b, tool: make(d), dir: d.dir, state: sight(path, []byte(text))}
-		there, back := "needle", "thread"
-		for b.Loop() {
-			l.call(input(path, there, back))
-			there, back = back, there
-		}
+		l.repeat(input(path, "needle", "thread"), input(path, "thread", "needle"))
 	})
 }
 
@@ -238,10 +243,9 @@ func overNotebookEdit(b *testing.B) {
 	b.Run("tool", func(b *testing.B) {
 		d, path, data := setup(b)
 		l := ledger{b: b, tool: NotebookEdit(d.files), dir: d.dir, state: sight(path, data)}
-		sources := []string{"one", "two"}
-		for i := 0; b.Loop(); i++ {
-			l.call(notebookEditInput{FilePath: path, Command: "replace", CellID: "cell500", Source: &sources[i%2]})
-		}
+		one, two := "one", "two"
+		l.repeat(notebookEditInput{FilePath: path, Command: "replace", CellID: "cell500", Source: &one},
+			notebookEditInput{FilePath: path, Command: "replace", CellID: "cell500", Source: &two})
 	})
 	b.Run("plain", func(b *testing.B) {
 		_, path, _ := setup(b)
@@ -273,9 +277,7 @@ func overBash(b *testing.B) {
 		d := newDesk(b)
 		defer d.files.Close()
 		l := ledger{b: b, tool: Bash(d.files), dir: d.dir}
-		for b.Loop() {
-			l.call(map[string]string{"command": "true"})
-		}
+		l.repeat(map[string]string{"command": "true"})
 	})
 	b.Run("plain", func(b *testing.B) {
 		dir := b.TempDir()
@@ -302,7 +304,7 @@ func overWebFetch(b *testing.B) {
 		l := ledger{b: b, tool: WebFetch(Web{AllowPrivate: true})}
 		b.SetBytes(int64(len(page)))
 		for i := 0; b.Loop(); i++ { // another address each time, since pages are kept
-			l.call(fetchInput{URL: server.URL + "/?" + strconv.Itoa(i)})
+			l.call(tooltest.Input(b, fetchInput{URL: server.URL + "/?" + strconv.Itoa(i)}))
 		}
 	})
 	b.Run("plain", func(b *testing.B) {
@@ -330,16 +332,12 @@ func overTodos(b *testing.B) {
 	}
 	b.Run("write", func(b *testing.B) {
 		l := ledger{b: b, tool: TodoWrite()}
-		for b.Loop() {
-			l.call(map[string]any{"todos": list.Todos})
-		}
+		l.repeat(map[string]any{"todos": list.Todos})
 	})
 	b.Run("toggle", func(b *testing.B) {
 		l := ledger{b: b, tool: TodoWrite()}
-		l.call(map[string]any{"todos": list.Todos})
-		for b.Loop() {
-			l.call(map[string]any{"action": "toggle", "id": 7})
-		}
+		l.call(tooltest.Input(b, map[string]any{"todos": list.Todos}))
+		l.repeat(map[string]any{"action": "toggle", "id": 7})
 	})
 }
 
@@ -349,17 +347,18 @@ func overTasks(b *testing.B) {
 		m := new(team.Memory)
 		l := ledger{b: b, tool: TaskCreate(m)}
 		for i := range n {
-			l.call(map[string]any{"subject": "Task " + strconv.Itoa(i)})
+			l.call(tooltest.Input(b, map[string]any{"subject": "Task " + strconv.Itoa(i)}))
 		}
 		return m
 	}
 	b.Run("create", func(b *testing.B) {
 		l := ledger{b: b}
+		input := tooltest.Input(b, map[string]any{"subject": "A task"})
 		for i := 0; b.Loop(); i++ {
-			if i%team.MaxTasks == 0 {
+			if i%100 == 0 {
 				l.tool = TaskCreate(new(team.Memory))
 			}
-			l.call(map[string]any{"subject": "A task"})
+			l.call(input)
 		}
 	})
 	for _, c := range []struct {
@@ -373,9 +372,7 @@ func overTasks(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l := ledger{b: b, tool: c.tool(tasks(b, 100))}
-			for b.Loop() {
-				l.call(c.in)
-			}
+			l.repeat(c.in)
 		})
 	}
 }
@@ -391,9 +388,7 @@ func overCodeSearch(b *testing.B) {
 	for _, query := range []string{"maxReadLines", "lines shown to the model"} {
 		b.Run(map[bool]string{true: "words", false: "name"}[strings.Contains(query, " ")], func(b *testing.B) {
 			l := ledger{b: b, tool: CodeSearch(ws), dir: root}
-			for b.Loop() {
-				l.call(map[string]any{"query": query})
-			}
+			l.repeat(map[string]any{"query": query})
 		})
 	}
 }
