@@ -102,6 +102,9 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		if o.Model != nil && *o.Model != "default" {
 			name = *o.Model
 		}
+		if err := d.s.options.permitsModel(name); err != nil {
+			return nil, err
+		}
 		m, err := d.s.provider.llm(name)
 		if err != nil {
 			return nil, err

@@ -11,11 +11,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"openagent": func() {
 			h := newHost()
-			h.managed = os.Getenv("TEST_MANAGED") // else tests would depend on the machine
+			h.managed = os.Getenv(managedVar) // else tests would depend on the machine
 			os.Exit(h.main(os.Args[1:]))
 		},
 	})
 }
+
+// managedVar names the file of managed settings of a test.
+const managedVar = "TEST_MANAGED"
 
 // quickEnd keeps the race detector of a child process from waiting a second at
 // its end, in GORACE.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,7 +225,7 @@ func (h *host) warnOfSettings(o *options) {
 		}
 	}
 	for _, v := range o.settings.Bounded() {
-		h.complain("%s: %s is more than %s allows", v.Key, v.Value, v.Source)
+		h.complain("%s: %s does not count; %s says %s", v.Key, v.Value, v.Source, o.setting(v.Key).Value)
 	}
 	for _, f := range o.settings.Files() {
 		if needs := o.settings.Needs(f); len(needs) > 0 {
@@ -251,6 +252,16 @@ func (o *options) permits(mode permission.Mode) error {
 		return nil
 	}
 	return o.settings.Permits(mode)
+}
+
+// permitsModel says why a run may not go over to a model: managed settings name
+// another one.
+func (o *options) permitsModel(name string) error {
+	v := o.setting("model")
+	if v.Source.Scope != config.Managed || string(v.Value) == string(quoted(strings.TrimSpace(name))) {
+		return nil
+	}
+	return fmt.Errorf("%s allows no model but %s", v.Source, v.Value)
 }
 
 // kept are what files say about the provider and its models.

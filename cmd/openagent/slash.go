@@ -61,6 +61,9 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.name.value)
 		return nil
 	}
+	if err := c.s.options.permitsModel(name); err != nil {
+		return err
+	}
 	m, err := c.s.provider.llm(name)
 	if err == nil {
 		err = c.s.session.SetModel(ctx, m)
