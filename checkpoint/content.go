@@ -1,0 +1,170 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	readTries = 3  // of a file that changes while it is read
+	readBatch = 32 // files that a goroutine takes at a time
+)
+
+// read reads what the walk could not know, with several goroutines, and stores it
+// unless the scan is dry.
+func (s *scan) read(ctx context.Context, left *counter) error {
+	slices.SortFunc(s.unread, func(a, b place) int {
+		if c := strings.Compare(a.dir, b.dir); c != 0 {
+			return c
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(workers(), len(s.unread)/readBatch+1) {
+		group.Go(func() {
+			r := reader{scan: s, at: cursor{top: s.top}, to: deposit{s.Store, left}}
+			defer r.at.close()
+			for {
+				end := int(next.Add(readBatch))
+				for i := end - readBatch; i < min(end, len(s.unread)); i++ {
+					if err := ctx.Err(); err != nil || s.failed() {
+						s.fail(err)
+						return
+					}
+					r.place(s.unread[i])
+				}
+				if end >= len(s.unread) {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return s.err
+}
+
+// A reader reads one file after the other.
+type reader struct {
+	*scan
+	at  cursor
+	to  deposit
+	buf bytes.Buffer
+}
+
+// place reads a file. One that is gone is as if it had never been seen; one that
+// cannot be read is a gap.
+func (r *reader) place(p place) {
+	dir, err := r.at.to(p.dir)
+	for try := 0; err == nil && try < readTries && !p.read; try++ {
+		err = r.once(dir, p, try == readTries-1)
+	}
+	if err == nil {
+		return
+	}
+	path := join(p.dir, p.name)
+	_, reading := errors.AsType[readError](err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.kind = 0
+	case reading:
+		r.leave(p.node, path, err)
+	default:
+		r.fail(err)
+	}
+}
+
+// once reads a file, and again if it was changed meanwhile, unless it is the last
+// time.
+func (r *reader) once(dir *os.Root, p place, last bool) error {
+	start := time.Now()
+	f, info, err := openIn(dir, p.name)
+	if err != nil {
+		return readError{err}
+	}
+	defer f.Close()
+	if r.tooLarge(join(p.dir, p.name), info.Size()) {
+		return readError{r.large()}
+	}
+	before := stampOf(info)
+	x, size, err := r.content(f, info.Size(), join(p.dir, p.name))
+	if err != nil {
+		return err
+	}
+	if info, err = f.Stat(); err != nil {
+		return readError{err}
+	}
+	same := stampOf(info) == before && size == info.Size()
+	if same || last {
+		p.sum, p.size, p.mode, p.stamp = x, size, info.Mode().Perm(), stampOf(info)
+		p.settled, p.node.read = same && before.settled(start), true
+	}
+	return nil
+}
+
+// content reads, and stores, a file of about the given size.
+func (r *reader) content(f *os.File, size int64, path string) (x sum, n int64, err error) {
+	limit := r.maxFile()
+	if r.also[path] != 0 {
+		limit = size // what is written on meanwhile never ends
+	}
+	if size > smallFile {
+		if r.dry {
+			return hashOf(io.LimitReader(f, limit))
+		}
+		x, n, err = r.to.copy(io.LimitReader(f, limit))
+		return x, n, err
+	}
+	r.buf.Reset()
+	r.buf.Grow(int(size) + bytes.MinRead)
+	if _, err := r.buf.ReadFrom(io.LimitReader(f, min(smallFile, limit))); err != nil {
+		return x, 0, readError{err}
+	}
+	x = sha256.Sum256(r.buf.Bytes())
+	if !r.dry {
+		err = r.to.put(object{contents, x}, r.buf.Bytes())
+	}
+	return x, int64(r.buf.Len()), err
+}
+
+func hashOf(f io.Reader) (x sum, size int64, err error) {
+	hash := sha256.New()
+	if size, err = io.Copy(hash, f); err != nil {
+		return x, 0, readError{err}
+	}
+	hash.Sum(x[:0])
+	return x, size, nil
+}
+
+// lists makes the lists of all folders, without what has gone meanwhile, and
+// hands each to keep. It returns how long their paths and sums are in all.
+func lists(n *node, path int, keep func(x sum, in []*node, data []byte) error) (size int, err error) {
+	n.in = slices.DeleteFunc(n.in, func(n *node) bool { return n.kind == 0 })
+	for _, in := range n.in {
+		size += path + len(in.name) + 5*8 + sumSize
+		if in.kind == folder {
+			below, err := lists(in, path+len(in.name)+1, keep)
+			if err != nil {
+				return 0, err
+			}
+			size += below
+		}
+	}
+	data := encode(n.in)
+	if len(data) > maxList {
+		return 0, fmt.Errorf("%w in one folder", ErrTooMany)
+	}
+	n.sum = sha256.Sum256(data)
+	return size, keep(n.sum, n.in, data)
+}

@@ -1,0 +1,143 @@
+package checkpoint
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// A disk is what a store writes with: the part of the file system whose failures
+// it must survive.
+type disk interface {
+	// open opens a regular file for writing, never through a link.
+	open(path string, flag int) (io.WriteCloser, error)
+	rename(from, to string) error
+	remove(path string) error
+}
+
+// system is the disk of this machine.
+type system struct{}
+
+func (system) open(path string, flag int) (io.WriteCloser, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|flag|noFollow, 0o600)
+	if err != nil {
+		return nil, err // not a nil *os.File
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (system) rename(from, to string) error { return os.Rename(from, to) }
+
+func (system) remove(path string) error { return os.Remove(path) }
+
+func (s *Store) writer() disk {
+	if s.disk == nil {
+		return system{}
+	}
+	return s.disk
+}
+
+func (s *Store) path(parts ...string) string {
+	return filepath.Join(append([]string{s.Dir}, parts...)...)
+}
+
+// makeFolder makes a folder of the store and those above it. The store's own
+// folder keeps its mode if it is there.
+func (s *Store) makeFolder(parts ...string) error { return os.MkdirAll(s.path(parts...), 0o700) }
+
+// save puts a file in place at once, or leaves what was there.
+func (s *Store) save(data []byte, parts ...string) error {
+	w, err := s.begin()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return errors.Join(err, w.abort())
+	}
+	return w.commit(parts...)
+}
+
+// A writing is a file on its way into the store.
+type writing struct {
+	io.WriteCloser
+	store *Store
+	name  string
+}
+
+// begin opens a new file, which has to be committed or aborted.
+func (s *Store) begin() (*writing, error) {
+	name := s.path("tmp", random(16))
+	w, err := s.writer().open(name, os.O_CREATE|os.O_EXCL)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.makeFolder("tmp"); err != nil {
+			return nil, err
+		}
+		w, err = s.writer().open(name, os.O_CREATE|os.O_EXCL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &writing{w, s, name}, nil
+}
+
+func (w *writing) abort() error {
+	return errors.Join(w.Close(), w.store.writer().remove(w.name))
+}
+
+// commit gives the file its name.
+func (w *writing) commit(parts ...string) error {
+	if err := w.Close(); err != nil {
+		return errors.Join(err, w.store.writer().remove(w.name))
+	}
+	to := w.store.path(parts...)
+	err := w.store.writer().rename(w.name, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = w.store.makeFolder(parts[:len(parts)-1]...); err == nil {
+			err = w.store.writer().rename(w.name, to)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, w.store.writer().remove(w.name))
+	}
+	return nil
+}
+
+// read returns a file of the store of at most limit bytes.
+func (s *Store) read(limit int64, parts ...string) ([]byte, error) {
+	f, err := openFile(s.path(parts...))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = syscall.EFBIG
+	}
+	return data, err
+}
+
+// openFile opens a regular file of the store for reading.
+func openFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

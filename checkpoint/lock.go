@@ -1,0 +1,72 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// lockPause is between two tries to get a lock that somebody else has.
+const lockPause = 5 * time.Millisecond
+
+// A lock is held until it is released.
+type lock struct{ file *os.File }
+
+// acquire waits for the lock file at a path in the store, which is made if need
+// be, until ctx ends.
+func (s *Store) acquire(ctx context.Context, shared bool, parts ...string) (*lock, error) {
+	for {
+		l, err := s.try(shared, parts...)
+		if l != nil || err != nil {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the lock of the checkpoints: %w", context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// try returns nil if somebody else has the lock.
+func (s *Store) try(shared bool, parts ...string) (*lock, error) {
+	name := s.path(parts...)
+	if err := s.makeFolder(parts[:len(parts)-1]...); err != nil {
+		return nil, fmt.Errorf("making the folder of the checkpoints: %w", err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock of the checkpoints: %w", err)
+	}
+	got, err := tryLock(f, shared)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the checkpoints: %w", err), f.Close())
+	}
+	if !got {
+		return nil, f.Close()
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if now, err := os.Lstat(name); err != nil || !os.SameFile(mine, now) {
+		return nil, f.Close() // the store was removed meanwhile
+	}
+	return &lock{f}, nil
+}
+
+func (l *lock) release() {
+	_ = unlock(l.file) // closing does it as well, if later
+	_ = l.file.Close()
+}
+
+// random returns n random hexadecimal digits.
+func random(n int) string {
+	b := make([]byte, n/2)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

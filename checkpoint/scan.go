@@ -1,0 +1,350 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/openagent-go/agent/internal/gitignore"
+	"github.com/openagent-go/agent/internal/walk"
+)
+
+const (
+	maxEntries = 1_000_000 // files and folders of a tree
+	maxDepth   = 256       // folders
+	maxWorkers = 4
+	maxIgnore  = 1 << 20 // bytes of the longest ignore file, as for other tools
+)
+
+// workers is how many goroutines read a tree.
+func workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
+
+// A node is an entry of a tree as it is now.
+type node struct {
+	entry
+	stamp   stamp
+	settled bool    // a change will show in stamp
+	read    bool    // sum is known
+	in      []*node // of a folder, by name
+}
+
+// A place is a file that has to be read.
+type place struct {
+	dir string
+	*node
+}
+
+// A scan looks at a working tree. What it knows from the index it does not read.
+type scan struct {
+	*Store
+	root  string // absolute
+	top   *os.Root
+	index index
+	apart []fs.FileInfo // folders that are not entered
+	// also holds the kinds of what is covered even if it is ignored or large.
+	also map[string]kind
+	// dry scans store nothing, so they need not look whether content is stored.
+	dry bool
+
+	slots   chan struct{} // for goroutines
+	group   sync.WaitGroup
+	entries atomic.Int64
+
+	mu     sync.Mutex
+	err    error
+	unread []place
+	need   int64 // bytes that all files take in a store
+	gaps   []Gap
+	same   int // files of the index that are as it says
+}
+
+// walk finds out what is in the tree. The content of unread files is missing.
+func (s *scan) walk(ctx context.Context) (*node, error) {
+	s.slots = make(chan struct{}, workers()-1)
+	rules, prefix := walk.Above(s.root, s.root)
+	top := &node{entry: entry{kind: folder}}
+	s.folder(ctx, s.top, top, visit{rules: rules, prefix: prefix})
+	s.group.Wait()
+	if s.err != nil {
+		return nil, s.err
+	}
+	return top, nil
+}
+
+// A visit says what holds in a folder.
+type visit struct {
+	path   string // "" for the root
+	prefix string // path of the root for the rules
+	rules  *gitignore.Rules
+	depth  int
+	hidden bool // ignored, entered for what is covered all the same
+}
+
+func (s *scan) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *scan) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
+// folder lists a folder into n.
+func (s *scan) folder(ctx context.Context, at *os.Root, n *node, v visit) {
+	if err := ctx.Err(); err != nil {
+		s.fail(err)
+		return
+	}
+	names, err := readNames(at)
+	if err != nil {
+		if v.path == "" {
+			s.fail(fmt.Errorf("reading %s: %w", s.root, err))
+		} else {
+			s.leave(n, v.path, err)
+		}
+		return
+	}
+	if s.entries.Add(int64(len(names))) > maxEntries {
+		s.fail(fmt.Errorf("%w in %s: more than %d", ErrTooMany, s.root, maxEntries))
+		return
+	}
+	slices.SortFunc(names, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	l := listing{scan: s, at: at, visit: v, full: join(v.prefix, v.path)}
+	l.rules = within(at, names, v.rules, l.full)
+	n.in = make([]*node, 0, len(names))
+	for i, e := range names {
+		if i%1024 == 1023 && (ctx.Err() != nil || s.failed()) {
+			return // what comes next finds out why
+		}
+		if in := l.entry(ctx, e); in != nil {
+			n.in = append(n.in, in)
+		}
+	}
+	s.add(l)
+}
+
+// add takes over what was found in a folder.
+func (s *scan) add(l listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread = append(s.unread, l.unread...)
+	s.need += l.need
+	s.same += l.same
+}
+
+// note records a gap.
+func (s *scan) note(path, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaps = append(s.gaps, Gap{s.root, path, why})
+}
+
+// leave makes a gap of a node.
+func (n *node) leave(why string) {
+	n.entry = entry{kind: gap, name: n.name, text: why}
+	n.in = nil
+}
+
+// reason says for people and programs why something cannot be covered.
+func reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err // the path is known
+	}
+	text := err.Error()
+	return text[:min(len(text), 200)]
+}
+
+func readNames(at *os.Root) ([]fs.DirEntry, error) {
+	f, err := at.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// within returns the rules in force in a folder: a repository within another
+// begins anew.
+func within(at *os.Root, names []fs.DirEntry, rules *gitignore.Rules, full string) *gitignore.Rules {
+	for _, e := range names {
+		if e.Name() == ".git" {
+			rules = (*gitignore.Rules)(nil).With(full, exclude(at))
+		}
+	}
+	for _, e := range names {
+		if e.Name() == ".gitignore" && e.Type().IsRegular() { // git reads no symlink either
+			rules = rules.With(full, ignoreFile(at, ".gitignore"))
+		}
+	}
+	return rules
+}
+
+// exclude returns the ignore file in a repository's own folder.
+func exclude(at *os.Root) []byte {
+	c := cursor{top: at}
+	defer c.close()
+	in, err := c.to(".git/info")
+	if err != nil {
+		return nil
+	}
+	return ignoreFile(in, "exclude")
+}
+
+// ignoreFile returns nil if the file cannot be read.
+func ignoreFile(at *os.Root, name string) []byte {
+	f, info, err := openIn(at, name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIgnore))
+	if err != nil || info.Size() > maxIgnore {
+		return nil
+	}
+	return data
+}
+
+// A listing is a folder being read.
+type listing struct {
+	*scan
+	visit
+	at     *os.Root
+	full   string // path for the rules
+	unread []place
+	need   int64
+	same   int
+}
+
+// entry returns the node of a name, nil if it is gone.
+func (l *listing) entry(ctx context.Context, e fs.DirEntry) *node {
+	name := e.Name()
+	n := &node{entry: entry{kind: ignored, name: name}}
+	path := join(l.path, name)
+	if isGit(name) || strings.HasPrefix(name, stagePrefix) {
+		return n
+	}
+	hidden := l.hidden || l.rules.Ignores(join(l.full, name), e.IsDir())
+	if hidden && l.also[path] == 0 {
+		return n
+	}
+	info, err := l.at.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		l.leave(n, path, err)
+	case info.Mode().IsRegular():
+		l.file(n, path, info)
+	case info.IsDir():
+		return l.enter(ctx, n, path, info, hidden)
+	case info.Mode().Type() == fs.ModeSymlink:
+		if n.text, err = l.at.Readlink(name); err != nil {
+			l.leave(n, path, err)
+			return n
+		}
+		n.kind, n.stamp = link, stampOf(info)
+	default:
+		l.leave(n, path, special(info.Mode()))
+	}
+	return n
+}
+
+func (s *scan) leave(n *node, path string, err error) {
+	if outOfFiles(err) {
+		s.fail(fmt.Errorf("reading %s: %w", path, err))
+	}
+	n.leave(reason(err))
+	s.note(path, n.text)
+}
+
+func special(mode fs.FileMode) error {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return errors.New("a named pipe")
+	case mode&fs.ModeSocket != 0:
+		return errors.New("a socket")
+	case mode&fs.ModeDevice != 0:
+		return errors.New("a device")
+	}
+	return errors.New("not a file, folder or symlink")
+}
+
+func (s *scan) tooLarge(path string, size int64) bool {
+	return size > s.maxFile() && s.also[path] == 0
+}
+
+func (s *scan) large() error { return fmt.Errorf("larger than %d bytes", s.maxFile()) }
+
+func (l *listing) file(n *node, path string, info fs.FileInfo) {
+	if l.tooLarge(path, info.Size()) {
+		l.leave(n, path, l.large())
+		return
+	}
+	n.kind, n.mode, n.size, n.stamp = file, info.Mode().Perm(), info.Size(), stampOf(info)
+	l.need += blocks(n.size)
+	if k, ok := l.index[path]; ok && k.stamp == n.stamp && (l.dry || l.has(object{contents, k.sum}, n.size)) {
+		n.sum, n.settled, n.read = k.sum, true, true
+		l.same++
+		return
+	}
+	l.unread = append(l.unread, place{l.path, n})
+}
+
+// enter goes into a folder, in a goroutine of its own if one is free.
+func (l *listing) enter(ctx context.Context, n *node, path string, info fs.FileInfo, hidden bool) *node {
+	for _, other := range l.apart {
+		if os.SameFile(info, other) {
+			return n
+		}
+	}
+	if hidden && l.also[path] != folder {
+		return n
+	}
+	if l.depth == maxDepth {
+		l.leave(n, path, errors.New("too deep"))
+		return n
+	}
+	in, err := enter(l.at, n.name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		l.leave(n, path, err)
+		return n
+	}
+	n.kind, n.mode = folder, info.Mode().Perm()
+	v := visit{path: path, prefix: l.prefix, rules: l.rules, depth: l.depth + 1, hidden: hidden}
+	work := func() {
+		l.folder(ctx, in, n, v)
+		_ = in.Close() // it was only read
+	}
+	select {
+	case l.slots <- struct{}{}:
+		l.group.Go(func() {
+			work()
+			<-l.slots
+		})
+	default:
+		work()
+	}
+	return n
+}
+
+// outOfFiles reports whether an error is about this process, not about one file.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

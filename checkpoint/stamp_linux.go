@@ -1,0 +1,14 @@
+package checkpoint
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func stampOf(info fs.FileInfo) stamp {
+	s := stamp{size: info.Size(), mtime: info.ModTime().UnixNano()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.change, s.inode = st.Ctim.Nano(), st.Ino
+	}
+	return s
+}
