@@ -1,0 +1,156 @@
+// Package export writes sessions for people and other programs: as Markdown, as
+// JSON, and as one page of HTML that needs nothing but itself.
+//
+// All of them hold the conversation as it now stands: what was rewound is left
+// out. Secrets are replaced by ***. What a model, a tool or a web page said can
+// neither run anything in the result nor make it load anything.
+package export
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Options say what an export is like. The zero value is good.
+type Options struct {
+	// Secrets are replaced, beside the values of environment variables whose names
+	// say that they are secret.
+	Secrets []string
+}
+
+func (o Options) hide() redact.Values {
+	values := slices.Clone(o.Secrets)
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
+			values = append(values, value)
+		}
+	}
+	return redact.New(values)
+}
+
+// about returns what is known of a session, without secrets.
+func about(ctx context.Context, s session.Store, id string, hide redact.Values) (session.Info, error) {
+	info, err := session.Stat(ctx, s, id)
+	if err != nil {
+		return info, err
+	}
+	r := reader{hide: hide}
+	for _, text := range []*string{&info.Title, &info.Tag, &info.Prompt, &info.Dir, &info.Branch, &info.Model} {
+		*text = r.line(*text)
+	}
+	return info, nil
+}
+
+// heading is what an export is called.
+func heading(info session.Info) string { return cmp.Or(info.Title, info.Prompt, info.Session) }
+
+// JSON writes a session as one JSON object:
+//
+//	{"openagent_export": 1, "session": {…}, "turns": [{"kind": "said", …}, {"kind": "answer", …}, {"kind": "end", …}, …]}
+//
+// session is a [session.Info], turns are objects [Said], [Answer] and [End] in
+// their order. It fails as reading the session does.
+func JSON(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
+	hide := o.hide()
+	info, err := about(ctx, s, id, hide)
+	if err != nil {
+		return exporting(id, err)
+	}
+	head, err := encode(info)
+	if err != nil {
+		return exporting(id, err)
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "{\"openagent_export\":1,\"session\":%s,\"turns\":[", head)
+	between := "\n"
+	for t, err := range turns(ctx, s, id, hide) {
+		if err != nil {
+			return exporting(id, err)
+		}
+		line, err := encode(t)
+		if err != nil {
+			return exporting(id, err)
+		}
+		b.WriteString(between)
+		b.Write(line)
+		between = ",\n"
+	}
+	b.WriteString("\n]}\n")
+	return exporting(id, b.Flush())
+}
+
+// encode writes JSON without escapes that only HTML needs.
+func encode(v any) ([]byte, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return []byte(strings.TrimSuffix(b.String(), "\n")), err
+}
+
+func exporting(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("exporting session %s: %w", id, err)
+}
+
+// clock is how times are shown, with their zone: a page may be read anywhere.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func money(usd *float64) string {
+	if usd == nil {
+		return "cost not known"
+	}
+	return fmt.Sprintf("$%.4f", *usd)
+}
+
+// diffOf returns the diff that a tool has left in its result's details.
+func diffOf(raw json.RawMessage) string {
+	var d struct{ Diff string }
+	if json.Unmarshal(raw, &d) != nil {
+		return ""
+	}
+	return d.Diff
+}
+
+// Diff returns the diff that a tool has left of a file's change, "" where it has none.
+func (r *Result) Diff() string { return r.diff }
+
+// line is what is shown of a call while it is folded.
+func line(c Call) string {
+	if c.Result != nil && c.Result.Title != "" {
+		return c.Result.Title
+	}
+	text := string(c.Input)
+	n := 0
+	for i := range text {
+		if n++; n > 100 {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// state tells how a call ended: "ok", "error", or "none" while it has not.
+func state(c Call) string {
+	switch {
+	case c.Result == nil:
+		return "none"
+	case c.Result.IsError:
+		return "error"
+	}
+	return "ok"
+}

@@ -1,0 +1,166 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+//go:embed page.css
+var style string
+
+//go:embed page.tmpl
+var pageText string
+
+// page has no script, and its policy lets a browser neither run one nor load
+// anything: styles only the one in the page, images only those in its text.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"clock": clock, "money": money, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
+	"indent": indent, "prose": prose, "parts": parts, "isDiff": isDiff,
+}).Parse(pageText))
+
+// HTML writes a session as one page: calls of tools folded, diffs coloured, images
+// in the page, light or dark as the reader's system is. It has no script, loads
+// nothing, and opens from a file. It fails as reading the session does.
+func HTML(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
+	hide := o.hide()
+	info, err := about(ctx, s, id, hide)
+	if err != nil {
+		return exporting(id, err)
+	}
+	sum := sha256.Sum256([]byte(style))
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, head, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(heading(info)), style)
+	err = page.ExecuteTemplate(b, "about", struct {
+		session.Info
+		Heading string
+	}{info, heading(info)})
+	if err != nil {
+		return exporting(id, err)
+	}
+	for t, err := range turns(ctx, s, id, hide) {
+		if err != nil {
+			return exporting(id, err)
+		}
+		name := ""
+		switch t.(type) {
+		case Said:
+			name = "said"
+		case *Answer:
+			name = "answer"
+		case End:
+			name = "end"
+		}
+		if err := page.ExecuteTemplate(b, name, t); err != nil {
+			return exporting(id, err)
+		}
+	}
+	b.WriteString("</main>\n</body>\n</html>\n")
+	return exporting(id, b.Flush())
+}
+
+const head = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+<main>
+`
+
+// A part is a block as the page shows it: one field is set.
+type part struct {
+	Text, Thinking, Code string
+	Image                template.URL
+	Name                 string // of a document
+}
+
+// shown are the images that browsers show and that can hold no script.
+var shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// parts returns blocks as the page shows them.
+func parts(blocks llm.Blocks) []part {
+	var list []part
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			list = append(list, part{Text: b.Text})
+		case llm.Thinking:
+			list = append(list, part{Thinking: b.Text})
+		case llm.Image:
+			if slices.Contains(shown, b.MediaType) {
+				list = append(list, part{Image: template.URL("data:" + b.MediaType + ";base64," + base64.StdEncoding.EncodeToString(b.Data))})
+			} else {
+				list = append(list, part{Name: fmt.Sprintf("image, %d bytes", len(b.Data))})
+			}
+		case llm.Document:
+			p := part{Name: fmt.Sprintf("%s (%s, %d bytes)", b.Title, b.MediaType, len(b.Data))}
+			if strings.HasPrefix(b.MediaType, "text/") {
+				p.Code = string(b.Data)
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// indent writes JSON for people.
+func indent(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// A coloured line of a diff.
+type coloured struct{ Class, Text string }
+
+// diffLines tells the lines of a unified diff apart. Lines of one kind that follow
+// each other come together.
+func diffLines(diff string) []coloured {
+	var list []coloured
+	for text := range strings.Lines(diff) {
+		class := "same"
+		switch {
+		case strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "---"):
+			class = "file"
+		case strings.HasPrefix(text, "+"):
+			class = "add"
+		case strings.HasPrefix(text, "-"):
+			class = "del"
+		case strings.HasPrefix(text, "@@"):
+			class = "hunk"
+		}
+		if n := len(list); n > 0 && list[n-1].Class == class {
+			list[n-1].Text += text
+		} else {
+			list = append(list, coloured{class, text})
+		}
+	}
+	return list
+}
+
+// isDiff reports whether text is a unified diff.
+func isDiff(text string) bool {
+	return strings.HasPrefix(text, "--- ") && strings.Contains(text, "\n+++ ") && strings.Contains(text, "\n@@") || strings.HasPrefix(text, "diff --git ")
+}

@@ -1,0 +1,245 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// Markdown writes a session as CommonMark with a heading for each turn. Prompts
+// are quotes, inputs and results of tools are code blocks, answers stay Markdown
+// but for HTML, images and headings, which are shown as text or one size smaller.
+// It fails as reading the session does.
+func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
+	hide := o.hide()
+	info, err := about(ctx, s, id, hide)
+	if err != nil {
+		return exporting(id, err)
+	}
+	m := &markdown{bufio.NewWriter(w)}
+	m.head(info)
+	for t, err := range turns(ctx, s, id, hide) {
+		if err != nil {
+			return exporting(id, err)
+		}
+		switch t := t.(type) {
+		case Said:
+			fmt.Fprintf(m, "\n## %s · %s\n", speaker(t.Delivery), clock(t.Time))
+			m.quote(t.Content)
+		case *Answer:
+			m.answer(t)
+		case End:
+			fmt.Fprintf(m, "\n---\n\n*%s*", inert(string(t.Reason)))
+			if t.Message != "" {
+				fmt.Fprintf(m, ": %s", inert(t.Message))
+			}
+			fmt.Fprintf(m, " · %d turns · %s\n", t.Turns, money(t.CostUSD))
+		}
+	}
+	return exporting(id, m.Flush())
+}
+
+type markdown struct{ *bufio.Writer }
+
+func (m *markdown) head(info session.Info) {
+	fmt.Fprintf(m, "# %s\n\n", inert(heading(info)))
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(m, "- %s: %s\n", name, inert(value))
+		}
+	}
+	row("Session", info.Session)
+	row("Begun", clock(info.Created))
+	row("Folder", info.Dir)
+	row("Branch", info.Branch)
+	row("Model", info.Model)
+	row("Tag", info.Tag)
+}
+
+// speaker says who a message is from.
+func speaker(d event.Delivery) string {
+	switch d {
+	case event.AsNotice, event.AsContinue:
+		return "Program"
+	}
+	return "User"
+}
+
+func (m *markdown) quote(content llm.Blocks) {
+	for _, b := range content {
+		text := ""
+		switch b := b.(type) {
+		case llm.Text:
+			text = b.Text
+		case llm.Image:
+			text = fmt.Sprintf("(image, %s, %d bytes)", b.MediaType, len(b.Data))
+		case llm.Document:
+			text = fmt.Sprintf("(document %s, %s, %d bytes)", b.Title, b.MediaType, len(b.Data))
+		}
+		m.WriteByte('\n')
+		for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+			m.WriteString("> " + inert(line))
+		}
+	}
+}
+
+func (m *markdown) answer(a *Answer) {
+	fmt.Fprintf(m, "\n## %s · %s\n", inert(a.Model), clock(a.Time))
+	for _, b := range a.Content {
+		switch b := b.(type) {
+		case llm.Text:
+			fmt.Fprintf(m, "\n%s\n", tame(b.Text))
+		case llm.Thinking:
+			m.quote(llm.Blocks{llm.Text{Text: "(thinking) " + b.Text}})
+		}
+	}
+	for _, c := range a.Calls {
+		title := ""
+		if c.Result != nil && c.Result.Title != "" {
+			title = " · " + inert(c.Result.Title)
+		}
+		fmt.Fprintf(m, "\n### Tool %s%s\n", inert(c.Tool), title)
+		var in bytes.Buffer
+		if json.Indent(&in, c.Input, "", "  ") != nil {
+			in.Reset()
+			in.Write(c.Input)
+		}
+		m.code("json", in.String())
+		switch {
+		case c.Result == nil:
+			m.WriteString("\nNo result yet.\n")
+			continue
+		case c.Result.IsError:
+			m.WriteString("\nError:\n")
+		}
+		if diff := c.Result.diff; diff != "" {
+			m.code("diff", diff)
+		}
+		for _, b := range c.Result.Content {
+			if t, ok := b.(llm.Text); ok {
+				m.code("", t.Text)
+			} else {
+				m.quote(llm.Blocks{b})
+			}
+		}
+	}
+}
+
+// code writes a code block, fenced by more backticks than are in it.
+func (m *markdown) code(lang, text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(m, "\n%s%s\n%s\n%s\n", fence, lang, strings.TrimRight(text, "\n"), fence)
+}
+
+// inert returns a line of text that Markdown shows as it is.
+func inert(s string) string {
+	return strings.NewReplacer("\\", "\\\\", "<", "&lt;", "&", "&amp;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#", "|", "\\|", "~", "\\~").Replace(s)
+}
+
+// tame returns Markdown in which nothing is HTML, an image or a heading above
+// the fourth size. Code blocks and code in a line stay as they are.
+func tame(text string) string {
+	var b strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		mark := fenceOf(line)
+		switch {
+		case fence != "":
+			b.WriteString(line)
+			if strings.HasPrefix(mark, fence) && strings.TrimSpace(line) == mark {
+				fence = ""
+			}
+			continue
+		case mark != "" && !strings.Contains(line[len(mark):], "`"):
+			fence = mark
+			b.WriteString(line)
+			continue
+		}
+		if body := strings.TrimLeft(line, " "); strings.HasPrefix(body, "#") && !strings.HasPrefix(body, "####") {
+			line = "###" + body
+		} else if rule := strings.TrimSpace(line); rule != "" && (strings.Trim(rule, "=") == "" || strings.Trim(rule, "-") == "") {
+			line = "\\" + body // it would make a heading of the line above
+		}
+		b.WriteString(tameLine(line))
+	}
+	if fence != "" {
+		b.WriteString("\n" + fence)
+	}
+	return b.String()
+}
+
+// fenceOf returns the backticks or tildes with which a line begins, if they are
+// three at least. Indented fences are not looked for: they may belong to a list,
+// which ends with the next line that is not indented.
+func fenceOf(line string) string {
+	for _, c := range []string{"`", "~"} {
+		if rest := strings.TrimLeft(line, c); len(line)-len(rest) >= 3 {
+			return line[:len(line)-len(rest)]
+		}
+	}
+	return ""
+}
+
+// tameLine escapes what begins HTML and images, outside of code. In a line with a
+// bar, which may be of a table whose cells end code, nothing counts as code.
+func tameLine(line string) string {
+	var b strings.Builder
+	code := !strings.Contains(line, "|")
+	for i := 0; i < len(line); {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line) && line[i+1] < utf8.RuneSelf && line[i+1] != '<':
+			b.WriteString(line[i : i+2])
+			i += 2
+		case c == '\\':
+			b.WriteString("\\\\")
+			i++
+		case c == '`':
+			run := len(line[i:]) - len(strings.TrimLeft(line[i:], "`"))
+			end := closing(line[i+run:], run)
+			if !code || end < 0 {
+				end = 0
+			}
+			b.WriteString(line[i : i+run+end])
+			i += run + end
+		case c == '<':
+			b.WriteString("&lt;")
+			i++
+		case c == '!' && strings.HasPrefix(line[i:], "!["):
+			b.WriteString("\\!")
+			i++
+		default:
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return b.String()
+}
+
+// closing returns where in s the code ends that a run of n backticks has begun,
+// -1 if it does not.
+func closing(s string, n int) int {
+	for i := 0; i < len(s); {
+		if s[i] != '`' {
+			i++
+			continue
+		}
+		run := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
+		i += run
+		if run == n {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,256 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A turn is a [Said], an [Answer] or an [End].
+type turn interface{ turn() }
+
+type (
+	// Said is a message of the user, or of the program in its place. Kind is "said".
+	Said struct {
+		Kind     string         `json:"kind"`
+		Seq      int64          `json:"seq"`
+		UUID     string         `json:"uuid"`
+		Time     time.Time      `json:"time"`
+		Delivery event.Delivery `json:"delivery"`
+		Content  llm.Blocks     `json:"content"` // text, images, documents
+	}
+	// Answer is what the model said, and the tools that it called. Kind is "answer".
+	Answer struct {
+		Kind    string     `json:"kind"`
+		Seq     int64      `json:"seq"`
+		UUID    string     `json:"uuid"`
+		Time    time.Time  `json:"time"`
+		Model   string     `json:"model"`
+		Content llm.Blocks `json:"content"` // text and thinking
+		Calls   []Call     `json:"calls,omitempty"`
+		Usage   llm.Usage  `json:"usage,omitzero"`
+		CostUSD *float64   `json:"cost_usd"` // null: not known
+	}
+	// A Call is a call of a tool.
+	Call struct {
+		ID     string          `json:"id"`
+		Tool   string          `json:"tool"`
+		Input  json.RawMessage `json:"input"`
+		Result *Result         `json:"result,omitempty"` // null: there is none yet
+	}
+	// A Result is what came of a call.
+	Result struct {
+		Seq        int64           `json:"seq"`
+		Time       time.Time       `json:"time"`
+		Title      string          `json:"title,omitempty"`
+		Content    llm.Blocks      `json:"content,omitempty"`
+		Details    json.RawMessage `json:"details,omitempty"`
+		IsError    bool            `json:"is_error,omitempty"`
+		Cause      event.Cause     `json:"cause,omitempty"`
+		DurationMS int64           `json:"duration_ms,omitempty"`
+
+		diff string // of the details
+	}
+	// End is the end of a run. Kind is "end".
+	End struct {
+		Kind       string          `json:"kind"`
+		Seq        int64           `json:"seq"`
+		Time       time.Time       `json:"time"`
+		Reason     event.EndReason `json:"reason"`
+		Message    string          `json:"message,omitempty"`
+		Turns      int             `json:"turns"`
+		Usage      llm.Usage       `json:"usage"`
+		CostUSD    *float64        `json:"cost_usd"`
+		DurationMS int64           `json:"duration_ms"`
+	}
+)
+
+func (Said) turn()    {}
+func (*Answer) turn() {}
+func (End) turn()     {}
+
+// turns yields the conversation of a session as it now stands, without secrets.
+// One answer with its results is in memory at a time.
+func turns(ctx context.Context, s session.Store, id string, hide redact.Values) iter.Seq2[turn, error] {
+	return func(yield func(turn, error) bool) {
+		counts, err := path(ctx, s, id)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r := reader{hide: hide, yield: yield, held: map[string]Said{}}
+		for e, err := range s.Read(ctx, id, 0) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if e.Seq > int64(len(counts)) {
+				break // written since
+			}
+			if counts[e.Seq-1] && !r.fact(e) {
+				return
+			}
+		}
+		r.flush()
+	}
+}
+
+// path tells for each fact, number seq at seq-1, whether it leads to the last one.
+func path(ctx context.Context, s session.Store, id string) ([]bool, error) {
+	var prev []int64
+	for e, err := range s.Read(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		prev = append(prev, e.Prev)
+	}
+	counts := make([]bool, len(prev))
+	for seq := int64(len(prev)); seq > 0; seq = prev[seq-1] {
+		counts[seq-1] = true
+	}
+	return counts, nil
+}
+
+// A reader makes turns of facts.
+type reader struct {
+	hide   redact.Values
+	yield  func(turn, error) bool
+	answer *Answer // whose results are still coming
+	held   map[string]Said
+	left   bool
+}
+
+// fact takes in the next fact. It reports false when nobody reads any more.
+func (r *reader) fact(e event.Event) bool {
+	switch d := e.Data.(type) {
+	case event.UserMessage:
+		said := Said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
+		if d.Delivery == event.AsPrompt || d.Delivery == event.AsContinue {
+			r.put(said)
+		} else {
+			r.held[d.ID] = said
+		}
+	case event.Delivered:
+		for _, id := range d.IDs {
+			if said, ok := r.held[id]; ok {
+				delete(r.held, id)
+				r.put(said)
+			}
+		}
+	case event.AssistantMessage:
+		a := &Answer{Kind: "answer", Seq: e.Seq, UUID: e.UUID(), Time: e.Time, Model: r.line(d.Model),
+			Content: r.blocks(d.Response.Message.Content), Usage: d.Response.Usage, CostUSD: d.CostUSD}
+		for i, u := range d.Response.Message.ToolUses() {
+			a.Calls = append(a.Calls, Call{ID: fmt.Sprintf("c%d.%d", e.Seq, i), Tool: r.line(u.Name), Input: r.input(u)})
+		}
+		r.flush()
+		r.answer = a
+	case event.ToolResult:
+		r.result(e, d)
+	case event.RunEnd:
+		r.put(End{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()})
+	}
+	return !r.left
+}
+
+func (r *reader) result(e event.Event, d event.ToolResult) {
+	if r.answer == nil {
+		return
+	}
+	for i := range r.answer.Calls {
+		if c := &r.answer.Calls[i]; c.ID == d.Call && c.Result == nil {
+			c.Result = &Result{Seq: e.Seq, Time: e.Time, Title: r.line(d.Result.Title), Content: r.blocks(d.Result.Content), Details: r.hide.JSON(d.Result.Details),
+				diff: r.text(diffOf(d.Result.Details)), IsError: d.Result.IsError, Cause: event.Cause(r.line(string(d.Cause))), DurationMS: d.Duration.Milliseconds()}
+		}
+	}
+}
+
+func (r *reader) put(t turn) {
+	r.flush()
+	r.left = r.left || !r.yield(t, nil)
+}
+
+func (r *reader) flush() {
+	if a := r.answer; a != nil {
+		r.answer = nil
+		r.left = r.left || !r.yield(a, nil)
+	}
+}
+
+// blocks returns what can be shown of blocks.
+func (r *reader) blocks(given llm.Blocks) llm.Blocks {
+	var out llm.Blocks
+	for _, b := range given {
+		switch b := b.(type) {
+		case llm.Text:
+			out = append(out, llm.Text{Text: r.text(b.Text)})
+		case llm.Thinking:
+			if b.Text != "" {
+				out = append(out, llm.Thinking{Text: r.text(b.Text)})
+			}
+		case llm.Verbatim:
+			if b.Shown != "" {
+				out = append(out, llm.Text{Text: r.text(b.Shown)})
+			}
+		case llm.Document:
+			b.Title, b.MediaType = r.line(b.Title), r.line(b.MediaType)
+			if strings.HasPrefix(b.MediaType, "text/") {
+				b.Data = []byte(r.text(string(b.Data)))
+			}
+			out = append(out, b)
+		case llm.Image:
+			b.MediaType = r.line(b.MediaType)
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// input returns the input of a call as readable JSON.
+func (r *reader) input(u llm.ToolUse) json.RawMessage {
+	if u.Invalid != "" {
+		text, err := json.Marshal(r.text(u.Invalid))
+		if err != nil {
+			return json.RawMessage("null")
+		}
+		return text
+	}
+	input := r.hide.JSON(json.RawMessage(strings.Map(visible, string(u.Input))))
+	var b bytes.Buffer
+	if input == nil || json.Compact(&b, input) != nil {
+		return json.RawMessage("null")
+	}
+	return b.Bytes()
+}
+
+// text returns a text without secrets, control characters and marks that let it
+// look like another one than it is.
+func (r *reader) text(s string) string {
+	return strings.Map(visible, r.hide.Text(tool.Clean(s)))
+}
+
+// visible keeps line ends and tabs of all that has no sign of its own.
+func visible(c rune) rune {
+	switch {
+	case c == '\n' || c == '\t':
+		return c
+	case c == '\r':
+		return -1
+	case c < 0x20, 0x7f <= c && c <= 0x9f, 0x202a <= c && c <= 0x202e, 0x2066 <= c && c <= 0x2069:
+		return '\uFFFD'
+	}
+	return c
+}
+
+// line returns a text in one line, as text does.
+func (r *reader) line(s string) string { return strings.Join(strings.Fields(r.text(s)), " ") }
