@@ -89,7 +89,7 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job) error {
 		var dir string
 		dir, _ = w.shellDir(sh.memory.Dir) // the next line says it if the directory is gone
 		// It outlives the call: Stop, EndSession and Close end it.
-		j.process, err = w.startShell(context.WithoutCancel(ctx), folder, j.command, dir, j.output)
+		j.process, err = w.startShell(context.WithoutCancel(ctx), folder, j.command, dir, false, j.output)
 	}
 	if err != nil {
 		s.running.Done()

@@ -24,6 +24,9 @@ type dialect struct {
 	// run is a single line, so that the shell has read all of it before the
 	// command can disturb its reading, and counts the command's lines from 1.
 	run string
+	// light is run for a line that leaves no trace: it loads and does not save. ""
+	// where there is no such line.
+	light string
 }
 
 //go:embed shell_bash.sh
@@ -33,8 +36,9 @@ var bashInit string
 var shInit string
 
 var (
-	bashDialect = dialect{bashInit, `. @init@; builtin eval "$(<@command@)"; { __openagent_save $?; } 2>/dev/null`}
-	shDialect   = dialect{shInit, `. @init@; . @command@; { __openagent_save $?; } 2>/dev/null`}
+	bashDialect = dialect{bashInit, `. @init@; builtin eval "$(<@command@)"; { __openagent_save $?; } 2>/dev/null`,
+		`. @state@ 2>/dev/null; builtin eval "$(<@command@)"`}
+	shDialect = dialect{init: shInit, run: `. @init@; . @command@; { __openagent_save $?; } 2>/dev/null`}
 )
 
 // maxState is how large the saved state of a shell may be.
@@ -78,6 +82,7 @@ type shell struct {
 	end    context.CancelCauseFunc
 	folder string // of its files, 0700
 	memory memory // of whose turn it is
+	bare   bool   // its saved state has neither functions nor aliases
 	jobs   []*job // in the order of their start; under shells.mu
 }
 
@@ -105,13 +110,14 @@ func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
 	out := &output{folder: w.outputDir, latest: l.Latest}
 	defer out.close()
 	dir, note := w.shellDir(sh.memory.Dir)
-	p, err := w.startShell(ctx, sh.folder, l.Command, dir, out)
+	light := sh.bare && !leavesTrace(l.Command) // saving takes longer than most commands
+	p, err := w.startShell(ctx, sh.folder, l.Command, dir, light, out)
 	if err != nil {
 		return nil, err
 	}
 	o := &Outcome{Exit: p.Wait(), Note: note, Excerpt: out.take(false)}
 	sh.memory.Dir = dir
-	if !o.Signaled && !o.Stopped {
+	if !light && !o.Signaled && !o.Stopped {
 		sh.keep()
 	}
 	o.Dir = sh.memory.Dir
@@ -204,8 +210,8 @@ func (w *Workspace) shellDir(dir string) (_, note string) {
 }
 
 // startShell starts a shell in dir that loads the state in folder, runs command
-// and saves its own state there.
-func (w *Workspace) startShell(ctx context.Context, folder, command, dir string, out io.Writer) (Process, error) {
+// and saves its own state there, or if it can do without, with light, does not.
+func (w *Workspace) startShell(ctx context.Context, folder, command, dir string, light bool, out io.Writer) (Process, error) {
 	program, speech, err := findShell()
 	if err != nil {
 		return nil, err
@@ -218,9 +224,13 @@ func (w *Workspace) startShell(ctx context.Context, folder, command, dir string,
 		quoted = append(quoted, "@"+name+"@", quote(filepath.Join(folder, name)))
 	}
 	paths := strings.NewReplacer(quoted...)
-	for name, text := range map[string]string{
-		"init": paths.Replace(speech.init), "command": command + "\n", "save": "", "folder": "",
-	} {
+	script, files := speech.run, map[string]string{"command": command + "\n", "save": "", "folder": ""}
+	if light && speech.light != "" {
+		script = speech.light
+	} else {
+		files["init"] = paths.Replace(speech.init)
+	}
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("preparing the shell: %w", err)
 		}
@@ -230,7 +240,7 @@ func (w *Workspace) startShell(ctx context.Context, folder, command, dir string,
 		env = w.environ()
 	}
 	return w.Start(ctx, Command{
-		Args:   []string{program, "-c", paths.Replace(speech.run), filepath.Base(program)},
+		Args:   []string{program, "-c", paths.Replace(script), filepath.Base(program)},
 		Dir:    dir,
 		Env:    append(env, "PWD="+dir),
 		Output: out,
@@ -265,6 +275,7 @@ func (sh *shell) keep() {
 	}
 	if os.Rename(save, filepath.Join(sh.folder, "state")) == nil {
 		sh.memory.Dir = strings.TrimSuffix(string(dir), "\n")
+		sh.bare = !bytes.Contains(data, []byte(" () \n")) && !bytes.Contains(data, []byte("\nalias "))
 	}
 }
 
