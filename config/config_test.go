@@ -104,6 +104,8 @@ func TestLayers(t *testing.T) {
 		{name: "untrusted default does not lift plan", files: map[Scope]string{User: `{"permissions":{"defaultMode":"plan"}}`, Project: `{"permissions":{"defaultMode":"default"}}`}, key: "permissions.defaultMode", want: `"plan"`, source: "user 1"},
 		{name: "untrusted lower limit", files: map[Scope]string{User: `{"max_turns":9}`, Project: `{"max_turns":3}`}, key: "max_turns", want: `3`, source: "project 1"},
 		{name: "untrusted higher limit", files: map[Scope]string{User: `{"max_turns":9}`, Project: `{"max_turns":30}`}, key: "max_turns", want: `9`, source: "user 1"},
+		{name: "untrusted tokens where none are set", files: map[Scope]string{Project: `{"max_thinking_tokens":30000}`}, key: "max_thinking_tokens", source: " "},
+		{name: "untrusted lower tokens", files: map[Scope]string{User: `{"max_tokens":9000}`, Project: `{"max_tokens":3000}`}, key: "max_tokens", want: "3000", source: "project 1"},
 		{name: "managed limit bounds a flag", files: map[Scope]string{Managed: `{"max_budget_usd":0.5}`}, given: []Given{{Flags, "--max-budget-usd", "max_budget_usd", raw(`2`)}}, key: "max_budget_usd", want: `0.5`, source: "managed 1",
 			why: map[Scope]string{Flags: "bounded by"}},
 		{name: "a flag below the managed limit", files: map[Scope]string{Managed: `{"timeout":"1h"}`}, given: []Given{{Flags, "--timeout", "timeout", raw(`"90s"`)}}, key: "timeout", want: `"90s"`, source: "flags --timeout",

@@ -47,6 +47,8 @@ type Key struct {
 	// trusted may set values that are tighter than those beneath them, and managed
 	// settings bound the others.
 	tighter func(a, b json.RawMessage) bool
+	// absentIsLess: where nobody sets it there is less than any value may give.
+	absentIsLess bool
 }
 
 // Secret reports whether the values of the key are not to be shown.
@@ -110,10 +112,10 @@ var keys = []Key{
 	{Name: "tools", Type: Texts, Doc: "which tools there are: core, all, none or names", Flag: "tools"},
 	{Name: "max_turns", Type: Whole, Doc: "most answers of the model to a prompt", Flag: "max-turns", tighter: lowerNumber},
 	{Name: "max_budget_usd", Type: Amount, Doc: "most money that a prompt may cost", Flag: "max-budget-usd", tighter: lowerNumber},
-	{Name: "max_tokens", Type: Whole, Doc: "most tokens of one answer", Flag: "max-tokens", tighter: lowerNumber},
+	{Name: "max_tokens", Type: Whole, Doc: "most tokens of one answer", Flag: "max-tokens", tighter: lowerNumber, absentIsLess: true},
 	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
-	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber},
+	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }
 

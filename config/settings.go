@@ -47,6 +47,17 @@ func memberOf(table json.RawMessage, name string) (json.RawMessage, bool) {
 	return v, ok
 }
 
+// Managed returns what managed settings say, and whether they say anything.
+// Whoever changes a setting while a run goes on has to keep to it.
+func (s *Settings) Managed(name string) (Value, bool) {
+	for _, l := range s.results[name].layers {
+		if l.Source.Scope == Managed {
+			return Value{name, l.Value, l.Source}, true
+		}
+	}
+	return Value{Key: name}, false
+}
+
 // Explain returns what each layer says about a setting, the highest first, and
 // why it counts or not.
 func (s *Settings) Explain(name string) ([]Layer, error) {
@@ -112,10 +123,8 @@ func (s *Settings) Permits(mode permission.Mode) error {
 	if v, err := s.Get("permissions.disableBypassPermissionsMode"); err == nil && v.Value != nil && mode == permission.Bypass {
 		return fmt.Errorf("the mode %s is disabled by %s", mode, v.Source)
 	}
-	for _, l := range s.results["permissions.defaultMode"].layers {
-		if l.Source.Scope == Managed && stricterMode(l.Value, encode(mode)) {
-			return fmt.Errorf("%s allows no mode beyond %s", l.Source, l.Value)
-		}
+	if v, ok := s.Managed("permissions.defaultMode"); ok && stricterMode(v.Value, encode(mode)) {
+		return fmt.Errorf("%s allows no mode beyond %s", v.Source, v.Value)
 	}
 	return nil
 }

@@ -105,6 +105,10 @@ func (k Key) choose(said []saying, r *result) {
 				continue
 			}
 		}
+		if best < 0 && !v.trusted && k.absentIsLess {
+			l.Why = untrusted
+			continue
+		}
 		if v.source.Scope == Managed {
 			bound = best
 		}

@@ -118,6 +118,9 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 			}
 			thought.Budget = *o.ThinkingTokens
 		}
+		if err := d.s.options.permitsThinking(thought.Budget); err != nil {
+			return nil, err
+		}
 		return nothing, session.SetThinking(ctx, thought)
 	case "mcp_status":
 		return map[string][]string{"mcpServers": {}}, nil

@@ -142,6 +142,13 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	if o.effort == "" {
 		s.Decode("max_thinking_tokens", &c.thinking)
 	}
+	if _, fixed := s.Managed("effort"); fixed {
+		s.Decode("effort", &c.effort)
+		c.thinking = 0
+	}
+	if v, bound := s.Managed("max_thinking_tokens"); bound {
+		s.Decode(v.Key, &c.thinking)
+	}
 	return &c, nil
 }
 
@@ -257,11 +264,31 @@ func (o *options) permits(mode permission.Mode) error {
 // permitsModel says why a run may not go over to a model: managed settings name
 // another one.
 func (o *options) permitsModel(name string) error {
-	v := o.setting("model")
-	if v.Source.Scope != config.Managed || string(v.Value) == string(quoted(strings.TrimSpace(name))) {
+	v, ok := o.managed("model")
+	if !ok || string(v.Value) == string(quoted(strings.TrimSpace(name))) {
 		return nil
 	}
 	return fmt.Errorf("%s allows no model but %s", v.Source, v.Value)
+}
+
+// permitsThinking says why a run may not go over to a number of thinking tokens.
+func (o *options) permitsThinking(tokens int) error {
+	most := 0
+	v, ok := o.managed("max_thinking_tokens")
+	if ok && json.Unmarshal(v.Value, &most) == nil && tokens > most {
+		return fmt.Errorf("%s allows no more than %d thinking tokens", v.Source, most)
+	}
+	if v, ok := o.managed("effort"); ok {
+		return fmt.Errorf("%s says that the effort is %s", v.Source, v.Value)
+	}
+	return nil
+}
+
+func (o *options) managed(key string) (config.Value, bool) {
+	if o.settings == nil {
+		return config.Value{Key: key}, false
+	}
+	return o.settings.Managed(key)
 }
 
 // kept are what files say about the provider and its models.

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/settings.md")
+
+// TestDocs keeps the tables of docs/settings.md what the code says.
+func TestDocs(t *testing.T) {
+	const file = "../docs/settings.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(text)
+	for name, table := range map[string]string{"keys": keyTable(), "others": foreignTable()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+		before, rest, ok := strings.Cut(got, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for %s", file, name)
+		}
+		got = before + begin + table + end + after
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != string(text) {
+		t.Errorf("%s is not what the code says; go test ./config -run Docs -update mends it", file)
+	}
+}
+
+func keyTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | type | what it is | flag | variables | layers | an untrusted project |\n|---|---|---|---|---|---|---|\n")
+	for _, k := range keys {
+		kind := string(k.Type)
+		if k.Words != nil {
+			kind = "`" + strings.Join(k.Words, "` `") + "`"
+		}
+		doc := k.Doc
+		if k.Default != nil {
+			doc += fmt.Sprintf(" (default `%s`)", k.Default)
+		}
+		layers, project := "highest", "no"
+		switch {
+		case k.Joined:
+			layers = "joined"
+		case k.tighter != nil:
+			layers = "highest; managed bounds"
+		}
+		switch {
+		case k.Restricts:
+			project = "yes"
+		case k.absentIsLess:
+			project = "to lower it"
+		case k.tighter != nil:
+			project = "to restrict"
+		}
+		flag := ""
+		if k.Flag != "" {
+			flag = "`--" + k.Flag + "`"
+		}
+		variables := ""
+		if k.Env != nil {
+			variables = "`" + strings.Join(k.Env, "` `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Name, kind, doc, flag, variables, layers, project)
+	}
+	return b.String()
+}
+
+func foreignTable() string {
+	var guards, idle []string
+	for _, f := range foreigners {
+		name := "`" + f.name + "`"
+		if f.use != "" {
+			name += " (use `" + f.use + "`)"
+		}
+		if f.guards {
+			guards = append(guards, name)
+		} else {
+			idle = append(idle, name)
+		}
+	}
+	return "Told of at every run, as somebody relies on them: " + strings.Join(guards, ", ") + ".\n\nTold of by `openagent config list` alone: " + strings.Join(idle, ", ") + ".\n"
+}
+
+// TestKeys checks the table itself.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, k := range keys {
+		if seen[k.Name] || k.Doc == "" || k.Type == "" || strings.Contains(k.Name, " ") {
+			t.Errorf("%+v", k)
+		}
+		seen[k.Name] = true
+		if k.Default != nil {
+			if err := k.Check(k.Default); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, ok := foreign(k.Name); ok {
+			t.Errorf("%s is a key and has no effect", k.Name)
+		}
+		if found, _, err := Find(k.Name); err != nil || found.Name != k.Name {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+	}
+	for _, f := range foreigners {
+		if _, _, err := Find(f.use); f.use != "" && err != nil {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		if _, _, err := Find(f.name); err == nil {
+			t.Errorf("%s is a key", f.name)
+		}
+	}
+}
