@@ -68,19 +68,39 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err != nil {
 		return err
 	}
-	header := Header{Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: from, Seq: int64(len(facts))}}
-	log, err := s.Open(ctx, to, header)
+	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: from, Seq: int64(len(facts))}}
+	return create(ctx, s, header, facts)
+}
+
+// Create makes the session header.Session out of facts, which are numbered from 1.
+// All of them are on the disk when it returns. It fails with [ErrExists] where
+// there is such a session already. A failure leaves no session behind.
+func Create(ctx context.Context, s Store, header Header, facts []event.Event) error {
+	if _, err := Stat(ctx, s, header.Session); err == nil {
+		return fmt.Errorf("creating session: %w: %s", ErrExists, header.Session)
+	} else if !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("creating session: %w", err)
+	}
+	if err := create(ctx, s, header, facts); err != nil {
+		return fmt.Errorf("creating session: %w", err)
+	}
+	return nil
+}
+
+func create(ctx context.Context, s Store, header Header, facts []event.Event) error {
+	id := header.Session
+	log, err := s.Open(ctx, id, header)
 	if err != nil {
 		return err
 	}
 	if log.Last() != 0 { // made by somebody else since we looked
-		return errors.Join(fmt.Errorf("%w: %s", ErrExists, to), log.Close())
+		return errors.Join(fmt.Errorf("%w: %s", ErrExists, id), log.Close())
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())
 	if d, ok := s.(interface {
 		Delete(context.Context, string) error
 	}); ok && err != nil {
-		_ = d.Delete(context.WithoutCancel(ctx), to) // half a fork is none
+		_ = d.Delete(context.WithoutCancel(ctx), id) // half a session is none
 	}
 	return err
 }

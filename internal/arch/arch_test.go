@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"engine":              {"event", "tool", "llm", "permission"},
 	"session":             {"session/history", "event", "tool", "llm", "permission"},
 	"session/export":      {"internal/redact", "session", "event", "tool", "llm", "permission"},
+	"session/transcript":  {"session", "session/history", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"tool", "llm", "permission"},

@@ -83,7 +83,9 @@ func spans(text string) []span {
 			label, url, _ := strings.Cut(s[1:len(s)-1], "](")
 			list = append(list, span{Text: label, URL: url})
 		default:
+			s = strings.TrimRight(s, ".,;:!?") // the end of a sentence
 			list = append(list, span{Text: s, URL: s})
+			m[1] = m[0] + len(s)
 		}
 		at = m[1]
 	}
