@@ -63,9 +63,9 @@ func (s *spelled[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &s.in)
 }
 
-func plainName(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
-}
+var separators = strings.NewReplacer("_", "", "-", "")
+
+func plainName(name string) string { return strings.ToLower(separators.Replace(name)) }
 
 // memberNames returns the JSON names of a struct's fields.
 func memberNames(t reflect.Type) []string {
