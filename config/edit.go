@@ -62,7 +62,9 @@ func (f File) set(ctx context.Context, steps []string, value json.RawMessage) (C
 	switch f.Scope {
 	case Project:
 		mode, above = 0o644, 0o755
-	case User, Local:
+	case Local:
+		above = 0o755
+	case User:
 	default:
 		return Change{}, fmt.Errorf("settings of the scope %s are not changed here", f.Scope)
 	}

@@ -25,6 +25,10 @@ const (
 	Texts  Type = "list of texts"   //
 	Rules  Type = "list of rules"   // permission rules
 	Table  Type = "object of texts" //
+
+	// Servers are objects with name, command, args, extensions (each with the
+	// language's id), rootMarkers, initOptions and env.
+	Servers Type = "list of language servers"
 )
 
 // A Key is a setting: what it is for, and whose word counts.
@@ -51,8 +55,20 @@ type Key struct {
 	absentIsLess bool
 }
 
-// Secret reports whether the values of the key are not to be shown.
+// Secret reports whether the values of the key are not to be shown, but for what
+// [Key.Hide] leaves of them.
 func (k Key) Secret() bool { return k.secret }
+
+// Hide returns a value with *** in place of what is secret in it.
+func (k Key) Hide(value json.RawMessage) json.RawMessage {
+	switch {
+	case !k.secret:
+		return value
+	case k.Type == Servers:
+		return hideServers(value)
+	}
+	return hideTable(value)
+}
 
 // Limit reports whether values can be compared: what leaves less room is a
 // restriction.
@@ -116,6 +132,9 @@ var keys = []Key{
 	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
+	{Name: "languageServers", Type: Servers, Doc: "programs that know a language, for the tool LSP; they count before the built-in ones, and change those of the same name; values of their variables are never shown", secret: true},
+	{Name: "diagnosticsAfterEdits", Type: Bool, Doc: "what changes a file also tells the errors that language servers find in it; they are started without a question", Default: json.RawMessage("false")},
+	{Name: "privateTriggers", Type: Bool, Doc: "RemoteTrigger may start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }
 
@@ -194,6 +213,8 @@ func (k Key) accepts(data []byte, n *node) error {
 			}
 		}
 		return nil
+	case Servers:
+		return k.acceptsServers(data, n)
 	case Table:
 		if n.kind != isObject {
 			return k.expected(n, "an "+string(k.Type))

@@ -190,8 +190,12 @@ func (n Need) String() string {
 	k, _, err := Find(n.Key)
 	shown := string(n.Value)
 	var table map[string]string
-	if err == nil && k.secret && json.Unmarshal(n.Value, &table) == nil {
+	switch {
+	case err != nil || !k.secret:
+	case k.Type == Table && json.Unmarshal(n.Value, &table) == nil:
 		shown = strings.Join(slices.Sorted(maps.Keys(table)), " ")
+	default:
+		shown = string(k.Hide(n.Value))
 	}
 	if len(shown) > maxShown {
 		shown = strings.ToValidUTF8(shown[:maxShown], "") + "…"

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -52,6 +53,7 @@ func (h *host) examine() []finding {
 		program("git", "version control is not there for the agent", "git"),
 		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
 		h.examineHome(),
+		h.examineSettings(),
 		h.examineProvider(),
 		h.examineSearch(),
 		examineOutputs(),
@@ -115,6 +117,38 @@ func examineOutputs() finding {
 		return finding{name, false, err.Error()}
 	}
 	return finding{name, true, fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
+}
+
+// examineSettings tells which files of settings there are, and what in them has
+// no effect.
+func (h *host) examineSettings() finding {
+	const name = "settings"
+	dir, err := workingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	s, err := config.Load(h.sources(new(options), dir))
+	if err != nil {
+		return finding{name, false, unsettled(err).Error()}
+	}
+	var words []string
+	for _, f := range s.Files() {
+		switch needs := s.Needs(f); {
+		case len(needs) > 0:
+			words = append(words, f.Path+" is not trusted, ignored: "+needed(needs))
+		case f.Exists:
+			words = append(words, f.Path)
+		}
+	}
+	ok := true
+	for _, p := range s.Problems() {
+		words = append(words, p.Error())
+		ok = ok && p.Kind == config.Idle
+	}
+	if words == nil {
+		words = []string{"no file"}
+	}
+	return finding{name, ok, strings.Join(words, "; ")}
 }
 
 func (h *host) examineProvider() finding {
