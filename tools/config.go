@@ -20,6 +20,8 @@ const (
 	maxSetting = 64 << 10
 	// maxShownSetting bounds the bytes of a value in a list and in titles.
 	maxShownSetting = 200
+	// maxListedSettings is how many keys the description lists.
+	maxListedSettings = 20
 )
 
 // configSchema is written out, because value may be any JSON.
@@ -54,7 +56,7 @@ type configEntry struct {
 func Config(settings Settings) tool.Tool {
 	c := config{settings}
 	return tool.New(tool.Spec{
-		Name: "Config", Title: "Settings", Description: configText, Input: json.RawMessage(configSchema),
+		Name: "Config", Title: "Settings", Description: configText + c.listed(), Input: json.RawMessage(configSchema),
 		NonDestructive: true, Idempotent: true,
 	}, c.run).OnClassify(func(_ tool.Call, in configInput) tool.Class {
 		class := tool.Class{ReadOnly: true, Touches: []string{"config:"}}
@@ -99,11 +101,29 @@ func (c config) find(key string) (Setting, bool) {
 	return Setting{}, false
 }
 
-func (c config) names() string {
-	var names []string
+func (c config) keys() []string {
+	var keys []string
 	for _, s := range c.settings.Known() {
-		names = append(names, s.Key)
+		keys = append(keys, s.Key)
 	}
+	return keys
+}
+
+// listed names the settings for the description, by which a search finds them too.
+func (c config) listed() string {
+	keys := c.keys()
+	if len(keys) == 0 {
+		return ""
+	}
+	more := ""
+	if len(keys) > maxListedSettings {
+		keys, more = keys[:maxListedSettings], " and others"
+	}
+	return "- Keys: " + strings.Join(keys, ", ") + more + "."
+}
+
+func (c config) names() string {
+	names := c.keys()
 	if names == nil {
 		return "there are none"
 	}

@@ -73,7 +73,7 @@ func RemoteTrigger(t Triggers) tool.Tool {
 		t.Client = new(trigger.Client)
 	}
 	return tool.New(tool.Spec{
-		Name: "RemoteTrigger", Title: "Remote triggers", Description: remoteTriggerText, OpenWorld: true,
+		Name: "RemoteTrigger", Title: "Webhooks and remote triggers", Description: remoteTriggerText, OpenWorld: true,
 		Barrier: true, // a call that runs a trigger is judged by the address that an earlier one gave it
 	}, func(ctx context.Context, _ tool.Call, in remoteTriggerInput) (*tool.Result, error) {
 		r, err := t.do(ctx, in)

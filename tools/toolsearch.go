@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/openagent-go/agent/tool"
 )
@@ -80,61 +79,8 @@ func searchTools(deferred []tool.Spec, in toolSearchInput) (found []tool.Spec, m
 		}
 		return found[:min(len(found), maxFound)], missing
 	}
-	type scored struct {
-		spec  tool.Spec
-		score int
-	}
-	var ranked []scored
-	words := split(in.Query)
-	for _, s := range deferred {
-		if n := score(s, words); n > 0 {
-			ranked = append(ranked, scored{s, n})
-		}
-	}
-	slices.SortStableFunc(ranked, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.spec.Name, b.spec.Name))
-	})
-	for _, r := range ranked[:min(len(ranked), limit)] {
-		found = append(found, r.spec)
-	}
-	return found, nil
-}
-
-// split returns the words of a text: letters and digits, camel case taken apart.
-func split(text string) []string {
-	var b strings.Builder
-	lower := false
-	for _, r := range text {
-		if unicode.IsUpper(r) && lower {
-			b.WriteByte(' ')
-		}
-		lower = unicode.IsLower(r)
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			b.WriteRune(unicode.ToLower(r))
-		} else {
-			b.WriteByte(' ')
-		}
-	}
-	return strings.Fields(b.String())
-}
-
-// score says how well a tool fits the words: its name counts most.
-func score(s tool.Spec, words []string) int {
-	name, text := split(s.Name), split(s.Title+" "+s.Description)
-	total := 0
-	for _, w := range words {
-		switch {
-		case slices.Contains(name, w):
-			total += 10
-		case slices.ContainsFunc(name, func(n string) bool { return strings.HasPrefix(n, w) || strings.HasPrefix(w, n) && len(n) > 2 }):
-			total += 6
-		case slices.Contains(text, w):
-			total += 3
-		case slices.ContainsFunc(text, func(n string) bool { return strings.HasPrefix(n, w) && len(w) > 2 }):
-			total++
-		}
-	}
-	return total
+	found = rankTools(deferred, in.Query)
+	return found[:min(len(found), limit)], nil
 }
 
 // foundTools tells the model what was found and lets it see that from now on.

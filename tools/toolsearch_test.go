@@ -23,7 +23,8 @@ func TestToolSearch(t *testing.T) {
 		t.Errorf("the description is %q", d)
 	}
 	for query, want := range map[string]string{
-		"create issue":            "[mcp__github__create_issue mcp__github__list_issues]",
+		"create issue":            "[mcp__github__create_issue]",
+		"issue":                   "[mcp__github__create_issue mcp__github__list_issues]",
 		"database":                "[queryDatabase]",
 		"select:Weather,nope":     "[weather]",
 		"forecast of the weather": "[weather]",
