@@ -59,6 +59,30 @@ func (d Dir) list(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
+// IDs returns the ids of all sessions, sorted, those included that are too
+// damaged to be listed.
+func (d Dir) IDs(ctx context.Context) ([]string, error) {
+	if d.Path == "" {
+		return nil, fmt.Errorf("listing sessions: %w", errNoPath)
+	}
+	entries, err := os.ReadDir(d.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if !e.IsDir() || CheckID(e.Name()) != nil {
+			continue
+		}
+		if _, err := d.existing(ctx, e.Name()); err == nil {
+			ids = append(ids, e.Name())
+		} else if ctx.Err() != nil {
+			return nil, fmt.Errorf("listing sessions: %w", ctx.Err())
+		}
+	}
+	return ids, nil
+}
+
 // Stat returns what a list shows of one session. It fails with [ErrNotFound],
 // and with a [*CorruptError] where the header cannot be read.
 func (d Dir) Stat(ctx context.Context, id string) (Info, error) {

@@ -22,7 +22,9 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
-		{name: "sessions", args: "[list | show ID | delete ID…]", words: []string{"list", "show", "delete"}, summary: "list, show and delete sessions", prepare: sessionsCommand},
+		{name: "sessions", args: "[list | show ID | search TEXT | rename ID [TITLE] | tag ID [TAG] | export ID | delete ID… | verify [ID…] | repair ID… | import [PATH] | prune]",
+			words:   []string{"list", "show", "search", "rename", "tag", "export", "delete", "verify", "repair", "import", "prune"},
+			summary: "list, show, find, name, export, check and delete sessions", prepare: sessionsCommand},
 		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which projects' tools and settings count", prepare: trustCommand},
@@ -93,7 +95,7 @@ const environmentHelp = `Environment, the first that is set counts:
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch
   base URL  OPENAGENT_BASE_URL, CODEANY_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
-  home      OPENAGENT_HOME (default ~/.openagent); model, small_model and no_color in its settings.json count after these
+  home      OPENAGENT_HOME (default ~/.openagent); its settings.json, and that of the project, count after these: openagent config explain
   NO_COLOR  no colours
 `
 

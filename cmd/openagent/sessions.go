@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,28 +20,81 @@ import (
 type sessionsOptions struct {
 	format, dir string
 	all         bool
+	tag         string
+	limit       int
+	as, file    string
+	olderThan   time.Duration
+	dry         bool
 }
+
+const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, delete ID…, verify [ID…], repair ID…, import [PATH] or prune"
 
 func sessionsCommand(h *host) (flags, action) {
 	o := new(sessionsOptions)
+	exports := []string{asMarkdown, asJSON, asHTML}
 	fs := append(listFlags(&o.format),
 		flag{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.dir)},
-		flag{name: "all", help: "with list: the sessions of all folders", set: yes(&o.all)})
+		flag{name: "all", help: "with list, search, verify and prune: the sessions of all folders", set: yes(&o.all)},
+		flag{name: "tag", arg: "TAG", help: "with list, search and prune: the sessions with this tag", set: text(&o.tag)},
+		flag{name: "limit", arg: "N", help: "with search: places to show (default 100)", set: count(&o.limit)},
+		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
+		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export: where to (default stdout)", set: text(&o.file)},
+		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d", set: age(&o.olderThan)},
+		flag{name: "dry-run", help: "with prune: only say what would be deleted", set: yes(&o.dry)})
 	return fs, func(ctx context.Context, args []string) error {
 		verb := "list"
 		if len(args) > 0 {
 			verb, args = args[0], args[1:]
 		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listSessions(ctx, o)
-		case verb == "show" && len(args) == 1:
-			return h.showSession(ctx, o, args[0])
-		case verb == "delete" && len(args) > 0:
-			return h.deleteSessions(ctx, o, args)
+		if err := o.checkVerb(verb); err != nil {
+			return err
 		}
-		return usagef("write openagent sessions list, show ID or delete ID…")
+		switch n := len(args); {
+		case verb == "list" && n == 0:
+			return h.listSessions(ctx, o)
+		case verb == "show" && n == 1:
+			return h.showSession(ctx, o, args[0])
+		case verb == "search" && n > 0:
+			return h.searchSessions(ctx, o, strings.Join(args, " "))
+		case (verb == "rename" || verb == "tag") && n > 0:
+			return h.nameSession(ctx, o, verb, args[0], strings.Join(args[1:], " "))
+		case verb == "export" && n == 1:
+			return h.exportSession(ctx, o, args[0])
+		case verb == "delete" && n > 0:
+			return h.deleteSessions(ctx, o, args)
+		case verb == "verify":
+			return h.verifySessions(ctx, o, args)
+		case verb == "repair" && n > 0:
+			return h.repairSessions(ctx, o, args)
+		case verb == "import" && n <= 1:
+			return h.importSessions(ctx, o, args)
+		case verb == "prune" && n == 0:
+			return h.pruneSessions(ctx, o)
+		}
+		return usagef("write openagent sessions %s", sessionsWords)
 	}
+}
+
+// checkVerb refuses flags that say nothing to a verb.
+func (o *sessionsOptions) checkVerb(verb string) error {
+	for _, c := range []struct {
+		given bool
+		flag  string
+		verbs []string
+	}{
+		{o.all, "--all", []string{"list", "search", "verify", "prune"}},
+		{o.tag != "", "--tag", []string{"list", "search", "prune"}},
+		{o.limit != 0, "--limit", []string{"search"}},
+		{o.as != "", "--format", []string{"export"}},
+		{o.file != "", "--output", []string{"export"}},
+		{o.olderThan != 0, "--older-than", []string{"prune"}},
+		{o.dry, "--dry-run", []string{"prune"}},
+	} {
+		if c.given && !slices.Contains(c.verbs, verb) {
+			return usagef("%s goes with openagent sessions %s", c.flag, strings.Join(c.verbs, ", "))
+		}
+	}
+	return nil
 }
 
 // stores are the stores that the flags speak of: one, or those of all projects.
@@ -67,7 +121,7 @@ func (h *host) listSessions(ctx context.Context, o *sessionsOptions) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, infos...)
+		list = append(list, slices.DeleteFunc(infos, o.others)...)
 	}
 	slices.SortFunc(list, func(a, b session.Info) int { return b.Updated.Compare(a.Updated) })
 	if len(list) == 0 && o.format != formatJSON {
@@ -75,18 +129,21 @@ func (h *host) listSessions(ctx context.Context, o *sessionsOptions) error {
 	}
 	var rows [][]string
 	for _, s := range list {
-		row := []string{s.Session, s.Updated.Local().Format(time.DateTime), strconv.FormatInt(s.Facts, 10), short(s.Prompt, 60)}
+		row := []string{s.Session, s.Updated.Local().Format(time.DateTime), strconv.FormatInt(s.Messages, 10), short(cmp.Or(s.Title, s.Prompt), 60)}
 		if o.all {
 			row = append(row, s.Dir)
 		}
 		rows = append(rows, row)
 	}
-	header := "SESSION UPDATED FACTS PROMPT"
+	header := "SESSION UPDATED MESSAGES TITLE"
 	if o.all {
 		header += " FOLDER"
 	}
 	return h.list(o.format, list, header, rows)
 }
+
+// others reports whether a session is not one of those that the flags speak of.
+func (o *sessionsOptions) others(info session.Info) bool { return o.tag != "" && info.Tag != o.tag }
 
 // locate finds a session in the store that the flags name, else in any project.
 func (h *host) locate(ctx context.Context, o *sessionsOptions, id string) (session.Dir, error) {

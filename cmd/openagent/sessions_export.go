@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/export"
+)
+
+// What an export can be.
+const (
+	asMarkdown = "markdown"
+	asJSON     = "json"
+	asHTML     = "html"
+)
+
+func (h *host) exportSession(ctx context.Context, o *sessionsOptions, id string) error {
+	store, err := h.locate(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	as := o.as
+	if as == "" {
+		switch strings.ToLower(filepath.Ext(o.file)) {
+		case ".html", ".htm":
+			as = asHTML
+		case ".json":
+			as = asJSON
+		default:
+			as = asMarkdown
+		}
+	}
+	write := func(w io.Writer) error { return exportAs(ctx, w, as, store, id, export.Options{Secrets: h.secrets}) }
+	if o.file == "" {
+		err = write(h.out)
+	} else {
+		err = writeFile(o.file, write)
+	}
+	if err != nil {
+		return notBegun(ctx, err)
+	}
+	return nil
+}
+
+func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id string, o export.Options) error {
+	switch as {
+	case asHTML:
+		return export.HTML(ctx, w, s, id, o)
+	case asJSON:
+		return export.JSON(ctx, w, s, id, o)
+	}
+	return export.Markdown(ctx, w, s, id, o)
+}
+
+// writeFile puts what write writes into a file for the owner alone. A failure
+// leaves the file as it was.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".openagent-export-*")
+	if err != nil {
+		return usagef("writing %s: %w", name, err)
+	}
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

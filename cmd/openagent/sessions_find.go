@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/session"
+)
+
+// age makes the set function of a flag that takes a time span; d is a day.
+func age(to *time.Duration) func(string) error {
+	return func(s string) error {
+		const form = "write a number of days such as 90d, or hours such as 12h"
+		if days, ok := strings.CutSuffix(s, "d"); ok {
+			n, err := strconv.ParseUint(days, 10, 16)
+			if err != nil || n == 0 {
+				return fmt.Errorf("%q is no age; %s", clip(s), form)
+			}
+			*to = time.Duration(n) * 24 * time.Hour
+			return nil
+		}
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%q is no age; %s", clip(s), form)
+		}
+		*to = d
+		return nil
+	}
+}
+
+func (h *host) searchSessions(ctx context.Context, o *sessionsOptions, query string) error {
+	stores, err := h.stores(o)
+	if err != nil {
+		return err
+	}
+	hits := []session.Hit{}
+	limit := cmp.Or(o.limit, 100)
+	for _, s := range stores {
+		options := session.SearchOptions{Limit: limit - len(hits), Match: func(i session.Info) bool { return !o.others(i) }}
+		if options.Limit <= 0 {
+			break
+		}
+		for hit, err := range session.Search(ctx, s, query, options) {
+			var damage *session.CorruptError
+			switch {
+			case ctx.Err() != nil:
+				return notBegun(ctx, ctx.Err())
+			case errors.As(err, &damage):
+				h.complain("%v; openagent sessions repair %s mends it", err, hit.Session.Session)
+			case err != nil:
+				return usagef("%w", err)
+			default:
+				hits = append(hits, hit)
+			}
+		}
+	}
+	if len(hits) == 0 && o.format != formatJSON {
+		h.complain("nothing was found; --all searches the sessions of all folders")
+		return nil
+	}
+	var rows [][]string
+	for _, hit := range hits {
+		rows = append(rows, []string{hit.Session.Session, strconv.FormatInt(hit.Seq, 10), hit.Time.Local().Format(time.DateTime), hit.Snippet})
+	}
+	return h.list(o.format, hits, "SESSION FACT TIME TEXT", rows)
+}
+
+// nameSession gives a session a title or a tag, or takes it away.
+func (h *host) nameSession(ctx context.Context, o *sessionsOptions, verb, id, name string) error {
+	store, err := h.locate(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	set := session.Rename
+	if verb == "tag" {
+		set = session.SetTag
+	}
+	return h.told(ctx, id, set(ctx, store, id, name))
+}
+
+// told returns what is said of an error of changing a session.
+func (h *host) told(ctx context.Context, id string, err error) error {
+	switch {
+	case errors.Is(err, session.ErrSessionBusy):
+		return usagef("session %s is in use by another process; wait for its end", id)
+	case err != nil:
+		return notBegun(ctx, err)
+	}
+	return nil
+}
+
+// pruneSessions deletes the sessions that did not change for a time. Those in use
+// stay.
+func (h *host) pruneSessions(ctx context.Context, o *sessionsOptions) error {
+	if o.olderThan == 0 {
+		return usagef("prune needs --older-than: the age from which sessions are deleted, such as --older-than 90d")
+	}
+	stores, err := h.stores(o)
+	if err != nil {
+		return err
+	}
+	before := time.Now().Add(-o.olderThan)
+	gone := []session.Info{}
+	for _, s := range stores {
+		list, err := s.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, info := range list {
+			if o.others(info) || info.Updated.After(before) {
+				continue
+			}
+			if !o.dry {
+				switch err := s.Delete(ctx, info.Session); {
+				case errors.Is(err, session.ErrSessionBusy), errors.Is(err, session.ErrNotFound):
+					continue
+				case err != nil:
+					return notBegun(ctx, err)
+				}
+			}
+			gone = append(gone, info)
+		}
+	}
+	if len(gone) == 0 && o.format != formatJSON {
+		h.complain("no session is that old")
+		return nil
+	}
+	var rows [][]string
+	for _, info := range gone {
+		rows = append(rows, []string{info.Session, info.Updated.Local().Format(time.DateTime), short(cmp.Or(info.Title, info.Prompt), 60)})
+	}
+	header := "DELETED UPDATED TITLE"
+	if o.dry {
+		header = "WOULD-DELETE UPDATED TITLE"
+	}
+	return h.list(o.format, gone, header, rows)
+}

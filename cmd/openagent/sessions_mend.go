@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/transcript"
+)
+
+// holding finds the store that has a session, which may be damaged.
+func (h *host) holding(ctx context.Context, o *sessionsOptions, id string) (session.Dir, error) {
+	stores, err := h.stores(&sessionsOptions{dir: o.dir})
+	if err != nil {
+		return session.Dir{}, err
+	}
+	if o.dir == "" {
+		others, _ := h.projects() // what cannot be listed has nothing to be found
+		stores = append(stores, others...)
+	}
+	if err := session.CheckID(id); err != nil {
+		return session.Dir{}, usagef("%w", err)
+	}
+	for _, s := range stores {
+		if _, err = s.Stat(ctx, id); !errors.Is(err, session.ErrNotFound) {
+			return s, nil
+		}
+	}
+	return session.Dir{}, notFound(id, err)
+}
+
+// A verified is what verify shows of a session. Error is why nothing could be found out.
+type verified struct {
+	*session.Report
+	Session string `json:"session"`
+	Damaged bool   `json:"damaged"`
+	Error   string `json:"error,omitempty"`
+}
+
+// verifySessions checks the sessions named, or all. It fails if one is damaged.
+func (h *host) verifySessions(ctx context.Context, o *sessionsOptions, ids []string) error {
+	list := []verified{}
+	check := func(s session.Dir, id string) error {
+		r, err := session.Verify(ctx, s, id)
+		if ctx.Err() != nil {
+			return notBegun(ctx, err)
+		}
+		v := verified{Report: r, Session: id}
+		if err != nil {
+			v.Error = err.Error()
+		} else {
+			v.Damaged = r.Damaged()
+		}
+		list = append(list, v)
+		return nil
+	}
+	for _, id := range ids {
+		s, err := h.holding(ctx, o, id)
+		if err == nil {
+			err = check(s, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		stores, err := h.stores(o)
+		if err != nil {
+			return err
+		}
+		for _, s := range stores {
+			found, err := s.IDs(ctx)
+			if err != nil {
+				return err
+			}
+			for _, id := range found {
+				if err := check(s, id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return h.showVerified(o, list)
+}
+
+func (h *host) showVerified(o *sessionsOptions, list []verified) error {
+	bad := 0
+	var rows [][]string
+	for _, v := range list {
+		switch {
+		case v.Error != "":
+			rows = append(rows, []string{v.Session, "", "failed", v.Error})
+			bad++
+			continue
+		case len(v.Problems) == 0:
+			rows = append(rows, []string{v.Session, "", "ok", fmt.Sprintf("%d facts", v.Facts)})
+		}
+		if v.Damaged {
+			bad++
+		}
+		for _, p := range v.Problems {
+			kind := string(p.Kind)
+			if p.Harmless {
+				kind += " (harmless)"
+			}
+			rows = append(rows, []string{v.Session, strconv.Itoa(p.Line), kind, p.Text})
+		}
+		if v.More > 0 {
+			rows = append(rows, []string{v.Session, "", "more", fmt.Sprintf("%d further problems", v.More)})
+		}
+	}
+	if err := h.list(o.format, list, "SESSION LINE STATE DETAIL", rows); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d sessions cannot be used as they are; openagent sessions repair ID mends what can be mended", bad, len(list))
+	}
+	return nil
+}
+
+func (h *host) repairSessions(ctx context.Context, o *sessionsOptions, ids []string) error {
+	done := []*session.Repaired{}
+	var rows [][]string
+	for _, id := range ids {
+		s, err := h.holding(ctx, o, id)
+		if err != nil {
+			return err
+		}
+		r, err := session.Repair(ctx, s, id)
+		if err != nil {
+			return h.told(ctx, id, err)
+		}
+		done = append(done, r)
+		backup := r.Backup
+		if backup == "" {
+			backup = "nothing had to be repaired"
+		}
+		rows = append(rows, []string{id, strconv.FormatInt(r.Kept, 10), strconv.FormatInt(r.Anew, 10), backup})
+	}
+	return h.list(o.format, done, "SESSION KEPT ANEW DAMAGED-JOURNAL", rows)
+}
+
+// An imported is what import shows of a file.
+type imported struct {
+	File    string `json:"file"`
+	Session string `json:"session,omitempty"`
+	Dir     string `json:"cwd,omitempty"`
+	State   string `json:"state"` // imported, exists, failed
+	Skipped int    `json:"skipped,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// importSessions makes sessions of the Swift SDK's transcripts. Each goes to the
+// sessions of the folder that it was held in.
+func (h *host) importSessions(ctx context.Context, o *sessionsOptions, args []string) error {
+	path := ""
+	if len(args) > 0 {
+		path = args[0]
+	} else {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return usagef("finding the home folder: %v; name the folder of the sessions", err)
+		}
+		path = filepath.Join(home, ".open-agent-sdk", "sessions")
+	}
+	files, err := transcript.Find(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
+		return usagef("there is no transcript in %s; name the folder or file to import", path)
+	}
+	if err != nil {
+		return usagef("%w", err)
+	}
+	project, err := workingDir()
+	if err != nil {
+		return err
+	}
+	list, failed := []imported{}, 0
+	for _, name := range files {
+		i := h.importFile(ctx, o, name, project)
+		if ctx.Err() != nil {
+			return notBegun(ctx, ctx.Err())
+		}
+		if i.State == "failed" {
+			failed++
+		}
+		list = append(list, i)
+	}
+	var rows [][]string
+	for _, i := range list {
+		detail := i.Error
+		if i.Skipped > 0 {
+			detail = fmt.Sprintf("%d blocks of content were not understood", i.Skipped)
+		}
+		rows = append(rows, []string{i.File, i.Session, i.State, i.Dir, detail})
+	}
+	if err := h.list(o.format, list, "FILE SESSION STATE FOLDER DETAIL", rows); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d transcripts were not imported", failed, len(list))
+	}
+	return nil
+}
+
+func (h *host) importFile(ctx context.Context, o *sessionsOptions, name, project string) imported {
+	i := imported{File: name, State: "failed"}
+	t, err := transcript.Open(name)
+	if err != nil {
+		i.Error = err.Error()
+		return i
+	}
+	if t.Dir == "" {
+		t.Dir = project
+	}
+	i.Session, i.Dir, i.Skipped = t.ID, t.Dir, t.Skipped
+	path, err := h.sessionsDir(o.dir, t.Dir)
+	if err == nil {
+		err = t.Store(ctx, session.Dir{Path: path})
+	}
+	switch {
+	case errors.Is(err, session.ErrExists):
+		i.State = "exists"
+	case err != nil:
+		i.Error = err.Error()
+	default:
+		i.State = "imported"
+	}
+	return i
+}
