@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/checkpoint"
 )
@@ -111,4 +112,10 @@ func kinds(list []checkpoint.Change) string {
 		fmt.Fprintf(&b, "%s %s\n", c.Kind, path)
 	}
 	return b.String()
+}
+
+// settle waits until changes that were made show in the stamps of files.
+func settle(t testing.TB) {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond)
 }

@@ -50,7 +50,7 @@ type object struct {
 
 func (o object) place() []string {
 	name := o.sum.String()
-	return []string{o.area, name[:2], name[2:]}
+	return []string{o.area, name[:1], name[1:]}
 }
 
 // has reports whether an object is there, as far as its size tells.
@@ -58,7 +58,7 @@ func (s *Store) has(o object, size int64) bool {
 	var name [2 * sumSize]byte
 	hex.Encode(name[:], o.sum[:])
 	sep := string(os.PathSeparator)
-	info, err := os.Lstat(s.Dir + sep + o.area + sep + string(name[:2]) + sep + string(name[2:]))
+	info, err := os.Lstat(s.Dir + sep + o.area + sep + string(name[:1]) + sep + string(name[1:]))
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
 }
 

@@ -384,7 +384,11 @@ type growth struct {
 // a line each. Lines that are no numbers are passed over.
 func (s *Store) growth() (g growth, err error) {
 	data, err := s.read(maxRecord, "growth")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(s.path(contents)); errors.Is(err, fs.ErrNotExist) { // a new store
+			return growth{counted: time.Now()}, s.saveGrowth(0)
+		}
+	} else if err != nil {
 		return g, fmt.Errorf("reading what was stored: %w", err)
 	}
 	first, rest, _ := strings.Cut(string(data), "\n")
