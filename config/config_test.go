@@ -152,6 +152,37 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// Language servers are programs: a project that is not trusted names none, and
+// the values of their variables are told to nobody.
+func TestLanguageServers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(User, `{"languageServers":[{"name":"gopls","command":"/bin/gopls","env":{"TOKEN":"hunter2"},"initOptions":{"a":[1]}}]}`)
+	p.write(Project, `{"languageServers":[{"name":"gopls","command":"./evil","env":{"TOKEN":"hunter3"}}],"diagnosticsAfterEdits":true,"privateTriggers":true}`)
+	s := p.load()
+	v, err := s.Get("languageServers")
+	if err != nil || v.Source.Scope != User || !strings.Contains(string(v.Value), "/bin/gopls") {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for _, key := range []string{"diagnosticsAfterEdits", "privateTriggers"} {
+		if v, err := s.Get(key); err != nil || string(v.Value) != "false" {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}
+	k, _, err := Find("languageServers")
+	if err != nil || !k.Secret() {
+		t.Fatal(err)
+	}
+	if got := string(k.Hide(v.Value)); got != `[{"command":"/bin/gopls","env":{"TOKEN":"***"},"initOptions":{"a":[1]},"name":"gopls"}]` {
+		t.Error(got)
+	}
+	f, _ := s.File(Project)
+	needs := fmt.Sprint(s.Needs(f))
+	if !strings.Contains(needs, "./evil") || strings.Contains(needs, "hunter") {
+		t.Error(needs)
+	}
+}
+
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // The value that counts is that of the highest layer that sets it, whatever the
@@ -281,23 +312,31 @@ func TestBroken(t *testing.T) {
 		"{\"model\": \"\"}":      ":1: model: the text is empty",
 		"{\"model\": \"a\\nb\"}": ":1: model: the text holds a control character",
 		"{\"permissions\":\n[]}": ":2: permissions must be an object, not a list",
-		"{\"permissions\":{\"deny\":\n[\"Bash\",\n\"Bash(\"]}}":           ":3: permissions.deny: ",
-		"{\"permissions\":{\"deny\":\"Bash\"}}":                           ":1: permissions.deny must be a list of rules, not a text",
-		"{\"permissions\":{\"deny\":[1]}}":                                ":1: permissions.deny must be a text in quotes, not a number",
-		"{\"permissions\":{\"defaultMode\":\"acceptEdit\"}}":              "did you mean acceptEdits",
-		"{\"permissions\":{\"disableBypassPermissionsMode\":\"enable\"}}": "none of disable",
-		"{\"env\":{\"A\":1}}":                                             ":1: env.A must be a text in quotes, not a number",
-		"{\"env\":{\"A=B\":\"1\"}}":                                       "cannot be the name of a variable",
-		"{\"env\":{\"A\":\"x\\u0000\"}}":                                  "no variable can hold",
-		"{\"max_turns\": 0}":                                              "max_turns must be a whole number from 1",
-		"{\"max_turns\": 1.5}":                                            "max_turns must be a whole number from 1",
-		"{\"max_turns\": 1e400}":                                          "max_turns must be a whole number from 1",
-		"{\"max_turns\": \"3\"}":                                          "not a text",
-		"{\"max_budget_usd\": -1}":                                        "a number above 0",
-		"{\"timeout\": 10}":                                               "not a number",
-		"{\"timeout\": \"10\"}":                                           "write one such as 90s or 10m",
-		"{\"no_color\": \"yes\"}":                                         "no_color must be true or false, not a text",
-		"{\"model\":\"a\",\n\"model\":\"b\"}":                             ":2: \"model\" is there twice, first in line 1",
+		"{\"permissions\":{\"deny\":\n[\"Bash\",\n\"Bash(\"]}}":                   ":3: permissions.deny: ",
+		"{\"permissions\":{\"deny\":\"Bash\"}}":                                   ":1: permissions.deny must be a list of rules, not a text",
+		"{\"permissions\":{\"deny\":[1]}}":                                        ":1: permissions.deny must be a text in quotes, not a number",
+		"{\"permissions\":{\"defaultMode\":\"acceptEdit\"}}":                      "did you mean acceptEdits",
+		"{\"permissions\":{\"disableBypassPermissionsMode\":\"enable\"}}":         "none of disable",
+		"{\"env\":{\"A\":1}}":                                                     ":1: env.A must be a text in quotes, not a number",
+		"{\"env\":{\"A=B\":\"1\"}}":                                               "cannot be the name of a variable",
+		"{\"env\":{\"A\":\"x\\u0000\"}}":                                          "no variable can hold",
+		"{\"max_turns\": 0}":                                                      "max_turns must be a whole number from 1",
+		"{\"max_turns\": 1.5}":                                                    "max_turns must be a whole number from 1",
+		"{\"max_turns\": 1e400}":                                                  "max_turns must be a whole number from 1",
+		"{\"max_turns\": \"3\"}":                                                  "not a text",
+		"{\"max_budget_usd\": -1}":                                                "a number above 0",
+		"{\"timeout\": 10}":                                                       "not a number",
+		"{\"timeout\": \"10\"}":                                                   "write one such as 90s or 10m",
+		"{\"languageServers\":{}}":                                                "languageServers must be a list of language servers, not an object",
+		"{\"languageServers\":[\n5]}":                                             ":2: languageServers: a server must be an object, not a number",
+		"{\"languageServers\":[{\"command\":\"x\"}]}":                             "a server has no name",
+		"{\"languageServers\":[{\"name\":\"x\",\n\"comand\":\"x\"}]}":             ":2: languageServers: a server has no \"comand\"; it has name, command",
+		"{\"languageServers\":[{\"name\":\"x\",\"args\":\"x\"}]}":                 "languageServers.args must be a list of texts",
+		"{\"languageServers\":[{\"name\":\"x\",\"extensions\":{\"go\":\"go\"}}]}": "must be the end of a file's name",
+		"{\"languageServers\":[{\"name\":\"x\",\"env\":{\"A=\":\"go\"}}]}":        "cannot be the name of a variable",
+		"{\"languageServers\":[{\"name\":\"x\"},\n{\"name\":\"x\"}]}":             ":2: languageServers: there are two servers called \"x\"",
+		"{\"no_color\": \"yes\"}":                                                 "no_color must be true or false, not a text",
+		"{\"model\":\"a\",\n\"model\":\"b\"}":                                     ":2: \"model\" is there twice, first in line 1",
 	} {
 		for _, scope := range []Scope{User, Project, Local, Managed} {
 			p := newPlace(t)

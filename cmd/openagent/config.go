@@ -196,17 +196,10 @@ func masked(key string) string {
 // shown is a value for people and scripts: a text as it is, anything else as
 // JSON, and nothing of what is secret but names.
 func (h *host) shown(k config.Key, member string, value json.RawMessage) string {
-	if k.Secret() && member == "" {
-		var table map[string]string
-		if json.Unmarshal(value, &table) == nil {
-			for name := range table {
-				table[name] = "***"
-			}
-			value = quoted(table)
-		}
-	} else if k.Secret() {
+	if k.Secret() && member != "" {
 		return "***"
 	}
+	value = k.Hide(value)
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		return h.oneLine(text)

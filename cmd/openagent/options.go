@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tools"
 )
 
 // options are what the flags of a run say. The zero value of a field means that
@@ -52,7 +53,8 @@ type options struct {
 	settings *config.Settings // nil: none were read
 	flagged  *options         // what the flags alone say
 	ask      []permission.Rule
-	env      map[string]string // for the commands of tools
+	env      map[string]string      // for the commands of tools
+	servers  []tools.LanguageServer // nil: those that are built in
 }
 
 const (

@@ -128,6 +128,9 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	}
 	c.dirs = h.folders(s, dir)
 	s.Decode("env", &c.env)
+	if c.servers, err = languageServers(s); err != nil {
+		return nil, err
+	}
 	s.Decode("fallback_models", &c.fallbacks)
 	if s.Decode("tools", &c.tools) && len(c.tools) == 0 {
 		c.tools = []string{"none"}
@@ -213,12 +216,19 @@ func (h *host) folders(s *config.Settings, dir string) []string {
 	return out
 }
 
-// secretValues are values of variables for tools that are not to be shown.
+// secretValues are values of variables for tools and language servers that are not
+// to be shown.
 func (o *options) secretValues() []string {
 	var list []string
-	for name, value := range o.env {
-		if tool.SecretName(name) {
-			list = append(list, value)
+	tables := []map[string]string{o.env}
+	for _, s := range o.servers {
+		tables = append(tables, s.Env)
+	}
+	for _, t := range tables {
+		for name, value := range t {
+			if tool.SecretName(name) {
+				list = append(list, value)
+			}
 		}
 	}
 	return list

@@ -78,7 +78,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 
 func newSetup(o *options, p provider, dir string) *setup {
 	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs, Env: o.env}}
-	s.languages = tools.NewLanguages(s.workspace, nil)
+	s.languages = tools.NewLanguages(s.workspace, o.servers)
 	return s
 }
 
@@ -111,7 +111,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	if a.System, err = o.instructions(s.project); err != nil {
 		return nil, err
 	}
-	a.Tools, a.DeferredTools = h.chooseTools(s, h.kit(s).Tools())
+	a.Tools, a.DeferredTools = h.chooseTools(s, s.withDiagnostics(h.kit(s).Tools()))
 	return a, nil
 }
 

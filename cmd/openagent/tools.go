@@ -126,7 +126,7 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	p, _ := h.provider(&o.options)                       // no model is called, so it may be a wrong one
 	h.secrets = append(p.secrets(), o.secretValues()...) // custom tools may show what they like
 	b := &bench{setup: newSetup(&o.options, p, dir), tiers: map[string]tools.Tier{}}
-	for _, e := range h.kit(b.setup).Tools() {
+	for _, e := range b.withDiagnostics(h.kit(b.setup).Tools()) {
 		b.builtin = append(b.builtin, e.Tool)
 		b.tiers[e.Tool.Spec().Name] = e.Tier
 	}
