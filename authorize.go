@@ -22,10 +22,13 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 	}
 	original := call.Input
 	hooked, stop := x.before(ctx, &call)
+	if wrong := invalid(t, call); wrong != "" && hooked.Behavior != permission.Denied {
+		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
+	}
 	class := classify(t, call)
 	d := x.judge(e.Mode, call, class, hooked)
 	if class.Asks != "" && d.Behavior == permission.Allowed && d.Source == permission.FromMode {
-		d = x.insist(e.Mode, class.Asks)
+		d = x.insist(e.Mode, call, class)
 	}
 	if d.Behavior == permission.Allowed {
 		d, class = x.consult(ctx, e.Mode, t, &call, class, d)
@@ -41,7 +44,11 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 }
 
 // insist asks about a call that the mode alone would allow.
-func (x *executor) insist(mode permission.Mode, why string) permission.Decision {
+func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class) permission.Decision {
+	why := class.Asks
+	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
+		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
+	}
 	if mode == permission.DontAsk {
 		return permission.Decision{Behavior: permission.Denied, Source: permission.FromMode, Reason: "denied in mode dontAsk: " + why}
 	}
@@ -223,6 +230,20 @@ func (x *executor) request(call tool.Call, class tool.Class, verdict permission.
 		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
 	}
 	return r
+}
+
+// invalid says what is wrong with the input of a call, "" if nothing is. What cannot
+// be read is not asked about: nobody could tell what it would do, and a rule for
+// "always" would allow anything.
+func invalid(t tool.Tool, call tool.Call) string {
+	v, ok := t.(tool.Validator)
+	if !ok {
+		return ""
+	}
+	if err := safely(func() error { return v.Validate(call) }, nil); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // classify asks a tool about a call. A tool that panics knows nothing: the call

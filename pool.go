@@ -162,5 +162,5 @@ func describe(t tool.Tool) event.Tool {
 		input = []byte(`{"type":"object","properties":{}}`)
 	}
 	return event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
-		Aliases: s.Aliases, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
+		Aliases: s.Aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
 }

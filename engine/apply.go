@@ -302,7 +302,12 @@ func (s *State) authorized(f event.Authorized) bool {
 		return false
 	}
 	c.class, c.judged = f.Class, true
-	s.judge(c, f.Decision)
+	if f.Invalid != "" {
+		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
+		s.doom(c, "the input is invalid")
+	} else {
+		s.judge(c, f.Decision)
+	}
 	if f.Stop != "" && s.stop == nil {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}

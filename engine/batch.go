@@ -14,35 +14,50 @@ import (
 // maxBatch is how many calls one call of a batch tool may make.
 const maxBatch = 25
 
-// unbatch reads the calls that the input of a batch tool asks for.
+// unbatch reads the calls that the input of a batch tool asks for. JSON text in the
+// place of the list, or of a call's parameters, counts as what is in it.
 func unbatch(u llm.ToolUse) ([]llm.ToolUse, error) {
 	var in struct {
-		Calls []struct {
-			Tool       string          `json:"tool"`
-			Parameters json.RawMessage `json:"parameters"`
-		} `json:"tool_calls"`
+		Calls json.RawMessage `json:"tool_calls"`
 	}
-	if err := json.Unmarshal(u.Input, &in); err != nil {
-		return nil, fmt.Errorf("%w; expected: %s", err, batchForm)
+	type call struct {
+		Tool       string          `json:"tool"`
+		Parameters json.RawMessage `json:"parameters"`
 	}
-	switch n := len(in.Calls); {
+	var calls []call
+	if json.Unmarshal(u.Input, &in) != nil || len(in.Calls) == 0 || string(in.Calls) == "null" {
+		return nil, errors.New("tool_calls is missing; expected: " + batchForm)
+	}
+	if err := json.Unmarshal(unquoted(in.Calls), &calls); err != nil {
+		return nil, errors.New("tool_calls must be an array of calls; expected: " + batchForm)
+	}
+	switch n := len(calls); {
 	case n == 0:
-		return nil, errors.New("tool_calls is missing or empty; expected: " + batchForm)
+		return nil, errors.New("tool_calls is empty; expected: " + batchForm)
 	case n > maxBatch:
 		return nil, fmt.Errorf("%d calls are too many; at most %d are made at once", n, maxBatch)
 	}
-	uses := make([]llm.ToolUse, len(in.Calls))
-	for i, c := range in.Calls {
+	uses := make([]llm.ToolUse, len(calls))
+	for i, c := range calls {
 		if c.Tool == "" {
 			return nil, fmt.Errorf("tool_calls[%d] names no tool; expected: %s", i, batchForm)
 		}
-		input := c.Parameters
+		input := unquoted(c.Parameters)
 		if len(input) == 0 {
 			input = json.RawMessage("{}")
 		}
 		uses[i] = llm.ToolUse{ID: u.ID, Name: c.Tool, Input: input}
 	}
 	return uses, nil
+}
+
+// unquoted returns the JSON in a JSON string, any other value as it is.
+func unquoted(v json.RawMessage) json.RawMessage {
+	var text string
+	if len(v) > 0 && v[0] == '"' && json.Unmarshal(v, &text) == nil && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return v
 }
 
 const batchForm = `{"tool_calls": [{"tool": "NAME", "parameters": {…}}, …]}`

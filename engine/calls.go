@@ -236,6 +236,9 @@ func (s *State) look(c *call, u llm.ToolUse) {
 func (s *State) nearest(name string) string {
 	var names []string
 	for _, t := range s.cfg.Tools {
+		if slices.Contains(t.Replaces, name) {
+			return fmt.Sprintf("; use %s", t.Name)
+		}
 		names = append(names, t.Name)
 	}
 	if best := tool.Nearest(name, names); best != "" {

@@ -217,6 +217,8 @@ func (w *world) do(words []string) {
 				f.Class.Touches = strings.Split(a[8:], ",")
 			case strings.HasPrefix(a, "stop="):
 				f.Stop = a[5:]
+			case strings.HasPrefix(a, "invalid="):
+				f.Invalid = a[8:]
 			}
 		}
 		w.report(w.happen(f))

@@ -147,7 +147,8 @@ type (
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
 		Class    tool.Class          `json:"class"`
-		Stop     string              `json:"stop,omitempty"` // why a hook stops the run
+		Invalid  string              `json:"invalid,omitempty"` // what is wrong with the input; nothing was decided then
+		Stop     string              `json:"stop,omitempty"`    // why a hook stops the run
 	}
 	// Answered settles a call that had to be asked about. Class is set when the
 	// answer changed the input.
@@ -287,6 +288,7 @@ const (
 type Tool struct {
 	llm.Tool
 	Aliases    []string `json:"aliases,omitempty"`
+	Replaces   []string `json:"replaces,omitempty"` // tools in whose place it is offered
 	ReadOnly   bool     `json:"read_only,omitempty"`
 	Deferred   bool     `json:"deferred,omitempty"`
 	Idempotent bool     `json:"idempotent,omitempty"`

@@ -367,12 +367,14 @@ func (n *node) writeForm(b *strings.Builder) {
 	}
 }
 
-// word names the first of the kinds as JSON Schema does.
+// word names the kinds as JSON Schema does.
 func (k kind) word() string {
-	for _, name := range []string{"object", "string", "number", "integer", "boolean", "null"} {
+	var words []string
+	for _, name := range []string{"object", "array", "string", "number", "integer", "boolean", "null"} {
 		if want := kindNames[name]; k&want == want {
-			return name
+			words = append(words, name)
+			k &^= want // a number covers integers
 		}
 	}
-	return "any"
+	return strings.Join(words, " | ")
 }

@@ -168,6 +168,21 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	return &copied, nil
 }
 
+// Validate implements [Validator].
+func (t *Typed[In]) Validate(call Call) error {
+	if t.classify == nil { // what Run finds out beyond the schema tells nothing of the call
+		_, _, err := t.shape.read(t.spec.Name, call.Input)
+		return err
+	}
+	_, _, _, err := t.read(call)
+	return err
+}
+
+// A Validator is a Tool that knows whether it can read the input of a call. The
+// error, an [*InputError], is for the model. A call that does not pass is neither
+// judged nor run.
+type Validator interface{ Validate(call Call) error }
+
 // Classify implements [Classifier].
 func (t *Typed[In]) Classify(call Call) Class {
 	if t.classify != nil {
