@@ -88,12 +88,22 @@ func visitsModules(args []string) bool {
 // With modules, submodules count as settings that are not known.
 func (g *ground) gitSafe(dir string, modules bool) bool {
 	top := realPath(dir, g.readlink)
+	if top == "" {
+		return false
+	}
 	for {
 		if exists(filepath.Join(top, "HEAD")) {
 			return false // perhaps a bare repository, perhaps planted
 		}
 		if exists(filepath.Join(top, ".git")) {
-			break
+			r, ok := g.repository(top)
+			if !ok || !g.inside(top) || !r.plain(modules) {
+				return false
+			}
+			if r.complete() {
+				return true
+			}
+			// git goes on to the folders above
 		}
 		up := filepath.Dir(top)
 		if up == top {
@@ -101,14 +111,56 @@ func (g *ground) gitSafe(dir string, modules bool) bool {
 		}
 		top = up
 	}
-	if !g.inside(top) {
+}
+
+// A repository is where git keeps what belongs to a work tree.
+type repository struct {
+	own    string // with the index and HEAD; links are resolved
+	common string // with objects and settings: own, but for a linked work tree
+}
+
+// repository follows the .git of a work tree as git does: it may be a file that
+// leads elsewhere, and a file in there may lead on, whatever .git is. It returns
+// false for what git may understand otherwise.
+func (g *ground) repository(top string) (r repository, ok bool) {
+	r.own = realPath(top+"/.git", g.readlink)
+	if fi, err := os.Stat(r.own); err == nil && fi.Mode().IsRegular() {
+		text, ok := readLine(r.own)
+		to, prefixed := strings.CutPrefix(text, "gitdir: ")
+		if !ok || !prefixed || to == "" {
+			return r, false
+		}
+		r.own = g.follow(top, to)
+	}
+	r.common = r.own
+	if link := r.own + "/commondir"; exists(link) {
+		to, ok := readLine(link)
+		if !ok {
+			return r, false
+		}
+		r.common = g.follow(r.own, to)
+	}
+	return r, r.own != "" && r.common != ""
+}
+
+// follow returns where a path written in a file of git leads, seen from dir.
+// Nothing is short for the home folder there.
+func (g *ground) follow(dir, to string) string {
+	switch {
+	case filepath.IsAbs(to):
+		return realPath(to, g.readlink)
+	case filepath.VolumeName(to) != "" || os.IsPathSeparator(to[0]):
+		return "" // absolute in part, which some systems have
+	}
+	return realPath(dir+"/"+to, g.readlink)
+}
+
+// plain reports whether the repository's settings make git run nothing.
+func (r repository) plain(modules bool) bool {
+	if modules && mayHaveModules(r.own) {
 		return false
 	}
-	settings := gitDirs(filepath.Join(top, ".git"))
-	if modules && mayHaveModules(settings[0]) {
-		return false
-	}
-	for _, d := range settings {
+	for _, d := range []string{r.own, r.common} {
 		if exists(filepath.Join(d, "hooks", "post-index-change")) || !plainConfig(filepath.Join(d, "config")) || !plainConfig(filepath.Join(d, "config.worktree")) {
 			return false
 		}
@@ -116,21 +168,25 @@ func (g *ground) gitSafe(dir string, modules bool) bool {
 	return true
 }
 
-// gitDirs returns the folders whose settings hold: .git or, in a work tree of
-// another repository, what the file of that name leads to.
-func gitDirs(dir string) []string {
-	if fi, err := os.Stat(dir); err != nil || fi.IsDir() {
-		return []string{dir}
+var plainHead = regexp.MustCompile(`^(ref: refs/|[0-9a-f]{40})`)
+
+// complete reports whether git surely takes this for a repository, and so looks
+// no further.
+func (r repository) complete() bool {
+	head := filepath.Join(r.own, "HEAD")
+	if fi, err := os.Lstat(head); err != nil || !fi.Mode().IsRegular() {
+		return false
 	}
-	at, ok := firstLine(dir, "gitdir: ")
-	if !ok {
-		return []string{dir}
+	text, ok := readSmall(head)
+	if !ok || !plainHead.MatchString(text) {
+		return false
 	}
-	own := join(filepath.Dir(dir), at)
-	if common, ok := firstLine(filepath.Join(own, "commondir"), ""); ok {
-		return []string{own, join(own, common)}
+	for _, d := range []string{"objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(r.common, d) + "/."); err != nil { // it can be entered
+			return false
+		}
 	}
-	return []string{own}
+	return true
 }
 
 const maxIndex = 32 << 20 // bytes of a git index that are read
@@ -150,11 +206,13 @@ func mayHaveModules(dir string) bool {
 	return err != nil || len(data) > maxIndex || bytes.Contains(data, []byte("\x00\x00\xe0\x00"))
 }
 
-func firstLine(name, prefix string) (string, bool) {
+// readLine returns the text of a file that holds one path. Git drops nothing of
+// it but line ends at its end; text with white space that could be dropped, or
+// with more lines, is not read.
+func readLine(name string) (string, bool) {
 	data, ok := readSmall(name)
-	line, _, _ := strings.Cut(data, "\n")
-	line, found := strings.CutPrefix(strings.TrimSpace(line), prefix)
-	return line, ok && found
+	text := strings.TrimRight(data, "\r\n")
+	return text, ok && text != "" && strings.TrimSpace(text) == text && !strings.ContainsAny(text, "\r\n\x00")
 }
 
 const maxConfig = 64 << 10 // bytes of a git configuration that are read
