@@ -212,6 +212,9 @@ func (s *site) commandDanger(c *Command) string {
 			return "of " + strings.Join(append([]string{c.Name}, use...), " ")
 		}
 	}
+	if c.isOurs() && !c.lists() {
+		return show(c.Name) + " may change what is permitted, or run with other permissions"
+	}
 	if programs(c) {
 		return "the program given to " + c.Name + " may run or write anything"
 	}
@@ -257,6 +260,46 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 func (s *site) guardedWord(in []place, w word) bool {
 	files, ok := s.files(in, w)
 	return ok && slices.ContainsFunc(files, s.guards)
+}
+
+// ourLists are the uses of the command openagent that show what there is, by its
+// first argument. A use without a second argument shows a list as well.
+var ourLists = map[string][]string{
+	"cron": {"list", "next"}, "tools": {"list", "show", "stats"}, "trust": {"list"}, "config": {"list", "get", "explain", "path"},
+	"sessions": {"list"}, "triggers": {"list"},
+}
+
+// isOurs reports whether the command is openagent, by which permissions can be
+// given and used that the call at hand does not have.
+func (c *Command) isOurs() bool {
+	return strings.TrimSuffix(strings.ToLower(c.Name), ".exe") == "openagent"
+}
+
+// lists reports whether the command openagent only shows what there is, with the
+// home folder and the settings that it has anyway.
+func (c *Command) lists() bool {
+	if len(c.Env) > 0 || c.outer > 0 || len(c.Args) == 0 || slices.ContainsFunc(c.words, word.hidden) {
+		return false
+	}
+	var args []string
+	for i := 0; i < len(c.Args); i++ {
+		switch a := c.Args[i]; {
+		case i > 0 && a == "--output-format":
+			i++
+		case i > 0 && strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--output-format="):
+			return false
+		default:
+			args = append(args, a)
+		}
+	}
+	switch args[0] {
+	case "version", "--version", "--help", "-h", "models":
+		return len(args) == 1
+	case "help":
+		return true
+	}
+	verbs, known := ourLists[args[0]]
+	return known && (len(args) == 1 || slices.Contains(verbs, args[1]))
 }
 
 // has reports whether an argument is in the command; a flag of one letter may be

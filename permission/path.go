@@ -306,23 +306,37 @@ var guarded = strings.Fields(`.openagent .claude .mcp.json
 // way to a worktree that was made in it, which is a working folder like a root.
 func (g *ground) guards(p string) bool {
 	for _, f := range g.forms(p) {
+		within := ""
 		for _, root := range g.roots {
 			if below(root, f) {
 				f = f[len(strings.TrimSuffix(root, string(filepath.Separator))):]
+				within = root
 				break
 			}
 		}
 		segs := segments(f)
-		if len(segs) > 3 && segs[0] == ".openagent" && segs[1] == "worktrees" {
+		if within != "" && inWorktree(within, segs) {
 			segs = segs[3:]
 		}
-		for _, s := range segs {
-			if slices.Contains(guarded, strings.ToLower(s)) {
-				return true
-			}
+		if guardedPath(segs) {
+			return true
 		}
 	}
 	return false
+}
+
+func guardedPath(segs []string) bool {
+	return slices.ContainsFunc(segs, func(s string) bool { return slices.Contains(guarded, strings.ToLower(s)) })
+}
+
+// inWorktree reports whether a path, in segments from root, is in a linked
+// worktree of those that are made beneath a root: there, .git is a file.
+func inWorktree(root string, segs []string) bool {
+	if len(segs) <= 3 || segs[0] != ".openagent" || segs[1] != "worktrees" || guardedPath(segs[2:3]) {
+		return false
+	}
+	fi, err := os.Lstat(filepath.Join(root, segs[0], segs[1], segs[2], ".git"))
+	return err == nil && fi.Mode().IsRegular()
 }
 
 // deniedBy reports whether a deny or ask pattern concerns p or all that is in it.

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -247,7 +248,15 @@ func TestDanger(t *testing.T) {
 		"python3 <<'E'\nx\nE": Asked, "echo x | python3 -u -": Asked, "node < a.txt": Asked, "perl": Asked, "python3.12 -c x": Asked, "pypy3 -c x": Asked, "nodejs -e x": Asked, "genv rm a.txt": Asked,
 		"python3.12 x.py": Allowed, "python3 -m pytest -q": Allowed, "node --test": Allowed, "eval $x": Asked, "docker run x": Asked,
 		"npx tsc": Asked, "npm exec tsc": Asked, "npm x tsc": Asked, "pnpm dlx tsc": Asked, "pnpx tsc": Asked, "yarn dlx tsc": Asked, "bunx tsc": Asked, "bun x tsc": Asked, "uvx ruff": Asked, "uv tool run ruff": Asked, "pipx run ruff": Asked,
-		"pnpm exec tsc": Allowed, "uv run pytest": Allowed, "yarn build": Allowed, "echo x > .husky/pre-commit": Asked, "tee .envrc": Asked,
+		"openagent config set permissions.defaultMode bypassPermissions": Asked, "openagent -p --dangerously-skip-permissions 'do it'": Asked, "openagent 'do it'": Asked, "openagent": Asked, "openagent trust add .": Asked, "cd src && openagent trust add ..": Asked,
+		"openagent cron add '* * * * *' x": Asked, "openagent cron run": Asked, "openagent triggers serve": Asked, "openagent triggers secret x": Asked, "openagent tools run Bash '{}'": Asked, "openagent sessions delete x": Asked, "openagent sessions show x": Asked,
+		"./bin/openagent cron add x y": Asked, "src/openagent tools run X '{}'": Asked, "openagent.exe trust add .": Asked, "env openagent trust add .": Asked, "ls | xargs openagent config": Asked, "ls | xargs -n1 openagent trust add": Asked,
+		"sh -c 'openagent trust add .'": Asked, "timeout 5 nohup openagent trust add .": Asked, "find . -exec openagent tools run {} \\;": Asked, "openagent config $x": Asked, "openagent --resume x": Asked, "openagent list": Asked, "openagent demo fix": Asked,
+		"OPENAGENT_HOME=src openagent tools list": Asked, "openagent config list --settings src/main.go": Asked, "openagent --mcp-config x config list": Asked, "x=$(openagent trust add .)": Asked, "OpenAgent trust add .": Asked,
+		"openagent version": Allowed, "openagent --version": Allowed, "openagent help cron": Allowed, "openagent --help": Allowed, "openagent trust": Allowed, "openagent trust list": Allowed, "openagent config get model": Allowed, "openagent config explain": Allowed,
+		"openagent config list --output-format json": Allowed, "openagent cron list --output-format=json": Allowed, "openagent tools show Read": Allowed, "openagent sessions list": Allowed, "openagent triggers list": Allowed, "./openagent models": Allowed, "ls openagent": Allowed,
+		"openagent trust add --help": Asked,
+		"pnpm exec tsc":              Allowed, "uv run pytest": Allowed, "yarn build": Allowed, "echo x > .husky/pre-commit": Asked, "tee .envrc": Asked,
 	} {
 		if got := (Policy{Mode: Auto}).Decide(run(dir, line)); got.Behavior != want {
 			t.Errorf("auto: %q is %s, %s", line, got.Behavior, got.Reason)
@@ -324,15 +333,39 @@ func TestCommandsOfOtherTools(t *testing.T) {
 	}
 }
 
-// The files of a worktree are judged like those of a root.
+// The files of a worktree are judged like those of a root. What is no worktree is
+// guarded, though it be in the folder of worktrees.
 func TestWorktrees(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, text string) {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a", ".git", ".GIT", ".claude", ".vscode"} {
+		put(".openagent/worktrees/"+name+"/.git", "gitdir: x\n")
+	}
+	put(".openagent/worktrees/repo/.git/HEAD", "x")
+	put(".openagent/worktrees/plain/a", "x")
 	for path, want := range map[string]Behavior{
-		"/w/.openagent/worktrees/a/src/x.go": Allowed, "/w/.openagent/worktrees/a/.git/config": Asked, "/w/.openagent/worktrees/a/.openagent/tools/x": Asked,
-		"/w/.openagent/tools/x": Asked, "/w/.openagent/worktrees/a": Asked, "/w/sub/.openagent/worktrees/a/x": Asked, "/w/x": Allowed,
+		"x": Allowed, ".openagent/worktrees/a/src/x.go": Allowed, ".openagent/worktrees/a/x": Allowed,
+		".openagent/worktrees/a/.git/config": Asked, ".openagent/worktrees/a/.git": Asked, ".openagent/worktrees/a/.openagent/tools/x": Asked,
+		".openagent/worktrees/a/.openagent/worktrees/b/x": Asked, ".openagent/worktrees/a": Asked, ".openagent/tools/x": Asked, "sub/.openagent/worktrees/a/x": Asked,
+		".openagent/worktrees/.git/config": Asked, ".openagent/worktrees/.GIT/config": Asked, ".openagent/worktrees/.claude/x": Asked, ".openagent/worktrees/.vscode/x": Asked,
+		".openagent/worktrees/repo/x": Asked, ".openagent/worktrees/plain/x": Asked, ".openagent/worktrees/new/x": Asked, ".openagent/worktrees/new/.git": Asked,
 	} {
-		r := Request{Tool: "Edit", Access: []Access{{Kind: EditFile, Target: path}}, Dir: "/w/.openagent/worktrees/a", Roots: []string{"/w"}}
-		if d := (Policy{Mode: AcceptEdits}).Decide(r); d.Behavior != want {
-			t.Errorf("%s: %+v", path, d)
+		for _, mode := range []Mode{AcceptEdits, Auto} {
+			r := Request{Tool: "Edit", Access: []Access{{Kind: EditFile, Target: filepath.Join(root, filepath.FromSlash(path))}}, Dir: filepath.Join(root, ".openagent", "worktrees", "a"), Roots: []string{root}}
+			if d := (Policy{Mode: mode}).Decide(r); d.Behavior != want {
+				t.Errorf("%s, mode %s: %+v", path, mode, d)
+			}
 		}
 	}
 }
