@@ -224,10 +224,14 @@ func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base 
 		return err
 	}
 	branch = true
-	if _, err := g.run(ctx, w.From, "worktree", "add", "--", w.Path, w.Branch); err != nil {
+	if _, err := g.run(ctx, w.From, "worktree", "add", "--no-checkout", "--", w.Path, w.Branch); err != nil {
 		return err
 	}
-	return nil
+	if err := g.plain(ctx, w.Path); err != nil { // some settings may hold there only
+		return err
+	}
+	_, err = g.run(ctx, w.Path, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	return err
 }
 
 // directPath returns an error if the path of w leads through symlinks: a repository

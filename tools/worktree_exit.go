@@ -217,6 +217,9 @@ func registered(ctx context.Context, g git, w worktree) (shared bool, err error)
 	if dir, top, _ := strings.Cut(its, "\n"); !sameFile(dir, ours) || !sameFile(top, w.Path) {
 		return false, fmt.Errorf("the file .git in %s does not lead to the repository in %s", w.Path, w.From)
 	}
+	if err := g.plain(ctx, w.From); err != nil {
+		return false, err
+	}
 	return shared, g.plain(ctx, w.Path)
 }
 
@@ -228,9 +231,15 @@ func sameFile(a, b string) bool {
 }
 
 // losses lists what is only in the worktree w: files, and the commits of its HEAD
-// and its branch that no other branch or tag and no remote has.
+// and its branch that no other branch or tag and no remote has. Files that git was
+// told not to look at are taken to be changed.
 func losses(ctx context.Context, g git, w worktree, tip string) (string, error) {
-	status, err := g.run(ctx, w.Path, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames")
+	hidden, err := unseenFiles(ctx, g, w)
+	if err != nil {
+		return "", err
+	}
+	// A submodule has settings of its own, which may name programs: it is not entered.
+	status, err := g.run(ctx, w.Path, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-renames")
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +268,10 @@ func losses(ctx context.Context, g git, w worktree, tip string) (string, error) 
 			return "", err
 		}
 	}
-	return strings.TrimSuffix(lossList("changed or untracked files", status)+lossList("commits on no other branch", commits), "\n"), nil
+	return strings.TrimSuffix(lossList("changed or untracked files", status)+
+		lossList("files that may be changed (marked skip-worktree or assume-unchanged)", hidden.marked)+
+		lossList("submodules, which were not looked into", hidden.modules)+
+		lossList("commits on no other branch", commits), "\n"), nil
 }
 
 // lossList returns the first lines under a heading, "" if there are none.

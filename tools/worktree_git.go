@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -22,8 +23,8 @@ const (
 
 // git runs git so that a repository cannot make it run programs: no hooks, no
 // file system monitor, no prompts, and no transport, which a partial clone would
-// use to get objects. What is left are filters for checking files out; see
-// [git.plain].
+// use to get objects. What is left are filters for checking files out, see
+// [git.plain], and the settings of submodules, which it must not be led into.
 type git struct{ start Starter }
 
 // A Starter starts programs.
@@ -51,7 +52,19 @@ func (e *gitError) Error() string {
 
 // run runs git in dir and returns what it printed.
 func (g git) run(ctx context.Context, dir string, args ...string) (string, error) {
-	out, errs := &gitOutput{left: maxGitOutput}, &gitOutput{left: 8 << 10}
+	out := &gitOutput{left: maxGitOutput}
+	if err := g.to(ctx, out, dir, args...); err != nil {
+		return "", err
+	}
+	if out.cut {
+		return "", fmt.Errorf("running git %s: it printed more than %d bytes", args[0], maxGitOutput)
+	}
+	return out.String(), nil
+}
+
+// to is run for more than fits into memory: out gets what git prints.
+func (g git) to(ctx context.Context, out io.Writer, dir string, args ...string) error {
+	errs := &gitOutput{left: 8 << 10}
 	p, err := g.start.Start(ctx, workspace.Command{
 		Args: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
 			"-c", "submodule.recurse=false", "-c", "branch.autoSetupMerge=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...),
@@ -59,20 +72,18 @@ func (g git) run(ctx context.Context, dir string, args ...string) (string, error
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", errNoGit
+		return errNoGit
 	case err != nil:
-		return "", err
+		return err
 	}
 	exit := p.Wait()
 	switch {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("running git %s: %w", args[0], context.Cause(ctx))
+		return fmt.Errorf("running git %s: %w", args[0], context.Cause(ctx))
 	case exit.Code != 0:
-		return "", &gitError{args[0], exit.Code, errs.String()}
-	case out.cut:
-		return "", fmt.Errorf("running git %s: it printed more than %d bytes", args[0], maxGitOutput)
+		return &gitError{args[0], exit.Code, errs.String()}
 	}
-	return out.String(), nil
+	return nil
 }
 
 // line is run for commands that print one line.
@@ -96,8 +107,9 @@ func (g git) commit(ctx context.Context, dir, rev string) (string, error) {
 var programs = regexp.MustCompile(`^(filter\..*\.(clean|smudge|process)|hook\..*\.command)$`)
 
 // plain returns an error unless the repository's own settings name no program
-// that would run. Those of the user and the machine are theirs to make; but a
-// repository that came with its .git folder brings its settings along.
+// that would run in dir. Those of the user and the machine are theirs to make; but
+// a repository that came with its .git folder brings its settings along. They may
+// hold for some folders and branches only, so each worktree has to be asked about.
 func (g git) plain(ctx context.Context, dir string) error {
 	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "--name-only", "--includes", "-z")
 	if err != nil {

@@ -291,6 +291,25 @@ func TestWorktreeRemoveLosesNothing(t *testing.T) {
 			r.commit("mine")
 			r.git("replace", "HEAD", "HEAD~1")
 		}, "mine"},
+		"marked skip-worktree":    {func(r *repo) { r.git("update-index", "--skip-worktree", "a.txt"); r.put("a.txt", "x\n") }, `"a.txt"`},
+		"marked assume-unchanged": {func(r *repo) { r.git("update-index", "--assume-unchanged", "a.txt"); r.put("a.txt", "x\n") }, `"a.txt"`},
+		"not there, as the sparse checkout says": {func(r *repo) {
+			r.git("update-index", "--skip-worktree", "a.txt")
+			if err := os.Remove(filepath.Join(r.dir, "a.txt")); err != nil {
+				r.Fatal(err)
+			}
+		}, ""},
+		"many marked": {func(r *repo) {
+			var names []string
+			for i := range 2 * maxLosses {
+				names = append(names, fmt.Sprint("f", i))
+				r.put(names[i], "")
+			}
+			r.git("add", ".")
+			r.commit("many")
+			r.gitIn(r.top, "merge", "-q", "worktree-x")
+			r.git(append([]string{"update-index", "--skip-worktree"}, names...)...)
+		}, "and more"},
 		"many": {func(r *repo) {
 			for i := range 3 * maxLosses {
 				r.put(fmt.Sprint("f", i), "")
@@ -344,9 +363,7 @@ func TestWorktreeWithSubmodule(t *testing.T) {
 	r.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", other.top, "module")
 	r.commit("module")
 	r.gitIn(r.top, "merge", "-q", "worktree-x")
-	if res := r.do(r.exit, `{"action":"remove"}`); !res.IsError {
-		t.Errorf("removed: %s", res.Text())
-	}
+	r.fails(r.exit, `{"action":"remove"}`, "submodules, which were not looked into:\n  \"module\"")
 	if _, err := os.Stat(filepath.Join(r.dir, "module", "a.txt")); err != nil {
 		t.Error(err)
 	}
@@ -482,6 +499,56 @@ func TestWorktreeOfHostileRepository(t *testing.T) {
 	linked.untouched()
 }
 
+// Settings that hold for the new worktree only make no program run.
+func TestWorktreeOfConditionalSettings(t *testing.T) {
+	for _, condition := range []string{"gitdir:**/worktrees/**", "onbranch:worktree-**"} {
+		r := newRepo(t)
+		trap, elsewhere := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "settings")
+		r.put(".gitattributes", "*.txt filter=evil\n")
+		r.git("add", ".")
+		r.git("commit", "-q", "-m", "attributes")
+		r.git("config", "--file", elsewhere, "filter.evil.smudge", "echo >> '"+trap+"'; cat")
+		r.git("config", "includeIf."+condition+".path", elsewhere)
+		r.fails(r.enter, `{"name":"x"}`, "own settings")
+		if _, err := os.Stat(trap); err == nil {
+			t.Errorf("%s: the filter ran", condition)
+		}
+		r.untouched()
+		// What runs nothing is no reason to refuse.
+		if err := os.WriteFile(elsewhere, []byte("[user]\n\tname = n\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.ok(r.enter, `{"name":"x"}`)
+	}
+}
+
+// The settings of a submodule are its own, and nobody has looked at them.
+func TestWorktreeOfHostileSubmodule(t *testing.T) {
+	r := newRepo(t)
+	other := newRepo(t)
+	other.put(".gitattributes", "*.txt filter=evil\n")
+	other.git("add", ".")
+	other.git("commit", "-q", "-m", "attributes")
+	r.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", other.top, "module")
+	r.git("commit", "-q", "-m", "module")
+	r.ok(r.enter, `{"name":"x"}`)
+	module := filepath.Join(r.dir, "module")
+	r.gitIn(r.top, "clone", "-q", other.top, module)
+	trap := filepath.Join(t.TempDir(), "ran")
+	r.gitIn(module, "config", "filter.evil.clean", "echo >> '"+trap+"'; cat")
+	if err := os.WriteFile(filepath.Join(module, "a.txt"), []byte("two\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(r.exit, `{"action":"remove"}`, "submodules, which were not looked into:\n  \"module\"")
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("the filter ran")
+	}
+	r.ok(r.exit, `{"action":"remove","discard":true}`)
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("the filter ran on removal")
+	}
+}
+
 // A worktree whose folder is gone can be left.
 func TestWorktreeGone(t *testing.T) {
 	r := newRepo(t)
@@ -546,7 +613,7 @@ func TestWorktreeCancelled(t *testing.T) {
 	}
 	r.git("add", ".")
 	r.git("commit", "-q", "-m", "many")
-	const processes = 6 // that making a worktree takes
+	const processes = 8 // that making a worktree takes
 	for after := 1; after <= processes+1; after++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stopping{Workspace: r.files, cancel: cancel, after: after}
