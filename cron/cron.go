@@ -39,15 +39,17 @@ const (
 	All  Missed = "all"  // each is run, one after the other, the latest 100 at most
 )
 
-// A Job is a prompt or a command that is run at the ticks of a schedule.
+// A Job is a prompt or a command that is run, or a trigger that is started, at the
+// ticks of a schedule.
 type Job struct {
 	ID       string    `json:"id"` // given by [Add], safe in file names and command lines
 	Name     string    `json:"name"`
 	Schedule string    `json:"schedule"` // see [Parse]
 	Zone     string    `json:"zone,omitempty"`
-	Prompt   string    `json:"prompt,omitempty"` // either this or Command
+	Prompt   string    `json:"prompt,omitempty"` // either this or Command or Trigger
 	Command  string    `json:"command,omitempty"`
-	Dir      string    `json:"dir"` // folder to work in, absolute
+	Trigger  string    `json:"trigger,omitempty"` // the id of the trigger whose schedule this is, see [Put]
+	Dir      string    `json:"dir"`               // folder to work in, absolute
 	Created  time.Time `json:"created"`
 	Disabled bool      `json:"disabled,omitempty"`
 	Missed   Missed    `json:"missed,omitempty"` // "" is Once
@@ -93,6 +95,8 @@ var (
 	// ErrUnreadable is matched by the error for a store whose content cannot be
 	// understood. Nothing is written over it.
 	ErrUnreadable = errors.New("the schedule cannot be read")
+	// ErrOfTrigger is matched by the error for a job that belongs to a trigger.
+	ErrOfTrigger = errors.New("the job is the schedule of a trigger and is changed with it")
 )
 
 // Times returns the schedule of the job.
@@ -131,8 +135,12 @@ func (j Job) Last() (Outcome, bool) {
 // Check reports what is wrong with a job that a person or a model wrote.
 func (j Job) Check() error {
 	switch {
-	case (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
+	case j.Trigger == "" && (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
 		return errors.New("a job has either a prompt or a command, one of the two")
+	case j.Trigger != "" && j.Prompt+j.Command != "":
+		return errors.New("a job that starts a trigger has neither a prompt nor a command")
+	case len(j.Trigger) > MaxName:
+		return fmt.Errorf("the id of the trigger has more than %d bytes", MaxName)
 	case strings.TrimSpace(j.Name) == "":
 		return errors.New("the job has no name")
 	case utf8.RuneCountInString(j.Name) > MaxName:
@@ -173,8 +181,50 @@ func Add(ctx context.Context, s Store, j Job) (Job, error) {
 	return j, nil
 }
 
+// Put makes j the schedule of its trigger, in the place of the one before, whose
+// id and past stay. Without a Schedule there is none any more, which is no error
+// if there was none. A schedule that is new first ticks after now.
+func Put(ctx context.Context, s Store, j Job) (Job, error) {
+	now := time.Now().UTC().Round(0)
+	j.ID, j.Created, j.Ticked, j.Run, j.Past = newID(), now.Truncate(time.Second), time.Time{}, nil, nil
+	switch {
+	case j.Trigger == "":
+		return Job{}, errors.New("the job has no trigger")
+	case j.Schedule != "":
+		if err := j.Check(); err != nil {
+			return Job{}, err
+		}
+	}
+	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
+		i := slices.IndexFunc(jobs, func(o Job) bool { return o.Trigger == j.Trigger })
+		switch {
+		case j.Schedule == "" && i < 0:
+			return jobs, nil
+		case j.Schedule == "":
+			return slices.Delete(jobs, i, i+1), nil
+		case i < 0 && len(jobs) >= MaxJobs:
+			return nil, fmt.Errorf("there are %d jobs already, and no more can be added", MaxJobs)
+		case i < 0:
+			return append(jobs, j), nil
+		}
+		old := jobs[i]
+		j.ID, j.Run, j.Past = old.ID, old.Run, old.Past
+		if old.Schedule == j.Schedule && old.Zone == j.Zone {
+			if j.Created, j.Ticked = old.Created, old.Ticked; old.Disabled && !j.Disabled {
+				j.Ticked = later(j.Ticked, now)
+			}
+		}
+		jobs[i] = j
+		return jobs, nil
+	})
+	if err != nil {
+		return Job{}, err
+	}
+	return j, nil
+}
+
 // Remove takes a job out of the store and returns it. A run of it that goes on
-// is not stopped.
+// is not stopped. The schedule of a trigger is not removed so: [ErrOfTrigger].
 func Remove(ctx context.Context, s Store, id string) (Job, error) {
 	var removed Job
 	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
@@ -182,7 +232,9 @@ func Remove(ctx context.Context, s Store, id string) (Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		removed = jobs[i]
+		if removed = jobs[i]; removed.Trigger != "" {
+			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, clip(removed.Trigger))
+		}
 		return slices.Delete(jobs, i, i+1), nil
 	})
 	return removed, err
@@ -196,6 +248,9 @@ func Enable(ctx context.Context, s Store, id string, on bool) (Job, error) {
 		i, err := find(jobs, id)
 		if err != nil {
 			return nil, err
+		}
+		if id := jobs[i].Trigger; id != "" {
+			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, clip(id))
 		}
 		if on && jobs[i].Disabled {
 			jobs[i].Ticked = later(jobs[i].Ticked, time.Now().UTC().Round(0))

@@ -24,6 +24,7 @@ func TestCheck(t *testing.T) {
 		"either a prompt":      func(j *cron.Job) { j.Command = "ls" },
 		"one of the two":       func(j *cron.Job) { j.Prompt = "\n" },
 		"at most 64 KB":        func(j *cron.Job) { j.Prompt = strings.Repeat("x", 65<<10) },
+		"neither a prompt":     func(j *cron.Job) { j.Trigger = "t" },
 		"no text":              func(j *cron.Job) { j.Prompt = "a\x00b" },
 		`missed is "maybe"`:    func(j *cron.Job) { j.Missed = "maybe" },
 		"not absolute":         func(j *cron.Job) { j.Dir = "here" },
@@ -74,6 +75,70 @@ func TestAddRemove(t *testing.T) {
 }
 
 // A folder's part of a store sees and changes its own jobs alone.
+// The schedule of a trigger is one job, which changes with the trigger alone.
+func TestPut(t *testing.T) {
+	store := new(cron.Memory)
+	put := func(schedule string, change func(*cron.Job)) []cron.Job {
+		t.Helper()
+		j := cron.Job{Name: "n", Schedule: schedule, Trigger: "t", Dir: t.TempDir()}
+		if change != nil {
+			change(&j)
+		}
+		if _, err := cron.Put(t.Context(), store, j); err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := store.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jobs
+	}
+	if jobs := put("", nil); len(jobs) != 0 {
+		t.Errorf("%+v", jobs)
+	}
+	first := put("@every 1h", nil)
+	if len(first) != 1 || first[0].Next(time.Now()).IsZero() {
+		t.Fatalf("%+v", first)
+	}
+	id := first[0].ID
+	past := []cron.Outcome{{Status: cron.Done}}
+	ticked := time.Now().Add(-time.Minute).UTC().Round(0)
+	err := store.Update(t.Context(), func(jobs []cron.Job) ([]cron.Job, error) {
+		jobs[0].Past, jobs[0].Ticked, jobs[0].Created = past, ticked, ticked.Add(-time.Hour)
+		return jobs, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := put("@every 1h", func(j *cron.Job) { j.Name = "other" })[0]
+	if same.ID != id || same.Name != "other" || len(same.Past) != 1 || !same.Ticked.Equal(ticked) {
+		t.Errorf("%+v", same)
+	}
+	if off := put("@every 1h", func(j *cron.Job) { j.Disabled = true })[0]; !off.Next(time.Now()).IsZero() || !off.Ticked.Equal(ticked) {
+		t.Errorf("%+v", off)
+	}
+	if on := put("@every 1h", nil)[0]; on.Due(time.Now()) || on.Ticked.Equal(ticked) {
+		t.Errorf("what was missed while it was off is made up for: %+v", on)
+	}
+	if other := put("@every 2h", nil)[0]; other.ID != id || !other.Ticked.IsZero() || time.Since(other.Created) > time.Hour/2 || len(other.Past) != 1 {
+		t.Errorf("%+v", other)
+	}
+	if _, err := cron.Remove(t.Context(), store, id); !errors.Is(err, cron.ErrOfTrigger) || !strings.Contains(err.Error(), "(t)") {
+		t.Error(err)
+	}
+	if _, err := cron.Enable(t.Context(), store, id, false); !errors.Is(err, cron.ErrOfTrigger) {
+		t.Error(err)
+	}
+	for _, bad := range []cron.Job{{Name: "n", Schedule: "@daily", Dir: t.TempDir()}, {Name: "n", Schedule: "daily", Trigger: "t", Dir: t.TempDir()}} {
+		if _, err := cron.Put(t.Context(), store, bad); err == nil {
+			t.Errorf("%+v was put", bad)
+		}
+	}
+	if jobs := put("", nil); len(jobs) != 0 {
+		t.Errorf("%+v", jobs)
+	}
+}
+
 func TestIn(t *testing.T) {
 	store := new(cron.Memory)
 	a, b := add(t, store, "a", "@daily", ""), add(t, store, "b", "@daily", "")

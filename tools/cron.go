@@ -74,6 +74,7 @@ type cronJob struct {
 	Zone     string        `json:"zone,omitempty"`
 	Prompt   string        `json:"prompt,omitempty"`
 	Command  string        `json:"command,omitempty"`
+	Trigger  string        `json:"trigger,omitempty"`
 	Dir      string        `json:"dir"`
 	Missed   cron.Missed   `json:"missed,omitempty"`
 	Disabled bool          `json:"disabled,omitempty"`
@@ -83,7 +84,7 @@ type cronJob struct {
 }
 
 func showCron(j cron.Job) cronJob {
-	out := cronJob{ID: j.ID, Name: j.Name, Schedule: j.Schedule, Zone: j.Zone, Prompt: j.Prompt, Command: j.Command, Dir: j.Dir,
+	out := cronJob{ID: j.ID, Name: j.Name, Schedule: j.Schedule, Zone: j.Zone, Prompt: j.Prompt, Command: j.Command, Trigger: j.Trigger, Dir: j.Dir,
 		Missed: cmp.Or(j.Missed, cron.Once), Disabled: j.Disabled, Run: j.Run}
 	if next := j.Next(time.Now()); !next.IsZero() {
 		out.Next = &next
@@ -145,6 +146,8 @@ func CronDelete(c Crontab) tool.Tool {
 		switch {
 		case errors.Is(err, cron.ErrNotFound):
 			return tool.Errorf("There is no job %q here; CronList shows the ids.", clipCron(in.ID)), nil
+		case errors.Is(err, cron.ErrOfTrigger):
+			return tool.Errorf("The job %q was not deleted: it is the schedule of a trigger. RemoteTrigger, action update with an empty schedule, ends it.", clipCron(in.ID)), nil
 		case err != nil:
 			return nil, fmt.Errorf("deleting the job: %w", err)
 		}
@@ -199,6 +202,9 @@ func describeCron(b *strings.Builder, j cron.Job) {
 	what, text := "prompt", j.Prompt
 	if j.Command != "" {
 		what, text = "command", j.Command
+	}
+	if j.Trigger != "" {
+		what, text = "trigger", j.Trigger
 	}
 	fmt.Fprintf(b, "%s %q, %s", j.ID, j.Name, clipCron(j.Schedule))
 	if j.Zone != "" {

@@ -148,6 +148,16 @@ func TestCronFolders(t *testing.T) {
 	if r := tooltest.Run(t, CronDelete(mine), map[string]string{"id": j.ID}); !r.IsError {
 		t.Error(r.Text())
 	}
+	own, err := cron.Put(t.Context(), mine.Jobs, cron.Job{Name: "of a trigger", Schedule: "@daily", Trigger: "t1", Dir: mine.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := tooltest.Run(t, CronDelete(mine), map[string]string{"id": own.ID}); !r.IsError || !strings.Contains(r.Text(), "RemoteTrigger, action update") {
+		t.Error(r.Text())
+	}
+	if r := tooltest.Run(t, CronList(mine), nil); !strings.Contains(r.Text(), `trigger "t1"`) {
+		t.Error(r.Text())
+	}
 	all := Crontab{Jobs: mine.Jobs}
 	if r := tooltest.Run(t, CronList(all), nil); !strings.Contains(r.Text(), "secret") {
 		t.Error(r.Text())

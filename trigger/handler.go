@@ -106,6 +106,26 @@ func (h *Handler) run(ctx context.Context, t Trigger, p Payload) (err error) {
 	return h.Run(ctx, t, p)
 }
 
+// Shutdown refuses later starts and waits for the runs. Those that still go on
+// when ctx ends are ended, and waited for.
+func (h *Handler) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		h.running.Wait()
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	err := h.Close()
+	<-over
+	return err
+}
+
 // Close ends the runs and waits for them. Later starts are refused.
 func (h *Handler) Close() error {
 	h.mu.Lock()

@@ -49,6 +49,7 @@ type Trigger struct {
 	// Schedule says when the trigger is started by itself. Its form is the host's,
 	// who does the starting.
 	Schedule string    `json:"schedule,omitempty"`
+	Dir      string    `json:"dir,omitempty"` // the folder that it belongs to, absolute, see [In]
 	Enabled  bool      `json:"enabled"`
 	Created  time.Time `json:"created"`
 }
@@ -89,6 +90,7 @@ const (
 	maxID      = 64
 	maxName    = 100
 	maxPrompt  = 64 << 10
+	maxDir     = 4 << 10
 	maxSecrets = 4
 	minSecret  = 16 // bytes
 	maxSecret  = 256
@@ -109,6 +111,8 @@ func (r *Record) Check() error {
 		return bad("the prompt is longer than %d bytes", maxPrompt)
 	case len(r.Schedule) > maxName:
 		return bad("the schedule is longer than %d bytes", maxName)
+	case !isFolder(r.Dir):
+		return bad("the folder has to be an absolute path of at most %d bytes", maxDir)
 	case len(r.Secrets) == 0 || len(r.Secrets) > maxSecrets:
 		return bad("it has %d secrets; it needs 1 to %d", len(r.Secrets), maxSecrets)
 	}

@@ -158,6 +158,84 @@ func TestRunsAreBounded(t *testing.T) {
 }
 
 // A store that fails says nothing to strangers.
+// What runs may end by itself until the time is over.
+func TestShutdown(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := make(chan error, 1)
+			h := &Handler{Store: new(Memory), Run: func(ctx context.Context, _ Trigger, _ Payload) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+				ended <- ctx.Err()
+				return nil
+			}}
+			if _, err := h.Fire(Trigger{ID: "a"}, Payload{}); err != nil {
+				t.Fatal(err)
+			}
+			patience := time.Second
+			if patient {
+				patience = time.Hour
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := h.Shutdown(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; (err == nil) != patient {
+				t.Errorf("patient %v: %v", patient, err)
+			}
+			if _, err := h.Fire(Trigger{ID: "a"}, Payload{}); err == nil {
+				t.Error("it starts a run after the end")
+			}
+		})
+	}
+}
+
+// A folder has its own triggers, and one process answers for them.
+func TestFolders(t *testing.T) {
+	file := &File{Path: filepath.Join(t.TempDir(), "home", "triggers.json")}
+	a, b := t.TempDir(), t.TempDir()
+	mine, other := In(file, a), In(file, b)
+	r := record("mine")
+	putTrigger(t, mine, r)
+	if got, err := mine.Get(t.Context(), r.ID); err != nil || got.Dir != a {
+		t.Errorf("%+v, %v", got.Trigger, err)
+	}
+	if _, err := other.Get(t.Context(), r.ID); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	if err := other.Update(t.Context(), r.ID, func(*Record) (*Record, error) { return nil, nil }); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	for s, want := range map[Store]int{mine: 1, other: 0, file: 1} {
+		if list, err := s.List(t.Context()); err != nil || len(list) != want {
+			t.Errorf("%d triggers, %v", len(list), err)
+		}
+	}
+	r.Dir = "here"
+	if err := r.Check(); err == nil {
+		t.Error("a relative folder")
+	}
+	release, err := file.Claim(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&File{Path: file.Path}).Claim(a); !errors.Is(err, ErrServed) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	if free, err := file.Claim(b); err != nil || free() != nil {
+		t.Error(err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := file.Claim(a); err != nil || again() != nil {
+		t.Error(err)
+	}
+}
+
 func TestStoreFails(t *testing.T) {
 	var log strings.Builder
 	h := &Handler{Store: &File{Path: t.TempDir()}, Log: slog.New(slog.NewTextHandler(&log, nil))} // a folder
