@@ -78,7 +78,7 @@ func (c *Client) Send(ctx context.Context, target string, secret Secret, body []
 	req.GetBody = nil // a request is sent once: its nonce holds for one
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "openagent-go")
-	message{method: req.Method, target: u.RequestURI(), body: sha256.Sum256(body)}.sign(secret, time.Now()).write(req.Header)
+	message{method: req.Method, host: u.Host, target: u.RequestURI(), body: sha256.Sum256(body)}.sign(secret, time.Now()).write(req.Header)
 	resp, err := c.transport().Do(req)
 	if err != nil {
 		var wrapped *url.Error // its text repeats the URL

@@ -41,6 +41,12 @@ type Handler struct {
 	// Run does what a trigger is for. Its context ends when the handler is closed,
 	// and not with the request, which is answered before. What it returns is logged.
 	Run func(ctx context.Context, t Trigger, p Payload) error
+	// Hosts are those that requests may be signed for: what their URLs have between
+	// "//" and "/", in lower case, without the port if it is the scheme's usual one.
+	// They have to be given where requests come through a proxy or are sent to a
+	// name. None: the address that a connection came to, as an IP address or as
+	// localhost.
+	Hosts []string
 	// Window is how far a request's time may be from ours. 0: 5 minutes.
 	Window   time.Duration
 	MaxBody  int64        // bytes of a body; 0: 256 KB
@@ -212,7 +218,14 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, id string) (Trig
 		return Trigger{}, nil, err
 	}
 	m := message{method: r.Method, target: target, body: sha256.Sum256(body)}
-	if !m.signed(p, record.Secrets) || !record.Enabled || record.URL != "" {
+	hosts := h.hosts(r)
+	if !m.signedFor(hosts, p, record.Secrets) {
+		if m.signedFor([]string{r.Host}, p, record.Secrets) {
+			h.log().Warn("a request was signed for a host that is not this one", "trigger", id, "host", r.Host, "hosts", hosts)
+		}
+		return refused()
+	}
+	if !record.Enabled || record.URL != "" {
 		return refused()
 	}
 	if !h.seen.add(id, p.nonce, p.at.Add(h.window()), now) {

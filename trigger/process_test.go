@@ -74,7 +74,7 @@ func request(t *testing.T, target string, secret Secret, body string, at time.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	message{http.MethodPost, req.URL.RequestURI(), sha256.Sum256([]byte(body))}.sign(secret, at).write(req.Header)
+	message{http.MethodPost, req.URL.Host, req.URL.RequestURI(), sha256.Sum256([]byte(body))}.sign(secret, at).write(req.Header)
 	return req
 }
 

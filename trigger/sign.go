@@ -72,13 +72,13 @@ func (p proof) write(h http.Header) {
 
 // A message is what is signed of a request, but for time and nonce.
 type message struct {
-	method, target string
-	body           [sha256.Size]byte
+	method, host, target string
+	body                 [sha256.Size]byte
 }
 
 func (m message) mac(s Secret, stamp, nonce string) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, []byte(s))
-	h.Write([]byte(strings.Join([]string{"openagent-trigger-" + version, m.method, m.target, stamp, nonce, hex.EncodeToString(m.body[:])}, "\n")))
+	h.Write([]byte(strings.Join([]string{"openagent-trigger-" + version, m.method, m.host, m.target, stamp, nonce, hex.EncodeToString(m.body[:])}, "\n")))
 	h.Sum(sum[:0])
 	return sum
 }

@@ -10,11 +10,12 @@
 //	Openagent-Nonce:     <16 to 64 characters of A-Z a-z 0-9 _ ->, another for each request
 //	Openagent-Signature: v1=<64 hexadecimal digits in lower case>
 //
-// The signature is the HMAC-SHA256 (RFC 2104), under the trigger's secret, of six
+// The signature is the HMAC-SHA256 (RFC 2104), under the trigger's secret, of seven
 // lines, each ended by a line feed but the last:
 //
 //	openagent-trigger-v1
 //	POST
+//	example.com:8080          host of the URL in lower case, with the port unless it is the scheme's usual one
 //	/triggers/<id>            path and query as they are on the wire
 //	1763650000000
 //	<the nonce>

@@ -22,10 +22,12 @@ func record(name string) Record {
 	return Record{Trigger{ID: NewID(), Name: name, Prompt: "Do it.", Enabled: true, Created: time.Now()}, []Secret{NewSecret()}}
 }
 
+const host = "triggers.test"
+
 // ask sends a signed request to a handler.
 func ask(t *testing.T, h http.Handler, r Record, at time.Time) int {
 	t.Helper()
-	return answered(h, request(t, prefix+r.ID, r.Secrets[0], "x", at)).Code
+	return answered(h, request(t, "http://"+host+prefix+r.ID, r.Secrets[0], "x", at)).Code
 }
 
 func answered(h http.Handler, req *http.Request) *httptest.ResponseRecorder {
@@ -38,7 +40,7 @@ func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, r := new(Memory), record("a")
 		putTrigger(t, store, r)
-		h := &Handler{Store: store, Run: func(context.Context, Trigger, Payload) error { return nil }, since: time.Now()}
+		h := &Handler{Hosts: []string{host}, Store: store, Run: func(context.Context, Trigger, Payload) error { return nil }, since: time.Now()}
 		defer h.Close()
 		time.Sleep(time.Hour)
 		for _, c := range []struct {
@@ -52,7 +54,7 @@ func TestWindow(t *testing.T) {
 		}
 		// A request from the future is remembered for as long as it is no older than
 		// the window.
-		early := request(t, prefix+r.ID, r.Secrets[0], "", time.Now().Add(4*time.Minute))
+		early := request(t, "http://"+host+prefix+r.ID, r.Secrets[0], "", time.Now().Add(4*time.Minute))
 		for i := range 18 {
 			want := 401
 			if i == 0 {
@@ -100,9 +102,9 @@ func TestNoncesAreBounded(t *testing.T) {
 func TestReplayAtOnce(t *testing.T) {
 	store, r := new(Memory), record("a")
 	putTrigger(t, store, r)
-	h := &Handler{Store: store, Parallel: 100, Run: func(context.Context, Trigger, Payload) error { return nil }}
+	h := &Handler{Hosts: []string{host}, Store: store, Parallel: 100, Run: func(context.Context, Trigger, Payload) error { return nil }}
 	defer h.Close()
-	req := request(t, prefix+r.ID, r.Secrets[0], "", time.Now())
+	req := request(t, "http://"+host+prefix+r.ID, r.Secrets[0], "", time.Now())
 	var mu sync.Mutex
 	codes := map[int]int{}
 	var wg sync.WaitGroup
@@ -126,7 +128,7 @@ func TestRunsAreBounded(t *testing.T) {
 	store, r := new(Memory), record("a")
 	putTrigger(t, store, r)
 	begun, ended := make(chan string, 10), make(chan error, 10)
-	h := &Handler{Store: store, Parallel: 2, Run: func(ctx context.Context, t Trigger, _ Payload) error {
+	h := &Handler{Hosts: []string{host}, Store: store, Parallel: 2, Run: func(ctx context.Context, t Trigger, _ Payload) error {
 		begun <- t.Name
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -139,7 +141,7 @@ func TestRunsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	w := answered(h, request(t, prefix+r.ID, r.Secrets[0], "", time.Now()))
+	w := answered(h, request(t, "http://"+host+prefix+r.ID, r.Secrets[0], "", time.Now()))
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("one too many: %d %v", w.Code, w.Header())
 	}
@@ -163,7 +165,7 @@ func TestShutdown(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			ended := make(chan error, 1)
-			h := &Handler{Store: new(Memory), Run: func(ctx context.Context, _ Trigger, _ Payload) error {
+			h := &Handler{Hosts: []string{host}, Store: new(Memory), Run: func(ctx context.Context, _ Trigger, _ Payload) error {
 				select {
 				case <-ctx.Done():
 				case <-time.After(time.Minute):
@@ -238,8 +240,8 @@ func TestFolders(t *testing.T) {
 
 func TestStoreFails(t *testing.T) {
 	var log strings.Builder
-	h := &Handler{Store: &File{Path: t.TempDir()}, Log: slog.New(slog.NewTextHandler(&log, nil))} // a folder
-	w := answered(h, request(t, prefix+"x", NewSecret(), "", time.Now()))
+	h := &Handler{Hosts: []string{host}, Store: &File{Path: t.TempDir()}, Log: slog.New(slog.NewTextHandler(&log, nil))} // a folder
+	w := answered(h, request(t, "http://"+host+prefix+"x", NewSecret(), "", time.Now()))
 	if w.Code != 503 || w.Body.String() != "{\"error\":\"not available\"}\n" || !strings.Contains(log.String(), "not a regular file") {
 		t.Errorf("%d %s, log %s", w.Code, w.Body, &log)
 	}
@@ -432,7 +434,7 @@ func TestFile(t *testing.T) {
 
 func FuzzProof(f *testing.F) {
 	h := http.Header{}
-	message{"POST", "/triggers/x", [32]byte{}}.sign(NewSecret(), time.Now()).write(h)
+	message{"POST", host, "/triggers/x", [32]byte{}}.sign(NewSecret(), time.Now()).write(h)
 	f.Add(h.Get(timestampHeader), h.Get(nonceHeader), h.Get(signatureHeader))
 	f.Add("0", "x", "v1=")
 	f.Add("-1", strings.Repeat("é", 8), "v1="+strings.Repeat("g", 64))
@@ -448,7 +450,7 @@ func FuzzProof(f *testing.F) {
 		if fmt.Sprint(in) != fmt.Sprint(out) || fmt.Sprint(p.at.UnixMilli()) != stamp {
 			t.Errorf("%v is read as %v", in, out)
 		}
-		m := message{"POST", "/triggers/x", [32]byte{}}
+		m := message{"POST", host, "/triggers/x", [32]byte{}}
 		if m.signed(p, []Secret{NewSecret()}) || m.signed(p, nil) || m.signed(p, []Secret{""}) && p.mac != m.mac("", p.stamp, p.nonce) {
 			t.Error("a made-up signature holds")
 		}
