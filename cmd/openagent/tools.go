@@ -78,7 +78,13 @@ type toolEntry struct {
 
 func (b *bench) entry(t tool.Tool, plugins []string) toolEntry {
 	s := t.Spec()
-	e := toolEntry{s.Name, string(b.tiers[s.Name]), s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
+	kind := ""
+	for _, e := range b.builtin {
+		if e.Tool.Spec().Name == s.Name {
+			kind = string(e.Tier)
+		}
+	}
+	e := toolEntry{s.Name, kind, s.ReadOnly, s.NonDestructive, s.Idempotent, s.OpenWorld, s.NeedsPerson, "", s.Description, s.Input}
 	if c, ok := t.(*custom.Tool); ok {
 		e.Kind, e.File = "custom", c.File
 		if slices.Contains(plugins, filepath.Dir(c.Folder.Path)) {
@@ -101,10 +107,18 @@ func (e toolEntry) does() string {
 // A bench has the tools of a folder, outside of a run.
 type bench struct {
 	*setup
-	builtin []tool.Tool
-	tiers   map[string]tools.Tier // of the built-in ones
+	builtin []tools.Entry
 	custom  *custom.Set
 	all     []tool.Tool // what a run would choose from
+}
+
+// A foreground is a shell for calls after which the program ends, and all that it
+// runs with it.
+type foreground struct{ *workspace.Workspace }
+
+// StartJob refuses what would not live to do anything.
+func (foreground) StartJob(context.Context, workspace.Line) (string, json.RawMessage, error) {
+	return "", nil, errors.New("a background command would end with this program; leave run_in_background out")
 }
 
 // bench takes out the tools that a run with these options would have. A
@@ -125,19 +139,21 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	}
 	p, _ := h.provider(&o.options)                       // no model is called, so it may be a wrong one
 	h.secrets = append(p.secrets(), o.secretValues()...) // custom tools may show what they like
-	b := &bench{setup: newSetup(&o.options, p, dir), tiers: map[string]tools.Tier{}}
-	for _, e := range b.withDiagnostics(h.kit(b.setup).Tools()) {
-		b.builtin = append(b.builtin, e.Tool)
-		b.tiers[e.Tool.Spec().Name] = e.Tier
+	b := &bench{setup: newSetup(&o.options, p, dir)}
+	b.builtin = b.withDiagnostics(h.kit(b.setup).Tools())
+	for i, e := range b.builtin {
+		if e.Tool.Spec().Name == "Bash" {
+			b.builtin[i].Tool = tools.Bash(foreground{b.workspace})
+		}
+		b.all = append(b.all, b.builtin[i].Tool)
 	}
-	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.builtin, ask); err != nil {
+	if b.custom, err = h.customTools(ctx, &o.options, dir, b.workspace, b.all, ask); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	own, err := b.custom.Tools(ctx)
 	if err != nil {
 		return nil, errors.Join(notBegun(ctx, err), b.close())
 	}
-	b.all = slices.Clone(b.builtin)
 	for _, t := range own {
 		if i := b.index(t.Spec().Name); i >= 0 {
 			b.all[i] = t
@@ -152,13 +168,28 @@ func (b *bench) index(name string) int {
 	return slices.IndexFunc(b.all, func(t tool.Tool) bool { return t.Spec().Name == name })
 }
 
+// find returns the tool of a name, else the one that has it as another name, else
+// the only one whose name or other name differs in nothing but case: as a model's
+// call finds its tool.
 func (b *bench) find(name string) (tool.Tool, error) {
 	if i := b.index(name); i >= 0 {
 		return b.all[i], nil
 	}
 	var names []string
+	var near []tool.Tool
 	for _, t := range b.all {
-		names = append(names, t.Spec().Name)
+		s := t.Spec()
+		names = append(names, s.Name)
+		if slices.Contains(s.Aliases, name) {
+			return t, nil
+		}
+		same := func(known string) bool { return strings.EqualFold(known, name) }
+		if same(s.Name) || slices.ContainsFunc(s.Aliases, same) {
+			near = append(near, t)
+		}
+	}
+	if len(near) == 1 {
+		return near[0], nil
 	}
 	return nil, usagef("there is no tool %q%s", clip(name), cmp.Or(likely(name, names), "; openagent tools lists them"))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent"
@@ -70,14 +71,14 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	policy := permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny}
 	h.warnOfSettings(&o.options)
 	switch {
-	case policy.Hides(name):
+	case policy.Hides(name, t.Spec().Aliases...):
 		h.complain("%s is refused by %s", name, o.said("permissions.deny", "--disallowed-tools"))
 		return ended(exitStopped)
 	case t.Spec().NeedsPerson:
 		return usagef("%s asks a person; it works in conversations only", name)
 	}
 	j := &judging{h: h}
-	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: b.builtin, Toolsets: []tool.Set{b.custom}, Permissions: policy, CanUseTool: j.decide,
+	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
 	r, err := a.Call(ctx, name, input)
 	var end *agent.EndError
@@ -95,8 +96,35 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	if err := h.showOutcome(o.output, toolOutcome{name, r.IsError, r.Title, r.Text(), r.Content, r.Details}); err != nil {
 		return err
 	}
+	v, ok := t.(tool.Validator)
+	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
+		j.passed = true // nobody is asked about what cannot be read
+	}
 	return ended(j.code(r))
 }
+
+// forCall returns the tools of an agent that is to call t: no other, so that none
+// takes its place, unless t works on others.
+func (h *host) forCall(b *bench, t tool.Tool) []tool.Tool {
+	if t.Spec().Batch {
+		return b.all
+	}
+	search, ok := t.(interface{ Over([]tool.Spec) tool.Tool })
+	if !ok {
+		return []tool.Tool{t}
+	}
+	_, names := h.chooseTools(b.setup, b.builtin)
+	var found []tool.Spec
+	for _, t := range b.all {
+		if s := t.Spec(); slices.Contains(names, s.Name) {
+			found = append(found, s)
+		}
+	}
+	return []tool.Tool{bound{search.Over(found)}}
+}
+
+// A bound tool cannot be bound to others.
+type bound struct{ tool.Tool }
 
 // code is the exit code for a call's result.
 func (j *judging) code(r *tool.Result) int {

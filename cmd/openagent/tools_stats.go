@@ -16,12 +16,14 @@ import (
 // A toolCount is how a tool did over several runs. Calls of runs that have not
 // ended do not count.
 type toolCount struct {
-	Name      string  `json:"name"`
-	Calls     int     `json:"calls"`
-	Successes int     `json:"successes"`
-	Failures  int     `json:"failures"`
-	TotalMS   float64 `json:"total_ms"`
-	MeanMS    float64 `json:"mean_ms"`
+	Name      string `json:"name"`
+	Calls     int    `json:"calls"`
+	Successes int    `json:"successes"`
+	Failures  int    `json:"failures"`
+	// Absent where no time was measured: a batch takes none beside that of its
+	// calls, which are counted under their own tools.
+	TotalMS float64 `json:"total_ms,omitempty"`
+	MeanMS  float64 `json:"mean_ms,omitempty"`
 }
 
 func (h *host) toolStats(ctx context.Context, o *toolsOptions) error {
@@ -44,8 +46,11 @@ func (h *host) toolStats(ctx context.Context, o *toolsOptions) error {
 	return h.list(o.output, list, "TOOL CALLS OK FAILED TIME MEAN", rows)
 }
 
-// rounded shows a duration with three digits or so.
+// rounded shows a duration with three digits or so, "-" for none.
 func rounded(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
 	for unit := time.Second; unit > time.Microsecond; unit /= 1000 {
 		if d >= unit {
 			return d.Round(unit / 100).String()
