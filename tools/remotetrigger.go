@@ -46,6 +46,9 @@ type Triggers struct {
 	// its error is shown to the model and nothing is stored. Nil: a trigger cannot
 	// have a schedule.
 	Schedule func(ctx context.Context, t trigger.Trigger) error
+	// Note tells the model, with a new trigger and where one cannot be run, who
+	// answers requests and how the user gets at secrets. "": nothing is said.
+	Note string
 }
 
 type remoteTriggerInput struct {
@@ -245,12 +248,15 @@ func (t Triggers) create(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 	if err := t.Store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
 		return nil, err
 	}
-	text := "Created. It is started by signed POST requests to /triggers/" + r.ID + " of this program's server; the user hands its secret to those who may send them."
+	text := "Created. POST requests to /triggers/" + r.ID + " that are signed with its secret start it."
 	if r.URL != "" {
-		text = "Created. It can be run once the other side has its secret, which the user hands on."
+		text = "Created. It can be run once both sides have the same secret; the user sees to that."
 	}
-	return shownTriggers(text, []trigger.Record{r}), nil
+	return shownTriggers(t.noted(text), []trigger.Record{r}), nil
 }
+
+// noted adds the host's note to a text.
+func (t Triggers) noted(text string) string { return strings.TrimSpace(text + " " + t.Note) }
 
 func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
 	if in.ID == "" {
@@ -304,7 +310,7 @@ func (t Triggers) run(ctx context.Context, in remoteTriggerInput) (*tool.Result,
 	case !r.Enabled:
 		return nil, fmt.Errorf("the trigger %s (%s) is off; action update with enabled switches it on", r.Name, r.ID)
 	case r.URL == "" && t.Local == nil:
-		return nil, errors.New("triggers of this agent cannot be run from here: nothing that runs them is set up")
+		return nil, errors.New(t.noted("Triggers of ours cannot be run from here."))
 	case r.URL == "":
 		data := []byte{}
 		if len(in.Payload) > 0 {

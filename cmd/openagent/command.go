@@ -26,6 +26,7 @@ func commands() []command {
 			words:   []string{"list", "show", "search", "rename", "tag", "export", "delete", "verify", "repair", "import", "prune"},
 			summary: "list, show, find, name, export, check and delete sessions", prepare: sessionsCommand},
 		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
+		{name: "triggers", args: "[list | add NAME PROMPT | secret ID | remove ID… | serve]", words: []string{"list", "add", "secret", "remove", "serve"}, summary: "run prompts when signed HTTP requests ask for them", prepare: triggersCommand},
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which projects' tools and settings count", prepare: trustCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},

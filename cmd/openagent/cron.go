@@ -26,9 +26,15 @@ type cronOptions struct {
 	name, zone, missed string
 }
 
-// notForJobs are the flags of a prompt that make no sense for jobs.
+// notForJobs are the flags of a prompt that make no sense for what no person waits
+// for.
 var notForJobs = []string{"print", "output-format", "input-format", "include-partial-messages", "permission-prompt-tool",
 	"resume", "continue", "fork-session", "resume-at", "session-id", "file"}
+
+// flagsOfJobs are the flags of a prompt under which jobs run.
+func (o *options) flagsOfJobs() flags {
+	return slices.DeleteFunc(o.flags(), func(f flag) bool { return slices.Contains(notForJobs, f.name) })
+}
 
 func cronCommand(h *host) (flags, action) {
 	o := new(cronOptions)
@@ -40,11 +46,7 @@ func cronCommand(h *host) (flags, action) {
 		flag{name: "command", help: "with add: it is a command line, not a prompt", set: yes(&o.command)},
 		flag{name: "zone", arg: "ZONE", help: "with add and next: time zone such as Europe/Berlin (default that of the system)", set: text(&o.zone)},
 		flag{name: "missed", arg: choice(policies), words: policies, help: "with add: what is done about times at which nothing ran (default once)", set: oneOf(&o.missed, policies)})
-	for _, f := range o.flags() {
-		if !slices.Contains(notForJobs, f.name) {
-			fs = append(fs, f)
-		}
-	}
+	fs = append(fs, o.flagsOfJobs()...)
 	return fs, func(ctx context.Context, args []string) error {
 		verb := "list"
 		if len(args) > 0 {
@@ -80,20 +82,28 @@ func cronCommand(h *host) (flags, action) {
 
 // checkVerb refuses flags that say nothing to a verb.
 func (o *cronOptions) checkVerb(verb string) error {
-	for _, c := range []struct {
-		given bool
-		flag  string
-		verbs []string
-	}{
+	return goWith("cron", verb, []verbFlag{
 		{o.once, "--once", []string{"run"}},
 		{o.name != "", "--name", []string{"add"}},
 		{o.command, "--command", []string{"add"}},
 		{o.missed != "", "--missed", []string{"add"}},
 		{o.zone != "", "--zone", []string{"add", "next"}},
 		{o.all, "--all", []string{"list", "remove", "enable", "disable", "next", "run"}},
-	} {
-		if c.given && !slices.Contains(c.verbs, verb) {
-			return usagef("%s goes with openagent cron %s", c.flag, strings.Join(c.verbs, ", "))
+	})
+}
+
+// A verbFlag is a flag that goes with some verbs of a command.
+type verbFlag struct {
+	given bool
+	flag  string
+	verbs []string
+}
+
+// goWith refuses flags that say nothing to a verb.
+func goWith(command, verb string, flags []verbFlag) error {
+	for _, f := range flags {
+		if f.given && !slices.Contains(f.verbs, verb) {
+			return usagef("%s goes with openagent %s %s", f.flag, command, strings.Join(f.verbs, ", "))
 		}
 	}
 	return nil
@@ -156,8 +166,11 @@ func (e cronEntry) when() string {
 }
 
 func (e cronEntry) what() string {
-	if e.Command != "" {
+	switch {
+	case e.Command != "":
 		return "$ " + e.Command
+	case e.Trigger != "":
+		return "trigger " + e.Trigger
 	}
 	return e.Prompt
 }
@@ -234,6 +247,9 @@ func (h *host) cronChange(ctx context.Context, o *cronOptions, ids []string, don
 		j, err := change(ctx, store, id)
 		if errors.Is(err, cron.ErrNotFound) {
 			return usagef("there is no job %s here; openagent cron list --all shows those of all folders", clip(id))
+		}
+		if errors.Is(err, cron.ErrOfTrigger) {
+			return usagef("%s: %w; openagent triggers remove removes both", clip(id), err)
 		}
 		if err != nil {
 			return cronError(err)

@@ -2,21 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cron"
-	"github.com/openagent-go/agent/event"
-)
-
-const (
-	jobTimeout = 600_000 // milliseconds that a command may take, the most that Bash allows
-	maxTail    = 300     // bytes of what a failed command wrote that are kept
 )
 
 // A cronStart is the first line of JSON that "cron run" writes.
@@ -84,127 +74,25 @@ func (h *host) cronRun(ctx context.Context, o *cronOptions) error {
 	return nil
 }
 
-// A cronRunner runs jobs as "openagent -p" would run a prompt in their folder.
-type cronRunner struct {
-	host     *host
-	options  *cronOptions
-	schedule *cron.Scheduler
-}
+// A cronRunner runs jobs.
+type cronRunner struct{ runner }
 
 // newCronRunner finds out what is wrong with the flags and the environment
 // before anything is due.
 func (h *host) newCronRunner(ctx context.Context, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
-	r := &cronRunner{h, o, s}
-	dir, err := workingDir()
-	if err != nil {
-		return nil, err
-	}
-	trial, err := r.setup(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	h.warnOfSettings(trial.options)
-	h.secrets = append(trial.provider.secrets(), trial.options.secretValues()...)
-	for _, j := range jobs {
-		if j.Prompt != "" && !j.Disabled && trial.provider.needsKey() {
-			err = trial.provider.noKey()
-		}
-	}
-	return r, errors.Join(err, trial.close())
-}
-
-// setup makes an agent for a folder, with the settings there.
-func (r *cronRunner) setup(ctx context.Context, dir string) (*setup, error) {
-	o, err := r.host.configure(ctx, &r.options.options, dir, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.host.provider(o)
-	if err != nil {
-		return nil, err
-	}
-	s := newSetup(o, p, dir)
-	s.schedule = r.schedule
-	if s.agent, err = r.host.newAgent(s); err != nil {
-		return nil, err
-	}
-	return s, r.host.addCustomTools(ctx, s, false)
+	prompts := slices.ContainsFunc(jobs, func(j cron.Job) bool { return j.Command == "" && !j.Disabled })
+	r := &cronRunner{runner{h, &o.options, s}}
+	return r, r.try(ctx, prompts)
 }
 
 func (r *cronRunner) fire(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
-	if info, err := os.Stat(j.Dir); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("its folder %s is not there any more", j.Dir)
-	}
-	s, err := r.setup(ctx, j.Dir)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if j.Command != "" {
-		return runJobCommand(ctx, s.agent, j.Command)
-	}
-	if s.provider.needsKey() {
-		return "", errors.New("there is no key for the model")
-	}
-	chosen, err := r.host.choose(ctx, &r.options.options, j.Dir)
-	if err != nil {
-		return "", err
-	}
-	s.agent.Sessions = chosen.store
-	s.session = s.agent.Session(chosen.id)
-	return runJobPrompt(ctx, s, j.Prompt)
-}
-
-// runJobCommand runs a command line as a call of the model would.
-func runJobCommand(ctx context.Context, a *agent.Agent, command string) (string, error) {
-	input, err := json.Marshal(map[string]any{"command": command, "timeout": jobTimeout})
-	if err != nil {
-		return "", err
-	}
-	res, err := a.Call(ctx, "Bash", input)
 	switch {
-	case err != nil:
-		return "", err
-	case res == nil:
-		return "", errors.New("the command did not run")
-	case !res.IsError:
-		return res.Text(), nil
+	case j.Command != "":
+		return r.command(ctx, j.Dir, j.Command)
+	case j.Trigger != "":
+		return r.trigger(ctx, j.Dir, j.Trigger)
 	}
-	text := strings.TrimSpace(res.Text())
-	if cut := len(text) - maxTail; cut > 0 {
-		text = "…" + strings.ToValidUTF8(text[cut:], "")
-	}
-	return "", errors.New(text)
-}
-
-// runJobPrompt runs a prompt in a new session. Without a person to ask, a
-// refusal that a person could have prevented is a failure.
-func runJobPrompt(ctx context.Context, s *setup, prompt string) (string, error) {
-	var failed error
-	for _, err := range traced(s.agent.Log, s.session.StreamInput(ctx, agent.Input{Text: prompt})) {
-		if err != nil {
-			failed = err
-		}
-	}
-	note := "session " + s.session.ID
-	res := s.session.Result()
-	if res == nil {
-		return note, failed
-	}
-	if failed == nil && missedSomebody(res.Denials) {
-		failed = errors.New(nobodyAsked(res.Denials))
-	}
-	return note + ": " + res.Text, failed
-}
-
-func nobodyAsked(denials []event.Denial) string {
-	var names []string
-	for _, d := range denials {
-		if d.Nobody {
-			names = append(names, d.Tool+" ("+d.Reason+")")
-		}
-	}
-	return "nobody could be asked for permission: " + strings.Join(names, ", ")
+	return r.prompt(ctx, j.Dir, j.Prompt)
 }
 
 // start says what will run and when.

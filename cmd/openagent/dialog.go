@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -64,7 +63,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 		d.asker = newAsker(d)
 		s.session.SetCanUseTool(d.asker.decide)
 	}
-	defer h.runSchedule(ctx, s, func(j cron.Job, o cron.Outcome) { s.agent.Log.Info(fired(j, o), "job", j.ID) })()
+	defer h.runMeanwhile(ctx, s, func(line string) { s.agent.Log.Info(line) })()
 	if prompt, _ := promptArg(args); prompt != "" || len(blocks) > 0 {
 		d.enqueue(agent.Input{ID: session.NewID(), Text: prompt, Blocks: blocks})
 	}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -32,12 +32,36 @@ func (h *host) kit(s *setup) tools.Kit {
 		return k
 	}
 	k.Settings = toolSettings{h, s.options, s.project}
-	k.Triggers = &tools.Triggers{Store: &trigger.File{Path: filepath.Join(home, "triggers.json")}}
+	k.Triggers = s.remoteTriggers(home)
 	k.Crontab = &tools.Crontab{Jobs: cronFile(home), Dir: s.project}
 	if s.schedule != nil {
 		k.Crontab.Running = s.schedule.Running
 	}
 	return k
+}
+
+// remoteTriggers is what the tool RemoteTrigger works on: the triggers of the
+// working folder.
+func (s *setup) remoteTriggers(home string) *tools.Triggers {
+	private := false
+	if o := s.options; o.settings != nil {
+		o.settings.Decode("privateTriggers", &private)
+	}
+	t := &tools.Triggers{
+		Store:  trigger.In(triggerFile(home), s.project),
+		Client: &trigger.Client{AllowPrivate: private},
+		Schedule: func(ctx context.Context, t trigger.Trigger) error {
+			return scheduleTrigger(ctx, cron.In(cronFile(home), s.project), s.project, t)
+		},
+		Note: "Requests are answered while the user has `openagent triggers serve` run in this folder, not by this program; `openagent triggers secret ID` gives the user a secret, or with --set takes that of the other side.",
+	}
+	if s.triggers != nil {
+		t.Local = s.triggers
+		t.Note += " Action run and schedules work here as long as this program lives."
+	} else {
+		t.Note += " Action run on triggers of ours works in conversations only, schedules there and while `openagent cron run` lives."
+	}
+	return t
 }
 
 // chooseTools returns the tools that --tools names, and the names of those that a

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/trigger"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -20,8 +21,9 @@ type setup struct {
 	project   string // the working folder
 	workspace *workspace.Workspace
 	languages *tools.Languages
-	schedule  *cron.Scheduler // that of this program; nil: it runs none
-	person    bool            // somebody can be asked
+	schedule  *cron.Scheduler  // that of this program; nil: it runs none
+	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
+	person    bool             // somebody can be asked
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
@@ -51,7 +53,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	s := newSetup(o, p, dir)
 	s.person = ask != nil || o.promptTool != ""
 	if ask != nil || o.input == formatStream {
-		s.schedule = new(cron.Scheduler)
+		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -66,7 +65,7 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	strike := func() bool { return c.strike(ctx) }
 	h.interrupted.Store(&strike)
 	defer h.interrupted.Store(nil)
-	defer h.runSchedule(ctx, s, func(j cron.Job, o cron.Outcome) { c.screen.line(inDim, "%s", short(h.oneLine(fired(j, o)), 400)) })()
+	defer h.runMeanwhile(ctx, s, func(line string) { c.screen.line(inDim, "%s", short(h.oneLine(line), 400)) })()
 	go c.read(ctx)
 	c.model = s.provider.model.value
 	c.mode.Store(beginning(permission.Mode(s.options.mode), past.mode))
