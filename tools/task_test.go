@@ -111,6 +111,8 @@ func TestTaskToolsRefuse(t *testing.T) {
 		{"TaskCreate", `{}`, `!subject`},
 		{"TaskCreate", `{"subject":" "}`, `!subject must be one line|subject is empty`},
 		{"TaskCreate", `{"subject":"x","status":"done"}`, `!unknown status "done", want pending, in_progress`},
+		{"TaskCreate", `{"subject":"x","status":"Completed"}`, `!a new task cannot be completed; its status is pending or in_progress`},
+		{"TaskCreate", `{"subject":"x","status":"cancelled"}`, `!a new task cannot be cancelled`},
 		{"TaskCreate", `{"subject":"x","blockedBy":["task_7"]}`, `!"task_7": there is no such task; TaskList`},
 		{"TaskCreate", `{"subject":"x","blockedBy":["task_1"],"blocked_by":[]}`, `!blockedBy is given twice`},
 		{"TaskCreate", `{"subject":"x","descripton":"y"}`, `!"descripton" is unknown; did you mean description`},

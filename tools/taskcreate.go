@@ -50,6 +50,9 @@ func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCr
 		if status, err = team.ParseStatus(in.Status); err != nil {
 			return tool.Errorf("%v", err), nil
 		}
+		if status != team.Pending && status != team.InProgress {
+			return tool.Errorf("a new task cannot be %s; its status is pending or in_progress", status), nil
+		}
 	}
 	owner := agentName(call, in.Owner)
 	if owner == "" && status == team.InProgress {

@@ -81,12 +81,15 @@ type todo struct {
 }
 
 // A todoID names an item: a number as the tool gives them, or what the model
-// chose. Both are read, so that 1 and "1" are the same.
+// chose. Both are read, so that 1 and "1" are the same, and "#1", as lists show it.
 type todoID string
 
 func (id *todoID) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, (*string)(id))
+		var text string
+		err := json.Unmarshal(data, &text)
+		*id = todoID(strings.TrimPrefix(text, "#"))
+		return err
 	}
 	var n json.Number
 	err := json.Unmarshal(data, &n)

@@ -44,6 +44,8 @@ func TestTodos(t *testing.T) {
 		{`{"action":"add","text":"x","id":"2"}`, "is a todo #2 already", "[ ] #1 read it\n[ ] #2 write it (high)"},
 		{`{"action":"toggle","id":1}`, "[x] #1 read it", "[x] #1 read it\n[ ] #2 write it (high)"},
 		{`{"action":"toggle","id":"1"}`, "[ ] #1 read it", "[ ] #1 read it\n[ ] #2 write it (high)"},
+		{`{"action":"toggle","id":"#1"}`, "[x] #1 read it", "[x] #1 read it\n[ ] #2 write it (high)"},
+		{`{"action":"toggle","id":"#1"}`, "[ ] #1 read it", "[ ] #1 read it\n[ ] #2 write it (high)"},
 		{`{"action":"toggle","id":3}`, "no todo #3; there are #1, #2", "[ ] #1 read it\n[ ] #2 write it (high)"},
 		{`{"action":"toggle"}`, "id is missing", "[ ] #1 read it\n[ ] #2 write it (high)"},
 		{`{"action":"remove","id":1}`, "Todo removed: #1", "[ ] #2 write it (high)"},
