@@ -61,12 +61,21 @@ type full struct {
 	at    int
 	stays bool
 	done  int
+	err   error // nil: ENOSPC
+}
+
+// failure is what operations fail with.
+func (d *full) failure() error {
+	if d.err != nil {
+		return d.err
+	}
+	return syscall.ENOSPC
 }
 
 // next counts an operation and fails it if its time has come.
 func (d *full) next() error {
 	if d.done++; d.done == d.at || d.stays && d.done > d.at {
-		return syscall.ENOSPC
+		return d.failure()
 	}
 	return nil
 }
@@ -179,10 +188,10 @@ func play(t *testing.T, d Dir) (acked int64, err error) {
 func stuck(t *testing.T, d Dir, log Log, first error) {
 	t.Helper()
 	var broken *BrokenError
-	if !errors.As(first, &broken) || !errors.Is(first, syscall.ENOSPC) {
+	disk := d.disk.(*full)
+	if !errors.As(first, &broken) || !errors.Is(first, disk.failure()) {
 		t.Errorf("append failed with %T: %v", first, first)
 	}
-	disk := d.disk.(*full)
 	done := disk.done
 	for range 2 {
 		if err := log.Append(context.Background(), log.Last(), true, say(log.Last()+1, "again")); err != first {
@@ -195,7 +204,9 @@ func stuck(t *testing.T, d Dir, log Log, first error) {
 }
 
 // Whatever operation of the disk fails, once or from then on: what was
-// acknowledged stays readable, and the session can be opened and continued.
+// acknowledged stays readable, and the session can be opened and continued. A log
+// that has failed is dead: above all it never syncs a second time, because a
+// system may have dropped what it could not write.
 func TestDiskFailures(t *testing.T) {
 	t.Parallel()
 	var want []event.Event
@@ -203,7 +214,10 @@ func TestDiskFailures(t *testing.T) {
 		want = append(want, batch...)
 	}
 	torn := []byte(`{"seq":1,"prev":0,"ti`)
-	for _, stays := range []bool{false, true} {
+	for _, fails := range []struct {
+		err   error
+		stays bool
+	}{{syscall.ENOSPC, false}, {syscall.ENOSPC, true}, {syscall.EIO, false}, {syscall.EIO, true}, {syscall.EDQUOT, true}} {
 		for at := 1; ; at++ {
 			path := t.TempDir()
 			good := Dir{Path: path, disk: quick{system{}}}
@@ -213,7 +227,7 @@ func TestDiskFailures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			disk := &full{disk: quick{system{}}, at: at, stays: stays}
+			disk := &full{disk: quick{system{}}, at: at, stays: fails.stays, err: fails.err}
 			acked, err := play(t, Dir{Path: path, disk: disk})
 			if err == nil && disk.done < at {
 				if at < 20 {

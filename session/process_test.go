@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) {
 		err = share(d)
 	case "write":
 		err = writeOn(d)
+	case "full":
+		err = onFullDisk(d)
 	}
 	if err != nil {
 		fmt.Println("error:", err)
@@ -199,12 +202,14 @@ func TestProcessesShareASession(t *testing.T) {
 	}
 }
 
-// A writer killed at any moment leaves a session that opens, with all that was
-// acknowledged.
+var kills = flag.Int("kills", 20, "how often TestKilledWriter kills the writer")
+
+// A writer killed at any moment leaves a session in which nothing is wrong but its
+// last line, and that opens with all that was acknowledged.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	var d session.Dir
-	for round := range 20 {
+	for round := range *kills {
 		if round%4 == 0 {
 			d.Path = t.TempDir() // else the old session goes on
 		}
@@ -224,6 +229,9 @@ func TestKilledWriter(t *testing.T) {
 		_ = cmd.Wait()
 		if acked == 0 {
 			t.Fatal("nothing was acknowledged")
+		}
+		if r, err := session.Verify(t.Context(), d, "s"); err != nil || r.Damaged() || r.Facts < acked {
+			t.Fatalf("%+v, %v; %d facts were acknowledged", r, err, acked)
 		}
 		log := open(t, d, "s")
 		last := log.Last()
