@@ -25,7 +25,7 @@ type treeRestore struct {
 	name  string
 	room  *os.Root
 	at    cursor
-	// modes holds the permission bits that folders get at the end.
+	// folderModes holds the permission bits that folders get at the end.
 	folderModes map[string]fs.FileMode
 }
 
@@ -293,7 +293,7 @@ func (t *treeRestore) setModes() {
 		if err == nil {
 			err = chmod(in, ".", t.folderModes[path])
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been removed
 			t.leave(path, reason(err))
 		}
 	}

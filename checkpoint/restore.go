@@ -49,6 +49,9 @@ func (s *Store) Restore(ctx context.Context, session, id string, dry bool) (Repo
 	r := restore{store: s, target: c, dry: dry, report: Report{Gaps: c.Gaps, GapCount: c.GapCount}}
 	defer r.close()
 	if err := r.run(ctx); err != nil {
+		if _, gone := s.Find(ctx, session, id); errors.Is(gone, ErrNotFound) {
+			err = gone // somebody has dropped it just now
+		}
 		return r.report, fmt.Errorf("restoring files: %w", err)
 	}
 	return r.report, nil
