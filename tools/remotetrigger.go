@@ -160,8 +160,8 @@ func (t Triggers) find(ctx context.Context, in remoteTriggerInput) (trigger.Reco
 		}
 		return r, err
 	}
-	if in.Name == "" || in.Action == "update" {
-		return trigger.Record{}, errors.New("id is missing")
+	if in.Name == "" {
+		return trigger.Record{}, errors.New("id or name is missing; action list shows the triggers that there are")
 	}
 	records, err := t.Store.List(ctx)
 	if err != nil {
@@ -259,9 +259,6 @@ func (t Triggers) create(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 func (t Triggers) noted(text string) string { return strings.TrimSpace(text + " " + t.Note) }
 
 func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {
-	if in.ID == "" {
-		return nil, errors.New("id is missing")
-	}
 	if len(in.Payload) > 0 {
 		return nil, errors.New("a payload goes with action run")
 	}
@@ -279,9 +276,9 @@ func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 	if err := t.schedule(ctx, old.Trigger, r.Trigger); err != nil {
 		return nil, err
 	}
-	err = t.Store.Update(ctx, in.ID, func(now *trigger.Record) (*trigger.Record, error) {
+	err = t.Store.Update(ctx, old.ID, func(now *trigger.Record) (*trigger.Record, error) {
 		if now == nil {
-			return nil, fmt.Errorf("the trigger %q was removed meanwhile", in.ID)
+			return nil, fmt.Errorf("the trigger %q was removed meanwhile", old.ID)
 		}
 		err := in.apply(now) // its secrets may be others by now
 		r = *now

@@ -91,6 +91,9 @@ func TestRemoteTriggerBothSides(t *testing.T) {
 	}
 	theTrigger(t, run(ours, fmt.Sprintf(`{"action":"get","id":%q}`, mine.ID)))
 	theTrigger(t, run(ours, `{"action":"get","name":"new name"}`))
+	if changed, _ := theTrigger(t, run(ours, `{"action":"update","name":"new name","prompt":"Build it again."}`)); changed.ID != mine.ID || changed.Prompt != "Build it again." || changed.Name != "new name" {
+		t.Errorf("%+v", changed)
+	}
 	run(ours, `{"action":"list"}`)
 	if len(ran) != 0 {
 		t.Error("something more ran")
@@ -121,11 +124,12 @@ func TestRemoteTriggerRefusals(t *testing.T) {
 		`{"action":"create","name":"c","url":"http://u:p@x.org/"}`:                                  "password",
 		`{"action":"create","name":"c","prompt":"x","schedule":"@"}`:                                "not kept here",
 		`{"action":"create","name":"c","prompt":"x","payload":1}`:                                   "action run",
-		`{"action":"get"}`:                                                                          "id is missing",
+		`{"action":"get"}`:                                                                          "id or name is missing",
 		`{"action":"get","id":"none"}`:                                                              "no trigger with the id",
 		`{"action":"get","name":"none"}`:                                                            "no trigger called",
 		`{"action":"run","id":"none"}`:                                                              "no trigger with the id",
-		`{"action":"update","name":"a","prompt":"x"}`:                                               "id is missing",
+		`{"action":"update","prompt":"x"}`:                                                          "id or name is missing",
+		`{"action":"update","name":"none","prompt":"x"}`:                                            "no trigger called",
 		`{"action":"update","id":"` + mine.ID + `","url":"https://example.com/"}`:                   "cannot become",
 		`{"action":"run","name":"a"}`:                                                               "cannot be run from here",
 		`{"action":"run","name":"b"}`:                                                               "loopback",
