@@ -267,7 +267,7 @@ func (q *codeQuestion) put(ctx context.Context, op operation, a *codeAnswer) err
 }
 
 func (q *codeQuestion) putTo(ctx context.Context, at station, op operation, a *codeAnswer) error {
-	return q.languages.ask(ctx, q.call.Session, at, func(s *lsp.Server) error {
+	return q.languages.ask(ctx, q.call.Session, at, true, func(s *lsp.Server) error {
 		a.begin(at.spec.Name, s.Encoding())
 		file, text := q.path, q.text
 		if q.in.Operation == "workspaceSymbol" && at.spec.language(file) == "" {

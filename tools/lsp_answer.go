@@ -31,6 +31,7 @@ type codeAnswer struct {
 	server     string // the servers that answered
 	encoding   lsp.Encoding
 	textSearch string // why the text was searched, "" if it was not
+	silence    string // why the one thing that was found is not shown, "" if it is
 
 	text   strings.Builder
 	shown  int
@@ -214,7 +215,9 @@ func (a *codeAnswer) result() *tool.Result {
 	if a.textSearch != "" {
 		b.WriteString(a.textSearch + " This is a search of the text, which knows neither scopes nor types:\n")
 	}
-	if a.shown == 0 {
+	if a.silence != "" {
+		fmt.Fprintf(&b, "What %s says is left out: %s.\n", a.server, a.silence)
+	} else if a.shown == 0 {
 		b.WriteString(a.nothing() + "\n")
 	} else if a.q.in.Operation == "rename" {
 		fmt.Fprintf(&b, "The change in %d places of %d files; nothing has been changed yet:\n", a.found, len(a.files))

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,8 +42,16 @@ func (q *codeQuestion) references(ctx context.Context, s *lsp.Server, a *codeAns
 }
 
 func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) error {
+	secret, err := q.secret(ctx, s, a)
+	if err != nil {
+		return err
+	}
 	text, err := s.Hover(ctx, q.path, q.position(s))
 	if text == "" {
+		return err
+	}
+	if secret != "" {
+		a.silence = secret
 		return err
 	}
 	if runes := []rune(text); len(runes) > maxHover {
@@ -52,6 +61,42 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 	a.found++
 	a.add(q.path, text)
 	return err
+}
+
+// secret returns why what a server says of a place may not be shown, "" if it may.
+// It quotes the places where the name and its type are defined, and rules may forbid
+// reading these.
+func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer) (string, error) {
+	if len(q.call.Unreadable) == 0 {
+		return "", nil
+	}
+	defined, err := q.targets(ctx, s.Definition, s)
+	if err != nil {
+		return "", err
+	}
+	types, err := q.targets(ctx, s.TypeDefinition, s)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range append(types, defined...) {
+		if _, err := lsp.Path(l.URI); err != nil || a.hidden(l.URI) {
+			return "rules forbid reading the file that it is from", nil
+		}
+	}
+	if len(defined) == 0 {
+		return "rules forbid reading some files, and the server does not tell where it is from", nil
+	}
+	return "", nil
+}
+
+// targets asks where something is defined, for servers that may not know.
+func (q *codeQuestion) targets(ctx context.Context, ask func(context.Context, string, lsp.Position) ([]lsp.Location, error), s *lsp.Server) ([]lsp.Location, error) {
+	found, err := ask(ctx, q.path, q.position(s))
+	var none *lsp.ResponseError // the answer of some for a place where there is no name
+	if errors.Is(err, lsp.ErrUnsupported) || errors.As(err, &none) {
+		return nil, nil
+	}
+	return found, err
 }
 
 func (q *codeQuestion) documentSymbols(ctx context.Context, s *lsp.Server, a *codeAnswer) error {

@@ -23,10 +23,11 @@ const (
 )
 
 // WithDiagnostics returns t, a tool that changes files, so that what it answers
-// ends with the errors that language servers find in the files it has changed. A
-// server is waited for 2 seconds at most, one that still starts not longer
-// either; where there is nothing to say nothing is said. Which files a call
-// changes is what t's Classify says.
+// ends with the errors that language servers find in the files it has changed. Only
+// servers are asked that a call of LSP has started, for which there was permission:
+// changing a file is none for running a program. A server is waited for 2 seconds at
+// most, one that still starts not longer either; where there is nothing to say
+// nothing is said. Which files a call changes is what t's Classify says.
 func WithDiagnostics(t tool.Tool, languages *Languages) tool.Tool {
 	return diagnosed{t, languages}
 }
@@ -108,7 +109,7 @@ func (l *Languages) errors(ctx context.Context, call tool.Call, paths []string) 
 		q.top, _ = l.place.Resolve(call.Dir, ".") // else paths are absolute
 		a := newCodeAnswer(q)
 		var list []lsp.Diagnostic
-		err = l.ask(ctx, call.Session, q.station, func(s *lsp.Server) error {
+		err = l.ask(ctx, call.Session, q.station, false, func(s *lsp.Server) error {
 			a.begin(q.station.spec.Name, s.Encoding())
 			if err := s.Sync(ctx, path, q.station.spec.language(path), q.text); err != nil {
 				return err

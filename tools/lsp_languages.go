@@ -269,11 +269,12 @@ func (l *Languages) starts(path, name string) []permission.Access {
 	return out
 }
 
-// ask calls question with the server at a station, which is started if need be,
-// and once more if it ends meanwhile. A *noServerError says that there is none.
-func (l *Languages) ask(ctx context.Context, session string, at station, question func(*lsp.Server) error) error {
+// ask calls question with the server at a station, and once more if it ends
+// meanwhile. One that does not run is started if start is set, which takes
+// permission; else it is errNotRunning. A *noServerError says that there is none.
+func (l *Languages) ask(ctx context.Context, session string, at station, start bool, question func(*lsp.Server) error) error {
 	for {
-		a, err := l.attempt(session, at)
+		a, err := l.attempt(session, at, start)
 		if err != nil {
 			return err
 		}
@@ -296,8 +297,11 @@ func (l *Languages) ask(ctx context.Context, session string, at station, questio
 	}
 }
 
-// attempt returns the server at a station, started again if it has ended.
-func (l *Languages) attempt(session string, at station) (*attempt, error) {
+var errNotRunning = errors.New("the language server does not run")
+
+// attempt returns the server at a station, with start set also one that has to be
+// started, for the first time or because it has ended.
+func (l *Languages) attempt(session string, at station, start bool) (*attempt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
@@ -305,6 +309,9 @@ func (l *Languages) attempt(session string, at station) (*attempt, error) {
 	}
 	key := serverKey{at.root, at.spec.Name}
 	s := l.running[key]
+	if !start && (s == nil || s.current.ended()) {
+		return nil, errNotRunning
+	}
 	if s == nil {
 		program, err := at.spec.program(l.place)
 		if err != nil {

@@ -378,7 +378,8 @@ func TestLSPServerThatDoesNotStart(t *testing.T) {
 
 func TestLSPHidesFiles(t *testing.T) {
 	server := gopls(t)
-	f := plant(t, "go.mod=module example.com/m\n\ngo 1.21\n", "a.go=package m\n\nfunc open() { closed() }\n", "hidden.go=package m\n\nfunc closed() { open() }\n")
+	f := plant(t, "go.mod=module example.com/m\n\ngo 1.21\n", "a.go=package m\n\nfunc open() { closed() }\n\nvar k, n = key, 'é'\n\nvar v hidden\n",
+		"hidden.go=package m\n\n// hunter2\nfunc closed() { open() }\n\nconst key hidden = \"hunter2\"\n\ntype hidden string // hunter2\n")
 	f.unreadable = []string{"hidden.go"}
 	lsp := tools.LSP(openLanguages(t, f.ws, server))
 	for _, c := range []struct {
@@ -388,12 +389,18 @@ func TestLSPHidesFiles(t *testing.T) {
 		{in{"operation": "goToDefinition", "file_path": "a.go", "line": 3, "query": "closed"}, "Nothing was found for \"closed\".\n(1 result was left out: rules forbid reading the files.)"},
 		{in{"operation": "findReferences", "file_path": "a.go", "line": 3, "query": "open"}, "a.go:3:6: func open() { closed() }\n(1 result was left out: rules forbid reading the files.)"},
 		{in{"operation": "incomingCalls", "file_path": "a.go", "line": 3, "query": "open"}, "*(1 result was left out: *"},
-		{in{"operation": "rename", "file_path": "a.go", "line": 3, "query": "open", "new_name": "x"}, "The change in 1 places of 1 files; *+func x() { closed() }\n(1 result was left out: *"},
+		{in{"operation": "rename", "file_path": "a.go", "line": 3, "query": "open", "new_name": "x"}, "The change in 1 places of 1 files; *+func x() { closed() }*(1 result was left out: *"},
 		{in{"operation": "diagnostics", "file_path": "hidden.go"}, "*may not be read*"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 3, "query": "open"}, "*func open()*"},
+		{in{"operation": "hover", "file_path": "a.go", "line": 3, "query": "closed"}, "What gopls says is left out: rules forbid reading the file that it is from."},
+		{in{"operation": "hover", "file_path": "a.go", "line": 5, "query": "key"}, "What gopls says is left out: rules forbid reading the file that it is from."},
+		{in{"operation": "hover", "file_path": "a.go", "line": 5, "query": "k"}, "What gopls says is left out: rules forbid reading the file that it is from."},
+		{in{"operation": "hover", "file_path": "a.go", "line": 7, "query": "hidden"}, "What gopls says is left out: rules forbid reading the file that it is from."},
+		{in{"operation": "hover", "file_path": "a.go", "line": 5, "query": "'é'"}, "*the server does not tell where it is from."},
 	} {
 		r := f.call(lsp, c.input)
 		got := f.text(r)
-		if !like(got, c.want) || strings.Contains(got, "func closed") {
+		if !like(got, c.want) || strings.Contains(got, "func closed") || strings.Contains(got, "hunter2") {
 			t.Errorf("%v: got %s\nwant %s", c.input, got, c.want)
 		}
 	}
@@ -598,12 +605,49 @@ func TestWithDiagnostics(t *testing.T) {
 	}
 }
 
+// TestWithDiagnosticsStartsNothing: whoever may change a file may not run a program by it.
+func TestWithDiagnosticsStartsNothing(t *testing.T) {
+	server := gopls(t)
+	f := plant(t, module...)
+	starts := filepath.Join(t.TempDir(), "starts")
+	counted(t, &server, starts)
+	kill := killable(t, &server)
+	languages := openLanguages(t, f.ws, server)
+	write := tools.WithDiagnostics(tools.Write(f.ws), languages)
+	question := in{"operation": "documentSymbol", "file_path": "sum.go"}
+	for i, c := range []struct {
+		before func()
+		starts string
+		tells  bool
+	}{
+		{func() {}, "", false},
+		{func() { f.call(tools.LSP(languages), question) }, "started\n", true},
+		{kill, "started\n", false},
+	} {
+		c.before()
+		r := f.call(write, in{"file_path": fmt.Sprintf("new%d.go", i), "content": "package shapes\n\nvar _ int = total\n"})
+		if tells := strings.Contains(r.Text(), "language server"); r.IsError || tells != c.tells {
+			t.Errorf("%d: %s", i, f.text(r))
+		}
+		if data, _ := os.ReadFile(starts); string(data) != c.starts {
+			t.Errorf("%d: %q", i, data)
+		}
+	}
+}
+
 // TestWithDiagnosticsDoesNotWait: a server that starts for ever holds up nothing for long.
 func TestWithDiagnosticsDoesNotWait(t *testing.T) {
 	f := plant(t, module...)
 	silent := serverNamed(t, "gopls", filepath.Join(t.TempDir(), "silent"))
 	script(t, silent.Command, "exec sleep 1000")
-	write := tools.WithDiagnostics(tools.Write(f.ws), openLanguages(t, f.ws, silent))
+	languages := openLanguages(t, f.ws, silent)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	input := []byte(`{"operation":"documentSymbol","file_path":"sum.go"}`)
+	if r, err := tools.LSP(languages).Run(ctx, tool.Call{ID: "c", Name: "LSP", Dir: f.dir, Input: input}); err == nil {
+		t.Fatalf("answered: %s", r.Text())
+	}
+	write := tools.WithDiagnostics(tools.Write(f.ws), languages)
 	if r := f.call(write, in{"file_path": "new.go", "content": "package shapes\n"}); r.IsError || strings.Contains(r.Text(), "language server") {
 		t.Errorf("%s", f.text(r))
 	}

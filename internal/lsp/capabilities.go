@@ -17,6 +17,7 @@ const ourCapabilities = `{
 		"synchronization": {"dynamicRegistration": false},
 		"hover": {"contentFormat": ["markdown", "plaintext"]},
 		"definition": {"linkSupport": true},
+		"typeDefinition": {"linkSupport": true},
 		"implementation": {"linkSupport": true},
 		"references": {},
 		"callHierarchy": {},
@@ -34,6 +35,7 @@ const ourCapabilities = `{
 type capabilities struct {
 	PositionEncoding Encoding `json:"positionEncoding"`
 	Definition       provider `json:"definitionProvider"`
+	TypeDefinition   provider `json:"typeDefinitionProvider"`
 	References       provider `json:"referencesProvider"`
 	Hover            provider `json:"hoverProvider"`
 	DocumentSymbol   provider `json:"documentSymbolProvider"`

@@ -28,6 +28,14 @@ func (s *Server) Definition(ctx context.Context, path string, p Position) ([]Loc
 	return s.locations(ctx, "textDocument/definition", at(path, p))
 }
 
+// TypeDefinition returns where the type of what stands at a place is defined.
+func (s *Server) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
+	if err := s.offered(s.capabilities.TypeDefinition, "definitions of types"); err != nil {
+		return nil, err
+	}
+	return s.locations(ctx, "textDocument/typeDefinition", at(path, p))
+}
+
 // Implementation returns where what stands at a place is implemented.
 func (s *Server) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
 	if err := s.offered(s.capabilities.Implementation, "implementations"); err != nil {
