@@ -118,3 +118,36 @@ func BenchmarkList1000(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLoad50 loads the last 50 of 10,000 messages.
+func BenchmarkLoad50(b *testing.B) {
+	d := filled(b, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if last, err := session.Load(b.Context(), d, "s", 50, -1); len(last) != 50 || err != nil {
+			b.Fatal(len(last), err)
+		}
+	}
+}
+
+// BenchmarkFork copies a session of 200 facts.
+func BenchmarkFork(b *testing.B) {
+	d := filled(b, 200)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := session.Fork(b.Context(), d, "s", session.NewID(), 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSearch looks for what is nowhere in 20 MB.
+func BenchmarkSearch(b *testing.B) {
+	d := filled(b, 10_000)
+	b.SetBytes(20 << 20)
+	for b.Loop() {
+		for h, err := range session.Search(b.Context(), d, "nowhere", session.SearchOptions{}) {
+			b.Fatal(h, err)
+		}
+	}
+}
