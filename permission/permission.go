@@ -85,6 +85,9 @@ type Access struct {
 	// Dir is where a command line runs, absolute: a shell has a directory of its
 	// own. The Dir of the [Request] if empty.
 	Dir string `json:"dir,omitempty"`
+	// Once: no rule is suggested that would allow the call from now on, because the
+	// target does not say what is allowed.
+	Once bool `json:"once,omitempty"`
 }
 
 // A Request is a call to be judged.

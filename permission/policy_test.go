@@ -399,6 +399,13 @@ func TestAliases(t *testing.T) {
 	if got := r.Suggest(); got != nil {
 		t.Errorf("a name that would be a pattern is suggested: %v", got)
 	}
+	r.Access[0] = Access{Kind: UseName, Target: "made up", Once: true}
+	if got := r.Suggest(); got != nil {
+		t.Errorf("a rule is suggested for what is to be agreed to each time: %v", got)
+	}
+	if d := (Policy{}).Decide(r); d.Behavior != Asked || strings.Contains(d.Reason, "would allow it") {
+		t.Errorf("%+v", d)
+	}
 }
 
 func TestUnreadable(t *testing.T) {

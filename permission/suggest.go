@@ -21,6 +21,9 @@ var arity = map[string]int{
 func (r Request) Suggest() []Rule {
 	g := newGround(r)
 	var rules []Rule
+	if slices.ContainsFunc(r.Access, func(a Access) bool { return a.Once }) {
+		return nil
+	}
 	for _, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:

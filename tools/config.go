@@ -63,6 +63,7 @@ func Config(settings Settings) tool.Tool {
 		if in.Action == "set" {
 			class.ReadOnly = false
 			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Key}}
+			class.Asks = "it changes the user's settings for good"
 		}
 		return class
 	})

@@ -119,7 +119,8 @@ func CronCreate(c Crontab) tool.Tool {
 	}).OnClassify(func(call tool.Call, in cronCreateInput) tool.Class {
 		class := tool.Class{Touches: []string{cronResource}}
 		if strings.TrimSpace(in.Command) == "" {
-			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Name}}
+			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Name, Once: true}} // the model makes names up
+			class.Asks = "it schedules a prompt, which runs later and again"
 			return class
 		}
 		class.Access = []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: cmp.Or(c.Dir, call.Dir)}}

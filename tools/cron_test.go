@@ -118,7 +118,7 @@ func TestCronClass(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = class(CronCreate(c), `{"name":"a","schedule":"@daily","prompt":"p"}`)
-	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.UseName, Target: "a"}) || got.Asks != "" {
+	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.UseName, Target: "a", Once: true}) || got.Asks == "" {
 		t.Errorf("%+v", got)
 	}
 	if got = class(CronDelete(c), `{"id":"cron_x"}`); got.ReadOnly || got.Access[0].Target != "cron_x" {

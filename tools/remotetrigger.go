@@ -117,8 +117,31 @@ func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, 
 	return nil, fmt.Errorf("action is %q; it is list, get, create, update or run", in.Action)
 }
 
-// classify says what a call touches. What cannot be found changes nothing.
+// classify says what a call touches, and asks about what starts later, by itself
+// or by others.
 func (t Triggers) classify(in remoteTriggerInput) tool.Class {
+	class := t.touched(in)
+	if len(class.Access) == 1 && in.lasts(class.Access[0].Kind == permission.FetchURL) {
+		class.Asks = "it keeps a prompt, which is started later and again"
+		class.Access[0].Once = true // the model makes names up
+	}
+	return class
+}
+
+// lasts reports whether a call makes a trigger that starts by itself or is started
+// by others, as those with an address are not, or makes one do more than before.
+func (in remoteTriggerInput) lasts(address bool) bool {
+	switch {
+	case in.Action != "create" && in.Action != "update":
+		return false
+	case in.Schedule != nil && strings.TrimSpace(*in.Schedule) != "", in.Enabled != nil && *in.Enabled:
+		return true
+	}
+	return !address && (in.Action == "create" || in.Prompt != "")
+}
+
+// touched says what a call touches. What cannot be found changes nothing.
+func (t Triggers) touched(in remoteTriggerInput) tool.Class {
 	named := func(kind permission.AccessKind, target string) tool.Class {
 		return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
 	}
@@ -276,18 +299,23 @@ func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 	if err := t.schedule(ctx, old.Trigger, r.Trigger); err != nil {
 		return nil, err
 	}
+	text := "Changed."
 	err = t.Store.Update(ctx, old.ID, func(now *trigger.Record) (*trigger.Record, error) {
 		if now == nil {
 			return nil, fmt.Errorf("the trigger %q was removed meanwhile", old.ID)
 		}
 		err := in.apply(now) // its secrets may be others by now
+		if now.URL != old.URL {
+			now.Secrets = []trigger.Secret{trigger.NewSecret()}
+			text = t.noted("Changed. For its new address it has a new secret, which the other side needs.")
+		}
 		r = *now
 		return now, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return shownTriggers("Changed.", []trigger.Record{r}), nil
+	return shownTriggers(text, []trigger.Record{r}), nil
 }
 
 // A triggerBody is what is sent to a trigger.

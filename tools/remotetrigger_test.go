@@ -159,7 +159,13 @@ func TestRemoteTriggerClass(t *testing.T) {
 	for input, want := range map[string]tool.Class{
 		`{"action":"list"}`:                                                     {ReadOnly: true},
 		`{"action":"get"}`:                                                      {ReadOnly: true},
-		`{"action":"create","name":"x","prompt":"y"}`:                           named(permission.UseName, "x"),
+		`{"action":"create","name":"x","prompt":"y"}`:                           asked(permission.UseName, "x"),
+		`{"action":"update","id":"` + mine.ID + `","prompt":"y"}`:               asked(permission.UseName, "mine"),
+		`{"action":"update","id":"` + mine.ID + `","schedule":"@daily"}`:        asked(permission.UseName, "mine"),
+		`{"action":"update","id":"` + mine.ID + `","enabled":true}`:             asked(permission.UseName, "mine"),
+		`{"action":"update","id":"` + mine.ID + `","enabled":false}`:            named(permission.UseName, "mine"),
+		`{"action":"update","id":"` + mine.ID + `","schedule":" "}`:             named(permission.UseName, "mine"),
+		`{"action":"update","id":"` + remote.ID + `","schedule":"@daily"}`:      asked(permission.FetchURL, "https://example.com/t"),
 		`{"action":"create","name":"x","url":"https://Example.com"}`:            named(permission.FetchURL, "https://example.com/"),
 		`{"action":"run","id":"` + mine.ID + `"}`:                               named(permission.UseName, "mine"),
 		`{"action":"run","name":"remote"}`:                                      named(permission.FetchURL, "https://example.com/t"),
@@ -178,6 +184,42 @@ func TestRemoteTriggerClass(t *testing.T) {
 
 func named(kind permission.AccessKind, target string) tool.Class {
 	return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
+}
+
+// asked is the class of a call that a person has to agree to, each time.
+func asked(kind permission.AccessKind, target string) tool.Class {
+	c := named(kind, target)
+	c.Asks, c.Access[0].Once = "it keeps a prompt, which is started later and again", true
+	return c
+}
+
+// A trigger that is sent elsewhere has another secret, so that nobody gets what
+// is signed for somebody else.
+func TestRemoteTriggerMoves(t *testing.T) {
+	store := new(trigger.Memory)
+	tl := RemoteTrigger(Triggers{Store: store})
+	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"b","url":"https://example.com/t"}`))
+	secret := func() trigger.Secret {
+		r, err := store.Get(t.Context(), remote.ID)
+		if err != nil || len(r.Secrets) != 1 {
+			t.Fatal(r, err)
+		}
+		return r.Secrets[0]
+	}
+	old := secret()
+	for _, c := range []struct {
+		input string
+		same  bool
+	}{{`"prompt":"x"`, true}, {`"url":"https://EXAMPLE.com:443/t"`, true}, {`"url":"https://evil.org/t"`, false}} {
+		before := secret()
+		r := tooltest.Run(t, tl, `{"action":"update","id":"`+remote.ID+`",`+c.input+`}`)
+		if (secret() == before) != c.same || strings.Contains(r.Text(), "new secret") == c.same {
+			t.Errorf("%s: %s", c.input, r.Text())
+		}
+	}
+	if tooltest.Run(t, tl, `{"action":"update","id":"`+remote.ID+`","url":"https://example.com/t"}`); secret() == old {
+		t.Error("the old secret is back")
+	}
 }
 
 // The host is told of schedules, and what it refuses is not stored.

@@ -62,7 +62,7 @@ var exercises = []exercise{
 	{tool: "ExitPlanMode", input: `{"plan":"Go on."}`, gives: "mode is bypassPermissions", asks: "xplain: ", says: "y"},
 	{tool: "EnterWorktree", input: `{"name":"aside"}`, gives: "aside"},
 	{tool: "ExitWorktree", input: `{"action":"remove"}`, gives: "Removed .*worktree-aside"},
-	{tool: "RemoteTrigger", input: `{"action":"create","name":"look","prompt":"Look."}`, gives: "look"},
+	{tool: "RemoteTrigger", input: `{"action":"create","name":"look","prompt":"Look."}`, gives: "look", asks: "xplain: ", says: "y"},
 	{tool: "Batch", input: `{"tool_calls":[{"tool":"Read","parameters":{"file_path":"n.txt"}},{"tool":"Glob","parameters":{"pattern":"*.go"}}]}`, gives: "(?s)1→1.*main.go"},
 	{tool: "PauseForHuman", input: `{"reason":"Look at it."}`, gives: "Continue", asks: "Look at it", says: "1"},
 }
