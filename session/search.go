@@ -81,8 +81,34 @@ func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Se
 	}
 }
 
-// wordsOf returns an expression for the words of a query in their order.
-func wordsOf(query string) (*regexp.Regexp, error) {
+// searched is what is searched for: an expression for them in their order, and the
+// first of them in lower case, which rules most texts out at once.
+type searched struct {
+	all   *regexp.Regexp
+	first string
+}
+
+// find returns where the words are in text, nil if nowhere.
+func (w *searched) find(text string) []int {
+	if ascii(text) && !strings.Contains(strings.ToLower(text), w.first) {
+		return nil
+	}
+	return w.all.FindStringIndex(text)
+}
+
+// ascii reports whether each letter of text has one lower case and one upper case
+// form, and no other that is taken for the same.
+func ascii(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// wordsOf returns what a query searches for.
+func wordsOf(query string) (*searched, error) {
 	words := strings.Fields(query)
 	switch {
 	case len(words) == 0:
@@ -92,17 +118,22 @@ func wordsOf(query string) (*regexp.Regexp, error) {
 	case !utf8.ValidString(query):
 		return nil, errors.New("the text to search for is not UTF-8")
 	}
+	first := ""
+	if ascii(words[0]) {
+		first = strings.ToLower(words[0])
+	}
 	for i, w := range words {
 		words[i] = regexp.QuoteMeta(w)
 	}
-	return regexp.Compile(`(?i)` + strings.Join(words, `\s+`))
+	all, err := regexp.Compile(`(?i)` + strings.Join(words, `\s+`))
+	return &searched{all, first}, err
 }
 
 // findIn yields the facts of a session in which the words are.
-func findIn(ctx context.Context, s Store, info Info, words *regexp.Regexp, yield func(Hit) bool) error {
+func findIn(ctx context.Context, s Store, info Info, words *searched, yield func(Hit) bool) error {
 	look := func(e event.Event) bool {
 		for _, text := range said(e.Data) {
-			place := words.FindStringIndex(text)
+			place := words.find(text)
 			if place == nil {
 				continue
 			}
