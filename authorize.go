@@ -27,7 +27,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 	}
 	class := classify(t, call)
 	d := x.judge(e.Mode, call, class, hooked)
-	if class.Asks != "" && d.Behavior == permission.Allowed && d.Source == permission.FromMode {
+	if class.Asks != "" && d.Behavior == permission.Allowed && (d.Source == permission.FromMode || d.Source == permission.FromHook) {
 		d = x.insist(e.Mode, call, class)
 	}
 	if d.Behavior == permission.Allowed {
@@ -43,7 +43,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
 }
 
-// insist asks about a call that the mode alone would allow.
+// insist asks about a call that no rule allows.
 func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class) permission.Decision {
 	why := class.Asks
 	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
@@ -53,22 +53,6 @@ func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class
 		return permission.Decision{Behavior: permission.Denied, Source: permission.FromMode, Reason: "denied in mode dontAsk: " + why}
 	}
 	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
-}
-
-// judgesAlone reports whether no hook and no callback has a say about calls.
-func (x *executor) judgesAlone() bool {
-	return x.ask() == nil && !slices.ContainsFunc(x.hooks, func(h compiledHook) bool { return h.On == PreToolUse })
-}
-
-// authorizeSafely is authorize without anybody to wait for. A panic denies.
-func (x *executor) authorizeSafely(e engine.Authorize, call tool.Call) (fact event.Fact) {
-	defer func() {
-		if recover() != nil {
-			fact = event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-				Source: permission.FromDefault, Reason: "judging the call failed"}}
-		}
-	}()
-	return x.authorize(context.Background(), e, call)
 }
 
 // before runs the PreToolUse hooks. They may change the input of the call.
@@ -160,7 +144,7 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fac
 }
 
 // answer makes the fact of somebody's decision about a call.
-func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Fact {
+func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
@@ -190,23 +174,42 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 	return d
 }
 
-// recheck judges a call again, right before it runs: its input, the mode and
-// the directory are final now.
-func (x *executor) recheck(e engine.RunTool, call tool.Call) (permission.Decision, bool) {
+// recheck judges a call again, right before it runs: its input, the mode and the
+// directory are final now. What it touches may be something else than what was
+// judged, and then has to be allowed by itself.
+func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) (permission.Decision, bool) {
 	t := x.tool(call.Name)
 	if t == nil {
 		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
 	}
 	class := classify(t, call)
+	p := x.policy(e.Mode)
 	if e.Mode == permission.Plan {
 		// A callback's or a person's yes does not lift plan mode.
-		d := x.policy(e.Mode).Decide(x.subject(call, class))
+		d := p.Decide(x.subject(call, class))
 		if d.Behavior == permission.Asked && d.Source == permission.FromMode {
 			d.Behavior = permission.Denied
 		}
 		return d, d.Behavior == permission.Denied
 	}
-	return x.policy(e.Mode).Denies(x.subject(call, class))
+	if d, denied := p.Denies(x.subject(call, class)); denied {
+		return d, true
+	}
+	if !widens(judged, class) {
+		return permission.Decision{}, false
+	}
+	d := p.Decide(x.subject(call, class))
+	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
+}
+
+// widens reports whether a call would do more than what was judged.
+func widens(judged, now tool.Class) bool {
+	if (judged.ReadOnly || judged.Internal) && !(now.ReadOnly || now.Internal) || judged.Asks == "" && now.Asks != "" {
+		return true
+	}
+	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
+		return !slices.ContainsFunc(judged.Access, func(b permission.Access) bool { return a.Kind == b.Kind && a.Target == b.Target })
+	})
 }
 
 // policy returns the agent's rules with the mode in force.

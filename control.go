@@ -71,7 +71,7 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.tell(ctx, func(l *loop) error {
 		r.Cleared = l.fold.state.Queued()
-		return l.record(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
+		return l.say(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
 	return r, err
 }
@@ -84,7 +84,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	s.settings().mode = mode // for a prompt that begins meanwhile
 	s.mu.Unlock()
-	err := s.tell(ctx, func(l *loop) error { return l.record(event.ModeChanged{Mode: mode}) })
+	err := s.tell(ctx, func(l *loop) error { return l.say(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
 		return nil
 	}
@@ -122,7 +122,8 @@ func (s *Session) change(ctx context.Context, set func(*settings)) error {
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error {
 		l.x.models[m.Name()] = m
-		return l.record(event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: thinking})
+		l.x.learn(m)
+		return l.say(event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: thinking})
 	})
 	if errors.Is(err, ErrNotRunning) {
 		return nil
@@ -153,7 +154,7 @@ func (s *Session) currentThinking() llm.Thought {
 }
 
 // ReplaceTool puts t in the place of the tool of its name, from the next call that
-// is made, and for later prompts of the session; a tool that one of the agent's
+// starts, and for later prompts of the session; a tool that one of the agent's
 // Toolsets brings comes back with the next prompt. Calls that are running go on.
 func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 	if err := tool.Check(t); err != nil {
@@ -167,7 +168,7 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 		}
 		found = true
 		l.x.replace(t)
-		return l.record(event.ToolChanged{Tool: describe(t)})
+		return l.say(event.ToolChanged{Tool: describe(t)})
 	})
 	if err != nil && !errors.Is(err, ErrNotRunning) {
 		return err
@@ -215,7 +216,30 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	if d.Input != nil && !json.Valid(d.Input) {
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
 	}
-	return s.tell(ctx, func(l *loop) error { return l.decide(call, d) })
+	if d.Source == "" {
+		d.Source = permission.FromPerson
+	}
+	var l *loop
+	var asked tool.Call
+	var key string
+	err := s.tell(ctx, func(run *loop) error {
+		var ok bool
+		l = run
+		if asked, key, ok = run.question(call); !ok {
+			return ErrNoQuestion
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f := l.x.answer(key, l.x.tool(asked.Name), asked, d) // the tool is asked about changed input
+	return s.tell(ctx, func(run *loop) error {
+		if run != l {
+			return ErrNoQuestion
+		}
+		return run.decided(f)
+	})
 }
 
 // Answer answers a tool's questions in place of the AskUser callback, which is

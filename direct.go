@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -33,6 +35,9 @@ func (a *Agent) Call(ctx context.Context, name string, input json.RawMessage) (*
 			result = &r.Result
 		}
 	}
+	if result == nil {
+		return nil, fmt.Errorf("agent: calling %s: the run ended without a result", name)
+	}
 	return result, nil
 }
 
@@ -48,7 +53,8 @@ func (direct) Info() llm.Info { return llm.Info{Price: new(llm.Price)} }
 func (d direct) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		done := llm.Response{Stop: llm.EndTurn, Message: llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "done"}}}}
-		if len(req.Messages) == 1 {
+		asked := slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Role == llm.Assistant })
+		if !asked {
 			done.Stop = llm.UseTools
 			done.Message.Content = llm.Blocks{llm.ToolUse{ID: "direct", Name: d.tool, Input: d.input}}
 		}

@@ -25,7 +25,7 @@ type executor struct {
 	ask        func() CanUseToolFunc // the callback in force
 	models     map[string]llm.Model  // the loop's: SetModel adds to it
 	hooks      hooks
-	secrets    secrets
+	secrets    *secrets
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
 	log        *slog.Logger
@@ -100,6 +100,21 @@ func (x *executor) replace(t tool.Tool) {
 		}
 	}
 	x.notifiers = notifiersOf(x.pool)
+	for id, d := range x.drafts {
+		if d.board.name == name {
+			delete(x.drafts, id) // the call is made by the new one
+		}
+	}
+	if s, ok := t.(secretive); ok {
+		x.secrets.add(s.Secrets())
+	}
+}
+
+// learn takes in the secrets of a model.
+func (x *executor) learn(m llm.Model) {
+	if s, ok := m.(secretive); ok {
+		x.secrets.add(s.Secrets())
+	}
 }
 
 // everyTool returns the pool.
@@ -125,6 +140,11 @@ type job struct {
 type asked struct {
 	class   tool.Class
 	verdict permission.Decision
+}
+
+// complain logs an error, whatever the handler does.
+func (x *executor) complain(text string, args ...any) {
+	safely(func() bool { x.log.Error(text, args...); return true }, false)
 }
 
 // signals takes what is shown while an effect is carried out.
@@ -162,6 +182,10 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact {
 	start := time.Now()
+	if d, denied := x.recheck(e, j.call, j.asked.class); denied {
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
+			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
+	}
 	t, b := x.drafted(j.call, j.id)
 	if j.signals.watched() {
 		b.start = start
@@ -189,6 +213,9 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 
 // conclude makes the fact of a tool's result.
 func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
+	own := *result
+	own.Content = slices.Clone(result.Content) // the tool may hold the other
+	result = &own
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
 	if asks || question != "" || len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
 		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
@@ -202,7 +229,11 @@ func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause e
 
 // gather makes the fact of a batch's result.
 func (x *executor) gather(key string, j *job) event.Fact {
-	return event.ToolResult{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: *x.finish(j.call, &j.done.Result)}
+	result := *x.finish(j.call, &j.done.Result)
+	if len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+		return event.ToolDone{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}
+	}
+	return event.ToolResult{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}
 }
 
 func firstLine(s string) string {
@@ -242,9 +273,16 @@ func (x *executor) notices() []string {
 	x.mu.Unlock()
 	var out []string
 	for _, n := range notifiers {
-		out = append(out, n.Notices(x.session)...)
+		out = append(out, safely(func() []string { return n.Notices(x.session) }, nil)...)
 	}
 	return out
+}
+
+// notifies reports whether a tool may have news.
+func (x *executor) notifies() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.notifiers) > 0
 }
 
 // notifiersOf returns those tools of a pool that may have news.

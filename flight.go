@@ -17,16 +17,18 @@ import (
 
 // A flight is an effect that is being carried out.
 type flight struct {
-	loop   *loop
-	job    job
-	leash  leash.Leash   // its context
-	timer  *time.Timer   // in place of a goroutine, for an effect that only waits
-	fact   event.Fact    // what came of it; nil: nothing
-	wanted bool          // by the engine, when it was last asked
-	muted  atomic.Bool   // its signals are not shown any more
-	cut    bool          // it was cancelled
-	giveUp time.Time     // when it is waited for no longer; zero for never
-	limit  time.Duration // the tool's timeout; 0 for none
+	loop    *loop
+	job     job
+	leash   leash.Leash   // its context
+	timer   *time.Timer   // in place of a goroutine, for an effect that only waits
+	fact    event.Fact    // what came of it; nil: nothing
+	news    []string      // likewise, of askNotices
+	wanted  bool          // by the engine, when it was last asked
+	muted   atomic.Bool   // its signals are not shown any more
+	cut     bool          // it was cancelled
+	closing bool          // it belongs to the end of a run that is being stopped
+	giveUp  time.Time     // when it is waited for no longer; zero for never
+	limit   time.Duration // the tool's timeout; 0 for none
 }
 
 func (f *flight) watched() bool { return f.loop.feed != nil }
@@ -64,31 +66,21 @@ func (f *flight) ground() (over bool) {
 	return false
 }
 
+// hurry bounds the time of a flight that is not to be cancelled.
+func (f *flight) hurry() {
+	if f.giveUp.IsZero() {
+		f.cut, f.giveUp = true, time.Now().Add(grace+leeway)
+	}
+}
+
 // leeway is how much longer than the tools' own grace the loop waits for a
 // cancelled effect.
 const leeway = time.Second
 
-// judge records decisions about calls about which only rules and mode have a say,
-// and reports whether there were any.
-func (l *loop) judge(effects []engine.Effect) bool {
-	var judged []event.Fact
-	for _, e := range effects {
-		if a, ok := e.(engine.Authorize); ok && l.x.judgesAlone() {
-			judged = append(judged, l.x.authorizeSafely(a, l.call(a.Call, a.Dir, a.Mode)))
-		}
-	}
-	if judged == nil {
-		return false
-	}
-	l.record(judged...)
-	return true
-}
-
 // launch starts the effects that are not in flight, after recording their
 // intents, and returns the one that is left for the caller to carry out. It
-// reports whether something was recorded instead, or could not be, so that the
-// engine is to be asked anew.
-func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
+// reports whether the intents could not be recorded.
+func (l *loop) launch(effects []engine.Effect) (mine *flight, failed bool) {
 	var intents []event.Fact
 	l.ready = l.ready[:0]
 	for _, e := range effects {
@@ -98,13 +90,6 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, recorded bool) {
 		f := &flight{loop: l, wanted: true}
 		f.leash.Parent, f.job.signals = l.ctx, f
 		l.prepare(e, &f.job)
-		if run, ok := e.(engine.RunTool); ok {
-			if d, denied := l.x.recheck(run, f.job.call); denied {
-				l.record(event.ToolResult{Key: e.Key(), Call: run.Call, Cause: event.ByDenial, Fault: tool.Refused,
-					Result: *tool.Errorf("Permission denied: %s", d.Reason)})
-				return nil, true
-			}
-		}
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}
@@ -142,9 +127,14 @@ func (l *loop) depart(f *flight) {
 				l.drive()
 			}
 		})
+	case engine.RunHooks, engine.GatherResults:
+		// Hooks may take secrets out of a result: those that are wanted to end a run
+		// are not ended with it, and have a bounded time.
+		f.closing = l.fold.state.Stopping()
+		f.leash.Loose = f.closing
 	case engine.RunTool:
 		if f.limit = tool.Timeout(l.x.tool(f.job.call.Name)); f.limit > 0 {
-			f.giveUp = l.at.Add(f.limit + grace)
+			f.giveUp = time.Now().Add(f.limit + grace)
 		}
 	}
 }
@@ -168,11 +158,15 @@ func (l *loop) fly(f *flight) (ok bool) {
 			return
 		}
 		why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
-		l.x.log.Error("an effect failed", "effect", f.key(), "error", why, "stack", string(debug.Stack()))
+		l.x.complain("an effect failed", "effect", f.key(), "error", why, "stack", string(debug.Stack()))
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.arrive(f)
 	}()
-	f.fact = l.x.do(&f.leash, &f.job)
+	if _, ok := f.job.effect.(askNotices); ok {
+		f.news = l.x.notices()
+	} else {
+		f.fact = l.x.do(&f.leash, &f.job)
+	}
 	returned = true
 	return l.arrive(f)
 }
@@ -200,9 +194,13 @@ func (l *loop) land() {
 			continue
 		}
 		delete(l.flights, f.key())
-		if f.fact != nil && f.wanted && !l.over {
+		if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
 			facts = append(facts, f.fact)
 		}
+		for _, text := range f.news {
+			facts = append(facts, Input{Text: text}.message(event.AsNotice))
+		}
+		l.heard = l.heard || f.job.effect == engine.Effect(askNotices{})
 		f.leash.Cut()
 		f.muted.Store(true)
 	}
@@ -212,11 +210,29 @@ func (l *loop) land() {
 	}
 }
 
+// late reports whether a decision comes too late to count.
+func (l *loop) late(f event.Fact) bool {
+	switch f.(type) {
+	case event.Authorized, event.Answered, event.Checkpointed:
+		return l.fold.state.Stopping()
+	}
+	return false
+}
+
 // sweep cancels what is not wanted any more, and everything in flight when the
 // run is being stopped.
 func (l *loop) sweep(effects []engine.Effect) {
 	stopping := l.fold.state.Stopping()
 	for key, f := range l.flights {
+		switch f.job.effect.(type) {
+		case askNotices:
+			continue
+		case engine.RunHooks, engine.GatherResults:
+			if f.closing {
+				f.hurry()
+				continue
+			}
+		}
 		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == key })
 		if !f.wanted {
 			f.muted.Store(true)
@@ -270,7 +286,7 @@ func (l *loop) abandon() error {
 		} else {
 			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
-		l.x.log.Error("an effect did not end in time", "effect", key, "name", f.name())
+		l.x.complain("an effect did not end in time", "effect", key, "name", f.name())
 		if fact != nil && f.wanted && !l.over {
 			facts = append(facts, fact)
 		}
@@ -297,8 +313,9 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: f.job.done.Result}
-	case engine.RunHooks:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.job.done.Cause, Result: f.job.done.Result, Fault: f.job.done.Fault}
+	case engine.RunHooks: // what they would have taken out is not known
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.job.done.Cause, Fault: f.job.done.Fault,
+			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", f.name(), why)}
 	case engine.Authorize:
 		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
 	case engine.Ask:

@@ -134,11 +134,15 @@ func (x *executor) after(ctx context.Context, key string, j *job) event.Fact {
 	result := done.Result
 	stop := ""
 	for _, h := range x.hooks.on(PostToolUse, call.Name) {
-		if ctx.Err() != nil {
-			break // the run is being stopped: the result stays as it is
-		}
 		shown := result
 		out, err := h.call(ctx, HookInput{Event: PostToolUse, Call: call, Result: &shown})
+		if ctx.Err() != nil {
+			// The run is being stopped. What the hook would have taken out is not known.
+			withheld := *tool.Errorf("%s ran; its result is withheld, since the run was stopped before a hook had seen it", call.Name)
+			withheld.Patch = result.Patch
+			result = withheld
+			break
+		}
 		if err != nil {
 			x.log.Warn("PostToolUse hook failed", "tool", call.Name, "call", call.ID, "error", x.secrets.text(err.Error()))
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,6 @@ type loop struct {
 	flights map[string]*flight
 	ready   []*flight       // to be launched; reused
 	events  []event.Event   // being recorded; reused
-	bound   *leash.Leash    // of an append; reused
 	ctx     context.Context // of the whole run; its end stops the run
 	cancel  context.CancelCauseFunc
 	ignore  func() bool  // stops looking for the end of ctx
@@ -41,13 +41,15 @@ type loop struct {
 	watch   *time.Timer  // for flights that have to be given up
 	watched time.Time    // when it goes off; zero when it does not
 	began   bool         // something is on record
+	heard   bool         // tools were asked for notices, and nothing was recorded since
 	at      time.Time    // when that was, with the monotonic clock
 	stopped bool         // the end of ctx is on record
 	over    bool         // flights are waited for, nothing else
 	failed  error        // of the log: nothing can be recorded any more
 	stuck   error
 	done    chan struct{} // closed after everything else
-	err     error         // for the consumer, with done
+	result  *Result       // for the consumer, with done
+	err     error         // likewise
 
 	mu     sync.Mutex
 	landed []*flight // have ended, and wait for the baton
@@ -129,8 +131,12 @@ func (l *loop) advance() (mine *flight) {
 // but to wait.
 func (l *loop) step(mine **flight) (resting bool) {
 	effects := l.fold.state.Effects()
-	if l.news(effects) {
-		return false
+	switch asked, waiting := l.askNews(effects); {
+	case asked != nil:
+		*mine = asked
+		return true
+	case waiting:
+		return true
 	}
 	if r, ok := effects[0].(engine.Record); ok {
 		l.record(r.Facts...)
@@ -141,9 +147,6 @@ func (l *loop) step(mine **flight) (resting bool) {
 		l.stop()
 		return false
 	}
-	if l.judge(effects) {
-		return false
-	}
 	recorded := false
 	*mine, recorded = l.launch(effects)
 	return !recorded
@@ -151,15 +154,35 @@ func (l *loop) step(mine **flight) (resting bool) {
 
 // guard keeps a panic of the loop itself from losing the run.
 func (l *loop) guard(fn func() error) (err error) {
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
-			l.x.log.Error("the loop failed", "error", why, "stack", string(debug.Stack()))
-			l.collapse(why)
-			err = l.failed
+		if returned {
+			return
+		}
+		v := recover()
+		why := "runtime.Goexit"
+		if v != nil {
+			why = l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+		}
+		l.x.complain("the loop failed", "error", why, "stack", string(debug.Stack()))
+		l.collapse(why)
+		if err = l.failed; v == nil { // this goroutine is lost, and the baton with it
+			go l.drive()
 		}
 	}()
-	return fn()
+	err = fn()
+	returned = true
+	return err
+}
+
+// say records a fact of the host. What it says also holds for the prompt that waits
+// for the end of an earlier run.
+func (l *loop) say(f event.Fact) error {
+	err := l.record(f)
+	if err == nil && l.next != nil {
+		l.next = append(l.next, f)
+	}
+	return err
 }
 
 // collapse records that the loop itself has failed, as far as that is possible.
@@ -176,9 +199,12 @@ func (l *loop) collapse(why string) {
 	l.wrapUp()
 }
 
-// news takes in the notices of tools before the model is called and before the
-// run ends.
-func (l *loop) news(effects []engine.Effect) bool {
+// askNews has the notices of tools asked for before the model is called and before
+// the run ends. It returns the flight that does, or that one is under way.
+func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
+	if l.heard || !l.x.notifies() {
+		return nil, false
+	}
 	due := false
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -189,19 +215,23 @@ func (l *loop) news(effects []engine.Effect) bool {
 			due = ok && end.Reason == event.Completed
 		}
 	}
-	if !due {
-		return false
+	switch {
+	case !due || l.ctx.Err() != nil:
+		return nil, false
+	case l.flights[askNotices{}.Key()] != nil:
+		return nil, true
 	}
-	var facts []event.Fact
-	for _, text := range l.x.notices() {
-		facts = append(facts, Input{Text: text}.message(event.AsNotice))
-	}
-	if facts == nil {
-		return false
-	}
-	l.record(facts...)
-	return true
+	f := &flight{loop: l, wanted: true, giveUp: time.Now().Add(grace)}
+	f.leash.Parent, f.job.signals, f.job.effect = l.ctx, f, askNotices{}
+	l.flights[f.key()] = f
+	return f, false
 }
+
+// askNotices is an effect of the loop's own: tools are asked for their notices.
+type askNotices struct{}
+
+func (askNotices) Key() string        { return "notices" }
+func (askNotices) Intent() event.Fact { return nil }
 
 // record appends facts to the log, applies and shows them.
 func (l *loop) record(facts ...event.Fact) error {
@@ -217,16 +247,14 @@ func (l *loop) record(facts ...event.Fact) error {
 		seq, prev = seq+1, seq+1
 		sync = sync || l.durable(f)
 	}
-	if limit := l.at.Add(grace); l.bound == nil || !l.bound.Reset(limit) {
-		l.bound = &leash.Leash{Parent: l.ctx, Loose: true, Limit: limit}
-	}
-	err := l.log.Append(l.bound, l.fold.last, sync, events...)
-	l.bound.Cut()
+	ctx := &leash.Leash{Parent: l.ctx, Loose: true, Limit: l.at.Add(grace)}
+	err := l.log.Append(ctx, l.fold.last, sync, events...)
+	ctx.Cut()
 	if err != nil {
 		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
 		return l.failed
 	}
-	l.events, l.began = events, true
+	l.events, l.began, l.heard = events, true, false
 	for _, e := range events {
 		l.fold.apply(e)
 		if f, ok := e.Data.(event.AssistantMessage); ok {
@@ -259,9 +287,9 @@ func (l *loop) ended(end event.RunEnd) {
 		cause = context.Cause(l.ctx)
 	}
 	l.err = endError(end, cause)
-	r := newResult(l.s.ID, end)
+	l.result = newResult(l.s.ID, end)
 	l.s.mu.Lock()
-	l.s.last = r
+	l.s.last = l.result
 	l.s.mu.Unlock()
 }
 
@@ -280,6 +308,8 @@ func (l *loop) prepare(e engine.Effect, j *job) {
 		j.asked = &asked{class, verdict}
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
+		class, verdict := l.fold.state.Judged(e.Call)
+		j.asked = &asked{class, verdict}
 		j.id = l.fold.transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.call = l.open(e.Call)
@@ -316,13 +346,16 @@ func (l *loop) open(id string) tool.Call {
 
 func (l *loop) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.fold.transcript.Call(id)
-	return tool.Call{ID: id, Name: c.Name, Input: c.Input, Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir, Mode: mode,
+	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir, Mode: mode,
 		State: l.fold.transcript.State(c.Name), Unreadable: l.x.unreadable}
 }
 
 // stop records the end of the caller's context.
 func (l *loop) stop() {
 	l.stopped = true
+	if l.fold.state.Stopping() {
+		return
+	}
 	l.record(event.Stopped{Reason: event.Interrupted, Message: context.Cause(l.ctx).Error(), Cleared: l.fold.state.Queued()})
 }
 
@@ -337,22 +370,25 @@ func (l *loop) pending() []func() event.PermissionRequest {
 	return out
 }
 
-// decide settles a question in place of the callback.
-func (l *loop) decide(id string, d permission.Decision) error {
-	if d.Source == "" {
-		d.Source = permission.FromPerson
+// question returns a call that a person is to decide about.
+func (l *loop) question(id string) (call tool.Call, key string, ok bool) {
+	if key, ok = l.fold.state.Question(id); !ok {
+		return tool.Call{}, "", false
 	}
-	for key, f := range l.flights {
-		ask, ok := f.job.effect.(engine.Ask)
-		if !ok || ask.Call != id {
-			continue
-		}
-		f.ground()
-		f.muted.Store(true)
-		delete(l.flights, key)
-		return l.record(l.x.answer(key, l.x.tool(f.job.call.Name), f.job.call, d))
+	return l.open(id), key, true
+}
+
+// decided records an answer to a question, in place of the callback's.
+func (l *loop) decided(f event.Answered) error {
+	if _, key, ok := l.question(f.Call); !ok || key != f.Key {
+		return ErrNoQuestion
 	}
-	return ErrNoQuestion
+	if asking := l.flights[f.Key]; asking != nil {
+		asking.ground()
+		asking.muted.Store(true)
+		delete(l.flights, f.Key)
+	}
+	return l.record(f)
 }
 
 // answer settles a tool's questions in place of the callback.
@@ -410,7 +446,8 @@ func (l *loop) close() {
 // replayed anew by the next prompt.
 func (l *loop) lost() {
 	if end, ok := l.fold.state.SoFar(); ok {
-		l.s.last = newResult(l.s.ID, end)
+		l.result = newResult(l.s.ID, end)
+		l.s.last = l.result
 	}
 	if l.s.log != nil {
 		l.x.log.Error("session log failed", "session", l.s.ID, "error", errors.Join(l.failed, l.s.log.Close()))

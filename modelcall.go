@@ -23,7 +23,7 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j *job) event.
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: drafts{signals: j.signals}}
-	defer r.calls.end()
+	defer r.calls.end(ctx)
 	x.keep(e.Key(), &r.calls)
 	for d, err := range j.model.Stream(ctx, j.request) {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,16 +103,29 @@ func (d *drafts) add(index int, text string) {
 	c.rouse()
 }
 
-// end lets the tools see the whole input and waits until they have.
-func (d *drafts) end() {
+// end lets the tools see the whole input and waits until they have. One that does
+// not return is left behind, and another is made for the call.
+func (d *drafts) end(ctx context.Context) {
 	for _, c := range d.all {
 		c.mu.Lock()
 		c.closed = true
 		c.mu.Unlock()
 		c.rouse()
 	}
+	if len(d.all) == 0 {
+		return
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
 	for _, c := range d.all {
-		<-c.done
+		select {
+		case <-c.done:
+			continue
+		case <-ctx.Done():
+		case <-late.C:
+			late.Reset(0)
+		}
+		d.nth[slices.Index(d.nth, c)] = nil
 	}
 }
 

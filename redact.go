@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
@@ -14,11 +16,30 @@ import (
 type secretive interface{ Secrets() []string }
 
 // secrets replaces what must not be shown. The zero value knows none.
-type secrets struct{ values redact.Values }
+type secrets struct {
+	mu     sync.Mutex
+	known  []string
+	values atomic.Pointer[redact.Values]
+}
 
-func (s secrets) text(t string) string { return s.values.Text(t) }
+func (s *secrets) text(t string) string { return s.now().Text(t) }
 
-func newSecrets(given []string, pool []tool.Tool, models []llm.Model) secrets {
+func (s *secrets) now() redact.Values {
+	if v := s.values.Load(); v != nil {
+		return *v
+	}
+	return redact.Values{}
+}
+
+// add makes more values known.
+func (s *secrets) add(values []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = append(s.known, values...)
+	s.values.Store(new(redact.New(slices.Clone(s.known))))
+}
+
+func newSecrets(given []string, pool []tool.Tool, models []llm.Model) *secrets {
 	values := slices.Clone(given)
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
@@ -35,15 +56,17 @@ func newSecrets(given []string, pool []tool.Tool, models []llm.Model) secrets {
 			values = append(values, s.Secrets()...)
 		}
 	}
-	return secrets{redact.New(values)}
+	s := new(secrets)
+	s.add(values)
+	return s
 }
 
 // result returns r with clean texts (an escape sequence may hide a secret),
 // without secrets in texts, details and state, and without blocks that are no
 // content of a result. r stays as it is, and is returned if there is nothing to
 // change.
-func (s secrets) result(r *tool.Result) *tool.Result {
-	title, details, state := s.text(tool.Clean(r.Title)), s.values.JSON(r.Details), s.values.JSON(r.Patch.State)
+func (s *secrets) result(r *tool.Result) *tool.Result {
+	title, details, state := s.text(tool.Clean(r.Title)), s.now().JSON(r.Details), s.now().JSON(r.Patch.State)
 	alters := slices.ContainsFunc(r.Content, s.alters)
 	if !alters && title == r.Title && string(details) == string(r.Details) && string(state) == string(r.Patch.State) {
 		return r
@@ -57,7 +80,7 @@ func (s secrets) result(r *tool.Result) *tool.Result {
 }
 
 // alters reports whether blocks would change a block.
-func (s secrets) alters(b llm.Block) bool {
+func (s *secrets) alters(b llm.Block) bool {
 	switch b := b.(type) {
 	case llm.Text:
 		return s.text(tool.Clean(b.Text)) != b.Text
@@ -67,7 +90,7 @@ func (s secrets) alters(b llm.Block) bool {
 	return true
 }
 
-func (s secrets) blocks(given llm.Blocks) llm.Blocks {
+func (s *secrets) blocks(given llm.Blocks) llm.Blocks {
 	var out llm.Blocks
 	for _, b := range given {
 		switch b := b.(type) {

@@ -87,7 +87,7 @@ func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	if !l.began {
 		return nil, l.err
 	}
-	return s.Result(), l.err
+	return l.result, l.err
 }
 
 // StreamInput is Stream with an Input.
@@ -159,13 +159,13 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 // fact with the given sequence number; 0 is all of it.
 func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	store := s.store()
 	f := s.agent.Session("")
 	*f.settings() = *s.settings()
 	if f.set.mode == "" && s.prompted && s.loop == nil {
 		f.set.mode = s.fold.state.Mode()
 	}
+	s.mu.Unlock() // a run may go on meanwhile
 	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {
 		return nil, fmt.Errorf("agent: forking session %s: %w", s.ID, err)
 	}
@@ -195,7 +195,8 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 
 // Close ends a run that goes on, waits for it, ends the shell and the background
 // commands of the session, and gives up its lock.
-// Closing twice is harmless.
+// Closing twice is harmless. It must not be called from inside a tool, a hook or a
+// callback of the session: it waits for them.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true

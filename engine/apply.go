@@ -20,6 +20,7 @@ func (s *State) Apply(e event.Event) bool {
 	counted := s.apply(e)
 	if counted && s.open {
 		s.run.last = e.Time
+		s.pickQuestion()
 	}
 	return counted
 }
@@ -150,7 +151,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 func (s *State) wantModel(cause int64) {
 	s.need = need{kind: needModel}
 	s.model.cause, s.model.attempt, s.model.tries = cause, 0, 0
-	s.model.calling, s.model.wait = false, nil
+	s.model.calling, s.model.wait, s.model.changed = false, nil, false
 }
 
 func (s *State) modelKey() string {
@@ -252,6 +253,8 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	}
 	switch {
 	case s.stop != nil:
+	case s.model.changed: // another one is wanted meanwhile
+		s.model.changed, s.model.tries = false, 0
 	case f.Retry && s.model.tries <= s.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.fallBack(f):
@@ -348,7 +351,12 @@ func (s *State) toolStart(f event.ToolStart) bool {
 
 func (s *State) toolDone(f event.ToolDone) bool {
 	c := s.find(f.Call)
-	if !s.open || c == nil || c.phase != running || f.Key != c.key("tool") {
+	switch {
+	case !s.open || c == nil:
+		return false
+	case c.phase == running && f.Key == c.key("tool"):
+	case c.phase == gathering && s.gathered(c) && f.Key == c.key("gather"):
+	default:
 		return false
 	}
 	switch {
@@ -416,7 +424,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 	if f.Key != c.key(kind) {
 		return false
 	}
-	if c.phase == allowed && kind == "tool" { // denied when judged again
+	if kind == "tool" && f.Cause == event.ByDenial { // denied when judged again
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
 	}
 	s.settle(c, seq, f)
@@ -430,9 +438,8 @@ func (s *State) modelChanged(f event.ModelChanged) bool {
 		s.cfg.Models = map[string]llm.Info{}
 	}
 	s.cfg.Models[f.Model] = f.Info
-	if !s.model.calling {
-		s.model.fallback, s.model.tries = 0, 0
-	}
+	s.model.fallback, s.model.tries = 0, 0
+	s.model.changed = s.model.calling // what is under way is the other one's
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/openagent-go/agent/event"
@@ -65,23 +66,39 @@ const batchForm = `{"tool_calls": [{"tool": "NAME", "parameters": {…}}, …]}`
 // partID is the id of the n-th call, from 0, that a call of a batch tool makes.
 func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1) }
 
-// proposeBatch makes calls of what a call of a batch tool asks for. They come before
-// it, so that it is the last to end.
+// proposeBatch looks at what a call of a batch tool asks for. Its calls are made once
+// it is permitted itself.
 func (s *State) proposeBatch(c *call, u llm.ToolUse) {
-	parts, err := unbatch(u)
+	uses, err := unbatch(u)
 	if err != nil {
 		c.refuse(event.ByTool, tool.InvalidInput, "invalid input for %s: %v", c.name, err)
+		s.doom(c, "the input is invalid")
 		return
 	}
-	c.phase = gathering
-	for i, p := range parts {
-		part := call{id: partID(c.id, i), batch: c.id, toolID: u.ID}
-		s.look(&part, p)
+	c.parts = make([]call, len(uses))
+	for i, use := range uses {
+		part := &c.parts[i]
+		part.id, part.batch, part.toolID = partID(c.id, i), c.id, u.ID
+		s.look(part, use)
 		if part.spec.Batch {
 			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
-		s.calls = append(s.calls, part)
 	}
+}
+
+// startBatch makes the calls of a batch that is permitted. They come before it, so
+// that it is the last to end. input is what replaced the model's, nil if nothing did.
+func (s *State) startBatch(c *call, input json.RawMessage) {
+	if input != nil {
+		s.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: input})
+	}
+	if c.phase != allowed {
+		return
+	}
+	parts := c.parts
+	c.phase, c.parts = gathering, nil
+	at := slices.IndexFunc(s.calls, func(o call) bool { return o.id == c.id })
+	s.calls = slices.Insert(s.calls, at, parts...)
 }
 
 // gathered reports whether all calls that a call of a batch tool made have their

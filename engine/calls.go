@@ -32,6 +32,7 @@ const (
 type call struct {
 	id      string // ours: c<seq of the answer>.<index>, and .<number> in a batch
 	batch   string // the call that made this one; "" for the model
+	parts   []call // of a batch that is not permitted yet
 	toolID  string // the provider's
 	name    string
 	spec    *event.Tool // as it was when the call was made
@@ -77,7 +78,7 @@ func (c *call) refusal() event.Fact {
 // callEffects lets calls run that do not wait for an earlier one.
 func (s *State) callEffects(effects []Effect) []Effect {
 	var facts []event.Fact
-	barrier, asked, unjudged, keeping, busy := false, false, false, false, 0
+	barrier, keeping, busy := false, false, 0
 	for i := range s.calls {
 		if s.calls[i].phase == running {
 			busy++
@@ -89,15 +90,13 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		case refused:
 			facts = append(facts, c.refusal())
 		case proposed:
-			unjudged = true
 			if !barrier {
 				effects = append(effects, Authorize{c.key("authorize"), c.id, s.mode, s.dir, c.guard})
 			}
 		case asking:
-			if !asked && !unjudged { // in the order of the calls
+			if c.id == s.asked {
 				effects = append(effects, Ask{c.key("ask"), c.id})
 			}
-			asked = true
 		case allowed:
 			switch {
 			case busy >= max(s.cfg.Parallel, 1) || s.blocked(i):
@@ -111,10 +110,9 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		case running:
 			effects = append(effects, s.runTool(c))
 		case waiting:
-			if !asked {
+			if c.id == s.asked {
 				effects = append(effects, AskPerson{c.key("answer"), c.id})
 			}
-			asked = true
 		case digesting:
 			effects = append(effects, s.digest(c))
 		case done:
@@ -130,6 +128,24 @@ func (s *State) callEffects(effects []Effect) []Effect {
 		return record(facts...)
 	}
 	return effects
+}
+
+// pickQuestion chooses the call about which a person is asked: one at a time, in the
+// order of the calls, and no question is taken back for another one.
+func (s *State) pickQuestion() {
+	if c := s.find(s.asked); c != nil && (c.phase == asking || c.phase == waiting) {
+		return
+	}
+	s.asked = ""
+	for i := range s.calls {
+		switch c := &s.calls[i]; c.phase {
+		case proposed:
+			return // it may have to be asked about first
+		case asking, waiting:
+			s.asked = c.id
+			return
+		}
+	}
 }
 
 // keepFirst reports whether the files have to be kept before a call starts.
@@ -196,12 +212,8 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		if !isUse {
 			continue
 		}
-		c := &call{id: callID(seq, n), toolID: u.ID, sig: signature(u)}
+		c := &call{id: callID(seq, n), toolID: u.ID}
 		n++
-		s.repeats[c.sig] = s.seen[c.sig] + 1
-		if again := s.repeats[c.sig]; again >= doomRepeats {
-			c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
-		}
 		s.look(c, u)
 		switch cut := truncated(f.Response.Stop) && at == last; {
 		case f.Response.Stop == llm.Refusal:
@@ -219,7 +231,12 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 func (s *State) look(c *call, u llm.ToolUse) {
 	name, ok := s.tools().resolve(u.Name)
 	c.name, c.spec = name, s.tools().find(name)
-	if s.faults[name] >= doomFaults && c.guard == "" {
+	c.sig = signature(u)
+	s.repeats[c.sig] = s.seen[c.sig] + 1
+	switch again := s.repeats[c.sig]; {
+	case again >= doomRepeats:
+		c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
+	case s.faults[name] >= doomFaults:
 		c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
 	}
 	switch {
@@ -257,6 +274,9 @@ func (s *State) judge(c *call, d permission.Decision) {
 		if c.guard != "" { // somebody has looked at it
 			delete(s.repeats, c.sig)
 			delete(s.faults, c.name)
+		}
+		if c.spec.Batch {
+			s.startBatch(c, d.Input)
 		}
 	case permission.Asked:
 		c.phase = asking

@@ -51,6 +51,7 @@ type State struct {
 	stop  *event.Stopped
 	need  need
 	calls []call // of the last answer, until all are settled
+	asked string // the call about which a person is asked
 
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted
@@ -59,6 +60,7 @@ type State struct {
 		tries    int  // how often it failed with the current model
 		fallback int  // 0: the configured model; n: the nth fallback
 		calling  bool // started and not yet settled
+		changed  bool // and another model is wanted meanwhile
 		reserved float64
 		wait     *wait
 	}
@@ -179,6 +181,14 @@ func (s *State) Asking() []string {
 		}
 	}
 	return ids
+}
+
+// Question returns the key of the question about a call, if one waits.
+func (s *State) Question(id string) (key string, ok bool) {
+	if c := s.find(id); s.open && c != nil && c.phase == asking {
+		return c.key("ask"), true
+	}
+	return "", false
 }
 
 // SoFar returns what an open run has come to, for when its end cannot be recorded.

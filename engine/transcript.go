@@ -138,9 +138,13 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 func (t *Transcript) propose(id, batch string, u llm.ToolUse) {
 	name, _ := t.tools.resolve(u.Name)
 	t.calls = append(t.calls, Call{id: id, batch: batch, Use: u, Name: name, Input: u.Input})
-	if batch != "" || !t.tools.find(name).Batch {
-		return
+	if batch == "" && t.tools.find(name).Batch {
+		t.proposeParts(id, u)
 	}
+}
+
+// proposeParts adds the calls that a batch makes.
+func (t *Transcript) proposeParts(id string, u llm.ToolUse) {
 	parts, err := unbatch(u)
 	if err != nil {
 		return
@@ -161,8 +165,15 @@ func countUses(content llm.Blocks) int {
 }
 
 func (t *Transcript) replaceInput(id string, d permission.Decision) {
-	if c := t.Call(id); c != nil && d.Input != nil && d.Behavior == permission.Allowed {
-		c.Input = d.Input
+	c := t.Call(id)
+	if c == nil || d.Input == nil || d.Behavior != permission.Allowed {
+		return
+	}
+	c.Input = d.Input
+	if t.tools.find(c.Name).Batch {
+		u := llm.ToolUse{ID: c.Use.ID, Name: c.Name, Input: d.Input}
+		t.calls = slices.DeleteFunc(slices.Clone(t.calls), func(p Call) bool { return p.batch == id })
+		t.proposeParts(id, u)
 	}
 }
 

@@ -10,17 +10,18 @@ import (
 )
 
 // A Leash is a context that ends with its parent, at a deadline, or when it is
-// cut. Its fields are set before the first use. It must not be copied.
+// cut. Once somebody waits for its end it is one of the context package's own. Its
+// fields are set before the first use. It must not be copied.
 type Leash struct {
-	Parent   context.Context // its values; its end too, unless Loose
-	Loose    bool            // the parent's end is none of this one's
-	Limit    time.Time       // the deadline; zero for none
-	mu       sync.Mutex
-	done     chan struct{}
-	err      error // once it has ended
-	timer    *time.Timer
-	unfollow func() bool // stops following the parent
-	after    map[*func()]struct{}
+	Parent context.Context // its values; its end too, unless Loose
+	Loose  bool            // the parent's end is none of this one's
+	Limit  time.Time       // the deadline; zero for none
+
+	mu     sync.Mutex
+	err    error           // of the end that was found out without real, and
+	own    bool            // it was not the parent's
+	real   context.Context // nil until somebody waits
+	cancel context.CancelFunc
 }
 
 // Deadline returns the nearer of the limit and the parent's deadline.
@@ -34,119 +35,78 @@ func (l *Leash) Deadline() (time.Time, bool) {
 }
 
 // Value returns the parent's value.
-func (l *Leash) Value(key any) any { return l.Parent.Value(key) }
+func (l *Leash) Value(key any) any {
+	l.mu.Lock()
+	if l.real == nil && l.err != nil { // what is asked for may be the cause
+		l.follow()
+	}
+	real := l.real
+	l.mu.Unlock()
+	if real != nil {
+		return real.Value(key)
+	}
+	return l.Parent.Value(key)
+}
 
 // Err returns nil until the end.
 func (l *Leash) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.look()
-}
-
-// Reset gives l a new limit, as if it were new. It reports false, and does
-// nothing, if somebody may be waiting for the end of the old one.
-func (l *Leash) Reset(limit time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done != nil {
-		return false
-	}
-	l.Limit, l.err = limit, nil
-	return true
-}
-
-// look finds out whether the end has come.
-func (l *Leash) look() error {
 	switch {
+	case l.real != nil:
+		return l.real.Err()
 	case l.err != nil:
 	case !l.Loose && l.Parent.Err() != nil:
-		l.end(l.Parent.Err())
+		l.err = l.Parent.Err()
 	case !l.Limit.IsZero() && !time.Now().Before(l.Limit):
-		l.end(context.DeadlineExceeded)
+		l.err, l.own = context.DeadlineExceeded, true
 	}
 	return l.err
 }
 
 // Expired reports whether the limit was the end.
 func (l *Leash) Expired() bool {
-	return l.Err() == context.DeadlineExceeded && (l.Loose || l.Parent.Err() == nil)
+	if l.Limit.IsZero() || l.Err() != context.DeadlineExceeded {
+		return false
+	}
+	d, _ := l.Deadline()
+	return d.Equal(l.Limit)
 }
 
-// Done returns a channel that is closed at the end. From here on the parent and
-// the limit are followed.
+// Done returns a channel that is closed at the end.
 func (l *Leash) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.done != nil {
-		return l.done
+	if l.real == nil {
+		l.follow()
 	}
-	l.done = make(chan struct{})
-	if l.err != nil {
-		close(l.done)
-		return l.done
-	}
-	if l.look() != nil { // which has closed it
-		return l.done
-	}
-	if !l.Limit.IsZero() {
-		l.timer = time.AfterFunc(time.Until(l.Limit), func() { l.cut(context.DeadlineExceeded) })
-	}
-	if !l.Loose && l.Parent.Done() != nil {
-		l.unfollow = context.AfterFunc(l.Parent, func() { l.cut(l.Parent.Err()) })
-	}
-	return l.done
+	return l.real.Done()
 }
 
-// AfterFunc calls f in a goroutine of its own once l has ended. The context
-// package uses it for the contexts made from this one.
-func (l *Leash) AfterFunc(f func()) (stop func() bool) {
-	l.Done()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// follow makes l a context of the context package. It is called with the lock.
+func (l *Leash) follow() {
+	parent := l.Parent
+	if l.Loose || l.own { // what the parent comes to later does not count
+		parent = context.WithoutCancel(parent)
+	}
+	if l.Limit.IsZero() || l.err == context.Canceled {
+		l.real, l.cancel = context.WithCancel(parent)
+	} else {
+		l.real, l.cancel = context.WithDeadline(parent, l.Limit)
+	}
 	if l.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	if l.after == nil {
-		l.after = map[*func()]struct{}{}
-	}
-	key := &f
-	l.after[key] = struct{}{}
-	return func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		_, waits := l.after[key]
-		delete(l.after, key)
-		return waits
+		l.cancel()
 	}
 }
 
 // Cut ends l. It has to be cut when it is not needed any more; cutting twice is
 // harmless.
-func (l *Leash) Cut() { l.cut(context.Canceled) }
-
-func (l *Leash) cut(err error) {
+func (l *Leash) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err == nil {
-		l.end(err)
+	if l.real != nil {
+		l.cancel()
+	} else if l.err == nil {
+		l.err, l.own = context.Canceled, true
 	}
-}
-
-// end is called once, with the lock.
-func (l *Leash) end(err error) {
-	l.err = err
-	if l.done != nil {
-		close(l.done)
-	}
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	if l.unfollow != nil {
-		l.unfollow()
-	}
-	for f := range l.after {
-		go (*f)()
-	}
-	l.after = nil
 }

@@ -88,23 +88,51 @@ func TestFree(t *testing.T) {
 	}
 }
 
-func TestAfterFunc(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &Leash{Parent: t.Context()}
-		ran := 0
-		stop := l.AfterFunc(func() { t.Error("stopped, and called") })
-		l.AfterFunc(func() { ran++ })
-		if !stop() || stop() {
-			t.Error("stop")
-		}
-		l.Cut()
-		synctest.Wait()
-		late := l.AfterFunc(func() { ran++ })
-		synctest.Wait()
-		if ran != 2 || late() {
-			t.Error(ran)
-		}
-	})
+// Whoever derives contexts from a leash sees them end with it, as from any other.
+func TestChildren(t *testing.T) {
+	type ctxErr struct{ err, cause error }
+	gone := errors.New("gone")
+	for _, end := range []struct {
+		name string
+		fn   func(*Leash, context.CancelCauseFunc)
+		want ctxErr
+	}{
+		{"cut", func(l *Leash, _ context.CancelCauseFunc) { l.Cut() }, ctxErr{context.Canceled, context.Canceled}},
+		{"parent", func(_ *Leash, cancel context.CancelCauseFunc) { cancel(gone) }, ctxErr{context.Canceled, gone}},
+		{"cut, then parent", func(l *Leash, cancel context.CancelCauseFunc) { l.Cut(); cancel(gone) }, ctxErr{context.Canceled, context.Canceled}},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			for range 1000 {
+				parent, cancel := context.WithCancelCause(t.Context())
+				l := &Leash{Parent: parent}
+				child, stop := context.WithCancel(l)
+				ran := make(chan struct{})
+				context.AfterFunc(l, func() { close(ran) })
+				end.fn(l, cancel)
+				for _, c := range []context.Context{l, child} {
+					if got := (ctxErr{c.Err(), context.Cause(c)}); got != end.want {
+						t.Fatalf("%v, not %v", got, end.want)
+					}
+				}
+				<-ran
+				stop()
+				cancel(nil)
+			}
+		})
+	}
+}
+
+// A cause from after the end is none.
+func TestCause(t *testing.T) {
+	parent, cancel := context.WithCancelCause(t.Context())
+	l := &Leash{Parent: parent, Limit: time.Now().Add(-time.Second)}
+	if l.Err() != context.DeadlineExceeded || !l.Expired() {
+		t.Fatal(l.Err())
+	}
+	cancel(errors.New("later"))
+	if err := context.Cause(l); err != context.DeadlineExceeded || !l.Expired() {
+		t.Error(err, l.Expired())
+	}
 }
 
 func TestDeadline(t *testing.T) {
