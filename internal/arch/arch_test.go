@@ -38,6 +38,8 @@ var rules = map[string][]string{
 	"team/teamtest":       {"team"},
 	"trigger":             {"internal/web"},
 	"workspace":           {"tool", "internal/..."},
+	"checkpoint":          {"internal/..."},
+	"config":              {"tool", "permission"},
 	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},
 	"llm/openai":          {"llm", "llm/catalog", "internal/..."},
 	"llm/catalog":         {"llm"},
@@ -58,6 +60,8 @@ var outside = map[string][]string{
 	"trigger":      {"golang.org/x/sys/..."},
 	"workspace":    {"golang.org/x/sys/..."},
 	"session":      {"golang.org/x/sys/..."},
+	"checkpoint":   {"golang.org/x/sys/...", "github.com/aymanbagabas/go-udiff"},
+	"config":       {"golang.org/x/sys/..."},
 	"internal/...": {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/aymanbagabas/go-udiff", "github.com/JohannesKaufmann/html-to-markdown/v2/..."},
 	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
 }
