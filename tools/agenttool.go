@@ -117,11 +117,11 @@ type agentDetails struct {
 // rules for it name types, as Agent(Explore).
 func Agent(spawner Spawner) tool.Tool {
 	offer := spawner.Offer()
-	return tool.New(tool.Spec{
+	return spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
-		Input: spelledSchema[agentInput](), Timeout: -1, // turns, budget and its caller's context bound it
-	}, func(ctx context.Context, call tool.Call, in spelled[agentInput]) (*tool.Result, error) {
-		s, problem := offer.spawn(call, in.in)
+		Timeout: -1, // turns, budget and its caller's context bound it
+	}, func(ctx context.Context, call tool.Call, in agentInput) (*tool.Result, error) {
+		s, problem := offer.spawn(call, in)
 		if problem != "" {
 			return tool.Errorf("%s", problem), nil
 		}
@@ -130,15 +130,15 @@ func Agent(spawner Spawner) tool.Tool {
 			return nil, err
 		}
 		return spawnedResult(s, out), nil
-	}).OnClassify(func(_ tool.Call, in spelled[agentInput]) tool.Class {
-		t, ok := offer.find(in.in.SubagentType)
+	}, func(_ tool.Call, in agentInput) tool.Class {
+		t, ok := offer.find(in.SubagentType)
 		if !ok {
-			t.Name = in.in.SubagentType
+			t.Name = in.SubagentType
 		}
 		// What it touches is not known: it waits for earlier calls that change
 		// something, and later ones for it, unless it only reads as they do.
 		return tool.Class{
-			ReadOnly: t.ReadOnly && in.in.Isolation == "", Internal: in.in.Isolation == "",
+			ReadOnly: t.ReadOnly && in.Isolation == "", Internal: in.Isolation == "",
 			Access: []permission.Access{{Kind: permission.UseName, Target: t.Name}},
 		}
 	})

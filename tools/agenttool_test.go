@@ -110,7 +110,7 @@ func TestAgentToolRefuses(t *testing.T) {
 		`{"prompt":"x","description":"y","maxTurns":-1}`:                               "at least 1",
 		`{"prompt":"x","description":"y","name":"*"}`:                                  "* stands for all",
 		`{"prompt":"x","description":"y","team_name":"red"}`:                           "needs a name",
-		`{"prompt":"x","description":"y","tools":["Bash"]}`:                            `"tools" is unknown`,
+		`{"prompt":"x","description":"y","tools":["Bash"]}`:                            `tools is unknown`,
 		`{"prompt":"x","description":"y","maxTurns":1,"max_turns":2}`:                  "given twice",
 		`{"prompt":"x","description":"y","maxTurns":"many"}`:                           "maxTurns",
 		`{"description":"y","prompt":"` + strings.Repeat("x", maxAgentPrompt+1) + `"}`: "put the rest into a file",

@@ -26,18 +26,18 @@ type taskCreateInput struct {
 
 // taskCreate is the tool TaskCreate. It tells the store of a session's end.
 type taskCreate struct {
-	*tool.Typed[spelled[taskCreateInput]]
+	spelled[taskCreateInput]
 	tasks team.Tasks
 }
 
 // TaskCreate returns the tool that adds tasks. If tasks has a method
 // EndSession(session string) error, the tool has it too.
 func TaskCreate(tasks team.Tasks) tool.Tool {
-	return taskCreate{tasks: tasks, Typed: tool.New(tool.Spec{
-		Name: "TaskCreate", Title: "Create a task", Description: taskCreateText, NonDestructive: true, Input: spelledSchema[taskCreateInput](),
-	}, func(ctx context.Context, call tool.Call, in spelled[taskCreateInput]) (*tool.Result, error) {
-		return createTask(ctx, tasks, call, in.in)
-	}).OnClassify(func(call tool.Call, _ spelled[taskCreateInput]) tool.Class { return tasksClass(call, false) })}
+	return taskCreate{tasks: tasks, spelled: spelledTool(tool.Spec{
+		Name: "TaskCreate", Title: "Create a task", Description: taskCreateText, NonDestructive: true,
+	}, func(ctx context.Context, call tool.Call, in taskCreateInput) (*tool.Result, error) {
+		return createTask(ctx, tasks, call, in)
+	}, func(call tool.Call, _ taskCreateInput) tool.Class { return tasksClass(call, false) })}
 }
 
 // EndSession ends what the store keeps for a session.

@@ -17,7 +17,7 @@ type taskGetInput struct {
 
 // TaskGet returns the tool that shows a task, or how background work stands.
 func TaskGet(tasks team.Tasks, background ...Background) tool.Tool {
-	return tool.New(tool.Spec{
+	return spelledTool(tool.Spec{
 		Name: "TaskGet", Title: "Show a task", Description: taskGetText, ReadOnly: true,
 	}, func(ctx context.Context, call tool.Call, in taskGetInput) (*tool.Result, error) {
 		if r, err := backgroundOutput(ctx, background, call, in.ID, 0); r != nil || err != nil {
@@ -28,5 +28,5 @@ func TaskGet(tasks team.Tasks, background ...Background) tool.Tool {
 			return teamFailure(err)
 		}
 		return taskResult(taskText(t), t), nil
-	}).OnClassify(func(call tool.Call, _ taskGetInput) tool.Class { return tasksClass(call, true) })
+	}, func(call tool.Call, _ taskGetInput) tool.Class { return tasksClass(call, true) })
 }

@@ -20,7 +20,7 @@ type taskOutputInput struct {
 // TaskOutput returns the tool that shows the output of tasks and of background
 // work.
 func TaskOutput(tasks team.Tasks, background ...Background) tool.Tool {
-	return tool.New(tool.Spec{
+	return spelledTool(tool.Spec{
 		Name: "TaskOutput", Title: "Show a task's output", Description: taskOutputText, ReadOnly: true,
 		Timeout: maxTimeout*time.Millisecond + time.Minute,
 	}, func(ctx context.Context, call tool.Call, in taskOutputInput) (*tool.Result, error) {
@@ -37,5 +37,5 @@ func TaskOutput(tasks team.Tasks, background ...Background) tool.Tool {
 			text = "(no output yet)"
 		}
 		return taskResult(text+"\nStatus: "+string(t.Status), t), nil
-	}).OnClassify(func(call tool.Call, _ taskOutputInput) tool.Class { return tasksClass(call, true) })
+	}, func(call tool.Call, _ taskOutputInput) tool.Class { return tasksClass(call, true) })
 }

@@ -2,77 +2,100 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/openagent-go/agent/tool"
 )
 
-// spelled is the input T of a tool whose members may be written in any of the
-// ways in which models join words: blockedBy, blocked_by, blocked-by.
-type spelled[T any] struct{ in T }
-
-// spelledSchema is the schema of T, but for unknown members: those are judged
-// when the input is decoded.
-func spelledSchema[T any]() json.RawMessage {
-	var schema map[string]json.RawMessage
-	closed := tool.New[T](tool.Spec{Name: "schema"}, nil).Spec().Input
-	// A pointer tells "" from nothing; the model need not know of null.
-	closed = bytes.ReplaceAll(closed, []byte(`["null","string"]`), []byte(`"string"`))
-	closed = bytes.ReplaceAll(closed, []byte(`,"additionalProperties":true`), nil)
-	if err := json.Unmarshal(closed, &schema); err != nil {
-		panic(err) // the schema is ours
-	}
-	delete(schema, "additionalProperties")
-	return details(schema)
+// spelled is a tool whose members may be written in any of the ways in which
+// models join words (blockedBy, blocked_by, blocked-by), and id as taskId too.
+type spelled[T any] struct {
+	*tool.Typed[T]
+	spec  tool.Spec         // with a schema that leaves open how members are written
+	names map[string]string // members of the schema by their plain names
 }
 
-// UnmarshalJSON names what is unknown or given twice.
-func (s *spelled[T]) UnmarshalJSON(data []byte) error {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(data, &given); err != nil {
-		return err
+// spelledTool returns the tool of spec with an input of type T.
+func spelledTool[T any](spec tool.Spec, run func(context.Context, tool.Call, T) (*tool.Result, error), classify func(tool.Call, T) tool.Class) spelled[T] {
+	schema := tool.New[T](tool.Spec{Name: spec.Name}, nil).Spec().Input
+	// A pointer tells "" from nothing; the model need not know of null.
+	schema = bytes.ReplaceAll(schema, []byte(`["null","string"]`), []byte(`"string"`))
+	spec.Input = bytes.ReplaceAll(schema, []byte(`,"additionalProperties":true`), nil)
+	t := spelled[T]{tool.New(spec, run).OnClassify(classify), spec, map[string]string{}}
+	var open, members map[string]json.RawMessage
+	err := json.Unmarshal(spec.Input, &open)
+	if err == nil {
+		err = json.Unmarshal(open["properties"], &members)
 	}
-	names := memberNames(reflect.TypeFor[T]())
-	members := map[string]json.RawMessage{}
-	for name, value := range given {
-		known := ""
-		for _, n := range names {
-			if plainName(n) == plainName(name) {
-				known = n
-			}
-		}
-		if known == "" {
-			hint := ""
-			if near := tool.Nearest(name, names); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			return fmt.Errorf("%q is unknown%s", name, hint)
-		}
-		if _, twice := members[known]; twice {
-			return fmt.Errorf("%s is given twice", known)
-		}
-		members[known] = value
-	}
-	data, err := json.Marshal(members)
 	if err != nil {
-		return err
+		panic(err) // the schema is ours
 	}
-	return json.Unmarshal(data, &s.in)
+	delete(open, "additionalProperties")
+	t.spec.Input = details(open)
+	for name := range members {
+		t.names[plainName(name)] = name
+	}
+	if _, ok := t.names["id"]; ok {
+		t.names["taskid"] = "id"
+	}
+	return t
+}
+
+// Spec describes the tool.
+func (t spelled[T]) Spec() tool.Spec { return t.spec }
+
+// Run runs the tool with the members as its schema writes them.
+func (t spelled[T]) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	return t.Typed.Run(ctx, t.read(call))
+}
+
+// Classify classifies the call that Run would make.
+func (t spelled[T]) Classify(call tool.Call) tool.Class { return t.Typed.Classify(t.read(call)) }
+
+// Validate judges the input that Run would get.
+func (t spelled[T]) Validate(call tool.Call) error { return t.Typed.Validate(t.read(call)) }
+
+// read spells the members of a call's input as the schema does. A member that is
+// unknown or given twice stays so and is named with all else that is wrong.
+func (t spelled[T]) read(call tool.Call) tool.Call {
+	d := json.NewDecoder(bytes.NewReader(call.Input))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return call
+	}
+	out := []byte{'{'}
+	changed := false
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return call
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return call
+		}
+		written, _ := name.(string)
+		known, ok := t.names[plainName(written)]
+		if !ok {
+			known = written
+		}
+		changed = changed || known != written
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		quoted, err := json.Marshal(known)
+		if err != nil {
+			return call
+		}
+		out = append(append(append(out, quoted...), ':'), value...)
+	}
+	if _, err := d.Token(); err == nil && changed {
+		call.Input = append(out, '}')
+	}
+	return call
 }
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
 func plainName(name string) string { return strings.ToLower(separators.Replace(name)) }
-
-// memberNames returns the JSON names of a struct's fields.
-func memberNames(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	return names
-}

@@ -20,7 +20,7 @@ type taskStopInput struct {
 
 // TaskStop returns the tool that cancels tasks and ends background work.
 func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
-	return tool.New(tool.Spec{
+	return spelledTool(tool.Spec{
 		Name: "TaskStop", Title: "Stop a task", Description: taskStopText, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in taskStopInput) (*tool.Result, error) {
 		if !isTaskID(in.ID) {
@@ -35,7 +35,7 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 			return teamFailure(err)
 		}
 		return taskResult(fmt.Sprintf("Task stopped: %s - %q", t.ID, t.Subject), t), nil
-	}).OnClassify(func(call tool.Call, in taskStopInput) tool.Class {
+	}, func(call tool.Call, in taskStopInput) tool.Class {
 		if isTaskID(in.ID) {
 			return tasksClass(call, false)
 		}

@@ -27,11 +27,11 @@ type taskUpdateInput struct {
 
 // TaskUpdate returns the tool that changes tasks.
 func TaskUpdate(tasks team.Tasks) tool.Tool {
-	return tool.New(tool.Spec{
-		Name: "TaskUpdate", Title: "Change a task", Description: taskUpdateText, NonDestructive: true, Input: spelledSchema[taskUpdateInput](),
-	}, func(ctx context.Context, call tool.Call, in spelled[taskUpdateInput]) (*tool.Result, error) {
-		return updateTask(ctx, tasks, call, in.in)
-	}).OnClassify(func(call tool.Call, _ spelled[taskUpdateInput]) tool.Class { return tasksClass(call, false) })
+	return spelledTool(tool.Spec{
+		Name: "TaskUpdate", Title: "Change a task", Description: taskUpdateText, NonDestructive: true,
+	}, func(ctx context.Context, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
+		return updateTask(ctx, tasks, call, in)
+	}, func(call tool.Call, _ taskUpdateInput) tool.Class { return tasksClass(call, false) })
 }
 
 func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
