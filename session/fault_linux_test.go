@@ -15,6 +15,8 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
+func init() { roles["full"] = onFullDisk }
+
 // TestFullDisk starts this program on a small file system of its own. It is full
 // after each number of pages, and read-only at last.
 func TestFullDisk(t *testing.T) {

@@ -23,22 +23,14 @@ import (
 // what to be.
 const role = "SESSION_TEST_ROLE"
 
+var roles = map[string]func(session.Dir) error{"hold": hold, "share": share, "write": writeOn}
+
 func TestMain(m *testing.M) {
-	d := session.Dir{Path: os.Getenv("SESSION_TEST_PATH")}
-	var err error
-	switch os.Getenv(role) {
-	case "":
+	as := os.Getenv(role)
+	if as == "" {
 		os.Exit(m.Run())
-	case "hold":
-		err = hold(d)
-	case "share":
-		err = share(d)
-	case "write":
-		err = writeOn(d)
-	case "full":
-		err = onFullDisk(d)
 	}
-	if err != nil {
+	if err := roles[as](session.Dir{Path: os.Getenv("SESSION_TEST_PATH")}); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
