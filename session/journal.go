@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,7 +191,7 @@ func (l *journal) commit(sync bool) error {
 	}
 	if len(l.enc.blobs) > 0 {
 		if err := storeBlobs(l.disk, l.folder, l.enc.blobs); err != nil {
-			return err
+			return cmp.Or(l.fence(), err) // the folder may have gone just now
 		}
 	}
 	return l.write(sync)
