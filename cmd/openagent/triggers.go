@@ -21,6 +21,7 @@ type triggerOptions struct {
 	all, show, set bool
 	url, schedule  string
 	addr           string
+	hosts          []string
 	grace          time.Duration
 }
 
@@ -34,6 +35,7 @@ func triggersCommand(h *host) (flags, action) {
 		flag{name: "show", help: "with secret: show it even if stdout is no terminal", set: yes(&o.show)},
 		flag{name: "set", help: "with secret: take the secret of the other side from stdin instead", set: yes(&o.set)},
 		flag{name: "addr", arg: "HOST:PORT", help: "with serve: where requests are answered (default " + defaultAddress + ")", set: text(&addr)},
+		flag{name: "host", arg: "HOST,HOST", help: "with serve: the hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", set: list(&o.hosts)},
 		flag{name: "grace", arg: "DURATION", help: "with serve: how long runs may go on after a signal before they are ended (default 10s)", set: duration(&o.grace)})
 	fs = append(fs, o.flagsOfJobs()...)
 	return fs, func(ctx context.Context, args []string) error {
@@ -48,6 +50,7 @@ func triggersCommand(h *host) (flags, action) {
 			{o.show, "--show", []string{"secret"}},
 			{o.set, "--set", []string{"secret"}},
 			{addr != "", "--addr", []string{"serve"}},
+			{o.hosts != nil, "--host", []string{"serve"}},
 			{o.grace != defaultGrace, "--grace", []string{"serve"}},
 		})
 		if err == nil {

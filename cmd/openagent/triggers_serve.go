@@ -69,7 +69,7 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		h.complain("--addr %s can be reached from other machines: requests are signed, and neither they nor the answers are encrypted; put a proxy with TLS before it", o.addr)
 	}
-	handler := &trigger.Handler{Store: place.store, Run: r.run, MaxBody: maxBody, Log: log}
+	handler := &trigger.Handler{Store: place.store, Run: r.run, Hosts: o.hosts, MaxBody: maxBody, Log: log}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers' errors, as many as they like
 	if err = h.startServing(o, place, "http://"+listener.Addr().String(), records); err == nil {
