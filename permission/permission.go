@@ -113,4 +113,9 @@ type Policy struct {
 	Allow []Rule `json:"allow,omitempty"`
 	Ask   []Rule `json:"ask,omitempty"`
 	Deny  []Rule `json:"deny,omitempty"`
+	// Private names files and folders, absolute, that belong to the program: no call
+	// reads or changes them, what is in them, or files beside them whose names go
+	// on with a dot. In mode Bypass, and where they are in no root, a command that
+	// may touch them without saying so runs all the same, other than with a Deny rule.
+	Private []string `json:"private,omitempty"`
 }

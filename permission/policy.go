@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -39,6 +40,11 @@ func (p Policy) Check() error {
 			return err
 		}
 	}
+	for _, dir := range p.Private {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("checking the private path %q: it is not absolute", clip(dir))
+		}
+	}
 	return nil
 }
 
@@ -54,7 +60,18 @@ func (p Policy) Hides(tool string, aliases ...string) bool {
 // Unreadable returns the path patterns of the deny rules for reading. With
 // roots, each pattern is returned once for every root and starts from there
 // whatever the directory of a call; without, it starts from that directory.
+// Private paths in the roots are among them.
 func (p Policy) Unreadable(roots ...string) []string {
+	out := p.unreadable(roots)
+	g := newGround(Request{Roots: roots})
+	for _, path := range g.keptInside(p.Private) {
+		pattern := anchor("/", path)
+		out = append(out, pattern, pattern+".*")
+	}
+	return out
+}
+
+func (p Policy) unreadable(roots []string) []string {
 	var out []string
 	for _, r := range p.Deny {
 		x, err := r.parse()
@@ -114,6 +131,9 @@ func (p Policy) Decide(r Request) Decision {
 	if x, a, ok := c.match(p.Ask); ok {
 		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because of the rule %s", c.on(a), x.source))
 	}
+	if path, doubt := c.privateDoubt(p.Private); doubt != "" {
+		return p.unasked(decide(Asked, FromRule, readRule(path), "%s needs permission because it may touch %s, which the program keeps for itself: %s", c.String(), show(path), doubt))
+	}
 	if x, doubt := c.doubt(slices.Concat(p.Deny, p.Ask)); doubt != "" {
 		return p.unasked(decide(Asked, FromRule, x.source, "%s needs permission because the rule %s cannot be checked: %s", c.String(), x.source, doubt))
 	}
@@ -141,6 +161,9 @@ func (p Policy) denies(c *call) (Decision, bool) {
 	}
 	if x, a, ok := c.match(p.Deny); ok {
 		return decide(Denied, FromRule, x.source, "%s is denied by the rule %s", c.on(a), x.source), true
+	}
+	if path, a, ok := c.private(p.Private); ok {
+		return decide(Denied, FromRule, readRule(path), "%s is denied because the program keeps %s for itself", c.on(a), show(path)), true
 	}
 	if p.Mode == Bypass {
 		if x, doubt := c.doubt(p.Deny); doubt != "" {
@@ -223,7 +246,7 @@ func (c *call) whyChanges(p Policy) string {
 		case EditFile:
 			return "it edits files"
 		case RunCommand:
-			secrets := len(p.Unreadable()) > 0
+			secrets := len(p.unreadable(nil)) > 0 || len(c.ground.keptInside(p.Private)) > 0
 			if why := c.sites[a].whyNotRead(secrets); why != "" {
 				return why
 			}

@@ -164,7 +164,7 @@ func (f *File) write(records map[string]Record) (err error) {
 	if len(data) > maxFile {
 		return fmt.Errorf("they take more than %d bytes", maxFile)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(f.Path), ".triggers-*") // mode 0600
+	temp, err := os.CreateTemp(filepath.Dir(f.Path), filepath.Base(f.Path)+".*") // mode 0600
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	o := s.options
 	a := &agent.Agent{
 		Dir: s.project, Dirs: o.dirs,
-		Permissions: permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny},
+		Permissions: h.policy(o),
 		Budget:      agent.Budget{Turns: o.turns, USD: o.usd, Time: o.timeout},
 		MaxTokens:   o.maxTokens,
 		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},

@@ -68,7 +68,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 		return err
 	}
 	name := t.Spec().Name
-	policy := permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny}
+	policy := h.policy(&o.options)
 	h.warnOfSettings(&o.options)
 	switch {
 	case policy.Hides(name, t.Spec().Aliases...):

@@ -1,0 +1,129 @@
+package permission
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What the program keeps for itself.
+
+// kept returns private paths as they are given and where they lead.
+func (g *ground) kept(private []string) []string {
+	var out []string
+	for _, p := range private {
+		out = append(out, g.forms(p)...)
+	}
+	return out
+}
+
+// readRule is the rule that is named for a private path.
+func readRule(path string) Rule { return Rule("Read(" + anchor("/", path) + ")") }
+
+// among returns which of the kept a file is, is in, or is beside by a name that
+// goes on with a dot; "" for none.
+func (g *ground) among(kept []string, file string) string {
+	forms := g.forms(file)
+	if forms == nil {
+		forms = []string{filepath.Clean(file)}
+	}
+	for _, f := range forms {
+		for _, k := range kept {
+			if len(f) < len(k) || f[:len(k)] != k && !(foldCase && strings.EqualFold(f[:len(k)], k)) {
+				continue
+			}
+			if rest := f[len(k):]; rest == "" || rest[0] == '.' || rest[0] == filepath.Separator {
+				return k
+			}
+		}
+	}
+	return ""
+}
+
+// private returns the private path that the call is known to touch, and by which
+// access.
+func (c *call) private(paths []string) (string, Access, bool) {
+	if len(paths) == 0 || len(c.req.Access) == 0 {
+		return "", Access{}, false
+	}
+	kept := c.ground.kept(paths)
+	for _, a := range c.req.Access {
+		path := ""
+		switch a.Kind {
+		case ReadFile, EditFile:
+			path = c.ground.among(kept, a.Target)
+		case RunCommand:
+			path = c.sites[a].opensAmong(kept)
+		}
+		if path != "" {
+			return path, a, true
+		}
+	}
+	return "", Access{}, false
+}
+
+// opensAmong returns which of the kept the line is known to open, "" for none.
+func (s *site) opensAmong(kept []string) string {
+	for _, r := range s.Redirects {
+		if path := s.namesAmong(kept, r.in, r.word); path != "" {
+			return path
+		}
+	}
+	for i := range s.List {
+		c := &s.List[i]
+		if !c.opens(false) {
+			continue
+		}
+		for _, w := range c.words {
+			if path := s.namesAmong(kept, c.in, w); path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+func (s *site) namesAmong(kept []string, in []place, w word) string {
+	words, _ := w.meanings()
+	for _, m := range words {
+		for _, v := range pathForms(m) {
+			files, _, _ := s.reach(in, v)
+			for _, f := range files {
+				if path := s.among(kept, f); path != "" {
+					return path
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// keptInside returns the private paths that are in a root. There, what a call
+// touches without saying so may be one of them.
+func (g *ground) keptInside(private []string) []string {
+	if len(private) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(g.kept(private), func(p string) bool {
+		return !slices.ContainsFunc(g.roots, func(root string) bool { return below(root, p) })
+	})
+}
+
+// privateDoubt says why a command line may touch what is kept in a root without
+// being seen to, "" if it cannot.
+func (c *call) privateDoubt(paths []string) (path, why string) {
+	if len(c.sites) == 0 {
+		return "", ""
+	}
+	for _, p := range c.ground.keptInside(paths) {
+		for _, a := range c.req.Access {
+			if a.Kind != RunCommand {
+				continue
+			}
+			if why := c.sites[a].mayTouch(rule{tool: "Read", pattern: anchor("/", p)}); why != "" {
+				return p, why
+			}
+		}
+	}
+	return "", ""
+}
