@@ -55,7 +55,7 @@ type worktree struct {
 // worktreeDetails are the Details of a result.
 type worktreeDetails struct {
 	worktree
-	Base    string `json:"base,omitempty"`   // the commit that the branch began at
+	Base    string `json:"base,omitempty"`   // the commit that is checked out on entering
 	Head    string `json:"head,omitempty"`   // the commit that a removed branch was at
 	Action  string `json:"action,omitempty"` // keep or remove
 	Dir     string `json:"dir"`              // where the run is now
@@ -102,8 +102,9 @@ func (in enterWorktreeInput) name(call tool.Call) string {
 // EnterWorktree returns the tool that makes a git worktree beneath
 // .openagent/worktrees of the directory that the run is in, on the branch
 // worktree-<name>, and moves the run there. The folder is kept out of git's sight.
-// A name that is taken is an error: a second session in the same worktree would
-// work on the same files.
+// A worktree that was left with [ExitWorktree]'s keep is entered again by its name.
+// Any other name that is taken is an error: a second session in the same worktree
+// would work on the same files.
 func EnterWorktree(files Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "EnterWorktree", Title: "Enter a worktree", Description: enterWorktreeText, NonDestructive: true, Barrier: true, State: worktreeState,
@@ -113,7 +114,11 @@ func EnterWorktree(files Worktrees) tool.Tool {
 		}
 		return worktreeResult(ctx, "made", func() (*tool.Result, error) { return enterWorktree(ctx, files, call, in.name(call)) })
 	}).OnClassify(func(call tool.Call, in enterWorktreeInput) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: permission.UseName, Target: in.name(call)}}}
+		name := worktreeName(in.Name)
+		if name == "" { // a rule for the one that is made up would never hold again
+			return tool.Class{}
+		}
+		return tool.Class{Access: []permission.Access{{Kind: permission.UseName, Target: name}}}
 	})
 }
 
@@ -140,23 +145,45 @@ func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name st
 		return nil, err
 	}
 	w := newWorktree(from, name)
+	if err := directPath(files, w); err != nil {
+		return nil, err
+	}
+	switch free, err := kept(files, w); {
+	case err != nil:
+		return nil, err
+	case free:
+		return enterKept(ctx, files, g, w, prefix)
+	}
 	tool.Progress(ctx, tool.Status{Text: "Checking out " + w.Path})
 	if err := makeWorktree(ctx, files, g, w, base); err != nil {
 		return nil, err
 	}
+	return w.entered(files, prefix, base, fmt.Sprintf("Made the worktree %s on the branch %s, from %.12s.", w.Path, w.Branch, base)), nil
+}
+
+// entered is the result that leads the run into w, to the folder in it that it is
+// in now.
+func (w worktree) entered(files Worktrees, prefix, head, text string) *tool.Result {
 	dir := w.Path
 	if info, err := os.Stat(filepath.Join(w.Path, prefix)); err == nil && info.IsDir() {
 		dir = filepath.Join(w.Path, prefix)
 	}
-	if dir, err = files.Resolve("", dir); err != nil || !inFolder(dir, w.Path) {
+	if real, err := files.Resolve("", dir); err == nil && inFolder(real, w.Path) {
+		dir = real
+	} else {
 		dir = w.Path // the folder is a symlink in this commit
 	}
-	r := tool.Text(fmt.Sprintf("Made the worktree %s on the branch %s, from %.12s. All tools work in %s now. Changes in %s that are not committed stayed there.",
-		w.Path, w.Branch, base, dir, from))
+	r := tool.Text(fmt.Sprintf("%s All tools work in %s now. Changes in %s that are not committed stayed there.", text, dir, w.From))
 	r.Title = "Enter worktree " + w.Name
-	r.Details = details(worktreeDetails{worktree: w, Base: base, Dir: dir})
+	r.Details = details(worktreeDetails{worktree: w, Base: head, Dir: dir})
 	r.Patch.Dir, r.Patch.State = dir, worktreePatch(&w)
-	return r, nil
+	return r
+}
+
+// taken is the error for a name that is not free.
+func (w worktree) taken() error {
+	return fmt.Errorf("the name %s is taken; choose another. Only a worktree that was left with ExitWorktree keep can be entered again. What is in this one or its branch (%s, %s) can be used with git",
+		w.Name, w.Path, w.Branch)
 }
 
 // repository looks at the repository that dir is in: the path of dir in it, and
@@ -187,9 +214,6 @@ func repository(ctx context.Context, g git, dir string) (prefix, head string, er
 // claimed by making it where there was nothing, so that of two who ask for one
 // name one gets it and neither undoes the work of the other.
 func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base string) (err error) {
-	if err := directPath(files, w); err != nil {
-		return err
-	}
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
 		return err
@@ -202,14 +226,17 @@ func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base 
 	if err := hideFromGit(root, filepath.Join(folder, ".gitignore")); err != nil {
 		return err
 	}
-	taken := fmt.Errorf("the name %s is taken; choose another. What is in the worktree or branch of that name (%s, %s) can be used with git", w.Name, w.Path, w.Branch)
 	if old, err := g.commit(ctx, w.From, "refs/heads/"+w.Branch); err != nil {
 		return err
 	} else if old != "" {
-		return taken
+		return w.taken()
 	}
-	if err := root.Mkdir(filepath.Join(folder, w.Name), 0o755); errors.Is(err, fs.ErrExist) {
-		return taken
+	// A worktree that was removed by hand has left its mark.
+	if err := root.Remove(w.mark()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing an old mark: %w", err)
+	}
+	if err := root.Mkdir(w.folder(), 0o755); errors.Is(err, fs.ErrExist) {
+		return w.taken()
 	} else if err != nil {
 		return fmt.Errorf("making the folder of the worktree: %w", err)
 	}
@@ -268,7 +295,7 @@ func unmake(ctx context.Context, root *os.Root, g git, w worktree, base string, 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 	defer cancel()
 	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // fails where git has not begun
-	err := root.RemoveAll(filepath.Join(filepath.FromSlash(worktreesFolder), w.Name))
+	err := root.RemoveAll(w.folder())
 	if branch {
 		if old, e := g.commit(ctx, w.From, "refs/heads/"+w.Branch); e == nil && old == base {
 			_, e = g.run(ctx, w.From, "update-ref", "-d", "refs/heads/"+w.Branch, base)

@@ -68,8 +68,10 @@ func (in exitWorktreeInput) target(call tool.Call) (w worktree, here bool, probl
 		return w, false, "name and id differ; give one"
 	case now != nil && (name == "" || name == now.Name):
 		return *now, true, ""
-	case name == "":
+	case name == "" && in.Action == removeWorktree:
 		return w, false, "The run is in no worktree; name the one that is to be removed."
+	case name == "":
+		return w, false, "The run is in no worktree, so there is none to leave."
 	case in.Action != removeWorktree:
 		return w, false, fmt.Sprintf("The run is not in the worktree %q, so it cannot be left.", name)
 	case worktreeName(name) != name:
@@ -102,10 +104,17 @@ func goBack(files Worktrees, r *tool.Result, w worktree) error {
 }
 
 func keepTree(files Worktrees, w worktree) *tool.Result {
-	r := tool.Text(fmt.Sprintf("Left the worktree. All tools work in %s again. The work is kept in %s, on the branch %s.", w.From, w.Path, w.Branch))
+	r := new(tool.Result)
 	if err := goBack(files, r, w); err != nil {
 		return tool.Errorf("The worktree was not left: %v", err)
 	}
+	text := fmt.Sprintf("Left the worktree. All tools work in %s again. The work is kept in %s, on the branch %s", w.From, w.Path, w.Branch)
+	if err := markKept(files, w); err == nil || errors.Is(err, fs.ErrExist) {
+		text += fmt.Sprintf("; EnterWorktree with the name %s leads there again.", w.Name)
+	} else {
+		text += fmt.Sprintf(". EnterWorktree cannot enter it again: %v.", err)
+	}
+	r.Content = tool.Text(text).Content
 	r.Title = "Leave worktree " + w.Name
 	r.Details = details(worktreeDetails{worktree: w, Action: keepWorktree, Dir: r.Patch.Dir})
 	return r
@@ -158,11 +167,18 @@ func removeTree(ctx context.Context, files Worktrees, call tool.Call, w worktree
 	// From here on it is done as a whole: a tree half removed helps nobody.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 	defer cancel()
+	marked, err := takeMark(files, w) // so that nobody enters it now
+	if err != nil {
+		return nil, err
+	}
 	args := []string{"worktree", "remove"}
 	if discard {
 		args = append(args, "--force")
 	}
 	if _, err := g.run(ctx, w.From, append(args, "--", w.Path)...); err != nil {
+		if marked {
+			err = errors.Join(err, markKept(files, w))
+		}
 		return nil, err
 	}
 	text := fmt.Sprintf("Removed %s", w.Path)

@@ -47,8 +47,8 @@ func worktreeName(name string) string {
 	return out
 }
 
-// madeUpName is the name for a call that gives none: the same whenever the call
-// is looked at, because permission is asked for it before it runs.
+// madeUpName is the name for a call that gives none: the same if the call is made
+// again.
 func madeUpName(session, call string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
 	return "w" + hex.EncodeToString(sum[:4])

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -218,8 +219,8 @@ func TestWorktreeEnterAndKeep(t *testing.T) {
 	if text := r.ok(r.exit, `{}`).Text(); r.dir != r.top || !strings.Contains(text, "is kept") {
 		t.Errorf("in %s after %q", r.dir, text)
 	}
-	r.fails(r.exit, `{}`, "in no worktree")
-	r.fails(r.enter, `{"name":"my feature"}`, "is taken")
+	r.fails(r.exit, `{}`, "in no worktree, so there is none to leave")
+	r.fails(r.exit, `{"action":"remove"}`, "name the one that is to be removed")
 	if data, _ := os.ReadFile(filepath.Join(path, "a.txt")); string(data) != "kept\n" {
 		t.Errorf("the kept work is %q", data)
 	}
@@ -232,13 +233,78 @@ func TestWorktreeEnterAndKeep(t *testing.T) {
 	}
 }
 
+// A worktree that was kept is entered again, by one session at a time.
+func TestWorktreeEnterAgain(t *testing.T) {
+	r := newRepo(t)
+	r.ok(r.enter, `{"name":"x"}`)
+	path := r.dir
+	other := &repo{TB: t, top: r.top, dir: r.top, files: r.files, enter: r.enter, exit: r.exit}
+	other.fails(r.enter, `{"name":"x"}`, "is taken") // a session is in it
+	r.put("a.txt", "kept\n")
+	r.git("switch", "-q", "-c", "elsewhere")
+	if text := r.ok(r.exit, `{}`).Text(); !strings.Contains(text, "EnterWorktree with the name x") {
+		t.Errorf("left with %q", text)
+	}
+	for _, c := range []string{`{}`, `{"action":"remove","name":"x"}`} { // a removal that is refused leaves it as it is
+		r.do(r.exit, c)
+	}
+	res := other.ok(r.enter, `{"name":"x"}`)
+	if data, _ := os.ReadFile(filepath.Join(path, "a.txt")); other.dir != path || string(data) != "kept\n" || !strings.Contains(res.Text(), "on the branch elsewhere") {
+		t.Errorf("in %s with %q: %s", other.dir, data, res.Text())
+	}
+	r.fails(r.enter, `{"name":"x"}`, "is taken")
+	other.ok(r.exit, `{}`)
+	// Of many one gets in.
+	var wg sync.WaitGroup
+	var in atomic.Int32
+	for i := range 8 {
+		wg.Go(func() {
+			call := tool.Call{ID: fmt.Sprint("c", i, ".0"), Session: fmt.Sprint(i), Dir: r.top, Input: json.RawMessage(`{"name":"x"}`)}
+			if res := tooltest.RunCall(t, r.enter, call); !res.IsError {
+				in.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if in.Load() != 1 {
+		t.Errorf("%d sessions are in it", in.Load())
+	}
+	r.ok(r.exit, `{"action":"remove","name":"x","discard":true}`)
+	r.git("branch", "-D", "elsewhere")
+	r.untouched()
+}
+
+// What only looks like a worktree that was kept is not entered.
+func TestWorktreeOnlyLooksKept(t *testing.T) {
+	r := newRepo(t)
+	r.put(worktreesFolder+"/x/a.txt", "theirs\n")
+	r.put(worktreesFolder+"/x~kept", "")
+	r.fails(r.enter, `{"name":"x"}`, "no worktree of the repository")
+	r.ok(r.enter, `{"name":"y"}`)
+	path := r.dir
+	r.ok(r.exit, `{}`)
+	if err := os.WriteFile(filepath.Join(path, ".git"), []byte("gitdir: "+filepath.Join(newRepo(t).top, ".git")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(r.enter, `{"name":"y"}`, "does not lead to the repository")
+	// A mark that is left over gives no second session what is made now.
+	r.put(worktreesFolder+"/z~kept", "")
+	other := &repo{TB: t, top: r.top, dir: r.top, files: r.files, enter: r.enter, exit: r.exit}
+	r.ok(r.enter, `{"name":"z"}`)
+	other.fails(r.enter, `{"name":"z"}`, "is taken")
+}
+
+// A call without a name asks for no name: a rule with one that is made up would
+// never hold again.
 func TestWorktreeMadeUpName(t *testing.T) {
 	r := newRepo(t)
-	class := tool.Classify(r.enter, tool.Call{ID: "c1.0", Session: "s", Input: json.RawMessage(`{}`)})
-	r.ok(r.enter, `{}`)
-	if want := filepath.Base(r.dir); len(class.Access) != 1 || class.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
-		t.Errorf("asked for %+v, made %s", class, want)
+	for input, want := range map[string]permission.Rule{`{}`: "EnterWorktree", `{"name":"日本"}`: "EnterWorktree", `{"name":"a b"}`: "EnterWorktree(a-b)"} {
+		class := tool.Classify(r.enter, tool.Call{ID: "c1.0", Session: "s", Input: json.RawMessage(input)})
+		if got := (permission.Request{Tool: "EnterWorktree", Access: class.Access}).Suggest(); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: suggested %v, want %s", input, got, want)
+		}
 	}
+	r.ok(r.enter, `{}`)
 }
 
 func TestWorktreeOfSubfolder(t *testing.T) {
