@@ -232,3 +232,31 @@ func TestIDs(t *testing.T) {
 		t.Errorf("ids are %q, %v", ids, err)
 	}
 }
+
+// A new session says which branch it began on; a fork what its origin said.
+func TestBranchOfNewSession(t *testing.T) {
+	tree := t.TempDir()
+	write := func(head string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(tree, ".git"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(tree, ".git", "HEAD"), []byte(head), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ref: refs/heads/topic\n")
+	d := Dir{Path: t.TempDir()}
+	log, err := d.Open(t.Context(), "a", Header{Dir: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write("ref: refs/heads/other\n")
+	info, err := d.Stat(t.Context(), "a")
+	if err != nil || info.Branch != "topic" {
+		t.Errorf("%+v %v", info, err)
+	}
+}

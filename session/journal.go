@@ -60,6 +60,9 @@ func (l *journal) open(header Header) (err error) {
 		}
 	}
 	if l.size == 0 {
+		if header.Branch == "" && header.Parent == nil && header.Dir != "" {
+			header.Branch = Branch(header.Dir)
+		}
 		l.about = about{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}

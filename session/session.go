@@ -63,7 +63,7 @@ type Header struct {
 	Session string    `json:"session"`
 	Created time.Time `json:"created"`
 	Dir     string    `json:"cwd,omitempty"`
-	Branch  string    `json:"branch,omitempty"` // of git in Dir, see [Branch]
+	Branch  string    `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
 	Parent  *Point    `json:"parent,omitempty"` // what it was forked from
 }
 
