@@ -75,7 +75,7 @@ func RemoteTrigger(t Triggers) tool.Tool {
 	if t.Client == nil {
 		t.Client = new(trigger.Client)
 	}
-	return tool.New(tool.Spec{
+	return triggerTool{t.Store, tool.New(tool.Spec{
 		Name: "RemoteTrigger", Title: "Webhooks and remote triggers", Description: remoteTriggerText, OpenWorld: true,
 		Barrier: true, // a call that runs a trigger is judged by the address that an earlier one gave it
 	}, func(ctx context.Context, _ tool.Call, in remoteTriggerInput) (*tool.Result, error) {
@@ -87,7 +87,31 @@ func RemoteTrigger(t Triggers) tool.Tool {
 			return nil, err
 		}
 		return tool.Errorf("%v", err), nil
-	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Class { return t.classify(in) })
+	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Class { return t.classify(in) })}
+}
+
+// A triggerTool knows the secrets in its store, so that they are taken out of
+// whatever any tool of an agent shows.
+type triggerTool struct {
+	store trigger.Store
+	*tool.Typed[remoteTriggerInput]
+}
+
+// Secrets returns the secrets that there are now.
+func (t triggerTool) Secrets() []string {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	records, err := t.store.List(ctx)
+	if err != nil {
+		return nil // calls say what is wrong with the store
+	}
+	var out []string
+	for _, r := range records {
+		for _, s := range r.Secrets {
+			out = append(out, string(s))
+		}
+	}
+	return out
 }
 
 func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, error) {

@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/workspace"
 )
 
 func TestRemoteTriggerContract(t *testing.T) {
@@ -184,6 +186,25 @@ func TestRemoteTriggerClass(t *testing.T) {
 
 func named(kind permission.AccessKind, target string) tool.Class {
 	return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
+}
+
+// No tool of the agent shows the secrets of triggers.
+func TestRemoteTriggerSecretsElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	store := &trigger.File{Path: filepath.Join(dir, "t.json")}
+	tl := RemoteTrigger(Triggers{Store: store})
+	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"a","prompt":"x"}`))
+	r, err := store.Get(t.Context(), mine.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close()
+	a := &agent.Agent{Dir: dir, Tools: append(Core(ws), tl)}
+	got, err := a.Call(t.Context(), "Read", json.RawMessage(`{"file_path":"t.json"}`))
+	if err != nil || !strings.Contains(got.Text(), mine.ID) || strings.Contains(got.Text()+string(got.Details), string(r.Secrets[0])) {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 // asked is the class of a call that a person has to agree to, each time.
