@@ -60,17 +60,19 @@ type Set struct {
 	Folders []Folder
 	// Trusted is asked about folders that are not trusted, each time. Nil trusts none.
 	Trusted func(Listing) bool
-	// Builtin are the names of tools that the agent has already. A tool of one of
-	// these names takes its place, which is warned about.
+	// Builtin are the names, aliases too, of tools that the agent has already. A tool
+	// of one of these names takes its place, and one whose name differs in case only
+	// gets calls that are meant for it; both are warned about.
 	Builtin []string
 	// Warn is told what is wrong with a folder or file, each thing once. Nil: nobody.
 	Warn func(error)
 
 	patience time.Duration // for describe, where tests have less of it
 
-	mu    sync.Mutex
-	known map[string]*described // by key of the file; the map itself is never changed
-	said  map[string]bool
+	hashes hashes
+	mu     sync.Mutex
+	known  map[string]*described // by key of the file; the map itself is never changed
+	said   map[string]bool
 }
 
 // Tools returns the tools, each a [*Tool], in the order of folders and file names. What is
@@ -97,9 +99,7 @@ func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
 				continue
 			}
 			name := p.spec.Name
-			if slices.Contains(s.Builtin, name) {
-				s.warn(fmt.Errorf("the custom tool %s of %s takes the place of the built-in one", name, f.path))
-			}
+			s.warnOfPlace(name, f.path)
 			i, double := place[name]
 			if !double {
 				place[name], from[name] = len(all), f.path
@@ -113,12 +113,24 @@ func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return all, nil
 }
 
+// warnOfPlace warns if a tool gets calls that are meant for a built-in one: models
+// may write names in another case.
+func (s *Set) warnOfPlace(name, path string) {
+	if slices.Contains(s.Builtin, name) {
+		s.warn(fmt.Errorf("the custom tool %s of %s takes the place of the built-in one", name, path))
+		return
+	}
+	if i := slices.IndexFunc(s.Builtin, func(b string) bool { return strings.EqualFold(b, name) }); i >= 0 {
+		s.warn(fmt.Errorf("the custom tool %s of %s gets calls that are meant for the built-in %s", name, path, s.Builtin[i]))
+	}
+}
+
 // files lists the executables of the folders that are trusted.
 func (s *Set) files() []file {
 	var files []file
 	seen := map[string]bool{}
 	for _, folder := range s.Folders {
-		l, err := list(folder.Path, !folder.Trusted)
+		l, err := s.hashes.list(folder.Path, !folder.Trusted)
 		if err != nil {
 			s.warn(fmt.Errorf("the custom tools in %s are not loaded: %w", folder.Path, err))
 			continue
@@ -177,16 +189,16 @@ type file struct {
 // errChanged is what a call is told whose file is not the one that was loaded.
 var errChanged = errors.New("its files have changed since it was loaded; it is loaded anew with the next prompt")
 
-// unchanged reports whether the file is the one that was loaded. For folders
-// that others may fill that includes all files beside it, which it may use.
-func (f file) unchanged() error {
+// unchanged returns errChanged unless the file is the one that was looked at. For
+// folders that others may fill that includes all files beside it, which it may use.
+func (s *Set) unchanged(f file) error {
 	if f.folder.Trusted {
-		if sum, err := hashFile(f.path); err != nil || sum != f.sum {
+		if sum, err := s.hashes.file(f.path); err != nil || sum != f.sum {
 			return errChanged
 		}
 		return nil
 	}
-	if l, err := List(f.folder.Path); err != nil || l.Dir != f.listing.Dir || l.Sum != f.listing.Sum {
+	if l, err := s.hashes.list(f.folder.Path, true); err != nil || l.Dir != f.listing.Dir || l.Sum != f.listing.Sum {
 		return errChanged
 	}
 	return nil

@@ -185,6 +185,28 @@ func TestDescribeHangs(t *testing.T) {
 	b.warned("hang is not loaded: describe took more than 100ms")
 }
 
+// However many files hang, a prompt waits for one time, and for none of them twice.
+func TestDescribeManyHang(t *testing.T) {
+	b := newBench(t)
+	b.set.patience = time.Second // in which each has begun
+	count := filepath.Join(b.work, "count")
+	for i := range describers {
+		b.put(fmt.Sprint("a", i), "echo x >>"+count+"; while :; do sleep 1; done\n")
+	}
+	b.put("z", "echo x >>"+count+"; echo '{}'\n")
+	for prompt, c := range []struct {
+		names string
+		asked int
+	}{{"", describers}, {"z", describers + 1}, {"z", describers + 1}} {
+		got := b.names()
+		data, err := os.ReadFile(count)
+		if asked := strings.Count(string(data), "x"); err != nil || got != c.names || asked != c.asked {
+			t.Errorf("prompt %d: %q, %d were asked, %v", prompt, got, asked, err)
+		}
+	}
+	b.warned("z is not loaded: others took too long")
+}
+
 func TestRun(t *testing.T) {
 	b := newBench(t)
 	b.one("echo", `{"input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`, `cat; pwd; echo "args $*"; echo "key=$SOME_API_KEY own=$OWN"`)
@@ -345,6 +367,13 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%s, asked %d times", got, asked())
 	}
 	b.warned("Read of " + b.dir + "/a takes the place of the built-in one")
+	b.put("e", script(`[{"name":"PATCH"}]`))
+	b.set.Builtin = []string{"Read", "e_patch"}
+	b.names()
+	b.warned("e_PATCH of " + b.dir + "/e gets calls that are meant for the built-in e_patch")
+	if err := os.Remove(filepath.Join(b.dir, "e")); err != nil {
+		t.Fatal(err)
+	}
 	b.put("d", script(`{"name":"c","title":"second"}`))
 	if got := b.names(); got != "Read c" || b.tool("c").Spec().Title != "second" {
 		t.Errorf("%s", got)
@@ -474,11 +503,141 @@ func TestListBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Truncate(maxBytes+1), f.Close()); err != nil {
+	defer f.Close()
+	if err := errors.Join(f.Truncate(maxForeign+1), f.Chmod(0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := List(dir); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+	if _, err := List(dir); err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
 		t.Errorf("%v", err)
+	}
+	own := func() error { _, err := new(hashes).list(dir, false); return err }
+	if err := own(); err != nil {
+		t.Error(err)
+	}
+	if err := f.Truncate(maxBytes + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := own(); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a link leads to out of the folder could change unseen.
+func TestLinksOutOfAFolder(t *testing.T) {
+	outside := filepath.Join(realTemp(t), "outside")
+	if err := os.WriteFile(outside, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ link, to, want string }{
+		"a file":             {"lib/helper", outside, "the link lib/helper in it leads to " + outside},
+		"a folder":           {"lib/more", filepath.Dir(outside), "out of the folder"},
+		"a way out":          {"lib/up", "../..", "out of the folder"},
+		"nowhere":            {"lib/later", filepath.Join(filepath.Dir(outside), "later"), "leads nowhere"},
+		"nowhere in it":      {"lib/later", "later", "leads nowhere"},
+		"itself":             {"lib/loop", "loop", "leads nowhere"},
+		"a file in it":       {"lib/tool", "../tool", ""},
+		"a folder in it":     {"more", "lib", ""},
+		"the folder":         {"lib/top", "..", ""},
+		"by way of another":  {"lib/second", "first", "out of the folder"},
+		"a tool, that is":    {"second", outside, "out of the folder"},
+		"a tool of that one": {"second", "tool", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.set.Folders[0].Trusted = false
+			b.set.Trusted = func(Listing) bool { return true }
+			b.put("tool", "echo '{}'\n")
+			if err := os.Mkdir(filepath.Join(b.dir, "lib"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if c.to == "first" {
+				if err := os.Symlink(outside, filepath.Join(b.dir, "lib", "first")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(c.to, filepath.Join(b.dir, c.link)); err != nil {
+				t.Fatal(err)
+			}
+			got := b.names()
+			if loaded := got != ""; loaded != (c.want == "") {
+				t.Errorf("loaded %q, said %q", got, b.said)
+			}
+			if c.want != "" {
+				b.warned(c.want)
+			}
+		})
+	}
+}
+
+// A file that takes the place of a trusted one while others are asked does not run.
+func TestReplacedWhileDescribing(t *testing.T) {
+	b := newBench(t)
+	ran, over := filepath.Join(b.work, "ran"), filepath.Join(b.work, "over")
+	for i := range describers {
+		b.put(fmt.Sprintf("a%d", i), fmt.Sprintf("[ -e %s ] || printf '#!/bin/sh\\necho >>%s; echo {}\\n' >%s/z; echo {}\n", over, ran, b.dir))
+	}
+	b.put("z", "echo '{}'\n")
+	l, err := List(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.set.Folders[0].Trusted = false
+	b.set.Trusted = func(now Listing) bool { return now.Sum == l.Sum }
+	if got := b.names(); strings.Contains(got, "z") {
+		t.Errorf("loaded %s", got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("what nobody trusted ran")
+	}
+	b.warned("z is not loaded: its files are being changed")
+	if err := os.WriteFile(over, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.put("z", "echo '{}'\n") // as it was
+	if got := b.names(); !strings.HasSuffix(got, "z") {
+		t.Errorf("loaded %q, said %q", got, b.said)
+	}
+}
+
+// What is not changed is not read again, what is changed is, whatever its times say.
+func TestHashes(t *testing.T) {
+	path := filepath.Join(realTemp(t), "file")
+	write := func(text string) {
+		t.Helper()
+		before, _ := stampAt(path)
+		for now := before; now == before; now, _ = stampAt(path) {
+			if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, time.Time{}, time.Unix(1e9, 0))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h := &hashes{settled: -time.Hour}
+	hash := func() string {
+		t.Helper()
+		sum, err := h.file(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	write("one")
+	one := hash()
+	k := h.known[path]
+	k.sum = "remembered"
+	h.known[path] = k
+	if got := hash(); got != "remembered" {
+		t.Errorf("it was read again: %s", got)
+	}
+	write("two")
+	if two := hash(); two == "remembered" || two == one {
+		t.Errorf("it was not read again: %s", two)
+	}
+	if write("one"); hash() != one {
+		t.Error("the hash is another")
+	}
+	h = new(hashes)
+	if write("new"); hash() == one || len(h.known) > 0 {
+		t.Errorf("of a file that has just changed is remembered: %v", h.known)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,8 +17,10 @@ import (
 )
 
 const (
+	// describeTime is how long a file may take to describe itself. When so much time
+	// has passed since the first was asked no other is, until the next prompt.
 	describeTime = 5 * time.Second
-	describers   = 4 // files that are asked at a time
+	describers   = 8 // files that are asked at a time
 
 	maxDescribe    = 1 << 20 // bytes that describe may write
 	maxDescription = 8 << 10 // bytes
@@ -52,54 +55,88 @@ type description struct {
 	Timeout        int64           `json:"timeout_ms"`
 }
 
-// key tells files and their contents apart.
-func (f file) key() string { return f.path + "\x00" + f.sum }
+// key tells files and their contents apart; where others may fill the folder, the
+// contents of all files in it.
+func (f file) key() string {
+	if f.folder.Trusted {
+		return f.path + "\x00" + f.sum
+	}
+	return f.path + "\x00" + f.listing.Sum
+}
+
+// A laterError is why a file could not be asked, which may be otherwise with the
+// next prompt.
+type laterError string
+
+func (e laterError) Error() string { return string(e) }
+
+const (
+	errLate     = laterError("others took too long to describe themselves; it is asked with the next prompt")
+	errReplaced = laterError("its files are being changed; it is loaded with the next prompt")
+	errStopped  = laterError("the prompt has ended")
+)
 
 // describe returns what the files say of themselves. Those that are not known
-// yet are asked, those that are gone or have changed are forgotten.
+// yet are asked, those that are gone or have changed are forgotten. Of what hangs or
+// is broken that is known as well: it costs its time once.
 func (s *Set) describe(ctx context.Context, files []file) map[string]*described {
 	s.mu.Lock()
-	known := map[string]*described{}
+	all := map[string]*described{}
 	var asked []file
 	for _, f := range files {
 		if d := s.known[f.key()]; d != nil {
-			known[f.key()] = d
+			all[f.key()] = d
 		} else {
 			asked = append(asked, f)
 		}
 	}
 	s.mu.Unlock()
+	known := maps.Clone(all)
 	answers := make([]described, len(asked))
 	turns := make(chan struct{}, describers)
+	begun := time.Now()
 	var wg sync.WaitGroup
 	for i, f := range asked {
 		turns <- struct{}{}
+		if time.Since(begun) >= s.describeTime() {
+			answers[i].err = errLate
+			<-turns
+			continue
+		}
 		wg.Go(func() {
 			defer func() { <-turns }()
 			answers[i].parts, answers[i].err = s.ask(ctx, f)
 		})
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
 	for i, f := range asked {
-		known[f.key()] = &answers[i]
+		all[f.key()] = &answers[i]
+		if _, later := answers[i].err.(laterError); !later {
+			known[f.key()] = &answers[i]
+		}
 	}
 	s.mu.Lock()
 	s.known = known
 	s.mu.Unlock()
-	return known
+	return all
 }
 
-// ask runs "FILE describe".
+func (s *Set) describeTime() time.Duration { return cmp.Or(s.patience, describeTime) }
+
+// ask runs "FILE describe". Between reading a file and running it another may have
+// been put in its place, so it is looked at once more.
 func (s *Set) ask(ctx context.Context, f file) ([]part, error) {
-	patience := cmp.Or(s.patience, describeTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("describe took more than %v", patience))
+	if s.unchanged(f) != nil {
+		return nil, errReplaced
+	}
+	patience := s.describeTime()
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("describe took more than %v", patience))
 	defer cancel()
 	p := process{args: []string{f.path, "describe"}, max: maxDescribe}
-	code, err := p.run(ctx, s.Workspace)
+	code, err := p.run(limited, s.Workspace)
 	switch {
+	case ctx.Err() != nil:
+		return nil, errStopped
 	case err != nil:
 		return nil, err
 	case code != 0:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,8 @@ import (
 const (
 	maxEntries = 10_000    // files and folders below it
 	maxTools   = 64        // executable files
-	maxBytes   = 256 << 20 // of all files that are read
+	maxBytes   = 256 << 20 // of the executable files of a folder of the user's own
+	maxForeign = 64 << 20  // of all files of any other folder
 )
 
 // A Listing is what is in a folder of tools.
@@ -32,12 +32,13 @@ type Listing struct {
 }
 
 // List reads a folder. The executable files in it are tools, unless others could
-// write them or they lead out of the folder. A folder that is not there is empty.
-func List(dir string) (Listing, error) { return list(dir, true) }
+// write them. A folder with a symlink that leads out of it is an error: what is there
+// can change unseen. A folder that is not there is empty.
+func List(dir string) (Listing, error) { return new(hashes).list(dir, true) }
 
 // list is List, or with deep false looks at the executable files only: Sum then
-// says nothing of the others.
-func list(dir string, deep bool) (Listing, error) {
+// says nothing of the others, and links are no tools if they lead out of the folder.
+func (h *hashes) list(dir string, deep bool) (Listing, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Listing{}, nil
@@ -57,7 +58,10 @@ func list(dir string, deep bool) (Listing, error) {
 	case openToAll(info):
 		return Listing{}, errors.New("everybody may write to the folder")
 	}
-	r := reader{deep: deep, Listing: Listing{Dir: real, sums: map[string]string{}}, whole: sha256.New()}
+	r := reader{hashes: h, deep: deep, left: maxBytes, Listing: Listing{Dir: real, sums: map[string]string{}}, whole: sha256.New()}
+	if deep {
+		r.left = maxForeign
+	}
 	if err := filepath.WalkDir(real, r.visit); err != nil {
 		return Listing{}, err
 	}
@@ -68,10 +72,11 @@ func list(dir string, deep bool) (Listing, error) {
 // A reader fills in a listing.
 type reader struct {
 	Listing
+	hashes  *hashes
 	deep    bool
 	whole   hash.Hash
 	entries int
-	bytes   int64
+	left    int64 // bytes that may still be read
 }
 
 // visit takes in an entry. WalkDir does not follow symlinks and goes in the
@@ -101,10 +106,7 @@ func (r *reader) visit(path string, d fs.DirEntry, err error) error {
 	sum := ""
 	switch mode := info.Mode(); {
 	case mode.IsRegular() && (r.deep || executable(info)):
-		if r.bytes += info.Size(); r.bytes > maxBytes {
-			return fmt.Errorf("its files have more than %d MB", maxBytes>>20)
-		}
-		if sum, err = hashFile(path); err != nil {
+		if sum, err = r.hash(path, info); err != nil {
 			return err
 		}
 		if top && executable(info) {
@@ -119,6 +121,18 @@ func (r *reader) visit(path string, d fs.DirEntry, err error) error {
 	return nil
 }
 
+// hash reads a file.
+func (r *reader) hash(path string, info fs.FileInfo) (string, error) {
+	if r.left -= info.Size(); r.left < 0 {
+		most := maxBytes
+		if r.deep {
+			most = maxForeign
+		}
+		return "", fmt.Errorf("its files have more than %d MB", most>>20)
+	}
+	return r.hashes.file(path)
+}
+
 // link takes in a symlink: what it leads to counts where that is in the folder,
 // and then is visited under its own name too.
 func (r *reader) link(path, rel string, top bool) (string, error) {
@@ -128,20 +142,25 @@ func (r *reader) link(path, rel string, top bool) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "-> " + to, nil // it leads nowhere
+		if r.deep {
+			return "", fmt.Errorf("the link %s in it leads nowhere, and what appears there would be part of it", rel)
+		}
+		return "-> " + to, nil
+	}
+	within, err := filepath.Rel(r.Dir, real)
+	out := err != nil || !filepath.IsLocal(within)
+	if out && r.deep {
+		return "", fmt.Errorf("the link %s in it leads to %s, out of the folder", rel, real)
 	}
 	info, err := os.Stat(real)
 	if err != nil || !top || !info.Mode().IsRegular() || !executable(info) {
 		return "-> " + to, nil
 	}
-	if within, err := filepath.Rel(r.Dir, real); err != nil || !filepath.IsLocal(within) {
+	if out {
 		r.refuse(rel, "it leads to "+real+", out of the folder")
 		return "-> " + to, nil
 	}
-	if r.bytes += info.Size(); r.bytes > maxBytes {
-		return "", fmt.Errorf("its files have more than %d MB", maxBytes>>20)
-	}
-	sum, err := hashFile(real)
+	sum, err := r.hash(real, info)
 	if err == nil {
 		r.offer(rel, info, sum)
 	}
@@ -164,21 +183,4 @@ func (r *reader) offer(name string, info fs.FileInfo, sum string) {
 
 func (r *reader) refuse(name, why string) {
 	r.Refused = append(r.Refused, fmt.Errorf("the custom tool %s is not loaded: %s", filepath.Join(r.Dir, name), why))
-}
-
-func hashFile(path string) (string, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, maxBytes+1))
-	if err == nil && n > maxBytes {
-		err = fmt.Errorf("%s has more than %d MB", path, maxBytes>>20)
-	}
-	if err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // executable reports whether somebody may execute a file.
@@ -17,4 +20,36 @@ func openToAll(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
 // openFile opens a file for reading without waiting for the other end of a pipe.
 func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// A stamp changes whenever the content of a file does: nobody can set the time of
+// the last change (ctime) to what it was.
+type stamp struct {
+	device, inode uint64
+	size          int64
+	change        unix.Timespec
+}
+
+func (s stamp) changed() time.Time { return time.Unix(s.change.Unix()) }
+
+func newStamp(st *unix.Stat_t) stamp {
+	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, st.Ctim}
+}
+
+// stampAt returns the stamp of the file at path; false if there is none.
+func stampAt(path string) (stamp, bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return stamp{}, false
+	}
+	return newStamp(&st), true
+}
+
+// stampOf returns the stamp of an open file.
+func stampOf(f *os.File) (stamp, bool) {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return stamp{}, false
+	}
+	return newStamp(&st), true
 }

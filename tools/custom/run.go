@@ -59,7 +59,7 @@ type request struct {
 }
 
 func (s *Set) call(ctx context.Context, f file, p part, call tool.Call) (*tool.Result, error) {
-	if err := f.unchanged(); err != nil {
+	if err := s.unchanged(f); err != nil {
 		return tool.Errorf("%s was not run: %v", p.spec.Name, err), nil
 	}
 	input, err := json.Marshal(request{call.ID, call.Name, call.Input, call.Session, call.Dir})
