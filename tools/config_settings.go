@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -68,14 +69,16 @@ func (s Setting) Accepts(value json.RawMessage) error {
 	return nil
 }
 
-// repaired returns the value that is in a text, where the setting wants one and
-// no text: models write "true" for true.
+// repaired returns the value that is in a text, where the setting has a type: models
+// write "true" for true, and "\"opus\"" for "opus".
 func (s Setting) repaired(value json.RawMessage) json.RawMessage {
 	var text string
-	if s.Type == "" || s.Type == "string" || json.Unmarshal(value, &text) != nil {
+	if s.Type == "" || json.Unmarshal(value, &text) != nil {
 		return value
 	}
-	if inside := json.RawMessage(text); s.Accepts(inside) == nil {
+	inside := json.RawMessage(strings.TrimSpace(text))
+	quoted := s.Type == "string" && bytes.HasPrefix(inside, []byte(`"`)) && json.Valid(inside)
+	if quoted || s.Accepts(inside) == nil {
 		return inside
 	}
 	return value

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode"
 
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tools"
@@ -48,8 +49,9 @@ func checkModelName(value json.RawMessage) error {
 	if err := json.Unmarshal(value, &name); err != nil {
 		return err
 	}
-	if strings.TrimSpace(name) == "" || len(name) > maxModelName {
-		return errors.New("it must be the name of a model")
+	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '"' }
+	if name == "" || len(name) > maxModelName || strings.ContainsFunc(name, odd) {
+		return errors.New("it must be the name of a model, without blanks, quotes and line breaks")
 	}
 	return nil
 }
