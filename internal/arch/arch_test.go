@@ -56,6 +56,7 @@ var outside = map[string][]string{
 	"tool":         {"github.com/google/jsonschema-go/jsonschema"},
 	"tools":        {"github.com/aymanbagabas/go-udiff", "golang.org/x/image/...", "golang.org/x/text/...", "golang.org/x/net/html/charset", "github.com/bmatcuk/doublestar/v4"},
 	"tools/search": {"golang.org/x/net/html/..."},
+	"tools/custom": {"golang.org/x/sys/..."},
 	"cron":         {"github.com/netresearch/go-cron", "golang.org/x/sys/..."},
 	"trigger":      {"golang.org/x/sys/..."},
 	"workspace":    {"golang.org/x/sys/..."},
