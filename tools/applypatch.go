@@ -77,7 +77,7 @@ func ApplyPatch(files PatchFiles) tool.Tool {
 func applyPatch(ctx context.Context, files PatchFiles, call tool.Call, in applyPatchInput) *tool.Result {
 	p, err := readPatch(files, call, in.Input)
 	if err != nil {
-		return tool.Errorf("%v. Nothing was changed.", err)
+		return tool.Errorf("%s", unchanged(err))
 	}
 	err = files.UpdateAll(ctx, "", p.paths, func(old [][]byte) ([]workspace.Content, error) {
 		if err := p.apply(ctx, old, &call); err != nil {
@@ -90,7 +90,7 @@ func applyPatch(ctx context.Context, files PatchFiles, call tool.Call, in applyP
 	}
 	change := p.change()
 	r := tool.Text(p.report(change))
-	r.Title = fmt.Sprintf("Patch %d files (+%d −%d)", len(p.files), change.Additions, change.Deletions)
+	r.Title = fmt.Sprintf("Patch %s (+%d −%d)", counted(len(p.files), "file"), change.Additions, change.Deletions)
 	if len(p.files) == 1 {
 		r.Title = fmt.Sprintf("Patch %s (+%d −%d)", filepath.Base(p.paths[0]), change.Additions, change.Deletions)
 	}

@@ -114,7 +114,7 @@ func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) 
 		DurationMS: time.Since(start).Milliseconds(), Cwd: o.Dir,
 		Truncated: o.Cut, OutputPath: o.File,
 	}
-	notes := []string{o.Note}
+	notes := []string{o.Note, cutNote(in.Timeout)}
 	failed := true
 	switch {
 	case !o.Stopped:
@@ -174,6 +174,13 @@ func reporter(ctx context.Context) func(string) {
 
 func title(in bashInput) string {
 	return cmp.Or(in.Description, strings.Join(strings.Fields(in.Command), " "))
+}
+
+func cutNote(timeout int) string {
+	if timeout <= maxTimeout {
+		return ""
+	}
+	return fmt.Sprintf("The timeout was cut to %d ms, the longest that there is.", maxTimeout)
 }
 
 func exitNote(code int) string {

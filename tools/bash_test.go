@@ -194,6 +194,12 @@ func TestBashTimeout(t *testing.T) {
 	if r, _ := c.bash(t, "echo next"); r.Text() != "next\n" {
 		t.Errorf("afterwards: %q", r.Text())
 	}
+	if r, _ := c.call(t.Context(), t, "Bash", map[string]any{"command": "echo cut", "timeout": 99999999}); r.IsError || r.Text() != "cut\nThe timeout was cut to 600000 ms, the longest that there is." {
+		t.Errorf("with too long a timeout: %q", r.Text())
+	}
+	if r, _ := c.call(t.Context(), t, "Bash", map[string]any{"command": "echo whole", "timeout": maxTimeout}); r.Text() != "whole\n" {
+		t.Errorf("with the longest timeout: %q", r.Text())
+	}
 }
 
 func TestBashInterrupted(t *testing.T) {

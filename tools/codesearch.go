@@ -386,9 +386,9 @@ func (s *codeSearch) result(in codeSearchInput, l *walk.Listing, late bool) *too
 	}
 	switch {
 	case b.Len() == 0:
-		fmt.Fprintf(&b, "Nothing was found for %q in %d files.%s", in.Query, len(l.Files), leftOut(l))
+		fmt.Fprintf(&b, "Nothing was found for %q in %s.%s", in.Query, counted(len(l.Files), "file"), leftOut(l))
 	case d.Truncated:
-		fmt.Fprintf(&b, "(%d definitions and %d lines of text were found; the best are shown. Use more words, path or kind to narrow the search.)\n", s.found, len(texts))
+		fmt.Fprintf(&b, "(%s and %s of text were found; the best are shown. Use more words, path or kind to narrow the search.)\n", counted(s.found, "definition"), counted(len(texts), "line"))
 	}
 	if late {
 		fmt.Fprintf(&b, "(The search was stopped after %s: name a folder further down in path.)\n", codeSearchTime)

@@ -146,7 +146,7 @@ func (c config) list() *tool.Result {
 		lines = []string{"There are no settings."}
 	}
 	r := tool.Text(strings.Join(lines, "\n"))
-	r.Title = fmt.Sprintf("%d settings", len(entries))
+	r.Title = counted(len(entries), "setting")
 	r.Details = details(map[string]any{"settings": entries})
 	return r
 }

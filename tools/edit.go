@@ -67,11 +67,7 @@ func edit(files Files, call tool.Call, in editInput) *tool.Result {
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
-	places := "1 place"
-	if n := e.change.Replacements; n != 1 {
-		places = fmt.Sprintf("%d places", n)
-	}
-	text := fmt.Sprintf("Edited %s in %s.", path, places)
+	text := fmt.Sprintf("Edited %s in %s.", path, counted(e.change.Replacements, "place"))
 	if e.how != "" {
 		text += fmt.Sprintf(" old_string was not in the file exactly; it matched uniquely %s. Check the change:\n%s", e.how, e.change.Diff)
 	}

@@ -231,7 +231,7 @@ func (q *codeQuestion) findPlace() (problem string) {
 	in := &q.in
 	lines := splitLines(q.text)
 	if in.Line > len(lines) {
-		return fmt.Sprintf("%s has %d lines; there is no line %d", q.path, len(lines), in.Line)
+		return fmt.Sprintf("%s has %s; there is no line %d", q.path, counted(len(lines), "line"), in.Line)
 	}
 	line := lines[in.Line-1]
 	if in.Character == 0 {

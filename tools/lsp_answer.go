@@ -200,7 +200,7 @@ func (a *codeAnswer) preview(f lsp.FileEdit) (path, diff string, err error) {
 	}
 	old, err := readSource(a.q.languages.place, path)
 	if err != nil { // outside, or too large
-		return path, fmt.Sprintf("%s: changed in %d places; it cannot be shown", a.show(path), len(f.Edits)), nil
+		return path, fmt.Sprintf("%s: changed in %s; it cannot be shown", a.show(path), counted(len(f.Edits), "place")), nil
 	}
 	text, err := a.encoding.Apply(old, f.Edits)
 	if err != nil {
@@ -220,7 +220,7 @@ func (a *codeAnswer) result() *tool.Result {
 	} else if a.shown == 0 {
 		b.WriteString(a.nothing() + "\n")
 	} else if a.q.in.Operation == "rename" {
-		fmt.Fprintf(&b, "The change in %d places of %d files; nothing has been changed yet:\n", a.found, len(a.files))
+		fmt.Fprintf(&b, "The change in %s of %s; nothing has been changed yet:\n", counted(a.found, "place"), counted(len(a.files), "file"))
 	}
 	b.WriteString(a.text.String())
 	if a.more && a.q.in.Operation != "hover" {

@@ -207,7 +207,7 @@ func (q *codeQuestion) rename(ctx context.Context, s *lsp.Server, a *codeAnswer)
 		a.found += max(len(f.Edits), 1)
 		if size += len(diff); size > maxPreview {
 			a.more = true
-			diff = fmt.Sprintf("%s: changed in %d places; the diff is left out", a.show(path), len(f.Edits))
+			diff = fmt.Sprintf("%s: changed in %s; the diff is left out", a.show(path), counted(len(f.Edits), "place"))
 		}
 		a.shown += max(len(f.Edits), 1) - 1
 		a.add(path, diff)

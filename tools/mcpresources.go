@@ -190,7 +190,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 	}
 	r := tool.Text(strings.Join(lines, "\n"))
 	r.IsError = failed == len(servers)
-	r.Title = fmt.Sprintf("%d resources", total)
+	r.Title = counted(total, "resource")
 	r.Details = details(map[string]any{"resources": listed, "total": total})
 	return r, nil
 }

@@ -71,15 +71,11 @@ func multiEdit(ctx context.Context, files Files, call tool.Call, in multiEditInp
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
-	made := "1 edit"
-	if n := len(in.Edits); n != 1 {
-		made = fmt.Sprintf("%d edits", n)
-	}
 	verb := "Edited"
 	if e.change.Created {
 		verb = "Created"
 	}
-	text := fmt.Sprintf("%s %s with %s.", verb, path, made)
+	text := fmt.Sprintf("%s %s with %s.", verb, path, counted(len(in.Edits), "edit"))
 	if e.how != "" {
 		text += fmt.Sprintf(" Not every old_string was in the file exactly: %s. Check the change:\n%s", e.how, e.change.Diff)
 	}
@@ -116,7 +112,7 @@ func reviseAll(ctx context.Context, path string, old []byte, edits []oneEdit) (r
 		}
 		one, err := revise(path, all.data, editInput{FilePath: path, OldString: e.OldString, NewString: e.NewString, ReplaceAll: e.ReplaceAll})
 		if err != nil {
-			return revision{}, fmt.Errorf("edit %d of %d: %w. Nothing was changed", n, len(edits), err)
+			return revision{}, fmt.Errorf("edit %d of %d: %s", n, len(edits), unchanged(err))
 		}
 		if one.how != "" {
 			how = append(how, fmt.Sprintf("edit %d matched uniquely %s", n, one.how))

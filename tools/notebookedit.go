@@ -130,7 +130,7 @@ func editNotebook(files Files, call tool.Call, in notebookEditInput) *tool.Resul
 		what += ", id " + change.CellID
 	}
 	verb := map[string]string{"insert": "Inserted", "replace": "Replaced", "delete": "Deleted"}[in.Command]
-	text := fmt.Sprintf("%s %s) of %s, which has %s now.", verb, what, path, cells(change.cells))
+	text := fmt.Sprintf("%s %s) of %s, which has %s now.", verb, what, path, counted(change.cells, "cell"))
 	if in.Command == "replace" && change.CellType == nbformat.Code {
 		text += " Its outputs are cleared."
 	}
@@ -215,14 +215,7 @@ func cellNumber(nb *nbformat.Notebook, in notebookEditInput) (int, error) {
 	case insert && at > nb.Len():
 		at = nb.Len()
 	case at < 0 || !insert && at >= nb.Len():
-		return 0, fmt.Errorf("there is no cell %d: the notebook has %s, numbered from 0", at, cells(nb.Len()))
+		return 0, fmt.Errorf("there is no cell %d: the notebook has %s, numbered from 0", at, counted(nb.Len(), "cell"))
 	}
 	return at, nil
-}
-
-func cells(n int) string {
-	if n == 1 {
-		return "1 cell"
-	}
-	return fmt.Sprintf("%d cells", n)
 }

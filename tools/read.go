@@ -272,7 +272,7 @@ func readLine(ctx context.Context, b *bufio.Reader, want bool) (line string, lef
 func (w *window) result(path string) *tool.Result {
 	shown := w.next - w.first
 	if shown <= 0 {
-		return tool.Errorf("%s has %d lines: there is no line %d", path, w.next-1, w.first)
+		return tool.Errorf("%s has %s: there is no line %d", path, counted(w.next-1, "line"), w.first)
 	}
 	text := w.text.String()
 	switch {
@@ -283,7 +283,7 @@ func (w *window) result(path string) *tool.Result {
 	}
 	r := tool.Text(text)
 	r.Truncated = w.more || w.cut
-	r.Title = fmt.Sprintf("Read %s (%d lines)", filepath.Base(path), shown)
+	r.Title = fmt.Sprintf("Read %s (%s)", filepath.Base(path), counted(shown, "line"))
 	r.Details = details(struct {
 		FilePath   string `json:"filePath"`
 		StartLine  int    `json:"startLine"`

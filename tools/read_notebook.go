@@ -60,14 +60,14 @@ func showNotebook(text string, offset, limit int) *tool.Result {
 	}
 	first := max(offset, 1) - 1
 	if first > 0 && first >= len(nb.Cells) {
-		return tool.Errorf("the notebook has %d cells: there is no cell %d", len(nb.Cells), offset)
+		return tool.Errorf("the notebook has %s: there is no cell %d", counted(len(nb.Cells), "cell"), offset)
 	}
 	end := len(nb.Cells)
 	if limit > 0 {
 		end = min(end, first+limit)
 	}
 	s := notebookView{}
-	fmt.Fprintf(&s.text, "Notebook with %d cells.\n", len(nb.Cells))
+	fmt.Fprintf(&s.text, "Notebook with %s.\n", counted(len(nb.Cells), "cell"))
 	for i := first; i < end; i++ {
 		c := nb.Cells[i]
 		fmt.Fprintf(&s.text, "\n--- cell %d: %s", i+1, c.Type)

@@ -66,7 +66,7 @@ func listTasks(found []team.Task) *tool.Result {
 		text = "No tasks found."
 	}
 	r := tool.Text(text)
-	r.Title = fmt.Sprintf("%d tasks", len(found))
+	r.Title = counted(len(found), "task")
 	r.Details = details(map[string]any{"tasks": listed, "total": len(found)})
 	return r
 }

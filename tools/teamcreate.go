@@ -38,7 +38,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 		if err != nil {
 			return teamFailure(err)
 		}
-		text := fmt.Sprintf("Team created: %s %q with %d members, led by %s", t.ID, t.Name, len(members), self)
+		text := fmt.Sprintf("Team created: %s %q with %s, led by %s", t.ID, t.Name, counted(len(members), "member"), self)
 		if len(members) > 0 {
 			text += ": " + strings.Join(members, ", ")
 		}

@@ -145,7 +145,7 @@ const maxRefusalText = 2000 // bytes of the body of an error that are shown
 func (p *fetched) result(u *url.URL, prompt string, cached bool) *tool.Result {
 	r := tool.Text(p.head(u, cached) + p.body())
 	r.Content = append(r.Content, p.media...)
-	r.Title = fmt.Sprintf("Fetched %s (%d bytes)", u.Host+u.Path, p.bytes)
+	r.Title = fmt.Sprintf("Fetched %s (%s)", u.Host+u.Path, counted(p.bytes, "byte"))
 	r.IsError = p.moved == nil && p.status/100 != 2 || p.refusal != ""
 	if r.IsError {
 		r.Title = fmt.Sprintf("%s: %d %s", u.Host+u.Path, p.status, http.StatusText(p.status))

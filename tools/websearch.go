@@ -120,7 +120,7 @@ func listHits(q search.Query, found []search.Hit) *tool.Result {
 		b.WriteString(". Other or fewer words may help.\n")
 	}
 	r := tool.Text(b.String())
-	r.Title = fmt.Sprintf("Searched for %q (%d results)", q.Text, len(found))
+	r.Title = fmt.Sprintf("Searched for %q (%s)", q.Text, counted(len(found), "result"))
 	r.Details = details(struct {
 		Query   string       `json:"query"`
 		Results []search.Hit `json:"results"`

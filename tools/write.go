@@ -63,7 +63,7 @@ func write(files Files, call tool.Call, in writeInput) *tool.Result {
 	if change.Created {
 		verb = "Created"
 	}
-	r := tool.Text(fmt.Sprintf("%s %s (%d lines, %d bytes).", verb, path, countLines(in.Content), len(data)))
+	r := tool.Text(fmt.Sprintf("%s %s (%s, %s).", verb, path, counted(countLines(in.Content), "line"), counted(len(data), "byte")))
 	r.Title = "Write " + filepath.Base(path)
 	r.Details = details(change)
 	r.Patch.State = sight(path, data)
