@@ -82,18 +82,6 @@ func TestAdverseNotices(t *testing.T) {
 	}
 }
 
-type flaky struct {
-	tool.Tool
-	bad *atomic.Bool
-}
-
-func (f flaky) Spec() tool.Spec {
-	if f.bad.Load() {
-		panic("spec")
-	}
-	return f.Tool.Spec()
-}
-
 // Interrupt while an earlier run is being closed.
 func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
 	store := new(session.Memory)

@@ -133,7 +133,7 @@ var keys = []Key{
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
 	{Name: "languageServers", Type: Servers, Doc: "programs that know a language, for the tool LSP; they count before the built-in ones, and change those of the same name; values of their variables are never shown", secret: true},
-	{Name: "diagnosticsAfterEdits", Type: Bool, Doc: "what changes a file also tells the errors that language servers find in it; they are started without a question", Default: json.RawMessage("false")},
+	{Name: "diagnosticsAfterEdits", Type: Bool, Doc: "what changes a file also tells the errors that those language servers find in it that a call of LSP has started", Default: json.RawMessage("false")},
 	{Name: "privateTriggers", Type: Bool, Doc: "RemoteTrigger may start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }

@@ -207,7 +207,8 @@ func (h *host) customTools(ctx context.Context, o *options, project string, ws *
 		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(p, "tools")})
 	}
 	for _, t := range builtin {
-		set.Builtin = append(set.Builtin, t.Spec().Name)
+		s := t.Spec()
+		set.Builtin = append(append(set.Builtin, s.Name), s.Aliases...)
 	}
 	if ask {
 		return set, h.offerTrust(ctx, set.Folders)
