@@ -201,6 +201,7 @@ func (h *host) customTools(ctx context.Context, o *options, project string, ws *
 	set := &custom.Set{Workspace: ws, Trusted: h.trusts, Warn: h.warnOfTools}
 	if home, err := h.home(); err == nil {
 		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(home, "tools"), Trusted: true})
+		set.Hung = filepath.Join(home, "tools-hung.json")
 	}
 	set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(project, ".openagent", "tools")})
 	for _, p := range o.plugins {

@@ -66,6 +66,10 @@ type Set struct {
 	Builtin []string
 	// Warn is told what is wrong with a folder or file, each thing once. Nil: nobody.
 	Warn func(error)
+	// Hung, unless empty, is a file beside which others can be made. It remembers for
+	// an hour what took too long to describe itself, so that the next program does not
+	// wait for it too, unless it was changed. Without it each Set waits once.
+	Hung string
 
 	patience time.Duration // for describe, where tests have less of it
 

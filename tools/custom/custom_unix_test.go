@@ -185,6 +185,44 @@ func TestDescribeHangs(t *testing.T) {
 	b.warned("hang is not loaded: describe took more than 100ms")
 }
 
+// What hangs in one program is not waited for in the next, until it is changed or
+// an hour has passed.
+func TestDescribeHungBefore(t *testing.T) {
+	b := newBench(t)
+	b.set.patience = time.Second
+	b.set.Hung = filepath.Join(b.work, "hung.json")
+	count := filepath.Join(b.work, "count")
+	b.put("hang", "echo x >>"+count+"; while :; do sleep 1; done\n")
+	b.put("good", "echo '{}'\n")
+	next := func(names string, asked int) {
+		t.Helper()
+		b.set = &Set{Workspace: b.set.Workspace, Folders: b.set.Folders, Warn: b.set.Warn, Hung: b.set.Hung, patience: b.set.patience}
+		got := b.names()
+		data, err := os.ReadFile(count)
+		if n := strings.Count(string(data), "x"); err != nil || got != names || n != asked {
+			t.Errorf("%q, asked %d times, %v; want %q, %d", got, n, err, names, asked)
+		}
+	}
+	next("good", 1)
+	next("good", 1)
+	b.warned("took too long before")
+	past := fmt.Sprintf(`{%q:"2020-01-01T00:00:00Z"}`, hungKey(file{folder: b.set.Folders[0]}))
+	for _, content := range []string{"{", past, `{"x":"2999-01-01T00:00:00Z"}`} {
+		if err := os.WriteFile(b.set.Hung, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if h := b.set.readHung(); len(h) > 0 {
+			t.Errorf("%s: %v", content, h)
+		}
+	}
+	next("good", 2)
+	b.put("hang", "echo x >>"+count+"; echo '{}'\n")
+	next("good hang", 3)
+	if info, err := os.Stat(b.set.Hung); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 // However many files hang, a prompt waits for one time, and for none of them twice.
 func TestDescribeManyHang(t *testing.T) {
 	b := newBench(t)

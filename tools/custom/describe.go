@@ -92,11 +92,19 @@ func (s *Set) describe(ctx context.Context, files []file) map[string]*described 
 	}
 	s.mu.Unlock()
 	known := maps.Clone(all)
+	slow := hung{}
+	if len(asked) > 0 && s.Hung != "" {
+		slow = s.readHung()
+	}
 	answers := make([]described, len(asked))
 	turns := make(chan struct{}, describers)
 	begun := time.Now()
 	var wg sync.WaitGroup
 	for i, f := range asked {
+		if until, ok := slow[hungKey(f)]; ok {
+			answers[i].err = laterError(fmt.Sprintf("describe took too long before; it is asked again after %s, or when it has changed", until.Local().Format(time.TimeOnly)))
+			continue
+		}
 		turns <- struct{}{}
 		if time.Since(begun) >= s.describeTime() {
 			answers[i].err = errLate
@@ -109,10 +117,19 @@ func (s *Set) describe(ctx context.Context, files []file) map[string]*described 
 		})
 	}
 	wg.Wait()
+	var late []file
 	for i, f := range asked {
+		if errors.As(answers[i].err, new(hungError)) {
+			late = append(late, f)
+		}
 		all[f.key()] = &answers[i]
 		if _, later := answers[i].err.(laterError); !later {
 			known[f.key()] = &answers[i]
+		}
+	}
+	if len(late) > 0 && s.Hung != "" {
+		if err := s.addHung(late); err != nil {
+			s.warn(fmt.Errorf("remembering which custom tools hang: %w", err))
 		}
 	}
 	s.mu.Lock()
@@ -130,7 +147,7 @@ func (s *Set) ask(ctx context.Context, f file) ([]part, error) {
 		return nil, errReplaced
 	}
 	patience := s.describeTime()
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("describe took more than %v", patience))
+	limited, cancel := context.WithTimeoutCause(ctx, patience, hungError{patience})
 	defer cancel()
 	p := process{args: []string{f.path, "describe"}, max: maxDescribe}
 	code, err := p.run(limited, s.Workspace)

@@ -1,0 +1,86 @@
+package custom
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// hungFor is how long other programs do not ask a file that hung.
+	hungFor = time.Hour
+	maxHung = 100 // files that are remembered
+
+	maxHungFile = 64 << 10 // bytes
+)
+
+// A hungError is what came of a describe that took too long.
+type hungError struct{ patience time.Duration }
+
+func (e hungError) Error() string { return fmt.Sprintf("describe took more than %v", e.patience) }
+
+// A hung is the content of [Set].Hung: until when a file is not asked, by the hash
+// of its key, so that one that was changed is.
+type hung map[string]time.Time
+
+func hungKey(f file) string {
+	sum := sha256.Sum256([]byte(f.key()))
+	return hex.EncodeToString(sum[:])
+}
+
+// readHung returns what hangs now. A file that cannot be read says nothing: then it
+// costs the time once more.
+func (s *Set) readHung() hung {
+	h := hung{}
+	f, err := os.Open(s.Hung)
+	if err != nil {
+		return h
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxHungFile))
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return hung{}
+	}
+	now := time.Now()
+	for key, until := range h {
+		if until.Before(now) || until.After(now.Add(hungFor)) { // the clock was set back
+			delete(h, key)
+		}
+	}
+	return h
+}
+
+// addHung remembers what has just hung.
+func (s *Set) addHung(files []file) error {
+	h := s.readHung()
+	until := time.Now().Add(hungFor).Truncate(time.Second).UTC()
+	for _, f := range files {
+		if len(h) < maxHung {
+			h[hungKey(f)] = until
+		}
+	}
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.Hung), ".hung-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.Hung)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
