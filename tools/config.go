@@ -60,7 +60,7 @@ func Config(settings Settings) tool.Tool {
 		NonDestructive: true, Idempotent: true,
 	}, c.run).OnClassify(func(_ tool.Call, in configInput) tool.Class {
 		class := tool.Class{ReadOnly: true, Touches: []string{"config:"}}
-		if in.Action == "set" {
+		if in.Action == "set" && in.Key != "" {
 			class.ReadOnly = false
 			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Key}}
 			class.Asks = "it changes the user's settings for good"

@@ -172,6 +172,9 @@ func TestSettingsAtOnce(t *testing.T) {
 // Looking needs no permission, a change does, and rules name the key.
 func TestConfigPermission(t *testing.T) {
 	f := testSettings(t)
+	if c := tool.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.Asks != "" {
+		t.Errorf("without a key it asks for %+v", c)
+	}
 	for _, c := range []struct {
 		policy permission.Policy
 		input  string
