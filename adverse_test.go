@@ -71,15 +71,15 @@ type newsy struct {
 func (n newsy) Notices(string) []string { return n.fn() }
 
 func TestAdverseNotices(t *testing.T) {
-	for name, fn := range map[string]func(){"panic": func() { panic("boo") }, "goexit": runtime.Goexit, "block": func() { time.Sleep(20 * time.Second) }} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := &agent.Agent{Model: llmtest.Script(uses("double"), say("end")), Permissions: bypass, Tools: []tool.Tool{newsy{double, func() []string { fn(); return nil }}}}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			ends(t, "prompt", 10*time.Second, func() { a.Prompt(ctx, "go") })
-		})
+	free := make(chan struct{})
+	for name, fn := range map[string]func(){"panic": func() { panic("boo") }, "goexit": runtime.Goexit, "block": func() { <-free }} {
+		a := &agent.Agent{Model: llmtest.Script(uses("double"), say("end")), Permissions: bypass, Log: slog.New(slog.DiscardHandler),
+			Tools: []tool.Tool{newsy{double, func() []string { fn(); return nil }}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ends(t, name, 10*time.Second, func() { a.Prompt(ctx, "go") })
+		cancel()
 	}
+	close(free)
 }
 
 // Interrupt while an earlier run is being closed.
