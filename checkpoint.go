@@ -55,7 +55,7 @@ var ErrNoCheckpoint = errors.New("the files were not kept")
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
+	if s.running {
 		return "", ErrBusy
 	}
 	if err := s.open(ctx, ""); err != nil {

@@ -16,9 +16,9 @@ import (
 // tell has something done for the run that goes on, which is on record then.
 func (s *Session) tell(ctx context.Context, do func(l *loop) error) error {
 	s.mu.Lock()
-	l := s.loop
+	l, running := s.loop, s.running
 	s.mu.Unlock()
-	if l == nil {
+	if !running {
 		return ErrNotRunning
 	}
 	select {

@@ -431,7 +431,7 @@ func (l *loop) close() {
 		l.err = errors.Join(l.err, l.stuck)
 	}
 	l.s.mu.Lock()
-	l.s.loop = nil
+	l.s.running = false
 	if l.failed != nil {
 		l.lost()
 	}
@@ -449,8 +449,8 @@ func (l *loop) lost() {
 		l.result = newResult(l.s.ID, end)
 		l.s.last = l.result
 	}
-	if l.s.log != nil {
-		l.x.log.Error("session log failed", "session", l.s.ID, "error", errors.Join(l.failed, l.s.log.Close()))
-		l.s.log = nil
+	if l.s.fold != nil {
+		l.x.complain("session log failed", "session", l.s.ID, "error", errors.Join(l.failed, l.s.fold.log.Close()))
+		l.s.fold = nil
 	}
 }

@@ -25,13 +25,12 @@ type Session struct {
 
 	mu       sync.Mutex
 	set      *settings // nil: nothing was set
-	loop     *loop     // the run that goes on
-	log      session.Log
-	fold     *fold
-	prompted bool // a prompt began in this Session, not only in the journal
+	loop     *loop     // the run that goes on, or the last one
+	fold     *fold     // nil while the session is not open
+	prompted bool      // a prompt began in this Session, not only in the journal
 	closed   bool
+	running  bool // loop goes on
 	last     *Result
-	x        *executor // of the last run
 }
 
 // settings are what was set for a session in place of the agent's.
@@ -125,7 +124,7 @@ func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 func (s *Session) Open(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
+	if s.running {
 		return false, ErrBusy
 	}
 	if err := s.open(ctx, ""); err != nil {
@@ -146,7 +145,7 @@ func (s *Session) Result() *Result {
 func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
+	if s.running {
 		return nil, ErrBusy
 	}
 	if err := s.open(ctx, ""); err != nil {
@@ -162,7 +161,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	store := s.store()
 	f := s.agent.Session("")
 	*f.settings() = *s.settings()
-	if f.set.mode == "" && s.prompted && s.loop == nil {
+	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
 		f.set.mode = s.fold.state.Mode()
 	}
 	s.mu.Unlock() // a run may go on meanwhile
@@ -177,7 +176,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 func (s *Session) Rewind(ctx context.Context, to int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
+	if s.running {
 		return ErrBusy
 	}
 	if err := s.open(ctx, ""); err != nil {
@@ -187,10 +186,10 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.last)
 	}
 	e := event.Event{Seq: s.fold.last + 1, Prev: to, Time: now(), Session: s.ID, Data: event.Rewound{}}
-	if err := s.log.Append(ctx, s.fold.last, true, e); err != nil {
+	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
 		return fmt.Errorf("agent: rewinding session %s: %w", s.ID, err)
 	}
-	return s.restore(ctx)
+	return s.restore(ctx, s.fold.log)
 }
 
 // Close ends a run that goes on, waits for it, ends the shell and the background
@@ -210,17 +209,17 @@ func (s *Session) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	tools := s.agent.Tools
-	if s.x != nil {
-		tools = slices.Concat(tools, s.x.everyTool())
+	if s.loop != nil {
+		tools = slices.Concat(tools, s.loop.x.everyTool())
 	}
 	for _, t := range tools {
 		if e, ok := t.(sessionEnder); ok {
 			errs = append(errs, e.EndSession(s.ID))
 		}
 	}
-	if s.log != nil {
-		errs = append(errs, s.log.Close())
-		s.log = nil
+	if s.fold != nil {
+		errs = append(errs, s.fold.log.Close())
+		s.fold = nil
 	}
 	return errors.Join(errs...)
 }
@@ -235,7 +234,7 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	if s.closed {
 		return ErrClosed
 	}
-	if s.log != nil {
+	if s.fold != nil {
 		return nil
 	}
 	if dir == "" {
@@ -247,9 +246,8 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
-	s.log = log
-	if err := s.restore(ctx); err != nil {
-		s.log = nil
+	if err := s.restore(ctx, log); err != nil {
+		s.fold = nil
 		return errors.Join(err, log.Close())
 	}
 	return nil
@@ -265,7 +263,7 @@ func (s *Session) store() session.Store {
 }
 
 // restore replays the facts on the path to the last one.
-func (s *Session) restore(ctx context.Context) error {
+func (s *Session) restore(ctx context.Context, log session.Log) error {
 	var facts []event.Event
 	var before *Result
 	rewound := false
@@ -283,7 +281,7 @@ func (s *Session) restore(ctx context.Context) error {
 	if s.last == nil {
 		s.last = before
 	}
-	s.fold = new(fold)
+	s.fold = &fold{log: log}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = path(facts)
@@ -314,8 +312,9 @@ func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
 	return s.store().Read(context.Background(), s.ID, after)
 }
 
-// A fold is what a session's facts amount to.
+// A fold is what a session's facts amount to, and where they are recorded.
 type fold struct {
+	log        session.Log
 	state      engine.State
 	transcript engine.Transcript
 	memo       llm.Memo // of the models' clients, about the transcript

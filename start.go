@@ -22,7 +22,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
+	if s.running {
 		return nil, ErrBusy
 	}
 	if err := s.open(ctx, x.roots[0]); err != nil {
@@ -40,13 +40,13 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	default:
 		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.log, baton: make(chan struct{}, 1), flights: map[string]*flight{}, done: make(chan struct{})}
+	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), flights: map[string]*flight{}, done: make(chan struct{})}
 	if watched {
 		l.feed = newFeed(s.reread)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.settings().mode, s.prompted = "", true
-	s.loop, s.x = l, x
+	s.loop, s.running = l, true
 	go l.begin(in != nil, first)
 	return l, nil
 }
