@@ -62,6 +62,10 @@ type Agent struct {
 	DeferAbove float64
 
 	Permissions permission.Policy
+	// Policies are asked about every call, in every mode, bypassPermissions
+	// included, and again about changed input and right before the call runs. See
+	// [permission.Judge] for what their answers do.
+	Policies []permission.Judge
 	// CanUseTool is asked about every call that is not denied yet, in every mode.
 	// Nil: calls that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
@@ -150,6 +154,7 @@ func (a *Agent) Session(id string) *Session {
 	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
 	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
 	own.AllowedTools, own.DisallowedTools, own.DeferredTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools), slices.Clone(a.DeferredTools)
+	own.Policies = slices.Clone(a.Policies)
 	own.Secrets, own.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
 	p := &own.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
@@ -190,6 +195,9 @@ func (a *Agent) check() error {
 	}
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)
+	}
+	if slices.Contains(a.Policies, nil) {
+		return bad("Policies hold nil")
 	}
 	for _, h := range a.Hooks {
 		if err := h.check(); err != nil {

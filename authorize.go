@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// authorize decides about a call: hooks, then rules and mode, then the
+// authorize decides about a call: hooks, then rules, policies and mode, then the
 // callback. What is left to ask about is asked by question.
 func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.Call) event.Fact {
 	t := x.tool(call.Name)
@@ -27,7 +27,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.
 	}
 	class := classify(t, call)
 	d := x.judge(e.Mode, call, class, hooked)
-	if class.Asks != "" && d.Behavior == permission.Allowed && (d.Source == permission.FromMode || d.Source == permission.FromHook) {
+	if class.Asks != "" && d.Behavior == permission.Allowed && (d.Source == permission.FromMode || d.Source == permission.FromHook || d.Source == permission.FromPolicy) {
 		d = x.insist(e.Mode, call, class)
 	}
 	if d.Behavior == permission.Allowed {
@@ -86,18 +86,44 @@ func (x *executor) before(ctx context.Context, call *tool.Call) (d permission.De
 	return d, stop
 }
 
-// judge puts what the hooks say together with rules and mode.
+// judge puts what the hooks say together with rules, policies and mode.
 func (x *executor) judge(mode permission.Mode, call tool.Call, class tool.Class, hooked permission.Decision) permission.Decision {
 	if hooked.Behavior == permission.Denied {
 		return hooked
 	}
-	d := x.policy(mode).Decide(x.subject(call, class))
+	about := x.subject(call, class)
+	d := x.policy(mode).Decide(about)
+	if d.Behavior == permission.Denied {
+		return d
+	}
+	opinion := x.opinion(about)
+	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && mode != permission.Plan
 	switch {
-	case d.Behavior == permission.Denied:
+	case opinion.Behavior == permission.Denied:
+		return opinion
 	case hooked.Behavior == permission.Asked || hooked.Behavior == permission.Deferred:
 		return hooked
-	case hooked.Behavior == permission.Allowed && d.Behavior == permission.Asked && d.Source == permission.FromMode && mode != permission.Plan:
+	case opinion.Behavior == permission.Asked || opinion.Behavior == permission.Deferred:
+		if mode == permission.DontAsk {
+			opinion.Behavior, opinion.Reason = permission.Denied, "denied in mode dontAsk: "+opinion.Reason
+		}
+		return opinion
+	case hooked.Behavior == permission.Allowed && byMode:
 		return hooked
+	case opinion.Behavior == permission.Allowed && byMode:
+		return opinion
+	}
+	return d
+}
+
+// opinion is what the agent's policies say to a call. One that panics denies it.
+func (x *executor) opinion(about permission.Request) permission.Decision {
+	if len(x.agent.Policies) == 0 {
+		return permission.Decision{}
+	}
+	d := safely(func() permission.Decision { return permission.Composite(x.agent.Policies).Decide(about) }, permission.Deny("a policy failed"))
+	if d.Behavior != permission.NoOpinion && d.Source == "" {
+		d.Source = permission.FromPolicy
 	}
 	return d
 }
@@ -118,7 +144,7 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 		}
 		call.Input = d.Input
 		class = classify(t, *call)
-		if again := x.policy(mode).Decide(x.subject(*call, class)); again.Behavior == permission.Denied {
+		if again := x.judge(mode, *call, class, permission.Decision{}); again.Behavior == permission.Denied {
 			return again, class
 		}
 	}
@@ -184,6 +210,9 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 	}
 	class := classify(t, call)
 	p := x.policy(e.Mode)
+	if d := x.opinion(x.subject(call, class)); d.Behavior == permission.Denied {
+		return d, true
+	}
 	if e.Mode == permission.Plan {
 		// A callback's or a person's yes does not lift plan mode.
 		d := p.Decide(x.subject(call, class))
@@ -198,7 +227,7 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 	if !widens(judged, class) {
 		return permission.Decision{}, false
 	}
-	d := p.Decide(x.subject(call, class))
+	d := x.judge(e.Mode, call, class, permission.Decision{})
 	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
 }
 
@@ -222,7 +251,7 @@ func (x *executor) policy(mode permission.Mode) permission.Policy {
 // subject is what the policy is told of a call.
 func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
 	spec := x.tool(call.Name).Spec()
-	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
+	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
 		NonDestructive: spec.NonDestructive, Dir: call.Dir, Roots: x.roots}
 }
 

@@ -36,6 +36,7 @@ type Source string
 const (
 	FromRule     Source = "rule"
 	FromMode     Source = "mode"
+	FromPolicy   Source = "policy"   // a [Judge]
 	FromCallback Source = "callback" // CanUseTool
 	FromHook     Source = "hook"
 	FromPerson   Source = "person"  // an answer to a question
@@ -93,12 +94,13 @@ type Access struct {
 // A Request is a call to be judged.
 type Request struct {
 	Tool           string
-	Aliases        []string // its other names, which rules may use as well
-	Access         []Access // what the call touches; nil if the tool does not say
-	ReadOnly       bool     // the call changes nothing
-	NonDestructive bool     // the tool declares that it destroys nothing
-	Dir            string   // working directory of the call, absolute
-	Roots          []string // folders that the agent works in, absolute; Dir alone if nil
+	Aliases        []string        // its other names, which rules may use as well
+	Input          json.RawMessage // for judges of one's own; rules look at Access alone
+	Access         []Access        // what the call touches; nil if the tool does not say
+	ReadOnly       bool            // the call changes nothing
+	NonDestructive bool            // the tool declares that it destroys nothing
+	Dir            string          // working directory of the call, absolute
+	Roots          []string        // folders that the agent works in, absolute; Dir alone if nil
 }
 
 // A Rule is "Tool" or "Tool(pattern)", as in "Read", "Bash(git *)",

@@ -238,8 +238,21 @@ func (c *call) onlyFetches() bool {
 	return c.fetches() && !slices.ContainsFunc(c.req.Access, func(a Access) bool { return a.Kind == EditFile || a.Kind == RunCommand })
 }
 
-// whyChanges says why the call is not known to change nothing, "" if it is.
+// whyChanges says why the call is not known to change nothing and to stay on this
+// machine, "" if it is.
 func (c *call) whyChanges(p Policy) string {
+	if c.onlyFetches() {
+		return "it uses the network"
+	}
+	why := c.whyWrites(p)
+	if why == "" && c.fetches() {
+		why = "it uses the network"
+	}
+	return why
+}
+
+// whyWrites says why the call is not known to change nothing, "" if it is.
+func (c *call) whyWrites(p Policy) string {
 	readOnly := c.req.ReadOnly
 	for _, a := range c.req.Access {
 		switch a.Kind {
@@ -252,9 +265,6 @@ func (c *call) whyChanges(p Policy) string {
 			}
 			readOnly = true
 		}
-	}
-	if c.fetches() {
-		return "it uses the network"
 	}
 	if !readOnly {
 		return c.req.Tool + " is not known to be read-only"

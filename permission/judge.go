@@ -1,0 +1,92 @@
+package permission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Judge has an opinion about calls. Decide must be pure: it does no I/O, keeps
+// nothing between calls and may be called by several goroutines at once. Of its
+// answer, Denied is final, Asked asks a person, Deferred suspends the run, Allowed
+// settles what the mode would ask, and NoOpinion leaves the call to others. No
+// answer lifts a deny or ask rule, a hook's refusal, mode [Plan] or [DontAsk].
+// The Input of an answer has to be nil: a judge changes nothing.
+type Judge interface{ Decide(Request) Decision }
+
+// An AllowList allows the tools that it names, by name or alias, and denies all
+// others. Without names it denies every call. A name may hold "*" for any text.
+type AllowList []string
+
+func (l AllowList) Decide(r Request) Decision {
+	if namesTool(l, r) {
+		return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}
+	}
+	if len(l) == 0 {
+		return Decision{Behavior: Denied, Source: FromPolicy, Reason: "the policy allows no tool"}
+	}
+	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, clip(strings.Join(l, ", ")))}
+}
+
+// A DenyList denies the tools that it names, by name or alias, and has no opinion
+// about others. A name may hold "*" for any text.
+type DenyList []string
+
+func (l DenyList) Decide(r Request) Decision {
+	if !namesTool(l, r) {
+		return Decision{}
+	}
+	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy denies", r.Tool)}
+}
+
+func namesTool(names []string, r Request) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		x := rule{tool: n}
+		return x.names(r.Tool) || slices.ContainsFunc(r.Aliases, x.names)
+	})
+}
+
+// ReadOnly allows calls that change nothing and denies all others. Looking
+// something up in the network changes nothing; a command line is read-only if
+// all of its commands are known to be.
+type ReadOnly struct{}
+
+func (ReadOnly) Decide(r Request) Decision {
+	c := newCase(r)
+	if why := c.whyWrites(Policy{}); why != "" {
+		return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is denied by the read-only policy because %s", c.String(), why)}
+	}
+	return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s only reads", c.String())}
+}
+
+// A Composite asks its judges in their order. The first that denies settles the
+// call; else one that asks or defers counts before one that allows, and those
+// without an opinion are passed over. Where none has an opinion it has none.
+type Composite []Judge
+
+func (l Composite) Decide(r Request) Decision {
+	var best Decision
+	for _, j := range l {
+		d := j.Decide(r)
+		switch d.Behavior {
+		case NoOpinion:
+			continue
+		case Denied:
+			return d
+		case Asked, Deferred:
+			if best.Behavior == NoOpinion || best.Behavior == Allowed {
+				best = d
+			}
+		case Allowed:
+			if best.Behavior == NoOpinion {
+				best = d
+			}
+		default:
+			return Deny(fmt.Sprintf("a policy answered %q, which is no behavior", clip(string(d.Behavior))))
+		}
+		if d.Input != nil {
+			return Deny("a policy wants to change the input, which only hooks and CanUseTool can")
+		}
+	}
+	return best
+}
