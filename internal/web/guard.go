@@ -264,7 +264,7 @@ func Normal(u *url.URL) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, errors.New("the URL has no host")
 	}
-	host, err := hostName(u.Hostname())
+	host, err := HostName(u.Hostname())
 	if err != nil {
 		return nil, err
 	}
@@ -290,9 +290,10 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// hostName returns a host in its one form. Forms of IPv4 addresses that only
+// HostName returns a host, a name or an address without brackets, in its one form:
+// ASCII (IDNA), lower case, no dot at the end. Forms of IPv4 addresses that only
 // some resolvers read (2130706433, 0x7f.1, 0177.0.0.1) are refused.
-func hostName(host string) (string, error) {
+func HostName(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
 			return "", errors.New("the host of the URL is an address of one link")

@@ -1,0 +1,127 @@
+package proxy
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+)
+
+// What server and transport complain of is the sandbox's affair.
+var quiet = log.New(io.Discard, "", 0)
+
+type clientKey struct{}
+
+// withClient tells the handler whose requests it answers.
+func withClient(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// serve answers a request to the proxy: CONNECT, or one with a whole URL.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(clientKey{}).(*client)
+	c.busy.Add(1) // before the connection is closed, so before it is waited for
+	defer c.busy.Done()
+	if c.auth && !p.knows(r.Header.Get("Proxy-Authorization")) {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="sandbox"`)
+		http.Error(w, "the proxy of the sandbox needs the user and password that are in HTTP_PROXY", http.StatusProxyAuthRequired)
+		return
+	}
+	switch {
+	case r.Method == http.MethodConnect:
+		p.openTunnel(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		p.forward.ServeHTTP(w, r)
+	default:
+		http.Error(w, "the proxy of the sandbox takes CONNECT host:port and requests for http://… URLs", http.StatusBadRequest)
+	}
+}
+
+// knows reports whether a header holds the token.
+func (p *Proxy) knows(header string) bool {
+	scheme, value, _ := strings.Cut(header, " ")
+	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(value))
+	_, password, _ := strings.Cut(string(data), ":")
+	return err == nil && strings.EqualFold(scheme, "Basic") && p.isToken(password)
+}
+
+func (p *Proxy) isToken(s string) bool {
+	return subtle.ConstantTimeCompare([]byte(s), []byte(p.token)) == 1
+}
+
+// openTunnel answers CONNECT.
+func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
+	host, port, err := target(r.RequestURI)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	far, err := p.dial(r.Context(), host, port)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer far.Close()
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "the connection cannot become a tunnel", http.StatusInternalServerError)
+		return
+	}
+	defer near.Close()
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	// What the client sent ahead is in the server's buffer.
+	if n := buffered.Reader.Buffered(); n > 0 {
+		_ = far.SetWriteDeadline(time.Now().Add(idle))
+		if _, err := io.CopyN(far, buffered.Reader, int64(n)); err != nil {
+			return
+		}
+	}
+	p.tunnel(near, far)
+}
+
+// forwarder passes on requests for http://… URLs.
+func (p *Proxy) forwarder() http.Handler {
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			host, port, err := target(address)
+			if err != nil {
+				return nil, err
+			}
+			return p.dial(ctx, host, port)
+		},
+		DisableKeepAlives:      true, // each request is judged, and nobody closes what idles
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+		ResponseHeaderTimeout:  idle,
+	}
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host = r.Out.URL.Host // never another than the one that is judged
+		},
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      quiet,
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
+	}
+}
+
+// refuse tells why there is no connection.
+func refuse(w http.ResponseWriter, err error) {
+	var d *Denial
+	if errors.As(err, &d) {
+		w.Header().Set("X-Proxy-Error", "blocked-by-allowlist") // as other sandboxes have it
+		http.Error(w, d.Error(), http.StatusForbidden)
+		return
+	}
+	http.Error(w, fmt.Sprintf("the proxy of the sandbox could not connect: %v", err), http.StatusBadGateway)
+}

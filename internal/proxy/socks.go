@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+)
+
+// SOCKS5: RFC 1928, and RFC 1929 for user and password.
+const (
+	socksVersion = 5
+
+	noAuth       = 0x00
+	passwordAuth = 0x02
+	noMethod     = 0xff
+
+	toConnect = 0x01
+
+	isIPv4, isName, isIPv6 = 0x01, 0x03, 0x04
+
+	done           = 0x00
+	failed         = 0x01
+	notAllowed     = 0x02
+	noCommand      = 0x07
+	noAddressKind  = 0x08
+	hostUnreached  = 0x04
+	passwordFormat = 0x01
+)
+
+// socks serves a client that speaks SOCKS5. The deadline for all that comes before
+// the tunnel is set.
+func (p *Proxy) socks(c *client) {
+	if p.agree(c) != nil {
+		return
+	}
+	host, port, code, err := request(c.in)
+	if err != nil {
+		_ = reply(c, code)
+		return
+	}
+	far, err := p.dial(p.life, host, port)
+	if err != nil {
+		code = hostUnreached
+		var d *Denial
+		if errors.As(err, &d) {
+			code = notAllowed
+		}
+		_ = reply(c, code)
+		return
+	}
+	defer far.Close()
+	if reply(c, done) != nil {
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	p.tunnel(c, far)
+}
+
+// agree settles how the client shows that it may use the proxy, and has it do so.
+func (p *Proxy) agree(c *client) error {
+	head := make([]byte, 2)
+	if _, err := io.ReadFull(c.in, head); err != nil {
+		return err
+	}
+	methods := make([]byte, head[1])
+	if _, err := io.ReadFull(c.in, methods); err != nil {
+		return err
+	}
+	want := byte(noAuth)
+	if c.auth {
+		want = passwordAuth
+	}
+	for _, m := range methods {
+		if m != want {
+			continue
+		}
+		if _, err := c.Write([]byte{socksVersion, want}); err != nil || !c.auth {
+			return err
+		}
+		return p.password(c)
+	}
+	_, _ = c.Write([]byte{socksVersion, noMethod})
+	return errors.New("there is no method in common")
+}
+
+func (p *Proxy) password(c *client) error {
+	version, err := c.in.ReadByte()
+	if err != nil {
+		return err
+	}
+	_, err = short(c.in)
+	if err != nil {
+		return err
+	}
+	password, err := short(c.in)
+	if err != nil {
+		return err
+	}
+	if version != passwordFormat || !p.isToken(password) {
+		_, _ = c.Write([]byte{passwordFormat, failed})
+		return errors.New("the password is wrong")
+	}
+	_, err = c.Write([]byte{passwordFormat, done})
+	return err
+}
+
+// short reads a text of at most 255 bytes that its length comes before.
+func short(r io.ByteReader) (string, error) {
+	n, err := r.ReadByte()
+	if err != nil {
+		return "", err
+	}
+	text := make([]byte, n)
+	for i := range text {
+		if text[i], err = r.ReadByte(); err != nil {
+			return "", err
+		}
+	}
+	return string(text), nil
+}
+
+// request reads what the client wants. The code says what was wrong.
+func request(r interface {
+	io.Reader
+	io.ByteReader
+}) (host string, port int, code byte, err error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return "", 0, failed, err
+	}
+	switch {
+	case head[0] != socksVersion:
+		return "", 0, failed, errors.New("it is not SOCKS5")
+	case head[1] != toConnect:
+		return "", 0, noCommand, errors.New("only CONNECT is there")
+	}
+	switch kind := head[3]; kind {
+	case isIPv4, isIPv6:
+		raw := make([]byte, 4)
+		if kind == isIPv6 {
+			raw = make([]byte, 16)
+		}
+		if _, err := io.ReadFull(r, raw); err != nil {
+			return "", 0, failed, err
+		}
+		addr, _ := netip.AddrFromSlice(raw)
+		host = addr.Unmap().String()
+	case isName:
+		if host, err = short(r); err != nil {
+			return "", 0, failed, err
+		}
+	default:
+		return "", 0, noAddressKind, fmt.Errorf("the kind of address %d is not known", kind)
+	}
+	digits := make([]byte, 2)
+	if _, err := io.ReadFull(r, digits); err != nil {
+		return "", 0, failed, err
+	}
+	if port = int(binary.BigEndian.Uint16(digits)); port == 0 {
+		return "", 0, failed, errors.New("the port is 0")
+	}
+	return host, port, done, nil
+}
+
+// reply answers a request. The address that is connected from is nobody's affair.
+func reply(w io.Writer, code byte) error {
+	_, err := w.Write([]byte{socksVersion, code, 0, isIPv4, 0, 0, 0, 0, 0, 0})
+	return err
+}
