@@ -52,6 +52,11 @@ type Command struct {
 	// goroutine of its own.
 	Errors io.Writer
 	Grace  time.Duration // from the request to end to the kill; 0 is 2 s
+	// Outside starts the program without [Workspace].Confine. Only what the host
+	// decides may set it, never what a model sends.
+	Outside bool
+
+	own []string // folders that the program has to write, see [Workspace].Confine
 }
 
 // A Process is a running program with everything that it has started.
@@ -122,8 +127,13 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 	if err := w.shell.guard.open(&w.shell); err != nil {
 		return nil, err
 	}
+	confine := w.Confine
+	if c.Outside {
+		confine = nil
+	}
 	p := &process{
 		owner:   &w.shell,
+		confine: confine,
 		command: c,
 		tree:    newTree(&w.shell),
 		stop:    make(chan struct{}),
@@ -139,6 +149,8 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 // process is a running program. live owns it, sweep its tree.
 type process struct {
 	owner   *shells
+	confine func(cmd *exec.Cmd, own ...string) (release func() (left int, signaled bool), err error)
+	release func() (left int, signaled bool) // unless nil, to be called at the end
 	command Command
 	cmd     *exec.Cmd
 	tree    *tree
@@ -191,6 +203,11 @@ func (p *process) live(ctx context.Context, started chan<- error) {
 		state = p.cmd.ProcessState
 	}
 	p.exit.Code, p.exit.Signaled = exitCode(state)
+	if p.release != nil {
+		left, signaled := p.release()
+		p.exit.Left += left
+		p.exit.Signaled = p.exit.Signaled || signaled
+	}
 }
 
 // start starts the program and returns our ends of its streams.
@@ -215,7 +232,18 @@ func (p *process) start() (*streams, error) {
 			p.cmd.Stdin = theirs.input
 		}
 		p.tree.prepare(p.cmd)
-		if err = p.cmd.Start(); err == nil || !p.tree.simplify() {
+		if p.confine != nil {
+			if p.release, err = p.confine(p.cmd, c.own...); err != nil {
+				ours.close()
+				return nil, fmt.Errorf("confining it: %w", err)
+			}
+			p.tree.confine()
+		}
+		if err = p.cmd.Start(); err == nil {
+			break
+		}
+		p.unconfine()
+		if !p.tree.simplify() {
 			break
 		}
 	}
@@ -223,6 +251,7 @@ func (p *process) start() (*streams, error) {
 		if err = p.tree.adopt(p.cmd.Process); err != nil {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
+			p.unconfine()
 		}
 	}
 	if err != nil {
@@ -230,6 +259,14 @@ func (p *process) start() (*streams, error) {
 		return nil, err
 	}
 	return &ours, nil
+}
+
+// unconfine gives back what confining a program took that does not run.
+func (p *process) unconfine() {
+	if p.release != nil {
+		p.release()
+		p.release = nil
+	}
 }
 
 // sweep ends the tree when it should end, and sees to it that it has.

@@ -94,6 +94,35 @@ func (t *tree) destroy() {
 	}
 }
 
+// kept returns the members without those that keep a sandbox: the first process
+// of a process namespace, and the program that started it.
+func (t *tree) kept(members []int) []int {
+	keepers := map[int]bool{}
+	for _, pid := range members {
+		if !isInit(pid) {
+			continue
+		}
+		keepers[pid] = true
+		if st, ok := readStat(pid); ok && st.parent == t.pid {
+			keepers[t.pid] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(pid int) bool { return keepers[pid] })
+}
+
+// isInit reports whether pid is the first of a process namespace beneath ours,
+// see NSpid in proc_pid_status(5).
+func isInit(pid int) bool {
+	b, _ := os.ReadFile(procFile(pid, "status"))
+	for line := range strings.Lines(string(b)) {
+		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			f := strings.Fields(ids)
+			return len(f) > 1 && f[len(f)-1] == "1"
+		}
+	}
+	return false
+}
+
 // members lists the living processes of the tree.
 func (t *tree) members() []int {
 	if t.group != nil {

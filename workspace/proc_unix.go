@@ -15,7 +15,9 @@ type tree struct {
 	id     string // the mark in [jobVariable]
 	pid    int    // of the program; also its group and its session
 	shells *shells
-	system // what else the operating system offers
+	// confined: some of the members may only keep the others.
+	confined bool
+	system   // what else the operating system offers
 }
 
 func newTree(s *shells) *tree {
@@ -46,9 +48,20 @@ func (t *tree) close() {
 	t.release()
 }
 
+// confine notes that the program is confined.
+func (t *tree) confine() { t.confined = true }
+
 // terminate asks the members that are not in asked to end, and notes them there.
+// Those that keep a sandbox end with what runs in it; asked earlier, they would
+// end it without its leave.
 func (t *tree) terminate(asked map[int]bool) {
-	for _, pid := range t.members() {
+	members := t.members()
+	if t.confined {
+		if kept := t.kept(members); len(kept) > 0 {
+			members = kept
+		}
+	}
+	for _, pid := range members {
 		if !asked[pid] {
 			asked[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGTERM)

@@ -54,6 +54,10 @@ type Line struct {
 	// State is the State of the session's last [Outcome], nil if there is none. A
 	// session that is resumed goes on from the directory in it.
 	State json.RawMessage
+	// Outside runs the line without [Workspace].Confine, as only the host may
+	// decide. It has a new shell, in the session's directory: nothing that confined
+	// lines have left behind is loaded, and nothing is kept.
+	Outside bool
 	// Latest is told the newest line of output, often. It may be nil.
 	Latest func(line string)
 }
@@ -111,7 +115,13 @@ func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
 	defer out.close()
 	dir, note := w.shellDir(sh.memory.Dir)
 	light := sh.bare && !leavesTrace(l.Command) // saving takes longer than most commands
-	p, err := w.startShell(ctx, sh.folder, l.Command, dir, light, out)
+	var p Process
+	if l.Outside {
+		light = true
+		p, err = w.startOutside(ctx, l.Command, dir, out)
+	} else {
+		p, err = w.startShell(ctx, sh.folder, l.Command, dir, light, out)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +254,26 @@ func (w *Workspace) startShell(ctx context.Context, folder, command, dir string,
 		Dir:    dir,
 		Env:    append(env, "PWD="+dir),
 		Output: out,
+		own:    []string{folder},
+	})
+}
+
+// startOutside starts a shell that is not confined. It reads no file that a
+// confined process could write.
+func (w *Workspace) startOutside(ctx context.Context, command, dir string, out io.Writer) (Process, error) {
+	program, _, err := findShell()
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsRune(command, 0) {
+		return nil, errors.New("the command holds a NUL byte")
+	}
+	return w.Start(ctx, Command{
+		Args:    []string{program, "-c", command, filepath.Base(program)},
+		Dir:     dir,
+		Env:     append(w.environ(), "PWD="+dir),
+		Output:  out,
+		Outside: true,
 	})
 }
 

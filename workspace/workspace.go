@@ -3,7 +3,10 @@
 // decided before it gets here.
 package workspace
 
-import "sync"
+import (
+	"os/exec"
+	"sync"
+)
 
 // A Workspace gives tools their files and shells. The zero value works in the
 // process's working directory. Its fields must not change after the first use;
@@ -15,6 +18,13 @@ type Workspace struct {
 	// OutputDir is the folder that long outputs are kept in; tools may read it,
 	// though it is no root. "" is [tool.OutputDir].
 	OutputDir string
+	// Confine, unless nil, changes a command that has not been started so that it
+	// starts confined; package sandbox has it. own are folders that the command has
+	// to write beside what the user grants. release is called once, after the end
+	// of the command or when it was not started, and says how many processes the
+	// command left behind and whether a signal ended it, as far as only it can know.
+	// Every command is confined but those that are started with Outside.
+	Confine func(cmd *exec.Cmd, own ...string) (release func() (left int, signaled bool), err error)
 
 	once  sync.Once
 	roots roots

@@ -1,0 +1,4 @@
+package sandbox
+
+// candidates: there is no backend for this system.
+func candidates() []candidate { return nil }

@@ -1,0 +1,47 @@
+package sandbox
+
+import "sync"
+
+// A candidate is a backend that may work on this system.
+type candidate struct {
+	Backend
+	try func(p Policy) error // nil: it works
+}
+
+// needs is what of a policy decides whether a backend works.
+type needs struct{ weaker, nested bool }
+
+type finding struct {
+	backend  Backend
+	attempts []Attempt
+}
+
+var (
+	foundMu sync.Mutex
+	found   = map[needs]finding{}
+)
+
+func detect(p Policy) (Backend, []Attempt) {
+	foundMu.Lock()
+	defer foundMu.Unlock()
+	n := needs{weaker: p.Weaker, nested: p.Nested}
+	f, ok := found[n]
+	if !ok {
+		f = search(candidates(), Policy{Weaker: n.weaker, Nested: n.nested})
+		found[n] = f
+	}
+	return f.backend, f.attempts
+}
+
+// search tries the candidates in their order.
+func search(all []candidate, p Policy) (f finding) {
+	for _, c := range all {
+		err := c.try(p)
+		if err == nil {
+			f.backend = c.Backend
+			return f
+		}
+		f.attempts = append(f.attempts, Attempt{Name: c.Name(), Err: err})
+	}
+	return f
+}
