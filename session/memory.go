@@ -20,11 +20,10 @@ type Memory struct {
 	sessions map[string]*memory
 }
 
-// memory is one session; the store's mutex guards it. Facts are only appended,
-// so readers go through a part of the slice without holding the mutex.
+// memory is one session; the store's mutex guards it.
 type memory struct {
 	header Header
-	facts  []event.Event
+	facts  chunks
 	busy   bool
 }
 
@@ -67,17 +66,17 @@ func (m *Memory) find(id string) (*memory, error) {
 func (m *Memory) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		m.mu.Lock()
-		var facts []event.Event
+		var facts chunks
 		s, err := m.find(id)
 		if err == nil {
-			facts = s.facts[min(max(after, 0), int64(len(s.facts))):]
+			facts = s.facts
 		}
 		m.mu.Unlock()
 		if err != nil {
 			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
 			return
 		}
-		for _, e := range facts {
+		for e := range facts.after(after) {
 			if err := ctx.Err(); err != nil {
 				yield(event.Event{}, fmt.Errorf("reading session: %w", err))
 				return
@@ -133,7 +132,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 
 func (s *memory) info() Info {
 	a := about{Info: Info{Header: s.header, Updated: s.header.Created}}
-	for _, e := range s.facts {
+	for e := range s.facts.after(0) {
 		a.event(e)
 	}
 	return a.Info
@@ -149,7 +148,7 @@ type memoryLog struct {
 func (l *memoryLog) Last() int64 {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	return int64(len(l.session.facts))
+	return l.session.facts.n
 }
 
 func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...event.Event) error {
@@ -159,12 +158,12 @@ func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...e
 	if l.closed {
 		return fmt.Errorf("appending to session %s: %w", id, fs.ErrClosed)
 	}
-	if err := admit(ctx, id, int64(len(s.facts)), after, events); err != nil {
+	if err := admit(ctx, id, s.facts.n, after, events); err != nil {
 		return fmt.Errorf("appending to session %s: %w", id, err)
 	}
 	for _, e := range events {
 		e.Session, e.Time = id, e.Time.UTC().Round(0) // as a file would bring it back
-		s.facts = append(s.facts, e)
+		s.facts.add(e)
 	}
 	return nil
 }

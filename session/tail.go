@@ -180,7 +180,7 @@ func (m *Memory) Last(ctx context.Context, id string, n int, keep func(typ strin
 func (m *Memory) backward(ctx context.Context, id string, n int, want func(seq, prev int64, typ string) bool) ([]event.Event, error) {
 	m.mu.Lock()
 	s, err := m.find(id)
-	var facts []event.Event
+	var facts chunks
 	if err == nil {
 		facts = s.facts
 	}
@@ -189,7 +189,7 @@ func (m *Memory) backward(ctx context.Context, id string, n int, want func(seq, 
 		return nil, err
 	}
 	var last []event.Event
-	for _, e := range slices.Backward(facts) {
+	for e := range facts.backward() {
 		if len(last) >= n {
 			break
 		}
