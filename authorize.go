@@ -156,15 +156,15 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fac
 	call, t := j.call, x.tool(j.call.Name)
 	callback := x.ask()
 	if callback == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.asked.verdict)}
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
 	}
-	j.signals.show(x.request(call, j.asked.class, j.asked.verdict))
-	d := x.callBack(ctx, callback, call, j.asked.verdict)
+	j.signals.show(x.request(call, j.class, j.verdict))
+	d := x.callBack(ctx, callback, call, j.verdict)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
-		d = nobody(j.asked.verdict)
+		d = nobody(j.verdict)
 	}
 	return x.answer(e.Key(), t, call, d)
 }

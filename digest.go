@@ -81,7 +81,8 @@ func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *job) ev
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
 	}
 	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
-	answers, err := within(ctx, func() ([]tool.Answer, error) { return ask(ctx, j.call, questions) })
+	call := j.call
+	answers, err := within(ctx, func() ([]tool.Answer, error) { return ask(ctx, call, questions) })
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -124,7 +124,8 @@ func (x *executor) everyTool() []tool.Tool {
 	return x.pool
 }
 
-// job is an effect with what the conversation adds to it.
+// job is an effect with what the conversation adds to it. What is started for it
+// and may go on when do has returned holds copies: the job is used again.
 type job struct {
 	effect  engine.Effect
 	model   llm.Model       // CallModel, Digest: nil if the agent has it no more
@@ -132,14 +133,9 @@ type job struct {
 	call    tool.Call       // effects of calls
 	id      string          // RunTool: the provider's id of the call
 	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
-	asked   *asked          // Ask
-	signals signals
-}
-
-// asked is what a person is asked about.
-type asked struct {
-	class   tool.Class
+	class   tool.Class      // Ask, RunTool: what the call was judged to do
 	verdict permission.Decision
+	signals signals
 }
 
 // complain logs an error, whatever the handler does.
@@ -182,17 +178,16 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact {
 	start := time.Now()
-	if d, denied := x.recheck(e, j.call, j.asked.class); denied {
+	if d, denied := x.recheck(e, j.call, j.class); denied {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}
-	t, b := x.drafted(j.call, j.id)
-	if j.signals.watched() {
+	t, b := x.drafted(j)
+	if b != nil {
 		b.start = start
-		b.show(event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, tool.Status{}, j.signals)
-		ctx = tool.WithProgress(ctx, func(s tool.Status) {
-			b.show(event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, s, j.signals)
-		})
+		doing, signals := event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, j.signals
+		b.show(doing, tool.Status{}, signals)
+		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
 	}
 	out := tool.Do(ctx, t, j.call)
 	cause := event.ByTool
@@ -201,7 +196,7 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 	}
 	question := x.digestOf(out.Result)
 	result := x.bound(j.call, out.Result, question != "")
-	if j.signals.watched() {
+	if b != nil {
 		p := event.ToolProgress{Call: j.call.ID, Phase: event.ToolSucceeded}
 		if result.IsError {
 			p.Phase, p.Error = event.ToolFailed, firstLine(result.Text())

@@ -17,41 +17,92 @@ import (
 
 // A flight is an effect that is being carried out.
 type flight struct {
-	loop    *loop
+	key     string
 	job     job
-	leash   leash.Leash   // its context
+	line    *line
 	timer   *time.Timer   // in place of a goroutine, for an effect that only waits
 	fact    event.Fact    // what came of it; nil: nothing
 	news    []string      // likewise, of askNotices
 	wanted  bool          // by the engine, when it was last asked
-	muted   atomic.Bool   // its signals are not shown any more
 	cut     bool          // it was cancelled
 	closing bool          // it belongs to the end of a run that is being stopped
 	giveUp  time.Time     // when it is waited for no longer; zero for never
 	limit   time.Duration // the tool's timeout; 0 for none
 }
 
-func (f *flight) watched() bool { return f.loop.feed != nil }
+// flights are those of a run, in the order of their start.
+type flights []*flight
 
-func (f *flight) show(sig event.Signal) {
-	if f.watched() && !f.muted.Load() {
-		f.loop.feed.put(event.Event{Session: f.loop.s.ID, Data: sig})
+// get returns the flight of an effect, nil if there is none.
+func (fs flights) get(key string) *flight {
+	for _, f := range fs {
+		if f.key == key {
+			return f
+		}
+	}
+	return nil
+}
+
+func (fs *flights) drop(f *flight) {
+	if i := slices.Index(*fs, f); i >= 0 {
+		*fs = slices.Delete(*fs, i, i+1)
 	}
 }
 
-func (f *flight) text(key, text string) {
-	if f.watched() && !f.muted.Load() && !f.loop.feed.more(key, text) {
-		f.show(event.TextDelta{Key: key, Text: text})
+// A line ties what carries out an effect to the loop: its context, and where it
+// shows signals. A tool, a model and a callback may hold on to it for longer than
+// they were asked to, so that each flight has a new one.
+type line struct {
+	leash.Leash
+	loop  *loop
+	muted atomic.Bool // its signals are not shown any more
+}
+
+func (n *line) watched() bool { return n.loop.feed != nil }
+
+func (n *line) show(sig event.Signal) {
+	if n.watched() && !n.muted.Load() {
+		n.loop.feed.put(event.Event{Session: n.loop.s.ID, Data: sig})
 	}
 }
 
-func (f *flight) key() string { return f.job.effect.Key() }
+func (n *line) text(key, text string) {
+	if n.watched() && !n.muted.Load() && !n.loop.feed.more(key, text) {
+		n.show(event.TextDelta{Key: key, Text: text})
+	}
+}
+
+// flightFor returns a flight for an effect: a new one, or one that has landed.
+func (l *loop) flightFor(e engine.Effect) *flight {
+	var f *flight
+	if n := len(l.spare); n > 0 {
+		f, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		f = new(flight)
+	}
+	f.key, f.line, f.wanted = e.Key(), &line{loop: l}, true
+	f.line.Parent = l.ctx
+	f.job.effect, f.job.signals = e, f.line
+	return f
+}
+
+// retire keeps a flight that has landed for another effect, if nothing that was
+// started for it can look at it any more: these have copies of what they need.
+func (l *loop) retire(f *flight) {
+	switch f.job.effect.(type) {
+	case engine.CallModel, engine.Authorize, engine.RunTool:
+		if len(l.spare) < defaultParallel {
+			*f = flight{}
+			l.spare = append(l.spare, f)
+		}
+	}
+}
 
 func (f *flight) name() string {
 	if f.job.call.Name != "" {
 		return f.job.call.Name
 	}
-	return f.key()
+	return f.key
 }
 
 // ground cancels a flight. It reports whether nothing will come of it any more.
@@ -61,7 +112,7 @@ func (f *flight) ground() (over bool) {
 	}
 	if !f.cut {
 		f.cut, f.giveUp = true, time.Now().Add(grace+leeway)
-		f.leash.Cut()
+		f.line.Cut()
 	}
 	return false
 }
@@ -84,12 +135,11 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, failed bool) {
 	var intents []event.Fact
 	l.ready = l.ready[:0]
 	for _, e := range effects {
-		if l.flights[e.Key()] != nil {
+		if l.flights.get(e.Key()) != nil {
 			continue
 		}
-		f := &flight{loop: l, wanted: true}
-		f.leash.Parent, f.job.signals = l.ctx, f
-		l.prepare(e, &f.job)
+		f := l.flightFor(e)
+		l.prepare(&f.job)
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}
@@ -118,7 +168,7 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, failed bool) {
 
 // depart puts a flight into the air.
 func (l *loop) depart(f *flight) {
-	l.flights[f.key()] = f
+	l.flights = append(l.flights, f)
 	switch e := f.job.effect.(type) {
 	case engine.Wait:
 		f.timer = time.AfterFunc(time.Until(e.Until), func() {
@@ -131,7 +181,7 @@ func (l *loop) depart(f *flight) {
 		// Hooks may take secrets out of a result: those that are wanted to end a run
 		// are not ended with it, and have a bounded time.
 		f.closing = l.fold.state.Stopping()
-		f.leash.Loose = f.closing
+		f.line.Loose = f.closing
 	case engine.RunTool:
 		if f.limit = tool.Timeout(l.x.tool(f.job.call.Name)); f.limit > 0 {
 			f.giveUp = time.Now().Add(f.limit + grace)
@@ -158,14 +208,14 @@ func (l *loop) fly(f *flight) (ok bool) {
 			return
 		}
 		why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
-		l.x.complain("an effect failed", "effect", f.key(), "error", why, "stack", string(debug.Stack()))
+		l.x.complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.arrive(f)
 	}()
 	if _, ok := f.job.effect.(askNotices); ok {
 		f.news = l.x.notices()
 	} else {
-		f.fact = l.x.do(&f.leash, &f.job)
+		f.fact = l.x.do(&f.line.Leash, &f.job)
 	}
 	returned = true
 	return l.arrive(f)
@@ -190,10 +240,10 @@ func (l *loop) land() {
 	}
 	var facts []event.Fact
 	for _, f := range landed {
-		if l.flights[f.key()] != f {
+		if !slices.Contains(l.flights, f) { // it was given up
 			continue
 		}
-		delete(l.flights, f.key())
+		l.flights.drop(f)
 		if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
 			facts = append(facts, f.fact)
 		}
@@ -201,8 +251,9 @@ func (l *loop) land() {
 			facts = append(facts, Input{Text: text}.message(event.AsNotice))
 		}
 		l.heard = l.heard || f.job.effect == engine.Effect(askNotices{})
-		f.leash.Cut()
-		f.muted.Store(true)
+		f.line.Cut()
+		f.line.muted.Store(true)
+		l.retire(f)
 	}
 	clear(landed)
 	if len(facts) > 0 {
@@ -223,24 +274,22 @@ func (l *loop) late(f event.Fact) bool {
 // run is being stopped.
 func (l *loop) sweep(effects []engine.Effect) {
 	stopping := l.fold.state.Stopping()
-	for key, f := range l.flights {
+	l.flights = slices.DeleteFunc(l.flights, func(f *flight) (over bool) {
 		switch f.job.effect.(type) {
 		case askNotices:
-			continue
+			return false
 		case engine.RunHooks, engine.GatherResults:
 			if f.closing {
 				f.hurry()
-				continue
+				return false
 			}
 		}
-		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == key })
+		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == f.key })
 		if !f.wanted {
-			f.muted.Store(true)
+			f.line.muted.Store(true)
 		}
-		if (stopping || !f.wanted) && f.ground() {
-			delete(l.flights, key)
-		}
-	}
+		return (stopping || !f.wanted) && f.ground()
+	})
 }
 
 // arm sets the watch for the next flight that has to be given up.
@@ -272,13 +321,13 @@ func (l *loop) arm() {
 // or their timeout. Their goroutines live on until they return.
 func (l *loop) abandon() error {
 	var facts []event.Fact
-	for key, f := range l.flights {
+	for _, f := range slices.Clone(l.flights) {
 		if f.giveUp.IsZero() || time.Until(f.giveUp) > 0 {
 			continue
 		}
-		delete(l.flights, key)
-		f.muted.Store(true)
-		f.leash.Cut()
+		l.flights.drop(f)
+		f.line.muted.Store(true)
+		f.line.Cut()
 		var fact event.Fact
 		if f.cut {
 			l.stuck = fmt.Errorf("%w: %s", ErrToolStuck, f.name())
@@ -286,7 +335,7 @@ func (l *loop) abandon() error {
 		} else {
 			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
-		l.x.complain("an effect did not end in time", "effect", key, "name", f.name())
+		l.x.complain("an effect did not end in time", "effect", f.key, "name", f.name())
 		if fact != nil && f.wanted && !l.over {
 			facts = append(facts, fact)
 		}

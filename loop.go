@@ -31,13 +31,15 @@ type loop struct {
 	log     session.Log
 	feed    *feed         // nil where nobody watches
 	baton   chan struct{} // has room for one: it lies here while the loop rests
-	flights map[string]*flight
+	flights flights
+	spare   []*flight       // have landed, and are used again
 	ready   []*flight       // to be launched; reused
 	events  []event.Event   // being recorded; reused
 	ctx     context.Context // of the whole run; its end stops the run
 	cancel  context.CancelCauseFunc
 	ignore  func() bool  // stops looking for the end of ctx
 	next    []event.Fact // begin the run proper, once an earlier one is closed
+	saving  *leash.Leash // the context of appends; nil before the first
 	watch   *time.Timer  // for flights that have to be given up
 	watched time.Time    // when it goes off; zero when it does not
 	began   bool         // something is on record
@@ -209,7 +211,7 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.CallModel:
-			due = l.flights[e.Key()] == nil
+			due = l.flights.get(e.Key()) == nil
 		case engine.Record:
 			end, ok := e.Facts[0].(event.RunEnd)
 			due = ok && end.Reason == event.Completed
@@ -218,12 +220,12 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	switch {
 	case !due || l.ctx.Err() != nil:
 		return nil, false
-	case l.flights[askNotices{}.Key()] != nil:
+	case l.flights.get(askNotices{}.Key()) != nil:
 		return nil, true
 	}
-	f := &flight{loop: l, wanted: true, giveUp: time.Now().Add(grace)}
-	f.leash.Parent, f.job.signals, f.job.effect = l.ctx, f, askNotices{}
-	l.flights[f.key()] = f
+	f := l.flightFor(askNotices{})
+	f.giveUp = time.Now().Add(grace)
+	l.flights = append(l.flights, f)
 	return f, false
 }
 
@@ -247,10 +249,7 @@ func (l *loop) record(facts ...event.Fact) error {
 		seq, prev = seq+1, seq+1
 		sync = sync || l.durable(f)
 	}
-	ctx := &leash.Leash{Parent: l.ctx, Loose: true, Limit: l.at.Add(grace)}
-	err := l.log.Append(ctx, l.fold.last, sync, events...)
-	ctx.Cut()
-	if err != nil {
+	if err := l.log.Append(l.writing(l.at.Add(grace)), l.fold.last, sync, events...); err != nil {
 		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
 		return l.failed
 	}
@@ -268,6 +267,19 @@ func (l *loop) record(facts ...event.Fact) error {
 		}
 	}
 	return nil
+}
+
+// writing returns the context of an append, which the end of the run does not cut
+// short.
+func (l *loop) writing(limit time.Time) context.Context {
+	if l.saving != nil {
+		if l.saving.Extend(limit) {
+			return l.saving
+		}
+		l.saving.Cut()
+	}
+	l.saving = &leash.Leash{Parent: l.ctx, Loose: true, Limit: limit}
+	return l.saving
 }
 
 // durable reports whether a fact has to be on the disk before it is acted upon.
@@ -294,9 +306,8 @@ func (l *loop) ended(end event.RunEnd) {
 }
 
 // prepare adds to an effect what it needs of the conversation.
-func (l *loop) prepare(e engine.Effect, j *job) {
-	j.effect = e
-	switch e := e.(type) {
+func (l *loop) prepare(j *job) {
+	switch e := j.effect.(type) {
 	case engine.CallModel:
 		j.model = l.x.models[e.Model]
 		j.request = l.fold.request(e)
@@ -304,12 +315,10 @@ func (l *loop) prepare(e engine.Effect, j *job) {
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
 		j.call = l.open(e.Call)
-		class, verdict := l.fold.state.Judged(e.Call)
-		j.asked = &asked{class, verdict}
+		j.class, j.verdict = l.fold.state.Judged(e.Call)
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
-		class, verdict := l.fold.state.Judged(e.Call)
-		j.asked = &asked{class, verdict}
+		j.class, j.verdict = l.fold.state.Judged(e.Call)
 		j.id = l.fold.transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.call = l.open(e.Call)
@@ -383,25 +392,25 @@ func (l *loop) decided(f event.Answered) error {
 	if _, key, ok := l.question(f.Call); !ok || key != f.Key {
 		return ErrNoQuestion
 	}
-	if asking := l.flights[f.Key]; asking != nil {
+	if asking := l.flights.get(f.Key); asking != nil {
 		asking.ground()
-		asking.muted.Store(true)
-		delete(l.flights, f.Key)
+		asking.line.muted.Store(true)
+		l.flights.drop(asking)
 	}
 	return l.record(f)
 }
 
 // answer settles a tool's questions in place of the callback.
 func (l *loop) answer(id string, answers []tool.Answer) error {
-	for key, f := range l.flights {
+	for _, f := range l.flights {
 		ask, ok := f.job.effect.(engine.AskPerson)
 		if !ok || ask.Call != id {
 			continue
 		}
 		f.ground()
-		f.muted.Store(true)
-		delete(l.flights, key)
-		return l.record(answered(key, id, f.job.done.Result.Questions, answers))
+		f.line.muted.Store(true)
+		l.flights.drop(f)
+		return l.record(answered(f.key, id, f.job.done.Result.Questions, answers))
 	}
 	return ErrNoQuestion
 }
@@ -410,12 +419,10 @@ func (l *loop) answer(id string, answers []tool.Answer) error {
 func (l *loop) wrapUp() {
 	l.over = true
 	l.cancel(context.Canceled)
-	for key, f := range l.flights {
-		f.muted.Store(true)
-		if f.ground() {
-			delete(l.flights, key)
-		}
-	}
+	l.flights = slices.DeleteFunc(l.flights, func(f *flight) (over bool) {
+		f.line.muted.Store(true)
+		return f.ground()
+	})
 }
 
 // close lets the consumer see the end. The baton is kept for ever.
@@ -423,6 +430,9 @@ func (l *loop) close() {
 	l.ignore()
 	if l.watch != nil {
 		l.watch.Stop()
+	}
+	if l.saving != nil {
+		l.saving.Cut()
 	}
 	if l.failed != nil {
 		l.err = l.failed

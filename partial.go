@@ -189,13 +189,23 @@ func (x *executor) adopt(key string, t *engine.Transcript) {
 	}
 }
 
-// drafted returns the tool and the board of a call that is going to run.
-func (x *executor) drafted(call tool.Call, providerID string) (tool.Tool, *board) {
+// drafted returns the tool of a call that is going to run, and its board, nil where
+// nobody watches.
+func (x *executor) drafted(j *job) (tool.Tool, *board) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if c := x.drafts[call.ID]; c != nil {
-		delete(x.drafts, call.ID)
-		return c.tool, c.board
+	t, b := tool.Tool(nil), (*board)(nil)
+	if c := x.drafts[j.call.ID]; c != nil {
+		delete(x.drafts, j.call.ID)
+		t, b = c.tool, c.board
+	} else {
+		t = instance(x.tools[j.call.Name])
 	}
-	return instance(x.tools[call.Name]), &board{x: x, id: providerID, name: call.Name}
+	switch {
+	case !j.signals.watched():
+		b = nil
+	case b == nil:
+		b = &board{x: x, id: j.id, name: j.call.Name}
+	}
+	return t, b
 }

@@ -40,7 +40,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	default:
 		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), flights: map[string]*flight{}, done: make(chan struct{})}
+	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
 		l.feed = newFeed(s.reread)
 	}

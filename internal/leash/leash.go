@@ -11,7 +11,7 @@ import (
 
 // A Leash is a context that ends with its parent, at a deadline, or when it is
 // cut. Once somebody waits for its end it is one of the context package's own. Its
-// fields are set before the first use. It must not be copied.
+// fields are set before the first use; only Extend changes one later. It must not be copied.
 type Leash struct {
 	Parent context.Context // its values; its end too, unless Loose
 	Loose  bool            // the parent's end is none of this one's
@@ -26,12 +26,31 @@ type Leash struct {
 
 // Deadline returns the nearer of the limit and the parent's deadline.
 func (l *Leash) Deadline() (time.Time, bool) {
+	limit := l.limit()
 	if !l.Loose {
-		if d, ok := l.Parent.Deadline(); ok && (l.Limit.IsZero() || d.Before(l.Limit)) {
+		if d, ok := l.Parent.Deadline(); ok && (limit.IsZero() || d.Before(limit)) {
 			return d, true
 		}
 	}
-	return l.Limit, !l.Limit.IsZero()
+	return limit, !limit.IsZero()
+}
+
+func (l *Leash) limit() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Limit
+}
+
+// Extend sets another limit, if l has not ended and nobody waits for its end. It
+// reports whether it did.
+func (l *Leash) Extend(limit time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.real != nil || l.err != nil {
+		return false
+	}
+	l.Limit = limit
+	return true
 }
 
 // Value returns the parent's value.
@@ -66,11 +85,12 @@ func (l *Leash) Err() error {
 
 // Expired reports whether the limit was the end.
 func (l *Leash) Expired() bool {
-	if l.Limit.IsZero() || l.Err() != context.DeadlineExceeded {
+	limit := l.limit()
+	if limit.IsZero() || l.Err() != context.DeadlineExceeded {
 		return false
 	}
 	d, _ := l.Deadline()
-	return d.Equal(l.Limit)
+	return d.Equal(limit)
 }
 
 // Done returns a channel that is closed at the end.

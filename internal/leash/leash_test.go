@@ -156,3 +156,35 @@ func TestDeadline(t *testing.T) {
 		t.Error("a deadline from nowhere")
 	}
 }
+
+// A leash is extended for as long as nobody waits for its end.
+func TestExtend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := time.Now().Add(time.Minute)
+		l := &Leash{Parent: t.Context(), Limit: time.Now().Add(time.Second)}
+		if !l.Extend(limit) {
+			t.Fatal("it was not extended")
+		}
+		time.Sleep(2 * time.Second)
+		if d, _ := l.Deadline(); l.Err() != nil || !d.Equal(limit) {
+			t.Fatal(l.Err(), d)
+		}
+		<-l.Done()
+		if !time.Now().Equal(limit) || !l.Expired() || l.Extend(limit.Add(time.Hour)) {
+			t.Error("it was not bound to its limit any more")
+		}
+
+		l = &Leash{Parent: t.Context(), Limit: time.Now().Add(time.Second)}
+		done := l.Done()
+		if l.Extend(limit.Add(time.Hour)) {
+			t.Error("it was extended while somebody waited")
+		}
+		<-done
+
+		l = &Leash{Parent: t.Context()}
+		l.Cut()
+		if l.Extend(limit) {
+			t.Error("it was extended after its end")
+		}
+	})
+}
