@@ -17,6 +17,8 @@ type disk interface {
 	// it is opened for writing.
 	open(name string, flag int) (file, error)
 	rename(from, to string) error
+	// link gives a file a second name; it fails where there is such a file.
+	link(from, to string) error
 	// syncFolder brings the entries of a folder to the disk.
 	syncFolder(name string) error
 }
@@ -42,6 +44,8 @@ func (system) open(name string, flag int) (file, error) {
 }
 
 func (system) rename(from, to string) error { return os.Rename(from, to) }
+
+func (system) link(from, to string) error { return os.Link(from, to) }
 
 func (system) syncFolder(name string) error {
 	if runtime.GOOS == "windows" {

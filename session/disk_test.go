@@ -87,6 +87,13 @@ func (d *full) rename(from, to string) error {
 	return d.disk.rename(from, to)
 }
 
+func (d *full) link(from, to string) error {
+	if err := d.next(); err != nil {
+		return err
+	}
+	return d.disk.link(from, to)
+}
+
 func (d *full) syncFolder(name string) error {
 	if err := d.next(); err != nil {
 		return err

@@ -46,7 +46,8 @@ func Stat(ctx context.Context, s Store, id string) (Info, error) {
 // Fork makes the session to out of the facts of the session from, up to and
 // including number through; 0 means all. Neither session needs the other later.
 // It fails with [ErrExists] where there is a session named to, and with
-// [ErrNotFound] where from or the fact is missing.
+// [ErrNotFound] where from or the fact is missing. In a [Dir] a fork is there
+// whole or not at all, also when the program is killed meanwhile.
 func Fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err := fork(ctx, s, from, to, through); err != nil {
 		return fmt.Errorf("forking session: %w", err)
@@ -64,11 +65,19 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	facts, err := collect(ctx, s, from, to, through)
+	if m, ok := s.(maker); ok {
+		return m.forkWhole(ctx, parent, to, through)
+	}
+	return forkFacts(ctx, s, parent, to, through)
+}
+
+// forkFacts forks a session in a store of any kind.
+func forkFacts(ctx context.Context, s Store, parent Info, to string, through int64) error {
+	facts, err := collect(ctx, s, parent.Session, to, through)
 	if err != nil {
 		return err
 	}
-	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: from, Seq: int64(len(facts))}}
+	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: parent.Session, Seq: int64(len(facts))}}
 	return create(ctx, s, header, facts)
 }
 
@@ -88,6 +97,9 @@ func Create(ctx context.Context, s Store, header Header, facts []event.Event) er
 }
 
 func create(ctx context.Context, s Store, header Header, facts []event.Event) error {
+	if m, ok := s.(maker); ok {
+		return m.createWhole(ctx, header, facts)
+	}
 	id := header.Session
 	log, err := s.Open(ctx, id, header)
 	if err != nil {

@@ -107,7 +107,7 @@ func writeAll(d disk, folder string, f file, header Header, facts iter.Seq2[even
 // putAside gives the file at path a second name, or where the file system has
 // only one for each file, makes a copy. An older file of that name stays.
 func putAside(d disk, path, name string) error {
-	switch err := os.Link(path, name); {
+	switch err := d.link(path, name); {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):

@@ -39,14 +39,14 @@ func TestMain(m *testing.M) {
 
 // start starts a process in the given role and returns it and its output. Its
 // input stays open until the test ends.
-func start(t *testing.T, d session.Dir, as string) (*exec.Cmd, *bufio.Scanner) {
+func start(t *testing.T, d session.Dir, as string, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), role+"="+as, "SESSION_TEST_PATH="+d.Path)
+	cmd.Env = append(append(os.Environ(), role+"="+as, "SESSION_TEST_PATH="+d.Path), env...)
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,242 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// A maker makes sessions that are there whole or not at all, whenever the
+// program is killed.
+type maker interface {
+	createWhole(ctx context.Context, header Header, facts []event.Event) error
+	forkWhole(ctx context.Context, from Info, to string, through int64) error
+}
+
+// createWhole implements maker.
+func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event) error {
+	if header.Branch == "" && header.Parent == nil && header.Dir != "" {
+		header.Branch = Branch(header.Dir)
+	}
+	header.Created = created(header.Created)
+	a := about{Info: Info{Header: header, Updated: header.Created}}
+	for i, e := range facts {
+		if err := checkFact(e, header.Session, int64(i)+1); err != nil {
+			return err
+		}
+		a.event(e)
+	}
+	return d.compose(ctx, &a, func(folder string, f file) error {
+		return writeAll(d.system(), folder, f, header, each(facts))
+	})
+}
+
+// forkWhole implements maker. The lines of the facts are checked and copied as
+// they are, so that a fork costs as little as a copy of the file.
+func (d Dir) forkWhole(ctx context.Context, from Info, to string, through int64) error {
+	folder, err := d.existing(ctx, from.Session)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, journalName)
+	journal, err := d.system().open(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	o := origin{disk: d.system(), folder: folder, journal: journal}
+	o.about.Header = Header{Session: to, Created: created(time.Time{}), Dir: from.Dir, Branch: from.Branch}
+	o.about.Updated = o.about.Header.Created
+	s := newScanner(path, io.NewSectionReader(journal, 0, math.MaxInt64), 64<<10)
+	if err := o.survey(ctx, s, from.Session, through); err != nil {
+		return err
+	}
+	if s.from != version {
+		return forkFacts(ctx, d, from, to, through)
+	}
+	o.about.Header.Parent = &Point{Session: from.Session, Seq: s.last}
+	return d.compose(ctx, &o.about, o.write)
+}
+
+// An origin is what a fork is made from.
+type origin struct {
+	disk       disk
+	folder     string
+	journal    file
+	begin, end int64    // where the lines of the facts are
+	blobs      []string // that they name
+	about      about    // the fork
+}
+
+// survey checks the facts up to number through, or to the end, and finds out
+// what they need.
+func (o *origin) survey(ctx context.Context, s *scanner, id string, through int64) error {
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(o.disk, o.folder, hash, limit) }
+	_, err := s.header(id)
+	o.begin = s.end
+	known := map[string]bool{}
+	for err == nil && (through == 0 || s.last < through) {
+		var r record
+		if r, err = s.record(); err != nil {
+			break
+		}
+		o.about.record(&r, load)
+		for _, name := range blobNames(&r) {
+			hash := r.Blobs[name]
+			if known[hash] {
+				continue
+			}
+			if _, err := load(hash, maxLine); err != nil {
+				return s.corrupt(fmt.Errorf("blob %s: %w", hash, err))
+			}
+			known[hash] = true
+			o.blobs = append(o.blobs, hash)
+		}
+		err = ctx.Err()
+	}
+	if err := unlessEnd(err); err != nil {
+		return err
+	}
+	if through != 0 && s.last != through {
+		return fmt.Errorf("fact %d of %s: %w", through, id, ErrNotFound)
+	}
+	o.end = s.end
+	return nil
+}
+
+// write writes the fork's journal into f, and its blobs into the folder.
+func (o *origin) write(folder string, f file) error {
+	if err := o.share(folder); err != nil {
+		return err
+	}
+	var enc encoder
+	enc.reset()
+	if err := enc.header(o.about.Header); err != nil {
+		return err
+	}
+	if _, err := f.Write(enc.buf.Bytes()); err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, io.NewSectionReader(o.journal, o.begin, o.end-o.begin)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// share gives the fork the blobs. They are never changed, so that a second name
+// for each will do, where the file system has such names.
+func (o *origin) share(folder string) error {
+	if len(o.blobs) == 0 {
+		return nil
+	}
+	folder = filepath.Join(folder, blobsName)
+	if err := makeFolder(o.disk, folder); err != nil {
+		return err
+	}
+	for _, hash := range o.blobs {
+		if o.disk.link(filepath.Join(o.folder, blobsName, hash), filepath.Join(folder, hash)) == nil {
+			continue
+		}
+		data, err := loadBlob(o.disk, o.folder, hash, maxLine)
+		if err == nil {
+			err = storeBlob(o.disk, folder, blob{hash, data})
+		}
+		if err != nil {
+			return fmt.Errorf("copying blob %s: %w", hash, err)
+		}
+	}
+	return o.disk.syncFolder(folder)
+}
+
+// compose makes the session of which a tells. What write puts into a file gets
+// the name of a journal once all is on the disk, so that there is no session
+// before; a failure leaves nothing behind.
+func (d Dir) compose(ctx context.Context, a *about, write func(folder string, f file) error) (err error) {
+	id := a.Header.Session
+	folder, err := d.folder(id)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return err
+	}
+	disk := d.system()
+	if err := makeFolders(disk, filepath.Dir(folder)); err != nil {
+		return err
+	}
+	made := os.Mkdir(folder, 0o700) == nil
+	if err := makeFolder(disk, folder); err != nil {
+		return err
+	}
+	lock, err := acquire(filepath.Join(folder, lockName))
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", folder, err)
+	}
+	if err := d.vacant(ctx, id); err != nil { // somebody else may have been faster
+		return errors.Join(err, lock.release())
+	}
+	path := filepath.Join(folder, journalName)
+	if err := putWhole(disk, lock, path, func(f file) error { return write(folder, f) }); err != nil {
+		return errors.Join(err, undo(folder, made, lock))
+	}
+	if info, err := os.Lstat(path); err == nil {
+		a.Size = info.Size()
+		_ = writeAbout(disk, folder, a.info()) // the journal is the truth
+	}
+	return lock.release()
+}
+
+// vacant fails with [ErrExists] where there is a session named id.
+func (d Dir) vacant(ctx context.Context, id string) error {
+	switch _, err := d.Stat(ctx, id); {
+	case err == nil:
+		return fmt.Errorf("%w: %s", ErrExists, id)
+	case errors.Is(err, ErrNotFound):
+		return nil
+	default:
+		return err
+	}
+}
+
+// putWhole writes a journal aside, and gives it its name when it is on the disk.
+func putWhole(d disk, lock *lock, path string, write func(f file) error) error {
+	part := path + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close(), lock.held()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if err := d.rename(part, path); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	folder := filepath.Dir(path)
+	if err := errors.Join(d.syncFolder(folder), d.syncFolder(filepath.Dir(folder))); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// undo takes away what compose has made, the folder only if that made it, and
+// gives up the lock.
+func undo(folder string, made bool, lock *lock) error {
+	if !made || lock.held() != nil {
+		return lock.release()
+	}
+	err := os.RemoveAll(filepath.Join(folder, blobsName))
+	if err := errors.Join(err, removeLock(lock)); err != nil {
+		return err
+	}
+	_ = os.Remove(folder) // unless somebody begins the session just now
+	return nil
+}
