@@ -84,6 +84,15 @@ func (bs Blocks) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote. A block of an unknown type is an error.
 func (bs *Blocks) UnmarshalJSON(data []byte) error {
+	if all, ok := texts(data); ok {
+		*bs = all
+		return nil
+	}
+	return bs.any(data)
+}
+
+// any reads blocks of all kinds.
+func (bs *Blocks) any(data []byte) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err

@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
-	"math"
 	"os"
 	"path/filepath"
-
-	"github.com/openagent-go/agent/event"
 )
 
 // A Dir keeps each session in a folder of its own, named after its id:
@@ -114,55 +110,6 @@ func (d Dir) open(ctx context.Context, id string, header Header) (*journal, erro
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
-}
-
-// Read implements [Store]. A record that is being written, or that a crash left
-// unfinished, is not there yet. A missing or altered blob is a [*CorruptError].
-func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		if err := d.read(ctx, id, after, nil, func(e event.Event) bool { return yield(e, nil) }); err != nil {
-			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
-		}
-	}
-}
-
-// read reads the facts whose type keep wants, all where that is nil.
-func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ string) bool, yield func(event.Event) bool) error {
-	folder, err := d.existing(ctx, id)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(folder, journalName)
-	disk := d.system()
-	f, err := disk.open(path, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s := newScanner(path, io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
-	if _, err := s.header(id); err != nil {
-		return unlessEnd(err)
-	}
-	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }
-	for {
-		r, err := s.record()
-		if err != nil {
-			return unlessEnd(err)
-		}
-		if r.Seq <= after || keep != nil && !keep(r.Type) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		e, err := r.event(id, load)
-		if err != nil {
-			return s.corrupt(err)
-		}
-		if !yield(e) {
-			return nil
-		}
-	}
 }
 
 // unlessEnd returns nil for the two ways in which a journal ends.

@@ -1,0 +1,145 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// Read implements [Store]. A record that is being written, or that a crash left
+// unfinished, is not there yet. A missing or altered blob is a [*CorruptError].
+func (d Dir) Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if err := d.read(ctx, id, after, nil, func(e event.Event) bool { return yield(e, nil) }); err != nil {
+			yield(event.Event{}, fmt.Errorf("reading session: %w", err))
+		}
+	}
+}
+
+// read reads the facts whose type keep wants, all where that is nil.
+func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ string) bool, yield func(event.Event) bool) error {
+	folder, err := d.existing(ctx, id)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, journalName)
+	disk := d.system()
+	f, err := disk.open(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := newScanner(path, io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
+	if _, err := s.header(id); err != nil {
+		return unlessEnd(err)
+	}
+	b := batch{scanner: s, id: id, after: after, keep: keep,
+		load: func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }}
+	for most := 1; ; most = min(4*most, batchFacts) {
+		end := b.gather(most)
+		b.decode()
+		for i := range b.items {
+			item := &b.items[i]
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if item.err != nil {
+				return item.err
+			}
+			if !yield(item.event) {
+				return nil
+			}
+		}
+		if end != nil {
+			return unlessEnd(end)
+		}
+	}
+}
+
+// How many facts are decoded together at most, and about how many bytes of them.
+// The first batches are small: who reads a few facts does not wait for many.
+const (
+	batchFacts = 256
+	batchBytes = 1 << 20
+)
+
+// A batch is what follows in a journal: it is read in order and decoded side by
+// side, because the decoding is what takes time.
+type batch struct {
+	scanner *scanner
+	id      string
+	after   int64
+	keep    func(typ string) bool
+	load    func(hash string, limit int64) ([]byte, error)
+	items   []item
+	copies  []byte // of what the records hold
+}
+
+type item struct {
+	record record
+	line   int
+	event  event.Event
+	err    error
+}
+
+// gather reads at most so many records that are wanted. It returns what stopped
+// the reading after them, if anything did.
+func (b *batch) gather(most int) error {
+	clear(b.items)
+	b.items, b.copies = b.items[:0], b.copies[:0]
+	for size := 0; len(b.items) < most && size < batchBytes; {
+		r, err := b.scanner.record()
+		if err != nil {
+			return err
+		}
+		if r.Seq <= b.after || b.keep != nil && !b.keep(r.Type) {
+			continue
+		}
+		if len(r.Blobs) == 0 {
+			// The line is overwritten by the next one. Where the copies outgrow their
+			// array the earlier ones stay in the old one.
+			at := len(b.copies)
+			b.copies = append(b.copies, r.Data...)
+			r.Data = b.copies[at:]
+		} else if r.Data, err = r.restore(b.load); err != nil {
+			return b.scanner.corrupt(err)
+		}
+		r.Blobs = nil // they are in data now
+		size += len(r.Data)
+		b.items = append(b.items, item{record: r, line: b.scanner.line})
+	}
+	return nil
+}
+
+// decode decodes the records, on as many processors as there are.
+func (b *batch) decode() {
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := next.Add(1) - 1
+			if i >= int64(len(b.items)) {
+				return
+			}
+			item := &b.items[i]
+			var err error
+			if item.event, err = item.record.event(b.id, b.load); err != nil {
+				item.err = &CorruptError{Path: b.scanner.path, Line: item.line, Err: err}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(b.items)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+}
