@@ -3,8 +3,10 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent"
@@ -118,4 +120,32 @@ func BenchmarkRun(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkOpenSession opens a session of 10,000 facts, 2,500 calls of a tool with 2 KB
+// of result each.
+func BenchmarkOpenSession(b *testing.B) {
+	long := tool.Func(tool.Spec{Name: "double", ReadOnly: true}, func(context.Context, number) (string, error) {
+		return strings.Repeat("a line of text that a tool has found\n", 55), nil
+	})
+	store := &session.Dir{Path: b.TempDir()}
+	a := &agent.Agent{Model: &caller{2500}, Tools: []tool.Tool{long}, Sessions: store}
+	s := a.Session("s")
+	_, err := s.Prompt(b.Context(), "go")
+	if err := errors.Join(err, s.Close()); err != nil {
+		b.Fatal(err)
+	}
+	info, err := store.Stat(b.Context(), "s")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := a.Session("s")
+		_, err := s.Open(b.Context())
+		if err := errors.Join(err, s.Close()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(info.Facts), "facts")
 }
