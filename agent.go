@@ -158,7 +158,7 @@ func (a *Agent) Session(id string) *Session {
 	own.Secrets, own.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
 	p := &own.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
-	p.Private = slices.Clone(p.Private)
+	p.Private, p.Origins, p.Ceilings = slices.Clone(p.Private), slices.Clone(p.Origins), slices.Clone(p.Ceilings)
 	return s
 }
 

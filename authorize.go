@@ -92,12 +92,13 @@ func (x *executor) judge(mode permission.Mode, call tool.Call, class tool.Class,
 		return hooked
 	}
 	about := x.subject(call, class)
-	d := x.policy(mode).Decide(about)
+	rules := x.rules.In(mode)
+	d := rules.Decide(about)
 	if d.Behavior == permission.Denied {
 		return d
 	}
 	opinion := x.opinion(about)
-	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && mode != permission.Plan
+	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && !rules.Plans()
 	switch {
 	case opinion.Behavior == permission.Denied:
 		return opinion
@@ -209,11 +210,11 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
 	}
 	class := classify(t, call)
-	p := x.policy(e.Mode)
+	p := x.rules.In(e.Mode)
 	if d := x.opinion(x.subject(call, class)); d.Behavior == permission.Denied {
 		return d, true
 	}
-	if e.Mode == permission.Plan {
+	if p.Plans() {
 		// A callback's or a person's yes does not lift plan mode.
 		d := p.Decide(x.subject(call, class))
 		if d.Behavior == permission.Asked && d.Source == permission.FromMode {
@@ -239,13 +240,6 @@ func widens(judged, now tool.Class) bool {
 	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
 		return !slices.ContainsFunc(judged.Access, func(b permission.Access) bool { return a.Kind == b.Kind && a.Target == b.Target })
 	})
-}
-
-// policy returns the agent's rules with the mode in force.
-func (x *executor) policy(mode permission.Mode) permission.Policy {
-	p := x.agent.Permissions
-	p.Mode = mode
-	return p
 }
 
 // subject is what the policy is told of a call.

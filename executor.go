@@ -26,6 +26,7 @@ type executor struct {
 	models     map[string]llm.Model  // the loop's: SetModel adds to it
 	hooks      hooks
 	secrets    *secrets
+	rules      *permission.Compiled
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
 	log        *slog.Logger
@@ -68,7 +69,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), rules: a.Permissions.Compile(), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}

@@ -28,6 +28,7 @@ type Command struct {
 	words []word   // as Args
 	in    []place  // where the shell may be; see place
 	set   []string // names of the variables in Env
+	tight []string // see tightForms
 	wraps bool     // it only runs the command that follows in the list
 	outer int      // 1 + index of the command that runs this one with other rights, 0 for none
 }
@@ -546,12 +547,7 @@ func (s *shell) callExpr(c *syntax.CallExpr, in []place) (ok, bad []place) {
 		}
 		return in, in
 	}
-	at := len(s.List)
-	ok, bad = s.call(words, env, set, in)
-	if at < len(s.List) {
-		s.List[at].Raw = s.source(c)
-	}
-	return ok, bad
+	return s.callAs(s.source(c), words, env, set, in)
 }
 
 // source returns the text of a node.
@@ -565,10 +561,16 @@ func (s *shell) source(n syntax.Node) string {
 
 // call follows a simple command whose words are known.
 func (s *shell) call(words []word, env, set []string, in []place) (ok, bad []place) {
+	return s.callAs("", words, env, set, in)
+}
+
+// callAs is call with what was written; "" makes that of the words.
+func (s *shell) callAs(raw string, words []word, env, set []string, in []place) (ok, bad []place) {
 	name := words[0]
 	c := Command{Name: path.Base(name.text), Env: env, words: words[1:], path: name.text, in: in, set: set, outer: s.outer}
-	for _, w := range c.words {
-		c.Args = append(c.Args, w.text)
+	c.Args = make([]string, len(c.words))
+	for i, w := range c.words {
+		c.Args[i] = w.text
 	}
 	if name.unknown() || name.glob != "" || name.home {
 		s.fail("the name of a command is only known when it runs")
@@ -578,7 +580,9 @@ func (s *shell) call(words []word, env, set []string, in []place) (ok, bad []pla
 		c.Name = ""
 		s.fail("the name of a command is empty")
 	}
-	c.Raw = strings.ReplaceAll(c.text(), Unknown, "…")
+	if c.Raw = raw; raw == "" {
+		c.Raw = strings.ReplaceAll(c.text(), Unknown, "…")
+	}
 	at := s.add(c)
 	return s.special(at, in)
 }

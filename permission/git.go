@@ -87,6 +87,19 @@ func visitsModules(args []string) bool {
 // with an archive, or one made to look like a folder of sources, may be told to.
 // With modules, submodules count as settings that are not known.
 func (g *ground) gitSafe(dir string, modules bool) bool {
+	key := dir
+	if modules {
+		key += "\x00"
+	}
+	safe, ok := g.repos[key]
+	if !ok {
+		safe = g.findGitSafe(dir, modules)
+		g.repos[key] = safe
+	}
+	return safe
+}
+
+func (g *ground) findGitSafe(dir string, modules bool) bool {
 	top := realPath(dir, g.readlink)
 	if top == "" {
 		return false

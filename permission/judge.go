@@ -53,7 +53,7 @@ type ReadOnly struct{}
 
 func (ReadOnly) Decide(r Request) Decision {
 	c := newCase(r)
-	if why := c.whyWrites(Policy{}); why != "" {
+	if why := c.whyWrites(new(Compiled)); why != "" {
 		return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is denied by the read-only policy because %s", c.String(), why)}
 	}
 	return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s only reads", c.String())}

@@ -8,16 +8,34 @@ import (
 
 // Rules and command lines.
 
+// A commandPattern is a pattern for command lines.
+type commandPattern struct {
+	text string
+	want []string // the words in front of the first "*"
+	part string   // of the word in which the "*" stands
+	tail string   // what follows it
+	open bool     // there is a "*"
+}
+
+func newCommandPattern(text string) commandPattern {
+	front, tail, open := strings.Cut(text, "*")
+	p := commandPattern{text: text, want: splitWords(front), tail: tail, open: open}
+	if n := len(p.want); open && n > 0 && !strings.HasSuffix(front, " ") && !strings.HasSuffix(front, "\t") {
+		p.part, p.want = p.want[n-1], p.want[:n-1]
+	}
+	return p
+}
+
 // commandPatterns returns the plain patterns of a rule: "git diff:*" and
 // "git diff *" are the command with arguments or without.
-func commandPatterns(p string) []string {
+func commandPatterns(p string) []commandPattern {
 	if s, ok := strings.CutSuffix(p, ":*"); ok {
 		p = s + " *"
 	}
 	if s, ok := strings.CutSuffix(p, " *"); ok && s != "" {
-		return []string{p, s}
+		return []commandPattern{newCommandPattern(p), newCommandPattern(s)}
 	}
-	return []string{p}
+	return []commandPattern{newCommandPattern(p)}
 }
 
 // forms returns the texts of a command that rules which forbid are matched
@@ -44,6 +62,21 @@ func (c *Command) forms(loose bool) []string {
 	return out
 }
 
+// loose reports whether parts of the command are not known.
+func (c *Command) loose() bool {
+	unknown := func(text string) bool { return strings.Contains(text, Unknown) }
+	return c.Name == Unknown || unknown(c.path) || slices.ContainsFunc(c.Env, unknown) ||
+		slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" || unknown(w.text) })
+}
+
+// tightForms is forms(false), found out once.
+func (c *Command) tightForms() []string {
+	if c.tight == nil {
+		c.tight = c.forms(false)
+	}
+	return c.tight
+}
+
 // join returns the command without its assignments and under another name.
 func (c *Command) join(name string, loose bool) string {
 	var b strings.Builder
@@ -62,16 +95,15 @@ func (c *Command) join(name string, loose bool) string {
 }
 
 // runs reports whether the line, as written or in part, matches a pattern.
-func (s *site) runs(pattern string) bool {
-	patterns := commandPatterns(pattern)
+func (s *site) runs(x *rule) bool {
 	match := func(text string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return matchText(p, text) })
+		return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
 	}
 	if match(strings.TrimSpace(s.line)) {
 		return true
 	}
 	for i := range s.List {
-		if match(s.List[i].Raw) || slices.ContainsFunc(s.List[i].forms(false), match) {
+		if match(s.List[i].Raw) || slices.ContainsFunc(s.List[i].tightForms(), match) {
 			return true
 		}
 	}
@@ -80,14 +112,16 @@ func (s *site) runs(pattern string) bool {
 
 // mayRun reports whether the line may run what matches a pattern, as far as it
 // is known.
-func (s *site) mayRun(pattern string) bool {
+func (s *site) mayRun(x *rule) bool {
 	if s.Unclear != "" {
 		return true
 	}
-	patterns := commandPatterns(pattern)
 	for i := range s.List {
+		if !s.List[i].loose() {
+			continue
+		}
 		for _, text := range s.List[i].forms(true) {
-			if strings.Contains(text, Unknown) && slices.ContainsFunc(patterns, func(p string) bool { return mayMatch(p, text) }) {
+			if strings.Contains(text, Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
 				return true
 			}
 		}
@@ -97,12 +131,12 @@ func (s *site) mayRun(pattern string) bool {
 
 // doubt says why a rule with a pattern may hold for the line without being seen
 // to, "" if it cannot.
-func (s *site) doubt(x rule, tool string) string {
+func (s *site) doubt(x *rule, tool string) string {
 	if x.tool == "Read" || x.tool == "Edit" {
 		return s.mayTouch(x)
 	}
 	switch {
-	case !x.names(tool) && !x.forbidsCommands(RunCommand) || !s.mayRun(x.pattern):
+	case !x.names(tool) && !x.forbidsCommands(RunCommand) || !s.mayRun(x):
 		return ""
 	case s.Unclear != "":
 		return s.Unclear
@@ -111,7 +145,7 @@ func (s *site) doubt(x rule, tool string) string {
 }
 
 // allowedBy returns a rule of those that together cover the line.
-func (s *site) allowedBy(rules []rule, tool string) (rule, bool) {
+func (s *site) allowedBy(rules []*rule, tool string) (rule, bool) {
 	if s.Unclear != "" {
 		return rule{}, false
 	}
@@ -155,7 +189,7 @@ func (c *Command) passes() bool {
 
 // allowedBy returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
-func (c *Command) allowedBy(rules []rule, tool string) (rule, bool) {
+func (c *Command) allowedBy(rules []*rule, tool string) (rule, bool) {
 	forms := [][]string{c.list(c.path)}
 	if !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }) && c.path != "" {
 		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
@@ -167,36 +201,30 @@ func (c *Command) allowedBy(rules []rule, tool string) (rule, bool) {
 		if x.pattern == "" || !x.names(tool) {
 			continue
 		}
-		for _, p := range commandPatterns(x.pattern) {
-			if slices.ContainsFunc(forms, func(words []string) bool { return matchWords(p, words) }) {
-				return x, true
+		for i := range x.commands {
+			if slices.ContainsFunc(forms, x.commands[i].matches) {
+				return *x, true
 			}
 		}
 	}
 	return rule{}, false
 }
 
-// matchWords reports whether a pattern that allows matches the words of a
-// command: word by word up to the first "*", as text from there on. The words
-// of the pattern may be quoted.
-func matchWords(pattern string, words []string) bool {
-	front, tail, open := strings.Cut(pattern, "*")
-	want := splitWords(front)
-	if !open {
-		return slices.Equal(want, words)
+// matches reports whether a pattern that allows matches the words of a command:
+// word by word up to the first "*", as text from there on. The words of the
+// pattern may be quoted.
+func (p *commandPattern) matches(words []string) bool {
+	if !p.open {
+		return slices.Equal(p.want, words)
 	}
-	part := "" // of the word in which the "*" stands
-	if n := len(want); n > 0 && !strings.HasSuffix(front, " ") && !strings.HasSuffix(front, "\t") {
-		part, want = want[n-1], want[:n-1]
-	}
-	if len(words) < len(want) || !slices.Equal(want, words[:len(want)]) {
+	if len(words) < len(p.want) || !slices.Equal(p.want, words[:len(p.want)]) {
 		return false
 	}
-	rest := words[len(want):]
-	if part != "" && (len(rest) == 0 || !strings.HasPrefix(rest[0], part)) {
+	rest := words[len(p.want):]
+	if p.part != "" && (len(rest) == 0 || !strings.HasPrefix(rest[0], p.part)) {
 		return false
 	}
-	return matchText("*"+tail, strings.TrimPrefix(strings.Join(rest, " "), part))
+	return p.tail == "" || matchText("*"+p.tail, strings.TrimPrefix(strings.Join(rest, " "), p.part))
 }
 
 // splitWords splits a text into words and removes their quoting, as a shell
@@ -247,20 +275,20 @@ func joinWords(words []string) string {
 }
 
 // editable returns the Edit rule that covers a redirection.
-func (s *site) editable(rules []rule, r Redirect) (rule, bool) {
+func (s *site) editable(rules []*rule, r Redirect) (rule, bool) {
 	files, ok := s.files(r.in, r.word)
 	if !ok {
 		return rule{}, false
 	}
 	var by rule
 	for _, f := range files {
-		i := slices.IndexFunc(rules, func(x rule) bool {
-			return x.tool == "Edit" && (x.pattern == "" || s.ground.allowedBy(x.pattern, f))
+		i := slices.IndexFunc(rules, func(x *rule) bool {
+			return x.tool == "Edit" && (x.pattern == "" || s.ground.allowedBy(x.path, f))
 		})
 		if i < 0 {
 			return rule{}, false
 		}
-		by = rules[i]
+		by = *rules[i]
 	}
 	return by, by.source != ""
 }

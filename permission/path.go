@@ -25,49 +25,12 @@ func MatchPath(pattern, path, dir string) bool {
 }
 
 func matchPath(pattern, file, dir string, fold bool) bool {
-	base, pats := splitPattern(pattern, dir)
-	segs := segments(file)
+	p := newPathPattern(pattern, fold)
+	segs, base := segments(file), segments(dir)
 	if fold {
-		base, pats, segs = lower(base), lower(pats), lower(segs)
+		segs, base = lower(segs), lower(base)
 	}
-	if len(segs) < len(base) || !slices.Equal(base, segs[:len(base)]) {
-		return false
-	}
-	return matchSegments(pats, segs[len(base):])
-}
-
-// splitPattern returns the segments of the folder that pattern starts from and
-// the segments to match below it.
-func splitPattern(pattern, dir string) (base, pats []string) {
-	pattern = strings.TrimSpace(pattern)
-	anchored := strings.Contains(strings.TrimSuffix(pattern, "/"), "/")
-	switch {
-	case strings.HasPrefix(pattern, "//"):
-	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
-		base, pattern, anchored = segments(home()), pattern[1:], true
-	default:
-		base = segments(dir)
-	}
-	for s := range strings.SplitSeq(pattern, "/") {
-		switch s {
-		case "", ".":
-		case "..":
-			if len(pats) > 0 {
-				pats = pats[:len(pats)-1]
-			} else if len(base) > 0 {
-				base = base[:len(base)-1]
-			}
-		default:
-			pats = append(pats, s)
-		}
-	}
-	if len(pats) > 0 && !anchored {
-		pats = append([]string{"**"}, pats...)
-	}
-	if n := len(pats); n > 1 && pats[n-1] == "**" {
-		pats[n-1] = "*" // something in the folder; all below it follows anyway
-	}
-	return base, pats
+	return p.matches(segs, base)
 }
 
 // matchSegments reports whether pats match segs or the segments of a folder above.
@@ -110,7 +73,8 @@ func checkPattern(pattern string) error {
 
 // anchor rewrites pattern, meant from dir, so that it holds wherever it is read.
 func anchor(pattern, dir string) string {
-	base, pats := splitPattern(pattern, dir)
+	p := newPathPattern(pattern, false)
+	base, pats := p.start(segments(dir)), p.pats
 	all := make([]string, 0, len(base)+len(pats))
 	for _, s := range base {
 		all = append(all, escapeGlob(s))
@@ -190,19 +154,33 @@ func realPath(p string, readlink func(string) (string, error)) string {
 // A ground is where a call works: paths are resolved and judged from it.
 type ground struct {
 	dir   string
+	given []string // folders that the agent works in
+	ready bool     // what follows is known
 	roots []string // as given and with links resolved
 	bases []string // what deny and ask patterns start from
 	main  []string // what allow patterns start from
 
 	links map[string]string   // what was found out: "" for what is no link
 	known map[string][]string // by path: both forms
+	cut   map[pathForm][]string
+	from  [][]string      // bases in segments
+	repos map[string]bool // by folder: what gitSafe found
 }
 
 func newGround(r Request) *ground {
-	g := &ground{dir: r.Dir, links: map[string]string{}, known: map[string][]string{}}
-	given := r.Roots
-	if given == nil && r.Dir != "" {
-		given = []string{r.Dir}
+	return &ground{dir: r.Dir, given: r.Roots, links: map[string]string{}, known: map[string][]string{}, cut: map[pathForm][]string{}, repos: map[string]bool{}}
+}
+
+// settled returns the ground once its folders are known, which calls that touch no
+// file never need.
+func (g *ground) settled() *ground {
+	if g.ready {
+		return g
+	}
+	g.ready = true
+	given := g.given
+	if given == nil && g.dir != "" {
+		given = []string{g.dir}
 	}
 	for _, d := range given {
 		if !filepath.IsAbs(d) {
@@ -214,11 +192,11 @@ func newGround(r Request) *ground {
 		}
 		g.roots = append(g.roots, forms...)
 	}
-	if g.main == nil && filepath.IsAbs(r.Dir) {
-		g.main = g.forms(r.Dir)
+	if g.main == nil && filepath.IsAbs(g.dir) {
+		g.main = g.forms(g.dir)
 	}
 	g.bases = g.roots
-	g.startFrom(r.Dir)
+	g.startFrom(g.dir)
 	return g
 }
 
@@ -229,7 +207,7 @@ func (g *ground) startFrom(dir string) {
 	}
 	g.bases = slices.Concat(g.bases, g.forms(dir))
 	slices.Sort(g.bases)
-	g.bases = slices.Compact(g.bases)
+	g.bases, g.from = slices.Compact(g.bases), nil
 }
 
 // at returns the ground seen from another folder, "" for the same.
@@ -237,7 +215,7 @@ func (g *ground) at(dir string) *ground {
 	if dir == "" || dir == g.dir {
 		return g
 	}
-	moved := *g
+	moved := *g.settled()
 	moved.dir = dir
 	moved.startFrom(dir)
 	return &moved
@@ -281,7 +259,7 @@ func (g *ground) inside(p string) bool {
 	}
 	forms := g.forms(p)
 	for _, f := range forms {
-		if !slices.ContainsFunc(g.roots, func(root string) bool { return below(root, f) }) {
+		if !slices.ContainsFunc(g.settled().roots, func(root string) bool { return below(root, f) }) {
 			return false
 		}
 	}
@@ -307,7 +285,7 @@ var guarded = strings.Fields(`.openagent .claude .mcp.json
 func (g *ground) guards(p string) bool {
 	for _, f := range g.forms(p) {
 		within := ""
-		for _, root := range g.roots {
+		for _, root := range g.settled().roots {
 			if below(root, f) {
 				f = f[len(strings.TrimSuffix(root, string(filepath.Separator))):]
 				within = root
@@ -340,18 +318,14 @@ func inWorktree(root string, segs []string) bool {
 }
 
 // deniedBy reports whether a deny or ask pattern concerns p or all that is in it.
-func (g *ground) deniedBy(pattern, p string) bool {
+func (g *ground) deniedBy(pattern *pathPattern, p string) bool {
 	forms := g.forms(p)
 	if forms == nil {
 		forms = []string{filepath.Clean(p)}
 	}
 	for _, f := range forms {
-		for _, b := range g.bases {
-			if MatchPath(pattern, f, b) || MatchPath(pattern, f+"/_", b) {
-				return true
-			}
-		}
-		if len(g.bases) == 0 && MatchPath(pattern, f, "") {
+		segs := g.segments(f, foldCase)
+		if slices.ContainsFunc(g.starts(), func(base []string) bool { return pattern.concerns(segs, base) }) {
 			return true
 		}
 	}
@@ -359,16 +333,48 @@ func (g *ground) deniedBy(pattern, p string) bool {
 }
 
 // allowedBy reports whether an allow pattern covers p, as written and for real.
-func (g *ground) allowedBy(pattern, p string) bool {
+func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
 	forms := g.forms(p)
 	for _, f := range forms {
-		covers := func(base string) bool { return matchPath(pattern, f, base, false) }
-		if !slices.ContainsFunc(g.main, covers) && (len(g.main) > 0 || !covers("")) {
+		segs := g.segments(f, false)
+		covers := func(base string) bool { return pattern.exact().matches(segs, g.segments(base, false)) }
+		if !slices.ContainsFunc(g.settled().main, covers) && (len(g.main) > 0 || !covers("")) {
 			return false
 		}
 	}
 	return len(forms) > 0
+}
+
+// starts returns the folders, in segments, that deny and ask patterns start from.
+func (g *ground) starts() [][]string {
+	if len(g.settled().bases) == 0 {
+		return [][]string{nil}
+	}
+	if g.from == nil {
+		for _, b := range g.bases {
+			g.from = append(g.from, g.segments(b, foldCase))
+		}
+	}
+	return g.from
+}
+
+// segments splits a path once. What it returns must not be changed.
+func (g *ground) segments(p string, fold bool) []string {
+	key := pathForm{p, fold}
+	segs, ok := g.cut[key]
+	if !ok {
+		if segs = segments(p); fold {
+			segs = lower(segs)
+		}
+		g.cut[key] = segs
+	}
+	return segs
+}
+
+type pathForm struct {
+	path string
+	fold bool
 }

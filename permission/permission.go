@@ -49,8 +49,9 @@ type Decision struct {
 	Behavior Behavior        `json:"behavior"`
 	Reason   string          `json:"reason,omitempty"` // in words, for the model and for people
 	Source   Source          `json:"source,omitempty"`
-	Rule     string          `json:"rule,omitempty"`  // the rule that decided, as it was written
-	Input    json.RawMessage `json:"input,omitempty"` // replaces the call's input; judged again
+	Rule     string          `json:"rule,omitempty"`   // the rule that decided, as it was written
+	Origin   string          `json:"origin,omitempty"` // where the rule was written, see [Origin]
+	Input    json.RawMessage `json:"input,omitempty"`  // replaces the call's input; judged again
 }
 
 // Allow lets a call run.
@@ -120,4 +121,15 @@ type Policy struct {
 	// on with a dot. In mode Bypass, and where they are in no root, a command that
 	// may touch them without saying so runs all the same, other than with a Deny rule.
 	Private []string `json:"private,omitempty"`
+	// Origins say where rules were written, for the decisions that they make.
+	Origins []Origin `json:"origins,omitempty"`
+	// Ceilings bound the policy: see [Policy.Within].
+	Ceilings []Policy `json:"ceilings,omitempty"`
+}
+
+// An Origin says where a rule was written. Of two with one rule the first counts.
+type Origin struct {
+	Behavior Behavior `json:"behavior"` // Allowed, Asked or Denied
+	Rule     Rule     `json:"rule"`
+	From     string   `json:"from,omitempty"` // such as a file with its line, or the name of a flag
 }

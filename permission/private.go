@@ -105,7 +105,7 @@ func (g *ground) keptInside(private []string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(g.kept(private), func(p string) bool {
-		return !slices.ContainsFunc(g.roots, func(root string) bool { return below(root, p) })
+		return !slices.ContainsFunc(g.settled().roots, func(root string) bool { return below(root, p) })
 	})
 }
 
@@ -120,7 +120,7 @@ func (c *call) privateDoubt(paths []string) (path, why string) {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[a].mayTouch(rule{tool: "Read", pattern: anchor("/", p)}); why != "" {
+			if why := c.sites[a].mayTouch(&rule{tool: "Read", path: newPathPattern(anchor("/", p), foldCase)}); why != "" {
 				return p, why
 			}
 		}

@@ -18,10 +18,10 @@ var showing = strings.Fields("cat head tail wc nl tac rev fold cut paste comm cm
 
 // touches reports whether a Read or Edit rule concerns a known argument or
 // redirection of the line.
-func (s *site) touches(x rule) bool {
+func (s *site) touches(x *rule) bool {
 	edit := x.tool == "Edit"
 	for _, r := range s.Redirects {
-		if (r.Write || !edit) && s.named(x.pattern, r.in, r.word) {
+		if (r.Write || !edit) && s.named(x.path, r.in, r.word) {
 			return true
 		}
 	}
@@ -31,7 +31,7 @@ func (s *site) touches(x rule) bool {
 			continue
 		}
 		for _, w := range c.words {
-			if s.named(x.pattern, c.in, w) {
+			if s.named(x.path, c.in, w) {
 				return true
 			}
 		}
@@ -40,7 +40,7 @@ func (s *site) touches(x rule) bool {
 }
 
 // named reports whether a pattern concerns a file that a word is known to name.
-func (s *site) named(pattern string, in []place, w word) bool {
+func (s *site) named(pattern *pathPattern, in []place, w word) bool {
 	words, _ := w.meanings()
 	for _, m := range words {
 		for _, v := range pathForms(m) {
@@ -56,13 +56,13 @@ func (s *site) named(pattern string, in []place, w word) bool {
 
 // mayTouch says why a Read or Edit rule may concern the line without being seen
 // to, "" if it cannot.
-func (s *site) mayTouch(x rule) string {
+func (s *site) mayTouch(x *rule) string {
 	if s.Unclear != "" {
 		return s.Unclear
 	}
 	edit := x.tool == "Edit"
 	for _, r := range s.Redirects {
-		if (r.Write || !edit) && !s.known(x.pattern, r.in, r.word) {
+		if (r.Write || !edit) && !s.known(x.path, r.in, r.word) {
 			return "which file " + show(r.Path) + " is, is only known when it runs"
 		}
 	}
@@ -79,11 +79,11 @@ func (s *site) mayTouch(x rule) string {
 			if placed && w.glob == "" && !w.unknown() {
 				continue
 			}
-			if !s.known(x.pattern, c.in, w) {
+			if !s.known(x.path, c.in, w) {
 				return "which files " + show(c.Name) + " opens is only known when it runs"
 			}
 		}
-		if s.walksOver(c, x.pattern) {
+		if s.walksOver(c, x.path) {
 			return show(c.Name) + " may reach files that it does not name"
 		}
 	}
@@ -120,7 +120,7 @@ func (c *Command) takesList() bool {
 }
 
 // known reports whether all files that a word may name are known.
-func (s *site) known(pattern string, in []place, w word) bool {
+func (s *site) known(pattern *pathPattern, in []place, w word) bool {
 	words, ok := w.meanings()
 	if !ok {
 		return false
@@ -235,17 +235,11 @@ var plainBrackets = regexp.MustCompile(`^[^\[\]\\]*(\[[!^]?([a-zA-Z_.]|[0-9](-[0
 // may start from.
 type denial struct{ base, pats []string }
 
-func (g *ground) denials(pattern string) []denial {
-	bases := g.bases
-	if len(bases) == 0 {
-		bases = []string{""}
-	}
-	out := make([]denial, len(bases))
-	for i, b := range bases {
-		out[i].base, out[i].pats = splitPattern(pattern, b)
-		if foldCase {
-			out[i] = denial{lower(out[i].base), lower(out[i].pats)}
-		}
+func (g *ground) denials(pattern *pathPattern) []denial {
+	starts := g.starts()
+	out := make([]denial, len(starts))
+	for i, dir := range starts {
+		out[i] = denial{pattern.start(dir), pattern.pats}
 	}
 	return out
 }
@@ -270,7 +264,7 @@ func (d denial) mayCover(segs []string) bool {
 }
 
 // mayDeny reports whether a deny or ask pattern may concern a file of the form segs.
-func (g *ground) mayDeny(pattern string, segs []string) bool {
+func (g *ground) mayDeny(pattern *pathPattern, segs []string) bool {
 	if foldCase {
 		segs = lower(segs)
 	}

@@ -149,7 +149,7 @@ func TestMeaningsDifferential(t *testing.T) {
 		results := fields[:end]
 		fields = fields[end+1:]
 		s := newSite(newGround(Request{Dir: dir}), "cat "+w)
-		if !s.known("none", s.List[0].in, s.List[0].words[0]) {
+		if !s.known(newPathPattern("none", foldCase), s.List[0].in, s.List[0].words[0]) {
 			continue
 		}
 		for _, r := range results {
@@ -158,7 +158,7 @@ func TestMeaningsDifferential(t *testing.T) {
 			}
 			file := path.Clean(join(dir, strings.Replace(r, "~", "./~", min(1, strings.Count(r[:1], "~")))))
 			if !slices.ContainsFunc(s.List[0].words, func(x word) bool {
-				return s.named("/"+anchor("/"+escapeGlob(strings.TrimPrefix(file, "/")), "/")[1:], s.List[0].in, x)
+				return s.named(newPathPattern("/"+anchor("/"+escapeGlob(strings.TrimPrefix(file, "/")), "/")[1:], foldCase), s.List[0].in, x)
 			}) {
 				t.Errorf("%s: bash makes %q of it, which is not foreseen: %+v", w, r, s.List[0].words)
 			}

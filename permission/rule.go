@@ -70,9 +70,21 @@ func (r Rule) Check() error {
 
 // A rule is a [Rule] taken apart.
 type rule struct {
-	source  Rule
-	tool    string
-	pattern string // "" without parentheses
+	source   Rule
+	tool     string
+	pattern  string           // "" without parentheses
+	path     *pathPattern     // the pattern as one for files
+	commands []commandPattern // the pattern as one for command lines
+	origin   string           // where it was written
+	err      error            // it cannot be read
+}
+
+// name is the rule as it was written, and where.
+func (x *rule) name() string {
+	if x.origin == "" {
+		return string(x.source)
+	}
+	return string(x.source) + " of " + x.origin
 }
 
 func (r Rule) parse() (rule, error) {
@@ -122,6 +134,7 @@ func (r Rule) parse() (rule, error) {
 	if d, ok := strings.CutPrefix(x.pattern, "domain:"); ok && cleanHost(d) == "" {
 		return bad("the domain is missing")
 	}
+	x.path, x.commands = newPathPattern(x.pattern, foldCase), commandPatterns(x.pattern)
 	return x, nil
 }
 
@@ -148,7 +161,7 @@ func balanced(s string) bool {
 }
 
 // names reports whether the rule is for the tool.
-func (x rule) names(tool string) bool {
+func (x *rule) names(tool string) bool {
 	if x.tool == tool {
 		return true
 	}
@@ -161,7 +174,7 @@ func (x rule) names(tool string) bool {
 // forbidsCommands reports whether the rule, meant to forbid, is about the commands of
 // whatever tool: a rule for Bash with a pattern that another tool's command escapes
 // would be none.
-func (x rule) forbidsCommands(kind AccessKind) bool {
+func (x *rule) forbidsCommands(kind AccessKind) bool {
 	return kind == RunCommand && x.tool == "Bash" && x.pattern != ""
 }
 
@@ -225,19 +238,29 @@ func mayMatch(pattern, text string) bool {
 	return reach[len(pattern)]
 }
 
-// matchURL matches the pattern of a rule for addresses. An address that cannot
-// be read matches what forbids and nothing that allows.
-func matchURL(pattern, target string, allow bool) bool {
+// An address is where a call fetches something from.
+type address struct{ text, host string }
+
+func newAddress(target string) *address {
+	host, err := hostOf(target)
+	if err != nil {
+		host = ""
+	}
+	return &address{target, host}
+}
+
+// matches matches the pattern of a rule for addresses. An address that cannot be
+// read matches what forbids and nothing that allows.
+func (a *address) matches(pattern string, allow bool) bool {
 	domain, ok := strings.CutPrefix(pattern, "domain:")
 	if !ok {
-		return matchText(pattern, target)
+		return matchText(pattern, a.text)
 	}
-	domain = cleanHost(domain)
-	host, err := hostOf(target)
-	if err != nil || host == "" {
+	if a.host == "" {
 		return !allow
 	}
-	return host == domain || strings.HasSuffix(host, "."+domain)
+	domain = cleanHost(domain)
+	return a.host == domain || strings.HasSuffix(a.host, "."+domain)
 }
 
 func hostOf(target string) (string, error) {

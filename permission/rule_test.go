@@ -135,11 +135,16 @@ func TestMatchURL(t *testing.T) {
 		{"https://example.com/*", "https://example.com/a", true},
 		{"https://example.com/*", "https://example.org/a", false},
 	} {
-		if got := matchURL(c.pattern, c.url, true); got != c.want {
-			t.Errorf("matchURL(%q, %q) = %v", c.pattern, c.url, got)
+		if got := newAddress(c.url).matches(c.pattern, true); got != c.want {
+			t.Errorf("matching (%q, %q) = %v", c.pattern, c.url, got)
 		}
 	}
-	if matchURL("domain:a.com", "https://a.com\\@b.com/", true) || !matchURL("domain:a.com", "https://b.com\\@a.com/", false) {
+	if newAddress("https://a.com\\@b.com/").matches("domain:a.com", true) || !newAddress("https://b.com\\@a.com/").matches("domain:a.com", false) {
 		t.Error("an address that cannot be read is allowed, or not denied")
 	}
+}
+
+func matchWords(pattern string, words []string) bool {
+	p := newCommandPattern(pattern)
+	return p.matches(words)
 }

@@ -19,7 +19,12 @@ var arity = map[string]int{
 // there are none that a person could judge. Commands that are dangerous are
 // suggested word for word, others with any arguments.
 func (r Request) Suggest() []Rule {
-	g := newGround(r)
+	c := newCase(r)
+	return c.suggest()
+}
+
+func (c *call) suggest() []Rule {
+	r, g := c.req, c.ground
 	var rules []Rule
 	if slices.ContainsFunc(r.Access, func(a Access) bool { return a.Once }) {
 		return nil
@@ -27,7 +32,7 @@ func (r Request) Suggest() []Rule {
 	for _, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:
-			more, ok := newSite(g.at(a.Dir), a.Target).suggest(r.Tool)
+			more, ok := c.sites[a].suggest(r.Tool)
 			if !ok {
 				return nil
 			}
@@ -130,7 +135,7 @@ func (c *Command) prefix() (string, bool) {
 // root or outside of the roots.
 func (g *ground) suggestEdit(target string) Rule {
 	target = filepath.Clean(target)
-	for _, root := range g.main {
+	for _, root := range g.settled().main {
 		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 		if !ok || !g.inside(target) || g.guards(target) {
 			continue

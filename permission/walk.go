@@ -60,7 +60,7 @@ func (c *Command) walker() (walker, bool) {
 
 // walksOver reports whether the command takes a folder that holds, or may hold,
 // a file that a pattern is about.
-func (s *site) walksOver(c *Command, pattern string) bool {
+func (s *site) walksOver(c *Command, pattern *pathPattern) bool {
 	w, ok := c.walker()
 	if !ok {
 		return false
@@ -107,7 +107,7 @@ func (w walker) walks(c *Command) bool {
 
 // descends reports whether "**" in a word may lead to a file that a pattern is
 // about: shells may be told that it goes into folders.
-func (s *site) descends(pattern string, in []place, w word) bool {
+func (s *site) descends(pattern *pathPattern, in []place, w word) bool {
 	front, _, deep := strings.Cut(w.glob, "**")
 	if !deep {
 		return false
@@ -123,7 +123,7 @@ func (s *site) descends(pattern string, in []place, w word) bool {
 
 // holds reports whether a folder holds a file that a deny or ask pattern is
 // about, or so much that this cannot be told.
-func (s *site) holds(pattern, dir string) bool {
+func (s *site) holds(pattern *pathPattern, dir string) bool {
 	denials := s.denials(pattern)
 	todo := slices.Clone(s.forms(dir))
 	seen := map[string]bool{}

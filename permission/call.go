@@ -1,0 +1,326 @@
+package permission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A call is a request with what is known of it.
+type call struct {
+	req    Request
+	names  []string // of the tools whose rules may be about the call
+	ground *ground
+	sites  map[Access]*site
+	visits map[string]*address // by target
+}
+
+// address reads the target of a fetch once.
+func (c *call) address(a Access) *address {
+	at := c.visits[a.Target]
+	if at == nil {
+		if c.visits == nil {
+			c.visits = map[string]*address{}
+		}
+		at = newAddress(a.Target)
+		c.visits[a.Target] = at
+	}
+	return at
+}
+
+// nowhere is the ground of calls that touch no path: nobody looks at it.
+var nowhere ground
+
+func newCase(r Request) call {
+	c := call{req: r, ground: &nowhere, names: append([]string{r.Tool}, r.Aliases...)}
+	if len(r.Access) == 0 {
+		return c
+	}
+	c.ground = newGround(r)
+	for _, a := range r.Access {
+		switch a.Kind {
+		case ReadFile:
+			c.names = append(c.names, "Read")
+		case EditFile:
+			c.names = append(c.names, "Edit")
+		case RunCommand:
+			c.names = append(c.names, "Bash", "Read", "Edit")
+			if c.sites == nil {
+				c.sites = map[Access]*site{}
+			}
+			c.sites[a] = newSite(c.ground.at(a.Dir), a.Target)
+		}
+	}
+	return c
+}
+
+func (c *call) String() string {
+	if len(c.req.Access) == 0 {
+		return c.req.Tool
+	}
+	return c.on(c.req.Access[0])
+}
+
+// on names the call by one of its accesses.
+func (c *call) on(a Access) string {
+	if a.Target == "" {
+		return c.req.Tool
+	}
+	return fmt.Sprintf("%s %q", c.req.Tool, clip(a.Target))
+}
+
+// network names the tools that reach out without saying where to.
+const network = "WebSearch"
+
+func (c *call) fetches() bool {
+	return c.req.Tool == network || slices.ContainsFunc(c.req.Access, func(a Access) bool { return a.Kind == FetchURL })
+}
+
+func (c *call) onlyFetches() bool {
+	return c.fetches() && !slices.ContainsFunc(c.req.Access, func(a Access) bool { return a.Kind == EditFile || a.Kind == RunCommand })
+}
+
+// whyChanges says why the call is not known to change nothing and to stay on this
+// machine, "" if it is.
+func (c *call) whyChanges(p *Compiled) string {
+	if c.onlyFetches() {
+		return "it uses the network"
+	}
+	why := c.whyWrites(p)
+	if why == "" && c.fetches() {
+		why = "it uses the network"
+	}
+	return why
+}
+
+// whyWrites says why the call is not known to change nothing, "" if it is.
+func (c *call) whyWrites(p *Compiled) string {
+	readOnly := c.req.ReadOnly
+	for _, a := range c.req.Access {
+		switch a.Kind {
+		case EditFile:
+			return "it edits files"
+		case RunCommand:
+			secrets := p.secret || len(c.ground.keptInside(p.private)) > 0
+			if why := c.sites[a].whyNotRead(secrets); why != "" {
+				return why
+			}
+			readOnly = true
+		}
+	}
+	if !readOnly {
+		return c.req.Tool + " is not known to be read-only"
+	}
+	return ""
+}
+
+// match returns the first rule of a set, meant to forbid, that holds for the call,
+// and the access that it is about; about are those that may. A malformed rule
+// holds.
+func (c *call) match(s *ruleSet, about []*rule) (rule, Access, bool) {
+	if x := s.broken(); x != nil {
+		return *x, Access{}, true
+	}
+	for _, x := range about {
+		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
+			return *x, c.first(), true
+		}
+		for _, a := range c.req.Access {
+			if c.holds(x, a) {
+				return *x, a, true
+			}
+		}
+	}
+	return rule{}, Access{}, false
+}
+
+// named reports whether a rule is for the tool.
+func (c *call) named(x *rule) bool {
+	return x.names(c.req.Tool) || slices.ContainsFunc(c.req.Aliases, x.names)
+}
+
+// concerned reports whether a rule is to be matched against an access of the call.
+func (c *call) concerned(x *rule, kind AccessKind) bool {
+	return c.named(x) || x.tool == "Edit" && kind == EditFile || x.tool == "Read" && kind == ReadFile
+}
+
+func (c *call) first() Access {
+	if len(c.req.Access) == 0 {
+		return Access{}
+	}
+	return c.req.Access[0]
+}
+
+// holds reports whether a rule that forbids is about an access.
+func (c *call) holds(x *rule, a Access) bool {
+	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
+		return slices.ContainsFunc(c.sites[a].Redirects, func(r Redirect) bool { return r.Write })
+	}
+	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
+		return c.sites[a].touches(x)
+	}
+	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
+		return false
+	}
+	if x.pattern == "" {
+		return c.concerned(x, a.Kind)
+	}
+	switch a.Kind {
+	case ReadFile, EditFile:
+		return c.ground.deniedBy(x.path, a.Target)
+	case RunCommand:
+		return c.sites[a].runs(x)
+	case FetchURL:
+		return c.address(a).matches(x.pattern, false)
+	case UseName:
+		return matchText(strings.ToLower(x.pattern), strings.ToLower(a.Target))
+	}
+	return false
+}
+
+// doubt returns a rule with a pattern that the call may fall under, and why: a
+// command line not known in full, or a tool that does not say what it touches.
+func (c *call) doubt(rules []*rule) (rule, string) {
+	for _, x := range rules {
+		if x.pattern == "" {
+			continue
+		}
+		if len(c.req.Access) == 0 && c.named(x) {
+			return *x, "the tool does not say what it touches"
+		}
+		for _, a := range c.req.Access {
+			if a.Kind != RunCommand {
+				continue
+			}
+			if why := c.sites[a].doubt(x, c.req.Tool); why != "" {
+				return *x, why
+			}
+		}
+	}
+	return rule{}, ""
+}
+
+// allowedBy returns a rule of those that together cover the call.
+func (c *call) allowedBy(rules []*rule) (rule, bool) {
+	for _, x := range rules {
+		if x.pattern == "" && c.named(x) {
+			return *x, true
+		}
+	}
+	var by rule
+	covered := false
+	for _, a := range c.req.Access {
+		if a.Kind == ReadFile {
+			continue // reading needs no rule, and a rule for reading allows nothing else
+		}
+		x, ok := c.covers(rules, a)
+		if !ok {
+			return rule{}, false
+		}
+		by, covered = x, true
+	}
+	return by, covered
+}
+
+func (c *call) covers(rules []*rule, a Access) (rule, bool) {
+	if a.Kind == RunCommand {
+		return c.sites[a].allowedBy(rules, c.req.Tool)
+	}
+	for _, x := range rules {
+		if !c.concerned(x, a.Kind) {
+			continue
+		}
+		switch {
+		case x.pattern == "",
+			a.Kind == FetchURL && c.address(a).matches(x.pattern, true),
+			a.Kind == UseName && matchText(x.pattern, a.Target),
+			a.Kind == EditFile && c.ground.allowedBy(x.path, a.Target):
+			return *x, true
+		}
+	}
+	return rule{}, false
+}
+
+// byMode settles what no rule has settled and what is not read-only.
+func (c *call) byMode(mode Mode, why string) Decision {
+	switch mode {
+	case AcceptEdits:
+		if trouble := c.whyNotEdit(); trouble == "" {
+			return decide(Allowed, FromMode, rule{}, "%s edits files in the working folders, which the mode %s allows", c.String(), mode)
+		} else if trouble != notAnEdit {
+			why = trouble
+		}
+	case Auto:
+		trouble := c.danger()
+		if trouble == "" {
+			return decide(Allowed, FromMode, rule{}, "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
+		}
+		why = trouble
+	case Plan, DontAsk:
+	default:
+		mode = Default
+	}
+	return decide(Asked, FromMode, rule{}, "%s needs permission in mode %s because %s%s", c.String(), mode, why, c.remedy())
+}
+
+// remedy says which rules would allow the call.
+func (c *call) remedy() string {
+	rules := c.suggest()
+	if len(rules) == 0 {
+		return ""
+	}
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = string(r)
+	}
+	verb := "rule " + names[0]
+	if len(names) > 1 {
+		verb = "rules " + strings.Join(names, ", ")
+	}
+	return "; the " + verb + " would allow it"
+}
+
+const notAnEdit = "it does not only edit files"
+
+// whyNotEdit says why the call is more than an edit of files in the roots.
+func (c *call) whyNotEdit() string {
+	edits := 0
+	for _, a := range c.req.Access {
+		switch {
+		case a.Kind == ReadFile:
+		case a.Kind != EditFile:
+			return notAnEdit
+		case !c.ground.inside(a.Target):
+			return show(a.Target) + " is outside of the working folders"
+		case c.ground.guards(a.Target):
+			return show(a.Target) + " decides what runs later"
+		default:
+			edits++
+		}
+	}
+	if edits == 0 {
+		return notAnEdit
+	}
+	return ""
+}
+
+// danger says what makes the call dangerous, "" if nothing is known to.
+func (c *call) danger() string {
+	for _, a := range c.req.Access {
+		switch a.Kind {
+		case EditFile:
+			if trouble := c.whyNotEdit(); trouble != "" && trouble != notAnEdit {
+				return trouble
+			}
+		case RunCommand:
+			if why := c.sites[a].danger(); why != "" {
+				return why
+			}
+		}
+	}
+	external := strings.HasPrefix(c.req.Tool, "mcp__") || len(c.req.Access) == 0
+	if external && !c.req.ReadOnly && !c.req.NonDestructive {
+		return c.req.Tool + " does not say that it destroys nothing"
+	}
+	return ""
+}
