@@ -182,7 +182,7 @@ func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.
 }
 
 func nobody(verdict permission.Decision) permission.Decision {
-	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule,
+	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
 		Reason: verdict.Reason + " (nobody could be asked)"}
 }
 

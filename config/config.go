@@ -125,6 +125,8 @@ type Layer struct {
 	Value  json.RawMessage `json:"value"`
 	Counts bool            `json:"counts"`
 	Why    string          `json:"why"` // it counts, or does not
+
+	lines []int // of the items of a list
 }
 
 // Settings are the settings of all layers. They do not change.
@@ -140,6 +142,7 @@ type saying struct {
 	source  Source
 	value   json.RawMessage
 	trusted bool
+	lines   []int // of the items of a list; nil outside of files
 }
 
 // Load reads the settings. A file that is there and cannot be read or
@@ -149,7 +152,7 @@ func Load(o Options) (*Settings, error) {
 	s := &Settings{said: map[string][]saying{}}
 	for _, k := range keys {
 		if k.Default != nil {
-			s.said[k.Name] = []saying{{Source{Scope: Default}, k.Default, true}}
+			s.said[k.Name] = []saying{{Source{Scope: Default}, k.Default, true, nil}}
 		}
 	}
 	for _, f := range o.files() {
@@ -288,13 +291,37 @@ func (s *Settings) With(given ...Given) (*Settings, error) {
 			}
 			return nil, fmt.Errorf("%s: %w", g.Name, err)
 		}
-		out.add(k.Name, saying{Source{Scope: g.Scope, Name: g.Name}, compact(g.Value), true})
+		out.add(k.Name, saying{Source{Scope: g.Scope, Name: g.Name}, compact(g.Value), true, nil})
 	}
 	out.results = make(map[string]result, len(keys))
 	for _, k := range keys {
 		out.results[k.Name] = k.settle(out.said[k.Name])
 	}
+	if out.flag(managedOnly) {
+		k, _ := keyNamed(allowKey)
+		k.only = out.listed(allowKey, Managed)
+		out.results[allowKey] = k.settle(out.said[allowKey])
+	}
 	return out, nil
+}
+
+// flag returns a setting that is true or false.
+func (s *Settings) flag(key string) bool {
+	on := false
+	s.Decode(key, &on)
+	return on
+}
+
+// listed returns the texts that a layer has for a key, never nil.
+func (s *Settings) listed(key string, scope Scope) []string {
+	out := []string{}
+	for _, v := range s.said[key] {
+		var texts []string
+		if v.source.Scope == scope && json.Unmarshal(v.value, &texts) == nil {
+			out = append(out, texts...)
+		}
+	}
+	return out
 }
 
 // add puts what a layer says to its place: after what is as high.

@@ -50,13 +50,15 @@ func keyTable() string {
 		}
 		layers, project := "highest", "no"
 		switch {
+		case k.OfMachine:
+			layers = "managed alone"
 		case k.Joined:
 			layers = "joined"
 		case k.tighter != nil:
 			layers = "highest; managed bounds"
 		}
 		switch {
-		case k.Restricts:
+		case k.Restricts && !k.OfMachine:
 			project = "yes"
 		case k.absentIsLess:
 			project = "to lower it"

@@ -18,7 +18,6 @@ var foreigners = []foreignKey{
 	{name: "sandbox", guards: true},
 	{name: "disableAllHooks"},
 	{name: "allowManagedHooksOnly", guards: true},
-	{name: "allowManagedPermissionRulesOnly", guards: true},
 	{name: "permissions.disableAutoMode", guards: true},
 	{name: "permissions.skipDangerousModePermissionPrompt"},
 	{name: "availableModels", guards: true},

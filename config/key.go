@@ -45,6 +45,8 @@ type Key struct {
 	Joined bool
 	// Restricts: it only ever forbids, so a project that is not trusted may set it.
 	Restricts bool
+	// OfMachine: managed settings alone may set it.
+	OfMachine bool
 
 	secret bool // its values are not for showing
 	// tighter reports whether a leaves less room than b. A project that is not
@@ -53,6 +55,8 @@ type Key struct {
 	tighter func(a, b json.RawMessage) bool
 	// absentIsLess: where nobody sets it there is less than any value may give.
 	absentIsLess bool
+	// only, unless nil, are the items of the list that may count.
+	only []string
 }
 
 // Secret reports whether the values of the key are not to be shown, but for what
@@ -112,17 +116,23 @@ func span(v json.RawMessage) (time.Duration, error) {
 // Disabled is the only value of permissions.disableBypassPermissionsMode.
 const Disabled = "disable"
 
+const (
+	managedOnly = "allowManagedPermissionRulesOnly"
+	allowKey    = "permissions.allow"
+)
+
 var keys = []Key{
 	{Name: "model", Type: Text, Doc: "the model that runs begin with", Env: []string{"OPENAGENT_MODEL", "CODEANY_MODEL", "ANTHROPIC_MODEL", "OPENAI_MODEL"}, Flag: "model"},
 	{Name: "small_model", Type: Text, Doc: "the cheap model that digests web pages", Env: []string{"OPENAGENT_SMALL_MODEL"}},
 	{Name: "fallback_models", Type: Texts, Doc: "models to use, in this order, when the model stays unavailable", Flag: "fallback-model"},
 	{Name: "provider", Type: Text, Doc: "whose API is used; guessed from the model and the keys at hand where not set", Words: []string{"anthropic", "openai", "demo"}, Env: []string{"OPENAGENT_PROVIDER"}, Flag: "provider"},
 	{Name: "base_url", Type: Text, Doc: "where the API is: without /v1 for anthropic, with it for openai", Env: []string{"OPENAGENT_BASE_URL", "CODEANY_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}, Flag: "base-url"},
-	{Name: "permissions.allow", Type: Rules, Doc: "calls that need no question", Flag: "allowed-tools", Joined: true},
+	{Name: allowKey, Type: Rules, Doc: "calls that need no question", Flag: "allowed-tools", Joined: true},
 	{Name: "permissions.ask", Type: Rules, Doc: "calls that a person is always asked about", Joined: true, Restricts: true},
 	{Name: "permissions.deny", Type: Rules, Doc: "calls that are refused; a name alone hides the tool", Flag: "disallowed-tools", Joined: true, Restricts: true},
 	{Name: "permissions.defaultMode", Type: Text, Doc: "what is done with calls that no rule settles", Default: json.RawMessage(`"default"`), Words: modeWords(), Flag: "permission-mode", tighter: stricterMode},
 	{Name: "permissions.disableBypassPermissionsMode", Type: Text, Doc: "no run is ever in the mode bypassPermissions", Words: []string{Disabled}, Restricts: true},
+	{Name: managedOnly, Type: Bool, Doc: "rules that allow count only where managed settings list the same rule", Default: json.RawMessage("false"), Restricts: true, OfMachine: true},
 	{Name: "permissions.additionalDirectories", Type: Texts, Doc: "further folders to work in; from the working folder where relative", Flag: "add-dir", Joined: true},
 	{Name: "env", Type: Table, Doc: "variables for the commands that tools run; their values are never shown", Joined: true, secret: true},
 	{Name: "tools", Type: Texts, Doc: "which tools there are: core, all, none or names", Flag: "tools"},

@@ -107,14 +107,69 @@ func (s *Settings) Duration(name string) time.Duration {
 	return d
 }
 
-// Policy returns the permission rules of all layers and the mode.
+// Policy returns the permission rules of all layers, with where each was written,
+// and the mode.
 func (s *Settings) Policy() permission.Policy {
 	var p permission.Policy
 	s.Decode("permissions.defaultMode", &p.Mode)
 	s.Decode("permissions.allow", &p.Allow)
 	s.Decode("permissions.ask", &p.Ask)
 	s.Decode("permissions.deny", &p.Deny)
+	for _, r := range s.Rules() {
+		if r.Counts {
+			p.Origins = append(p.Origins, permission.Origin{Behavior: r.Behavior, Rule: r.Rule, From: r.Source.where()})
+		}
+	}
 	return p
+}
+
+// A RuleSource is a permission rule of one layer.
+type RuleSource struct {
+	Behavior permission.Behavior `json:"behavior"`
+	Rule     permission.Rule     `json:"rule"`
+	Source   Source              `json:"source"`
+	Counts   bool                `json:"counts"`
+	Why      string              `json:"why"` // it counts, or does not
+}
+
+// Rules lists the permission rules of all layers: those that deny first, then
+// those that ask, then those that allow; of the highest layer first. A rule that
+// several layers have is listed for each.
+func (s *Settings) Rules() []RuleSource {
+	var out []RuleSource
+	for _, of := range []struct {
+		key      string
+		behavior permission.Behavior
+	}{{"permissions.deny", permission.Denied}, {"permissions.ask", permission.Asked}, {allowKey, permission.Allowed}} {
+		counting := s.results[of.key].value
+		var count []permission.Rule
+		_ = json.Unmarshal(counting, &count) // it was checked
+		for _, l := range s.results[of.key].layers {
+			var rules []permission.Rule
+			_ = json.Unmarshal(l.Value, &rules)
+			for i, r := range rules {
+				one := RuleSource{of.behavior, r, l.Source, l.Counts, l.Why}
+				if i < len(l.lines) {
+					one.Source.Line = l.lines[i]
+				}
+				if one.Counts && !slices.Contains(count, r) {
+					one.Counts, one.Why = false, "ignored: managed settings do not list it"
+				} else if one.Counts {
+					one.Why = "counts"
+				}
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// where is the source with its layer, for people.
+func (s Source) where() string {
+	if s.File == "" {
+		return s.String()
+	}
+	return fmt.Sprintf("%s (%s)", s, s.Scope)
 }
 
 // Permits says why a run may not be in a mode, nil if it may: the mode

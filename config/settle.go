@@ -18,13 +18,15 @@ type result struct {
 const (
 	untrusted  = "ignored: the project is not trusted"
 	noLoosener = "ignored: managed settings only restrict"
+	ofMachine  = "ignored: only managed settings may say so"
+	unlisted   = "ignored, but for what managed settings list as well"
 )
 
 // settle finds out what counts of what the layers say, the highest first.
 func (k Key) settle(said []saying) result {
 	r := result{layers: make([]Layer, len(said))}
 	for i, v := range said {
-		r.layers[i] = Layer{Source: v.source, Value: v.value}
+		r.layers[i] = Layer{Source: v.source, Value: v.value, lines: v.lines}
 	}
 	if k.Joined {
 		k.join(said, &r)
@@ -37,6 +39,8 @@ func (k Key) settle(said []saying) result {
 // ignored says why the layer has no say at all, "" if it has.
 func (k Key) ignored(v saying) string {
 	switch {
+	case k.OfMachine && v.source.Scope != Managed && v.source.Scope != Default:
+		return ofMachine
 	case !v.trusted && !k.Restricts && k.tighter == nil:
 		return untrusted
 	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table:
@@ -61,7 +65,13 @@ func (k Key) join(said []saying, r *result) {
 		}
 		var more []string
 		_ = json.Unmarshal(v.value, &more)
+		if k.only != nil {
+			l.Why = unlisted
+		}
 		for _, t := range more {
+			if k.only != nil && !slices.Contains(k.only, t) {
+				continue
+			}
 			if !slices.Contains(texts, t) {
 				texts = append(texts, t)
 			}

@@ -44,7 +44,11 @@ func (u *understood) object(f File, text []byte, n *node, prefix string) error {
 			if err := k.accepts(text, m.value); err != nil {
 				return err
 			}
-			u.values = append(u.values, value{name, saying{source: source, value: compact(text[m.value.start:m.value.end])}})
+			v := saying{source: source, value: compact(text[m.value.start:m.value.end])}
+			for _, item := range m.value.items {
+				v.lines = append(v.lines, item.line)
+			}
+			u.values = append(u.values, value{name, v})
 		case group(name):
 			if m.value.kind != isObject {
 				return wrongAt(m.value.line, "%s must be an object, not %s", name, m.value.kind)

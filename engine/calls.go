@@ -291,7 +291,7 @@ func (s *State) judge(c *call, d permission.Decision) {
 func (s *State) deny(c *call, d permission.Decision) {
 	nobody := d.Source == permission.FromDefault
 	s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
-		Reason: d.Reason, Rule: d.Rule, Source: d.Source, Nobody: nobody})
+		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, Nobody: nobody})
 	switch {
 	case nobody && c.guard != "":
 		s.run.end, s.run.doom = event.DoomLoop, d.Reason

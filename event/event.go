@@ -325,6 +325,7 @@ type Denial struct {
 	Tool   string            `json:"tool"`
 	Reason string            `json:"reason"`
 	Rule   string            `json:"rule,omitempty"`
+	Origin string            `json:"origin,omitempty"` // where the rule was written
 	Source permission.Source `json:"source,omitempty"`
 	Nobody bool              `json:"nobody,omitempty"` // it would have been asked, but nobody was there
 }

@@ -53,6 +53,7 @@ type options struct {
 	settings *config.Settings // nil: none were read
 	flagged  *options         // what the flags alone say
 	ask      []permission.Rule
+	origins  []permission.Origin    // where the rules were written
 	env      map[string]string      // for the commands of tools
 	servers  []tools.LanguageServer // nil: those that are built in
 }

@@ -8,7 +8,7 @@ import (
 
 // policy returns the permissions that the options give.
 func (h *host) policy(o *options) permission.Policy {
-	return permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny, Private: h.private()}
+	return permission.Policy{Mode: permission.Mode(o.mode), Allow: o.allow, Ask: o.ask, Deny: o.deny, Origins: o.origins, Private: h.private()}
 }
 
 // private returns what no tool may read or change in the home folder: secrets,

@@ -119,7 +119,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	c, flagged := *o, *o
 	c.flagged, c.settings = &flagged, s
 	p := s.Policy()
-	c.allow, c.ask, c.deny = p.Allow, p.Ask, p.Deny
+	c.allow, c.ask, c.deny, c.origins = p.Allow, p.Ask, p.Deny, p.Origins
 	if v := c.setting(modeKey); v.Source.Scope != config.Default {
 		c.mode = string(p.Mode)
 		if err := s.Permits(p.Mode); err != nil {
