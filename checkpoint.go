@@ -61,6 +61,11 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 	if err := s.open(ctx, ""); err != nil {
 		return "", err
 	}
+	return s.checkpointBefore(ctx, seq)
+}
+
+// checkpointBefore is called with the lock, once the session is open.
+func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	for e, err := range s.store().Read(ctx, s.ID, max(seq, 0)) {
 		if err != nil {
 			return "", fmt.Errorf("agent: reading session %s: %w", s.ID, err)
@@ -75,4 +80,36 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 		}
 	}
 	return "", nil
+}
+
+// A RestoreFunc brings back the files that were kept under id. It returns the id
+// under which it has kept what was there before, "" where it did nothing, also if
+// it fails.
+type RestoreFunc func(ctx context.Context, id string) (undo string, err error)
+
+// RewindFiles has the files brought back that CheckpointBefore finds for seq, by
+// restore; where there are none to bring back it is not called. No run begins
+// meanwhile. What was there before is on record as a checkpoint, so that another
+// call can bring it back. The conversation stays: see Rewind. restore must not use
+// the Session.
+func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return ErrBusy
+	}
+	if err := s.open(ctx, ""); err != nil {
+		return err
+	}
+	id, err := s.checkpointBefore(ctx, seq)
+	if id == "" || err != nil {
+		return err
+	}
+	start := time.Now()
+	undo, err := restore(ctx, id)
+	if undo == "" {
+		return err
+	}
+	kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
+	return errors.Join(err, s.append(context.WithoutCancel(ctx), s.fold.last, kept))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -72,5 +73,80 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if got, err := s.CheckpointBefore(t.Context(), 1<<40); got != "" || err != nil {
 		t.Error(got, err)
+	}
+}
+
+// Files are brought back for the place that is asked for, and bringing them back
+// can be undone: what was there before is on record.
+func TestRewindFiles(t *testing.T) {
+	state := "a"
+	kept := map[string]string{} // by id
+	keep := func() string {
+		id := fmt.Sprint("k", len(kept)+1)
+		kept[id] = state
+		return id
+	}
+	var s *agent.Session
+	a := &agent.Agent{Permissions: bypass, Dir: t.TempDir(), Sessions: session.Dir{Path: t.TempDir()},
+		Tools: []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+			err := s.RewindFiles(t.Context(), 0, nil)
+			if !errors.Is(err, agent.ErrBusy) {
+				t.Error(err)
+			}
+			state += "+"
+			return tool.Text("ok"), nil
+		})},
+		Checkpoint: func(context.Context, agent.CheckpointPlace) (string, error) { return keep(), nil },
+		Model:      llmtest.Script(uses("write"), say("1"), say("only talk"), uses("write"), say("2"))}
+	s = a.Session("s")
+	defer s.Close()
+	var prompts []int64
+	var end int64
+	for range 3 {
+		for e, err := range s.Stream(t.Context(), "go") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := e.Data.(event.UserMessage); ok {
+				prompts = append(prompts, e.Seq)
+			}
+			end = e.Seq
+		}
+	}
+	rewind := func(to int64, want string) {
+		t.Helper()
+		err := s.RewindFiles(t.Context(), to, func(_ context.Context, id string) (undo string, err error) {
+			undo, state = keep(), kept[id]
+			return undo, nil
+		})
+		if err != nil || state != want {
+			t.Errorf("%q, not %q: %v", state, want, err)
+		}
+	}
+	rewind(end, "a++") // nothing has changed since
+	rewind(prompts[1], "a+")
+	rewind(end, "a++")
+	rewind(prompts[0], "a")
+	s.Close()
+	s = a.Session("s") // as another process would
+	rewind(end, "a++")
+	rewind(end+1, "a+")
+
+	// What restore says counts, whatever became of it.
+	broken := errors.New("the disk failed")
+	err := s.RewindFiles(t.Context(), prompts[0], func(context.Context, string) (string, error) { return "", broken })
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	err = s.RewindFiles(t.Context(), prompts[0], func(context.Context, string) (string, error) { return "half", broken })
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	info, err := session.Stat(t.Context(), a.Sessions, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := s.CheckpointBefore(t.Context(), info.Facts-1); id != "half" || err != nil {
+		t.Error(id, err)
 	}
 }

@@ -285,7 +285,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)

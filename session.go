@@ -185,9 +185,8 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	if to < 1 || to > s.fold.last {
 		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.last)
 	}
-	e := event.Event{Seq: s.fold.last + 1, Prev: to, Time: now(), Session: s.ID, Data: event.Rewound{}}
-	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
-		return fmt.Errorf("agent: rewinding session %s: %w", s.ID, err)
+	if err := s.append(ctx, to, event.Rewound{}); err != nil {
+		return err
 	}
 	return s.restore(ctx, s.fold.log)
 }
@@ -266,15 +265,21 @@ func (s *Session) store() session.Store {
 func (s *Session) restore(ctx context.Context, log session.Log) error {
 	var facts []event.Event
 	var before *Result
+	var named event.SessionNamed
 	rewound := false
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
 			return fmt.Errorf("agent: reading session %s: %w", s.ID, err)
 		}
-		_, r := e.Data.(event.Rewound)
-		rewound = rewound || r
-		if end, ok := e.Data.(event.RunEnd); ok && s.last == nil {
-			before = newResult(s.ID, end)
+		switch d := e.Data.(type) {
+		case event.Rewound:
+			rewound = true
+		case event.SessionNamed:
+			named = d // also where the conversation was rewound past it
+		case event.RunEnd:
+			if s.last == nil {
+				before = newResult(s.ID, d)
+			}
 		}
 		facts = append(facts, e)
 	}
@@ -290,6 +295,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	for _, e := range facts {
 		s.fold.apply(e)
 	}
+	s.fold.named = named
 	return nil
 }
 
@@ -319,10 +325,14 @@ type fold struct {
 	transcript engine.Transcript
 	memo       llm.Memo // of the models' clients, about the transcript
 	last       int64    // sequence number of the last fact
+	named      event.SessionNamed
 }
 
 func (f *fold) apply(e event.Event) {
 	f.last = max(f.last, e.Seq)
+	if n, ok := e.Data.(event.SessionNamed); ok {
+		f.named = n
+	}
 	if f.state.Apply(e) {
 		f.transcript.Apply(e)
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,21 +46,21 @@ type Change struct {
 }
 
 // Changes says how the files have changed from a checkpoint to another one of the
-// same session, or, where to is "", to what they are now. Trees that only one of
-// two checkpoints has are left out. It fails as [Store.Find] does, and with a
-// [*CorruptError].
+// same session. "" in place of one of them stands for what the files are now.
+// Trees that only one of two checkpoints has are left out. It fails as
+// [Store.Find] does, and with a [*CorruptError].
 func (s *Store) Changes(ctx context.Context, session, from, to string) ([]Change, error) {
 	l, err := s.acquire(ctx, true, "lock")
 	if err != nil {
 		return nil, err
 	}
 	defer l.release()
-	a, err := s.Find(ctx, session, from)
+	d := differ{ctx: ctx, store: s, left: maxDiffs, back: from == ""}
+	a, err := s.Find(ctx, session, cmp.Or(from, to))
 	if err != nil {
 		return nil, err
 	}
-	d := differ{ctx: ctx, store: s, left: maxDiffs}
-	if to == "" {
+	if from == "" || to == "" {
 		err = d.now(a)
 	} else {
 		var b Checkpoint
@@ -85,6 +86,7 @@ type differ struct {
 	was  lister
 	is   lister
 	at   *cursor // the tree as it is now; nil: is has the content
+	back bool    // the changes lead from is to was
 }
 
 func (d *differ) both(a, b Checkpoint) error {
@@ -268,6 +270,10 @@ func hidden(e *entry) bool { return e != nil && e.kind == ignored }
 
 // change adds what has become of one path, if anything.
 func (d *differ) change(path string, a, b *entry) error {
+	atA, atB := (*cursor)(nil), d.at
+	if d.back {
+		a, b, atA, atB = b, a, atB, atA
+	}
 	c := Change{Root: d.root, Path: path, Folder: either(b, a).kind == folder}
 	switch {
 	case a == nil:
@@ -282,8 +288,8 @@ func (d *differ) change(path string, a, b *entry) error {
 		c.Kind = Changed
 	}
 	if c.Kind != Mode && d.left > 0 {
-		old, ok1, err1 := d.text(path, a, nil)
-		text, ok2, err2 := d.text(path, b, d.at)
+		old, ok1, err1 := d.text(path, a, atA)
+		text, ok2, err2 := d.text(path, b, atB)
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}

@@ -67,6 +67,9 @@ type Store struct {
 	// MaxFile is the size in bytes of the largest files that are covered; 0:
 	// [DefaultMaxFile].
 	MaxFile int64
+	// Apart are folders that are never covered, wherever they lie, such as those of
+	// programs that write while files are restored. They need not exist.
+	Apart []string
 
 	disk disk // nil: this machine's
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"path/filepath"
 	"testing"
 	"time"
@@ -128,9 +129,10 @@ func TestForkAndDrop(t *testing.T) {
 	if list, err := s.List(t.Context(), "all"); err != nil || len(list) != 3 {
 		t.Error(list, err)
 	}
-	must(t, s.Drop(t.Context(), session))
-	must(t, s.Drop(t.Context(), "all"))
-	must(t, s.Drop(t.Context(), "never was"))
+	if names, err := s.Sessions(t.Context()); err != nil || !slices.Equal(names, []string{"all", "fork", session}) {
+		t.Error(names, err)
+	}
+	must(t, s.Drop(t.Context(), session, "all", "never was"))
 	list, err := s.List(t.Context(), "fork")
 	if err != nil || len(list) != 2 || list[0].ID != ids[0] || list[1].Seq != 10 || list[1].Session != "fork" {
 		t.Fatal(list, err)

@@ -206,18 +206,35 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 	return nil
 }
 
-// Drop removes the checkpoints of a session, and what no other one needs.
-func (s *Store) Drop(ctx context.Context, session string) error {
+// Drop removes the checkpoints of sessions, and what no other one needs.
+func (s *Store) Drop(ctx context.Context, sessions ...string) error {
 	l, err := s.acquire(ctx, false, "lock")
 	if err != nil {
 		return err
 	}
 	defer l.release()
-	if err := os.RemoveAll(s.path(sessionFolder(session)...)); err != nil {
-		return fmt.Errorf("removing checkpoints: %w", err)
+	for _, session := range sessions {
+		if err := os.RemoveAll(s.path(sessionFolder(session)...)); err != nil {
+			return fmt.Errorf("removing checkpoints: %w", err)
+		}
 	}
 	_, err = s.sweep(ctx, s.quota(), point{})
 	return err
+}
+
+// Sessions returns the names of the sessions that have checkpoints, sorted. It
+// fails with ErrVersion where a checkpoint is of a newer version.
+func (s *Store) Sessions(ctx context.Context) ([]string, error) {
+	list, _, err := s.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Session
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // records returns all checkpoints, newest first, and what could not be read of

@@ -193,9 +193,9 @@ func (s *scan) finish(ctx context.Context, top *node, left *counter) error {
 // scans prepares a look at each tree.
 func (s *Store) scans(trees []string, also []map[string]kind, dry bool) (list []*scan, err error) {
 	var apart []fs.FileInfo
-	for _, path := range append(slices.Clone(trees), s.Dir) {
+	for i, path := range slices.Concat(trees, []string{s.Dir}, s.Apart) {
 		info, err := os.Stat(path)
-		if err != nil && !(dry && path == s.Dir) {
+		if own := i - len(trees); err != nil && !(own == 0 && dry || own > 0 && errors.Is(err, fs.ErrNotExist)) {
 			closeAll(list)
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,7 +226,11 @@ func TestChanges(t *testing.T) {
 	if n := len(now[7].Diff); !now[7].DiffCut || n > 64<<10 || n < 60<<10 {
 		t.Error("the diff of a long file has", n)
 	}
+	before, err := s.Changes(t.Context(), session, "", c.ID)
 	then := take(t, s, root)
+	if back, err2 := s.Changes(t.Context(), session, then.ID, c.ID); err != nil || err2 != nil || !slices.Equal(before, back) {
+		t.Errorf("%v, %v\n%s", err, err2, kinds(before))
+	}
 	both, err := s.Changes(t.Context(), session, c.ID, then.ID)
 	if err != nil || kinds(both) != want || both[8].Diff != now[8].Diff {
 		t.Errorf("%v\n%s", err, kinds(both))
@@ -289,5 +294,25 @@ func TestOrder(t *testing.T) {
 		if c.Seq != int64(i) || c.Label != fmt.Sprint(i) {
 			t.Fatalf("%d: %+v", i, c)
 		}
+	}
+}
+
+// What stands apart is not covered, and stays when files are brought back.
+func TestApart(t *testing.T) {
+	root := t.TempDir()
+	s := newStore(t)
+	s.Apart = []string{filepath.Join(root, "own", "log"), filepath.Join(root, "never was")}
+	plant(t, root, map[string]string{"a": "1", "own/log/x": "1", "own/b": "1"})
+	c := take(t, s, root)
+	if c.Trees[0].Files != 2 {
+		t.Errorf("%+v", c)
+	}
+	plant(t, root, map[string]string{"a": "2", "own/log/x": "2", "own/log/y": "2", "own/b": "2"})
+	want := "changed a\nchanged own/b\n"
+	if r := restore(t, s, c.ID); kinds(r.Changes) != want || len(r.Left) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if got, _ := os.ReadFile(filepath.Join(root, "own", "log", "x")); string(got) != "2" {
+		t.Errorf("%q", got)
 	}
 }

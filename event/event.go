@@ -167,10 +167,11 @@ type (
 		Dir  string          `json:"dir,omitempty"`
 	}
 	// Checkpointed says that the files were kept as they were before the first call
-	// of a prompt that may change some, or why they could not be.
+	// of a prompt that may change some, or why they could not be. Without a key they
+	// were kept before files were rewound.
 	Checkpointed struct {
 		Key      string        `json:"key"`
-		Prompt   int64         `json:"prompt"`       // number of the prompt's fact
+		Prompt   int64         `json:"prompt"`       // number of the prompt's fact, 0 without a key
 		ID       string        `json:"id,omitempty"` // of the checkpoint; "" if there is none
 		Error    string        `json:"error,omitempty"`
 		Duration time.Duration `json:"duration,omitempty"`

@@ -192,15 +192,22 @@ func name(ctx context.Context, s Store, id string, change func(*event.SessionNam
 	}
 	n := event.SessionNamed{Title: info.Title, Tag: info.Tag}
 	change(&n)
-	if n.Title, err = oneLine("title", n.Title, maxTitle); err != nil {
-		return err
-	}
-	if n.Tag, err = oneLine("tag", n.Tag, maxTag); err != nil {
+	if n, err = Named(n.Title, n.Tag); err != nil {
 		return err
 	}
 	last := log.Last()
 	e := event.Event{Seq: last + 1, Prev: last, Time: time.Now().UTC(), Session: id, Data: n}
 	return log.Append(ctx, last, true, e)
+}
+
+// Named returns the fact that a session has a title and a tag from now on. It
+// fails where one is more than a line, or longer than 200 and 60 characters.
+func Named(title, tag string) (n event.SessionNamed, err error) {
+	if n.Title, err = oneLine("title", title, maxTitle); err != nil {
+		return n, err
+	}
+	n.Tag, err = oneLine("tag", tag, maxTag)
+	return n, err
 }
 
 // oneLine returns text without space around it, or an error if it is too long or

@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+)
+
+// SetTitle gives the session a title for lists; "" takes it away. It is on record
+// when it returns, also while a run goes on, and changes nothing for the model.
+// For sessions that are not open here there is [session.Rename].
+func (s *Session) SetTitle(ctx context.Context, title string) error {
+	return s.name(ctx, func(n *event.SessionNamed) { n.Title = title })
+}
+
+// SetTag gives the session a tag, a word to find it by; "" takes it away. It is as
+// SetTitle otherwise.
+func (s *Session) SetTag(ctx context.Context, tag string) error {
+	return s.name(ctx, func(n *event.SessionNamed) { n.Tag = tag })
+}
+
+func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) error {
+	for {
+		err := s.tell(ctx, func(l *loop) error {
+			n, err := l.fold.renamed(change)
+			if err != nil {
+				return err
+			}
+			return l.record(n)
+		})
+		if errors.Is(err, ErrNotRunning) {
+			err = s.nameAtRest(ctx, change)
+		}
+		if !errors.Is(err, ErrBusy) { // a run began between the two
+			return err
+		}
+	}
+}
+
+// nameAtRest names a session without a run.
+func (s *Session) nameAtRest(ctx context.Context, change func(*event.SessionNamed)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return ErrBusy
+	}
+	if err := s.open(ctx, ""); err != nil {
+		return err
+	}
+	n, err := s.fold.renamed(change)
+	if err != nil {
+		return err
+	}
+	return s.append(ctx, s.fold.last, n)
+}
+
+// append records a fact of a session without a run, after the fact prev. It is
+// called with the lock.
+func (s *Session) append(ctx context.Context, prev int64, f event.Fact) error {
+	e := event.Event{Seq: s.fold.last + 1, Prev: prev, Time: now(), Session: s.ID, Data: f}
+	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
+		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
+		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
+			err = errors.Join(err, s.fold.log.Close())
+			s.fold = nil // it is opened anew by what comes next
+		}
+		return err
+	}
+	s.fold.apply(e)
+	return nil
+}
+
+// renamed is what the session is called after a change.
+func (f *fold) renamed(change func(*event.SessionNamed)) (event.SessionNamed, error) {
+	n := f.named
+	change(&n)
+	n, err := session.Named(n.Title, n.Tag)
+	if err != nil {
+		return n, fmt.Errorf("agent: naming the session: %w", err)
+	}
+	return n, nil
+}
