@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A CheckpointFunc keeps the files of the folders as they are, so that they can be
@@ -49,9 +50,10 @@ func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) even
 var ErrNoCheckpoint = errors.New("the files were not kept")
 
 // CheckpointBefore returns the id of the checkpoint that has the files as they were
-// when the fact with the given sequence number was recorded, as far as the session
-// has changed them since: the first one taken after it. It is "" if no prompt has
-// changed files since.
+// when the fact with the given sequence number was recorded: the first one taken
+// after it. It is "" if the session has changed no files since. It fails with
+// [ErrNoCheckpoint] where a call has changed some that were not kept before it: as
+// they were in the middle of a prompt, or in a prompt without checkpoints.
 func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,21 +68,46 @@ func (s *Session) CheckpointBefore(ctx context.Context, seq int64) (id string, e
 
 // checkpointBefore is called with the lock, once the session is open.
 func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, err error) {
-	for e, err := range s.store().Read(ctx, s.ID, max(seq, 0)) {
+	keeps, kept := false, false   // whether the prompt keeps files, and has
+	changing := map[string]bool{} // its calls
+	missing := func(why string) error { return fmt.Errorf("agent: %w: %s", ErrNoCheckpoint, why) }
+	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
 			return "", fmt.Errorf("agent: reading session %s: %w", s.ID, err)
 		}
-		f, ok := e.Data.(event.Checkpointed)
-		switch {
-		case !ok:
-		case f.ID == "":
-			return "", fmt.Errorf("agent: %w before the prompt at fact %d: %s", ErrNoCheckpoint, f.Prompt, f.Error)
-		default:
-			return f.ID, nil
+		switch f := e.Data.(type) {
+		case event.Configured:
+			keeps, kept = f.Checkpoints, false
+			clear(changing)
+		case event.Authorized:
+			changing[f.Call] = changes(f.Class)
+		case event.Answered:
+			if f.Class != nil {
+				changing[f.Call] = changes(*f.Class)
+			}
+		case event.ToolStart:
+			switch {
+			case e.Seq <= seq || !changing[f.Call]:
+			case !keeps:
+				return "", missing(fmt.Sprintf("fact %d is of a prompt without checkpoints", e.Seq))
+			case kept:
+				return "", missing(fmt.Sprintf("fact %d is in the middle of a prompt, and files are kept before its first change", seq))
+			}
+		case event.Checkpointed:
+			switch {
+			case e.Seq <= seq:
+				kept = kept || f.Key != ""
+			case f.ID == "":
+				return "", missing(fmt.Sprintf("before the prompt at fact %d: %s", f.Prompt, f.Error))
+			default:
+				return f.ID, nil
+			}
 		}
 	}
 	return "", nil
 }
+
+func changes(c tool.Class) bool { return !c.ReadOnly && !c.Internal }
 
 // A RestoreFunc brings back the files that were kept under id. It returns the id
 // under which it has kept what was there before, "" where it did nothing, also if

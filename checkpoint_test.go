@@ -36,7 +36,7 @@ func TestCheckpoint(t *testing.T) {
 		Model: llmtest.Script(uses("double", "write", "write"), uses("write"), say("1"), say("2"), uses("write"), say("3"), uses("write"), say("4"))}
 	s := a.Session("")
 	defer s.Close()
-	var prompts []int64
+	var prompts, middles, ends []int64
 	var marks []event.Checkpointed
 	run := func() {
 		for e, err := range s.Stream(t.Context(), "go") {
@@ -47,7 +47,9 @@ func TestCheckpoint(t *testing.T) {
 			case event.UserMessage:
 				prompts = append(prompts, e.Seq)
 			case event.Checkpointed:
-				marks = append(marks, d)
+				marks, middles = append(marks, d), append(middles, e.Seq)
+			case event.RunEnd:
+				ends = append(ends, e.Seq)
 			}
 		}
 	}
@@ -69,6 +71,22 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("%+v %v", last, happened)
 	}
 	if _, err := s.CheckpointBefore(t.Context(), prompts[3]); !errors.Is(err, agent.ErrNoCheckpoint) {
+		t.Error(err)
+	}
+	if _, err := s.CheckpointBefore(t.Context(), middles[0]); !errors.Is(err, agent.ErrNoCheckpoint) { // changes of its prompt came after it
+		t.Error(err)
+	}
+	if got, err := s.CheckpointBefore(t.Context(), ends[0]); got != fmt.Sprint("k", prompts[2]) || err != nil {
+		t.Error(got, err)
+	}
+	careless := *a
+	careless.Checkpoint, careless.Model = nil, llmtest.Script(uses("write"), say("5"))
+	other := careless.Session("")
+	defer other.Close()
+	if _, err := other.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.CheckpointBefore(t.Context(), 1); !errors.Is(err, agent.ErrNoCheckpoint) {
 		t.Error(err)
 	}
 	if got, err := s.CheckpointBefore(t.Context(), 1<<40); got != "" || err != nil {

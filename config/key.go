@@ -144,6 +144,9 @@ var keys = []Key{
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
 	{Name: "languageServers", Type: Servers, Doc: "programs that know a language, for the tool LSP; they count before the built-in ones, and change those of the same name; values of their variables are never shown", secret: true},
 	{Name: "diagnosticsAfterEdits", Type: Bool, Doc: "what changes a file also tells the errors that those language servers find in it that a call of LSP has started", Default: json.RawMessage("false")},
+	{Name: "fileCheckpointingEnabled", Type: Bool, Doc: "files are kept before a prompt changes some, so that they can be brought back", Default: json.RawMessage("true")},
+	{Name: "checkpointQuotaMB", Type: Whole, Doc: "how many megabytes may be kept for bringing files back, of all projects together", Default: json.RawMessage("1024")},
+	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days files are kept for bringing them back", Default: json.RawMessage("30")},
 	{Name: "privateTriggers", Type: Bool, Doc: "RemoteTrigger may start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }
