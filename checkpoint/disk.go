@@ -51,6 +51,12 @@ func (s *Store) path(parts ...string) string {
 	return filepath.Join(append([]string{s.Dir}, parts...)...)
 }
 
+// absent reports whether nothing was ever stored.
+func (s *Store) absent() bool {
+	_, err := os.Lstat(s.Dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // makeFolder makes a folder of the store and those above it. The store's own
 // folder keeps its mode if it is there.
 func (s *Store) makeFolder(parts ...string) error { return os.MkdirAll(s.path(parts...), 0o700) }

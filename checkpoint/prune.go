@@ -37,7 +37,12 @@ type Usage struct {
 // removed. It waits until no other process uses the store. A checkpoint that
 // cannot be read is removed; it fails with ErrVersion, doing nothing, where one is
 // of a newer version. Take prunes when the quota is reached, and once a day.
-func (s *Store) Prune(ctx context.Context) (Pruned, error) { return s.prune(ctx, 0, point{}) }
+func (s *Store) Prune(ctx context.Context) (Pruned, error) {
+	if s.absent() {
+		return Pruned{}, nil
+	}
+	return s.prune(ctx, 0, point{})
+}
 
 // prune leaves room bytes of the quota free and keeps one checkpoint whatever it
 // takes.

@@ -3,10 +3,11 @@ package checkpoint_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,6 +110,19 @@ func TestPrune(t *testing.T) {
 	}
 	if list, err := empty.List(t.Context(), session); err != nil || len(list) != 0 {
 		t.Error(list, err)
+	}
+}
+
+// Nothing is made where there is nothing.
+func TestAbsent(t *testing.T) {
+	s := newStore(t)
+	must(t, s.Fork(t.Context(), session, "fork", 0))
+	must(t, s.Drop(t.Context(), session))
+	if p, err := s.Prune(t.Context()); err != nil || p != (checkpoint.Pruned{}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := os.Lstat(s.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

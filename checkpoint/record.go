@@ -182,6 +182,9 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 	if err := checkSession(to); err != nil {
 		return fmt.Errorf("forking checkpoints: %w", err)
 	}
+	if s.absent() {
+		return nil
+	}
 	l, err := s.acquire(ctx, true, "lock")
 	if err != nil {
 		return err
@@ -208,6 +211,9 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 
 // Drop removes the checkpoints of sessions, and what no other one needs.
 func (s *Store) Drop(ctx context.Context, sessions ...string) error {
+	if len(sessions) == 0 || s.absent() {
+		return nil
+	}
 	l, err := s.acquire(ctx, false, "lock")
 	if err != nil {
 		return err

@@ -22,9 +22,9 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
-		{name: "sessions", args: "[list | show ID | search TEXT | rename ID [TITLE] | tag ID [TAG] | export ID | delete ID… | verify [ID…] | repair ID… | import [PATH] | prune]",
-			words:   []string{"list", "show", "search", "rename", "tag", "export", "delete", "verify", "repair", "import", "prune"},
-			summary: "list, show, find, name, export, check and delete sessions", prepare: sessionsCommand},
+		{name: "sessions", args: "[list | show ID | search TEXT | rename ID [TITLE] | tag ID [TAG] | export ID | rewind ID | delete ID… | verify [ID…] | repair ID… | import [PATH] | prune]",
+			words:   []string{"list", "show", "search", "rename", "tag", "export", "rewind", "delete", "verify", "repair", "import", "prune"},
+			summary: "list, show, find, name, export, rewind, check and delete sessions", prepare: sessionsCommand},
 		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
 		{name: "triggers", args: "[list | add NAME PROMPT | secret ID | remove ID… | serve]", words: []string{"list", "add", "secret", "remove", "serve"}, summary: "run prompts when signed HTTP requests ask for them", prepare: triggersCommand},
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},

@@ -23,11 +23,11 @@ type finding struct {
 
 func doctorCommand(h *host) (flags, action) {
 	format := ""
-	return listFlags(&format), func(_ context.Context, args []string) error {
+	return listFlags(&format), func(ctx context.Context, args []string) error {
 		if err := none("doctor", args); err != nil {
 			return err
 		}
-		findings := h.examine()
+		findings := h.examine(ctx)
 		var rows [][]string
 		healthy := true
 		for _, f := range findings {
@@ -47,7 +47,7 @@ func doctorCommand(h *host) (flags, action) {
 	}
 }
 
-func (h *host) examine() []finding {
+func (h *host) examine(ctx context.Context) []finding {
 	list := []finding{
 		{"version", true, fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		program("git", "version control is not there for the agent", "git"),
@@ -57,6 +57,7 @@ func (h *host) examine() []finding {
 		h.examineProvider(),
 		h.examineSearch(),
 		examineOutputs(),
+		h.examineKept(ctx),
 		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
 	}
 	return list
@@ -117,6 +118,27 @@ func examineOutputs() finding {
 		return finding{name, false, err.Error()}
 	}
 	return finding{name, true, fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
+}
+
+// examineKept tells what is kept for bringing files back.
+func (h *host) examineKept(ctx context.Context) finding {
+	const name = "checkpoints"
+	kept, settings, err := h.keptFilesHere()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	u, err := kept.Usage(ctx)
+	if err != nil {
+		return finding{name, false, fmt.Sprintf("what is kept of files cannot be read: %v", err)}
+	}
+	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", plural(u.Checkpoints, "checkpoint"), plural(u.Sessions, "session"), kept.Dir, megabytes(u.Bytes), quotaOf(kept)>>20)
+	if orphans, err := orphansOf(ctx, kept); err == nil && len(orphans) > 0 {
+		detail += fmt.Sprintf("; %s gone: openagent sessions prune drops what is kept for them", plural(len(orphans), "session"))
+	}
+	if !keepsFiles(settings) {
+		detail += "; " + keepsFilesKey + " is false, no more are made"
+	}
+	return finding{name, true, detail}
 }
 
 // examineSettings tells which files of settings there are, and what in them has

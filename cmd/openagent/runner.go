@@ -116,7 +116,10 @@ func (r *runner) prompt(ctx context.Context, dir, text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s.agent.Sessions = chosen.store
+		s.store, s.agent.Sessions = chosen.store, chosen.store
+		if err := r.host.keepFiles(s); err != nil {
+			return "", err
+		}
 		s.session = s.agent.Session(chosen.id)
 		return runPrompt(ctx, s, text)
 	})

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +38,7 @@ import (
 //	    signal NAME, pause TIME, eof
 //	field SELECT PATH=VALUE…  a line of the last output that SELECT names has these values
 //	lines FIRST LAST        the last output is whole: JSON lines with ids, the first and last of these kinds
+//	tree DIR FILE           writes to FILE all that is in DIR but .git: paths, modes, links, hashes of contents
 //
 // SELECT is a type, or type/subtype.
 func TestScripts(t *testing.T) {
@@ -62,6 +65,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"model": cmdModel, "requests": cmdRequests, "asked": cmdAsked, "code": cmdCode, "drive": cmdDrive, "field": cmdField, "lines": cmdLines,
+			"tree": cmdTree,
 		},
 	})
 }
@@ -384,4 +388,39 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		seen[l["uuid"]] = true
 	}
+}
+
+func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tree DIR FILE")
+	}
+	var b strings.Builder
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.Name() == ".git" {
+			return fs.SkipDir
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		what := ""
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what = fmt.Sprintf("%x", sha256.Sum256(data))
+		case info.Mode().Type() == fs.ModeSymlink:
+			if what, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		_, err = fmt.Fprintf(&b, "%s %v %s\n", path, info.Mode(), what)
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o600))
 }

@@ -24,10 +24,10 @@ type sessionsOptions struct {
 	limit       int
 	as, file    string
 	olderThan   time.Duration
-	dry         bool
+	rewinding
 }
 
-const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, delete ID…, verify [ID…], repair ID…, import [PATH] or prune"
+const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH] or prune"
 
 func sessionsCommand(h *host) (flags, action) {
 	o := new(sessionsOptions)
@@ -39,8 +39,9 @@ func sessionsCommand(h *host) (flags, action) {
 		flag{name: "limit", arg: "N", help: "with search: places to show (default 100)", set: count(&o.limit)},
 		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
 		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export: where to (default stdout)", set: text(&o.file)},
-		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d", set: age(&o.olderThan)},
-		flag{name: "dry-run", help: "with prune: only say what would be deleted", set: yes(&o.dry)})
+		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, only states of files)", set: age(&o.olderThan)},
+		flag{name: "to", arg: "FACT|MESSAGE_ID|last", help: "with rewind: where to go back to: before a prompt, or after any other message or fact", set: text(&o.to)})
+	fs = append(fs, o.rewinding.flags()...)
 	return fs, func(ctx context.Context, args []string) error {
 		verb := "list"
 		if len(args) > 0 {
@@ -60,6 +61,8 @@ func sessionsCommand(h *host) (flags, action) {
 			return h.nameSession(ctx, o, verb, args[0], strings.Join(args[1:], " "))
 		case verb == "export" && n == 1:
 			return h.exportSession(ctx, o, args[0])
+		case verb == "rewind" && n == 1:
+			return h.rewindSession(ctx, o, args[0])
 		case verb == "delete" && n > 0:
 			return h.deleteSessions(ctx, o, args)
 		case verb == "verify":
@@ -88,7 +91,12 @@ func (o *sessionsOptions) checkVerb(verb string) error {
 		{o.as != "", "--format", []string{"export"}},
 		{o.file != "", "--output", []string{"export"}},
 		{o.olderThan != 0, "--older-than", []string{"prune"}},
-		{o.dry, "--dry-run", []string{"prune"}},
+		{o.to != "", "--to", []string{"rewind"}},
+		{o.files, "--files", []string{"rewind"}},
+		{o.conversation, "--conversation", []string{"rewind"}},
+		{o.both, "--both", []string{"rewind"}},
+		{o.diff, "--diff", []string{"rewind"}},
+		{o.dry, "--dry-run", []string{"prune", "rewind"}},
 	} {
 		if c.given && !slices.Contains(c.verbs, verb) {
 			return usagef("%s goes with openagent sessions %s", c.flag, strings.Join(c.verbs, ", "))
@@ -240,20 +248,22 @@ func (h *host) showTurn(e event.Event) error {
 }
 
 func (h *host) deleteSessions(ctx context.Context, o *sessionsOptions, ids []string) error {
+	var gone []string
+	var failed error
 	for _, id := range ids {
 		store, err := h.locate(ctx, o, id)
-		if err != nil {
-			return err
+		if err == nil {
+			err = h.told(ctx, id, store.Delete(ctx, id))
 		}
-		err = store.Delete(ctx, id)
-		switch {
-		case errors.Is(err, session.ErrSessionBusy):
-			return usagef("session %s is in use by another process; wait for its end", id)
-		case err != nil:
-			return notBegun(ctx, err)
+		if failed = err; failed != nil {
+			break
 		}
+		gone = append(gone, keptAs(store, id))
 	}
-	return nil
+	if err := h.dropKept(ctx, gone...); failed == nil && err != nil {
+		failed = fmt.Errorf("the sessions are deleted, what was kept of their files is not: %w; openagent sessions prune tries again", err)
+	}
+	return failed
 }
 
 // title returns the line for people about a result.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -27,8 +28,9 @@ type setup struct {
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
-	past      bool            // the session was there before
-	usual     permission.Mode // that settings name; for a session with a past it is no more than a wish
+	kept      *checkpoint.Store // states of files; nil where the session is not kept either
+	past      bool              // the session was there before
+	usual     permission.Mode   // that settings name; for a session with a past it is no more than a wish
 }
 
 // setup makes what the options ask for; ask is nil where nobody can be asked.
@@ -69,6 +71,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	s.store, s.past = chosen.store, chosen.existing
 	s.keepMode()
 	s.agent.Sessions = s.store
+	if err := h.keepFiles(s); err != nil {
+		return nil, err
+	}
 	s.session = s.agent.Session(chosen.id)
 	if chosen.rewindTo > 0 {
 		if err := s.session.Rewind(ctx, chosen.rewindTo); err != nil {

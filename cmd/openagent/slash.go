@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ const slashHelp = `/help           this
 /model [NAME]   show or change the model
 /mode [MODE]    show or change the permission mode: %s
 /resume         go on with a run that was cut short
+/rename [TITLE] give this session a title, or take it away
+/rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
 /cost           what this conversation has cost
 /quit           leave; openagent --continue goes on from here
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
@@ -46,6 +49,12 @@ func (c *conversation) command(ctx context.Context, line string) {
 		}
 	case "/resume":
 		err = c.resume(ctx)
+	case "/rename":
+		if err = c.s.session.SetTitle(ctx, arg); err == nil {
+			c.screen.line(inDim, "%s", cmp.Or(arg, "no title"))
+		}
+	case "/rewind":
+		err = c.rewind(ctx, strings.Fields(arg))
 	case "/cost":
 		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
 	default:
@@ -85,6 +94,46 @@ func (c *conversation) resume(ctx context.Context) error {
 		return errors.New("no run was cut short; write what is to be done")
 	}
 	return c.turn(ctx, c.s.session.Resume(ctx))
+}
+
+// rewind takes the session back as the command does, or lists its prompts.
+func (c *conversation) rewind(ctx context.Context, args []string) error {
+	var o rewinding
+	rest, err := o.flags().parse(args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 1:
+		return errors.New("write /rewind FACT, or /rewind last")
+	case len(rest) == 1:
+		o.to = rest[0]
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if c.running.Load() {
+		return errors.New("the agent works; Ctrl-C stops it")
+	}
+	if c.s.session.Result() == nil && !c.s.past {
+		return errors.New("there is no prompt to go back to yet")
+	}
+	if o.to == "" {
+		list, err := promptsOf(ctx, c.s.store, c.s.kept, c.s.session.ID)
+		if err != nil {
+			return err
+		}
+		for _, row := range promptRows(list) {
+			c.screen.line(inPlain, "%s", c.h.oneLine(strings.Join(row, "  ")))
+		}
+		return nil
+	}
+	done, err := (&rewinder{c.s.session, c.s.store, c.s.kept}).rewind(ctx, o)
+	if err == nil || done.changed() {
+		for _, line := range done.lines("/rewind") {
+			c.screen.line(inPlain, "%s", harmless(line))
+		}
+	}
+	return err
 }
 
 // briefly is the input of a call in a line: its first texts.

@@ -147,7 +147,13 @@ func (h *host) choose(ctx context.Context, o *options, project string) (chosen, 
 	if c.id == "" {
 		c.id = session.NewID()
 	}
-	return c, session.Fork(ctx, c.store, from, c.id, seq)
+	if err := session.Fork(ctx, c.store, from, c.id, seq); err != nil {
+		return c, err
+	}
+	if !o.ephemeral {
+		h.forkKept(ctx, dir, from, c.id, seq)
+	}
+	return c, nil
 }
 
 // checkNew reports why a session with the given id cannot be made.
