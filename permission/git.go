@@ -75,6 +75,34 @@ func gitReads(words []word) (files []word, ok bool) {
 	return append(files, paths...), true
 }
 
+// gitHarmless are beginnings of git's settings that run no program.
+var gitHarmless = strings.Fields("user.name user.email color. advice. core.quotepath core.autocrlf core.eol core.filemode commit.gpgsign init.defaultbranch log.date push.default pull.rebase pull.ff")
+
+// gitSettings looks at what is set in front of a git command: aliases and many
+// other settings run programs.
+func (s *shell) gitSettings(c Command) {
+	for i, a := range c.Args {
+		setting, given := "", false
+		switch {
+		case a == "-c" || a == "--config-env":
+			if given = true; i+1 < len(c.Args) {
+				setting = c.Args[i+1]
+			}
+		case strings.HasPrefix(a, "--config-env="):
+			_, setting, _ = strings.Cut(a, "=")
+			given = true
+		case strings.HasPrefix(a, "--exec-path="):
+			given = true
+		case !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(c.Args[i-1], "-")):
+			return // the command; what follows are its own flags
+		}
+		setting = strings.ToLower(setting)
+		if given && !slices.ContainsFunc(gitHarmless, func(h string) bool { return strings.HasPrefix(setting, h) }) {
+			s.fail("git may run another program with %s", clip(a+" "+setting))
+		}
+	}
+}
+
 // visitsModules reports whether a git command that changes nothing runs git in
 // the submodules too, under their settings.
 func visitsModules(args []string) bool {

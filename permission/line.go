@@ -103,7 +103,8 @@ func (s *site) runs(x *rule) bool {
 		return true
 	}
 	for i := range s.List {
-		if match(s.List[i].Raw) || slices.ContainsFunc(s.List[i].tightForms(), match) {
+		c := &s.List[i]
+		if match(c.Raw) || slices.ContainsFunc(c.tightForms(), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
 			return true
 		}
 	}
@@ -119,6 +120,9 @@ func (s *site) mayRun(x *rule) bool {
 	for i := range s.List {
 		if !s.List[i].loose() {
 			continue
+		}
+		if slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(&s.List[i], true) }) {
+			return true
 		}
 		for _, text := range s.List[i].forms(true) {
 			if strings.Contains(text, Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
@@ -225,6 +229,65 @@ func (p *commandPattern) matches(words []string) bool {
 		return false
 	}
 	return p.tail == "" || matchText("*"+p.tail, strings.TrimPrefix(strings.Join(rest, " "), p.part))
+}
+
+// skips reports whether a pattern that forbids matches the words of a command when
+// flags, and the words after them that may be their values, are left out between
+// the words of the pattern: "git -C x push" for "git push *". With may, words that
+// are not known stand for any.
+func (p *commandPattern) skips(c *Command, may bool) bool {
+	if len(p.want) < 2 || p.want[0] != c.path && p.want[0] != strings.TrimSuffix(c.Name, ".exe") && !(foldCase && strings.EqualFold(p.want[0], c.Name)) {
+		return false
+	}
+	words, want := c.words, p.want[1:]
+	if !slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "-") }) {
+		return false
+	}
+	is := func(w word, text string) bool {
+		return w.text == text || may && (w.glob != "" || strings.Contains(w.text, Unknown) && mayMatch(text, w.text))
+	}
+	// at[n]: n words of the pattern were met in those that were read so far, the
+	// last of which may be a flag's value.
+	at, next := make([]bool, len(want)+1), make([]bool, len(want)+1)
+	at[0] = true
+	for i, w := range words {
+		if at[len(want)] && p.meetsRest(words[i:]) {
+			return true
+		}
+		clear(next)
+		flag := strings.HasPrefix(w.text, "-") || may && (w.split || w.glob != "")
+		value := i > 0 && strings.HasPrefix(words[i-1].text, "-")
+		for n := range at {
+			if !at[n] {
+				continue
+			}
+			next[n] = next[n] || flag || value
+			for m := n; m < len(want) && is(w, want[m]); m++ {
+				next[m+1] = true
+				if !may || !w.split {
+					break
+				}
+			}
+		}
+		at, next = next, at
+	}
+	return at[len(want)] && p.meetsRest(nil)
+}
+
+// meetsRest reports whether the words after those of the pattern in front of its
+// first "*" match the rest of it, or nothing but flags is left.
+func (p *commandPattern) meetsRest(words []word) bool {
+	if !p.open {
+		return !slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	}
+	if p.part == "" && p.tail == "" {
+		return true
+	}
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.text
+	}
+	return mayMatch(p.part+"*"+p.tail, strings.Join(texts, " "))
 }
 
 // splitWords splits a text into words and removes their quoting, as a shell

@@ -84,6 +84,8 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 		s.trap(c)
 	case "find":
 		s.find(at, in)
+	case "ssh":
+		s.ssh(at)
 	case "fd", "fdfind":
 		s.refuse(c, "xX", "exec", "exec-batch")
 	case "sort":
@@ -93,7 +95,14 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	case "tar", "bsdtar", "gtar":
 		s.List[at].in = c.folders(in)
 		s.refuse(c, "IF", "use-compress-program", "to-command", "checkpoint-action", "rsh-command", "info-script", "new-volume-script")
-	case "git", "make", "gmake", "ninja":
+	case "scp", "sftp":
+		s.refuse(c, "SoFD")
+	case "rsync":
+		s.refuse(c, "e", "rsh", "rsync-path")
+	case "git":
+		s.List[at].in = c.folders(in)
+		s.gitSettings(c)
+	case "make", "gmake", "ninja":
 		s.List[at].in = c.folders(in)
 	case "man":
 		s.refuse(c, "PH", "pager", "html")

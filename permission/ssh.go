@@ -1,0 +1,64 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// sshFlags are those of OpenSSH's ssh(1): without a value, and with one in the same
+// word or the next.
+const (
+	sshBools  = "46AaCGgKkMNnqsTtVvXxYy"
+	sshValues = "BbcDeIiJLlmOoPpQRSWw"
+)
+
+// sshOptions are those of ssh_config(5) that start no program here.
+var sshOptions = strings.Fields(`batchmode connecttimeout connectionattempts stricthostkeychecking user port identitiesonly identityfile loglevel
+	serveraliveinterval serveralivecountmax compression requesttty userknownhostsfile preferredauthentications passwordauthentication`)
+
+// ssh follows the command that runs on another machine: its words become one text
+// for a shell there. A rule that allows has to name ssh.
+func (s *shell) ssh(at int) {
+	words := s.List[at].words
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+		w := words[0]
+		words = words[1:]
+		if w.text == "--" {
+			break
+		}
+		letters := strings.TrimLeft(w.text[1:], sshBools)
+		if letters == "" && w.text != "-" && !w.unknown() && w.glob == "" {
+			continue
+		}
+		if letters == "" || strings.IndexByte(sshValues, letters[0]) < 0 {
+			s.fail("what ssh does with %s is not followed", clip(w.text))
+			return
+		}
+		value := letters[1:]
+		if value == "" && len(words) > 0 {
+			value, words = words[0].text, words[1:]
+		}
+		name, _, _ := strings.Cut(strings.ReplaceAll(value, " ", "="), "=")
+		if letters[0] == 'o' && !slices.Contains(sshOptions, strings.ToLower(name)) {
+			s.fail("ssh may run another program with -o %s", clip(value))
+		}
+	}
+	if len(words) < 2 {
+		return // the host alone: a shell that a person types into
+	}
+	if words[0].unknown() || words[0].glob != "" || strings.HasPrefix(words[1].text, "-") {
+		s.fail("what ssh runs cannot be told")
+		return
+	}
+	src, known := literal(words[1:])
+	if !known {
+		s.fail("what ssh runs is only known when it runs")
+		return
+	}
+	outer, lost, evaluates := s.outer, s.lost, s.evaluates
+	s.outer = at + 1
+	_ = s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, []place{lostPlace}) })
+	s.outer, s.lost, s.evaluates = outer, lost, evaluates
+}

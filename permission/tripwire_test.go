@@ -1,0 +1,94 @@
+package permission
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a policy allows is really run, in a folder of its own, with a PATH of
+// tripwires: programs, and a function for shells, that log their names. No line of
+// the grammar leaves the folder.
+
+// A guarded policy, and the names that must not run under it.
+type guardedPolicy struct {
+	Policy
+	never []string
+}
+
+var guardedPolicies = []guardedPolicy{
+	{Policy{Mode: Bypass, Deny: []Rule{"Bash(rm *)"}}, []string{"rm"}},
+	{Policy{Mode: Auto, Allow: []Rule{"Bash"}, Deny: []Rule{"Bash(rm *)", "Bash(foo *)"}}, []string{"rm", "foo"}},
+	{Policy{Allow: []Rule{"Bash(*)"}, Ask: []Rule{"Bash(rm *)"}}, []string{"rm"}},
+	{Policy{Allow: []Rule{"Bash(ls *)", "Bash(cat *)", "Bash(echo *)", "Bash(git *)"}}, []string{"rm", "foo", "touch"}},
+	{Policy{Mode: Plan, Allow: []Rule{"Bash"}}, []string{"rm", "foo", "touch"}},
+	{Policy{Mode: Bypass, Deny: []Rule{"Bash(rm *)"}}.Within(Policy{Allow: []Rule{"Bash(ls *)", "Bash(cat *)", "Bash(sort *)"}}), []string{"rm", "foo", "touch"}},
+}
+
+// trip runs a line under each policy that allows it, and reports how many do.
+func (b *bench) trip(tb testing.TB, line string) (ran int) {
+	tb.Helper()
+	dir := tb.TempDir()
+	for i, p := range guardedPolicies {
+		if p.Decide(run(dir, line)).Behavior != Allowed {
+			continue
+		}
+		ran++
+		log := filepath.Join(tb.TempDir(), "log")
+		ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+		cmd := exec.CommandContext(ctx, b.bash, "-c", line)
+		cmd.Dir, cmd.WaitDelay = dir, time.Second
+		cmd.Env = []string{"PATH=" + b.bin, "STUBLOG=" + log, "HOME=" + dir, `BASH_FUNC_rm%%=() { printf 'rm\n' >>"$STUBLOG"; }`}
+		_ = cmd.Run() // a line may fail; what it ran counts
+		cancel()
+		data, _ := os.ReadFile(log)
+		for _, name := range strings.Fields(string(data)) {
+			if slices.Contains(p.never, name) {
+				tb.Errorf("policy %d: bash runs %s in\n%s", i, name, line)
+			}
+		}
+	}
+	return ran
+}
+
+// FuzzTripwire lets bytes choose a line of the grammar.
+func FuzzTripwire(f *testing.F) {
+	b := newBench(f)
+	f.Add([]byte("0123456789"))
+	f.Add([]byte{3, 0, 17, 5, 200, 41, 7, 9, 13})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		i := 0
+		g := &grammar{choose: func(n int) int {
+			if i++; i > len(data) {
+				return n - 1
+			}
+			return int(data[i-1]) % n
+		}}
+		b.trip(t, g.list())
+	})
+}
+
+// TestTripwire also wants enough lines to be allowed for the test to say something,
+// and the tripwires to work.
+func TestTripwire(t *testing.T) {
+	b := newBench(t)
+	if got := b.runs(t, "rm x; env rm x; sh -c rm"); len(got) != 3 {
+		t.Fatalf("the tripwires do not work: %v", got)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	ran := 0
+	for range 300 {
+		g := &grammar{choose: random.IntN}
+		ran += b.trip(t, g.list())
+	}
+	if ran < 30 {
+		t.Errorf("only %d runs of 300 lines were allowed", ran)
+	}
+	t.Logf("%d runs of 300 lines were allowed", ran)
+}
