@@ -14,6 +14,7 @@ type Compiled struct {
 	allow, ask, deny *ruleSet
 	private          []string
 	secret           bool // deny rules for reading exist
+	confined         bool // confined calls run where the mode would ask
 	ceilings         []*Compiled
 }
 
@@ -27,7 +28,7 @@ func (p Policy) Compile() *Compiled {
 	read := func(b Behavior, rules []Rule) *ruleSet {
 		return newRuleSet(rules, func(r Rule) string { return origins[Origin{Behavior: b, Rule: r}] })
 	}
-	c := &Compiled{mode: p.Mode, allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private)}
+	c := &Compiled{mode: p.Mode, allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private), confined: p.AllowConfined}
 	c.secret = slices.ContainsFunc(c.deny.all, func(x rule) bool { return x.err == nil && x.tool == "Read" })
 	for _, ceiling := range p.Ceilings {
 		c.ceilings = append(c.ceilings, ceiling.Compile())
@@ -115,6 +116,9 @@ func (c *Compiled) own(about *call) Decision {
 	}
 	if why == "" {
 		return decide(Allowed, FromMode, rule{}, "%s only reads", about.String())
+	}
+	if c.confined && about.req.Confined {
+		return decide(Allowed, FromMode, rule{}, "%s runs in the sandbox", about.String())
 	}
 	return about.byMode(mode, why)
 }

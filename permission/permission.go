@@ -100,6 +100,7 @@ type Request struct {
 	Access         []Access        // what the call touches; nil if the tool does not say
 	ReadOnly       bool            // the call changes nothing
 	NonDestructive bool            // the tool declares that it destroys nothing
+	Confined       bool            // the operating system confines what the call runs
 	Dir            string          // working directory of the call, absolute
 	Roots          []string        // folders that the agent works in, absolute; Dir alone if nil
 }
@@ -116,6 +117,9 @@ type Policy struct {
 	Allow []Rule `json:"allow,omitempty"`
 	Ask   []Rule `json:"ask,omitempty"`
 	Deny  []Rule `json:"deny,omitempty"`
+	// AllowConfined lets confined calls run where the mode would ask; rules, and mode
+	// Plan, hold for them as for others.
+	AllowConfined bool `json:"allowConfined,omitempty"`
 	// Private names files and folders, absolute, that belong to the program: no call
 	// reads or changes them, what is in them, or files beside them whose names go
 	// on with a dot. In mode Bypass, and where they are in no root, a command that

@@ -45,6 +45,8 @@ type Class struct {
 	// Internal: the call changes nothing but the session's own records, such as its
 	// list of tasks, and needs no more permission than one that only reads.
 	Internal bool `json:"internal,omitempty"`
+	// Confined: what the call runs is confined by the operating system.
+	Confined bool `json:"confined,omitempty"`
 	// Asks, unless empty, is why a person has to agree to the call even where the
 	// mode allows it. Where nobody can be asked it is denied.
 	Asks string `json:"asks,omitempty"`

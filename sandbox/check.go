@@ -1,0 +1,243 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// A DeniedError says that the settings do not let a path be used, or a command run.
+type DeniedError struct {
+	Path    string // absolute and without symlinks; "" where it is about a command
+	Command string // the simple command, or the line where that is not understood
+	Rule    string // the setting and its value, as in `deniedPaths "/etc"`
+	Why     string // as in "it is denied by deniedPaths "/etc""
+}
+
+func (e *DeniedError) Error() string {
+	subject := e.Path
+	if subject == "" {
+		subject = fmt.Sprintf("the command %q", clip(e.Command))
+	} else if e.Command != "" {
+		subject += fmt.Sprintf(" in the command %q", clip(e.Command))
+	}
+	return "the sandbox denies " + subject + ": " + e.Why
+}
+
+func clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// CheckPath returns nil if a path may be read ([permission.ReadFile]) or written
+// ([permission.EditFile]), else a [*DeniedError]. The path is absolute, begins with
+// "~/", or is relative to the working directory, and need not exist; it is judged
+// as it is written and where it really leads. Whole segments count: a rule for
+// /project does not cover /project-backup.
+func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
+	abs, err := r.absolute(path)
+	if err != nil || strings.ContainsRune(path, 0) {
+		return &DeniedError{Path: path, Why: "it is no path that can be used"}
+	}
+	real := permission.RealPath(abs)
+	if real == "" {
+		return &DeniedError{Path: path, Why: "it leads through too many symlinks"}
+	}
+	clean := filepath.Clean(abs)
+	deny := func(e entry) error {
+		rule := fmt.Sprintf("%s %q", e.setting, e.text)
+		return &DeniedError{Path: real, Rule: rule, Why: "it is denied by " + rule}
+	}
+	touches := func(list []entry) int {
+		return slices.IndexFunc(list, func(e entry) bool { return e.holds(real) || e.holds(clean) })
+	}
+	if i := touches(r.denied); i >= 0 {
+		return deny(r.denied[i])
+	}
+	if i := touches(r.hidden); i >= 0 && (kind == permission.EditFile || !r.bared(real)) {
+		return deny(r.hidden[i])
+	}
+	writable := slices.ContainsFunc(r.write, func(e entry) bool { return below(e.real, real) })
+	if kind == permission.EditFile {
+		if i := touches(r.keep); i >= 0 {
+			return deny(r.keep[i])
+		}
+		if !writable {
+			return missing(real, "it may not be written", "allowedWritePaths", r.write)
+		}
+		return nil
+	}
+	if len(r.read) == 0 || writable || slices.ContainsFunc(r.read, func(e entry) bool { return below(e.real, real) }) {
+		return nil
+	}
+	return missing(real, "it may not be read", "allowedReadPaths", r.read)
+}
+
+// bared reports whether a path may be read although it is hidden.
+func (r *Rules) bared(real string) bool {
+	return slices.ContainsFunc(r.bare, func(e entry) bool { return below(e.real, real) })
+}
+
+func missing(path, what, setting string, list []entry) error {
+	return &DeniedError{Path: path, Rule: setting, Why: fmt.Sprintf("%s, %s are %s", what, setting, clip(strings.Join(reals(list), ", ")))}
+}
+
+// CheckCommand returns nil if a command line may run in the working directory, else
+// a [*DeniedError]. Every simple command in it counts, at any depth: those in
+// pipes, lists, functions, substitutions and shells within, and those that other
+// commands run. A line that is not understood is denied where there are rules that
+// it could break: names of commands, or paths that are named in a way that only the
+// running shell knows. What programs do by themselves is not seen.
+func (r *Rules) CheckCommand(line string) error { return r.checkCommand(line, r.place.Dir, false) }
+
+// checkCommand judges a line in a directory. held: the operating system sees to
+// the paths, so those that are not known may pass.
+func (r *Rules) checkCommand(line, dir string, held bool) error {
+	if err := r.checkNames(line); err != nil {
+		return err
+	}
+	q := permission.Request{Tool: "Bash", Dir: dir, Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}}
+	p := r.commands
+	if !held {
+		p.Mode = permission.Bypass // in which rules that cannot be checked deny
+	}
+	if d, denied := p.Denies(q); denied {
+		return r.explain(line, d)
+	}
+	read, written, all := q.Files()
+	if !all && !held && len(r.read) > 0 {
+		return &DeniedError{Command: line, Rule: "allowedReadPaths", Why: "which files it opens is only known when it runs, and allowedReadPaths bound what may be read"}
+	}
+	for _, f := range written {
+		if !ofSystem(f, devices) {
+			if err := r.CheckPath(f, permission.EditFile); err != nil {
+				return in(line, err)
+			}
+		}
+	}
+	if len(r.read) == 0 {
+		return nil
+	}
+	for _, f := range read {
+		// What does not exist is most often no path: an argument of another kind.
+		if _, err := os.Lstat(f); err == nil && !ofSystem(f, systemFolders) {
+			if err := r.CheckPath(f, permission.ReadFile); err != nil {
+				return in(line, err)
+			}
+		}
+	}
+	return nil
+}
+
+// in names the line in the error about a path.
+func in(line string, err error) error {
+	if d, ok := err.(*DeniedError); ok {
+		d.Command = line
+	}
+	return err
+}
+
+// systemFolders are read by almost any command, whatever may be read beside.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/dev", "/System", "/Library"}
+
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd"}
+
+func ofSystem(path string, folders []string) bool {
+	path = filepath.Clean(path)
+	return slices.ContainsFunc(folders, func(f string) bool { return below(f, path) }) &&
+		slices.ContainsFunc(append([]string{"/proc"}, folders...), func(f string) bool { return below(f, permission.RealPath(path)) })
+}
+
+// checkNames judges the names of the commands of a line.
+func (r *Rules) checkNames(line string) error {
+	allowed, denied := r.settings.AllowedCommands, r.settings.DeniedCommands
+	if allowed == nil && len(denied) == 0 {
+		return nil
+	}
+	commands, err := permission.ParseCommand(line)
+	for _, c := range commands.List {
+		name := strings.TrimSuffix(c.Name, ".exe")
+		if foldCase {
+			name = strings.ToLower(name)
+		}
+		switch {
+		case name == "":
+		case named(denied, name):
+			return &DeniedError{Command: shown(c), Rule: fmt.Sprintf("deniedCommands %q", name), Why: fmt.Sprintf("it is denied by deniedCommands %q", name)}
+		case allowed != nil && len(allowed) == 0:
+			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: "allowedCommands is empty, so no command may run"}
+		case allowed != nil && !named(allowed, name):
+			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: fmt.Sprintf("%q is none of allowedCommands: %s", name, clip(strings.Join(allowed, ", ")))}
+		}
+	}
+	if commands.Unclear != "" || err != nil {
+		return &DeniedError{Command: line, Rule: "allowedCommands, deniedCommands", Why: "it is not understood, so it may run commands that are not allowed: " + commands.Unclear}
+	}
+	return nil
+}
+
+func named(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return s == name || foldCase && strings.EqualFold(s, name) })
+}
+
+func shown(c permission.Command) string {
+	if c.Raw != "" {
+		return c.Raw
+	}
+	return strings.ReplaceAll(c.Name, permission.Unknown, "…")
+}
+
+// forCommands makes the policies that command lines are judged by.
+func (r *Rules) forCommands() {
+	for _, e := range r.denied {
+		r.forbid("Read", e)
+	}
+	for _, e := range r.hidden {
+		r.forbid("Read", e)
+	}
+	for _, e := range r.keep {
+		r.forbid("Edit", e)
+	}
+	r.excluded.Mode = permission.DontAsk
+	for _, c := range r.settings.ExcludedCommands {
+		rule, _ := excludedRule(c) // it was checked
+		r.excluded.Allow = append(r.excluded.Allow, rule)
+	}
+}
+
+// forbid adds rules for a path as it is written and where it leads.
+func (r *Rules) forbid(tool string, e entry) {
+	for _, path := range []string{e.clean, e.real} {
+		rule := permission.Rule(tool + "(//" + strings.TrimPrefix(patterned.Replace(filepath.ToSlash(path)), "/") + ")")
+		if !slices.Contains(r.commands.Deny, rule) {
+			r.commands.Deny = append(r.commands.Deny, rule)
+		}
+	}
+}
+
+// patterned makes a path the pattern of a rule. Brackets of a rule have to be
+// balanced: each stands for any character.
+var patterned = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `[`, `\[`, `(`, `?`, `)`, `?`)
+
+// explain makes a denial by the policy for command lines one by the setting.
+func (r *Rules) explain(line string, d permission.Decision) error {
+	for _, list := range [][]entry{r.denied, r.hidden, r.keep} {
+		for _, e := range list {
+			one := Rules{}
+			one.forbid("Read", e)
+			one.forbid("Edit", e)
+			if slices.Contains(one.commands.Deny, permission.Rule(d.Rule)) {
+				rule := fmt.Sprintf("%s %q", e.setting, e.text)
+				return &DeniedError{Path: e.real, Command: line, Rule: rule, Why: "the line touches what is denied by " + rule + ", or cannot be shown not to (" + clip(d.Reason) + ")"}
+			}
+		}
+	}
+	return &DeniedError{Command: line, Rule: d.Rule, Why: d.Reason}
+}

@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// Decide judges a call by the settings; it makes a [permission.Judge] of s. Files
+// and command lines that the settings deny are denied, in every mode. Where
+// the sandbox is enabled and a command would run outside of it, because the system
+// has none or because the call wants to, a person is asked.
+func (s *Sandbox) Decide(q permission.Request) permission.Decision {
+	for _, a := range q.Access {
+		var err error
+		switch a.Kind {
+		case permission.ReadFile, permission.EditFile:
+			err = s.rules.CheckPath(a.Target, a.Kind)
+		case permission.RunCommand:
+			dir := a.Dir
+			if dir == "" {
+				dir = q.Dir
+			}
+			err = s.rules.checkCommand(a.Target, dir, s.holdsFiles && q.Confined)
+		}
+		if err != nil {
+			return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: err.Error()}
+		}
+	}
+	return s.unconfined(q)
+}
+
+// unconfined asks about command lines that would run outside of a sandbox that
+// is enabled. Those that are known to change nothing, and those that the user
+// has excluded, are judged as without one.
+func (s *Sandbox) unconfined(q permission.Request) permission.Decision {
+	if !s.rules.settings.Enabled || q.Confined {
+		return permission.Decision{}
+	}
+	for _, a := range q.Access {
+		if a.Kind != permission.RunCommand || s.Outside(a.Target, a.Dir) {
+			continue
+		}
+		if s.backend != nil {
+			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+				Reason: fmt.Sprintf("the command %q would run outside of the sandbox", clip(a.Target))}
+		}
+		if (permission.ReadOnly{}).Decide(q).Behavior != permission.Allowed {
+			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
+				Reason: fmt.Sprintf("the sandbox is enabled but there is none here (%s), so the command %q would run unconfined", s.whyNone(), clip(a.Target))}
+		}
+	}
+	return permission.Decision{}
+}
+
+// Outside reports whether a command line always runs outside of the sandbox: all
+// of its commands are excluded, or only read.
+func (s *Sandbox) Outside(line, dir string) bool {
+	if len(s.rules.excluded.Allow) == 0 {
+		return false
+	}
+	d := s.rules.excluded.Decide(permission.Request{Tool: "Bash", Dir: s.rules.place.Dir, Roots: s.rules.place.Roots,
+		Access: []permission.Access{{Kind: permission.RunCommand, Target: line, Dir: dir}}})
+	return d.Behavior == permission.Allowed && d.Source == permission.FromRule
+}

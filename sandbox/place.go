@@ -1,0 +1,204 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Place is where settings are applied. Its paths are absolute.
+type Place struct {
+	Dir   string   // the working directory
+	Roots []string // further folders that are worked in
+	// Temp is a folder for temporary files, which may be written. "": there is none.
+	Temp string
+	// Private belongs to the program: it is neither read nor written.
+	Private []string
+	// Readable may be read whatever the settings allow, as long as they do not deny it.
+	Readable []string
+}
+
+// Rules are settings as they apply at a place. They do not change.
+type Rules struct {
+	settings Settings
+	place    Place
+
+	read, write, denied, hidden, bare, keep []entry // bare: read although hidden; keep: not written
+	excluded                                permission.Policy
+	commands                                permission.Policy // forbids the files that no command line may name
+}
+
+// At returns the settings as they apply at a place, or what is wrong with them.
+func (s Settings) At(p Place) (*Rules, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat([]string{p.Dir}, p.Roots, p.Private, p.Readable) {
+		if !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("sandbox: the path %.200q of the place is not absolute", path)
+		}
+	}
+	r := &Rules{settings: s, place: p}
+	for _, p := range s.paths() {
+		list, err := r.entries(p.name, p.list)
+		if err != nil {
+			return nil, err
+		}
+		switch p.name {
+		case "allowedReadPaths":
+			r.read = list
+		case "allowedWritePaths", "filesystem.allowWrite":
+			r.write = append(r.write, list...)
+		case "deniedPaths":
+			r.denied = list
+		case "filesystem.denyWrite":
+			r.keep = list
+		case "filesystem.denyRead":
+			r.hidden = list
+		case "filesystem.allowRead":
+			r.bare = list
+		}
+	}
+	if len(s.AllowedWritePaths) == 0 {
+		worked := append([]string{p.Dir}, p.Roots...)
+		if p.Temp != "" {
+			worked = append(worked, p.Temp)
+		}
+		list, err := r.entries("the folders that are worked in", worked)
+		if err != nil {
+			return nil, err
+		}
+		r.write = append(r.write, list...)
+	}
+	private, err := r.entries("what the program keeps for itself", p.Private)
+	if err != nil {
+		return nil, err
+	}
+	r.denied = append(r.denied, private...)
+	readable, err := r.entries("what is always readable", p.Readable)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.read) > 0 {
+		r.read = append(r.read, readable...)
+	}
+	r.forCommands()
+	return r, nil
+}
+
+// An entry is a path of a setting.
+type entry struct {
+	setting string
+	text    string // as it was written
+	clean   string // absolute, as written
+	real    string // where that leads
+}
+
+func (e entry) holds(path string) bool { return below(e.clean, path) || below(e.real, path) }
+
+func (r *Rules) entries(setting string, paths []string) ([]entry, error) {
+	var list []entry
+	for _, text := range paths {
+		path, err := r.absolute(strings.TrimSuffix(text, "/**"))
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: %s: %.200q: %w", setting, text, err)
+		}
+		e := entry{setting: setting, text: text, clean: filepath.Clean(path), real: permission.RealPath(path)}
+		if e.real == "" {
+			return nil, fmt.Errorf("sandbox: %s: %.200q leads through too many symlinks", setting, text)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// absolute returns a path that is not clean: ".." after a link is not what it seems.
+func (r *Rules) absolute(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", errors.New("the home folder is not known")
+		}
+		return home + rest, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = r.place.Dir + string(filepath.Separator) + path
+	}
+	return path, nil
+}
+
+// foldCase: the usual file systems of these systems ignore case.
+const foldCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+// below reports whether path is root or in it. Both are absolute and clean.
+func below(root, path string) bool {
+	root = strings.TrimSuffix(root, string(filepath.Separator))
+	if len(path) < len(root) {
+		return false
+	}
+	front, rest := path[:len(root)], path[len(root):]
+	return (front == root || foldCase && strings.EqualFold(front, root)) && (rest == "" || os.IsPathSeparator(rest[0]))
+}
+
+// Policy is what the operating system has to enforce: the settings about paths and
+// the network, and what is never written (see [Guarded]). The proxy is missing.
+func (r *Rules) Policy() Policy {
+	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
+	p.ReadOnly = reals(r.keep)
+	p.Hidden = reals(r.denied)
+	var holed []entry // hidden, with something in it that is not
+	for _, h := range r.hidden {
+		if slices.ContainsFunc(r.bare, func(b entry) bool { return below(h.real, b.real) }) {
+			holed = append(holed, h)
+		} else {
+			p.Hidden = append(p.Hidden, h.real)
+		}
+	}
+	p.Read = reals(r.read)
+	if len(holed) > 0 {
+		p.Read = append(r.around(p.Read, holed), reals(r.bare)...)
+	}
+	return p
+}
+
+// around lists what may be read instead of folders with something hidden in them:
+// what is in these beside it. What comes to be there later may not be read.
+func (r *Rules) around(read []string, hidden []entry) []string {
+	if read == nil {
+		read = []string{string(filepath.Separator)}
+	}
+	var out []string
+	for len(read) > 0 {
+		dir := read[0]
+		read = read[1:]
+		switch {
+		case slices.ContainsFunc(hidden, func(h entry) bool { return below(h.real, dir) }), dir == "/proc", dir == "/dev", dir == "/sys":
+		case !slices.ContainsFunc(hidden, func(h entry) bool { return below(dir, h.real) }):
+			out = append(out, dir)
+		default:
+			inside, _ := os.ReadDir(dir) // what cannot be listed is not readable
+			for _, e := range inside {
+				if e.Type()&os.ModeSymlink == 0 {
+					read = append(read, filepath.Join(dir, e.Name()))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func reals(list []entry) []string {
+	var out []string
+	for _, e := range list {
+		if !slices.Contains(out, e.real) {
+			out = append(out, e.real)
+		}
+	}
+	return out
+}

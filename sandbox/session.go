@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/proxy"
+)
+
+// A Sandbox is settings at a place, with what enforces them. Its method Decide
+// makes it a [permission.Judge] for [agent.Agent].Policies; [Sandbox.Confiner] is
+// what [workspace.Workspace].Confine takes. It is safe for concurrent use.
+type Sandbox struct {
+	rules    *Rules
+	backend  Backend // nil: the settings do not want one, or there is none
+	attempts []Attempt
+	policy   Policy
+	proxy    *proxy.Proxy
+	temp     string
+	// holdsFiles: the backend sees to all rules about files.
+	holdsFiles bool
+}
+
+// ErrUnavailable is matched by the error of [New] where the settings insist on a
+// sandbox and the system has none.
+var ErrUnavailable = errors.New("the operating system confines no commands here")
+
+// New applies settings at a place. It finds the backend, starts the proxy if the
+// settings allow some hosts, and makes a private folder for temporary files where
+// the place names none. The Sandbox must be closed after the last command has ended.
+func New(settings Settings, p Place) (*Sandbox, error) {
+	s := &Sandbox{}
+	if err := s.open(settings, p); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Sandbox) open(settings Settings, p Place) (err error) {
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	if settings.Enabled {
+		s.backend, s.attempts = Detect(Policy{Weaker: settings.WeakerNested, Nested: settings.AllowNested})
+		if s.backend == nil && settings.FailIfUnavailable {
+			return fmt.Errorf("sandbox: %w (%s); leave out failIfUnavailable to be asked about commands instead, or disable the sandbox", ErrUnavailable, s.whyNone())
+		}
+	}
+	if p.Temp == "" && s.backend != nil {
+		if s.temp, err = os.MkdirTemp("", "openagent-tmp-"); err != nil {
+			return fmt.Errorf("sandbox: making a folder for temporary files: %w", err)
+		}
+		p.Temp = s.temp
+	}
+	if s.rules, err = settings.At(p); err != nil || s.backend == nil {
+		return err
+	}
+	if settings.Network.some() {
+		if s.proxy, err = proxy.Start(proxy.Config{Rules: settings.Network.rules()}); err != nil {
+			return err
+		}
+	}
+	s.policy = s.rules.Policy()
+	if s.proxy != nil {
+		s.policy.Proxy = s.proxy.Socket()
+	}
+	s.holdsFiles = s.backend.Lacks(s.policy) == nil
+	return nil
+}
+
+// Close ends the proxy and removes the folder for temporary files. Closing twice
+// is harmless.
+func (s *Sandbox) Close() error {
+	var errs []error
+	if s.proxy != nil {
+		errs = append(errs, s.proxy.Close())
+	}
+	if s.temp != "" {
+		errs = append(errs, os.RemoveAll(s.temp))
+	}
+	return errors.Join(errs...)
+}
+
+// Rules are the settings as they apply here.
+func (s *Sandbox) Rules() *Rules { return s.rules }
+
+// Confiner returns what starts commands confined, nil where nothing confines them.
+func (s *Sandbox) Confiner() func(cmd *exec.Cmd, own ...string) (Release, error) {
+	if s.backend == nil {
+		return nil
+	}
+	return s.confine
+}
+
+func (s *Sandbox) confine(cmd *exec.Cmd, own ...string) (Release, error) {
+	p := s.policy
+	if len(own) > 0 {
+		p.Write = slices.Concat(p.Write, own)
+	}
+	if temp := s.rules.place.Temp; temp != "" {
+		if cmd.Env == nil {
+			cmd.Env = os.Environ()
+		}
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+temp)
+	}
+	return s.backend.Confine(cmd, p)
+}
+
+// MayLeave reports whether a call may ask for its command to run outside.
+func (s *Sandbox) MayLeave() bool { return s.backend != nil && s.rules.settings.AllowUnsandboxed }
+
+// AutoAllow reports whether confined commands need no question by the mode.
+func (s *Sandbox) AutoAllow() bool { return s.backend != nil && s.rules.settings.AutoAllowBash }
+
+// A State says what confines commands.
+type State struct {
+	Enabled bool `json:"enabled"`
+	// Backend is native, bubblewrap, landlock or sandbox-exec; "": nothing does.
+	Backend string `json:"backend,omitempty"`
+	// Lacks says in words what of the settings the backend cannot enforce.
+	Lacks []string `json:"lacks,omitempty"`
+	// Unavailable says why stronger backends, or all, are not used here.
+	Unavailable []string `json:"unavailable,omitempty"`
+	Network     string   `json:"network,omitempty"` // of confined commands: none, filtered
+}
+
+// State says what confines commands, and what does not.
+func (s *Sandbox) State() State {
+	st := State{Enabled: s.rules.settings.Enabled}
+	for _, a := range s.attempts {
+		st.Unavailable = append(st.Unavailable, fmt.Sprintf("%s: %v", a.Name, a.Err))
+	}
+	if s.backend == nil {
+		return st
+	}
+	st.Backend, st.Lacks, st.Network = s.backend.Name(), s.backend.Lacks(s.policy), "none"
+	if s.proxy != nil {
+		st.Network = "filtered"
+	}
+	return st
+}
+
+func (s *Sandbox) whyNone() string {
+	if len(s.attempts) == 0 {
+		return "there is none for this system"
+	}
+	var why []string
+	for _, a := range s.attempts {
+		why = append(why, fmt.Sprintf("%s: %v", a.Name, a.Err))
+	}
+	return clip(strings.Join(why, "; "))
+}
+
+// Denied lists the hosts that commands were not let reach, as host:port.
+func (s *Sandbox) Denied() []string {
+	var list []string
+	if s.proxy != nil {
+		for _, d := range s.proxy.Denials() {
+			list = append(list, d.Error())
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/proxy"
+	"github.com/openagent-go/agent/permission"
+)
+
+// Settings say what the calls of an agent may do, in paths, commands and hosts.
+// They are plain data; as JSON they have the names of Claude Code's settings
+// where it has such a setting. The zero value confines nothing.
+//
+// A path is absolute, begins with "~/", or is relative to the working directory;
+// it stands for a file or a folder with all below it. A "/**" at its end changes
+// nothing; other patterns are refused.
+type Settings struct {
+	// Enabled has the operating system confine commands. The rules about paths and
+	// commands hold without it too, as far as a call shows what it does.
+	Enabled bool `json:"enabled,omitempty"`
+	// FailIfUnavailable: where the operating system cannot confine, [New] fails.
+	// Otherwise commands that may change something are asked about there.
+	FailIfUnavailable bool `json:"failIfUnavailable,omitempty"`
+	// AutoAllowBash spares confined commands the question that the mode would ask.
+	AutoAllowBash bool `json:"autoAllowBashIfSandboxed,omitempty"`
+	// AllowUnsandboxed lets the model ask for a command to run outside of the
+	// sandbox. A person is asked about each.
+	AllowUnsandboxed bool `json:"allowUnsandboxedCommands,omitempty"`
+	// ExcludedCommands run outside of the sandbox and are judged as without one:
+	// names such as "docker", or patterns as in Bash rules, such as "docker compose *".
+	ExcludedCommands []string `json:"excludedCommands,omitempty"`
+	AllowNested      bool     `json:"allowNestedSandbox,omitempty"` // see [Policy].Nested
+	// WeakerNested accepts a weaker sandbox where this program is itself in a
+	// container; see [Policy].Weaker.
+	WeakerNested bool `json:"enableWeakerNestedSandbox,omitempty"`
+
+	// AllowedReadPaths are what may be read beside what may be written; empty: all
+	// but what is denied. Commands also read the folders of the system.
+	AllowedReadPaths []string `json:"allowedReadPaths,omitempty"`
+	// AllowedWritePaths are what may be written; empty: the folders that are worked
+	// in and the folder for temporary files.
+	AllowedWritePaths []string `json:"allowedWritePaths,omitempty"`
+	DeniedPaths       []string `json:"deniedPaths,omitempty"` // neither read nor written
+	// AllowedCommands are the names of the only commands that may run, at any depth
+	// of a line, built-in ones included; nil: any; empty: none.
+	AllowedCommands []string `json:"allowedCommands"`
+	DeniedCommands  []string `json:"deniedCommands,omitempty"` // count before AllowedCommands
+
+	Network    Network    `json:"network,omitzero"`
+	Filesystem Filesystem `json:"filesystem,omitzero"`
+}
+
+// Network says whom confined commands may talk to. The zero value is nobody.
+type Network struct {
+	// AllowedDomains are domains ("example.com"), all hosts below one
+	// ("*.example.com") and addresses, each for every port or one ("example.com:443").
+	AllowedDomains []string `json:"allowedDomains,omitempty"`
+	DeniedDomains  []string `json:"deniedDomains,omitempty"` // count before those allowed
+	// AllowAnyDomain allows all names that lead to public addresses.
+	AllowAnyDomain bool `json:"allowAnyDomain,omitempty"`
+	// AllowPrivateNetworks lets names lead to loopback and private addresses. An
+	// address among AllowedDomains, and localhost, may be such without it.
+	AllowPrivateNetworks bool `json:"allowPrivateNetworks,omitempty"`
+	// AllowLocalBinding lets commands listen on a loopback of their own.
+	AllowLocalBinding bool `json:"allowLocalBinding,omitempty"`
+}
+
+func (n Network) rules() proxy.Rules {
+	return proxy.Rules{Allow: n.AllowedDomains, Deny: n.DeniedDomains, AnyDomain: n.AllowAnyDomain, Private: n.AllowPrivateNetworks}
+}
+
+// some reports whether anybody may be talked to.
+func (n Network) some() bool { return len(n.AllowedDomains) > 0 || n.AllowAnyDomain }
+
+// Filesystem are the same rules about paths in the names of Claude Code's.
+type Filesystem struct {
+	AllowWrite []string `json:"allowWrite,omitempty"` // further paths that may be written
+	DenyWrite  []string `json:"denyWrite,omitempty"`  // not written, although below what may be
+	DenyRead   []string `json:"denyRead,omitempty"`   // neither read nor written, but for AllowRead
+	AllowRead  []string `json:"allowRead,omitempty"`  // read although below DenyRead
+}
+
+// paths lists the settings that are paths, by name.
+func (s Settings) paths() []struct {
+	name string
+	list []string
+} {
+	return []struct {
+		name string
+		list []string
+	}{
+		{"allowedReadPaths", s.AllowedReadPaths}, {"allowedWritePaths", s.AllowedWritePaths}, {"deniedPaths", s.DeniedPaths},
+		{"filesystem.allowWrite", s.Filesystem.AllowWrite}, {"filesystem.denyWrite", s.Filesystem.DenyWrite},
+		{"filesystem.denyRead", s.Filesystem.DenyRead}, {"filesystem.allowRead", s.Filesystem.AllowRead},
+	}
+}
+
+// Check reports the first thing that is wrong with the settings, with its name.
+func (s Settings) Check() error {
+	for _, p := range s.paths() {
+		for _, path := range p.list {
+			if err := checkPath(path); err != nil {
+				return fmt.Errorf("sandbox: %s: %.200q %w", p.name, path, err)
+			}
+		}
+	}
+	for name, list := range map[string][]string{"allowedCommands": s.AllowedCommands, "deniedCommands": s.DeniedCommands} {
+		for _, c := range list {
+			if c == "" || strings.ContainsAny(c, "/\\ \t\n*?[]\"'$`;|&<>()\x00") {
+				return fmt.Errorf("sandbox: %s: %.100q is not the name of a command; for patterns use permission rules such as Bash(git push *)", name, c)
+			}
+		}
+	}
+	for _, c := range s.ExcludedCommands {
+		if _, err := excludedRule(c); err != nil {
+			return fmt.Errorf("sandbox: excludedCommands: %w", err)
+		}
+	}
+	if err := s.Network.rules().Check(); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return nil
+}
+
+func checkPath(path string) error {
+	path = strings.TrimSuffix(path, "/**")
+	switch {
+	case path == "":
+		return errors.New("is empty; name a file or a folder")
+	case strings.ContainsRune(path, 0):
+		return errors.New("holds a NUL byte")
+	case strings.ContainsAny(path, "*?["):
+		return errors.New("is a pattern; name a file or a folder, which covers all below it")
+	case strings.HasPrefix(path, "~") && path != "~" && !strings.HasPrefix(path, "~/"):
+		return errors.New("begins with the home folder of another user; write it in full")
+	}
+	return nil
+}
+
+// excludedRule is the Bash rule that an excluded command stands for.
+func excludedRule(command string) (permission.Rule, error) {
+	command = strings.TrimSpace(command)
+	if command == "" || strings.HasPrefix(command, "*") {
+		return "", fmt.Errorf("%.100q would exclude every command; name one", command)
+	}
+	if !slices.ContainsFunc([]string{"*", " "}, func(s string) bool { return strings.Contains(command, s) }) {
+		command += " *"
+	}
+	return permission.ParseRule("Bash(" + command + ")")
+}
