@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/proxy"
+	"github.com/openagent-go/agent/permission"
 )
 
 // A Sandbox is settings at a place, with what enforces them. Its method Decide
@@ -165,4 +166,16 @@ func (s *Sandbox) Denied() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// Note is what a model should know of the sandbox that its commands run in.
+func (s *Sandbox) Note() string {
+	network := "There is no network."
+	if s.proxy != nil {
+		network = "The network is reached through the proxy in HTTP_PROXY and ALL_PROXY, which lets through allowed hosts only."
+	}
+	// The folder for temporary files has another name each time, and prompts should not.
+	write := slices.DeleteFunc(slices.Clone(s.policy.Write), func(path string) bool { return s.temp != "" && below(permission.RealPath(s.temp), path) })
+	return fmt.Sprintf("Commands run in a sandbox: they may write in %s and in TMPDIR, and cannot change git hooks or the settings of shells, editors and agents. %s Do not work around it; say what is missing.",
+		clip(strings.Join(write, ", ")), network)
 }

@@ -37,11 +37,27 @@ type Shell interface {
 	EndSession(session string) error
 }
 
+// A Sandbox is what the operating system confines the commands of a [Shell] by.
+type Sandbox interface {
+	// Outside reports whether a line always runs outside, because the user wants it.
+	Outside(line, dir string) bool
+	// MayLeave reports whether a call may ask to run outside. A person is asked.
+	MayLeave() bool
+	// Note is what a model should know of it.
+	Note() string
+}
+
 type bashInput struct {
 	Command         string `json:"command"`
 	Timeout         int    `json:"timeout,omitempty"`
 	Description     string `json:"description,omitempty"`
 	RunInBackground bool   `json:"run_in_background,omitempty"`
+}
+
+// leavingInput is the input where a call may ask to run outside of the sandbox.
+type leavingInput struct {
+	bashInput
+	Leave bool `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"run this command outside of the sandbox; the user is asked"`
 }
 
 // bashDetails are the Details of a result of Bash, BashOutput and KillShell.
@@ -58,34 +74,70 @@ type bashDetails struct {
 
 // bash is the tool Bash. It has notices of the background commands that ended.
 type bash struct {
-	*tool.Typed[bashInput]
+	*tool.Typed[leavingInput]
 	shell Shell
 }
 
-// Bash returns the tool that runs command lines in the shell of the session. Its
+// Bash returns the tool that runs command lines in the shell of the session. in
+// is the sandbox of the shell; without one its calls are not told to be confined,
+// nor are they where the shell has no method Confines() bool that says so. Its
 // method Notices(session string) []string returns, once each, what the model
 // has to be told of background commands that have ended; EndSession(session
 // string) error ends the shell and the background commands of a session.
-func Bash(shell Shell) tool.Tool {
-	return bash{shell: shell, Typed: tool.New(tool.Spec{
-		Name: "Bash", Title: "Run a command", Description: bashText, OpenWorld: true, State: shellState,
+func Bash(shell Shell, in ...Sandbox) tool.Tool {
+	box := confinement{shell: shell}
+	text := bashText
+	if c, ok := shell.(interface{ Confines() bool }); ok && c.Confines() && len(in) > 0 {
+		box.sandbox = in[0]
+		text = strings.TrimRight(text, "\n") + "\n- " + box.sandbox.Note() + "\n"
+	}
+	spec := tool.Spec{
+		Name: "Bash", Title: "Run a command", Description: text, OpenWorld: true, State: shellState,
 		Barrier: true, // later lines are judged in the directory that this one leaves
 		// Its own timeout comes first, and the end of a process tree takes a moment.
 		Timeout: maxTimeout*time.Millisecond + time.Minute,
-	}, func(ctx context.Context, call tool.Call, in bashInput) (*tool.Result, error) {
+	}
+	if !box.mayLeave() {
+		spec.Input = tool.New[bashInput](tool.Spec{Name: spec.Name}, nil).Spec().Input
+	}
+	return bash{shell: shell, Typed: tool.New(spec, func(ctx context.Context, call tool.Call, in leavingInput) (*tool.Result, error) {
 		switch {
 		case strings.TrimSpace(in.Command) == "":
 			return tool.Errorf("command is empty"), nil
 		case in.Timeout < 0:
 			return tool.Errorf("timeout is %d; it is in milliseconds, from 1 to %d", in.Timeout, maxTimeout), nil
-		case in.RunInBackground:
-			return startInBackground(ctx, shell, call, in)
 		}
-		return runCommand(ctx, shell, call, in)
-	}).OnClassify(func(call tool.Call, in bashInput) tool.Class {
-		dir := shell.Where(workspace.Line{Session: call.Session, Dir: call.Dir, State: call.State})
-		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: dir}}}
+		l := line(ctx, call, in.bashInput)
+		l.Outside = box.leaves(call, in)
+		if in.RunInBackground {
+			return startInBackground(ctx, shell, l, in.bashInput)
+		}
+		return runCommand(ctx, shell, l, in.bashInput)
+	}).OnClassify(func(call tool.Call, in leavingInput) tool.Class {
+		c := tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: box.dir(call)}}}
+		c.Confined = box.sandbox != nil && !box.leaves(call, in)
+		if box.mayLeave() && in.Leave {
+			c.Asks = "the command would run outside of the sandbox"
+		}
+		return c
 	})}
+}
+
+// confinement is what Bash knows of the sandbox of its shell.
+type confinement struct {
+	shell   Shell
+	sandbox Sandbox // nil: commands are not confined
+}
+
+func (b confinement) mayLeave() bool { return b.sandbox != nil && b.sandbox.MayLeave() }
+
+// leaves reports whether a call runs outside of the sandbox.
+func (b confinement) leaves(call tool.Call, in leavingInput) bool {
+	return b.mayLeave() && in.Leave || b.sandbox != nil && b.sandbox.Outside(in.Command, b.dir(call))
+}
+
+func (b confinement) dir(call tool.Call) string {
+	return b.shell.Where(workspace.Line{Session: call.Session, Dir: call.Dir, State: call.State})
 }
 
 // Notices returns what the model has to be told, once.
@@ -96,12 +148,12 @@ func (b bash) EndSession(session string) error { return b.shell.EndSession(sessi
 
 var errTimedOut = errors.New("the command's timeout is over")
 
-func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) (*tool.Result, error) {
+func runCommand(ctx context.Context, shell Shell, l workspace.Line, in bashInput) (*tool.Result, error) {
 	timeout := min(cmp.Or(in.Timeout, defaultTimeout), maxTimeout)
 	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(timeout)*time.Millisecond, errTimedOut)
 	defer cancel()
 	start := time.Now()
-	o, err := shell.Run(limited, line(ctx, call, in))
+	o, err := shell.Run(limited, l)
 	late := context.Cause(limited) == errTimedOut
 	if err != nil {
 		if late {
@@ -140,8 +192,7 @@ func runCommand(ctx context.Context, shell Shell, call tool.Call, in bashInput) 
 	return r, nil
 }
 
-func startInBackground(ctx context.Context, shell Shell, call tool.Call, in bashInput) (*tool.Result, error) {
-	l := line(ctx, call, in)
+func startInBackground(ctx context.Context, shell Shell, l workspace.Line, in bashInput) (*tool.Result, error) {
 	l.Latest = nil // the call ends before there is any
 	id, state, err := shell.StartJob(ctx, l)
 	if err != nil {

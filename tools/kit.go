@@ -28,6 +28,7 @@ var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
 // tools that need it.
 type Kit struct {
 	Workspace *workspace.Workspace // files, commands, background commands, worktrees
+	Sandbox   Sandbox              // of the commands of Workspace; nil: they are not confined
 	Web       *Web                 // WebFetch and WebSearch
 	// Search is the engine of WebSearch. Nil: it answers how to configure one.
 	Search    SearchProvider
@@ -72,13 +73,20 @@ func (k Kit) Tools() []Entry {
 func (k Kit) core() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
-		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws), Bash(ws), BashOutput(ws), KillShell(ws))
+		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws), k.bash(), BashOutput(ws), KillShell(ws))
 	}
 	all = append(all, AskUser(), ToolSearch())
 	if k.Web != nil {
 		all = append(all, WebFetch(*k.Web), WebSearch(k.Search))
 	}
 	return all
+}
+
+func (k Kit) bash() tool.Tool {
+	if k.Sandbox == nil {
+		return Bash(k.Workspace)
+	}
+	return Bash(k.Workspace, k.Sandbox)
 }
 
 func (k Kit) advanced() []tool.Tool {

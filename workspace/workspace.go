@@ -32,6 +32,9 @@ type Workspace struct {
 	shell shells
 }
 
+// Confines reports whether the commands of w are confined.
+func (w *Workspace) Confines() bool { return w.Confine != nil }
+
 // Close ends the shells and jobs of w and waits for them. It removes nothing of
 // the user's. Closing twice is harmless.
 func (w *Workspace) Close() error { return w.closeShells() }
