@@ -121,7 +121,7 @@ const (
 	allowKey    = "permissions.allow"
 )
 
-var keys = []Key{
+var keys = append([]Key{
 	{Name: "model", Type: Text, Doc: "the model that runs begin with", Env: []string{"OPENAGENT_MODEL", "CODEANY_MODEL", "ANTHROPIC_MODEL", "OPENAI_MODEL"}, Flag: "model"},
 	{Name: "small_model", Type: Text, Doc: "the cheap model that digests web pages", Env: []string{"OPENAGENT_SMALL_MODEL"}},
 	{Name: "fallback_models", Type: Texts, Doc: "models to use, in this order, when the model stays unavailable", Flag: "fallback-model"},
@@ -149,7 +149,7 @@ var keys = []Key{
 	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days files are kept for bringing them back", Default: json.RawMessage("30")},
 	{Name: "privateTriggers", Type: Bool, Doc: "RemoteTrigger may start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
-}
+}, sandboxKeys...)
 
 // Keys lists the settings in the order in which people see them.
 func Keys() []Key { return slices.Clone(keys) }

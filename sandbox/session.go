@@ -62,7 +62,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 	}
 	if settings.Network.some() {
 		if s.proxy, err = proxy.Start(proxy.Config{Rules: settings.Network.rules()}); err != nil {
-			return err
+			return fmt.Errorf("sandbox: %w", err)
 		}
 	}
 	s.policy = s.rules.Policy()

@@ -72,6 +72,9 @@ func (n Network) rules() proxy.Rules {
 	return proxy.Rules{Allow: n.AllowedDomains, Deny: n.DeniedDomains, AnyDomain: n.AllowAnyDomain, Private: n.AllowPrivateNetworks}
 }
 
+// allowed are the rules without those that deny.
+func (n Network) allowed() proxy.Rules { return proxy.Rules{Allow: n.AllowedDomains} }
+
 // some reports whether anybody may be talked to.
 func (n Network) some() bool { return len(n.AllowedDomains) > 0 || n.AllowAnyDomain }
 
@@ -98,29 +101,49 @@ func (s Settings) paths() []struct {
 	}
 }
 
-// Check reports the first thing that is wrong with the settings, with its name.
+// A SettingError says which of the settings cannot be used, and why.
+type SettingError struct {
+	Setting string // as "network.allowedDomains"
+	Err     error
+}
+
+func (e *SettingError) Error() string { return "sandbox: " + e.Setting + ": " + e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// Check reports the first thing that is wrong with the settings, a [*SettingError].
 func (s Settings) Check() error {
 	for _, p := range s.paths() {
 		for _, path := range p.list {
 			if err := checkPath(path); err != nil {
-				return fmt.Errorf("sandbox: %s: %.200q %w", p.name, path, err)
+				return &SettingError{p.name, fmt.Errorf("%.200q %w", path, err)}
 			}
 		}
 	}
-	for name, list := range map[string][]string{"allowedCommands": s.AllowedCommands, "deniedCommands": s.DeniedCommands} {
-		for _, c := range list {
-			if c == "" || strings.ContainsAny(c, "/\\ \t\n*?[]\"'$`;|&<>()\x00") {
-				return fmt.Errorf("sandbox: %s: %.100q is not the name of a command; for patterns use permission rules such as Bash(git push *)", name, c)
-			}
-		}
+	if err := checkNames("allowedCommands", s.AllowedCommands); err != nil {
+		return err
+	}
+	if err := checkNames("deniedCommands", s.DeniedCommands); err != nil {
+		return err
 	}
 	for _, c := range s.ExcludedCommands {
 		if _, err := excludedRule(c); err != nil {
-			return fmt.Errorf("sandbox: excludedCommands: %w", err)
+			return &SettingError{"excludedCommands", err}
 		}
 	}
+	if err := s.Network.allowed().Check(); err != nil {
+		return &SettingError{"network.allowedDomains", err}
+	}
 	if err := s.Network.rules().Check(); err != nil {
-		return fmt.Errorf("sandbox: %w", err)
+		return &SettingError{"network.deniedDomains", err}
+	}
+	return nil
+}
+
+func checkNames(setting string, names []string) error {
+	for _, c := range names {
+		if c == "" || strings.ContainsAny(c, "/\\ \t\n*?[]\"'$`;|&<>()\x00") {
+			return &SettingError{setting, fmt.Errorf("%.100q is not the name of a command; for patterns use permission rules such as Bash(git push *)", c)}
+		}
 	}
 	return nil
 }

@@ -69,6 +69,7 @@ func (g git) to(ctx context.Context, out io.Writer, dir string, args ...string) 
 		Args: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
 			"-c", "submodule.recurse=false", "-c", "branch.autoSetupMerge=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...),
 		Dir: dir, Env: gitEnv(), Output: out, Errors: errs, Grace: gitGrace,
+		Outside: true, // it is our own command, and writes what commands of the model may not: .git/config
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):

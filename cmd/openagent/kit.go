@@ -26,7 +26,7 @@ const (
 // kit is what the tools of a run work on. Nothing is opened or started before a
 // tool needs it. Without a home folder there is nothing that would be kept in it.
 func (h *host) kit(s *setup) tools.Kit {
-	k := tools.Kit{Workspace: s.workspace, Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: new(team.Memory)}
+	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: new(team.Memory)}
 	home, err := h.home()
 	if err != nil {
 		return k

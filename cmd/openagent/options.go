@@ -30,6 +30,7 @@ type options struct {
 	timeout        time.Duration
 	system, append string // as given: text or @file
 	mode           string
+	sandbox        string
 	bypass         bool
 	tools          []string
 	allow, deny    []permission.Rule
@@ -103,6 +104,7 @@ func (o *options) flags() flags {
 		{name: "append-system-prompt", arg: "TEXT|@FILE", help: "instructions after our own", set: raw(&o.append)},
 		{name: "permission-mode", arg: "MODE", words: modes(), help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), set: oneOf(&o.mode, modes())},
 		{name: "dangerously-skip-permissions", help: "the same as --permission-mode bypassPermissions", set: yes(&o.bypass)},
+		{name: "sandbox", arg: choice(sandboxWords), words: sandboxWords, help: "have the system confine commands: auto asks where it cannot, on insists (default off)", set: oneOf(&o.sandbox, sandboxWords)},
 		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default: core and a few at hand, the others for the model to find)", set: list(&o.tools)},
 		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
 		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},

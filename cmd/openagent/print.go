@@ -120,6 +120,10 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	if s.options.partial {
 		r.showPieces()
 	}
+	if s.sandbox != nil {
+		st := s.sandbox.State()
+		r.sandbox = &st
+	}
 	if !s.past {
 		return r, nil
 	}

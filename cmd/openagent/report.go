@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -23,7 +24,8 @@ type report struct {
 	session   string
 	provider  string
 	simulated bool
-	partial   *partial // nil: no pieces of messages
+	partial   *partial       // nil: no pieces of messages
+	sandbox   *sandbox.State // nil: nothing is said of one
 
 	config    event.Configured
 	mode      permission.Mode
@@ -150,7 +152,7 @@ func (r *report) begin() {
 	none := []string{}
 	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
 		PermissionMode: string(r.mode), Tools: names, MCPServers: none, SlashCommands: none, Agents: none, Skills: none,
-		Capabilities: capabilities, Version: version(), origin: r.sign("")})
+		Capabilities: capabilities, Sandbox: r.sandbox, Version: version(), origin: r.sign("")})
 }
 
 // capabilities are what a program that drives us can rely on.

@@ -39,6 +39,7 @@ func (r *runner) try(ctx context.Context, prompts bool) error {
 		return err
 	}
 	r.host.warnOfSettings(trial.options)
+	r.host.warnOfSandbox(trial)
 	r.host.secrets = append(trial.provider.secrets(), trial.options.secretValues()...)
 	if prompts && trial.provider.needsKey() {
 		err = trial.provider.noKey()
@@ -47,7 +48,7 @@ func (r *runner) try(ctx context.Context, prompts bool) error {
 }
 
 // setup makes an agent for a folder, with the settings there.
-func (r *runner) setup(ctx context.Context, dir string) (*setup, error) {
+func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	o, err := r.host.configure(ctx, r.options, dir, false)
 	if err != nil {
 		return nil, err
@@ -57,6 +58,7 @@ func (r *runner) setup(ctx context.Context, dir string) (*setup, error) {
 		return nil, err
 	}
 	s := newSetup(o, p, dir)
+	defer s.unlessUsed(&err)
 	s.schedule = r.schedule
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ func (o *options) given() []config.Given {
 		{"permissions.allow", len(o.allow) > 0, o.allow},
 		{"permissions.deny", len(o.deny) > 0, o.deny},
 		{modeKey, o.mode != "", o.mode},
+		{"sandbox.enabled", o.sandbox != "", o.sandbox != sandboxOff},
+		{"sandbox.failIfUnavailable", o.sandbox == sandboxOn || o.sandbox == sandboxAuto, o.sandbox == sandboxOn},
 		{"permissions.additionalDirectories", len(o.dirs) > 0, o.dirs},
 		{"tools", len(o.tools) > 0, o.tools},
 		{"max_turns", o.turns > 0, o.turns},

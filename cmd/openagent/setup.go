@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/trigger"
@@ -21,6 +22,7 @@ type setup struct {
 	provider  provider
 	project   string // the working folder
 	workspace *workspace.Workspace
+	sandbox   *sandbox.Sandbox // nil: nothing is said of one
 	languages *tools.Languages
 	schedule  *cron.Scheduler  // that of this program; nil: it runs none
 	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
@@ -35,7 +37,7 @@ type setup struct {
 
 // setup makes what the options ask for; ask is nil where nobody can be asked.
 // A missing key is found out before anything costs time.
-func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*setup, error) {
+func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ *setup, err error) {
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
@@ -53,6 +55,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	h.secrets = append(p.secrets(), o.secretValues()...)
 	h.warnOfSettings(o)
 	s := newSetup(o, p, dir)
+	defer s.unlessUsed(&err)
 	s.person = ask != nil || o.promptTool != ""
 	if ask != nil || o.input == formatStream {
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
@@ -60,6 +63,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err
 	}
+	h.warnOfSandbox(s)
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (*s
 	s.session = s.agent.Session(chosen.id)
 	if chosen.rewindTo > 0 {
 		if err := s.session.Rewind(ctx, chosen.rewindTo); err != nil {
-			return nil, errors.Join(notBegun(ctx, err), s.close())
+			return nil, notBegun(ctx, err)
 		}
 	}
 	return s, nil
@@ -92,6 +96,9 @@ func newSetup(o *options, p provider, dir string) *setup {
 // newAgent makes the agent that the options describe.
 func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	o := s.options
+	if err := h.confine(s); err != nil {
+		return nil, err
+	}
 	a := &agent.Agent{
 		Dir: s.project, Dirs: o.dirs,
 		Permissions: h.policy(o),
@@ -101,6 +108,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Secrets:     h.secrets,
 		Log:         h.logger(o),
 	}
+	a.Policies = s.guard(&a.Permissions, a.Policies)
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {
 		return nil, usagef("%s: %v", s.provider.model.source, err)
@@ -131,6 +139,16 @@ func (s *setup) keepMode() {
 	}
 }
 
+// unlessUsed closes what was opened for a run that does not begin.
+func (s *setup) unlessUsed(err *error) {
+	if *err == nil {
+		return
+	}
+	if ended := s.close(); ended != nil {
+		*err = errors.Join(*err, ended)
+	}
+}
+
 // close ends the session, its shells and background commands, and the language
 // servers.
 func (s *setup) close() error {
@@ -138,5 +156,9 @@ func (s *setup) close() error {
 	if s.session != nil {
 		ended = s.session.Close()
 	}
-	return errors.Join(ended, s.languages.Close(), s.workspace.Close())
+	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
+	if s.sandbox != nil { // what it confined has ended
+		ended = errors.Join(ended, s.sandbox.Close())
+	}
+	return ended
 }

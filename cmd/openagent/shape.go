@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -19,19 +20,20 @@ type (
 		Simulated bool   `json:"simulated,omitempty"` // the model is a demo
 	}
 	initLine struct {
-		Type           string   `json:"type"`
-		Subtype        string   `json:"subtype"`
-		Cwd            string   `json:"cwd"`
-		Model          string   `json:"model"`
-		Provider       string   `json:"provider"`
-		PermissionMode string   `json:"permissionMode"`
-		Tools          []string `json:"tools"`
-		MCPServers     []string `json:"mcp_servers"`
-		SlashCommands  []string `json:"slash_commands"`
-		Agents         []string `json:"agents"`
-		Skills         []string `json:"skills"`
-		Capabilities   []string `json:"capabilities"`
-		Version        string   `json:"openagent_version"`
+		Type           string         `json:"type"`
+		Subtype        string         `json:"subtype"`
+		Cwd            string         `json:"cwd"`
+		Model          string         `json:"model"`
+		Provider       string         `json:"provider"`
+		PermissionMode string         `json:"permissionMode"`
+		Tools          []string       `json:"tools"`
+		MCPServers     []string       `json:"mcp_servers"`
+		SlashCommands  []string       `json:"slash_commands"`
+		Agents         []string       `json:"agents"`
+		Skills         []string       `json:"skills"`
+		Capabilities   []string       `json:"capabilities"`
+		Sandbox        *sandbox.State `json:"sandbox,omitempty"` // absent: nothing is said of one
+		Version        string         `json:"openagent_version"`
 		origin
 	}
 	userLine struct {

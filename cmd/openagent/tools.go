@@ -116,6 +116,14 @@ type bench struct {
 // runs with it.
 type foreground struct{ *workspace.Workspace }
 
+// bash is the tool Bash with such a shell.
+func (b *bench) bash() tool.Tool {
+	if box := b.box(); box != nil {
+		return tools.Bash(foreground{b.workspace}, box)
+	}
+	return tools.Bash(foreground{b.workspace})
+}
+
 // StartJob refuses what would not live to do anything.
 func (foreground) StartJob(context.Context, workspace.Line) (string, json.RawMessage, error) {
 	return "", nil, errors.New("a background command would end with this program; leave run_in_background out")
@@ -140,10 +148,13 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	p, _ := h.provider(&o.options)                       // no model is called, so it may be a wrong one
 	h.secrets = append(p.secrets(), o.secretValues()...) // custom tools may show what they like
 	b := &bench{setup: newSetup(&o.options, p, dir)}
+	if err := h.confine(b.setup); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	b.builtin = b.withDiagnostics(h.kit(b.setup).Tools())
 	for i, e := range b.builtin {
 		if e.Tool.Spec().Name == "Bash" {
-			b.builtin[i].Tool = tools.Bash(foreground{b.workspace})
+			b.builtin[i].Tool = b.bash()
 		}
 		b.all = append(b.all, b.builtin[i].Tool)
 	}

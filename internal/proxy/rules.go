@@ -93,14 +93,14 @@ func (r Rules) compile() (compiled, error) {
 			err = p.narrow()
 		}
 		if err != nil {
-			return compiled{}, fmt.Errorf("network.allowedDomains: %.100q %w", s, err)
+			return compiled{}, fmt.Errorf("%.100q %w", s, err)
 		}
 		c.allow = append(c.allow, p)
 	}
 	for _, s := range r.Deny {
 		p, err := parsePattern(s)
 		if err != nil {
-			return compiled{}, fmt.Errorf("network.deniedDomains: %.100q %w", s, err)
+			return compiled{}, fmt.Errorf("%.100q %w", s, err)
 		}
 		c.deny = append(c.deny, p)
 	}

@@ -93,14 +93,14 @@ func TestRulesCheck(t *testing.T) {
 		{"2130706433", "neither a domain"},
 	} {
 		err := Rules{Allow: []string{tt.pattern}}.Check()
-		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "network.allowedDomains")) {
+		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%q: %v, want %q", tt.pattern, err, tt.says)
 		}
 	}
 	if err := (Rules{Deny: []string{"*", "*.com"}}).Check(); err != nil {
 		t.Errorf("wide patterns may deny: %v", err)
 	}
-	if err := (Rules{Deny: []string{"a/b"}}).Check(); err == nil || !strings.Contains(err.Error(), "network.deniedDomains") {
+	if err := (Rules{Deny: []string{"a/b"}}).Check(); err == nil {
 		t.Errorf("a malformed pattern that denies: %v", err)
 	}
 }
