@@ -104,9 +104,9 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 		return err
 	}
 	q := permission.Request{Tool: "Bash", Dir: dir, Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}}
-	p := r.commands
-	if !held {
-		p.Mode = permission.Bypass // in which rules that cannot be checked deny
+	p := r.strict
+	if held {
+		p = r.lenient
 	}
 	if d, denied := p.Denies(q); denied {
 		return r.explain(line, d)
@@ -205,19 +205,23 @@ func (r *Rules) forCommands() {
 	for _, e := range r.keep {
 		r.forbid("Edit", e)
 	}
-	r.excluded.Mode = permission.DontAsk
+	// In mode bypassPermissions rules that cannot be checked deny.
+	r.strict = permission.Policy{Deny: r.forbidden, Mode: permission.Bypass}.Compile()
+	r.lenient = r.strict.In(permission.Default)
+	excluded := permission.Policy{Mode: permission.DontAsk}
 	for _, c := range r.settings.ExcludedCommands {
 		rule, _ := excludedRule(c) // it was checked
-		r.excluded.Allow = append(r.excluded.Allow, rule)
+		excluded.Allow = append(excluded.Allow, rule)
 	}
+	r.excluded = excluded.Compile()
 }
 
 // forbid adds rules for a path as it is written and where it leads.
 func (r *Rules) forbid(tool string, e entry) {
 	for _, path := range []string{e.clean, e.real} {
 		rule := permission.Rule(tool + "(//" + strings.TrimPrefix(patterned.Replace(filepath.ToSlash(path)), "/") + ")")
-		if !slices.Contains(r.commands.Deny, rule) {
-			r.commands.Deny = append(r.commands.Deny, rule)
+		if !slices.Contains(r.forbidden, rule) {
+			r.forbidden = append(r.forbidden, rule)
 		}
 	}
 }
@@ -233,7 +237,7 @@ func (r *Rules) explain(line string, d permission.Decision) error {
 			one := Rules{}
 			one.forbid("Read", e)
 			one.forbid("Edit", e)
-			if slices.Contains(one.commands.Deny, permission.Rule(d.Rule)) {
+			if slices.Contains(one.forbidden, permission.Rule(d.Rule)) {
 				rule := fmt.Sprintf("%s %q", e.setting, e.text)
 				return &DeniedError{Path: e.real, Command: line, Rule: rule, Why: "the line touches what is denied by " + rule + ", or cannot be shown not to (" + clip(d.Reason) + ")"}
 			}

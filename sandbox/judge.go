@@ -56,7 +56,7 @@ func (s *Sandbox) unconfined(q permission.Request) permission.Decision {
 // Outside reports whether a command line always runs outside of the sandbox: all
 // of its commands are excluded, or only read.
 func (s *Sandbox) Outside(line, dir string) bool {
-	if len(s.rules.excluded.Allow) == 0 {
+	if len(s.rules.settings.ExcludedCommands) == 0 {
 		return false
 	}
 	d := s.rules.excluded.Decide(permission.Request{Tool: "Bash", Dir: s.rules.place.Dir, Roots: s.rules.place.Roots,

@@ -29,9 +29,10 @@ type Rules struct {
 	settings Settings
 	place    Place
 
-	read, write, denied, hidden, bare, keep []entry // bare: read although hidden; keep: not written
-	excluded                                permission.Policy
-	commands                                permission.Policy // forbids the files that no command line may name
+	read, write, denied, hidden, bare, keep []entry              // bare: read although hidden; keep: not written
+	forbidden                               []permission.Rule    // of files that no command line may name
+	strict, lenient                         *permission.Compiled // from forbidden: also what cannot be told is denied, or not
+	excluded                                *permission.Compiled
 }
 
 // At returns the settings as they apply at a place, or what is wrong with them.

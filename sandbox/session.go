@@ -136,6 +136,9 @@ func (s *Sandbox) State() State {
 		st.Unavailable = append(st.Unavailable, fmt.Sprintf("%s: %v", a.Name, a.Err))
 	}
 	if s.backend == nil {
+		if st.Enabled && st.Unavailable == nil {
+			st.Unavailable = []string{"there is no backend for this system"}
+		}
 		return st
 	}
 	st.Backend, st.Lacks, st.Network = s.backend.Name(), s.backend.Lacks(s.policy), "none"
@@ -147,7 +150,7 @@ func (s *Sandbox) State() State {
 
 func (s *Sandbox) whyNone() string {
 	if len(s.attempts) == 0 {
-		return "there is none for this system"
+		return "there is no backend for this system"
 	}
 	var why []string
 	for _, a := range s.attempts {

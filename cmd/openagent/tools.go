@@ -25,7 +25,7 @@ type toolsOptions struct {
 }
 
 // runFlags are the flags of a run that the command tools has as well.
-var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "timeout", "session-dir"}
+var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox", "timeout", "session-dir"}
 
 func toolsCommand(h *host) (flags, action) {
 	o := new(toolsOptions)

@@ -78,7 +78,9 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 		return usagef("%s asks a person; it works in conversations only", name)
 	}
 	j := &judging{h: h}
-	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, CanUseTool: j.decide,
+	judges := b.guard(&policy, nil)
+	h.warnOfSandbox(b.setup)
+	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, Policies: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
 	r, err := a.Call(ctx, name, input)
 	var end *agent.EndError
