@@ -131,8 +131,13 @@ func wordsOf(query string) (*searched, error) {
 
 // findIn yields the facts of a session in which the words are.
 func findIn(ctx context.Context, s Store, info Info, words *searched, yield func(Hit) bool) error {
+	var named event.SessionNamed // so far
 	look := func(e event.Event) bool {
-		for _, text := range said(e.Data) {
+		texts := said(e.Data)
+		if n, ok := e.Data.(event.SessionNamed); ok {
+			texts, named = renamed(named, n), n
+		}
+		for _, text := range texts {
 			place := words.find(text)
 			if place == nil {
 				continue
@@ -170,10 +175,19 @@ func said(d event.Data) []string {
 		return textsOf(d.Response.Message.Content)
 	case event.ToolResult:
 		return append(textsOf(d.Result.Content), d.Result.Title)
-	case event.SessionNamed:
-		return []string{d.Title, d.Tag}
 	}
 	return nil
+}
+
+// renamed returns what is new of a name: the fact repeats what is not.
+func renamed(was, is event.SessionNamed) (texts []string) {
+	if is.Title != was.Title {
+		texts = append(texts, is.Title)
+	}
+	if is.Tag != was.Tag {
+		texts = append(texts, is.Tag)
+	}
+	return texts
 }
 
 func textsOf(blocks llm.Blocks) []string {

@@ -242,7 +242,7 @@ func (h *host) showTurn(e event.Event) error {
 		}
 		fmt.Fprintf(&b, "%s%s\n", mark, short(h.oneLine(title(d)), 160))
 	case event.RunEnd:
-		fmt.Fprintf(&b, "\n-- %s, %d turns, %s\n", d.Reason, d.Turns, money(d.CostUSD))
+		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, plural(d.Turns, "turn"), money(d.CostUSD))
 	}
 	return h.show(b.String())
 }

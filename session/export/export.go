@@ -117,6 +117,14 @@ func money(usd *float64) string {
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
+// counted is a number of turns.
+func counted(turns int) string {
+	if turns == 1 {
+		return "1 turn"
+	}
+	return fmt.Sprintf("%d turns", turns)
+}
+
 // diffOf returns the diff that a tool has left in its result's details.
 func diffOf(raw json.RawMessage) string {
 	var d struct{ Diff string }

@@ -27,7 +27,7 @@ var pageText string
 // page has no script, and its policy lets a browser neither run one nor load
 // anything: styles only the one in the page, images only those in its text.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clock": clock, "money": money, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
+	"clock": clock, "money": money, "counted": counted, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
 	"indent": indent, "prose": prose, "parts": parts, "isDiff": isDiff,
 }).Parse(pageText))
 

@@ -42,7 +42,7 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 			if t.Message != "" {
 				fmt.Fprintf(m, ": %s", inert(t.Message))
 			}
-			fmt.Fprintf(m, " · %d turns · %s\n", t.Turns, money(t.CostUSD))
+			fmt.Fprintf(m, " · %s · %s\n", counted(t.Turns), money(t.CostUSD))
 		}
 	}
 	return exporting(id, m.Flush())

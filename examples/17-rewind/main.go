@@ -1,0 +1,139 @@
+// Rewind brings back the files and the conversation as they were before a prompt,
+// what a shell has changed included.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "rewind")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	project := filepath.Join(dir, "project")
+	if err := os.Mkdir(project, 0o755); err != nil {
+		return err
+	}
+	ws := &workspace.Workspace{Root: project}
+	defer ws.Close()
+
+	kept := &checkpoint.Store{Dir: filepath.Join(dir, "checkpoints")}
+	shell := func(command string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": command}))
+	}
+	a := &agent.Agent{
+		Model: pick.Model(
+			shell("echo draft > notes.txt"), llmtest.Step{Text: "There are notes."},
+			shell("rm notes.txt; mkdir notes; echo one > notes/1.txt"), llmtest.Step{Text: "The notes are a folder now."}),
+		Tools:       []tool.Tool{tools.Bash(ws)},
+		Dir:         project,
+		Permissions: permission.Policy{Mode: permission.Bypass},
+		Sessions:    session.Dir{Path: filepath.Join(dir, "sessions")},
+		// Called before the first call of a prompt that may change files.
+		Checkpoint: func(ctx context.Context, at agent.CheckpointPlace) (string, error) {
+			c, err := kept.Take(ctx, checkpoint.Mark{Session: at.Session, Seq: at.Prompt}, at.Roots...)
+			return c.ID, err
+		},
+	}
+	s := a.Session("notes")
+	defer s.Close()
+	if _, err := ask(ctx, s, "Begin notes."); err != nil {
+		return err
+	}
+	before, err := ask(ctx, s, "Make a folder of them.")
+	if err != nil {
+		return err
+	}
+	if err := show(out, "after the second prompt", project); err != nil {
+		return err
+	}
+
+	// A dry run says what would change.
+	id, err := s.CheckpointBefore(ctx, before)
+	if err != nil {
+		return err
+	}
+	report, err := kept.Restore(ctx, s.ID, id, true)
+	if err != nil {
+		return err
+	}
+	for _, c := range report.Changes {
+		fmt.Fprintln(out, "  would be", c.Kind, c.Path)
+	}
+
+	restore := func(ctx context.Context, id string) (undo string, err error) {
+		report, err := kept.Restore(ctx, s.ID, id, false)
+		return report.Undo, err
+	}
+	if err := s.RewindFiles(ctx, before, restore); err != nil {
+		return err
+	}
+	if err := s.Rewind(ctx, before); err != nil {
+		return err
+	}
+	if err := show(out, "rewound", project); err != nil {
+		return err
+	}
+	ms, err := s.Messages(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the last word is %q\n", ms[len(ms)-1].Text())
+	return nil
+}
+
+// ask prompts the session and returns the number of the last fact before that.
+func ask(ctx context.Context, s *agent.Session, prompt string) (before int64, err error) {
+	first := int64(0)
+	for e, err := range s.Stream(ctx, prompt) {
+		if err != nil {
+			return 0, err
+		}
+		if _, ok := e.Data.(event.Fact); ok && first == 0 {
+			first = e.Seq
+		}
+	}
+	return first - 1, nil
+}
+
+// show prints the files of a folder.
+func show(out io.Writer, when, dir string) error {
+	fmt.Fprintln(out, when)
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, " ", filepath.Base(name), map[bool]string{true: "(a folder)"}[info.IsDir()])
+	}
+	return nil
+}
