@@ -39,7 +39,7 @@ func sessionsCommand(h *host) (flags, action) {
 		flag{name: "limit", arg: "N", help: "with search: places to show (default 100)", set: count(&o.limit)},
 		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
 		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export: where to (default stdout)", set: text(&o.file)},
-		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, only states of files)", set: age(&o.olderThan)},
+		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, checkpoints of files alone)", set: age(&o.olderThan)},
 		flag{name: "to", arg: "FACT|MESSAGE_ID|last", help: "with rewind: where to go back to: before a prompt, or after any other message or fact", set: text(&o.to)})
 	fs = append(fs, o.rewinding.flags()...)
 	return fs, func(ctx context.Context, args []string) error {
