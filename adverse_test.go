@@ -18,6 +18,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -87,12 +88,12 @@ func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
 	store := new(session.Memory)
 	entered, free := make(chan struct{}, 10), make(chan struct{})
 	var block atomic.Bool
-	hook := agent.Hook{On: agent.PostToolUse, Func: func(ctx context.Context, in agent.HookInput) (agent.HookOutput, error) {
+	watch := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
 		if block.Load() {
 			entered <- struct{}{}
 			<-free
 		}
-		return agent.HookOutput{}, nil
+		return hook.Output{}, nil
 	}}
 	var calls atomic.Int64
 	m := &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step {
@@ -102,7 +103,7 @@ func TestAdverseInterruptWhileClosingEarlier(t *testing.T) {
 		}
 		return say("end")
 	}}
-	a := &agent.Agent{Model: m, Permissions: bypass, Tools: []tool.Tool{double}, Hooks: []agent.Hook{hook}, Sessions: store}
+	a := &agent.Agent{Model: m, Permissions: bypass, Tools: []tool.Tool{double}, Hooks: []hook.Hook{watch}, Sessions: store}
 	s := a.Session("s")
 	var seq int64
 	for e, err := range s.Stream(t.Context(), "one") {
@@ -445,13 +446,13 @@ func TestAdverseHookAtInterrupt(t *testing.T) {
 			})
 		}
 		a := &agent.Agent{Model: llmtest.Script(uses("a", "b")), Permissions: bypass, Tools: []tool.Tool{mk("a", time.Second), mk("b", 2*time.Second)}, Log: slog.New(slog.DiscardHandler),
-			Hooks: []agent.Hook{{On: agent.PostToolUse, Func: func(ctx context.Context, in agent.HookInput) (agent.HookOutput, error) {
+			Hooks: []hook.Hook{{On: hook.PostToolUse, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
 				select {
 				case <-time.After(1500 * time.Millisecond):
 				case <-ctx.Done():
-					return agent.HookOutput{}, ctx.Err()
+					return hook.Output{}, ctx.Err()
 				}
-				return agent.HookOutput{Result: tool.Text("***")}, nil
+				return hook.Output{Result: tool.Text("***")}, nil
 			}}}}
 		s := a.Session("")
 		defer s.Close()
@@ -604,12 +605,12 @@ func TestAdverseCallNil(t *testing.T) {
 func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 	entered, free := make(chan struct{}, 10), make(chan struct{})
 	var block, wrote atomic.Bool
-	hook := agent.Hook{On: agent.PostToolUse, Func: func(ctx context.Context, in agent.HookInput) (agent.HookOutput, error) {
+	watch := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, in *hook.Input) (hook.Output, error) {
 		if block.Load() {
 			entered <- struct{}{}
 			<-free
 		}
-		return agent.HookOutput{}, nil
+		return hook.Output{}, nil
 	}}
 	m := &llmtest.Model{Rule: func(r *llmtest.Request, n int) llmtest.Step {
 		switch {
@@ -620,7 +621,7 @@ func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 		}
 		return say("end")
 	}}
-	a := &agent.Agent{Model: m, Permissions: bypass, Hooks: []agent.Hook{hook}, Sessions: new(session.Memory), Tools: []tool.Tool{double, write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+	a := &agent.Agent{Model: m, Permissions: bypass, Hooks: []hook.Hook{watch}, Sessions: new(session.Memory), Tools: []tool.Tool{double, write(func(context.Context, tool.Call, int) (*tool.Result, error) {
 		wrote.Store(true)
 		return tool.Text("w"), nil
 	})}}
@@ -648,27 +649,27 @@ func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 
 // Rules and hooks about Batch hold for it.
 func TestAdverseBatchRules(t *testing.T) {
-	deny := agent.Hook{On: agent.PreToolUse, Match: "Batch", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
-		return agent.HookOutput{Decision: permission.Deny("no batches")}, nil
+	deny := hook.Hook{On: hook.PreToolUse, Match: "Batch", Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		return hook.Output{Permission: permission.Denied, Reason: "no batches"}, nil
 	}}
-	change := agent.Hook{On: agent.PreToolUse, Match: "Batch", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
-		return agent.HookOutput{Decision: permission.AllowWith([]byte(`{"tool_calls":[{"tool":"double","parameters":{"n":21}}]}`))}, nil
+	change := hook.Hook{On: hook.PreToolUse, Match: "Batch", Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		return hook.Output{Permission: permission.Allowed, Input: []byte(`{"tool_calls":[{"tool":"double","parameters":{"n":21}}]}`)}, nil
 	}}
-	hide := agent.Hook{On: agent.PostToolUse, Match: "Batch", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
-		return agent.HookOutput{Result: tool.Text("hidden")}, nil
+	hide := hook.Hook{On: hook.PostToolUse, Match: "Batch", Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		return hook.Output{Result: tool.Text("hidden")}, nil
 	}}
 	for _, test := range []struct {
 		name  string
 		rules permission.Policy
-		hooks []agent.Hook
+		hooks []hook.Hook
 		want  string
 		calls int // results, that of the batch included
 	}{
 		{"nothing", permission.Policy{}, nil, "== 1. double ==\n0\n", 2},
 		{"ask rule, nobody there", permission.Policy{Ask: []permission.Rule{"Batch"}}, nil, "Permission denied", 1},
-		{"hook denies", permission.Policy{}, []agent.Hook{deny}, "no batches", 1},
-		{"hook changes", permission.Policy{}, []agent.Hook{change}, "== 1. double ==\n42\n", 2},
-		{"hook sees the result", permission.Policy{}, []agent.Hook{hide}, "hidden", 2},
+		{"hook denies", permission.Policy{}, []hook.Hook{deny}, "no batches", 1},
+		{"hook changes", permission.Policy{}, []hook.Hook{change}, "== 1. double ==\n42\n", 2},
+		{"hook sees the result", permission.Policy{}, []hook.Hook{hide}, "hidden", 2},
 	} {
 		m := llmtest.Script(batch("double"), say("end"))
 		a := &agent.Agent{Model: m, Tools: []tool.Tool{double, tools.Batch()}, Permissions: test.rules, Hooks: test.hooks}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -72,7 +73,10 @@ type Agent struct {
 	// AskUser puts a tool's questions to a person. Nil: tools that ask are told
 	// that nobody is there.
 	AskUser AskUserFunc
-	Hooks   []Hook
+	Hooks   []hook.Hook
+	// MayChange says why hooks may not change over to a mode. Nil: they may to any but
+	// bypassPermissions, to which they may only where the agent has it itself.
+	MayChange func(permission.Mode) error
 
 	Budget      Budget
 	Retry       Retry
@@ -199,10 +203,8 @@ func (a *Agent) check() error {
 	if slices.Contains(a.Policies, nil) {
 		return bad("Policies hold nil")
 	}
-	for _, h := range a.Hooks {
-		if err := h.check(); err != nil {
-			return bad("Hooks: %v", err)
-		}
+	if _, err := hook.Compile(a.Hooks); err != nil {
+		return bad("Hooks: %v", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -312,8 +313,8 @@ func TestConfiguration(t *testing.T) {
 		"unknown price":   {Model: m, Budget: agent.Budget{USD: 1}},
 		"bad rule":        {Model: m, Permissions: permission.Policy{Deny: []permission.Rule{"Bash(("}}},
 		"bad mode":        {Model: m, Permissions: permission.Policy{Mode: "wild"}},
-		"bad hook":        {Model: m, Hooks: []agent.Hook{{On: "Nope", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}}},
-		"bad hook match":  {Model: m, Hooks: []agent.Hook{{On: agent.PreToolUse, Match: "(", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}}},
+		"bad hook":        {Model: m, Hooks: []hook.Hook{{On: "Nope", Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}}},
+		"bad hook match":  {Model: m, Hooks: []hook.Hook{{On: hook.PreToolUse, Match: "(", Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}}},
 	} {
 		res, err := a.Prompt(t.Context(), "go")
 		if !errors.Is(err, agent.ErrConfig) || res != nil {
@@ -410,10 +411,10 @@ func TestPermissions(t *testing.T) {
 		{name: "callback has no opinion", Agent: agent.Agent{CanUseTool: answer(permission.Decision{})}, denied: 1, nobody: true},
 		{name: "callback cannot lift plan mode", Agent: agent.Agent{Permissions: permission.Policy{Mode: permission.Plan}, CanUseTool: answer(permission.Allow())}, denied: 1},
 		{name: "callback panics", Agent: agent.Agent{CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { panic("x") }}, denied: 1},
-		{name: "hook denies", Agent: agent.Agent{Permissions: bypass, Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.Deny("hook")}, nil)}}, denied: 1},
-		{name: "hook allows", Agent: agent.Agent{Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.Allow()}, nil)}}, runs: 1},
-		{name: "hook fails", Agent: agent.Agent{Permissions: bypass, Hooks: []agent.Hook{pre(agent.HookOutput{}, errors.New("broken"))}}, denied: 1},
-		{name: "callback beats no hook", Agent: agent.Agent{CanUseTool: answer(permission.Allow()), Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.Deny("hook")}, nil)}}, denied: 1},
+		{name: "hook denies", Agent: agent.Agent{Permissions: bypass, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Denied, Reason: "hook"}, nil)}}, denied: 1},
+		{name: "hook allows", Agent: agent.Agent{Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Allowed}, nil)}}, runs: 1},
+		{name: "hook fails", Agent: agent.Agent{Permissions: bypass, Hooks: []hook.Hook{pre(hook.Output{}, errors.New("broken"))}}, denied: 1},
+		{name: "callback beats no hook", Agent: agent.Agent{CanUseTool: answer(permission.Allow()), Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Denied, Reason: "hook"}, nil)}}, denied: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ran = 0
@@ -437,8 +438,8 @@ func answer(d permission.Decision) agent.CanUseToolFunc {
 	return func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return d, nil }
 }
 
-func pre(out agent.HookOutput, err error) agent.Hook {
-	return agent.Hook{On: agent.PreToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return out, err }}
+func pre(out hook.Output, err error) hook.Hook {
+	return hook.Hook{On: hook.PreToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return out, err }}
 }
 
 // Changed input reaches the tool, and never beats a deny rule.
@@ -457,7 +458,7 @@ func TestChangedInput(t *testing.T) {
 	for _, input := range []string{`{"command":"make x"}`, `{"command":"rm x"}`} {
 		for name, a := range map[string]*agent.Agent{
 			"callback": {CanUseTool: answer(permission.AllowWith(json.RawMessage(input)))},
-			"hook":     {Permissions: bypass, Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.AllowWith(json.RawMessage(input))}, nil)}},
+			"hook":     {Permissions: bypass, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Allowed, Input: json.RawMessage(input)}, nil)}},
 		} {
 			got = nil
 			a.Permissions.Deny = []permission.Rule{"Bash(rm *)"}
@@ -545,18 +546,18 @@ func TestDefer(t *testing.T) {
 
 func TestHooks(t *testing.T) {
 	var order []string
-	hook := func(name string, on agent.HookEvent, match string, out agent.HookOutput) agent.Hook {
-		return agent.Hook{On: on, Match: match, Func: func(_ context.Context, in agent.HookInput) (agent.HookOutput, error) {
+	watch := func(name string, on hook.Event, match string, out hook.Output) hook.Hook {
+		return hook.Hook{On: on, Match: match, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
 			order = append(order, name)
 			return out, nil
 		}}
 	}
 	m := llmtest.Script(uses("double"), say("end"))
-	a := &agent.Agent{Model: m, Tools: []tool.Tool{double}, Hooks: []agent.Hook{
-		hook("a", agent.PreToolUse, "dou.*", agent.HookOutput{}),
-		hook("b", agent.PreToolUse, "oubl", agent.HookOutput{}), // the whole name is matched
-		hook("c", agent.PostToolUse, "", agent.HookOutput{Result: tool.Text("rewritten")}),
-		{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { panic("x") }},
+	a := &agent.Agent{Model: m, Tools: []tool.Tool{double}, Hooks: []hook.Hook{
+		watch("a", hook.PreToolUse, "dou.*", hook.Output{}),
+		watch("b", hook.PreToolUse, "oubl", hook.Output{}), // the whole name is matched
+		watch("c", hook.PostToolUse, "", hook.Output{Result: tool.Text("rewritten")}),
+		{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { panic("x") }},
 	}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)
@@ -567,7 +568,7 @@ func TestHooks(t *testing.T) {
 	if got := m.Requests()[1].Messages[2].Content[0].(llm.ToolResult).Content.Text(); got != "rewritten" {
 		t.Errorf("the model sees %q", got)
 	}
-	a = &agent.Agent{Model: llmtest.Script(uses("double")), Tools: []tool.Tool{double}, Hooks: []agent.Hook{hook("s", agent.PostToolUse, "", agent.HookOutput{Stop: "enough"})}}
+	a = &agent.Agent{Model: llmtest.Script(uses("double")), Tools: []tool.Tool{double}, Hooks: []hook.Hook{watch("s", hook.PostToolUse, "", hook.Output{Stop: true, StopReason: "enough"})}}
 	if res, err := a.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrStopped) || res.Message != "enough" {
 		t.Errorf("got %+v, %v", res, err)
 	}

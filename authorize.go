@@ -14,14 +14,15 @@ import (
 
 // authorize decides about a call: hooks, then rules, policies and mode, then the
 // callback. What is left to ask about is asked by question.
-func (x *executor) authorize(ctx context.Context, e engine.Authorize, call tool.Call) event.Fact {
+func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) event.Fact {
+	call := j.call
 	t := x.tool(call.Name)
 	if t == nil {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
 			Source: permission.FromDefault, Reason: fmt.Sprintf("the tool %s is not there any more", call.Name)}}
 	}
 	original := call.Input
-	hooked, stop := x.before(ctx, &call)
+	hooked, stop := x.before(ctx, &call, j)
 	if wrong := invalid(t, call); wrong != "" && hooked.Behavior != permission.Denied {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
 	}
@@ -55,44 +56,13 @@ func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class
 	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
 }
 
-// before runs the PreToolUse hooks. They may change the input of the call.
-func (x *executor) before(ctx context.Context, call *tool.Call) (d permission.Decision, stop string) {
-	for _, h := range x.hooks.on(PreToolUse, call.Name) {
-		out, err := h.call(ctx, HookInput{Event: PreToolUse, Call: *call})
-		if err != nil {
-			return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: "a PreToolUse hook failed: " + x.secrets.text(err.Error())}, stop
-		}
-		if out.Stop != "" {
-			return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: out.Stop}, out.Stop
-		}
-		out.Decision.Source = permission.FromHook
-		if out.Decision.Input != nil {
-			if !json.Valid(out.Decision.Input) {
-				return permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: "a PreToolUse hook returned an input that is not JSON"}, stop
-			}
-			call.Input = out.Decision.Input
-		}
-		switch out.Decision.Behavior {
-		case permission.Denied:
-			return out.Decision, stop
-		case permission.Asked, permission.Deferred:
-			d = out.Decision
-		case permission.Allowed:
-			if d.Behavior == permission.NoOpinion {
-				d = out.Decision
-			}
-		}
-	}
-	return d, stop
-}
-
 // judge puts what the hooks say together with rules, policies and mode.
 func (x *executor) judge(mode permission.Mode, call tool.Call, class tool.Class, hooked permission.Decision) permission.Decision {
 	if hooked.Behavior == permission.Denied {
 		return hooked
 	}
 	about := x.subject(call, class)
-	rules := x.rules.In(mode)
+	rules := x.rules.Load().In(mode)
 	d := rules.Decide(about)
 	if d.Behavior == permission.Denied {
 		return d
@@ -155,12 +125,17 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 // question asks about a call, by the callback. Nobody there means no.
 func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fact {
 	call, t := j.call, x.tool(j.call.Name)
+	if d, decided := x.requested(ctx, j); decided {
+		return x.answer(e.Key(), t, call, d)
+	}
 	callback := x.ask()
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
 	}
 	j.signals.show(x.request(call, j.class, j.verdict))
+	notified := x.notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.verdict.Reason))
 	d := x.callBack(ctx, callback, call, j.verdict)
+	notified()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -210,7 +185,7 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
 	}
 	class := classify(t, call)
-	p := x.rules.In(e.Mode)
+	p := x.rules.Load().In(e.Mode)
 	if d := x.opinion(x.subject(call, class)); d.Behavior == permission.Denied {
 		return d, true
 	}

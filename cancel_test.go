@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/faultserver"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -150,14 +151,14 @@ func TestCancelWaits(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	hook := func(on agent.HookEvent) agent.Hook {
-		return agent.Hook{On: on, Timeout: time.Hour, Func: func(ctx context.Context, _ agent.HookInput) (agent.HookOutput, error) {
-			return agent.HookOutput{}, wait(ctx)
+	watch := func(on hook.Event) hook.Hook {
+		return hook.Hook{On: on, Timeout: time.Hour, Func: func(ctx context.Context, _ *hook.Input) (hook.Output, error) {
+			return hook.Output{}, wait(ctx)
 		}}
 	}
 	for name, change := range map[string]func(a *agent.Agent){
-		"hook before": func(a *agent.Agent) { a.Hooks = []agent.Hook{hook(agent.PreToolUse)} },
-		"hook after":  func(a *agent.Agent) { a.Hooks = []agent.Hook{hook(agent.PostToolUse)} },
+		"hook before": func(a *agent.Agent) { a.Hooks = []hook.Hook{watch(hook.PreToolUse)} },
+		"hook after":  func(a *agent.Agent) { a.Hooks = []hook.Hook{watch(hook.PostToolUse)} },
 		"person": func(a *agent.Agent) {
 			a.Permissions = permission.Policy{}
 			a.CanUseTool = func(ctx context.Context, _ tool.Call, _ permission.Decision) (permission.Decision, error) {

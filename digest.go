@@ -81,8 +81,10 @@ func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *job) ev
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
 	}
 	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
+	notified := x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", j.call.Name, questions[0].Text))
 	call := j.call
 	answers, err := within(ctx, func() ([]tool.Answer, error) { return ask(ctx, call, questions) })
+	notified()
 	if ctx.Err() != nil {
 		return nil
 	}

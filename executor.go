@@ -12,8 +12,10 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -24,9 +26,11 @@ type executor struct {
 	agent      *Agent
 	ask        func() CanUseToolFunc // the callback in force
 	models     map[string]llm.Model  // the loop's: SetModel adds to it
-	hooks      hooks
+	hooks      *hook.Set
+	store      session.Store
+	transcript string // file of the journal
 	secrets    *secrets
-	rules      *permission.Compiled
+	rules      atomic.Pointer[permission.Compiled] // the agent's, and those that hooks have added
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
 	log        *slog.Logger
@@ -51,8 +55,12 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err := a.check(); err != nil {
 		return nil, nil, err
 	}
+	hooks, err := hook.Compile(a.Hooks)
+	if err != nil {
+		return nil, nil, err
+	}
 	s.mu.Lock()
-	current := s.currentModel()
+	current, store := s.currentModel(), s.store()
 	s.mu.Unlock()
 	info := llm.InfoOf(current)
 	pool, err := a.poolFor(ctx, info)
@@ -69,7 +77,8 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
-		hooks: compileHooks(a.Hooks), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), rules: a.Permissions.Compile(), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+		hooks: hooks, store: store, transcript: journalOf(store, s.ID), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t
 	}
@@ -135,6 +144,8 @@ type job struct {
 	id      string          // RunTool: the provider's id of the call
 	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
 	class   tool.Class      // Ask, RunTool: what the call was judged to do
+	input   hook.Input      // Fire
+	more    []event.Fact    // what else is to be recorded, after the fact
 	verdict permission.Decision
 	signals signals
 }
@@ -157,7 +168,7 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 	case engine.CallModel:
 		return x.model(ctx, e, j)
 	case engine.Authorize:
-		return x.authorize(ctx, e, j.call)
+		return x.authorize(ctx, e, j)
 	case engine.Ask:
 		return x.question(ctx, e, j)
 	case engine.RunTool:
@@ -168,6 +179,8 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 		return x.digest(ctx, e, j)
 	case engine.RunHooks:
 		return x.after(ctx, e.Key(), j)
+	case engine.Fire:
+		return x.fire(ctx, e, j)
 	case engine.TakeCheckpoint:
 		return x.checkpoint(ctx, e)
 	case engine.GatherResults:
@@ -213,7 +226,7 @@ func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause e
 	own.Content = slices.Clone(result.Content) // the tool may hold the other
 	result = &own
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
-	if asks || question != "" || len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+	if asks || question != "" || x.hooks.Has(resultEvent(result), j.call.Name) {
 		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 		if !asks {
 			done.Result.Questions = nil
@@ -226,7 +239,7 @@ func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause e
 // gather makes the fact of a batch's result.
 func (x *executor) gather(key string, j *job) event.Fact {
 	result := *x.finish(j.call, &j.done.Result)
-	if len(x.hooks.on(PostToolUse, j.call.Name)) > 0 {
+	if x.hooks.Has(resultEvent(&result), j.call.Name) {
 		return event.ToolDone{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}
 	}
 	return event.ToolResult{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}

@@ -177,7 +177,7 @@ func (l *loop) depart(f *flight) {
 				l.drive()
 			}
 		})
-	case engine.RunHooks, engine.GatherResults:
+	case engine.RunHooks, engine.GatherResults, engine.Fire:
 		// Hooks may take secrets out of a result: those that are wanted to end a run
 		// are not ended with it, and have a bounded time.
 		f.closing = l.fold.state.Stopping()
@@ -245,7 +245,7 @@ func (l *loop) land() {
 		}
 		l.flights.drop(f)
 		if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
-			facts = append(facts, f.fact)
+			facts = append(append(facts, f.fact), f.job.more...)
 		}
 		for _, text := range f.news {
 			facts = append(facts, Input{Text: text}.message(event.AsNotice))
@@ -278,7 +278,7 @@ func (l *loop) sweep(effects []engine.Effect) {
 		switch f.job.effect.(type) {
 		case askNotices:
 			return false
-		case engine.RunHooks, engine.GatherResults:
+		case engine.RunHooks, engine.GatherResults, engine.Fire:
 			if f.closing {
 				f.hurry()
 				return false
@@ -358,6 +358,12 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
 	case engine.Digest:
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
+	case engine.Fire: // what hooks would have kept away is not known
+		hooked := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+		if e.Event.Guards() {
+			hooked.Block = why
+		}
+		return hooked
 	case engine.TakeCheckpoint:
 		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:

@@ -22,6 +22,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -87,7 +88,7 @@ var histories = map[string]func(t *testing.T, a *agent.Agent){
 	"continued": func(t *testing.T, a *agent.Agent) {
 		a.Model = llmtest.Script(llmtest.Step{Text: "The first ", Stop: llm.MaxTokens}, llmtest.Step{Text: "and the second part.", Calls: []llm.ToolUse{llmtest.Use("a", "count", number{1})}},
 			llmtest.Call(llmtest.Use("b", "count", number{2})), say("End."))
-		a.Hooks = []agent.Hook{{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}}
+		a.Hooks = []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}}
 		a.System, a.Budget.Turns = "Be brief.", 10
 		play(t, a, "go")
 	},

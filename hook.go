@@ -2,77 +2,360 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"time"
+	"slices"
+	"strconv"
 
+	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
 
-// A HookEvent is a point of a run at which hooks are called.
-type HookEvent string
-
-const (
-	PreToolUse  HookEvent = "PreToolUse"  // before rules and mode judge a call
-	PostToolUse HookEvent = "PostToolUse" // after a call, before the model sees the result
-)
-
-// A Hook is called at points of a run. Hooks of one event are called one after
-// the other, in order, and each sees what the ones before it changed. A
-// PreToolUse hook that fails, panics or is late denies the call; a PostToolUse
-// hook that does is logged and changes nothing. A hook may be called again for
-// the same call after a crash.
-type Hook struct {
-	On      HookEvent
-	Match   string        // regular expression for the tool's whole name; "" is every tool
-	Timeout time.Duration // 0: 60 s
-	Func    func(ctx context.Context, in HookInput) (HookOutput, error)
+// Hook calls the session's hooks of an event that the host knows of and the run
+// does not, such as [hook.MessageDisplay], and returns what they want: it is for
+// the host to do. What in says of session, directory, mode and agent is filled in
+// where it is empty. It fails with [hook.ErrDepth] within too many hooks.
+func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
+	set, err := hook.Compile(s.agent.Hooks)
+	if err != nil {
+		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
+	}
+	if len(set.Events()) == 0 || !slices.Contains(set.Events(), in.Event) {
+		return hook.Outcome{}, nil
+	}
+	if hook.Depth(ctx) > hook.MaxDepth {
+		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
+	}
+	s.mu.Lock()
+	l, journal := s.loop, journalOf(s.store(), s.ID)
+	if in.Mode == "" && s.fold != nil && !s.running {
+		in.Mode = s.fold.state.Mode()
+	}
+	s.mu.Unlock()
+	if in.Dir == "" {
+		if in.Dir, err = s.agent.dir(); err != nil {
+			return hook.Outcome{}, err
+		}
+	}
+	in.Session, in.Transcript, in.Agent = s.ID, journal, s.agent.Name
+	x := &executor{session: s.ID, agent: &s.agent, hooks: set, log: s.agent.logger()}
+	if l != nil {
+		x.secrets = l.x.secrets
+	} else {
+		x.secrets = newSecrets(s.agent.Secrets, s.agent.Tools, s.agent.models())
+	}
+	return x.callHooks(ctx, in, nil), nil
 }
 
-// A HookInput is what a hook is told.
-type HookInput struct {
-	Event  HookEvent
-	Call   tool.Call
-	Result *tool.Result // with PostToolUse
+// journalOf is the file of a session's journal, "" if it is in none.
+func journalOf(s session.Store, id string) string {
+	if p, ok := s.(interface{ Journal(id string) string }); ok {
+		return p.Journal(id)
+	}
+	return ""
 }
 
-// A HookOutput is what a hook wants. The zero HookOutput changes nothing.
-type HookOutput struct {
-	// Decision, with PreToolUse: deny is final; allow spares the question that the
-	// mode would ask, but lifts no deny or ask rule and not plan mode; ask asks.
-	// Input replaces the call's input and is judged again.
-	Decision permission.Decision
-	Result   *tool.Result // with PostToolUse: replaces the result
-	Stop     string       // not empty: the run is stopped, for this reason
+// end calls the hooks of the session's end, for a session in which a run began.
+func (s *Session) end() {
+	s.mu.Lock()
+	began := s.prompted && !s.ended && s.loop != nil
+	s.ended = s.ended || began
+	s.mu.Unlock()
+	if began {
+		if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
+			s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
+		}
+	}
 }
 
-const hookTimeout = time.Minute
+// callHooks calls the hooks of in's event; show, unless nil, is told of each. What
+// they say is without secrets then.
+func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) hook.Outcome {
+	var watch func(hook.Step)
+	if show != nil && show.watched() {
+		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
+		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), in, s) }
+	}
+	out := x.hooks.Run(ctx, in, watch)
+	for _, err := range out.Errors {
+		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.text(err.Error()))
+	}
+	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
+		*text = x.secrets.text(*text)
+	}
+	return out
+}
 
-func (h Hook) check() error {
+// showHook shows what is seen of a hook.
+func (x *executor) showHook(to signals, id string, in hook.Input, s hook.Step) {
+	name := x.secrets.text(s.Name)
+	switch s.Phase {
+	case hook.Started:
+		to.show(event.HookStarted{ID: id, Event: in.Event, Name: name, Call: in.Call})
+	case hook.Going:
+		to.show(event.HookProgress{ID: id, Event: in.Event, Line: x.secrets.text(s.Line)})
+	case hook.Ended:
+		r := event.HookResponse{ID: id, Event: in.Event, Name: name, Call: in.Call, Duration: s.Duration,
+			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.secrets.text(s.Output.Reason)}
+		if !s.Output.Quiet {
+			r.Message = x.secrets.text(s.Output.Message)
+		}
+		if n := s.Output.Notification; n != nil {
+			r.Notification = &hook.Notice{Title: x.secrets.text(n.Title), Body: x.secrets.text(n.Body), Level: n.Level}
+		}
+		if s.Err != nil {
+			r.Error = x.secrets.text(s.Err.Error())
+		}
+		to.show(r)
+	}
+}
+
+// carry adds to a job's fact what its hooks want beside: context for the model,
+// other permissions, a title. key makes the context the same when hooks are called
+// again.
+func (x *executor) carry(ctx context.Context, j *job, in *hook.Input, out *hook.Outcome) {
+	if out.Context != "" {
+		m := Input{ID: "hook:" + j.effect.Key() + ":" + string(in.Event), Text: fmt.Sprintf("[%s hook] %s", in.Event, out.Context)}
+		j.more = append(j.more, m.message(event.AsHook))
+	}
+	var updates []hook.Update
+	for _, u := range out.Updates {
+		switch {
+		case u.Type != hook.SetMode:
+			updates = append(updates, u)
+		case x.mayChange(u.Mode):
+			j.more = append(j.more, event.ModeChanged{Mode: u.Mode})
+		default:
+			x.log.Warn("a hook may not change the mode", "event", in.Event, "mode", u.Mode)
+		}
+	}
+	if len(updates) > 0 {
+		j.more = append(j.more, event.PermissionsChanged{Updates: updates})
+	}
+	if out.Title != "" {
+		named := event.SessionNamed{Title: clipTitle(out.Title)}
+		if info, err := session.Stat(ctx, x.store, x.session); err == nil {
+			named.Tag = info.Tag
+		}
+		j.more = append(j.more, named)
+	}
+}
+
+// mayChange reports whether a hook may change the mode: to bypassPermissions only
+// where the agent has that mode itself.
+func (x *executor) mayChange(mode permission.Mode) bool {
+	if mode == permission.Bypass && x.agent.Permissions.Mode != permission.Bypass {
+		return false
+	}
+	return x.agent.MayChange == nil || safely(func() bool { return x.agent.MayChange(mode) == nil }, false)
+}
+
+const maxTitle = 200 // characters
+
+func clipTitle(s string) string {
+	runes := []rune(tool.Clean(s))
+	return string(runes[:min(len(runes), maxTitle)])
+}
+
+// about is the hooks' input about a call.
+func (x *executor) about(e hook.Event, call tool.Call) hook.Input {
+	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: call.Agent,
+		Tool: call.Name, Input: call.Input, Call: call.ID}
+}
+
+// before calls the PreToolUse hooks. They may change the input of the call.
+func (x *executor) before(ctx context.Context, call *tool.Call, j *job) (d permission.Decision, stop string) {
+	if !x.hooks.Has(hook.PreToolUse, call.Name) {
+		return d, ""
+	}
+	in := x.about(hook.PreToolUse, *call)
+	out := x.callHooks(ctx, in, j.signals)
+	x.carry(ctx, j, &in, &out)
+	if out.Input != nil {
+		call.Input = out.Input
+	}
+	if out.Permission != permission.NoOpinion {
+		d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook}
+		if d.Reason == "" && d.Behavior != permission.Allowed {
+			d.Reason = "a PreToolUse hook wants it so"
+		}
+	}
+	if out.Stop {
+		stop = stopReason(in.Event, &out)
+		d = permission.Decision{Behavior: permission.Denied, Source: permission.FromHook, Reason: stop}
+	}
+	return d, stop
+}
+
+func stopReason(e hook.Event, out *hook.Outcome) string {
+	if out.StopReason != "" {
+		return out.StopReason
+	}
+	return fmt.Sprintf("a %s hook stopped the run", e)
+}
+
+// requested calls the PermissionRequest hooks about a call that is to be asked
+// about. An allow counts where it is only the mode that asks.
+func (x *executor) requested(ctx context.Context, j *job) (d permission.Decision, decided bool) {
+	if !x.hooks.Has(hook.PermissionRequest, j.call.Name) {
+		return d, false
+	}
+	in := x.about(hook.PermissionRequest, j.call)
+	in.Suggestions = x.subject(j.call, j.class).Suggest()
+	out := x.callHooks(ctx, in, j.signals)
+	if ctx.Err() != nil {
+		return d, false
+	}
+	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, Input: out.Input}
 	switch {
-	case h.On != PreToolUse && h.On != PostToolUse:
-		return fmt.Errorf("there is no hook event %q; the events are %s and %s", h.On, PreToolUse, PostToolUse)
-	case h.Func == nil:
-		return fmt.Errorf("a hook for %s has no Func", h.On)
+	case d.Behavior == permission.Denied:
+		if d.Reason == "" {
+			d.Reason = "a PermissionRequest hook denies it"
+		}
+		d.Input = nil
+	case d.Behavior == permission.Allowed && x.modeAsks(j):
+	default:
+		return permission.Decision{}, false
 	}
-	if _, err := regexp.Compile(h.Match); err != nil {
-		return fmt.Errorf("a hook for %s: Match: %w", h.On, err)
+	x.carry(ctx, j, &in, &out)
+	if out.Stop || out.Interrupt && d.Behavior == permission.Denied {
+		why := d.Reason
+		if out.Stop {
+			why = stopReason(in.Event, &out)
+		}
+		j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: why})
 	}
-	return nil
+	return d, true
 }
 
-// call calls the hook; late hooks are left behind.
-func (h Hook) call(ctx context.Context, in HookInput) (HookOutput, error) {
-	timeout := h.Timeout
-	if timeout <= 0 {
-		timeout = hookTimeout
+// modeAsks reports whether it is only the mode that wants a call asked about.
+func (x *executor) modeAsks(j *job) bool {
+	return j.verdict.Source == permission.FromMode && j.class.Asks == "" && j.call.Mode != permission.Plan
+}
+
+// notify calls the Notification hooks beside what somebody is waited for. The
+// returned function waits for them.
+func (x *executor) notify(ctx context.Context, j *job, kind, message string) (wait func()) {
+	if !x.hooks.Has(hook.Notification, kind) {
+		return func() {}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the %s hook took longer than %v", h.On, timeout))
-	defer cancel()
-	return within(ctx, func() (HookOutput, error) { return h.Func(ctx, in) })
+	in := x.about(hook.Notification, j.call)
+	in.Kind, in.Message, in.Tool, in.Input = kind, message, "", nil
+	show, done := j.signals, make(chan struct{})
+	go func() {
+		defer close(done)
+		x.callHooks(ctx, in, show)
+	}()
+	return func() { <-done }
+}
+
+// resultEvent is the event of a call's result.
+func resultEvent(r *tool.Result) hook.Event {
+	if r.IsError {
+		return hook.PostToolUseFailure
+	}
+	return hook.PostToolUse
+}
+
+// after calls the hooks of a call's result.
+func (x *executor) after(ctx context.Context, key string, j *job) event.Fact {
+	call, done := j.call, j.done
+	f := event.ToolResult{Key: key, Call: call.ID, Cause: done.Cause, Result: done.Result, Fault: done.Fault, Duration: done.Duration}
+	in := x.about(resultEvent(&done.Result), call)
+	if !x.hooks.Has(in.Event, call.Name) {
+		return f
+	}
+	shown := done.Result
+	in.Result, in.Duration = &shown, done.Duration.Milliseconds()
+	if in.Event == hook.PostToolUseFailure {
+		in.Error, in.Interrupt = firstLine(done.Result.Text()), done.Cause == event.ByCancel
+	}
+	out := x.callHooks(ctx, in, j.signals)
+	if ctx.Err() != nil {
+		// The run is being stopped. What the hook would have taken out is not known.
+		f.Result = *tool.Errorf("%s ran; its result is withheld, since the run was stopped before a hook had seen it", call.Name)
+		f.Result.Patch = done.Result.Patch
+		return f
+	}
+	if out.Result != nil {
+		f.Result = *x.finish(call, out.Result)
+		f.Result.Patch = done.Result.Patch
+	}
+	if out.Block && out.Reason != "" {
+		out.Context = appended(out.Context, out.Reason)
+	}
+	x.carry(ctx, j, &in, &out)
+	if out.Stop {
+		f.Stop = stopReason(in.Event, &out)
+	}
+	return f
+}
+
+func appended(text, more string) string {
+	if text == "" {
+		return more
+	}
+	return text + "\n" + more
+}
+
+// fire calls the hooks of an event that the engine knows of.
+func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
+	f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+	out := x.callHooks(ctx, j.input, j.signals)
+	why := out.Reason
+	if why == "" {
+		why = fmt.Sprintf("a %s hook wants it so", e.Event)
+	}
+	if out.Stop {
+		f.Stop = stopReason(e.Event, &out)
+	}
+	switch {
+	case e.Event == hook.PermissionDenied && out.Retry:
+		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.input.Tool))
+	case !out.Block:
+	case e.Event == hook.UserPromptSubmit, e.Event == hook.Stop:
+		f.Block = why
+	case e.Event == hook.PostToolBatch && f.Stop == "":
+		f.Stop = why
+	default:
+		out.Context = appended(out.Context, why)
+	}
+	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.StopFailure {
+		out.Context = "" // there is nobody to read it
+	}
+	x.carry(ctx, j, &j.input, &out)
+	return f
+}
+
+// hookInput is what hooks are told of an event that the engine knows of.
+func (l *loop) hookInput(e engine.Fire) hook.Input {
+	t := &l.fold.transcript
+	in := hook.Input{}
+	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
+		_ = json.Unmarshal(fields, &in) // what a tool says of what is no text is left out
+	}
+	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.fold.state.Dir(), l.fold.state.Mode(), l.x.agent.Name
+	in.Active = e.Active
+	switch {
+	case e.Event == hook.UserPromptSubmit:
+		in.Prompt = t.Message(e.Message).Text()
+	case e.Event == hook.PostToolBatch:
+		for _, c := range t.Results() {
+			in.Calls = append(in.Calls, hook.Call{Tool: c.Name, Input: c.Input, ID: c.ID, Result: c.Text, IsError: c.IsError})
+		}
+	case e.Event == hook.FileChanged:
+		in.Change = "change"
+	case e.Call != "":
+		if c := t.Call(e.Call); c != nil {
+			in.Tool, in.Input, in.Call = c.Name, c.Input, e.Call
+		}
+	}
+	return in
 }
 
 // within calls fn in a goroutine of its own and returns when fn does or ctx
@@ -100,61 +383,4 @@ func within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 		var zero T
 		return zero, context.Cause(ctx)
 	}
-}
-
-// hooks are the hooks of an agent, compiled.
-type hooks []compiledHook
-
-type compiledHook struct {
-	Hook
-	match *regexp.Regexp
-}
-
-func compileHooks(hs []Hook) hooks {
-	var out hooks
-	for _, h := range hs {
-		out = append(out, compiledHook{h, regexp.MustCompile(`^(?:` + h.Match + `)$`)})
-	}
-	return out
-}
-
-func (hs hooks) on(e HookEvent, toolName string) hooks {
-	var out hooks
-	for _, h := range hs {
-		if h.On == e && (h.Match == "" || h.match.MatchString(toolName)) {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-// after runs the PostToolUse hooks over a result.
-func (x *executor) after(ctx context.Context, key string, j *job) event.Fact {
-	call, done := j.call, j.done
-	result := done.Result
-	stop := ""
-	for _, h := range x.hooks.on(PostToolUse, call.Name) {
-		shown := result
-		out, err := h.call(ctx, HookInput{Event: PostToolUse, Call: call, Result: &shown})
-		if ctx.Err() != nil {
-			// The run is being stopped. What the hook would have taken out is not known.
-			withheld := *tool.Errorf("%s ran; its result is withheld, since the run was stopped before a hook had seen it", call.Name)
-			withheld.Patch = result.Patch
-			result = withheld
-			break
-		}
-		if err != nil {
-			x.log.Warn("PostToolUse hook failed", "tool", call.Name, "call", call.ID, "error", x.secrets.text(err.Error()))
-			continue
-		}
-		if out.Result != nil {
-			patch := result.Patch
-			result = *x.finish(call, out.Result)
-			result.Patch = patch
-		}
-		if out.Stop != "" {
-			stop = out.Stop
-		}
-	}
-	return event.ToolResult{Key: key, Call: call.ID, Cause: done.Cause, Result: result, Fault: done.Fault, Duration: done.Duration, Stop: stop}
 }

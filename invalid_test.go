@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -45,8 +46,8 @@ func TestInvalidIsNotAsked(t *testing.T) {
 		}
 	}
 	// A hook may mend the input first.
-	mended := pre(agent.HookOutput{Decision: permission.AllowWith([]byte(`{"command":"ls"}`))}, nil)
-	a := &agent.Agent{Tools: []tool.Tool{shell}, Hooks: []agent.Hook{mended}, Permissions: bypass,
+	mended := pre(hook.Output{Permission: permission.Allowed, Input: []byte(`{"command":"ls"}`)}, nil)
+	a := &agent.Agent{Tools: []tool.Tool{shell}, Hooks: []hook.Hook{mended}, Permissions: bypass,
 		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "shell", map[string]string{"cmd": "ls"})), say("end"))}
 	res, err := a.Prompt(t.Context(), "go")
 	if err != nil || res.Tools["shell"].Calls != 1 || res.Tools["shell"].Failures != 0 {

@@ -46,6 +46,7 @@ type loop struct {
 	heard   bool         // tools were asked for notices, and nothing was recorded since
 	at      time.Time    // when that was, with the monotonic clock
 	stopped bool         // the end of ctx is on record
+	ruled   bool         // hooks have changed the rules
 	over    bool         // flights are waited for, nothing else
 	failed  error        // of the log: nothing can be recorded any more
 	stuck   error
@@ -68,7 +69,7 @@ func (l *loop) begin(prompt bool, first []event.Fact) {
 	l.guard(func() error {
 		if prompt && (l.fold.state.Open() || l.fold.state.Pending()) {
 			l.next = first
-			first = []event.Fact{event.Resumed{}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
+			first = []event.Fact{event.Resumed{Hooks: l.x.hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
 		}
 		return l.record(first...)
 	})
@@ -256,8 +257,11 @@ func (l *loop) record(facts ...event.Fact) error {
 	l.events, l.began, l.heard = events, true, false
 	for _, e := range events {
 		l.fold.apply(e)
-		if f, ok := e.Data.(event.AssistantMessage); ok {
+		switch f := e.Data.(type) {
+		case event.AssistantMessage:
 			l.x.adopt(f.Key, &l.fold.transcript)
+		case event.PermissionsChanged, event.Configured:
+			l.takeRules()
 		}
 		if l.feed != nil {
 			l.feed.put(e)
@@ -285,7 +289,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)
@@ -333,7 +337,22 @@ func (l *loop) prepare(j *job) {
 	case engine.RunHooks:
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
+	case engine.Fire:
+		j.input = l.hookInput(e)
 	}
+}
+
+// takeRules lets the executor know of the rules that hooks have added.
+func (l *loop) takeRules() {
+	more := l.fold.state.Rules()
+	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && !l.ruled {
+		return
+	}
+	l.ruled = true
+	p := l.x.agent.Permissions
+	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
+	l.x.rules.Store(p.Compile())
+	l.x.unreadable = p.Unreadable(l.x.roots...)
 }
 
 // request builds the next request from the conversation.

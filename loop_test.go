@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -28,8 +29,8 @@ var fine = write(func(context.Context, tool.Call, int) (*tool.Result, error) { r
 func TestEndlessMistakes(t *testing.T) {
 	broken := llmtest.Use("", "double", number{1})
 	broken.Invalid = `{"n":`
-	never := agent.Hook{On: agent.PreToolUse, Match: "write", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
-		return agent.HookOutput{Decision: permission.Deny("never")}, nil
+	never := hook.Hook{On: hook.PreToolUse, Match: "write", Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		return hook.Output{Permission: permission.Denied, Reason: "never"}, nil
 	}}
 	for name, step := range map[string]llmtest.Step{
 		"denied by a hook": uses("write"),
@@ -40,7 +41,7 @@ func TestEndlessMistakes(t *testing.T) {
 	} {
 		m := &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step { return step }}
 		other := tool.Func(tool.Spec{Name: "other"}, func(context.Context, number) (int, error) { return 0, nil })
-		a := &agent.Agent{Model: m, Tools: []tool.Tool{double, fine, other}, Hooks: []agent.Hook{never}, Budget: agent.Budget{Turns: 50}}
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{double, fine, other}, Hooks: []hook.Hook{never}, Budget: agent.Budget{Turns: 50}}
 		res, err := a.Prompt(t.Context(), "go")
 		if !errors.Is(err, agent.ErrLimit) || res.Reason != event.DoomLoop || res.Turns != 3 || res.Message == "" {
 			t.Errorf("%s: %+v, %v", name, res, err)
@@ -128,7 +129,7 @@ func TestStuckToolIsNamed(t *testing.T) {
 			})
 			a := &agent.Agent{Model: llmtest.Script(uses("write")), Tools: []tool.Tool{slow}, Permissions: bypass}
 			if hooked {
-				a.Hooks = []agent.Hook{{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}}
+				a.Hooks = []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}}
 			}
 			s := a.Session("")
 			defer s.Close()
@@ -173,8 +174,8 @@ func TestUnrecordable(t *testing.T) {
 			a := &agent.Agent{Model: llmtest.Script(uses("write"), say("done")), Permissions: bypass, Secrets: []string{"12345678"},
 				Sessions: &session.Dir{Path: t.TempDir()}, Tools: []tool.Tool{fine}}
 			if hooked {
-				a.Hooks = []agent.Hook{{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
-					return agent.HookOutput{Result: result}, nil
+				a.Hooks = []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+					return hook.Output{Result: result}, nil
 				}}}
 			} else {
 				a.Tools = []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) { return result, nil })}
@@ -247,12 +248,12 @@ func TestCancelledWhileClosing(t *testing.T) {
 		closing := make(chan struct{})
 		var n atomic.Int32
 		a := &agent.Agent{Model: llmtest.Script(uses("write"), llmtest.Step{Text: "late", Delay: time.Hour}), Sessions: store, Permissions: bypass, Tools: []tool.Tool{fine},
-			Hooks: []agent.Hook{{On: agent.PostToolUse, Func: func(ctx context.Context, _ agent.HookInput) (agent.HookOutput, error) {
+			Hooks: []hook.Hook{{On: hook.PostToolUse, Func: func(ctx context.Context, _ *hook.Input) (hook.Output, error) {
 				if n.Add(1) == 2 {
 					close(closing)
 				}
 				<-ctx.Done()
-				return agent.HookOutput{}, ctx.Err()
+				return hook.Output{}, ctx.Err()
 			}}}}
 		cut := &failingStore{Store: store, left: 6} // up to ToolDone
 		a.Sessions = cut

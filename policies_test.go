@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -45,12 +46,12 @@ func TestPolicies(t *testing.T) {
 		"denies in mode default":                  {agent.Agent{Policies: no, CanUseTool: yes}, 0},
 		"denies in mode bypassPermissions":        {agent.Agent{Policies: no, Permissions: bypass, CanUseTool: yes}, 0},
 		"denies what a rule allows":               {agent.Agent{Policies: no, Permissions: permission.Policy{Allow: []permission.Rule{"write"}}}, 0},
-		"denies what a hook allows":               {agent.Agent{Policies: no, Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.Allow()}, nil)}}, 0},
+		"denies what a hook allows":               {agent.Agent{Policies: no, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Allowed}, nil)}}, 0},
 		"allows what the mode would ask":          {agent.Agent{Policies: allow}, 1},
 		"allows nothing that a rule denies":       {agent.Agent{Policies: allow, Permissions: rules("", "write(*)", "")}, 0},
 		"allows nothing that a rule asks":         {agent.Agent{Policies: allow, Permissions: rules("", "", "write")}, 0},
 		"allows nothing that waits for a plan":    {agent.Agent{Policies: allow, Permissions: rules(permission.Plan, "", "")}, 0},
-		"allows nothing that a hook blocks":       {agent.Agent{Policies: allow, Hooks: []agent.Hook{pre(agent.HookOutput{Decision: permission.Deny("no")}, nil)}}, 0},
+		"allows nothing that a hook blocks":       {agent.Agent{Policies: allow, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Denied, Reason: "no"}, nil)}}, 0},
 		"allows nothing that dontAsk denies":      {agent.Agent{Policies: allow, Permissions: rules(permission.DontAsk, "", "")}, 0},
 		"allows nothing that the callback denies": {agent.Agent{Policies: allow, CanUseTool: answer(permission.Deny("no"))}, 0},
 		"without an opinion the mode asks":        {agent.Agent{Policies: judges(permission.Decision{})}, 0},
@@ -92,7 +93,7 @@ func TestPoliciesJudgeChangedInput(t *testing.T) {
 	for name, a := range map[string]*agent.Agent{
 		"callback":           {CanUseTool: answer(seven)},
 		"callback of bypass": {Permissions: bypass, CanUseTool: answer(seven)},
-		"hook":               {Hooks: []agent.Hook{pre(agent.HookOutput{Decision: seven}, nil)}},
+		"hook":               {Hooks: []hook.Hook{pre(hook.Output{Permission: seven.Behavior, Input: seven.Input}, nil)}},
 		"answer":             {Permissions: permission.Policy{Ask: []permission.Rule{"write"}}, CanUseTool: answer(seven)},
 	} {
 		ran := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -52,7 +53,7 @@ func TestResumeAnywhere(t *testing.T) {
 	})
 	new := func(store session.Store) *agent.Agent {
 		return &agent.Agent{Sessions: store, Tools: []tool.Tool{double, w}, Permissions: bypass,
-			Hooks: []agent.Hook{{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}},
+			Hooks: []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}},
 			Model: byTurn(t,
 				llmtest.Call(llmtest.Use("a", "double", number{1}), llmtest.Use("b", "double", number{2})),
 				llmtest.Call(llmtest.Use("c", "write", number{3}), llmtest.Use("d", "double", number{4}), llmtest.Use("e", "write", number{5})),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -356,10 +357,14 @@ func TestEveryEvent(t *testing.T) {
 		s.ReplaceTool(ctx, report)
 		return tool.Text("ok"), nil
 	})
-	hook := agent.Hook{On: agent.PostToolUse, Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) { return agent.HookOutput{}, nil }}
+	witness := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, _ *hook.Input) (hook.Output, error) {
+		hook.Progress(ctx, "half-way")
+		return hook.Output{Updates: []hook.Update{{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"Nothing"}}}}, nil
+	}}
+	last := hook.Hook{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}
 	store := new(session.Memory)
 	keep := func(context.Context, agent.CheckpointPlace) (string, error) { return "k", nil }
-	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Hooks: []agent.Hook{hook}, CanUseTool: answer(permission.Allow()),
+	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Hooks: []hook.Hook{witness, last}, CanUseTool: answer(permission.Allow()),
 		Retry: agent.Retry{Base: 1}, Model: llmtest.Script(
 			llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1}),
 			llmtest.Step{Thinking: "hm", Text: "Look.", Calls: []llm.ToolUse{llmtest.Use("", "write", number{1})}}, say("a"), say("b"))}

@@ -29,6 +29,7 @@ type Session struct {
 	fold     *fold     // nil while the session is not open
 	prompted bool      // a prompt began in this Session, not only in the journal
 	closed   bool
+	ended    bool // the hooks of its end were called
 	running  bool // loop goes on
 	last     *Result
 }
@@ -204,6 +205,7 @@ func (s *Session) Close() error {
 		l.cancel(ErrClosed)
 		<-l.done
 	}
+	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

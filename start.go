@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
 )
 
 // start begins a run: it records what closes an earlier run, the configuration
@@ -15,6 +18,9 @@ import (
 func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if hook.Depth(ctx) > hook.MaxDepth {
+		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
 	x, pool, err := newExecutor(ctx, s)
 	if err != nil {
@@ -57,7 +63,7 @@ func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
 	x.models[m.Name()] = m
 	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Checkpoints: a.Checkpoint != nil, Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
+		Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
 		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it
@@ -80,6 +86,22 @@ func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
 		}
 	}
 	return c
+}
+
+// beginning says how the session began, with its first run in this program. Nobody
+// wants to know where no hook was ever set.
+func (s *Session) beginning(x *executor) event.Start {
+	rules := s.fold.state.Rules()
+	switch {
+	case s.prompted || len(x.hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
+		return ""
+	case s.fold.last == 0:
+		return event.StartNew
+	}
+	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.fold.last {
+		return event.StartFork
+	}
+	return event.StartResume
 }
 
 const (
@@ -107,7 +129,7 @@ func (s *Session) modeInForce() permission.Mode {
 
 // resumption goes on with a run; its model must be one that the agent has.
 func (s *Session) resumption(x *executor) []event.Fact {
-	facts := []event.Fact{event.Resumed{}}
+	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
 	m := s.currentModel()
 	if x.models[s.fold.state.Model()] == nil || s.settings().model != nil || s.set.thinking != nil {
 		x.models[m.Name()] = m

@@ -65,7 +65,11 @@ func (s *State) apply(e event.Event) bool {
 	case event.Stopped:
 		return s.stopped(f)
 	case event.Resumed:
-		return s.resumed()
+		return s.resumed(e.Seq, f)
+	case event.Hooked:
+		return s.hooked(f)
+	case event.PermissionsChanged:
+		return s.permissionsChanged(f)
 	case event.RunEnd:
 		return s.runEnded()
 	case event.Rewound:
@@ -77,6 +81,15 @@ func (s *State) apply(e event.Event) bool {
 func (s *State) configure(f event.Configured) bool {
 	if s.open {
 		return false
+	}
+	s.added = nil
+	for _, dir := range f.Roots {
+		if len(s.cfg.Roots) > 0 && !slices.Contains(s.cfg.Roots, dir) {
+			s.added = append(s.added, dir)
+		}
+	}
+	if f.Start != "" { // what was allowed was allowed to another program
+		s.rules.Allow = nil
 	}
 	fixed := textTokens(f.System)
 	s.found = nil
@@ -113,16 +126,18 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		s.model.fallback = 0
 		clear(s.repeats)
 		clear(s.faults)
+		s.points = s.points[:0]
 		s.wantModel(e.Seq)
+		s.beginPoints(e.Seq, f.ID)
 	case event.AsContinue:
 		if !s.open || s.need.kind != needContinue {
 			return false
 		}
-		s.run.continuing = true
+		s.run.continuing = s.need.msg == ""
 		s.wantModel(e.Seq)
 	default:
 		s.known[f.ID] = true
-		s.queue = append(s.queue, queued{f.ID, f.Delivery, tokens})
+		s.queue = append(s.queue, queued{id: f.ID, delivery: f.Delivery, tokens: tokens, seq: e.Seq})
 		return true
 	}
 	s.known[f.ID] = true
@@ -149,6 +164,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 
 // wantModel makes a new model call wanted.
 func (s *State) wantModel(cause int64) {
+	s.anew()
 	s.need = need{kind: needModel}
 	s.model.cause, s.model.attempt, s.model.tries = cause, 0, 0
 	s.model.calling, s.model.wait, s.model.changed = false, nil, false
@@ -425,6 +441,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		return false
 	}
 	if kind == "tool" && f.Cause == event.ByDenial { // denied when judged again
+		s.deniedPoint(c, f.Result.Text())
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
 	}
 	s.settle(c, seq, f)
@@ -472,6 +489,9 @@ func (s *State) stopped(f event.Stopped) bool {
 	if s.stop != nil && s.stop.Reason != event.Suspended {
 		return len(s.queue) < waiting
 	}
+	if !s.open {
+		s.anew()
+	}
 	s.open, s.stop = true, &f
 	return true
 }
@@ -479,13 +499,17 @@ func (s *State) stopped(f event.Stopped) bool {
 // resumed goes on after a crash or a suspension. What was under way when the
 // program died is settled: a model call is made again, a call that only reads
 // or is idempotent is repeated, any other is reported to the model as unknown.
-func (s *State) resumed() bool {
+func (s *State) resumed(seq int64, f event.Resumed) bool {
 	if !s.open && len(s.calls) == 0 {
 		return false
 	}
 	if !s.open {
 		s.open, s.stop = true, nil
+		s.anew()
 	}
+	s.cfg.Hooks = f.Hooks
+	s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return !s.fires(p.Event) })
+	s.startPoint(key("hook", seq, 0, 0), f.Start)
 	if s.stop != nil && s.stop.Reason == event.Suspended {
 		s.stop = nil
 	}
@@ -520,7 +544,7 @@ func (s *State) runEnded() bool {
 	if s.stop == nil || s.stop.Reason != event.Suspended {
 		s.calls = s.calls[:0]
 	}
-	s.open, s.stop = false, nil
+	s.open, s.stop, s.points = false, nil, s.points[:0]
 	s.model.calling, s.model.wait = false, nil
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -289,6 +290,7 @@ func (s *State) judge(c *call, d permission.Decision) {
 }
 
 func (s *State) deny(c *call, d permission.Decision) {
+	s.deniedPoint(c, d.Reason)
 	nobody := d.Source == permission.FromDefault
 	s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name,
 		Reason: d.Reason, Rule: d.Rule, Origin: d.Origin, Source: d.Source, Nobody: nobody})
@@ -321,6 +323,7 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	} else if f.Cause == event.ByTool {
 		delete(s.faults, c.name)
 	}
+	s.settledPoints(c, seq, f)
 	p := f.Result.Patch
 	if p.Mode != "" {
 		s.mode = p.Mode
@@ -356,6 +359,7 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	}
 	if s.need.kind != needEnd {
 		s.wantModel(seq)
+		s.point(Fire{key: key("batch", seq, 0, 0), Event: hook.PostToolBatch})
 	}
 }
 

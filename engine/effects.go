@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -72,6 +73,15 @@ type (
 	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
+	// Fire wants an [event.Hooked] from the hooks of an event.
+	Fire struct {
+		key     string
+		Event   hook.Event
+		Call    string            // of events about one
+		Message string            // id of the user message, with UserPromptSubmit
+		Active  bool              // with Stop: the run goes on because of Stop hooks
+		Fields  map[string]string // texts of the hooks' input, by their names in JSON
+	}
 	// GatherResults wants an [event.ToolResult] made of those of the calls that a
 	// batch made, see [Transcript.Gather].
 	GatherResults struct{ key, Call string }
@@ -88,6 +98,9 @@ func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
+
+func (e Fire) Key() string        { return e.key }
+func (e Fire) Intent() event.Fact { return nil }
 
 func (e TakeCheckpoint) Key() string        { return e.key }
 func (e TakeCheckpoint) Intent() event.Fact { return nil }
@@ -135,8 +148,14 @@ func (s *State) wants(effects []Effect) []Effect {
 	if s.cfg.Limits.Time > 0 && !s.run.rang {
 		effects = append(effects, Wait{s.alarmKey(), s.run.began.Add(s.cfg.Limits.Time)})
 	}
-	if len(s.calls) > 0 {
+	if len(s.points) > 0 {
+		effects = append(effects, s.points[0])
+	}
+	switch {
+	case len(s.calls) > 0:
 		return s.callEffects(effects)
+	case len(s.points) > 0:
+		return effects
 	}
 	return s.nextEffects(effects)
 }
@@ -145,16 +164,22 @@ func (s *State) wants(effects []Effect) []Effect {
 func (s *State) nextEffects(effects []Effect) []Effect {
 	if s.need.kind == needModel && !s.model.calling && s.model.wait == nil {
 		if reason := s.limit(); reason != "" {
-			return record(s.runEnd(reason, need{}))
+			return s.finish(effects, reason, need{})
 		}
 	}
 	if ids := s.deliverable(); len(ids) > 0 {
+		if f, ok := s.unchecked(ids); ok {
+			return append(effects, f)
+		}
 		return record(event.Delivered{IDs: ids})
 	}
 	switch s.need.kind {
 	case needEnd:
-		return record(s.runEnd(s.need.reason, s.need))
+		return s.finish(effects, s.need.reason, s.need)
 	case needContinue:
+		if s.need.msg != "" {
+			return record(s.goOn())
+		}
 		return record(s.continuation())
 	}
 	if s.model.calling {
@@ -212,6 +237,9 @@ func (s *State) closing(effects []Effect) []Effect {
 				Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
 		}
 	}
+	if len(s.points) > 0 {
+		effects = append(effects, s.points[0])
+	}
 	switch {
 	case len(facts) > 0:
 		return record(facts...)
@@ -220,7 +248,7 @@ func (s *State) closing(effects []Effect) []Effect {
 	case len(effects) > 0:
 		return effects
 	}
-	return record(s.runEnd(s.stop.Reason, need{msg: s.stop.Message}))
+	return s.finish(effects, s.stop.Reason, need{msg: s.stop.Message})
 }
 
 func record(facts ...event.Fact) []Effect { return []Effect{Record{"record", facts}} }

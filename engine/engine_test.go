@@ -17,6 +17,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -121,6 +122,8 @@ func detail(e engine.Effect) string {
 		return fmt.Sprintf(" %s max=%d reserved=%.4f", e.Model, e.MaxTokens, e.ReservedUSD)
 	case engine.CallModel:
 		return fmt.Sprintf(" %s max=%d reserved=%.4f tries=%d", e.Model, e.MaxTokens, e.ReservedUSD, e.Tries)
+	case engine.Fire:
+		return strings.TrimRight(fmt.Sprintf(" %s %s%s %v", e.Event, e.Call, e.Message, e.Fields), " ")
 	case engine.Wait:
 		return fmt.Sprintf(" until %v", e.Until.Sub(epoch))
 	case engine.Authorize:
@@ -254,6 +257,22 @@ func (w *world) do(words []string) {
 	case "gather": // gather CALL: the result of a batch
 		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
 		w.report(w.happen(f))
+	case "hooked": // hooked EVENT [block=WHY] [stop=WHY]: what the hooks that are wanted first want
+		f := event.Hooked{Event: hook.Event(args[0])}
+		for _, e := range w.state.Effects() {
+			if e, ok := e.(engine.Fire); ok && e.Event == f.Event && f.Key == "" {
+				f.Key, f.Message = e.Key(), e.Message
+			}
+		}
+		for _, a := range args[1:] {
+			switch name, value, _ := strings.Cut(a, "="); name {
+			case "block":
+				f.Block = value
+			case "stop":
+				f.Stop = value
+			}
+		}
+		w.report(w.happen(f))
 	case "keep": // the files
 		w.report(w.happen(event.Checkpointed{Key: key("checkpoint"), ID: "k"}))
 	case "raw": // raw CALL: a tool returned, hooks are next
@@ -275,7 +294,7 @@ func (w *world) do(words []string) {
 		}
 		w.report(w.happen(f))
 	case "resume": // as after a crash
-		w.report(w.happen(event.Resumed{}))
+		w.report(w.happen(event.Resumed{Hooks: w.state.Config().Hooks}))
 	case "again": // the last fact once more
 		last := w.facts[len(w.facts)-1]
 		w.report(w.happen(last.Data.(event.Fact)))
@@ -365,7 +384,11 @@ func FuzzEngine(f *testing.F) {
 			return
 		}
 		w := &world{t: t, wanted: map[string]bool{}}
-		w.happen(config(t, `{"small":"s"}`))
+		c := config(t, `{"small":"s","start":"startup"}`)
+		if len(script)%2 == 0 { // every other run has hooks for everything
+			c.Hooks = hook.Events
+		}
+		w.happen(c)
 		settled := map[string]bool{}
 		for i, b := range script {
 			w.random(b, i)
@@ -408,7 +431,7 @@ func (w *world) random(b byte, i int) {
 		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
-			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{}}
+			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{}}
 		f := nonsense[int(b/16)%len(nonsense)]
 		if _, end := f.(event.RunEnd); end && w.state.Open() {
 			return // only the engine ends a run
@@ -467,6 +490,15 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
 	case engine.Digest:
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
+	case engine.Fire:
+		f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+		if b%3 == 0 {
+			f.Block = "not this way"
+		}
+		if b%11 == 0 {
+			f.Stop = "enough"
+		}
+		w.happen(f)
 	case engine.RunHooks, engine.GatherResults:
 		call, _, _ := strings.Cut(strings.SplitN(e.Key(), "/", 2)[1], "/")
 		w.happen(event.ToolResult{Key: e.Key(), Call: "c" + call})
@@ -503,6 +535,10 @@ func (w *world) invariants(settled map[string]bool) {
 	switch f := last.(type) {
 	case event.AssistantMessage:
 		settled[f.Key] = true
+	case event.Hooked:
+		if w.wanted[f.Key] && !now[f.Key] {
+			settled[f.Key] = true
+		}
 	case event.ToolResult:
 		if w.wanted[f.Key] && !now[f.Key] {
 			settled[f.Key] = true

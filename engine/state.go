@@ -53,6 +53,10 @@ type State struct {
 	calls []call // of the last answer, until all are settled
 	asked string // the call about which a person is asked
 
+	points []Fire            // moments whose hooks have not been called yet, in order
+	added  []string          // folders that the last configuration has added
+	rules  permission.Policy // what hooks have added
+
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted
 		attempt  int   // how often it was started
@@ -92,6 +96,8 @@ type queued struct {
 	id       string
 	delivery event.Delivery
 	tokens   int
+	seq      int64 // of its fact
+	checked  bool  // by the hooks of UserPromptSubmit
 }
 
 type wait struct {
@@ -125,6 +131,10 @@ type run struct {
 	rang          bool // the time limit was reached
 	kept          bool // the files are, as they were before this prompt
 	tools         map[string]event.ToolUse
+	stops         int  // how often Stop hooks made it go on, in a row
+	ends          int  // how often it has come to an end
+	told          bool // Stop hooks were called for this end
+	failureTold   bool // StopFailure hooks were
 }
 
 // Open reports whether a run goes on.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -17,9 +18,13 @@ type Transcript struct {
 	Tools    []llm.Tool
 	Messages []llm.Message
 
-	held    map[string]llm.Message // queued, by id
-	calls   []Call                 // of the last answer
-	open    bool                   // not all of them have their results
+	held map[string]llm.Message // queued, by id
+	last struct {               // the last prompt
+		id string
+		at int // its place among the Messages
+	}
+	calls   []Call // of the last answer
+	open    bool   // not all of them have their results
 	states  map[string]map[string]json.RawMessage
 	tools   toolset
 	enabled []string // deferred tools that were found
@@ -53,8 +58,13 @@ func (t *Transcript) Apply(e event.Event) {
 				}
 			}
 		}
+	case event.Hooked:
+		if f.Event == hook.UserPromptSubmit && f.Block != "" {
+			t.withhold(f.Message)
+		}
 	case event.UserMessage:
 		if f.Delivery == event.AsPrompt || f.Delivery == event.AsContinue {
+			t.last.id, t.last.at = f.ID, len(t.Messages)
 			t.Messages = append(t.Messages, f.Message)
 			return
 		}
@@ -89,6 +99,24 @@ func (t *Transcript) Apply(e event.Event) {
 		}
 	case event.ToolResult:
 		t.result(f)
+	}
+}
+
+// Message returns a message that has not reached the model yet: the last prompt, or
+// one that is queued.
+func (t *Transcript) Message(id string) llm.Message {
+	if t.last.id == id && t.last.at < len(t.Messages) {
+		return t.Messages[t.last.at]
+	}
+	return t.held[id]
+}
+
+// withhold takes a message away that no model has seen.
+func (t *Transcript) withhold(id string) {
+	delete(t.held, id)
+	if t.last.id == id && t.last.at < len(t.Messages) {
+		t.Messages = slices.Delete(slices.Clone(t.Messages), t.last.at, t.last.at+1) // requests hold the old ones
+		t.last.id = ""
 	}
 }
 
@@ -249,6 +277,25 @@ func (t *Transcript) Calls() []string {
 		}
 	}
 	return ids
+}
+
+// A Settled call of the last answer has its result.
+type Settled struct {
+	ID, Name string
+	Input    json.RawMessage
+	Text     string
+	IsError  bool
+}
+
+// Results returns the calls of the last answer with their results, in order.
+func (t *Transcript) Results() []Settled {
+	var out []Settled
+	for i := range t.calls {
+		if c := &t.calls[i]; c.settled && c.batch == "" {
+			out = append(out, Settled{c.id, c.Name, c.Input, c.content.Text(), c.isError})
+		}
+	}
+	return out
 }
 
 // State returns the content of the state slot of a tool as a JSON object, nil

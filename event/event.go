@@ -6,6 +6,7 @@ package event
 import (
 	"time"
 
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -43,7 +44,17 @@ const (
 	AsSteer    Delivery = "steer"     // after the current batch of tools
 	AsFollowUp Delivery = "follow_up" // when the run would stop
 	AsNotice   Delivery = "notice"    // written by the program: a background command ended; like a steer
-	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens
+	AsHook     Delivery = "hook"      // context that a hook has added; like a steer
+	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
+)
+
+// A Start says how a session began in the program that uses it.
+type Start string
+
+const (
+	StartNew    Start = "startup" // it is new
+	StartResume Start = "resume"  // it was there before
+	StartFork   Start = "fork"    // it shares the past of another one
 )
 
 // An EndReason says why a run ended.
@@ -90,6 +101,8 @@ type (
 		Retries     int                 `json:"retries"`               // further tries of a failed call
 		Parallel    int                 `json:"parallel"`              // read-only calls at a time
 		Checkpoints bool                `json:"checkpoints,omitempty"` // files are kept before a prompt changes some
+		Hooks       []hook.Event        `json:"hooks,omitempty"`       // events that there are hooks for
+		Start       Start               `json:"start,omitempty"`       // with the first prompt in a program
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -238,7 +251,24 @@ type (
 		Tag   string `json:"tag,omitempty"`
 	}
 	// Resumed means that a run goes on: after a crash, or after it was suspended.
-	Resumed struct{}
+	Resumed struct {
+		Hooks []hook.Event `json:"hooks,omitempty"` // events that there are hooks for now
+		Start Start        `json:"start,omitempty"` // with the first run in a program
+	}
+	// Hooked says what the hooks of an event want, those of a call excepted: these
+	// are in the facts of the call.
+	Hooked struct {
+		Key     string     `json:"key"`
+		Event   hook.Event `json:"event"`
+		Message string     `json:"message,omitempty"` // id of the user message, with UserPromptSubmit
+		Block   string     `json:"block,omitempty"`   // why the message is kept away, or the run goes on
+		Stop    string     `json:"stop,omitempty"`    // why the run is stopped
+	}
+	// PermissionsChanged adds to the agent's rules, or takes away what was added, for
+	// the rest of the session.
+	PermissionsChanged struct {
+		Updates []hook.Update `json:"updates"`
+	}
 	// RunEnd is the end of a run, always its last fact.
 	RunEnd struct {
 		Reason  EndReason `json:"reason"`
@@ -372,6 +402,32 @@ type (
 		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
 		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
 	}
+	// HookStarted means that a hook is being called. ID is the same in what follows.
+	HookStarted struct {
+		ID    string     `json:"id"`
+		Event hook.Event `json:"event"`
+		Name  string     `json:"name"`
+		Call  string     `json:"call,omitempty"`
+	}
+	// HookProgress is a line that a hook has written meanwhile.
+	HookProgress struct {
+		ID    string     `json:"id"`
+		Event hook.Event `json:"event"`
+		Line  string     `json:"line"`
+	}
+	// HookResponse is what a hook has come to.
+	HookResponse struct {
+		ID           string        `json:"id"`
+		Event        hook.Event    `json:"event"`
+		Name         string        `json:"name"`
+		Call         string        `json:"call,omitempty"`
+		Blocks       bool          `json:"blocks,omitempty"`
+		Reason       string        `json:"reason,omitempty"`
+		Message      string        `json:"message,omitempty"` // for people
+		Notification *hook.Notice  `json:"notification,omitempty"`
+		Error        string        `json:"error,omitempty"` // it failed
+		Duration     time.Duration `json:"duration,omitempty"`
+	}
 	// UserQuestion means that the run waits for a person's answers.
 	UserQuestion struct {
 		Call      tool.Call       `json:"call"`
@@ -379,51 +435,55 @@ type (
 	}
 )
 
-func (Configured) data()       {}
-func (UserMessage) data()      {}
-func (Delivered) data()        {}
-func (ModelStart) data()       {}
-func (AssistantMessage) data() {}
-func (ModelFailed) data()      {}
-func (Waited) data()           {}
-func (Authorized) data()       {}
-func (Answered) data()         {}
-func (ToolStart) data()        {}
-func (ToolDone) data()         {}
-func (Checkpointed) data()     {}
-func (ToolAmended) data()      {}
-func (ToolResult) data()       {}
-func (ModeChanged) data()      {}
-func (ToolChanged) data()      {}
-func (ModelChanged) data()     {}
-func (Stopped) data()          {}
-func (Resumed) data()          {}
-func (Rewound) data()          {}
-func (SessionNamed) data()     {}
-func (RunEnd) data()           {}
+func (Configured) data()         {}
+func (UserMessage) data()        {}
+func (Delivered) data()          {}
+func (ModelStart) data()         {}
+func (AssistantMessage) data()   {}
+func (ModelFailed) data()        {}
+func (Waited) data()             {}
+func (Authorized) data()         {}
+func (Answered) data()           {}
+func (ToolStart) data()          {}
+func (ToolDone) data()           {}
+func (Checkpointed) data()       {}
+func (ToolAmended) data()        {}
+func (ToolResult) data()         {}
+func (ModeChanged) data()        {}
+func (ToolChanged) data()        {}
+func (ModelChanged) data()       {}
+func (Stopped) data()            {}
+func (Resumed) data()            {}
+func (Rewound) data()            {}
+func (SessionNamed) data()       {}
+func (Hooked) data()             {}
+func (PermissionsChanged) data() {}
+func (RunEnd) data()             {}
 
-func (Configured) fact()       {}
-func (UserMessage) fact()      {}
-func (Delivered) fact()        {}
-func (ModelStart) fact()       {}
-func (AssistantMessage) fact() {}
-func (ModelFailed) fact()      {}
-func (Waited) fact()           {}
-func (Authorized) fact()       {}
-func (Answered) fact()         {}
-func (ToolStart) fact()        {}
-func (ToolDone) fact()         {}
-func (Checkpointed) fact()     {}
-func (ToolAmended) fact()      {}
-func (ToolResult) fact()       {}
-func (ModeChanged) fact()      {}
-func (ToolChanged) fact()      {}
-func (ModelChanged) fact()     {}
-func (Stopped) fact()          {}
-func (Resumed) fact()          {}
-func (Rewound) fact()          {}
-func (SessionNamed) fact()     {}
-func (RunEnd) fact()           {}
+func (Configured) fact()         {}
+func (UserMessage) fact()        {}
+func (Delivered) fact()          {}
+func (ModelStart) fact()         {}
+func (AssistantMessage) fact()   {}
+func (ModelFailed) fact()        {}
+func (Waited) fact()             {}
+func (Authorized) fact()         {}
+func (Answered) fact()           {}
+func (ToolStart) fact()          {}
+func (ToolDone) fact()           {}
+func (Checkpointed) fact()       {}
+func (ToolAmended) fact()        {}
+func (ToolResult) fact()         {}
+func (ModeChanged) fact()        {}
+func (ToolChanged) fact()        {}
+func (ModelChanged) fact()       {}
+func (Stopped) fact()            {}
+func (Resumed) fact()            {}
+func (Rewound) fact()            {}
+func (SessionNamed) fact()       {}
+func (Hooked) fact()             {}
+func (PermissionsChanged) fact() {}
+func (RunEnd) fact()             {}
 
 func (TextDelta) data()         {}
 func (ThinkingDelta) data()     {}
@@ -431,6 +491,9 @@ func (ToolInputDelta) data()    {}
 func (ToolProgress) data()      {}
 func (PermissionRequest) data() {}
 func (UserQuestion) data()      {}
+func (HookStarted) data()       {}
+func (HookProgress) data()      {}
+func (HookResponse) data()      {}
 
 func (TextDelta) signal()         {}
 func (ThinkingDelta) signal()     {}
@@ -438,3 +501,6 @@ func (ToolInputDelta) signal()    {}
 func (ToolProgress) signal()      {}
 func (PermissionRequest) signal() {}
 func (UserQuestion) signal()      {}
+func (HookStarted) signal()       {}
+func (HookProgress) signal()      {}
+func (HookResponse) signal()      {}

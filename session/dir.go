@@ -58,6 +58,15 @@ func (d Dir) folder(id string) (string, error) {
 	return filepath.Abs(filepath.Join(d.Path, id))
 }
 
+// Journal returns the file that a session's facts are in, "" for an illegal id.
+func (d Dir) Journal(id string) string {
+	dir, err := d.folder(id)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, journalName)
+}
+
 // existing returns the absolute path of the folder of a session that is there.
 func (d Dir) existing(ctx context.Context, id string) (string, error) {
 	folder, err := d.folder(id)

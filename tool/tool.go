@@ -176,6 +176,15 @@ type Patch struct {
 	// State is merged into the tool's state slot: a JSON object whose members
 	// replace those of the same name; null deletes.
 	State json.RawMessage `json:"state,omitempty"`
+	// Happened says what else the call has brought about, for hooks.
+	Happened []Happening `json:"happened,omitempty"`
+}
+
+// A Happening is something that a call has brought about: a hook event, such as
+// TaskCreated, with the texts of its input by their names in JSON.
+type Happening struct {
+	Event  string            `json:"event"`
+	Fields map[string]string `json:"fields,omitempty"`
 }
 
 // Text returns a Result holding s.

@@ -168,7 +168,7 @@ func (r *report) user(e event.Event, m event.UserMessage) {
 
 func (r *report) message(e event.Event, m event.UserMessage) {
 	r.line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
-		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue, origin: r.sign(e.UUID())})
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook, origin: r.sign(e.UUID())})
 }
 
 // calling notes that a model is called: after a failure perhaps another one.

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -82,10 +83,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Tools:       []tool.Tool{tools.Read(ws), watched{tools.Edit(ws).(editor), dir}},
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},
-		Hooks: []agent.Hook{{On: agent.PreToolUse, Match: "Edit", Func: func(context.Context, agent.HookInput) (agent.HookOutput, error) {
+		Hooks: []hook.Hook{{On: hook.PreToolUse, Match: "Edit", Func: func(context.Context, *hook.Input) (hook.Output, error) {
 			text, err := os.ReadFile(file) // the call is written, and about to be judged
 			before = string(text)
-			return agent.HookOutput{}, err
+			return hook.Output{}, err
 		}}},
 	}
 	shown := map[string]int{} // lines, by call

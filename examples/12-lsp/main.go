@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -59,9 +60,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Tools:       []tool.Tool{tools.LSP(languages)},
 		Dir:         dir,
 		Permissions: permission.Policy{Allow: []permission.Rule{"LSP(gopls *)"}}, // a server is a program that is started
-		Hooks: []agent.Hook{{On: agent.PostToolUse, Func: func(_ context.Context, in agent.HookInput) (agent.HookOutput, error) {
+		Hooks: []hook.Hook{{On: hook.PostToolUse, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
 			fmt.Fprintln(out, strings.TrimSpace(in.Result.Text()))
-			return agent.HookOutput{}, nil
+			return hook.Output{}, nil
 		}}},
 	}
 	res, err := a.Prompt(ctx, "Where is Circle declared, and who uses Square?")

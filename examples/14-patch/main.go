@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -78,8 +79,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},
 	}
-	a.Hooks = []agent.Hook{{On: agent.PostToolUse, Match: "ApplyPatch", Func: func(_ context.Context, in agent.HookInput) (agent.HookOutput, error) {
-		return agent.HookOutput{}, show(out, dir, in.Result)
+	a.Hooks = []hook.Hook{{On: hook.PostToolUse, Match: "ApplyPatch", Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
+		return hook.Output{}, show(out, dir, in.Result)
 	}}}
 	res, err := a.Prompt(ctx, "Let the program wish a good morning, then a good night.")
 	if err != nil {

@@ -20,14 +20,16 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "engine", "session", "event", "llm", "tool", "permission"},
-	"engine":              {"event", "tool", "llm", "permission"},
+	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "engine", "session", "event", "hook", "llm", "tool", "permission"},
+	"hook":                {"internal/leash", "tool", "llm", "permission"},
+	"hook/shell":          {"hook", "tool", "workspace"},
+	"engine":              {"event", "hook", "tool", "llm", "permission"},
 	"session":             {"session/history", "event", "tool", "llm", "permission"},
 	"session/export":      {"internal/redact", "session", "event", "tool", "llm", "permission"},
 	"session/transcript":  {"session", "session/history", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
-	"event":               {"tool", "llm", "permission"},
+	"event":               {"hook", "tool", "llm", "permission"},
 	"tool":                {"internal/leash", "llm", "permission"},
 	"tool/tooltest":       {"tool", "llm", "permission"},
 	"tools":               {"tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/..."},

@@ -1,0 +1,116 @@
+package hook
+
+import (
+	"encoding/json"
+	"path"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An Input is what a hook is told. The first members are there with every event,
+// of the others those of the event. In JSON it is what Claude Code's hooks read.
+type Input struct {
+	Event      Event           `json:"hook_event_name"`
+	Session    string          `json:"session_id"`
+	Transcript string          `json:"transcript_path"` // the session's journal; "" if it is not in a file
+	Dir        string          `json:"cwd"`
+	Mode       permission.Mode `json:"permission_mode,omitempty"`
+	Agent      string          `json:"agent_type,omitempty"` // the agent's name
+
+	// Events of tools. Call is our own id of the call.
+	Tool        string            `json:"tool_name,omitempty"`
+	Input       json.RawMessage   `json:"tool_input,omitempty"`
+	Call        string            `json:"tool_use_id,omitempty"`
+	Result      *tool.Result      `json:"tool_response,omitempty"` // PostToolUse, PostToolUseFailure; not to be changed
+	Calls       []Call            `json:"tool_calls,omitempty"`    // PostToolBatch
+	Interrupt   bool              `json:"is_interrupt,omitempty"`  // PostToolUseFailure: it was cut short
+	Duration    int64             `json:"duration_ms,omitempty"`   // PostToolUse, PostToolUseFailure
+	Suggestions []permission.Rule `json:"-"`                       // PermissionRequest: rules that would allow it
+
+	// Prompts and runs.
+	Prompt    string `json:"prompt,omitempty"`                 // UserPromptSubmit, UserPromptExpansion
+	Source    string `json:"source,omitempty"`                 // SessionStart: startup, resume or fork; UserPromptSubmit: prompt, steer or follow_up; ConfigChange: user_settings, …
+	Trigger   string `json:"trigger,omitempty"`                // Setup: init
+	Model     string `json:"model,omitempty"`                  // SessionStart
+	Reason    string `json:"reason,omitempty"`                 // Stop, SessionEnd, PermissionDenied
+	Active    bool   `json:"stop_hook_active,omitempty"`       // Stop: the run goes on because of a Stop hook
+	Last      string `json:"last_assistant_message,omitempty"` // Stop, StopFailure
+	Error     string `json:"error,omitempty"`                  // PostToolUseFailure, StopFailure
+	Details   string `json:"error_details,omitempty"`          // StopFailure
+	Message   string `json:"message,omitempty"`                // Notification
+	Title     string `json:"title,omitempty"`                  // Notification
+	Kind      string `json:"notification_type,omitempty"`      // Notification: permission_prompt, question or idle_prompt
+	Expansion string `json:"expansion_type,omitempty"`         // UserPromptExpansion: slash_command or mcp_prompt
+	Command   string `json:"command_name,omitempty"`           // UserPromptExpansion
+	Args      string `json:"command_args,omitempty"`           // UserPromptExpansion
+
+	// What changes around a run.
+	OldDir   string `json:"old_cwd,omitempty"`          // CwdChanged
+	NewDir   string `json:"new_cwd,omitempty"`          // CwdChanged
+	File     string `json:"file_path,omitempty"`        // FileChanged, ConfigChange, InstructionsLoaded
+	Change   string `json:"event,omitempty"`            // FileChanged: change or unlink
+	Folder   string `json:"directory,omitempty"`        // DirectoryAdded
+	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: user or project
+	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start
+	Name     string `json:"name,omitempty"`             // WorktreeCreate, WorktreeRemove
+	Worktree string `json:"worktree_path,omitempty"`    // WorktreeCreate, WorktreeRemove
+	Task     string `json:"task_id,omitempty"`          // TaskCreated, TaskCompleted
+	Subject  string `json:"task_subject,omitempty"`     // TaskCreated, TaskCompleted
+	About    string `json:"task_description,omitempty"` // TaskCreated, TaskCompleted
+
+	// MessageDisplay.
+	MessageID string `json:"message_id,omitempty"`
+	Delta     string `json:"delta,omitempty"`
+	Final     bool   `json:"final,omitempty"`
+}
+
+// A Call is one of the calls that an answer made, with its result.
+type Call struct {
+	Tool    string          `json:"tool_name"`
+	Input   json.RawMessage `json:"tool_input"`
+	ID      string          `json:"tool_use_id"`
+	Result  string          `json:"tool_response"`
+	IsError bool            `json:"is_error,omitempty"`
+}
+
+// MarshalJSON writes Claude Code's form: suggestions are updates of permissions.
+func (in Input) MarshalJSON() ([]byte, error) {
+	type plain Input
+	out := struct {
+		plain
+		Suggestions []Update `json:"permission_suggestions,omitempty"`
+	}{plain: plain(in)}
+	if len(in.Suggestions) > 0 {
+		out.Suggestions = []Update{{Type: AddRules, Behavior: permission.Allowed, Rules: in.Suggestions, Destination: "session"}}
+	}
+	return json.Marshal(out)
+}
+
+// subject is what a hook's Match is about.
+func (in *Input) subject() string {
+	switch in.Event.Subject() {
+	case "tool_name":
+		return in.Tool
+	case "source":
+		return in.Source
+	case "reason":
+		return in.Reason
+	case "error":
+		return in.Error
+	case "trigger":
+		return in.Trigger
+	case "command_name":
+		return in.Command
+	case "notification_type":
+		return in.Kind
+	case "file_path":
+		return path.Base(filepath.ToSlash(in.File))
+	case "load_reason":
+		return in.Loaded
+	case "agent_type":
+		return in.Agent
+	}
+	return ""
+}

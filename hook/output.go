@@ -1,0 +1,265 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An Output is what a hook wants. The zero Output changes nothing. What an event
+// has no use for is ignored.
+type Output struct {
+	// Block keeps from happening what the hook stands before; with Stop it makes a
+	// complete run go on, with events that come after something it tells the model.
+	// Reason is what the model reads, with UserPromptSubmit and a denied permission
+	// what people read as well.
+	Block  bool
+	Reason string
+
+	// Permission, with PreToolUse: deny is final; allow spares the question that the
+	// mode would ask, but lifts no deny or ask rule and not plan mode; ask asks, defer
+	// suspends the run until somebody decides. With PermissionRequest: allow or deny
+	// is the answer.
+	Permission permission.Behavior
+	Input      json.RawMessage // PreToolUse, PermissionRequest: replaces the call's input, which is judged again
+	Interrupt  bool            // PermissionRequest: a denied call ends the run
+	Retry      bool            // PermissionDenied: the model may make the call again
+	Result     *tool.Result    // PostToolUse, PostToolUseFailure: what the model sees in place of the result
+	Context    string          // text for the model
+	Updates    []Update        // of what is permitted
+
+	Stop       bool   // the run is stopped
+	StopReason string // why
+
+	Message      string  // for people
+	Notification *Notice // for people
+	Quiet        bool    // what the hook wrote is not shown
+	Title        string  // SessionStart, UserPromptSubmit: the session's title
+	Display      *string // MessageDisplay: what is shown in place of the text
+	// Async: the hook goes on by itself, and nothing waits for it.
+	Async bool
+}
+
+// A Notice is for people.
+type Notice struct {
+	Title string `json:"title,omitempty"`
+	Body  string `json:"body,omitempty"`
+	Level string `json:"level,omitempty"` // info, warning or error
+}
+
+// wireOutput is an Output in JSON: Claude Code's form, and the shorter one in
+// which what an event asks for is not in an object of its own.
+type wireOutput struct {
+	Continue         *bool         `json:"continue"`
+	StopReason       string        `json:"stopReason"`
+	SuppressOutput   bool          `json:"suppressOutput"`
+	SystemMessage    string        `json:"systemMessage"`
+	Decision         string        `json:"decision"`
+	Reason           string        `json:"reason"`
+	Async            bool          `json:"async"`
+	Specific         *wireSpecific `json:"hookSpecificOutput"`
+	Block            bool          `json:"block"`
+	Message          string        `json:"message"`
+	Notification     *Notice       `json:"notification"`
+	PermissionUpdate *struct {
+		Tool     string              `json:"tool"`
+		Behavior permission.Behavior `json:"behavior"`
+	} `json:"permissionUpdate"`
+	PermissionDecision   permission.Behavior `json:"permissionDecision"`
+	UpdatedInput         json.RawMessage     `json:"updatedInput"`
+	AdditionalContext    string              `json:"additionalContext"`
+	UpdatedMCPToolOutput json.RawMessage     `json:"updatedMCPToolOutput"`
+}
+
+type wireSpecific struct {
+	Event                    Event               `json:"hookEventName"`
+	PermissionDecision       permission.Behavior `json:"permissionDecision"`
+	PermissionDecisionReason string              `json:"permissionDecisionReason"`
+	UpdatedInput             json.RawMessage     `json:"updatedInput"`
+	AdditionalContext        string              `json:"additionalContext"`
+	UpdatedToolOutput        json.RawMessage     `json:"updatedToolOutput"`
+	UpdatedMCPToolOutput     json.RawMessage     `json:"updatedMCPToolOutput"`
+	SessionTitle             string              `json:"sessionTitle"`
+	InitialUserMessage       string              `json:"initialUserMessage"`
+	DisplayContent           *string             `json:"displayContent"`
+	Retry                    bool                `json:"retry"`
+	Decision                 *struct {
+		Behavior           permission.Behavior `json:"behavior"`
+		UpdatedInput       json.RawMessage     `json:"updatedInput"`
+		UpdatedPermissions []Update            `json:"updatedPermissions"`
+		Message            string              `json:"message"`
+		Interrupt          bool                `json:"interrupt"`
+	} `json:"decision"`
+}
+
+// Parse reads what a program wrote to standard output: a JSON object with what it
+// wants, any other text is a message, or context for the model where the event
+// [Event.Speaks]. A text that begins like an object and is none is an error.
+func Parse(e Event, out []byte) (Output, error) {
+	text := bytes.TrimSpace(out)
+	if len(text) == 0 {
+		return Output{}, nil
+	}
+	if text[0] != '{' {
+		if e.Speaks() {
+			return Output{Context: tool.Clean(string(text))}, nil
+		}
+		return Output{Message: tool.Clean(string(text))}, nil
+	}
+	var w wireOutput
+	if err := json.Unmarshal(text, &w); err != nil {
+		return Output{}, fmt.Errorf("reading its JSON: %w", err)
+	}
+	o, err := w.output(e)
+	if err != nil {
+		return Output{}, fmt.Errorf("reading its JSON: %w", err)
+	}
+	return o, o.check()
+}
+
+func (w *wireOutput) output(e Event) (Output, error) {
+	o := Output{Block: w.Block, Reason: w.Reason, Permission: w.PermissionDecision, Input: given(w.UpdatedInput), Context: w.AdditionalContext,
+		Stop: w.Continue != nil && !*w.Continue, StopReason: w.StopReason, Message: w.SystemMessage, Notification: w.Notification, Quiet: w.SuppressOutput, Async: w.Async}
+	if o.Message == "" {
+		o.Message = w.Message
+	}
+	switch w.Decision {
+	case "":
+	case "block", "deny":
+		o.Block = true
+	case "approve", "allow":
+		o.Permission = permission.Allowed
+	default:
+		return o, fmt.Errorf("decision is %.50q; it must be approve or block", w.Decision)
+	}
+	if w.Block && o.Reason == "" {
+		o.Reason = w.Message
+	}
+	if u := w.PermissionUpdate; u != nil {
+		o.Updates = append(o.Updates, Update{Type: AddRules, Behavior: u.Behavior, Rules: []permission.Rule{permission.Rule(u.Tool)}})
+	}
+	replaced := w.UpdatedMCPToolOutput
+	if s := w.Specific; s != nil {
+		if s.Event != "" && s.Event != e {
+			return o, fmt.Errorf("hookSpecificOutput is for %.50q, not for %s", s.Event, e)
+		}
+		o.specific(s)
+		for _, r := range []json.RawMessage{s.UpdatedMCPToolOutput, s.UpdatedToolOutput} {
+			if given(r) != nil {
+				replaced = r
+			}
+		}
+	}
+	var err error
+	if given(replaced) != nil {
+		o.Result, err = result(replaced)
+	}
+	return o, err
+}
+
+// specific takes in what is in the event's own object.
+func (o *Output) specific(s *wireSpecific) {
+	if s.PermissionDecision != "" {
+		o.Permission = s.PermissionDecision
+	}
+	if s.PermissionDecisionReason != "" {
+		o.Reason = s.PermissionDecisionReason
+	}
+	if v := given(s.UpdatedInput); v != nil {
+		o.Input = v
+	}
+	o.Context = joined(o.Context, s.AdditionalContext)
+	o.Context = joined(o.Context, s.InitialUserMessage)
+	o.Title, o.Display, o.Retry = s.SessionTitle, s.DisplayContent, s.Retry
+	d := s.Decision
+	if d == nil {
+		return
+	}
+	o.Permission, o.Interrupt = d.Behavior, d.Interrupt
+	o.Updates = append(o.Updates, d.UpdatedPermissions...)
+	if d.Message != "" {
+		o.Reason = d.Message
+	}
+	if v := given(d.UpdatedInput); v != nil {
+		o.Input = v
+	}
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// given returns a member that is there and not null.
+func given(v json.RawMessage) json.RawMessage {
+	if len(v) == 0 || string(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+// result reads what is to take a result's place: a text, an object with content,
+// or any JSON, which the model reads as it is.
+func result(v json.RawMessage) (*tool.Result, error) {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return tool.Text(text), nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(v, &members) != nil || given(members["content"]) == nil {
+		return tool.Text(string(v)), nil
+	}
+	r := new(tool.Result)
+	if json.Unmarshal(members["content"], &text) == nil {
+		r = tool.Text(text)
+	} else if err := json.Unmarshal(members["content"], &r.Content); err != nil {
+		return nil, fmt.Errorf("updatedToolOutput: its content: %w", err)
+	}
+	for _, b := range r.Content {
+		switch b.(type) {
+		case llm.Text, llm.Image, llm.Document:
+		default:
+			return nil, errors.New("updatedToolOutput: its content holds more than texts, images and documents")
+		}
+	}
+	for _, name := range []string{"is_error", "isError"} {
+		if m := given(members[name]); m != nil {
+			if err := json.Unmarshal(m, &r.IsError); err != nil {
+				return nil, fmt.Errorf("updatedToolOutput: %s: %w", name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+// maxContext bounds the bytes of each text of an output.
+const maxContext = 1 << 20
+
+// check reports what is wrong with an output.
+func (o *Output) check() error {
+	switch o.Permission {
+	case permission.NoOpinion, permission.Allowed, permission.Denied, permission.Asked, permission.Deferred:
+	default:
+		return fmt.Errorf("the permission is %.50q; it must be allow, deny, ask or defer", o.Permission)
+	}
+	var object map[string]json.RawMessage
+	if o.Input != nil && json.Unmarshal(o.Input, &object) != nil {
+		return errors.New("the new input is not a JSON object")
+	}
+	if n := max(len(o.Context), len(o.Reason), len(o.StopReason), len(o.Message), len(o.Title)); n > maxContext {
+		return fmt.Errorf("a text has %d bytes; at most %d are taken", n, maxContext)
+	}
+	for _, u := range o.Updates {
+		if err := u.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

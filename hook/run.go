@@ -1,0 +1,233 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/permission"
+)
+
+// An Outcome is what the hooks of one event came to together.
+type Outcome struct {
+	Output         // what they want; Context and Message are those of all, a line each
+	Errors []error // of those that failed
+}
+
+// A Step is something that is seen of a hook while it is called.
+type Step struct {
+	Name     string
+	Index    int // among those of the event
+	Phase    Phase
+	Line     string // Going
+	Output   Output // Ended
+	Err      error  // Ended
+	Duration time.Duration
+}
+
+// A Phase is how far a hook is.
+type Phase int
+
+const (
+	Started Phase = iota
+	Going
+	Ended
+)
+
+// Run calls the hooks of in.Event, one after the other, and puts together what
+// they want. watch, unless nil, sees each; it may be called from other goroutines
+// while a hook goes on. When ctx ends Run returns soon, and the hooks that have not
+// been called count as failed.
+func (s *Set) Run(ctx context.Context, in Input, watch func(Step)) Outcome {
+	if s == nil {
+		return Outcome{}
+	}
+	return s.run(ctx, &in, watch)
+}
+
+func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome) {
+	hooks, subject, depth := s.on[in.Event], in.subject(), Depth(ctx)+1
+	for i := range hooks {
+		h := &hooks[i]
+		if !h.matches(subject) {
+			continue
+		}
+		out, err := s.call(ctx, h, in, i, depth, watch)
+		if err != nil {
+			err = fmt.Errorf("the %s hook %q failed: %w", in.Event, h.Name, err)
+			all.Errors = append(all.Errors, err)
+			if !in.Event.Guards() {
+				continue
+			}
+			out = Output{Block: true, Reason: err.Error()}
+		}
+		all.add(in.Event, &out)
+		if out.Input != nil || out.Result != nil {
+			next := *in // one that was left behind may look at the other
+			if in = &next; out.Input != nil {
+				in.Input = out.Input
+			}
+			if out.Result != nil {
+				in.Result = out.Result
+			}
+		}
+	}
+	return all
+}
+
+// add puts what one more hook wants to what the others want.
+func (all *Outcome) add(e Event, out *Output) {
+	if out.Block && (e == PreToolUse || e == PermissionRequest) || out.Permission == permission.Denied {
+		out.Block, out.Permission = true, permission.Denied
+	}
+	if stricter(out.Permission, all.Permission) {
+		all.Permission = out.Permission
+		if out.Reason != "" || !all.Block {
+			all.Reason = out.Reason
+		}
+	}
+	if out.Block {
+		all.Reason = joined(all.blockReason(), out.Reason)
+		all.Block = true
+	}
+	if out.Stop {
+		all.Stop, all.StopReason = true, joined(all.StopReason, out.StopReason)
+	}
+	if out.Input != nil {
+		all.Input = out.Input
+	}
+	if out.Result != nil {
+		all.Result = out.Result
+	}
+	if out.Display != nil {
+		all.Display = out.Display
+	}
+	if out.Title != "" {
+		all.Title = out.Title
+	}
+	all.Context, all.Message = joined(all.Context, out.Context), joined(all.Message, out.Message)
+	all.Updates = append(all.Updates, out.Updates...)
+	all.Interrupt, all.Retry = all.Interrupt || out.Interrupt, all.Retry || out.Retry
+}
+
+// blockReason is why the hooks so far block.
+func (all *Outcome) blockReason() string {
+	if all.Block {
+		return all.Reason
+	}
+	return ""
+}
+
+// stricter reports whether a permission counts before the one there was.
+func stricter(a, b permission.Behavior) bool {
+	rank := func(p permission.Behavior) int {
+		switch p {
+		case permission.Denied:
+			return 3
+		case permission.Asked, permission.Deferred:
+			return 2
+		case permission.Allowed:
+			return 1
+		}
+		return 0
+	}
+	return rank(a) > 0 && rank(a) >= rank(b) && a != b
+}
+
+// hookContext is what a hook's ctx is, one for each call.
+type hookContext struct {
+	leash.Leash
+	depth    int
+	progress func(line string)
+}
+
+type contextKey struct{}
+
+func (c *hookContext) Value(key any) any {
+	if key == (contextKey{}) {
+		return c
+	}
+	return c.Leash.Value(key)
+}
+
+// A turn is one call of one hook. It is used again, but where the hook was left
+// behind.
+type turn struct {
+	hook  *compiled
+	ctx   *hookContext
+	in    *Input
+	out   Output
+	err   error
+	done  chan struct{} // has room for one
+	timer *time.Timer
+}
+
+func newTurn() *turn {
+	t := &turn{done: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	t.timer.Stop()
+	return t
+}
+
+// call calls one hook. It returns when the hook does, when its time is over and
+// when ctx ends, whichever is first.
+func (s *Set) call(ctx context.Context, c *compiled, in *Input, index, depth int, watch func(Step)) (out Output, err error) {
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	began := time.Now()
+	hc := &hookContext{depth: depth}
+	hc.Parent, hc.Limit = ctx, began.Add(c.Timeout)
+	defer hc.Cut()
+	if watch != nil {
+		hc.progress = func(line string) { watch(Step{Name: c.Name, Index: index, Phase: Going, Line: line}) }
+		watch(Step{Name: c.Name, Index: index, Phase: Started})
+	}
+	t, ok := s.turns.Get().(*turn)
+	if !ok {
+		t = newTurn()
+	}
+	t.hook, t.ctx, t.in = c, hc, in
+	t.timer.Reset(c.Timeout)
+	go t.run()
+	select {
+	case <-t.done:
+		t.timer.Stop()
+		out, err = t.out, t.err
+		if err != nil && hc.Expired() {
+			err = c.late()
+		}
+		t.hook, t.ctx, t.in, t.out, t.err = nil, nil, nil, Output{}, nil
+		s.turns.Put(t)
+	case <-t.timer.C:
+		err = c.late()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = out.check()
+	}
+	if watch != nil {
+		watch(Step{Name: c.Name, Index: index, Phase: Ended, Output: out, Err: err, Duration: time.Since(began)})
+	}
+	return out, err
+}
+
+func (c *compiled) late() error { return fmt.Errorf("it took longer than %v", c.Timeout) }
+
+// run calls the function. A panic and a Goexit are errors.
+func (t *turn) run() {
+	returned := false
+	defer func() {
+		if !returned {
+			t.err = errors.New("it ended its goroutine")
+			if v := recover(); v != nil {
+				t.err = fmt.Errorf("it panicked: %v", v)
+			}
+		}
+		t.done <- struct{}{}
+	}()
+	t.out, t.err = t.hook.Func(t.ctx, t.in)
+	returned = true
+}

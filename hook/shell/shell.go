@@ -1,0 +1,220 @@
+// Package shell runs hooks that are shell commands: they read their input as JSON
+// from standard input and answer by what they write and by their exit code, as
+// Claude Code's hooks do.
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A Command is a shell command as a hook. Its exit codes: 0 is an answer on
+// standard output (see [hook.Parse]), 2 blocks with standard error as the reason,
+// any other is a failure. It gets no secrets of the environment, but the variables
+// of its Workspace, and HOOK_EVENT, HOOK_TOOL_NAME, HOOK_SESSION_ID, HOOK_CWD and
+// CLAUDE_PROJECT_DIR. All that it has started is ended with it.
+type Command struct {
+	Workspace *workspace.Workspace // what it is started by; its working directory is that of the input
+	Line      string               // for /bin/bash -c
+	Project   string               // CLAUDE_PROJECT_DIR; "" is the Workspace's Root
+	// Async: nothing waits for the command, and what it writes is ignored. It is ended
+	// after ten minutes, and when the Workspace is closed.
+	Async bool
+}
+
+const (
+	maxOutput  = 1 << 20 // bytes on standard output, and as many on standard error
+	maxReason  = 10_000  // bytes of standard error that are a reason
+	asyncLimit = 10 * time.Minute
+)
+
+// DepthVariable tells a program that a hook starts how many hooks it is within.
+const DepthVariable = "OPENAGENT_HOOK_DEPTH"
+
+// Hook returns a hook that runs a command.
+func Hook(on hook.Event, match string, c Command) hook.Hook {
+	return hook.Hook{On: on, Match: match, Func: c.Run, Name: c.Line}
+}
+
+// Run is the command's [hook.Func].
+func (c Command) Run(ctx context.Context, in *hook.Input) (hook.Output, error) {
+	switch {
+	case c.Workspace == nil:
+		return hook.Output{}, errors.New("the command has no Workspace")
+	case strings.TrimSpace(c.Line) == "":
+		return hook.Output{}, errors.New("the command is empty")
+	}
+	input, err := json.Marshal(in)
+	if err != nil {
+		return hook.Output{}, fmt.Errorf("encoding its input: %w", err)
+	}
+	run, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	r := &running{ctx: ctx, event: in.Event, end: end, early: make(chan struct{})}
+	p, err := c.Workspace.Start(run, workspace.Command{Args: []string{bash(), "-c", c.Line}, Dir: c.dir(in), Env: c.environment(ctx, in),
+		Input: bytes.NewReader(append(input, '\n')), Output: (*stdout)(r), Errors: (*stderr)(r)})
+	if err != nil {
+		end(nil)
+		return hook.Output{}, err
+	}
+	if c.Async {
+		go detach(p, run, end)
+		return hook.Output{Async: true}, nil
+	}
+	exited := make(chan workspace.Exit, 1)
+	go func() { exited <- p.Wait() }()
+	select {
+	case exit := <-exited:
+		defer end(nil)
+		return r.answer(run, exit)
+	case <-r.early:
+		go detach(p, run, end)
+		return hook.Output{Async: true}, nil
+	case <-ctx.Done():
+		end(context.Cause(ctx))
+		<-exited
+		return hook.Output{}, context.Cause(ctx)
+	}
+}
+
+// detach lets a command go on by itself, for a bounded time.
+func detach(p workspace.Process, ctx context.Context, end context.CancelCauseFunc) {
+	limit := time.AfterFunc(asyncLimit, p.Stop)
+	p.Wait()
+	limit.Stop()
+	end(context.Cause(ctx))
+}
+
+// bash is the shell that lines are for.
+func bash() string {
+	if runtime.GOOS == "windows" {
+		return "bash"
+	}
+	return "/bin/bash"
+}
+
+// dir is where the command runs: the directory of the input, if there is one.
+func (c Command) dir(in *hook.Input) string {
+	if info, err := os.Stat(in.Dir); in.Dir == "" || err != nil || !info.IsDir() {
+		return "" // the workspace's
+	}
+	return in.Dir
+}
+
+// environment is what the command is started with.
+func (c Command) environment(ctx context.Context, in *hook.Input) []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return workspace.Secret(name)
+	})
+	for _, name := range slices.Sorted(maps.Keys(c.Workspace.Env)) {
+		env = append(env, name+"="+c.Workspace.Env[name])
+	}
+	project := c.Project
+	if project == "" {
+		project = c.Workspace.Root
+	}
+	return append(env, "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
+		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hook.Depth(ctx)))
+}
+
+// running is one run of a command.
+type running struct {
+	ctx   context.Context // of the hook
+	event hook.Event
+	end   context.CancelCauseFunc
+	early chan struct{} // closed: it goes on by itself
+
+	mu       sync.Mutex
+	out, err bytes.Buffer
+	asked    bool // the first line was looked at
+}
+
+type (
+	stdout running
+	stderr running
+)
+
+var errTooMuch = fmt.Errorf("it wrote more than %d KB", maxOutput>>10)
+
+func (w *stdout) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.out.Len()+len(data) > maxOutput {
+		w.end(errTooMuch)
+		return len(data), nil
+	}
+	w.out.Write(data)
+	if line, _, whole := bytes.Cut(w.out.Bytes(), []byte("\n")); whole && !w.asked {
+		w.asked = true
+		if out, err := hook.Parse(w.event, line); err == nil && out.Async {
+			close(w.early)
+		}
+	}
+	return len(data), nil
+}
+
+func (w *stderr) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err.Len()+len(data) > maxOutput {
+		w.end(errTooMuch)
+		return len(data), nil
+	}
+	w.err.Write(data)
+	if line := lastLine(data); line != "" {
+		hook.Progress(w.ctx, line)
+	}
+	return len(data), nil
+}
+
+func lastLine(data []byte) string {
+	text := strings.TrimSpace(tool.Clean(string(data[max(0, len(data)-maxLine):])))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+const maxLine = 1000 // bytes of a line of progress
+
+// answer is what the command's end amounts to.
+func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := clip(strings.TrimSpace(tool.Clean(r.err.String())))
+	switch err := context.Cause(run); {
+	case err != nil:
+		return hook.Output{}, err
+	case exit.Stopped:
+		return hook.Output{}, errors.New("it was ended, because the workspace was closed")
+	case exit.Code == 2:
+		if said == "" {
+			said = "a hook blocks it and gives no reason"
+		}
+		return hook.Output{Block: true, Reason: said}, nil
+	case exit.Code != 0 && said != "":
+		return hook.Output{}, fmt.Errorf("exit code %d: %s", exit.Code, said)
+	case exit.Code != 0:
+		return hook.Output{}, fmt.Errorf("exit code %d", exit.Code)
+	}
+	return hook.Parse(r.event, r.out.Bytes())
+}
+
+func clip(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxReason], "") + "…"
+}
