@@ -226,7 +226,7 @@ func (x *executor) subject(call tool.Call, class tool.Class) permission.Request 
 
 // request is the question that is shown.
 func (x *executor) request(call tool.Call, class tool.Class, verdict permission.Decision) event.PermissionRequest {
-	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: x.subject(call, class).Suggest()}
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: x.subject(call, class).Suggest(), Widths: x.subject(call, class).Suggestions()}
 	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
 		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
 	}

@@ -401,6 +401,9 @@ type (
 		Reason      string            `json:"reason,omitempty"`
 		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
 		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
+		// Widths are rules that allow less or more than the Suggestions, which are
+		// among them, the narrowest first.
+		Widths []permission.Suggestion `json:"widths,omitempty"`
 	}
 	// HookStarted means that a hook is being called. ID is the same in what follows.
 	HookStarted struct {

@@ -265,7 +265,7 @@ func (c *call) byMode(mode Mode, why string) Decision {
 
 // remedy says which rules would allow the call.
 func (c *call) remedy() string {
-	rules := c.suggest()
+	rules := c.suggest(Usual)
 	if len(rules) == 0 {
 		return ""
 	}

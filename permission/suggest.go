@@ -15,15 +15,62 @@ var arity = map[string]int{
 	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "deno": 2,
 }
 
-// Suggest returns rules for "always" that would allow the call together, none if
-// there are none that a person could judge. Commands that are dangerous are
-// suggested word for word, others with any arguments.
-func (r Request) Suggest() []Rule {
-	c := newCase(r)
-	return c.suggest()
+// A Width says how much rules allow beside the call that they were made for.
+type Width string
+
+const (
+	Exact Width = "exact" // this command, this file
+	Usual Width = "usual" // the command with any arguments, the folder
+	Broad Width = "broad" // all commands of the program, all files of the project
+)
+
+// A Suggestion is rules that would allow a call together.
+type Suggestion struct {
+	Width Width  `json:"width"`
+	Rules []Rule `json:"rules"`
+	// Scopes say where the rules make sense: session, project, and user if they mean
+	// the same in every project.
+	Scopes []string `json:"scopes"`
 }
 
-func (c *call) suggest() []Rule {
+// Scopes of a [Suggestion].
+const (
+	ForSession = "session"
+	ForProject = "project"
+	ForUser    = "user"
+)
+
+// Suggestions returns rules that would allow the call, those that allow least
+// first; none if there are none that a person could judge. Commands that are
+// dangerous are suggested word for word alone.
+func (r Request) Suggestions() []Suggestion {
+	c := newCase(r)
+	var out []Suggestion
+	for _, width := range []Width{Exact, Usual, Broad} {
+		rules := c.suggest(width)
+		if len(rules) == 0 || slices.ContainsFunc(out, func(s Suggestion) bool { return slices.Equal(s.Rules, rules) }) {
+			continue
+		}
+		scopes := []string{ForSession, ForProject}
+		if !slices.ContainsFunc(rules, func(r Rule) bool {
+			return strings.HasPrefix(string(r), "Edit(") && !strings.HasPrefix(string(r), "Edit(//")
+		}) {
+			scopes = append(scopes, ForUser)
+		}
+		out = append(out, Suggestion{width, rules, scopes})
+	}
+	return out
+}
+
+// Suggest returns the rules of the usual width for "always" that would allow the
+// call together, none if there are none that a person could judge. Commands that
+// are dangerous are suggested word for word, others with any arguments.
+func (r Request) Suggest() []Rule {
+	c := newCase(r)
+	return c.suggest(Usual)
+}
+
+func (c *call) suggest(width Width) []Rule {
 	r, g := c.req, c.ground
 	var rules []Rule
 	if slices.ContainsFunc(r.Access, func(a Access) bool { return a.Once }) {
@@ -32,13 +79,13 @@ func (c *call) suggest() []Rule {
 	for _, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:
-			more, ok := c.sites[a].suggest(r.Tool)
+			more, ok := c.sites[a].suggest(r.Tool, width)
 			if !ok {
 				return nil
 			}
 			rules = append(rules, more...)
 		case EditFile:
-			rules = append(rules, g.suggestEdit(a.Target))
+			rules = append(rules, g.suggestEdit(a.Target, width))
 		case FetchURL:
 			if host, err := hostOf(a.Target); err == nil && host != "" {
 				rules = append(rules, Rule(r.Tool+"(domain:"+host+")"))
@@ -62,7 +109,7 @@ func (c *call) suggest() []Rule {
 }
 
 // suggest returns rules for the commands that need one.
-func (s *site) suggest(tool string) (rules []Rule, ok bool) {
+func (s *site) suggest(tool string, width Width) (rules []Rule, ok bool) {
 	if s.Unclear != "" {
 		return nil, false
 	}
@@ -72,7 +119,10 @@ func (s *site) suggest(tool string) (rules []Rule, ok bool) {
 			continue
 		}
 		pattern := joinWords(c.list(c.path))
-		if prefix, ok := c.prefix(); ok && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
+		if prefix, ok := c.prefix(); ok && width != Exact && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
+			if width == Broad && interpreter(c.Name) == "" {
+				prefix = joinWords([]string{c.path})
+			}
 			pattern = prefix + " *"
 		} else if strings.ContainsAny(pattern, "*\n"+Unknown) {
 			return nil, false
@@ -91,7 +141,7 @@ func (s *site) suggest(tool string) (rules []Rule, ok bool) {
 			return nil, false
 		}
 		for _, f := range files {
-			rules = append(rules, s.suggestEdit(f))
+			rules = append(rules, s.suggestEdit(f, width))
 		}
 	}
 	return rules, len(rules) > 0
@@ -133,7 +183,7 @@ func (c *Command) prefix() (string, bool) {
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a
 // root or outside of the roots.
-func (g *ground) suggestEdit(target string) Rule {
+func (g *ground) suggestEdit(target string, width Width) Rule {
 	target = filepath.Clean(target)
 	for _, root := range g.settled().main {
 		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
@@ -141,7 +191,10 @@ func (g *ground) suggestEdit(target string) Rule {
 			continue
 		}
 		rest = escapeGlob(filepath.ToSlash(rest))
-		if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+		if width == Broad {
+			return "Edit(/**)"
+		}
+		if i := strings.LastIndexByte(rest, '/'); i >= 0 && width == Usual {
 			return Rule("Edit(/" + rest[:i] + "/**)")
 		}
 		return Rule("Edit(/" + rest + ")")

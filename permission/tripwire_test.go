@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -34,20 +35,26 @@ var guardedPolicies = []guardedPolicy{
 // trip runs a line under each policy that allows it, and reports how many do.
 func (b *bench) trip(tb testing.TB, line string) (ran int) {
 	tb.Helper()
-	dir := tb.TempDir()
+	dir, err := os.MkdirTemp("", "trip")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
 	for i, p := range guardedPolicies {
 		if p.Decide(run(dir, line)).Behavior != Allowed {
 			continue
 		}
 		ran++
-		log := filepath.Join(tb.TempDir(), "log")
+		log := filepath.Join(dir, "log")
 		ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 		cmd := exec.CommandContext(ctx, b.bash, "-c", line)
 		cmd.Dir, cmd.WaitDelay = dir, time.Second
 		cmd.Env = []string{"PATH=" + b.bin, "STUBLOG=" + log, "HOME=" + dir, `BASH_FUNC_rm%%=() { printf 'rm\n' >>"$STUBLOG"; }`}
-		_ = cmd.Run() // a line may fail; what it ran counts
+		cmd.Stdout = new(bytes.Buffer) // so that what goes on in the background is waited for
+		_ = cmd.Run()                  // a line may fail; what it ran counts
 		cancel()
 		data, _ := os.ReadFile(log)
+		_ = os.Remove(log)
 		for _, name := range strings.Fields(string(data)) {
 			if slices.Contains(p.never, name) {
 				tb.Errorf("policy %d: bash runs %s in\n%s", i, name, line)

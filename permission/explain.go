@@ -1,0 +1,98 @@
+package permission
+
+import "slices"
+
+// A Part is what the rules say to one part of a call: a simple command of a
+// command line, or a file that it writes.
+type Part struct {
+	Text string `json:"text"`
+	Decision
+}
+
+// Parts says what the policy makes of each simple command of the call's command
+// lines, and of each file that they write: for people who want to know why a line
+// is not allowed. Ceilings are not looked at. [Policy.Decide] may be stricter: it
+// also sees what the parts do together.
+func (p Policy) Parts(r Request) []Part {
+	c, about := p.Compile(), newCase(r)
+	deny, ask, allow := about.concerning(c.deny), about.concerning(c.ask), about.concerning(c.allow)
+	var out []Part
+	for _, a := range r.Access {
+		s := about.sites[a]
+		if s == nil {
+			continue
+		}
+		for i := range s.List {
+			d := s.judgeCommand(i, r.Tool, deny, ask, allow)
+			out = append(out, Part{s.List[i].Raw, d})
+		}
+		for _, f := range s.Redirects {
+			if !f.Write {
+				continue
+			}
+			d := decide(Asked, FromMode, rule{}, "no rule lets it write there")
+			if x, ok := s.editable(allow, f); ok {
+				d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
+			}
+			out = append(out, Part{"> " + show(f.Path), d})
+		}
+	}
+	return out
+}
+
+// judgeCommand judges one simple command of a line by itself.
+func (s *site) judgeCommand(i int, tool string, deny, ask, allow []*rule) Decision {
+	c := &s.List[i]
+	alone := &site{ground: s.ground, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
+	forbids := func(list []*rule) *rule {
+		at := slices.IndexFunc(list, func(x *rule) bool {
+			switch {
+			case x.pattern == "":
+				return x.names(tool)
+			case x.tool == "Read" || x.tool == "Edit":
+				return alone.touches(x)
+			}
+			return (x.names(tool) || x.forbidsCommands(RunCommand)) && alone.runs(x)
+		})
+		if at < 0 {
+			return nil
+		}
+		return list[at]
+	}
+	if x := forbids(deny); x != nil {
+		return decide(Denied, FromRule, *x, "denied by the rule %s", x.name())
+	}
+	if x := forbids(ask); x != nil {
+		return decide(Asked, FromRule, *x, "asked about because of the rule %s", x.name())
+	}
+	for _, x := range allow {
+		if x.pattern == "" && x.names(tool) {
+			return decide(Allowed, FromRule, *x, "allowed by the rule %s", x.name())
+		}
+	}
+	if x, ok := c.allowedBy(allow, tool); ok {
+		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
+	}
+	if c.passes() {
+		return decide(Allowed, FromMode, rule{}, "it only runs the next one")
+	}
+	why := s.commandReads(c, false)
+	if why == "" {
+		return decide(Allowed, FromMode, rule{}, "it only reads")
+	}
+	return decide(Asked, FromMode, rule{}, "no rule allows it, and %s", why)
+}
+
+// Unclear says why the command lines of a call are not understood in full, "" if
+// they are. No rule with a pattern allows what is not understood.
+func (r Request) Unclear() string {
+	for _, a := range r.Access {
+		if a.Kind != RunCommand {
+			continue
+		}
+		if c, _ := ParseCommand(a.Target); c.Unclear != "" {
+			return c.Unclear
+		}
+	}
+	return ""
+}
