@@ -194,13 +194,18 @@ func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
 }
 
 // Pending returns the permission questions that wait for a decision, the one
-// that is being asked first.
+// that is being asked first. Where no run goes on they are those of the last one,
+// if a decision was deferred or the program died while it asked; without any it
+// fails with [ErrNotRunning].
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
 	var show []func() event.PermissionRequest
 	err := s.tell(ctx, func(l *loop) error {
 		show = l.pending()
 		return nil
 	})
+	if errors.Is(err, ErrNotRunning) {
+		show, err = s.waiting(ctx)
+	}
 	var out []event.PermissionRequest
 	for _, request := range show { // tools may read files for a preview, which must not hold up the loop
 		out = append(out, request())
@@ -211,7 +216,9 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 // Decide answers a permission question in place of the callback, which is
 // cancelled. call is the id of the call; defer suspends the run, any other
 // decision than allow denies the call. A decision that changes the input is
-// judged by the rules again.
+// judged by the rules again. Where no run goes on the answer to a question of the
+// last one is recorded, and [Session.Resume] goes on with it, perhaps from another
+// process.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	if d.Input != nil && !json.Valid(d.Input) {
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
@@ -230,6 +237,9 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 		}
 		return nil
 	})
+	if errors.Is(err, ErrNotRunning) {
+		return s.decideLater(ctx, call, d)
+	}
 	if err != nil {
 		return err
 	}

@@ -335,8 +335,11 @@ func (s *State) authorized(f event.Authorized) bool {
 
 func (s *State) personAnswered(f event.Answered) bool {
 	c := s.find(f.Call)
-	if !s.open || s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
+	if s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
 		return false
+	}
+	if !s.open && f.Decision.Behavior == permission.Deferred {
+		return false // it waits already
 	}
 	if f.Decision.Behavior == permission.Asked { // asking is not an answer
 		f.Decision = permission.Decision{Behavior: permission.Denied, Reason: "nobody decided", Source: permission.FromDefault}

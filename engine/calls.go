@@ -267,6 +267,7 @@ func (s *State) nearest(name string) string {
 
 // judge applies a decision to a call that waits for one.
 func (s *State) judge(c *call, d permission.Decision) {
+	asked := c.decision
 	c.decision = d
 	c.decision.Input = nil
 	switch d.Behavior {
@@ -283,6 +284,9 @@ func (s *State) judge(c *call, d permission.Decision) {
 		c.phase = asking
 	case permission.Deferred:
 		c.phase = asking
+		if d.Reason == "" && asked.Behavior == permission.Asked {
+			c.decision = asked // why it is asked about still holds
+		}
 		s.stop = &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
 	default:
 		s.deny(c, d)

@@ -193,9 +193,10 @@ func (s *State) Asking() []string {
 	return ids
 }
 
-// Question returns the key of the question about a call, if one waits.
+// Question returns the key of the question about a call, if one waits, also in a
+// run that is suspended.
 func (s *State) Question(id string) (key string, ok bool) {
-	if c := s.find(id); s.open && c != nil && c.phase == asking {
+	if c := s.find(id); c != nil && c.phase == asking {
 		return c.key("ask"), true
 	}
 	return "", false

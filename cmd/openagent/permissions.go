@@ -209,5 +209,5 @@ func (h *host) lintRules(ctx context.Context, o *toolsOptions) (err error) {
 	if err := h.list(o.output, found, "KIND DOES RULE SOURCE WHY", rows); err != nil {
 		return err
 	}
-	return ended(exitStopped)
+	return ended(exitInternal)
 }
