@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -17,12 +18,29 @@ func (s *State) Apply(e event.Event) bool {
 	if s.known == nil {
 		s.known, s.repeats, s.seen, s.faults = map[string]bool{}, map[uint64]int{}, map[uint64]int{}, map[string]int{}
 	}
+	waiting := s.model.wait
 	counted := s.apply(e)
 	if counted && s.open {
+		s.turnedBack(e.Time, waiting)
 		s.run.last = e.Time
 		s.pickQuestion()
 	}
 	return counted
+}
+
+// turnedBack moves what the run has of times when a fact is older than the one
+// before: the clock was set back, as can be between a crash and the resumption.
+// Without this a run would wait, and last, longer by as much. waiting is the wait
+// from before the fact.
+func (s *State) turnedBack(now time.Time, waiting *wait) {
+	back := s.run.last.Sub(now)
+	if back <= 0 {
+		return
+	}
+	s.run.began = s.run.began.Add(-back)
+	if waiting != nil && waiting == s.model.wait {
+		s.model.wait = &wait{waiting.key, waiting.until.Add(-back)}
+	}
 }
 
 func (s *State) apply(e event.Event) bool {

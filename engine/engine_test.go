@@ -201,6 +201,10 @@ func (w *world) do(words []string) {
 			f.Retry, f.RetryAt = true, epoch.Add(w.time+time.Duration(n)*time.Second)
 		}
 		w.report(w.happen(f))
+	case "clock": // clock SECONDS: the wall clock jumps
+		n, err := strconv.Atoi(args[0])
+		w.check(err)
+		w.time += time.Duration(n) * time.Second
 	case "sleep": // until the first wait of the kind is over
 		for _, e := range w.state.Effects() {
 			if e, ok := e.(engine.Wait); ok && strings.HasPrefix(e.Key(), args[0]) {
