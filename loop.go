@@ -150,9 +150,24 @@ func (l *loop) step(mine **flight) (resting bool) {
 		l.stop()
 		return false
 	}
+	if f := l.overdue(effects); f != nil { // before the model is paid for an answer that comes too late
+		l.record(f)
+		return false
+	}
 	recorded := false
 	*mine, recorded = l.launch(effects)
 	return !recorded
+}
+
+// overdue returns the fact of a wait that was over before it began, nil if there
+// is none: the time of a run that is resumed late.
+func (l *loop) overdue(effects []engine.Effect) event.Fact {
+	for _, e := range effects {
+		if w, ok := e.(engine.Wait); ok && l.flights.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
+			return event.Waited{Key: w.Key()}
+		}
+	}
+	return nil
 }
 
 // guard keeps a panic of the loop itself from losing the run.
