@@ -64,7 +64,7 @@ func worker(r *llmtest.Request, _ int) llmtest.Step {
 
 func crashAgent(dir, url string, ws *workspace.Workspace) *agent.Agent {
 	return &agent.Agent{Model: (&anthropic.Client{APIKey: "k", BaseURL: url}).Model("claude-sonnet-4-6"), Dir: dir,
-		Tools: tools.Core(ws), Permissions: bypass, Sessions: &session.Dir{Path: filepath.Join(dir, "sessions")}}
+		Tools: tools.Core(ws), Permissions: bypass, Sessions: hostStore(dir)}
 }
 
 // host runs or resumes the session until it is done or killed.
@@ -159,11 +159,14 @@ func checkLog(t *testing.T, dir string, seed uint64) {
 // checkJournal checks that the run has one end and each call one result.
 func checkJournal(t *testing.T, dir string) {
 	t.Helper()
+	checkResults(t, recordedIn(t, session.Dir{Path: filepath.Join(dir, "sessions")}), 2*turns)
+}
+
+// checkResults checks that a run has one end, and so many calls with one result each.
+func checkResults(t *testing.T, facts []event.Event, calls int) {
+	t.Helper()
 	ends, results := 0, map[string]int{}
-	for e, err := range (&session.Dir{Path: filepath.Join(dir, "sessions")}).Read(t.Context(), "s", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range facts {
 		switch f := e.Data.(type) {
 		case event.RunEnd:
 			ends++
@@ -171,7 +174,7 @@ func checkJournal(t *testing.T, dir string) {
 			results[f.Call]++
 		}
 	}
-	if ends != 1 || len(results) != 2*turns {
+	if ends != 1 || len(results) != calls {
 		t.Errorf("%d ends, %d calls with results", ends, len(results))
 	}
 	for call, n := range results {

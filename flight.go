@@ -128,6 +128,17 @@ func (f *flight) hurry() {
 // cancelled effect.
 const leeway = time.Second
 
+// overdue returns the fact of a wait that was over before it began, nil if there
+// is none: the time of a run that is resumed late.
+func (l *loop) overdue(effects []engine.Effect) event.Fact {
+	for _, e := range effects {
+		if w, ok := e.(engine.Wait); ok && l.flights.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
+			return event.Waited{Key: w.Key()}
+		}
+	}
+	return nil
+}
+
 // launch starts the effects that are not in flight, after recording their
 // intents, and returns the one that is left for the caller to carry out. It
 // reports whether the intents could not be recorded.

@@ -159,17 +159,6 @@ func (l *loop) step(mine **flight) (resting bool) {
 	return !recorded
 }
 
-// overdue returns the fact of a wait that was over before it began, nil if there
-// is none: the time of a run that is resumed late.
-func (l *loop) overdue(effects []engine.Effect) event.Fact {
-	for _, e := range effects {
-		if w, ok := e.(engine.Wait); ok && l.flights.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
-			return event.Waited{Key: w.Key()}
-		}
-	}
-	return nil
-}
-
 // guard keeps a panic of the loop itself from losing the run.
 func (l *loop) guard(fn func() error) (err error) {
 	returned := false
