@@ -242,7 +242,8 @@ var errDisk = fmt.Errorf("no space left on device")
 
 type failingStore struct {
 	session.Store
-	left int
+	left  int
+	acked int64 // the last fact that was acknowledged
 }
 
 func (f *failingStore) Open(ctx context.Context, id string, h session.Header) (session.Log, error) {
@@ -263,5 +264,9 @@ func (l *failingLog) Append(ctx context.Context, after int64, sync bool, es ...e
 	if l.store.left--; l.store.left < 0 {
 		return errDisk
 	}
-	return l.Log.Append(ctx, after, sync, es...)
+	err := l.Log.Append(ctx, after, sync, es...)
+	if err == nil {
+		l.store.acked = after + int64(len(es))
+	}
+	return err
 }
