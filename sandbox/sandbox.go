@@ -9,8 +9,9 @@ import "os/exec"
 
 // A Policy says what confined processes may do. Paths are absolute, clean and
 // free of symlinks; a path that leads through a symlink by the time a process
-// starts is an error, and the process does not start. The zero value writes
-// nothing, reads everything and has no network.
+// starts is an error, and the process does not start. Of the paths that cover a
+// file the longest counts; of equal ones Hidden, then ReadOnly, then Write. The
+// zero value writes nothing, reads everything and has no network.
 type Policy struct {
 	// Write lists files and folders that may be written, with all below them. What
 	// does not exist is passed over. Programs of the host that work in such a
@@ -18,21 +19,25 @@ type Policy struct {
 	// which others use as well, like /tmp, does not belong here: a private folder
 	// and TMPDIR do.
 	Write []string
-	// ReadOnly lists what is not written although it is below Write. What does not
-	// exist cannot be made. See [Guarded].
+	// ReadOnly lists what is not written although it is below Write, or is read
+	// although it is below Hidden. What does not exist below Write cannot be made.
 	ReadOnly []string
-	// Hidden lists what is neither read nor written, although it is below Read or Write.
+	// Hidden lists what is neither read nor written. What does not exist below
+	// Write cannot be made.
 	Hidden []string
-	// Read lists what may be read beside Write and the folders of the system (/usr,
-	// /etc …). Nil: all but Hidden.
+	// Read lists what may be read beside Write, ReadOnly and the folders of the
+	// system (/usr, /etc …). Nil: all but Hidden.
 	Read []string
 	// Proxy is the path of the UNIX socket of a proxy for HTTP and SOCKS5 (both on
 	// the one socket), which is the only way to a network. "": no network.
 	Proxy string
-	// Network gives the host's network, unfiltered.
+	// Network gives the host's network, unfiltered; Proxy does not count then.
 	Network bool
+	// UnixSockets lets processes make UNIX sockets, and so reach every service of
+	// the host that has one in a folder which they can read.
+	UnixSockets bool
 	// LocalBinding lets processes listen on their own loopback, which nobody
-	// outside can reach.
+	// outside can reach. With Network they always can, and everybody reaches it.
 	LocalBinding bool
 	// Weaker does without what containers refuse (a /proc of its own). It is
 	// reported in Lacks.

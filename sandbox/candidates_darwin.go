@@ -1,4 +1,3 @@
 package sandbox
 
-// candidates: there is no backend for this system.
 func candidates() []candidate { return nil }

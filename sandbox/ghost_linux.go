@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A path that must not be made although it does not exist is kept by a ghost: an
+// empty folder that is there while the process runs, and that the process finds
+// mounted read-only. A folder, whatever the name stands for, because git takes no
+// notice of an empty one and removing it removes nothing that anybody made.
+// Processes of ours that need the same ghost share it by a lock, and one that a
+// killed process has left behind is known by its time.
+
+// ghostTime marks a ghost.
+var ghostTime = time.Unix(1, 0)
+
+// ghosts are those that a process holds, open and locked.
+type ghosts []*os.File
+
+// ghostMu: who makes or removes one looks first.
+var ghostMu sync.Mutex
+
+// makeGhosts makes what does not exist of the paths that p keeps from being made,
+// and returns the ghosts and the paths that are to be read-only.
+func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
+	ghostMu.Lock()
+	defer ghostMu.Unlock()
+	keep := func(name string, existing bool) error {
+		first, err := firstMissing(name)
+		if err != nil {
+			return err
+		}
+		if first != "" && p.of(filepath.Dir(first)) != writes {
+			return nil // nothing can be made there
+		}
+		if first == "" {
+			if existing {
+				kept = append(kept, name)
+			}
+			_, err := g.hold(name)
+			return err
+		}
+		kept = append(kept, first)
+		return g.make(first)
+	}
+	for _, name := range p.ReadOnly {
+		if err == nil {
+			err = keep(name, true)
+		}
+	}
+	for _, name := range p.Hidden {
+		if err == nil {
+			err = keep(name, false)
+		}
+	}
+	if err != nil {
+		g.drop()
+		return nil, nil, fmt.Errorf("keeping a path of the sandbox from being made: %w", err)
+	}
+	return g, kept, nil
+}
+
+// firstMissing returns the first part of a path that does not exist, "" if all do.
+func firstMissing(name string) (string, error) {
+	missing := ""
+	for {
+		_, err := os.Lstat(name)
+		switch {
+		case err == nil:
+			return missing, nil
+		case errors.Is(err, fs.ErrPermission): // nobody like us can make it either
+			return "", nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return "", err
+		}
+		missing, name = name, filepath.Dir(name)
+	}
+}
+
+// make makes a ghost and holds it. Another process may be about to remove its
+// ghost of that name.
+func (g *ghosts) make(name string) error {
+	for range 100 {
+		if err := os.Mkdir(name, 0o755); err == nil {
+			if err := os.Chtimes(name, ghostTime, ghostTime); err != nil {
+				return err
+			}
+		} else if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if ok, err := g.hold(name); ok || err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%s comes and goes", name)
+}
+
+// hold takes a share in a ghost, so that nobody removes it. It reports whether
+// there is something to keep: a ghost, or what is none.
+func (g *ghosts) hold(name string) (bool, error) {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir() || !info.ModTime().Equal(ghostTime):
+		return true, nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil { // it is being removed
+		return false, f.Close()
+	}
+	if held, err := f.Stat(); err != nil || !os.SameFile(held, info) || !exists(name) {
+		return false, f.Close()
+	}
+	*g = append(*g, f)
+	return true, nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func (g ghosts) release() {
+	if len(g) == 0 {
+		return
+	}
+	ghostMu.Lock()
+	defer ghostMu.Unlock()
+	g.drop()
+}
+
+// drop removes the ghosts that nobody else holds and that are empty.
+func (g ghosts) drop() {
+	for _, f := range g {
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			held, err1 := f.Stat()
+			there, err2 := os.Lstat(f.Name())
+			if err1 == nil && err2 == nil && os.SameFile(held, there) {
+				_ = syscall.Rmdir(f.Name())
+			}
+		}
+		_ = f.Close()
+	}
+}

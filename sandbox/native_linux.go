@@ -1,0 +1,195 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openagent-go/agent/internal/confine"
+)
+
+// native confines by namespaces, mounts and a filter of system calls. It needs no
+// other program: this one is executed once more, see [confine].
+type native struct{}
+
+func (native) Name() string { return "native" }
+
+func (native) Lacks(p Policy) []string {
+	var lacks []string
+	if p.Weaker {
+		lacks = append(lacks, "the numbers and command lines of the host's processes can be read")
+	}
+	return lacks
+}
+
+// spaces are the namespaces that the first process is started in.
+const spaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
+	if err := startable(cmd); err != nil {
+		return nil, err
+	}
+	p, err := p.normal()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := workingFolder(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ghosts, kept, err := makeGhosts(p)
+	if err != nil {
+		return nil, err
+	}
+	env := cmd.Environ()
+	if !p.writes(tempFolder(env)) {
+		env = append(env, "TMPDIR=/dev/shm") // which is the sandbox's own
+	}
+	plan := confine.Plan{
+		Path: cmd.Path, Args: cmd.Args, Env: env, Dir: dir, Files: len(cmd.ExtraFiles),
+		Write: p.Write, ReadOnly: kept, Hidden: p.Hidden, Read: p.Read, ReadAll: p.Read == nil,
+		Proxy: p.Proxy, Network: p.Network, UnixSockets: p.UnixSockets, LocalBinding: p.LocalBinding,
+		Weaker: p.Weaker, Nested: p.Nested,
+	}
+	file, err := memoryFile(plan.Encode())
+	if err != nil {
+		ghosts.release()
+		return nil, fmt.Errorf("preparing a sandbox: %w", err)
+	}
+	cmd.Path = "/proc/self/exe"
+	cmd.Args = []string{confine.Name, fmt.Sprint(3 + len(cmd.ExtraFiles))}
+	cmd.Env = firstEnvironment()
+	cmd.Dir = "/"
+	cmd.ExtraFiles = append(slices.Clone(cmd.ExtraFiles), file)
+	cmd.SysProcAttr = firstAttributes(cmd.SysProcAttr, p)
+	return func() (int, bool) {
+		r := readReport(file)
+		_ = file.Close()
+		ghosts.release()
+		return r.Left, r.Signal != 0
+	}, nil
+}
+
+// startable refuses a command that cannot be started, or not with its attributes
+// in namespaces of its own.
+func startable(cmd *exec.Cmd) error {
+	switch a := cmd.SysProcAttr; {
+	case cmd.Err != nil:
+		return cmd.Err
+	case cmd.Process != nil:
+		return errors.New("confining a command: it has been started")
+	case a != nil && (a.Credential != nil || a.Chroot != "" || a.Ptrace || a.Cloneflags != 0 || a.Unshareflags != 0):
+		return errors.New("confining a command: its attributes have credentials, a root, tracing or namespaces of their own; start it without them")
+	}
+	return nil
+}
+
+func workingFolder(cmd *exec.Cmd) (string, error) {
+	dir, err := filepath.Abs(cmd.Dir)
+	if err != nil {
+		return "", fmt.Errorf("confining a command: %w", err)
+	}
+	return dir, nil
+}
+
+func tempFolder(env []string) string {
+	dir := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "TMPDIR="); ok {
+			dir = v
+		}
+	}
+	if dir == "" {
+		dir = "/tmp"
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// firstEnvironment is that of the first process: what the program itself may
+// need to start, and a small heap.
+func firstEnvironment() []string {
+	env := []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
+	if path, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+path)
+	}
+	return env
+}
+
+// firstAttributes adds what starts the first process in its namespaces.
+func firstAttributes(own *syscall.SysProcAttr, p Policy) *syscall.SysProcAttr {
+	var a syscall.SysProcAttr
+	if own != nil {
+		a = *own
+	}
+	a.Pdeathsig = syscall.SIGKILL
+	a.Cloneflags = spaces
+	if !p.Network {
+		a.Cloneflags |= unix.CLONE_NEWNET
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	return &a
+}
+
+// memoryFile makes a file that is nowhere but in memory.
+func memoryFile(content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "sandbox")
+	if _, err := f.WriteAt(content, 0); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func readReport(f *os.File) confine.Report {
+	b := make([]byte, 12)
+	n, _ := f.ReadAt(b, 0)
+	return confine.DecodeReport(b[:n])
+}
+
+// probing bounds how long a backend is tried out.
+const probing = 10 * time.Second
+
+// tryNative sets a confinement up and runs nothing in it.
+func tryNative(p Policy) error {
+	ctx, cancel := context.WithTimeout(context.Background(), probing)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Path = "" // only try
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	release, err := native{}.Confine(cmd, p)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return spoken(cmd.Run(), said.String())
+}
+
+// spoken is the error of a process with what it said.
+func spoken(err error, said string) error {
+	if said = strings.TrimSpace(said); err != nil && said != "" {
+		return errors.New(said)
+	}
+	return err
+}
