@@ -274,11 +274,22 @@ func below(root, p string) bool {
 
 // guarded names files and folders whose content decides what runs later or what
 // is permitted, so no mode that trusts edits trusts edits of these: of agents,
-// git, editors, and shells that read them when they start.
-var guarded = strings.Fields(`.openagent .claude .mcp.json
-	.git .gitmodules .gitconfig .husky .vscode .idea .envrc .ssh
-	.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc
-	.zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
+// git, editors, and shells that read them when they start. Those of projects are
+// read in any folder, those of people in the home folder.
+var (
+	guardedProject = strings.Fields(`.openagent .claude .mcp.json .git .gitmodules .husky .vscode .idea .envrc`)
+	guardedHome    = strings.Fields(`.gitconfig .ssh
+		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc
+		.zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
+	guarded = slices.Concat(guardedProject, guardedHome)
+)
+
+// Guarded returns the names of files and folders that decide what runs later or
+// what is permitted: those that are read in any folder, and those that are read
+// in the home folder.
+func Guarded() (project, home []string) {
+	return slices.Clone(guardedProject), slices.Clone(guardedHome)
+}
 
 // guards reports whether p is guarded. The way to a root does not count, nor does the
 // way to a worktree that was made in it, which is a working folder like a root.

@@ -15,11 +15,17 @@ import (
 // empty folder that is there while the process runs, and that the process finds
 // mounted read-only. A folder, whatever the name stands for, because git takes no
 // notice of an empty one and removing it removes nothing that anybody made.
-// Processes of ours that need the same ghost share it by a lock, and one that a
+// The name commondir is an exception: git fails on such a folder, and a file that
+// says "." changes nothing. Processes of ours that need the same ghost share it by a lock, and one that a
 // killed process has left behind is known by its time.
 
 // ghostTime marks a ghost.
 var ghostTime = time.Unix(1, 0)
+
+const (
+	fileGhost        = "commondir"
+	fileGhostContent = ".\n"
+)
 
 // ghosts are those that a process holds, open and locked.
 type ghosts []*os.File
@@ -88,7 +94,7 @@ func firstMissing(name string) (string, error) {
 // ghost of that name.
 func (g *ghosts) make(name string) error {
 	for range 100 {
-		if err := os.Mkdir(name, 0o755); err == nil {
+		if err := makeGhost(name); err == nil {
 			if err := os.Chtimes(name, ghostTime, ghostTime); err != nil {
 				return err
 			}
@@ -112,7 +118,7 @@ func (g *ghosts) hold(name string) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case !info.IsDir() || !info.ModTime().Equal(ghostTime):
+	case !info.IsDir() && !info.Mode().IsRegular() || !info.ModTime().Equal(ghostTime):
 		return true, nil
 	}
 	f, err := os.Open(name)
@@ -129,6 +135,30 @@ func (g *ghosts) hold(name string) (bool, error) {
 	}
 	*g = append(*g, f)
 	return true, nil
+}
+
+func makeGhost(name string) error {
+	if filepath.Base(name) != fileGhost {
+		return os.Mkdir(name, 0o755)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(fileGhostContent)
+	return errors.Join(err, f.Close())
+}
+
+// removeGhost removes a ghost unless somebody has put something into it.
+func removeGhost(f *os.File, info fs.FileInfo) {
+	if info.IsDir() {
+		_ = syscall.Rmdir(f.Name())
+		return
+	}
+	b := make([]byte, len(fileGhostContent)+1)
+	if n, _ := f.ReadAt(b, 0); string(b[:n]) == fileGhostContent && info.ModTime().Equal(ghostTime) {
+		_ = syscall.Unlink(f.Name())
+	}
 }
 
 func exists(name string) bool {
@@ -152,7 +182,7 @@ func (g ghosts) drop() {
 			held, err1 := f.Stat()
 			there, err2 := os.Lstat(f.Name())
 			if err1 == nil && err2 == nil && os.SameFile(held, there) {
-				_ = syscall.Rmdir(f.Name())
+				removeGhost(f, held)
 			}
 		}
 		_ = f.Close()

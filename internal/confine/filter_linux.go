@@ -18,6 +18,9 @@ const (
 	// x32Bit marks the numbers of the x32 interface of amd64.
 	x32Bit = 0x40000000
 
+	// sockTypeMask is where the kind of a socket is, beside flags.
+	sockTypeMask = 0xf
+
 	tioccons  = 0x541d
 	tioclinux = 0x541c
 
@@ -88,6 +91,16 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 		}
 		f.result(denied)
 	})
+	if !p.UnixSockets {
+		// A pair of datagram sockets, which raw ones are as well, can be connected to
+		// somebody else.
+		f.call(unix.SYS_SOCKETPAIR, 1, func(f *filter) {
+			f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, sockTypeMask, 0, 0)
+			f.when(unix.SOCK_STREAM, unix.SECCOMP_RET_ALLOW)
+			f.when(unix.SOCK_SEQPACKET, unix.SECCOMP_RET_ALLOW)
+			f.result(denied)
+		})
+	}
 	f.call(unix.SYS_IOCTL, 1, func(f *filter) {
 		for _, request := range []uint32{unix.TIOCSTI, tioclinux, tioccons} {
 			f.when(request, denied)

@@ -121,7 +121,11 @@ func (v *view) collect() error {
 	}
 	kept := v.entries[:0]
 	for _, e := range v.entries {
-		fd, err := open(e.path)
+		flags := uint64(0)
+		if slices.Contains(p.ReadOnly, e.path) { // a link is kept as it is
+			flags = unix.O_NOFOLLOW
+		}
+		fd, err := hold(e.path, flags)
 		switch {
 		case err == unix.ENOENT && !slices.Contains(p.ReadOnly, e.path), err == unix.EACCES && e.kind == hidden:
 			continue
@@ -246,11 +250,14 @@ func below(root, p string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// open takes hold of a file without following any symlink.
-func open(name string) (int, error) {
+// open takes hold of a file; nothing on the way, nor the file, may be a symlink.
+func open(name string) (int, error) { return hold(name, 0) }
+
+// hold is open with more flags.
+func hold(name string, flags uint64) (int, error) {
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{
-			Flags:   unix.O_PATH | unix.O_CLOEXEC,
+			Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 			Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 		})
 		if err != unix.EINTR && err != unix.EAGAIN {
@@ -273,9 +280,16 @@ func copyTree(fd int) (int, error) {
 	return tree, restrictMounts(tree, "", 0)
 }
 
-func isDir(fd int) bool {
+func isDir(fd int) bool { return format(fd) == unix.S_IFDIR }
+
+func isLink(fd int) bool { return format(fd) == unix.S_IFLNK }
+
+func format(fd int) uint32 {
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if unix.Fstat(fd, &st) != nil {
+		return 0
+	}
+	return st.Mode & unix.S_IFMT
 }
 
 // restrictMounts gives all mounts from a path on attributes, and those that they all have.
@@ -303,7 +317,11 @@ func attach(tree int, at string, attributes uint64) error {
 }
 
 func move(tree int, at string) error {
-	fd, err := open(at)
+	flags := uint64(0)
+	if isLink(tree) {
+		flags = unix.O_NOFOLLOW
+	}
+	fd, err := hold(at, flags)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,112 @@
+package sandbox
+
+// An attempt is a way out of the sandbox.
+type attempt struct {
+	name  string
+	shell string // what bash runs; "": the helper's attempt of that name
+	// root: only root can do it outside. user: root has what it would win. never: it
+	// must not be done outside, or not everywhere is there anybody who can.
+	root, user, never bool
+}
+
+// attempts: $O is outside, $W may be written, $H is hidden, and so are the file $F
+// and $W/conf/private; $W/.git is guarded, $W/.vscode and $W/.mcp.json do not exist.
+var attempts = []attempt{
+	{name: "new file", shell: `echo x >"$O/new"`},
+	{name: "append", shell: `echo x >>"$O/victim"`},
+	{name: "truncate", shell: `truncate -s 0 "$O/victim"`},
+	{name: "overwrite", shell: `echo x | dd of="$O/victim" conv=notrunc`},
+	{name: "remove", shell: `rm -f "$O/victim"`},
+	{name: "move out", shell: `mv -f "$O/victim" "$W/x"`},
+	{name: "move in", shell: `echo x >"$W/x"; mv -f "$W/x" "$O/new"`},
+	{name: "folder", shell: `mkdir "$O/new"`},
+	{name: "remove folder", shell: `rm -rf "$O"`},
+	{name: "mode", shell: `chmod 777 "$O/victim"`},
+	{name: "hard link", shell: `ln "$O/victim" "$W/hard" && echo x >>"$W/hard"`},
+	{name: "symlink to a file", shell: `ln -s "$O/victim" "$W/link"; echo x >>"$W/link"`},
+	{name: "symlink to a folder", shell: `ln -s "$O" "$W/link"; echo x >"$W/link/new"`},
+	{name: "symlink to above", shell: `ln -s .. "$W/link"; echo x >"$W/link/outside/new"`},
+	{name: "dots", shell: `cd "$W" && echo x >../outside/new`},
+	{name: "root of a process", shell: `echo x >"/proc/self/root$O/new"`},
+	{name: "root of the first", shell: `echo x >"/proc/1/root$O/new"`, never: true},
+	{name: "working folder of the first", shell: `echo x >"/proc/1/cwd$O/new"`, never: true},
+	{name: "move the writable folder", shell: `mv "$W" "$W.moved" && echo x >"$O/new"`},
+	{name: "fifo", shell: `mkfifo "$O/new"`},
+	{name: "archive", shell: `cd "$W" && mkdir outside && echo x >outside/new && tar cf a.tar outside && tar xf a.tar -C ..`},
+	{name: "rename exchange"}, {name: "nameless file"}, {name: "attribute"}, {name: "owner", root: true}, {name: "times"},
+	{name: "reopen for writing"}, {name: "working folder"}, {name: "descriptors"}, {name: "another /dev/null", root: true},
+
+	{name: "git hook", shell: `echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},
+	{name: "git configuration", shell: `echo x >>"$W/.git/config" && echo ESCAPED`},
+	{name: "git configuration, renamed onto", shell: `echo x >"$W/x"; mv -f "$W/x" "$W/.git/config" && echo ESCAPED`},
+	{name: "git repository elsewhere", shell: `echo "$W/evil" >"$W/.git/commondir" && echo ESCAPED`},
+	{name: "git folder, renamed", shell: `mv "$W/.git" "$W/git" && mkdir -p "$W/.git/hooks" && echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},
+	{name: "git folder, removed", shell: `rm -rf "$W/.git"; mkdir -p "$W/.git/hooks"; echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},
+	{name: "settings that are not there", shell: `mkdir -p "$W/.vscode" && echo x >"$W/.vscode/tasks.json" && echo ESCAPED`},
+	{name: "settings that are moved there", shell: `mkdir "$W/v" && echo x >"$W/v/tasks.json" && mv -T "$W/v" "$W/.vscode" && echo ESCAPED`},
+	{name: "settings that are linked there", shell: `echo x >"$W/v" && ln -sfT "$W/v" "$W/.mcp.json" && echo ESCAPED`},
+	{name: "a link to settings", shell: `mkdir -p "$W/v" && ln -sfT "$W/v" "$W/.claude" && echo ESCAPED`},
+	{name: "settings behind a link", shell: `echo x >"$W/real/settings.json" && echo ESCAPED`},
+
+	{name: "read a hidden folder", shell: `cat "$H/key"`},
+	{name: "list a hidden folder", shell: `ls "$H" | grep key && echo ESCAPED`},
+	{name: "write a hidden folder", shell: `echo x >"$H/new"`},
+	{name: "read a hidden file", shell: `cat "$F"`},
+	{name: "hidden file by a link", shell: `ln -s "$F" "$W/link"; cat "$W/link"`},
+	{name: "hidden file by a hard link", shell: `ln "$F" "$W/hard"; cat "$W/hard"`},
+	{name: "hidden file, copied", shell: `cp -a "$F" "$W/copy"; cat "$W/copy"`},
+	{name: "hidden file, mode", shell: `chmod 666 "$F" && cat "$F"`},
+	{name: "hidden by the root of a process", shell: `cat "/proc/self/root$H/key"`},
+	{name: "hidden by the root of the first", shell: `cat "/proc/1/root$H/key"`, never: true},
+	{name: "hidden below a renamed folder", shell: `mv "$W/conf" "$W/c" && cat "$W/c/private/key"`},
+	{name: "hidden below a writable folder", shell: `cat "$W/conf/private/key"`},
+	{name: "environment of others", shell: `cat /proc/[0-9]*/environ | tr '\0' '\n' | grep -a "^VICTIM_SECRET="`},
+	{name: "command lines of others", shell: `grep -azsq "[e]scape victim" /proc/[0-9]*/cmdline && echo ESCAPED`},
+	{name: "descriptors of the first", shell: `readlink /proc/1/fd/* && echo ESCAPED`, never: true},
+	{name: "environment of the first", shell: `cat /proc/1/environ >/dev/null && echo ESCAPED`, never: true},
+	{name: "file handle", root: true}, {name: "make a handle"},
+	{name: "disk", shell: `head -c 1 "$DISK" >/dev/null && echo ESCAPED`, never: true},
+	{name: "memory", shell: `: </dev/mem && echo ESCAPED`, never: true},
+	{name: "block device", never: true},
+
+	{name: "tcp"}, {name: "mptcp"}, {name: "tcp6"}, {name: "mapped tcp"}, {name: "udp"}, {name: "udp, unconnected"}, {name: "fast open"},
+	{name: "unix"}, {name: "unix datagram"}, {name: "unix, high bits"}, {name: "unix by a pair"}, {name: "unix by a raw pair"}, {name: "unix by an address"},
+	{name: "unix by a stream pair", never: true}, {name: "unix by a packet pair", never: true}, {name: "abstract"}, {name: "listen"},
+	{name: "tcp by bash", shell: `echo escaped >/dev/tcp/127.0.0.1/$TCP`},
+	{name: "tcp to another address", shell: `echo escaped >/dev/tcp/$ADDRESS/$TCP`},
+	{name: "raw", root: true}, {name: "packet", root: true}, {name: "netlink"}, {name: "vsock", never: true},
+	{name: "kernel crypto", never: true}, {name: "bluetooth", never: true}, {name: "io_uring"},
+
+	{name: "signal"}, {name: "signal a thread"}, {name: "queue a signal"}, {name: "signal by descriptor"},
+	{name: "kill by the shell", shell: `kill -9 "$VICTIM"`}, {name: "kill all", shell: `kill -9 -1`, never: true},
+	{name: "trace", root: true}, {name: "trace a child"}, {name: "trace the first", never: true}, {name: "read memory"},
+	{name: "memory file", root: true}, {name: "memory of the first", never: true}, {name: "take a descriptor"},
+	{name: "priority"}, {name: "limits"}, {name: "processors"}, {name: "compare processes"}, {name: "shared memory"},
+	{name: "daemon"}, {name: "daemon of a daemon", shell: `(setsid sh -c '"$HELPER" daemon' &) >/dev/null 2>&1; sleep 0.05`},
+
+	{name: "unshare user namespace"}, {name: "unshare mount namespace", root: true}, {name: "unshare network namespace", root: true},
+	{name: "unshare user and mount namespace"}, {name: "unshare files", root: true}, {name: "clone3"},
+	{name: "join a namespace", root: true}, {name: "join that of the first", never: true},
+	{name: "mount", root: true}, {name: "remount", root: true}, {name: "unmount", root: true}, {name: "open a tree", root: true},
+	{name: "change a mount", root: true}, {name: "new file system", root: true}, {name: "chroot", root: true}, {name: "pivot root", root: true},
+	{name: "bind over", shell: `mount --bind "$W" "$O" && echo x >"$O/new"`, never: true},
+	{name: "namespace of a shell", shell: `unshare -Ur true && echo ESCAPED`},
+	{name: "unmount in a namespace", shell: `unshare -Urm sh -c 'umount "$H"; cat "$H/key"'`},
+
+	{name: "core pattern", shell: `p=$(cat /proc/sys/kernel/core_pattern); echo "$p" >/proc/sys/kernel/core_pattern && echo ESCAPED`, root: true},
+	{name: "system request", shell: `echo h >/proc/sysrq-trigger && echo ESCAPED`, never: true},
+	{name: "module path", shell: `p=$(cat /proc/sys/kernel/modprobe); echo "$p" >/proc/sys/kernel/modprobe && echo ESCAPED`, never: true},
+	{name: "control group", shell: `mkdir "$CGROUP/escape-$$" && rmdir "$CGROUP/escape-$$" && echo ESCAPED`, root: true},
+	{name: "release agent", shell: `for f in "$CGROUP" /sys/fs/cgroup/*; do [ -e "$f/release_agent" ] && : >>"$f/release_agent" && echo ESCAPED; done`, root: true},
+	{name: "event helper", shell: `: >>/sys/kernel/uevent_helper && echo ESCAPED`, never: true},
+	{name: "power", shell: `: >>/sys/power/state && echo ESCAPED`, never: true},
+	{name: "kernel messages", shell: `: >/dev/kmsg && echo ESCAPED`, root: true},
+	{name: "set-user-id program", shell: `"$SUID" suid`, user: true},
+	{name: "set-user-id program of ours", shell: `cp "$HELPER" "$W/s" && chmod 4755 "$W/s" && [ -u "$W/s" ] && "$W/s" suid`, user: true, never: true},
+	{name: "capabilities"}, {name: "host name", root: true}, {name: "accounting", root: true},
+	{name: "bpf", root: true}, {name: "performance counters", root: true}, {name: "user faults"},
+	{name: "keyring"}, {name: "search keys"}, {name: "keyring of the session"}, {name: "module", never: true},
+	{name: "another kernel", never: true}, {name: "kernel log", root: true}, {name: "file events", root: true},
+	{name: "another interface of calls", never: true},
+	{name: "terminal input", root: true}, {name: "terminal input, high bits", root: true}, {name: "console selection"},
+}
