@@ -57,9 +57,3 @@ func (p Policy) of(file string) state {
 }
 
 func (p Policy) writes(file string) bool { return p.of(file) == writes }
-
-// below reports whether file, clean, is root or in it.
-func below(root, file string) bool {
-	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(root, "/"))
-	return ok && (rest == "" || rest[0] == '/')
-}
