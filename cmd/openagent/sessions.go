@@ -241,6 +241,12 @@ func (h *host) showTurn(e event.Event) error {
 			mark = "! "
 		}
 		fmt.Fprintf(&b, "%s%s\n", mark, short(h.oneLine(title(d)), 160))
+	case event.Rewound:
+		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
+	case event.Checkpointed:
+		if d.Key == "" {
+			b.WriteString("\n-- files were rewound\n")
+		}
 	case event.RunEnd:
 		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, plural(d.Turns, "turn"), money(d.CostUSD))
 	}
