@@ -228,13 +228,15 @@ func (a *Agent) logger() *slog.Logger {
 // dir returns the working directory, absolute and without symlinks, as far as
 // it exists.
 func (a *Agent) dir() (string, error) {
-	dir := a.Dir
-	if dir == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return "", fmt.Errorf("agent: finding the working directory: %w", err)
-		}
-		dir = wd
+	if a.Dir != "" {
+		return realPath(a.Dir)
+	}
+	if dir, ok := kernelDir(); ok {
+		return dir, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("agent: finding the working directory: %w", err)
 	}
 	return realPath(dir)
 }

@@ -498,7 +498,7 @@ func (s *State) toolChanged(f event.ToolChanged) bool {
 }
 
 func specTokens(t *event.Tool) int {
-	return textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.Input))
+	return textTokens(t.Name) + textTokens(t.Description) + textTokens(t.Input)
 }
 
 func (s *State) stopped(f event.Stopped) bool {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"maps"
 
 	"github.com/openagent-go/agent/event"
@@ -46,7 +47,7 @@ func (s *size) tokens(model string) int {
 	return s.counted + s.added
 }
 
-func textTokens(s string) int { return (len(s) + 2) / 3 }
+func textTokens[T string | json.RawMessage](s T) int { return (len(s) + 2) / 3 }
 
 // blockTokens is what a block costs beside its text.
 const blockTokens = 8

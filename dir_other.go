@@ -1,0 +1,5 @@
+//go:build !linux
+
+package agent
+
+func kernelDir() (dir string, ok bool) { return "", false }
