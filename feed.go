@@ -122,6 +122,9 @@ func (w *entry) add(first, more string) {
 	if w.text == nil {
 		w.text = append(make([]byte, 0, 4*(len(first)+len(more))), first...)
 	}
+	if len(w.text)+len(more) > cap(w.text) { // append alone grows by a quarter
+		w.text = append(make([]byte, 0, 2*cap(w.text)+len(more)), w.text...)
+	}
 	w.text = append(w.text, more...)
 }
 

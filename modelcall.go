@@ -84,6 +84,9 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 	if isUse {
 		r.calls.add(d.Index, d.Text)
 	} else if !thinking {
+		if r.text.Cap()-r.text.Len() < len(d.Text) { // Grow doubles, WriteString grows by a quarter
+			r.text.Grow(len(d.Text))
+		}
 		r.text.WriteString(d.Text)
 	}
 	switch {

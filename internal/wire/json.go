@@ -236,6 +236,9 @@ type Text struct{ b strings.Builder }
 // Add appends p and returns it as a string.
 func (t *Text) Add(p []byte) string {
 	n := t.b.Len()
+	if t.b.Cap()-n < len(p) { // Grow doubles, Write grows by a quarter
+		t.b.Grow(len(p))
+	}
 	t.b.Write(p)
 	return t.b.String()[n:]
 }
