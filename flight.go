@@ -156,7 +156,7 @@ func (l *loop) launch(effects []engine.Effect) (mine *flight, failed bool) {
 		}
 		l.ready = append(l.ready, f)
 	}
-	if len(intents) > 0 && l.record(intents...) != nil {
+	if l.record(intents...) != nil {
 		return nil, true
 	}
 	for _, f := range l.ready {
@@ -240,7 +240,7 @@ func (l *loop) arrive(f *flight) bool {
 	return l.take()
 }
 
-// land records what came of the flights that have ended.
+// land notes what came of the flights that have ended.
 func (l *loop) land() {
 	l.mu.Lock()
 	landed := l.landed
@@ -267,9 +267,7 @@ func (l *loop) land() {
 		l.retire(f)
 	}
 	clear(landed)
-	if len(facts) > 0 {
-		l.record(facts...)
-	}
+	l.note(facts...)
 }
 
 // late reports whether a decision comes too late to count.

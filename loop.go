@@ -34,7 +34,8 @@ type loop struct {
 	flights flights
 	spare   []*flight       // have landed, and are used again
 	ready   []*flight       // to be launched; reused
-	events  []event.Event   // being recorded; reused
+	unsaved []event.Event   // are applied, and not on record yet; reused
+	sync    bool            // one of them has to be on the disk
 	ctx     context.Context // of the whole run; its end stops the run
 	cancel  context.CancelCauseFunc
 	ignore  func() bool  // stops looking for the end of ctx
@@ -116,6 +117,7 @@ func (l *loop) advance() (mine *flight) {
 				l.next, l.stopped = nil, false // that was about the earlier run
 				l.record(first...)
 			default:
+				l.record()
 				l.wrapUp()
 			}
 		}
@@ -134,12 +136,9 @@ func (l *loop) advance() (mine *flight) {
 // but to wait.
 func (l *loop) step(mine **flight) (resting bool) {
 	effects := l.fold.state.Effects()
-	switch asked, waiting := l.askNews(effects); {
-	case asked != nil:
+	if asked, waiting := l.askNews(effects); asked != nil || waiting {
 		*mine = asked
-		return true
-	case waiting:
-		return true
+		return l.record() == nil
 	}
 	if r, ok := effects[0].(engine.Record); ok {
 		l.record(r.Facts...)
@@ -240,33 +239,44 @@ type askNotices struct{}
 func (askNotices) Key() string        { return "notices" }
 func (askNotices) Intent() event.Fact { return nil }
 
-// record appends facts to the log, applies and shows them.
-func (l *loop) record(facts ...event.Fact) error {
+// note applies facts, which are on record with the next that are recorded: before
+// anything is done about them, and before anybody is shown them.
+func (l *loop) note(facts ...event.Fact) {
 	if l.failed != nil {
-		return l.failed
+		return
 	}
-	events := l.events[:0]
-	sync := false
-	l.at = time.Now()
-	seq, prev, at := l.fold.last, l.fold.last, l.at.UTC()
+	if len(l.unsaved) == 0 {
+		l.at = time.Now()
+	}
+	at := l.at.UTC()
 	for _, f := range facts {
-		events = append(events, event.Event{Seq: seq + 1, Prev: prev, Time: at, Session: l.s.ID, Data: f})
-		seq, prev = seq+1, seq+1
-		sync = sync || l.durable(f)
-	}
-	if err := l.log.Append(l.writing(l.at.Add(grace)), l.fold.last, sync, events...); err != nil {
-		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
-		return l.failed
-	}
-	l.events, l.began, l.heard = events, true, false
-	for _, e := range events {
+		l.heard = false
+		l.sync = l.sync || l.durable(f)
+		e := event.Event{Seq: l.fold.last + 1, Prev: l.fold.last, Time: at, Session: l.s.ID, Data: f}
+		l.unsaved = append(l.unsaved, e)
 		l.fold.apply(e)
-		switch f := e.Data.(type) {
+		switch f := f.(type) {
 		case event.AssistantMessage:
 			l.x.adopt(f.Key, &l.fold.transcript)
 		case event.PermissionsChanged, event.Configured:
 			l.takeRules()
 		}
+	}
+}
+
+// record appends facts to the log, those that were noted before them, and shows them.
+func (l *loop) record(facts ...event.Fact) error {
+	l.note(facts...)
+	if l.failed != nil || len(l.unsaved) == 0 {
+		return l.failed
+	}
+	events := l.unsaved
+	if err := l.log.Append(l.writing(l.at.Add(grace)), events[0].Seq-1, l.sync, events...); err != nil {
+		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
+		return l.failed
+	}
+	l.unsaved, l.sync, l.began = events[:0], false, true
+	for _, e := range events {
 		if l.feed != nil {
 			l.feed.put(e)
 		}

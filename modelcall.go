@@ -49,9 +49,9 @@ type reply struct {
 	start    time.Time
 	first    time.Duration // until the first delta; 0: none has come
 	text     strings.Builder
-	streamed int                 // bytes
-	uses     map[int]llm.ToolUse // by index of the block; made when they are needed
-	thinking map[int]bool        // likewise
+	streamed int                  // bytes
+	uses     map[int]*llm.ToolUse // by index of the block; made when they are needed
+	thinking map[int]bool         // likewise
 }
 
 // take shows a delta.
@@ -59,9 +59,9 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 	switch b := d.Block.(type) {
 	case llm.ToolUse:
 		if r.uses == nil {
-			r.uses = map[int]llm.ToolUse{}
+			r.uses = map[int]*llm.ToolUse{}
 		}
-		r.uses[d.Index] = b
+		r.uses[d.Index] = &b
 		r.calls.begin(ctx, r.x, d.Index, b)
 		if r.job.signals.watched() {
 			r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: b.ID, Tool: b.Name})
@@ -79,9 +79,8 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 		return
 	}
 	r.streamed += len(d.Text)
-	u, isUse := r.uses[d.Index]
-	thinking := r.thinking[d.Index]
-	if isUse {
+	u, thinking := r.uses[d.Index], r.thinking[d.Index]
+	if u != nil {
 		r.calls.add(d.Index, d.Text)
 	} else if !thinking {
 		if r.text.Cap()-r.text.Len() < len(d.Text) { // Grow doubles, WriteString grows by a quarter
@@ -91,7 +90,7 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 	}
 	switch {
 	case !r.job.signals.watched():
-	case isUse:
+	case u != nil:
 		r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
 	case thinking:
 		r.job.signals.show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})

@@ -79,7 +79,8 @@ func TestWriteAhead(t *testing.T) {
 	}
 }
 
-// What must survive a crash is synced; what a crash may take is not waited for.
+// What must survive a crash is synced; what a crash may take is not waited for. What
+// nothing is done about in between is recorded together.
 func TestSync(t *testing.T) {
 	store := &syncStore{Store: new(session.Memory), synced: map[string]bool{}}
 	a := &agent.Agent{Model: llmtest.Script(uses("double"), uses("write"), say("done")), Permissions: bypass, Sessions: store,
@@ -88,7 +89,7 @@ func TestSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprint(store.order)
-	want := "[configured+user_message! model_start assistant_message authorized tool_start tool_result model_start assistant_message authorized tool_start! tool_result model_start assistant_message run_end!]"
+	want := "[configured+user_message! model_start assistant_message authorized+tool_start tool_result+model_start assistant_message authorized+tool_start! tool_result+model_start assistant_message+run_end!]"
 	if got != want {
 		t.Errorf("appends are\n%s, want\n%s", got, want)
 	}

@@ -24,7 +24,8 @@ type Event struct {
 // Data is a [Fact] or a [Signal].
 type Data interface{ data() }
 
-// A Fact changes the state of a session. It is recorded before it counts.
+// A Fact changes the state of a session. It is recorded before it is
+// shown and before anything is done about it.
 type Fact interface {
 	Data
 	fact()
