@@ -44,7 +44,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	got := "# Events\n\nMade from `event/event.go` by `go test ./event -run Docs -update`.\n\n" +
-		"What `Stream` yields and what a session's journal holds. Facts are recorded before they count; signals are only shown. " +
+		"What `Stream` yields and what a session's journal holds. Facts are recorded before they are shown and before anything is done about them; signals are only shown. " +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
 	got = strings.TrimRight(got, "\n") + "\n"
