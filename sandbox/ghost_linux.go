@@ -50,8 +50,7 @@ func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
 			if existing {
 				kept = append(kept, name)
 			}
-			_, err := g.hold(name)
-			return err
+			return nil
 		}
 		kept = append(kept, first)
 		return g.make(first)
@@ -73,12 +72,15 @@ func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
 	return g, kept, nil
 }
 
-// firstMissing returns the first part of a path that does not exist, "" if all do.
+// firstMissing returns the first part of a path that does not exist or is a
+// ghost, "" if there is none.
 func firstMissing(name string) (string, error) {
 	missing := ""
 	for {
-		_, err := os.Lstat(name)
+		info, err := os.Lstat(name)
 		switch {
+		case err == nil && isGhost(info):
+			missing = name
 		case err == nil:
 			return missing, nil
 		case errors.Is(err, fs.ErrPermission): // nobody like us can make it either
@@ -88,6 +90,10 @@ func firstMissing(name string) (string, error) {
 		}
 		missing, name = name, filepath.Dir(name)
 	}
+}
+
+func isGhost(info fs.FileInfo) bool {
+	return (info.IsDir() || info.Mode().IsRegular()) && info.ModTime().Equal(ghostTime)
 }
 
 // make makes a ghost and holds it. Another process may be about to remove its
@@ -118,7 +124,7 @@ func (g *ghosts) hold(name string) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case !info.IsDir() && !info.Mode().IsRegular() || !info.ModTime().Equal(ghostTime):
+	case !isGhost(info):
 		return true, nil
 	}
 	f, err := os.Open(name)

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -60,6 +61,18 @@ func (f *filter) call(number, argument uint32, judge func(f *filter)) {
 func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
 const errArchitecture = textError("system calls of this processor are not known")
+
+// Filter returns the filter for a plan as seccomp(2) and bubblewrap take it.
+func Filter(p Plan) ([]byte, error) {
+	f, err := program(&p)
+	var b []byte
+	for _, in := range f {
+		b = binary.NativeEndian.AppendUint16(b, in.Code)
+		b = append(b, in.Jt, in.Jf)
+		b = binary.NativeEndian.AppendUint32(b, in.K)
+	}
+	return b, err
+}
 
 // program returns the filter for a plan.
 func program(p *Plan) ([]unix.SockFilter, error) {

@@ -127,8 +127,8 @@ func (v *view) collect() error {
 		}
 		fd, err := hold(e.path, flags)
 		switch {
-		case err == unix.ENOENT && !slices.Contains(p.ReadOnly, e.path), err == unix.EACCES && e.kind == hidden:
-			continue
+		case err == unix.ENOENT && !slices.Contains(p.ReadOnly, e.path), err == unix.EACCES && !slices.Contains(p.ReadOnly, e.path):
+			continue // nobody like us gets there
 		case err == unix.ELOOP && slices.Contains(systemFolders, e.path):
 			kept = append(kept, e) // a link to another
 			continue

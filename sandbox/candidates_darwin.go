@@ -1,3 +1,0 @@
-package sandbox
-
-func candidates() []candidate { return nil }
