@@ -126,6 +126,8 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 		}
 		d.Source = permission.FromPerson
 		return d, nil
+	case "defer":
+		return permission.Decision{Behavior: permission.Deferred, Source: permission.FromPerson}, nil
 	case "deny":
 		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
 		d.Source = permission.FromPerson
@@ -139,7 +141,7 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 		}
 		return d, nil
 	}
-	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow or deny", clip(r.Behavior))
+	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow, deny or defer", clip(r.Behavior))
 }
 
 // expect prepares for the answer to a new question.

@@ -59,7 +59,7 @@ func (q *asking) pose(c *conversation) {
 	if len(q.request.Suggestions) > 0 {
 		always = ", [a]lways in this session: " + joinRules(q.request.Suggestions)
 	}
-	c.screen.ask("allow? [y]es, [n]o" + always + ", [e]xplain: ")
+	c.screen.ask("allow? [y]es, [n]o, [l]ater" + always + ", [e]xplain: ")
 }
 
 func joinRules(rules []permission.Rule) string {
@@ -81,6 +81,8 @@ func (q *asking) take(c *conversation, line string) bool {
 			return false
 		}
 		c.grants.add(q.request.Suggestions...)
+	case "l", "later":
+		d = permission.Defer()
 	case "n", "no":
 		d = permission.Deny("refused by the user")
 		if rest = strings.TrimSpace(rest); rest != "" {
@@ -92,7 +94,7 @@ func (q *asking) take(c *conversation, line string) bool {
 		c.screen.ask("allow? ")
 		return false
 	default:
-		c.screen.ask("answer y, n, n and a reason, a or e: ")
+		c.screen.ask("answer y, n, n and a reason, l, a or e: ")
 		return false
 	}
 	d.Source = permission.FromPerson

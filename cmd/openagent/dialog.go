@@ -59,7 +59,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	if d.report, err = s.report(ctx, d.out.put); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))
 	}
-	if s.options.promptTool != "" {
+	if s.options.promptTool == askByStdio {
 		d.asker = newAsker(d)
 		s.session.SetCanUseTool(d.asker.decide)
 	}

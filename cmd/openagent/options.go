@@ -65,13 +65,20 @@ const (
 	formatStream = "stream-json"
 )
 
+// Who is asked for permission.
+const (
+	askByStdio = "stdio"
+	askLater   = "defer"
+)
+
 var (
-	formats    = []string{formatText, formatJSON, formatStream}
-	efforts    = []string{"low", "medium", "high", "max"}
-	providers  = []string{anthropicName, openaiName, demoName}
-	logLevels  = []string{"debug", "info", "warn", "error"}
-	logFormats = []string{"text", "json"}
-	layers     = []string{string(config.User), string(config.Project), string(config.Local)}
+	formats     = []string{formatText, formatJSON, formatStream}
+	efforts     = []string{"low", "medium", "high", "max"}
+	providers   = []string{anthropicName, openaiName, demoName}
+	logLevels   = []string{"debug", "info", "warn", "error"}
+	logFormats  = []string{"text", "json"}
+	promptTools = []string{askByStdio, askLater}
+	layers      = []string{string(config.User), string(config.Project), string(config.Local)}
 )
 
 func modes() []string {
@@ -91,7 +98,7 @@ func (o *options) flags() flags {
 		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout: the final text, one result object, or an object a line", set: oneOf(&o.output, formats)},
 		{name: "input-format", arg: "text|stream-json", words: []string{formatText, formatStream}, help: "what comes on stdin: a prompt, or user and control messages a line each", set: oneOf(&o.input, []string{formatText, formatStream})},
 		{name: "include-partial-messages", help: "with stream-json: pieces of messages as they come", set: yes(&o.partial)},
-		{name: "permission-prompt-tool", arg: "stdio", words: []string{"stdio"}, help: "with stream-json input: ask for permission by control messages", set: oneOf(&o.promptTool, []string{"stdio"})},
+		{name: "permission-prompt-tool", arg: choice(promptTools), words: promptTools, help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", set: oneOf(&o.promptTool, promptTools)},
 		{name: "model", arg: "NAME", help: "model to use (default claude-sonnet-4-6)", set: text(&o.model)},
 		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
 		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
@@ -154,7 +161,7 @@ func (o *options) check() error {
 		{o.bypass && o.mode != "" && o.mode != string(permission.Bypass), "--dangerously-skip-permissions and --permission-mode " + o.mode + " do not go together; leave one out"},
 		{o.partial && o.output != formatStream, "--include-partial-messages needs --output-format stream-json"},
 		{o.input == formatStream && o.output != formatStream, "--input-format stream-json needs --output-format stream-json"},
-		{o.promptTool != "" && o.input != formatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
+		{o.promptTool == askByStdio && o.input != formatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
 	} {
 		if c.wrong {
 			return usagef("%s", c.text)

@@ -128,6 +128,9 @@ func (h *host) explainCall(ctx context.Context, o *toolsOptions, args []string) 
 		p.Mode = permission.Default
 	}
 	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: r.Unclear(), Parts: p.Parts(r)}
+	if class := tool.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.project}); class.Asks != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
+		e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.Asks}
+	}
 	if e.Behavior == permission.Asked {
 		e.Suggestions = r.Suggestions()
 	}

@@ -18,6 +18,7 @@ import (
 
 // sessionsOptions are the flags of the command sessions.
 type sessionsOptions struct {
+	answer      answerOptions
 	format, dir string
 	all         bool
 	tag         string
@@ -27,7 +28,7 @@ type sessionsOptions struct {
 	rewinding
 }
 
-const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH] or prune"
+const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
 
 func sessionsCommand(h *host) (flags, action) {
 	o := new(sessionsOptions)
@@ -42,6 +43,7 @@ func sessionsCommand(h *host) (flags, action) {
 		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, checkpoints of files alone)", set: age(&o.olderThan)},
 		flag{name: "to", arg: "FACT|MESSAGE_ID|last", help: "with rewind: where to go back to: before a prompt, or after any other message or fact", set: text(&o.to)})
 	fs = append(fs, o.rewinding.flags()...)
+	fs = append(fs, o.answer.flags()...)
 	return fs, func(ctx context.Context, args []string) error {
 		verb := "list"
 		if len(args) > 0 {
@@ -71,6 +73,8 @@ func sessionsCommand(h *host) (flags, action) {
 			return h.repairSessions(ctx, o, args)
 		case verb == "import" && n <= 1:
 			return h.importSessions(ctx, o, args)
+		case verb == "answer" && n == 1:
+			return h.answerSession(ctx, o, args[0])
 		case verb == "prune" && n == 0:
 			return h.pruneSessions(ctx, o)
 		}
@@ -96,6 +100,7 @@ func (o *sessionsOptions) checkVerb(verb string) error {
 		{o.conversation, "--conversation", []string{"rewind"}},
 		{o.both, "--both", []string{"rewind"}},
 		{o.diff, "--diff", []string{"rewind"}},
+		{o.answer.given(), "--allow, --deny, --call or --input", []string{"answer"}},
 		{o.dry, "--dry-run", []string{"prune", "rewind"}},
 	} {
 		if c.given && !slices.Contains(c.verbs, verb) {

@@ -56,7 +56,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	h.warnOfSettings(o)
 	s := newSetup(o, p, dir)
 	defer s.unlessUsed(&err)
-	s.person = ask != nil || o.promptTool != ""
+	s.person = ask != nil || o.promptTool == askByStdio
 	if ask != nil || o.input == formatStream {
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
@@ -68,6 +68,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 		return nil, err
 	}
 	s.agent.AskUser = ask
+	if o.promptTool == askLater {
+		s.agent.CanUseTool = deferred
+	}
 	chosen, err := h.choose(ctx, o, dir)
 	if err != nil {
 		return nil, notBegun(ctx, err)

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// deferred is the CanUseTool that leaves questions for later.
+func deferred(_ context.Context, _ tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	if verdict.Behavior != permission.Asked {
+		return permission.Decision{}, nil
+	}
+	return permission.Defer(), nil
+}
+
+// answerOptions are the flags of sessions answer.
+type answerOptions struct {
+	allow       bool
+	deny        string
+	call, input string
+}
+
+func (o *answerOptions) flags() flags {
+	return flags{
+		{name: "allow", help: "with answer: the call may run", set: yes(&o.allow)},
+		{name: "deny", arg: "REASON", help: "with answer: the call is refused; the model reads the reason", set: text(&o.deny)},
+		{name: "call", arg: "ID", help: "with answer: which call, where several wait", set: text(&o.call)},
+		{name: "input", arg: "JSON", help: "with answer and --allow: another input for the call", set: text(&o.input)},
+	}
+}
+
+func (o *answerOptions) given() bool {
+	return o.allow || o.deny != "" || o.call != "" || o.input != ""
+}
+
+func (o *answerOptions) check() error {
+	switch {
+	case o.allow && o.deny != "":
+		return usagef("--allow and --deny do not go together")
+	case o.input != "" && !o.allow:
+		return usagef("--input goes with --allow")
+	case o.input != "" && !json.Valid([]byte(o.input)):
+		return usagef("--input is not JSON")
+	}
+	return nil
+}
+
+// answerSession shows the questions that a suspended run waits for, or answers one.
+func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string) (err error) {
+	if err := o.answer.check(); err != nil {
+		return err
+	}
+	store, err := h.locate(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	info, err := store.Stat(ctx, id)
+	if err != nil {
+		return notFound(id, err)
+	}
+	if dir, err := workingDir(); err != nil || realFolder(dir) != realFolder(info.Dir) {
+		return usagef("session %s works in %s; go there", id, h.oneLine(info.Dir))
+	}
+	b, err := h.bench(ctx, new(toolsOptions), true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	a := &agent.Agent{Model: ruledModel(), Dir: b.project, Dirs: b.options.dirs, Tools: b.all, Permissions: h.policy(b.options),
+		Sessions: store, Secrets: h.secrets, Log: h.logger(b.options)} // no model is called
+	s := a.Session(id)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	pending, err := s.Pending(ctx)
+	switch {
+	case errors.Is(err, session.ErrSessionBusy):
+		return usagef("session %s is in use by another process, which asks itself", id)
+	case errors.Is(err, agent.ErrNotRunning):
+		return usagef("session %s waits for no answer", id)
+	case err != nil:
+		return notBegun(ctx, err)
+	}
+	if !o.answer.allow && o.answer.deny == "" {
+		return h.showPending(o, pending)
+	}
+	return h.answerCall(ctx, o, s, pending)
+}
+
+// showPending lists the questions that wait.
+func (h *host) showPending(o *sessionsOptions, pending []event.PermissionRequest) error {
+	if o.answer.call != "" {
+		return usagef("--call goes with --allow or --deny")
+	}
+	var rows [][]string
+	for _, p := range pending {
+		rows = append(rows, []string{p.Call.ID, p.Call.Name, briefly(p.Call.Input), p.Reason})
+	}
+	return h.list(o.format, pending, "CALL TOOL INPUT QUESTION", rows)
+}
+
+// answerCall records an answer.
+func (h *host) answerCall(ctx context.Context, o *sessionsOptions, s *agent.Session, pending []event.PermissionRequest) error {
+	call := o.answer.call
+	switch {
+	case call == "" && len(pending) > 1:
+		return usagef("%d calls wait; say which with --call: openagent sessions answer %s lists them", len(pending), s.ID)
+	case call == "":
+		call = pending[0].Call.ID
+	case !slices.ContainsFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call }):
+		return usagef("no call %q waits; openagent sessions answer %s lists those that do", clip(call), s.ID)
+	}
+	d := permission.Deny(o.answer.deny)
+	if o.answer.allow {
+		d = permission.Allow()
+		if o.answer.input != "" {
+			d.Input = json.RawMessage(o.answer.input)
+		}
+	}
+	d.Source = permission.FromPerson
+	if err := s.Decide(ctx, call, d); err != nil {
+		return usagef("%w", err)
+	}
+	next := "openagent --resume " + s.ID + " goes on"
+	if left := len(pending) - 1; left > 0 {
+		next = fmt.Sprintf("%d more to answer", left)
+	}
+	if o.format == formatJSON {
+		return h.list(o.format, struct {
+			Call     string              `json:"call"`
+			Behavior permission.Behavior `json:"behavior"`
+			Left     int                 `json:"left"`
+		}{call, d.Behavior, len(pending) - 1}, "", nil)
+	}
+	return h.show(fmt.Sprintf("%s: %s; %s\n", call, d.Behavior, next))
+}
