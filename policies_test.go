@@ -112,3 +112,20 @@ func TestPoliciesHoldNil(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A policy that says no when the call starts is heard: what it judges may have
+// changed since the call was asked about.
+func TestPoliciesAtStart(t *testing.T) {
+	ran, asked := 0, 0
+	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Tools: []tool.Tool{
+		write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })}}
+	a.Policies = []permission.Judge{judgeFunc(func(permission.Request) permission.Decision {
+		if asked++; asked == 1 {
+			return permission.Allow()
+		}
+		return permission.Deny("not any more")
+	})}
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || ran != 0 || asked != 2 {
+		t.Errorf("ran %d times, asked %d times, %v", ran, asked, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,11 +39,65 @@ func Set(ctx context.Context, f File, key string, value json.RawMessage) (Change
 			return Change{}, err
 		}
 	}
-	change, err := f.set(ctx, steps, value)
+	change, err := f.set(ctx, steps, value, nil)
 	if err != nil {
 		return Change{}, fmt.Errorf("changing %s: %w", f.Path, err)
 	}
 	return change, nil
+}
+
+// Append adds texts to a list of a file, those that it does not have yet. It is
+// like [Set] otherwise.
+func Append(ctx context.Context, f File, key string, texts ...string) (Change, error) {
+	k, _, err := Find(key)
+	switch {
+	case err != nil:
+		return Change{}, err
+	case k.Type != Texts && k.Type != Rules:
+		return Change{}, fmt.Errorf("%s is no list", k.Name)
+	}
+	if err := k.checkMember("", encode(texts)); err != nil {
+		return Change{}, err
+	}
+	change, err := f.set(ctx, strings.Split(k.Name, "."), encode(texts), joined)
+	if err != nil {
+		return Change{}, fmt.Errorf("changing %s: %w", f.Path, err)
+	}
+	return change, nil
+}
+
+// joined is a list with what another has beside it.
+func joined(old, more json.RawMessage) json.RawMessage {
+	var list, add []string
+	if old != nil && json.Unmarshal(old, &list) != nil {
+		return old // what is wrong with it is told before anything is changed
+	}
+	_ = json.Unmarshal(more, &add) // it was checked
+	for _, t := range add {
+		if !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return encode(list)
+}
+
+// valueAt returns the value that steps lead to, nil for none.
+func valueAt(text []byte, steps []string) json.RawMessage {
+	n, err := parse(text)
+	for _, step := range steps {
+		if err != nil || n.kind != isObject {
+			return nil
+		}
+		m := n.member(step)
+		if m == nil {
+			return nil
+		}
+		n = m.value
+	}
+	if err != nil || n.kind == isNull {
+		return nil
+	}
+	return json.RawMessage(text[n.start:n.end])
 }
 
 // checkMember checks a value of the key, or of one member of its table.
@@ -57,7 +112,9 @@ func (k Key) checkMember(member string, value json.RawMessage) error {
 	return k.Check(fmt.Appendf(nil, "{%s:%s}", name, value))
 }
 
-func (f File) set(ctx context.Context, steps []string, value json.RawMessage) (Change, error) {
+// set changes a value; join, unless nil, makes the new one of the old one, nil for
+// none, and value.
+func (f File) set(ctx context.Context, steps []string, value json.RawMessage, join func(old, value json.RawMessage) json.RawMessage) (Change, error) {
 	mode, above := os.FileMode(0o600), os.FileMode(0o700)
 	switch f.Scope {
 	case Project:
@@ -86,6 +143,9 @@ func (f File) set(ctx context.Context, steps []string, value json.RawMessage) (C
 			text = []byte("{}\n")
 		} else {
 			c.Before = sum(old)
+		}
+		if join != nil {
+			value = join(valueAt(text, steps), value)
 		}
 		text, err := edit(text, steps, value)
 		if err != nil {

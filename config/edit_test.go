@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -299,5 +300,39 @@ func TestLock(t *testing.T) {
 	}
 	if _, err := os.Lstat(victim); err == nil {
 		t.Error("the link was followed")
+	}
+}
+
+// Texts are added to a list, once, and nothing else of the file changes; of several
+// that add at once none is lost.
+func TestAppend(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(Local, "{\n  \"model\": \"x\",\n  \"permissions\": {\"allow\": [\"Bash(ls)\"]}\n}\n")
+	f, _ := p.File(Local)
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			if _, err := Append(t.Context(), f, "permissions.allow", "Bash(ls)", fmt.Sprintf("Bash(make %d)", i%4)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	p.Trusted = all
+	var got []string
+	p.load().Decode("permissions.allow", &got)
+	slices.Sort(got)
+	if want := "Bash(ls) Bash(make 0) Bash(make 1) Bash(make 2) Bash(make 3)"; strings.Join(got, " ") != want {
+		t.Errorf("got %q", got)
+	}
+	u, _ := p.File(User)
+	if _, err := Append(t.Context(), u, "permissions.deny", "Bash(rm *)"); err != nil || len(p.load().Policy().Deny) != 1 {
+		t.Errorf("a new file: %v", err)
+	}
+	for key, text := range map[string]string{"model": "x", "nope": "x", "permissions.allow": "Bash("} {
+		if _, err := Append(t.Context(), u, key, text); err == nil {
+			t.Errorf("%s accepts %s", key, text)
+		}
 	}
 }

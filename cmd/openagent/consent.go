@@ -2,8 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -55,11 +60,76 @@ func (q *asking) over() bool { return q.ctx.Err() != nil }
 func (q *asking) pose(c *conversation) {
 	c.screen.line(inYellow, "? %s %s", q.call.Name, briefly(q.call.Input))
 	c.screen.diff(q.request.Preview)
-	always := ""
-	if len(q.request.Suggestions) > 0 {
-		always = ", [a]lways in this session: " + joinRules(q.request.Suggestions)
+	if len(q.request.Widths) == 0 {
+		c.screen.ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
+		return
 	}
-	c.screen.ask("allow? [y]es, [n]o, [l]ater" + always + ", [e]xplain: ")
+	c.screen.ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + joinRules(q.usual().Rules) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
+}
+
+// usual is the suggestion that counts where no number is given.
+func (q *asking) usual() permission.Suggestion {
+	for _, s := range q.request.Widths {
+		if s.Width == permission.Usual {
+			return s
+		}
+	}
+	return q.request.Widths[0]
+}
+
+// chosen is the suggestion with a number, "" for the usual one.
+func (q *asking) chosen(number string) (permission.Suggestion, error) {
+	if len(q.request.Widths) == 0 {
+		return permission.Suggestion{}, errors.New("there is no rule for this call; [y]es or [n]o: ")
+	}
+	if number = strings.TrimSpace(number); number == "" {
+		return q.usual(), nil
+	}
+	i, err := strconv.Atoi(number)
+	if err != nil || i < 1 || i > len(q.request.Widths) {
+		return permission.Suggestion{}, fmt.Errorf("the rules are numbered 1 to %d, e shows them: ", len(q.request.Widths))
+	}
+	return q.request.Widths[i-1], nil
+}
+
+// keep allows a suggestion for the session, and writes it to a file of settings
+// where the letter says so.
+func (q *asking) keep(c *conversation, letter, number string) error {
+	s, err := q.chosen(number)
+	if err != nil {
+		return err
+	}
+	scope, name := config.Local, permission.ForProject
+	if letter == "u" {
+		scope, name = config.User, permission.ForUser
+	}
+	if letter != "a" {
+		if !slices.Contains(s.Scopes, name) {
+			return errors.New("the rule means something in this project alone; answer p or a: ")
+		}
+		if err := c.h.keepRules(q.ctx, c.s, scope, s.Rules); err != nil {
+			return fmt.Errorf("%s; answer y or a: ", c.h.oneLine(err.Error()))
+		}
+	}
+	c.grants.add(s.Rules...)
+	return nil
+}
+
+// keepRules adds rules that allow to a file of settings.
+func (h *host) keepRules(ctx context.Context, s *setup, scope config.Scope, rules []permission.Rule) error {
+	f, ok := h.sources(s.options, s.project).File(scope)
+	if !ok {
+		return errors.New("there is no such file here")
+	}
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = string(r)
+	}
+	change, err := config.Append(ctx, f, "permissions.allow", texts...)
+	if err != nil || scope == config.User || change.After == "" {
+		return err
+	}
+	return h.trustChange(ctx, f, change)
 }
 
 func joinRules(rules []permission.Rule) string {
@@ -75,12 +145,11 @@ func (q *asking) take(c *conversation, line string) bool {
 	d := permission.Allow()
 	switch strings.ToLower(word) {
 	case "y", "yes":
-	case "a", "always":
-		if len(q.request.Suggestions) == 0 {
-			c.screen.ask("there is no rule for this call; [y]es or [n]o: ")
+	case "a", "always", "p", "project", "u", "user":
+		if err := q.keep(c, strings.ToLower(word[:1]), rest); err != nil {
+			c.screen.ask(err.Error())
 			return false
 		}
-		c.grants.add(q.request.Suggestions...)
 	case "l", "later":
 		d = permission.Defer()
 	case "n", "no":
@@ -91,10 +160,13 @@ func (q *asking) take(c *conversation, line string) bool {
 	case "e", "explain":
 		c.screen.line(inDim, "  %s", q.verdict.Reason)
 		c.screen.line(inDim, "  the whole input: %s", string(q.call.Input))
+		for i, s := range q.request.Widths {
+			c.screen.line(inDim, "  %d %s", i+1, joinRules(s.Rules))
+		}
 		c.screen.ask("allow? ")
 		return false
 	default:
-		c.screen.ask("answer y, n, n and a reason, l, a or e: ")
+		c.screen.ask("answer y, n, n and a reason, l, e, or a, p or u and a number: ")
 		return false
 	}
 	d.Source = permission.FromPerson

@@ -156,7 +156,7 @@ func TestConversation(t *testing.T) {
 	p.types("write them\n")
 	p.sees(`\* Write n.txt`)
 	p.sees(`\+x`)
-	p.sees(`allow\? \[y\]es, \[n\]o, \[a\]lways in this session: .*\[e\]xplain: `)
+	p.sees(`allow\? \[y\]es, \[n\]o, \[l\]ater, \[a\]lways in this session: .*\[e\]xplain: `)
 	p.types("what\n")
 	p.sees("answer y, n")
 	p.types("e\n")

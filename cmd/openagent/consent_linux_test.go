@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+)
+
+// A rule is kept for the project or for the user, narrower or wider, and what comes
+// later is not asked about; a question can be left for later.
+func TestRulesAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	command := func(id, line string) llmtest.Step {
+		return llmtest.Call(llmtest.Use(id, "Bash", map[string]string{"command": line}))
+	}
+	home := t.TempDir()
+	p := sit(t, dir, []string{"OPENAGENT_HOME=" + home}, nil,
+		command("b1", "mkdir a"), command("b2", "mkdir a b"), command("b3", "touch a/x"), command("b4", "touch a/y"), llmtest.Say("kept"),
+		command("b5", "chmod +x a/x"), llmtest.Say("end"))
+	p.sees("> ")
+	p.types("go\n")
+	p.sees(`Bash\(mkdir \*\), \[p\]roject or \[u\]ser`)
+	p.types("e\n")
+	p.sees(`1 Bash\(mkdir a\)`)
+	p.types("p 9\n")
+	p.sees("numbered 1 to 2")
+	p.types("p 1\n")
+	p.sees(`allow\?`)
+	p.types("n\n")
+	p.sees(`Bash\(touch \*\)`)
+	p.types("u\n")
+	p.sees("kept")
+	p.sees("(?s)5 turns, .*> ")
+	for file, want := range map[string]string{filepath.Join(dir, ".openagent", "settings.local.json"): `"Bash(mkdir a)"`, filepath.Join(home, "settings.json"): `"Bash(touch *)"`} {
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s holds %s, %v", file, data, err)
+		}
+	}
+	p.types("more\n")
+	p.sees(`allow\?`)
+	p.types("l\n")
+	p.sees("suspended|decision")
+	p.types("/quit\n")
+	p.leaves()
+}
