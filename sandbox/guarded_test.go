@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestGuarded(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", filepath.Join(root, "home"))
+	for _, name := range []string{
+		"home/x", ".git/config", ".git/HEAD", ".git/modules/sub/HEAD", ".git/worktrees/tree/HEAD", "a/b/.git/config", "a/.bashrc",
+		"a/.vscode/x", "a/b/c/d/e/.vscode/x", "node_modules/x/.vscode/x", "real/x",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("real", filepath.Join(root, ".claude")); err != nil {
+		t.Skip(err)
+	}
+	got := Guarded([]string{root, filepath.Join(root, "absent")})
+	for name, want := range map[string]bool{
+		".git/config": true, ".git/hooks": true, ".git/commondir": true, ".git/info/attributes": true, ".git": false, ".git/objects": false,
+		".git/modules/sub/config": true, ".git/modules/sub/hooks": true, ".git/worktrees/tree/config.worktree": true,
+		"a/b/.git/hooks": true, "a/.bashrc": true, "a/.vscode": true, ".mcp.json": true, ".openagent": true, ".claude": true, "real": true,
+		"home/.bashrc": true, "home/.ssh": true, ".bashrc": false, "a/.mcp.json": false, "a/b/c/d/e/.vscode": false, "node_modules/x/.vscode": false,
+	} {
+		if slices.Contains(got, filepath.Join(root, filepath.FromSlash(name))) != want {
+			t.Errorf("%s: want %v in\n%q", name, want, got)
+		}
+	}
+}
