@@ -43,6 +43,25 @@ func byTurn(t *testing.T, steps ...llmtest.Step) *llmtest.Model {
 // A run that dies after any of its facts, and dies again after any number of
 // the facts of its recovery, ends the same way, and no write is repeated.
 func TestResumeAnywhere(t *testing.T) {
+	nothing := func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }
+	resumeAnywhere(t, 3, []hook.Hook{{On: hook.PostToolUse, Func: nothing}}, say("done"))
+}
+
+// The same with hooks at every moment: they add context, and the first end is none.
+func TestResumeAnywhereWithHooks(t *testing.T) {
+	var hooks []hook.Hook
+	for _, e := range hook.Events {
+		hooks = append(hooks, hook.Hook{On: e, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
+			if e == hook.Stop {
+				return hook.Output{Block: !in.Active && in.Last == "not yet", Reason: "go on"}, nil
+			}
+			return hook.Output{Context: "context of " + string(e)}, nil
+		}})
+	}
+	resumeAnywhere(t, 4, hooks, say("not yet"), say("done"))
+}
+
+func resumeAnywhere(t *testing.T, turns int, hooks []hook.Hook, last ...llmtest.Step) {
 	var mu sync.Mutex
 	writes := map[int]int{}
 	w := write(func(_ context.Context, _ tool.Call, n int) (*tool.Result, error) {
@@ -53,11 +72,10 @@ func TestResumeAnywhere(t *testing.T) {
 	})
 	new := func(store session.Store) *agent.Agent {
 		return &agent.Agent{Sessions: store, Tools: []tool.Tool{double, w}, Permissions: bypass,
-			Hooks: []hook.Hook{{On: hook.PostToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}},
-			Model: byTurn(t,
+			Hooks: hooks,
+			Model: byTurn(t, append([]llmtest.Step{
 				llmtest.Call(llmtest.Use("a", "double", number{1}), llmtest.Use("b", "double", number{2})),
-				llmtest.Call(llmtest.Use("c", "write", number{3}), llmtest.Use("d", "double", number{4}), llmtest.Use("e", "write", number{5})),
-				say("done"))}
+				llmtest.Call(llmtest.Use("c", "write", number{3}), llmtest.Use("d", "double", number{4}), llmtest.Use("e", "write", number{5}))}, last...)...)}
 	}
 	s := new(nil).Session("s")
 	defer s.Close()
@@ -86,7 +104,7 @@ func TestResumeAnywhere(t *testing.T) {
 					t.Fatalf("cut after %d facts, then %d: %v", cut, again, err)
 				}
 			}
-			if res := s.Result(); res != nil && (res.Text != "done" || res.Turns != 3) {
+			if res := s.Result(); res != nil && (res.Text != "done" || res.Turns != turns) {
 				t.Errorf("cut after %d facts, then %d: %+v", cut, again, res)
 			}
 			for _, n := range []int{3, 5} {

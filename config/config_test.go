@@ -364,7 +364,7 @@ func TestStrangers(t *testing.T) {
 	p.write(User, `{
   "$schema": "https://example.com",
   "modle": "x",
-  "hooks": {"PreToolUse": []},
+  "allowManagedHooksOnly": true,
   "statusLine": {"type": "command"},
   "effortLevel": "high",
   "denied": 1,
@@ -381,15 +381,15 @@ func TestStrangers(t *testing.T) {
 		kind Kind
 		text string
 	}{
-		"modle":             {3, Unknown, "did you mean model?"},
-		"hooks":             {4, Relied, "has no effect"},
-		"statusLine":        {5, Idle, "has no effect"},
-		"effortLevel":       {6, Idle, "use effort"},
-		"denied":            {7, Unknown, "there is no setting"},
-		"permissions.denny": {8, Unknown, "did you mean permissions.deny?"},
-		"permissions.alow":  {8, Unknown, "did you mean permissions.allow?"},
-		"defaultMode":       {9, Unknown, "did you mean permissions.defaultMode?"},
-		"xyzzyxyzzyxyzzy":   {10, Unknown, "there is no setting"},
+		"modle":                 {3, Unknown, "did you mean model?"},
+		"allowManagedHooksOnly": {4, Relied, "has no effect"},
+		"statusLine":            {5, Idle, "has no effect"},
+		"effortLevel":           {6, Idle, "use effort"},
+		"denied":                {7, Unknown, "there is no setting"},
+		"permissions.denny":     {8, Unknown, "did you mean permissions.deny?"},
+		"permissions.alow":      {8, Unknown, "did you mean permissions.allow?"},
+		"defaultMode":           {9, Unknown, "did you mean permissions.defaultMode?"},
+		"xyzzyxyzzyxyzzy":       {10, Unknown, "there is no setting"},
 	} {
 		if p := got[key]; p.Source.Line != want.line || p.Kind != want.kind || !strings.Contains(p.Text, want.text) {
 			t.Errorf("%s: %+v", key, p)

@@ -131,7 +131,7 @@ func TestSet(t *testing.T) {
 		if info, err = os.Stat(filepath.Dir(f.Path)); err != nil || runtime.GOOS != "windows" && (info.Mode().Perm() == 0o700) != (scope == User) {
 			t.Errorf("%s: folder %v %v", scope, info.Mode(), err)
 		}
-		for key, value := range map[string]string{"max_turns": "0", "modle": `"x"`, "model": "5", "hooks": "{}", "env.A": "1", "env.A=B": `"1"`, "permissions.deny": `["Bash("]`, "effort": "\"high\"\n1"} {
+		for key, value := range map[string]string{"max_turns": "0", "modle": `"x"`, "model": "5", "hooks": "[]", "env.A": "1", "env.A=B": `"1"`, "permissions.deny": `["Bash("]`, "effort": "\"high\"\n1"} {
 			if _, err := Set(ctx, f, key, raw(value)); err == nil {
 				t.Errorf("%s is set to %s", key, value)
 			}

@@ -14,7 +14,6 @@ type foreignKey struct {
 // foreigners are from Claude Code's reference of settings; a name covers all
 // that is below it.
 var foreigners = []foreignKey{
-	{name: "hooks", guards: true},
 	{name: "sandbox.credentials", guards: true},
 	{name: "sandbox.network.allowManagedDomainsOnly", guards: true},
 	{name: "sandbox.network.httpProxyPort", guards: true},
@@ -27,7 +26,6 @@ var foreigners = []foreignKey{
 	{name: "sandbox.network.allowMachLookup"},
 	{name: "sandbox.ignoreViolations"},
 	{name: "sandbox.ripgrep"},
-	{name: "disableAllHooks"},
 	{name: "allowManagedHooksOnly", guards: true},
 	{name: "permissions.disableAutoMode", guards: true},
 	{name: "permissions.skipDangerousModePermissionPrompt"},

@@ -29,6 +29,10 @@ const (
 	// Servers are objects with name, command, args, extensions (each with the
 	// language's id), rootMarkers, initOptions and env.
 	Servers Type = "list of language servers"
+
+	// Hooks are commands by event: {"PreToolUse": [{"matcher": "Edit|Write", "hooks":
+	// [{"type": "command", "command": "check.sh", "timeout": 10}]}]}, in seconds.
+	Hooks Type = "object of hooks"
 )
 
 // A Key is a setting: what it is for, and whose word counts.
@@ -142,6 +146,9 @@ var keys = append([]Key{
 	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
+	{Name: "hooks", Type: Hooks, Doc: "commands that are called at events, see hooks.md", Joined: true},
+	{Name: "hooks_in_sandbox", Type: Bool, Doc: "hooks are confined like the commands of tools, where there is a sandbox", Default: no, tighter: on},
+	{Name: "disableAllHooks", Type: Bool, Doc: "no hooks are called, but for managed ones", Default: no},
 	{Name: "languageServers", Type: Servers, Doc: "programs that know a language, for the tool LSP; they count before the built-in ones, and change those of the same name; values of their variables are never shown", secret: true},
 	{Name: "diagnosticsAfterEdits", Type: Bool, Doc: "what changes a file also tells the errors that those language servers find in it that a call of LSP has started", Default: json.RawMessage("false")},
 	{Name: "fileCheckpointingEnabled", Type: Bool, Doc: "files are kept before a prompt changes some, so that they can be brought back", Default: json.RawMessage("true")},
@@ -228,6 +235,8 @@ func (k Key) accepts(data []byte, n *node) error {
 		return nil
 	case Servers:
 		return k.acceptsServers(data, n)
+	case Hooks:
+		return k.acceptsHooks(data, n)
 	case Table:
 		if n.kind != isObject {
 			return k.expected(n, "an "+string(k.Type))

@@ -43,7 +43,7 @@ func (k Key) ignored(v saying) string {
 		return ofMachine
 	case !v.trusted && !k.Restricts && k.tighter == nil:
 		return untrusted
-	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table:
+	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table && k.Type != Hooks:
 		return noLoosener
 	}
 	return ""
@@ -59,6 +59,10 @@ func (k Key) join(said []saying, r *result) {
 			continue
 		}
 		l.Counts, l.Why, r.source = true, "counts, with what other layers say", v.source
+		if k.Type == Hooks {
+			r.value = joinHooks(r.value, v.value)
+			continue
+		}
 		if k.Type == Table {
 			_ = json.Unmarshal(v.value, &table) // it was checked
 			continue
@@ -78,7 +82,7 @@ func (k Key) join(said []saying, r *result) {
 		}
 	}
 	switch {
-	case r.source == Source{}:
+	case r.source == Source{}, k.Type == Hooks:
 	case k.Type == Table:
 		r.value = encode(table)
 	default:

@@ -192,7 +192,8 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 }
 
 // deliverable returns the queued messages whose time has come: all but the
-// follow-ups before a model call, the first follow-up before the end.
+// follow-ups before a model call, the first follow-up before the end, and then no
+// context of hooks.
 func (s *State) deliverable() []string {
 	if s.model.calling || s.model.wait != nil || s.need.kind == needContinue {
 		return nil
@@ -203,6 +204,9 @@ func (s *State) deliverable() []string {
 	var ids []string
 	followUp := ""
 	for _, q := range s.queue {
+		if q.delivery == event.AsHook && s.need.kind == needEnd {
+			continue // context is for whoever goes on, and no reason to
+		}
 		if q.delivery != event.AsFollowUp {
 			ids = append(ids, q.id)
 		} else if followUp == "" {

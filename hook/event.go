@@ -40,9 +40,6 @@ const (
 	// UserPromptSubmit: a prompt, or a message to a running one, is about to reach the
 	// model. May keep it away and add context.
 	UserPromptSubmit Event = "UserPromptSubmit"
-	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
-	// prompt. May keep it away.
-	UserPromptExpansion Event = "UserPromptExpansion"
 	// Stop: a run is about to end, whatever the reason. One that is complete may be
 	// made to go on, at most 8 times a prompt.
 	Stop Event = "Stop"
@@ -65,9 +62,7 @@ const (
 	DirectoryAdded Event = "DirectoryAdded"
 	// ConfigChange: a call has changed a setting.
 	ConfigChange Event = "ConfigChange"
-	// InstructionsLoaded: a file of instructions became part of the system prompt.
-	InstructionsLoaded Event = "InstructionsLoaded"
-	// WorktreeCreate: a call has made a worktree, or entered one that was kept.
+	// WorktreeCreate: a call has made a worktree.
 	WorktreeCreate Event = "WorktreeCreate"
 	// WorktreeRemove: a call has removed a worktree.
 	WorktreeRemove Event = "WorktreeRemove"
@@ -77,8 +72,14 @@ const (
 	TaskCompleted Event = "TaskCompleted"
 )
 
-// Events of what is not there yet: hooks for them are accepted and never called.
+// Events of what is not there yet: hooks for them are accepted, and only called by
+// hosts that know of such a moment themselves.
 const (
+	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
+	// prompt. May keep it away.
+	UserPromptExpansion Event = "UserPromptExpansion"
+	// InstructionsLoaded: a file of instructions became part of the system prompt.
+	InstructionsLoaded Event = "InstructionsLoaded"
 	// SubagentStart: a sub-agent begins.
 	SubagentStart Event = "SubagentStart"
 	// SubagentStop: a sub-agent is about to end.
@@ -98,9 +99,9 @@ const (
 // Events lists all events, in the order of their description.
 var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
-	Setup, SessionStart, SessionEnd, UserPromptSubmit, UserPromptExpansion, Stop, StopFailure, Notification, MessageDisplay,
-	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, InstructionsLoaded, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted,
-	SubagentStart, SubagentStop, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
+	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
+	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted,
+	UserPromptExpansion, InstructionsLoaded, SubagentStart, SubagentStop, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
 }
 
 // Known reports whether there is such an event.
@@ -108,7 +109,7 @@ func (e Event) Known() bool { return slices.Contains(Events, e) }
 
 // Coming reports whether the event is of something that is not there yet.
 func (e Event) Coming() bool {
-	return slices.Index(Events, e) >= slices.Index(Events, SubagentStart)
+	return slices.Index(Events, e) >= slices.Index(Events, UserPromptExpansion)
 }
 
 // Guards reports whether the event's hooks stand before something that they may

@@ -54,7 +54,7 @@ type Input struct {
 	Folder   string `json:"directory,omitempty"`        // DirectoryAdded
 	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: user or project
 	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start
-	Name     string `json:"name,omitempty"`             // WorktreeCreate, WorktreeRemove
+	Name     string `json:"name,omitempty"`             // WorktreeCreate, WorktreeRemove; ConfigChange: the setting
 	Worktree string `json:"worktree_path,omitempty"`    // WorktreeCreate, WorktreeRemove
 	Task     string `json:"task_id,omitempty"`          // TaskCreated, TaskCompleted
 	Subject  string `json:"task_subject,omitempty"`     // TaskCreated, TaskCompleted

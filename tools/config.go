@@ -191,6 +191,7 @@ func (c config) set(s Setting, value json.RawMessage) *tool.Result {
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("Set %s to %s", s.Key, shownSetting(v.Value))
 	r.Details = details(configEntry{s.Key, v, s.Type, ""})
+	r.Patch.Happened = []tool.Happening{{Event: "ConfigChange", Fields: map[string]string{"source": "user_settings", "name": s.Key}}}
 	return r
 }
 

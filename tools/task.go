@@ -144,3 +144,8 @@ func clipLine(s string, most int) string {
 	}
 	return s
 }
+
+// taskHappened is what hooks are told of a task.
+func taskHappened(event string, t team.Task) []tool.Happening {
+	return []tool.Happening{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
+}

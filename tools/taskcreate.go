@@ -69,5 +69,7 @@ func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCr
 	if len(made.BlockedBy) > 0 {
 		text += ", blocked by " + strings.Join(made.BlockedBy, ", ")
 	}
-	return taskResult(text, made), nil
+	r := taskResult(text, made)
+	r.Patch.Happened = taskHappened("TaskCreated", made)
+	return r, nil
 }

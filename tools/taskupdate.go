@@ -63,5 +63,9 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 	if t.Owner != "" {
 		text += " (owner: " + t.Owner + ")"
 	}
-	return taskResult(text, t), nil
+	r := taskResult(text, t)
+	if c.Status == team.Completed {
+		r.Patch.Happened = taskHappened("TaskCompleted", t)
+	}
+	return r, nil
 }

@@ -158,7 +158,14 @@ func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name st
 	if err := makeWorktree(ctx, files, g, w, base); err != nil {
 		return nil, err
 	}
-	return w.entered(files, prefix, base, fmt.Sprintf("Made the worktree %s on the branch %s, from %.12s.", w.Path, w.Branch, base)), nil
+	r := w.entered(files, prefix, base, fmt.Sprintf("Made the worktree %s on the branch %s, from %.12s.", w.Path, w.Branch, base))
+	r.Patch.Happened = w.happened("WorktreeCreate")
+	return r, nil
+}
+
+// happened is what hooks are told of w.
+func (w worktree) happened(event string) []tool.Happening {
+	return []tool.Happening{{Event: event, Fields: map[string]string{"name": w.Name, "worktree_path": w.Path}}}
 }
 
 // entered is the result that leads the run into w, to the folder in it that it is

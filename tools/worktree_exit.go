@@ -181,6 +181,7 @@ func removeTree(ctx context.Context, files Worktrees, call tool.Call, w worktree
 		}
 		return nil, err
 	}
+	r.Patch.Happened = w.happened("WorktreeRemove")
 	text := fmt.Sprintf("Removed %s", w.Path)
 	switch {
 	case tip == "":

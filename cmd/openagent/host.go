@@ -37,6 +37,7 @@ func newHost() *host {
 func (h *host) main(args []string) int {
 	ctx, stop := h.watchSignals(context.Background())
 	defer stop()
+	ctx = h.withinHooks(ctx)
 	if len(args) > 0 && args[0] == "demo" {
 		return demo(ctx, h, args[1:])
 	}

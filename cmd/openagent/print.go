@@ -111,6 +111,9 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		out.put(line)
 		return h.finish(ctx, o, closing(ctx, out, nil))
 	}
+	if s.options.output != formatJSON {
+		line.Result = s.displayed(ctx, line.UUID, line.Result)
+	}
 	return h.finish(ctx, o, h.printResult(s.options.output, line, r.end))
 }
 

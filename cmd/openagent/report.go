@@ -115,9 +115,30 @@ func (r *report) event(e event.Event) {
 		if r.partial != nil {
 			r.partial.delta(e.Data)
 		}
+	case event.HookStarted:
+		r.line(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, origin: r.sign("")})
+	case event.HookProgress:
+		r.line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, origin: r.sign("")})
+	case event.HookResponse:
+		r.hook(d)
 	case event.ToolProgress:
 		r.line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
 			Status: d.Status, Error: d.Error, origin: r.sign("")})
+	}
+}
+
+// hook tells what a hook has come to.
+func (r *report) hook(d event.HookResponse) {
+	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", origin: r.sign("")}
+	switch {
+	case d.Error != "":
+		l.Outcome = "error"
+	case d.Blocks:
+		l.Outcome = "blocked"
+	}
+	r.line(l)
+	if text := hookNews(d); text != "" {
+		r.say("%s", text)
 	}
 }
 

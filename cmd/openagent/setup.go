@@ -22,7 +22,8 @@ type setup struct {
 	provider  provider
 	project   string // the working folder
 	workspace *workspace.Workspace
-	sandbox   *sandbox.Sandbox // nil: nothing is said of one
+	outside   *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
+	sandbox   *sandbox.Sandbox     // nil: nothing is said of one
 	languages *tools.Languages
 	schedule  *cron.Scheduler  // that of this program; nil: it runs none
 	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
@@ -64,6 +65,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 		return nil, err
 	}
 	h.warnOfSandbox(s)
+	h.warnOfHooks(o.settings.Hooks())
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}
@@ -111,6 +113,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Secrets:     h.secrets,
 		Log:         h.logger(o),
 	}
+	a.Hooks, a.MayChange = s.hooks(), o.permits
 	a.Policies = s.guard(&a.Permissions, a.Policies)
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {
@@ -160,6 +163,9 @@ func (s *setup) close() error {
 		ended = s.session.Close()
 	}
 	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
+	if s.outside != nil {
+		ended = errors.Join(ended, s.outside.Close())
+	}
 	if s.sandbox != nil { // what it confined has ended
 		ended = errors.Join(ended, s.sandbox.Close())
 	}

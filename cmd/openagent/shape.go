@@ -88,6 +88,18 @@ type (
 		Error    string          `json:"error,omitempty"`
 		origin
 	}
+	hookLine struct {
+		Type    string `json:"type"`
+		Subtype string `json:"subtype"`
+		ID      string `json:"hook_id"`
+		Name    string `json:"hook_name,omitempty"`
+		Event   string `json:"hook_event"`
+		Output  string `json:"output,omitempty"`
+		Stderr  string `json:"stderr,omitempty"`
+		Reason  string `json:"reason,omitempty"`
+		Outcome string `json:"outcome,omitempty"` // success, blocked or error
+		origin
+	}
 	retryLine struct {
 		Type        string `json:"type"`
 		Subtype     string `json:"subtype"`

@@ -224,6 +224,9 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 		case event.ModeChanged:
 			c.mode.Store(d.Mode)
 		case event.TextDelta:
+			if c.s.displays() {
+				continue // hooks see the message as a whole
+			}
 			streamed = true
 			c.screen.text(d.Text)
 		case event.ModelFailed:
@@ -231,7 +234,7 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 			streamed = false
 		case event.AssistantMessage:
 			if !streamed {
-				c.screen.text(d.Response.Message.Text())
+				c.screen.text(c.s.displayed(ctx, e.UUID(), d.Response.Message.Text()))
 			}
 			streamed = false
 			for i, u := range d.Response.Message.ToolUses() {
@@ -241,6 +244,10 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 		case event.ToolProgress:
 			if text := c.status.news(d); text != "" {
 				c.screen.line(inDim, "  . %s: %s (%v)", d.Tool, short(c.h.oneLine(text), 120), d.Elapsed.Round(time.Second))
+			}
+		case event.HookResponse:
+			if text := hookNews(d); text != "" {
+				c.screen.line(inDim, "  . %s", c.h.oneLine(text))
 			}
 		case event.ToolResult:
 			c.result(d)

@@ -42,7 +42,7 @@ var rules = map[string][]string{
 	"workspace":           {"tool", "internal/..."},
 	"checkpoint":          {"internal/..."},
 	"sandbox":             {"permission", "tool", "internal/..."},
-	"config":              {"tool", "permission"},
+	"config":              {"hook", "tool", "permission"},
 	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},
 	"llm/openai":          {"llm", "llm/catalog", "internal/..."},
 	"llm/catalog":         {"llm"},

@@ -1,0 +1,101 @@
+package hook_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/hook"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/hooks.md")
+
+// TestDocs keeps the tables of docs/hooks.md what the code says.
+func TestDocs(t *testing.T) {
+	const file = "../docs/hooks.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(text)
+	for name, table := range map[string]string{"events": eventTable(t), "input": inputTable(t)} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+		before, rest, ok := strings.Cut(got, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for %s", file, name)
+		}
+		got = before + begin + table + end + after
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != string(text) {
+		t.Errorf("%s is not what the code says; go test ./hook -run Docs -update mends it", file)
+	}
+}
+
+func eventTable(t *testing.T) string {
+	docs := map[hook.Event]string{}
+	ast.Inspect(parse(t, "event.go"), func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && v.Doc != nil {
+			_, text, _ := strings.Cut(strings.Join(strings.Fields(v.Doc.Text()), " "), ": ")
+			docs[hook.Event(v.Names[0].Name)] = text
+		}
+		return true
+	})
+	var b strings.Builder
+	b.WriteString("| event | when, and what it may | matched | one that fails |\n|---|---|---|---|\n")
+	for _, e := range hook.Events {
+		if docs[e] == "" {
+			t.Errorf("%s has no description", e)
+		}
+		subject, fails := "", "is reported"
+		if s := e.Subject(); s != "" {
+			subject = "`" + s + "`"
+		}
+		if e.Guards() {
+			fails = "**blocks**"
+		}
+		if e.Coming() {
+			fails += " (not called yet)"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e, docs[e], subject, fails)
+	}
+	return b.String()
+}
+
+func inputTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| member | in Go | events, what it is |\n|---|---|---|\n")
+	ast.Inspect(parse(t, "input.go"), func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != "Input" {
+			return true
+		}
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			name, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+			if name == "-" {
+				name = "permission_suggestions"
+			}
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", name, f.Names[0].Name, strings.TrimSpace(f.Comment.Text()))
+		}
+		return false
+	})
+	return b.String()
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
