@@ -84,7 +84,7 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, outside bo
 		return err
 	}
 	folder := filepath.Join(sh.folder, j.id)
-	err := copyState(sh.folder, folder)
+	err := copyState(sh.folder, j.id)
 	if err == nil {
 		var dir string
 		dir, _ = w.shellDir(sh.memory.Dir) // the next line says it if the directory is gone
@@ -110,21 +110,6 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, outside bo
 		j.output.close()
 		_ = os.RemoveAll(folder) // Close and EndSession remove what is left
 	}()
-	return nil
-}
-
-// copyState makes a folder for a shell that begins like the one in from.
-func copyState(from, to string) error {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return fmt.Errorf("preparing the shell: %w", err)
-	}
-	data, err := readBounded(filepath.Join(from, "state"), maxState)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(to, "state"), data, 0o600)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("preparing the shell: %w", err)
-	}
 	return nil
 }
 

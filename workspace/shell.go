@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,14 +239,20 @@ func (w *Workspace) startShell(ctx context.Context, folder, command, dir string,
 	} else {
 		files["init"] = paths.Replace(speech.init)
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			return nil, fmt.Errorf("preparing the shell: %w", err)
-		}
-	}
 	var env []string // in the state, once there is one
-	if _, err := os.Stat(filepath.Join(folder, "state")); errors.Is(err, fs.ErrNotExist) {
-		env = w.environ()
+	if err := inFolder(folder, func(shell *os.Root) error {
+		for name, text := range files {
+			if err := newFile(shell, name, []byte(text)); err != nil {
+				return err
+			}
+		}
+		if !hasPlain(shell, "state") {
+			env = w.environ()
+			return shell.RemoveAll("state")
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("preparing the shell: %w", err)
 	}
 	return w.Start(ctx, Command{
 		Args:   []string{program, "-c", paths.Replace(script), filepath.Base(program)},
@@ -294,28 +299,22 @@ func findShell() (program string, _ dialect, err error) {
 // keep makes what the last line has saved the shell's state, if it has saved
 // all of it: it may have been replaced by exec, or have had too much.
 func (sh *shell) keep() {
-	save := filepath.Join(sh.folder, "save")
-	data, err := readBounded(save, maxState)
-	if err != nil || !bytes.HasSuffix(data, []byte("\n# complete\n")) {
-		return
-	}
-	dir, err := readBounded(filepath.Join(sh.folder, "folder"), 1<<16)
-	if err != nil {
-		return
-	}
-	if os.Rename(save, filepath.Join(sh.folder, "state")) == nil {
+	_ = inFolder(sh.folder, func(shell *os.Root) error { // without, the last state stays
+		data, err := plainFile(shell, "save", maxState)
+		if err != nil || !bytes.HasSuffix(data, []byte("\n# complete\n")) {
+			return err
+		}
+		dir, err := plainFile(shell, "folder", 1<<16)
+		if err != nil {
+			return err
+		}
+		if err := shell.Rename("save", "state"); err != nil {
+			return err
+		}
 		sh.memory.Dir = strings.TrimSuffix(string(dir), "\n")
 		sh.bare = !bytes.Contains(data, []byte(" () \n")) && !bytes.Contains(data, []byte("\nalias "))
-	}
-}
-
-func readBounded(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+		return nil
+	})
 }
 
 // EndSession ends the shell and the jobs of a session and waits for them. A
