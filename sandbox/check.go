@@ -61,7 +61,7 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	if i := touches(r.denied); i >= 0 {
 		return deny(r.denied[i])
 	}
-	if i := touches(r.hidden); i >= 0 && (kind == permission.EditFile || !r.bared(real)) {
+	if i := touches(r.hidden); i >= 0 && !r.bared(real, kind) {
 		return deny(r.hidden[i])
 	}
 	writable := slices.ContainsFunc(r.write, func(e entry) bool { return below(e.real, real) })
@@ -80,10 +80,18 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	return missing(real, "it may not be read", "allowedReadPaths", r.read)
 }
 
-// bared reports whether a path may be read although it is hidden.
-func (r *Rules) bared(real string) bool {
-	return slices.ContainsFunc(r.bare, func(e entry) bool { return below(e.real, real) })
+// bared reports whether a path may be used although it is in what is hidden: the
+// longest path that covers it counts.
+func (r *Rules) bared(real string, kind permission.AccessKind) bool {
+	open := depth(r.write, real)
+	if kind == permission.ReadFile {
+		open = max(open, depth(r.bare, real))
+	}
+	return open > depth(r.hidden, real)
 }
+
+// holed reports whether something in what is hidden may be used.
+func (r *Rules) holed(e entry) bool { return e.around(r.bare) || e.around(r.write) }
 
 func missing(path, what, setting string, list []entry) error {
 	return &DeniedError{Path: path, Rule: setting, Why: fmt.Sprintf("%s, %s are %s", what, setting, clip(strings.Join(reals(list), ", ")))}
@@ -112,8 +120,10 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 		return r.explain(line, d)
 	}
 	read, written, all := q.Files()
-	if !all && !held && len(r.read) > 0 {
-		return &DeniedError{Command: line, Rule: "allowedReadPaths", Why: "which files it opens is only known when it runs, and allowedReadPaths bound what may be read"}
+	bounded := len(r.read) > 0 || slices.ContainsFunc(r.hidden, r.holed)
+	if !all && !held && bounded {
+		const rule = "allowedReadPaths, filesystem.denyRead"
+		return &DeniedError{Command: line, Rule: rule, Why: "which files it opens is only known when it runs, and " + rule + " bound what may be read"}
 	}
 	for _, f := range written {
 		if !ofSystem(f, devices) {
@@ -122,7 +132,7 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 			}
 		}
 	}
-	if len(r.read) == 0 {
+	if !bounded {
 		return nil
 	}
 	for _, f := range read {
@@ -200,7 +210,9 @@ func (r *Rules) forCommands() {
 		r.forbid("Read", e)
 	}
 	for _, e := range r.hidden {
-		r.forbid("Read", e)
+		if !r.holed(e) { // else the files that a line names are judged one by one
+			r.forbid("Read", e)
+		}
 	}
 	for _, e := range r.keep {
 		r.forbid("Edit", e)

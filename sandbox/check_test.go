@@ -90,6 +90,10 @@ func TestCheckPath(t *testing.T) {
 		{"claude: kept is read", claude, "src/kept/x", permission.ReadFile, ""},
 		{"claude: hidden", claude, home + "/x", permission.ReadFile, "filesystem.denyRead"},
 		{"claude: read although in what is hidden", claude, home + "/docs/x", permission.ReadFile, ""},
+		{"claude: work in what is hidden", Settings{Filesystem: Filesystem{DenyRead: []string{root}, AllowRead: []string{"."}}}, "a", permission.EditFile, ""},
+		{"claude: work in what is hidden, read", Settings{Filesystem: Filesystem{DenyRead: []string{root}, AllowRead: []string{"."}}}, "a", permission.ReadFile, ""},
+		{"claude: beside the work in what is hidden", Settings{Filesystem: Filesystem{DenyRead: []string{root}, AllowRead: []string{"."}}}, "../other/a", permission.ReadFile, "filesystem.denyRead"},
+		{"claude: hidden in the work", Settings{Filesystem: Filesystem{DenyRead: []string{".", "src"}}}, "src/a", permission.EditFile, "filesystem.denyRead"},
 		{"claude: but not written", claude, home + "/docs/x", permission.EditFile, "filesystem.denyRead"},
 	} {
 		err := at(t, tt.settings, project).CheckPath(tt.path, tt.kind)
@@ -113,6 +117,7 @@ func TestCheckCommand(t *testing.T) {
 	no := func(names ...string) Settings { return Settings{DeniedCommands: names} }
 	only := func(names ...string) Settings { return Settings{AllowedCommands: append([]string{}, names...)} }
 	hide := Settings{DeniedPaths: []string{secret}}
+	holes := Settings{Filesystem: Filesystem{DenyRead: []string{root}, AllowRead: []string{"."}}}
 	within := Settings{AllowedReadPaths: []string{project}}
 	for _, tt := range []struct {
 		settings Settings
@@ -189,6 +194,9 @@ func TestCheckCommand(t *testing.T) {
 		{hide, "cat ../secret-backup", true},
 		{hide, "cat a", true},
 		{hide, "go test ./...", true},
+		{holes, "cat " + secret + "/key", false},
+		{holes, "cat a b; grep -r x .", true},
+		{holes, "cat $x", false},
 		{within, "cat " + secret + "/key", false},
 		{within, "cat a", true},
 		{within, "cat $x", false},
@@ -298,5 +306,14 @@ func TestPolicy(t *testing.T) {
 	}
 	if p := at(t, Settings{}, dir).Policy(); p.Read != nil || len(p.Write) != 1 || p.Hidden != nil {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestDeniedWorkingDirectory(t *testing.T) {
+	dir := folder(t)
+	_, err := (Settings{DeniedPaths: []string{filepath.Dir(dir)}}).At(Place{Dir: dir})
+	var e *SettingError
+	if !errors.As(err, &e) || e.Setting != "deniedPaths" {
+		t.Errorf("%v", err)
 	}
 }

@@ -81,6 +81,9 @@ func (s Settings) At(p Place) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(r.denied, func(e entry) bool { return e.holds(permission.RealPath(p.Dir)) }); i >= 0 {
+		return nil, &SettingError{"deniedPaths", fmt.Errorf("%.200q denies the working directory %s; leave it out, or work elsewhere", r.denied[i].text, p.Dir)}
+	}
 	r.denied = append(r.denied, private...)
 	readable, err := r.entries("what is always readable", p.Readable)
 	if err != nil {
@@ -99,6 +102,22 @@ type entry struct {
 	text    string // as it was written
 	clean   string // absolute, as written
 	real    string // where that leads
+}
+
+// around reports whether one of a list is in the folder.
+func (e entry) around(list []entry) bool {
+	return slices.ContainsFunc(list, func(inner entry) bool { return below(e.real, inner.real) })
+}
+
+// depth is the length of the longest path in a list that holds path, -1 for none.
+func depth(list []entry, path string) int {
+	longest := -1
+	for _, e := range list {
+		if below(e.real, path) {
+			longest = max(longest, len(e.real))
+		}
+	}
+	return longest
 }
 
 func (e entry) holds(path string) bool { return below(e.clean, path) || below(e.real, path) }
@@ -153,9 +172,9 @@ func (r *Rules) Policy() Policy {
 	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
 	p.ReadOnly = reals(r.keep)
 	p.Hidden = reals(r.denied)
-	var holed []entry // hidden, with something in it that is not
+	var holed []entry
 	for _, h := range r.hidden {
-		if slices.ContainsFunc(r.bare, func(b entry) bool { return below(h.real, b.real) }) {
+		if h.around(r.bare) {
 			holed = append(holed, h)
 		} else {
 			p.Hidden = append(p.Hidden, h.real)
