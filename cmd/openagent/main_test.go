@@ -14,6 +14,7 @@ func TestMain(m *testing.M) {
 			h.managed = os.Getenv(managedVar) // else tests would depend on the machine
 			os.Exit(h.main(os.Args[1:]))
 		},
+		"fetch": fetch,
 	})
 }
 

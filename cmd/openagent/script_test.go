@@ -25,6 +25,7 @@ import (
 
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/sandbox"
 )
 
 // TestScripts drives the program against a strict server. Beside the commands of
@@ -38,9 +39,11 @@ import (
 //	    signal NAME, pause TIME, eof
 //	field SELECT PATH=VALUE…  a line of the last output that SELECT names has these values
 //	lines FIRST LAST        the last output is whole: JSON lines with ids, the first and last of these kinds
+//	web NAME               starts a web server, and puts host:port into the variable
 //	tree DIR FILE           writes to FILE all that is in DIR but .git: paths, modes, links, hashes of contents
 //
-// SELECT is a type, or type/subtype.
+// SELECT is a type, or type/subtype. The condition sandbox is that the system
+// confines commands.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts use signals and a POSIX shell")
@@ -65,7 +68,14 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"model": cmdModel, "requests": cmdRequests, "asked": cmdAsked, "code": cmdCode, "drive": cmdDrive, "field": cmdField, "lines": cmdLines,
-			"tree": cmdTree,
+			"tree": cmdTree, "web": cmdWeb,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			b, _ := sandbox.Detect(sandbox.Policy{})
+			return b != nil, nil
 		},
 	})
 }
