@@ -8,38 +8,47 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/settings.md")
+var update = flag.Bool("update", false, "write the tables of docs/settings.md and docs/sandbox.md")
 
-// TestDocs keeps the tables of docs/settings.md what the code says.
+// TestDocs keeps the tables of docs/settings.md and docs/sandbox.md what the code says.
 func TestDocs(t *testing.T) {
-	const file = "../docs/settings.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := string(text)
-	for name, table := range map[string]string{"keys": keyTable(), "others": foreignTable()} {
-		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
-		before, rest, ok := strings.Cut(got, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s has no place for %s", file, name)
-		}
-		got = before + begin + table + end + after
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+	ofSandbox := func(k Key) bool { return strings.HasPrefix(k.Name, "sandbox.") }
+	others := func(k Key) bool { return !ofSandbox(k) }
+	for file, tables := range map[string]map[string]string{
+		"../docs/settings.md": {"keys": keyTable(others), "others": foreignTable()},
+		"../docs/sandbox.md":  {"keys": keyTable(ofSandbox)},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
-	} else if got != string(text) {
-		t.Errorf("%s is not what the code says; go test ./config -run Docs -update mends it", file)
+		got := string(text)
+		for name, table := range tables {
+			begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+			before, rest, ok := strings.Cut(got, begin)
+			_, after, ok2 := strings.Cut(rest, end)
+			if !ok || !ok2 {
+				t.Fatalf("%s has no place for %s", file, name)
+			}
+			got = before + begin + table + end + after
+		}
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if got != string(text) {
+			t.Errorf("%s is not what the code says; go test ./config -run Docs -update mends it", file)
+		}
 	}
 }
 
-func keyTable() string {
+func keyTable(wanted func(Key) bool) string {
 	var b strings.Builder
 	b.WriteString("| setting | type | what it is | flag | variables | layers | an untrusted project |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range keys {
+		if !wanted(k) {
+			continue
+		}
 		kind := string(k.Type)
 		if k.Words != nil {
 			kind = "`" + strings.Join(k.Words, "` `") + "`"

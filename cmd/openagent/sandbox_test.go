@@ -8,8 +8,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/sandbox"
 )
 
 // fetch is a program that asks the proxy that it is told of for a URL, whatever
@@ -44,4 +51,50 @@ func cmdWeb(ts *testscript.TestScript, neg bool, args []string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }))
 	ts.Defer(s.Close)
 	ts.Setenv(args[0], s.Listener.Addr().String())
+}
+
+// Each setting of the sandbox is a field of its settings, and each field a setting.
+func TestSandboxKeys(t *testing.T) {
+	var known, fields []string
+	for _, k := range config.Keys() {
+		if name, ok := strings.CutPrefix(k.Name, sandboxPrefix); ok {
+			known = append(known, name)
+		}
+	}
+	var list func(t reflect.Type, prefix string)
+	list = func(t reflect.Type, prefix string) {
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Type.Kind() == reflect.Struct {
+				list(f.Type, prefix+name+".")
+				continue
+			}
+			fields = append(fields, prefix+name)
+		}
+	}
+	list(reflect.TypeFor[sandbox.Settings](), "")
+	slices.Sort(known)
+	slices.Sort(fields)
+	if !slices.Equal(known, fields) {
+		t.Errorf("settings %q\nfields %q", known, fields)
+	}
+}
+
+func TestSandboxSettings(t *testing.T) {
+	s, err := config.Load(config.Options{Extra: `{"sandbox":{"enabled":true,"allowedCommands":[],"deniedPaths":["a"],"network":{"allowedDomains":["example.com"]},"filesystem":{"denyRead":["b"]}}}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, some, err := (&options{settings: s}).sandboxSettings()
+	want := sandbox.Settings{Enabled: true, AllowedCommands: []string{}, DeniedPaths: []string{"a"},
+		Network: sandbox.Network{AllowedDomains: []string{"example.com"}}, Filesystem: sandbox.Filesystem{DenyRead: []string{"b"}}}
+	if err != nil || !some || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v %v %v", got, some, err)
+	}
+	if s, err = config.Load(config.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, some, err = (&options{settings: s}).sandboxSettings(); err != nil || some || got.AllowedCommands != nil {
+		t.Errorf("%+v %v %v", got, some, err)
+	}
 }
