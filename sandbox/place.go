@@ -170,7 +170,7 @@ func below(root, path string) bool {
 // the network, and what is never written (see [Guarded]). The proxy is missing.
 func (r *Rules) Policy() Policy {
 	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
-	p.ReadOnly = reals(r.keep)
+	p.ReadOnly = append(reals(r.keep), Guarded(p.Write)...)
 	p.Hidden = reals(r.denied)
 	var holed []entry
 	for _, h := range r.hidden {
