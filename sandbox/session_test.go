@@ -34,6 +34,9 @@ func confined(t *testing.T, s sandbox.Settings) (*workspace.Workspace, *sandbox.
 	if !ws.Confines() {
 		t.Skipf("nothing confines commands here: %v", box.State().Unavailable)
 	}
+	if lacks := box.State().Lacks; lacks != nil {
+		t.Skipf("%s lacks %q", box.State().Backend, lacks)
+	}
 	return ws, box, dir
 }
 
