@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -38,26 +36,21 @@ type Config struct {
 	Rules    Rules
 	Resolver Resolver     // nil: [net.DefaultResolver]
 	Denied   func(Denial) // told of each target that is refused, once; nil: nobody is
-	// Loopback listens on a port of 127.0.0.1 beside the socket, for systems whose
-	// sandbox has no network of its own. Whoever uses it needs the token in [Proxy.URL].
-	Loopback bool
 }
 
 // A Proxy runs until it is closed.
 type Proxy struct {
-	config   Config
-	rules    compiled
-	folder   string
-	token    string
-	socket   net.Listener
-	loopback net.Listener // nil: there is none
-	server   *http.Server
-	forward  http.Handler
-	http     queue
-	slots    chan struct{}
-	running  sync.WaitGroup
-	life     context.Context
-	end      context.CancelFunc
+	config  Config
+	rules   compiled
+	folder  string
+	socket  net.Listener
+	server  *http.Server
+	forward http.Handler
+	http    queue
+	slots   chan struct{}
+	running sync.WaitGroup
+	life    context.Context
+	end     context.CancelFunc
 
 	mu    sync.Mutex
 	open  map[*client]bool
@@ -73,7 +66,7 @@ func Start(c Config) (*Proxy, error) {
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}
-	p := &Proxy{config: c, rules: rules, token: rand.Text(), slots: make(chan struct{}, maxConns),
+	p := &Proxy{config: c, rules: rules, slots: make(chan struct{}, maxConns),
 		open: map[*client]bool{}, noted: map[Denial]bool{}}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.http = queue{conns: make(chan net.Conn), done: p.life.Done()}
@@ -85,10 +78,7 @@ func Start(c Config) (*Proxy, error) {
 	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), MaxHeaderBytes: maxHeader, ReadHeaderTimeout: handshake, IdleTimeout: idle,
 		ErrorLog: quiet, BaseContext: func(net.Listener) context.Context { return p.life }, ConnContext: withClient}
 	p.running.Go(func() { _ = p.server.Serve(&p.http) })
-	p.running.Go(func() { p.accept(p.socket, false) })
-	if p.loopback != nil {
-		p.running.Go(func() { p.accept(p.loopback, true) })
-	}
+	p.running.Go(p.accept)
 	return p, nil
 }
 
@@ -96,22 +86,15 @@ func (p *Proxy) listen() (err error) {
 	if p.folder, err = os.MkdirTemp("", "openagent-proxy-"); err != nil {
 		return err
 	}
-	if p.socket, err = net.Listen("unix", filepath.Join(p.folder, "s")); err != nil {
-		return err
-	}
-	if p.config.Loopback {
-		p.loopback, err = net.Listen("tcp4", "127.0.0.1:0")
-	}
+	p.socket, err = net.Listen("unix", filepath.Join(p.folder, "s"))
 	return err
 }
 
 func (p *Proxy) remove() error {
 	var errs []error
-	for _, l := range []net.Listener{p.socket, p.loopback} {
-		if l != nil {
-			if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-				errs = append(errs, err)
-			}
+	if p.socket != nil {
+		if err := p.socket.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
 		}
 	}
 	if p.folder != "" {
@@ -122,22 +105,6 @@ func (p *Proxy) remove() error {
 
 // Socket is the path of the UNIX socket. HTTP and SOCKS5 are both spoken there.
 func (p *Proxy) Socket() string { return p.folder + string(filepath.Separator) + "s" }
-
-// Address is host:port on the loopback interface, "" where there is none.
-func (p *Proxy) Address() string {
-	if p.loopback == nil {
-		return ""
-	}
-	return p.loopback.Addr().String()
-}
-
-// user is the name that goes with the token.
-const user = "sandbox"
-
-// URL is what programs are told of the loopback port, with the token in it.
-func (p *Proxy) URL() string {
-	return fmt.Sprintf("http://%s:%s@%s", user, p.token, cmp.Or(p.Address(), "none"))
-}
 
 // Close ends all connections and waits for them. Closing twice is harmless.
 func (p *Proxy) Close() error {
@@ -179,14 +146,14 @@ func (p *Proxy) note(d Denial) {
 }
 
 // accept takes connections as long as there are not too many.
-func (p *Proxy) accept(l net.Listener, auth bool) {
+func (p *Proxy) accept() {
 	for {
 		select {
 		case p.slots <- struct{}{}:
 		case <-p.life.Done():
 			return
 		}
-		c, err := l.Accept()
+		c, err := p.socket.Accept()
 		if err != nil {
 			<-p.slots
 			if p.life.Err() != nil {
@@ -199,7 +166,7 @@ func (p *Proxy) accept(l net.Listener, auth bool) {
 				return
 			}
 		}
-		t := &client{Conn: c, in: bufio.NewReader(c), auth: auth, proxy: p, gone: make(chan struct{})}
+		t := &client{Conn: c, in: bufio.NewReader(c), proxy: p, gone: make(chan struct{})}
 		p.mu.Lock()
 		p.open[t] = true
 		p.mu.Unlock()
@@ -236,7 +203,6 @@ func (p *Proxy) greet(c *client) {
 type client struct {
 	net.Conn
 	in     *bufio.Reader
-	auth   bool // it has to name the token
 	proxy  *Proxy
 	closed sync.Once
 	gone   chan struct{}  // closed: it is

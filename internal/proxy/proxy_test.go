@@ -3,7 +3,6 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -79,7 +78,6 @@ func through(p *Proxy) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:             http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy"}),
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", p.Socket()) },
-		TLSClientConfig:   nil,
 		DisableKeepAlives: true,
 	}}
 }
@@ -242,47 +240,6 @@ func TestSOCKS(t *testing.T) {
 		if got := talk(t, p, tt.ask); !strings.HasPrefix(got, tt.answer) {
 			t.Errorf("%q: %q, want %q", tt.ask, got, tt.answer)
 		}
-	}
-}
-
-// The loopback port is open to all programs of the machine, so it needs the token.
-func TestLoopback(t *testing.T) {
-	port := server(t)
-	p := start(t, Config{Rules: Rules{Allow: []string{"good.example.com"}, Private: true}, Resolver: knows(here), Loopback: true})
-	with, err := url.Parse(p.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := func(at *url.URL) int {
-		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at), DisableKeepAlives: true}}
-		res, err := client.Get("http://good.example.com:" + port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		return res.StatusCode
-	}
-	if code := ask(with); code != 200 {
-		t.Errorf("with the token: %d", code)
-	}
-	for _, u := range []*url.Userinfo{nil, url.UserPassword("sandbox", "guess")} {
-		if code := ask(&url.URL{Scheme: "http", Host: p.Address(), User: u}); code != http.StatusProxyAuthRequired {
-			t.Errorf("%v: %d", u, code)
-		}
-	}
-	password, _ := with.User.Password()
-	for pass, ok := range map[string]bool{password: true, "guess": false} {
-		dialer, _ := netproxy.SOCKS5("tcp", p.Address(), &netproxy.Auth{User: "sandbox", Password: pass}, netproxy.Direct)
-		c, err := dialer.Dial("tcp", "good.example.com:"+port)
-		if (err == nil) != ok {
-			t.Errorf("SOCKS: %v", err)
-		}
-		if err == nil {
-			c.Close()
-		}
-	}
-	if _, err := base64.StdEncoding.DecodeString(password); len(password) < 20 && err == nil {
-		t.Errorf("the token %q is short", password)
 	}
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,31 +10,29 @@ import (
 	"time"
 )
 
-// SOCKS5: RFC 1928, and RFC 1929 for user and password.
+// SOCKS5: RFC 1928.
 const (
 	socksVersion = 5
 
-	noAuth       = 0x00
-	passwordAuth = 0x02
-	noMethod     = 0xff
+	noAuth   = 0x00
+	noMethod = 0xff
 
 	toConnect = 0x01
 
 	isIPv4, isName, isIPv6 = 0x01, 0x03, 0x04
 
-	done           = 0x00
-	failed         = 0x01
-	notAllowed     = 0x02
-	noCommand      = 0x07
-	noAddressKind  = 0x08
-	hostUnreached  = 0x04
-	passwordFormat = 0x01
+	done          = 0x00
+	failed        = 0x01
+	notAllowed    = 0x02
+	noCommand     = 0x07
+	noAddressKind = 0x08
+	hostUnreached = 0x04
 )
 
 // socks serves a client that speaks SOCKS5. The deadline for all that comes before
 // the tunnel is set.
 func (p *Proxy) socks(c *client) {
-	if p.agree(c) != nil {
+	if agree(c) != nil {
 		return
 	}
 	host, port, code, err := request(c.in)
@@ -59,8 +58,9 @@ func (p *Proxy) socks(c *client) {
 	p.tunnel(c, far)
 }
 
-// agree settles how the client shows that it may use the proxy, and has it do so.
-func (p *Proxy) agree(c *client) error {
+// agree settles that the client need not show who it is: who reaches the socket may
+// use it.
+func agree(c *client) error {
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(c.in, head); err != nil {
 		return err
@@ -69,41 +69,11 @@ func (p *Proxy) agree(c *client) error {
 	if _, err := io.ReadFull(c.in, methods); err != nil {
 		return err
 	}
-	want := byte(noAuth)
-	if c.auth {
-		want = passwordAuth
+	if bytes.IndexByte(methods, noAuth) < 0 {
+		_, _ = c.Write([]byte{socksVersion, noMethod})
+		return errors.New("there is no method in common")
 	}
-	for _, m := range methods {
-		if m != want {
-			continue
-		}
-		if _, err := c.Write([]byte{socksVersion, want}); err != nil || !c.auth {
-			return err
-		}
-		return p.password(c)
-	}
-	_, _ = c.Write([]byte{socksVersion, noMethod})
-	return errors.New("there is no method in common")
-}
-
-func (p *Proxy) password(c *client) error {
-	version, err := c.in.ReadByte()
-	if err != nil {
-		return err
-	}
-	_, err = short(c.in)
-	if err != nil {
-		return err
-	}
-	password, err := short(c.in)
-	if err != nil {
-		return err
-	}
-	if version != passwordFormat || !p.isToken(password) {
-		_, _ = c.Write([]byte{passwordFormat, failed})
-		return errors.New("the password is wrong")
-	}
-	_, err = c.Write([]byte{passwordFormat, done})
+	_, err := c.Write([]byte{socksVersion, noAuth})
 	return err
 }
 
