@@ -22,7 +22,6 @@ var foreigners = []foreignKey{
 	{name: "sandbox.filesystem.allowManagedReadPathsOnly", guards: true},
 	{name: "sandbox.network.strictAllowlist"},
 	{name: "sandbox.network.allowUnixSockets"},
-	{name: "sandbox.network.allowAllUnixSockets"},
 	{name: "sandbox.network.allowMachLookup"},
 	{name: "sandbox.ignoreViolations"},
 	{name: "sandbox.ripgrep"},

@@ -33,6 +33,7 @@ var sandboxKeys = []Key{
 	{Name: "sandbox.network.allowAnyDomain", Type: Bool, Doc: "commands may reach all names that lead to public addresses", Default: no, tighter: off},
 	{Name: "sandbox.network.allowPrivateNetworks", Type: Bool, Doc: "allowed names may lead to loopback and private addresses", Default: no, tighter: off},
 	{Name: "sandbox.network.allowLocalBinding", Type: Bool, Doc: "commands may listen on a loopback of their own", Default: no, tighter: off},
+	{Name: "sandbox.network.allowAllUnixSockets", Type: Bool, Doc: "commands may use UNIX sockets, and so the services of the host that have one", Default: no, tighter: off},
 	{Name: "sandbox.filesystem.allowWrite", Type: Texts, Doc: "further files and folders that may be written", Joined: true},
 	{Name: "sandbox.filesystem.denyWrite", Type: Texts, Doc: "what is not written although it is in what may be", Joined: true, Restricts: true},
 	{Name: "sandbox.filesystem.denyRead", Type: Texts, Doc: "what is neither read nor written, but for allowRead", Joined: true, Restricts: true},

@@ -274,7 +274,7 @@ func TestPolicy(t *testing.T) {
 	mkdir(t, filepath.Join(root, "home", "you"))
 	s := Settings{DeniedPaths: []string{"key"}, AllowedReadPaths: []string{root},
 		Filesystem: Filesystem{AllowWrite: []string{"../out"}, DenyWrite: []string{"kept"}, DenyRead: []string{root + "/home/me"}, AllowRead: []string{root + "/home/me/docs"}},
-		Network:    Network{AllowLocalBinding: true}, AllowNested: true, WeakerNested: true}
+		Network:    Network{AllowLocalBinding: true, AllowAllUnixSockets: true}, AllowNested: true, WeakerNested: true}
 	r, err := s.At(Place{Dir: dir, Roots: []string{root + "/more"}, Temp: root + "/temp", Private: []string{root + "/own"}, Readable: []string{root + "/spill"}})
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s may be read", path)
 		}
 	}
-	if !p.LocalBinding || !p.Nested || !p.Weaker || p.Network || p.Proxy != "" {
+	if !p.LocalBinding || !p.UnixSockets || !p.Nested || !p.Weaker || p.Network || p.Proxy != "" {
 		t.Errorf("%+v", p)
 	}
 	if p := at(t, Settings{}, dir).Policy(); p.Read != nil || len(p.Write) != 1 || p.Hidden != nil {

@@ -169,7 +169,8 @@ func below(root, path string) bool {
 // Policy is what the operating system has to enforce: the settings about paths and
 // the network, and what is never written (see [Guarded]). The proxy is missing.
 func (r *Rules) Policy() Policy {
-	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
+	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
+		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
 	p.ReadOnly = append(reals(r.keep), Guarded(p.Write)...)
 	p.Hidden = reals(r.denied)
 	var holed []entry

@@ -66,6 +66,9 @@ type Network struct {
 	AllowPrivateNetworks bool `json:"allowPrivateNetworks,omitempty"`
 	// AllowLocalBinding lets commands listen on a loopback of their own.
 	AllowLocalBinding bool `json:"allowLocalBinding,omitempty"`
+	// AllowAllUnixSockets lets commands reach services of the host that have a UNIX
+	// socket: what these do is not confined.
+	AllowAllUnixSockets bool `json:"allowAllUnixSockets,omitempty"`
 }
 
 func (n Network) rules() proxy.Rules {
