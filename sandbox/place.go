@@ -189,17 +189,21 @@ func (r *Rules) Policy() Policy {
 }
 
 // around lists what may be read instead of folders with something hidden in them:
-// what is in these beside it. What comes to be there later may not be read.
+// what is in these beside it. What comes to be there later may not be read, and
+// nothing beside it in the folder for everybody's temporary files, where files come
+// and go.
 func (r *Rules) around(read []string, hidden []entry) []string {
 	if read == nil {
 		read = []string{string(filepath.Separator)}
 	}
 	var out []string
+	temp := permission.RealPath(os.TempDir())
 	for len(read) > 0 {
 		dir := read[0]
 		read = read[1:]
 		switch {
 		case slices.ContainsFunc(hidden, func(h entry) bool { return below(h.real, dir) }), dir == "/proc", dir == "/dev", dir == "/sys":
+		case dir == temp && slices.ContainsFunc(hidden, func(h entry) bool { return below(dir, h.real) }):
 		case !slices.ContainsFunc(hidden, func(h entry) bool { return below(dir, h.real) }):
 			out = append(out, dir)
 		default:
