@@ -2,6 +2,7 @@
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -16,7 +17,7 @@ const shortest = 8
 type Values struct{ replacer *strings.Replacer }
 
 // New returns the values given, less those of under 8 bytes. They are found as
-// they are and as they stand in JSON strings.
+// they are and as they stand in JSON strings, with and without escapes for HTML.
 func New(values []string) Values {
 	values = slices.Clone(values)
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the longest first
@@ -25,9 +26,17 @@ func New(values []string) Values {
 		if len(v) < shortest {
 			continue
 		}
-		pairs = append(pairs, v, "***")
-		if quoted, err := json.Marshal(v); err == nil && string(quoted[1:len(quoted)-1]) != v {
-			pairs = append(pairs, string(quoted[1:len(quoted)-1]), "***")
+		forms := []string{v, quote(v)}
+		if quoted, err := json.Marshal(v); err == nil {
+			forms = append(forms, string(quoted))
+		}
+		for i, form := range forms {
+			if i > 0 {
+				form = form[1 : len(form)-1]
+			}
+			if !slices.Contains(pairs, form) {
+				pairs = append(pairs, form, "***")
+			}
 		}
 	}
 	if pairs == nil {
@@ -44,17 +53,63 @@ func (v Values) Text(t string) string {
 	return v.replacer.Replace(t)
 }
 
-// JSON returns raw without the values, nil where it is no JSON or was none without
-// them, as when a value is a number.
+// JSON returns raw without the values, whatever way its strings are escaped: as it
+// is where it holds none of them, nil where it is no JSON or was none without them,
+// as when a value is a number.
 func (v Values) JSON(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
+	if len(raw) == 0 || !json.Valid(raw) {
 		return nil
 	}
-	if v.replacer != nil {
-		raw = json.RawMessage(v.Text(string(raw)))
+	if v.replacer == nil {
+		return raw
 	}
-	if !json.Valid(raw) {
+	plain := Plain(raw)
+	hidden := json.RawMessage(v.Text(string(plain)))
+	switch {
+	case bytes.Equal(hidden, plain):
+		return raw
+	case !json.Valid(hidden):
 		return nil
 	}
-	return raw
+	return hidden
+}
+
+// Plain returns JSON whose strings have no escapes but those that they need. raw is
+// valid.
+func Plain(raw json.RawMessage) json.RawMessage {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	var out []byte
+	for rest := []byte(raw); len(rest) > 0; {
+		begin := bytes.IndexByte(rest, '"')
+		if begin < 0 {
+			return append(out, rest...)
+		}
+		out, rest = append(out, rest[:begin]...), rest[begin:]
+		end := 1
+		for end < len(rest)-1 && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		literal := rest[:min(end+1, len(rest))]
+		rest = rest[len(literal):]
+		var text string
+		if bytes.IndexByte(literal, '\\') >= 0 && json.Unmarshal(literal, &text) == nil {
+			literal = []byte(quote(text))
+		}
+		out = append(out, literal...)
+	}
+	return out
+}
+
+// quote returns a JSON string.
+func quote(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a text can be encoded
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -199,6 +199,28 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// JSON can write a character in several ways: as itself, escaped as it must be, and
+// escaped although it need not be.
+func TestSecretsInJSON(t *testing.T) {
+	const given = `a/b<c"d0123`
+	for _, input := range []string{
+		`{"k":"x a/b<c\"d0123"}`, `{"k":"x a\/b<c\"d0123"}`, `{"k":"x a/b\u003cc\"d0123"}`, `{"k":"x \u0061/b<c\u0022d0123"}`,
+		`{"a\/b<c\"d0123":1e400}`,
+	} {
+		s := stored(t, said("p", event.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(input)}), result("c2.0", "", input))
+		for format := range formats {
+			got := exported(t, format, s, export.Options{Secrets: []string{given}})
+			if strings.Contains(got, "d0123") || !strings.Contains(got, "***") {
+				t.Errorf("%s of %s:\n%s", format, input, got)
+			}
+		}
+	}
+	s := stored(t, said("p", event.AsPrompt, "x"), answer(llm.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"command":"a \u003e b\n"}`)}))
+	if got := exported(t, "Markdown", s, export.Options{}); !strings.Contains(got, `"a > b\n"`) {
+		t.Errorf("not for people: %s", got)
+	}
+}
+
 // attacks are texts that would do something in a page that did not escape them.
 var attacks = []string{
 	`<script>alert(1)</script>`,

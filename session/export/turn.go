@@ -225,7 +225,7 @@ func (r *reader) input(u llm.ToolUse) json.RawMessage {
 		}
 		return text
 	}
-	input := r.hide.JSON(json.RawMessage(strings.Map(visible, string(u.Input))))
+	input := r.hide.JSON(json.RawMessage(strings.Map(visible, string(redact.Plain(u.Input)))))
 	var b bytes.Buffer
 	if input == nil || json.Compact(&b, input) != nil {
 		return json.RawMessage("null")
