@@ -79,7 +79,8 @@ func Find(path string) ([]string, error) {
 	return found, nil
 }
 
-// Open reads the file of the given name, of at most 64 MB and 100,000 messages.
+// Open reads the file of the given name, of at most 64 MB and 100,000 messages. One
+// that does not say when it was begun is as old as the file.
 func Open(name string) (*Transcript, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -102,6 +103,9 @@ func Open(name string) (*Transcript, error) {
 	}
 	if err := session.CheckID(t.ID); err != nil {
 		return nil, fmt.Errorf("reading transcript %s: %w", name, err)
+	}
+	if t.Created.IsZero() { // else it would be the oldest of all sessions, and pruned as such
+		t.date(sane(info.ModTime()))
 	}
 	return t, nil
 }
@@ -137,13 +141,25 @@ func Read(r io.Reader) (*Transcript, error) {
 	for _, m := range file.Messages {
 		turn, skipped := m.turn()
 		t.Skipped += skipped
-		turn.Time = t.Created
 		t.Turns = append(t.Turns, turn)
 	}
-	if n := len(t.Turns); n > 0 && t.Updated.After(t.Created) {
+	t.date(t.Created)
+	return t, nil
+}
+
+// date says when the transcript was begun: all that is known of its messages but
+// the last one.
+func (t *Transcript) date(created time.Time) {
+	t.Created = created
+	if t.Updated.Before(created) {
+		t.Updated = created
+	}
+	for i := range t.Turns {
+		t.Turns[i].Time = created
+	}
+	if n := len(t.Turns); n > 0 {
 		t.Turns[n-1].Time = t.Updated
 	}
-	return t, nil
 }
 
 // word returns a field of the metadata in one line and of a sane length.

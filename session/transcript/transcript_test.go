@@ -88,6 +88,33 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// A transcript that has lost its dates is no older than its file: else it would be
+// the first that is pruned for its age.
+func TestUndated(t *testing.T) {
+	name := file(t, t.TempDir(), "undated", `{"metadata":{"cwd":"/project"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}`)
+	at := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	if err := os.Chtimes(name, at, at); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := transcript.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(session.Memory)
+	if err := tr.Store(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	info, err := session.Stat(t.Context(), s, "undated")
+	if err != nil || !info.Created.Equal(at) || !info.Updated.Equal(at) {
+		t.Errorf("%+v, %v", info, err)
+	}
+	for e, err := range s.Read(t.Context(), "undated", 0) {
+		if err != nil || !e.Time.Equal(at) {
+			t.Errorf("fact %d is of %v, %v", e.Seq, e.Time, err)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	root := t.TempDir()
 	a, b := file(t, root, "a", sample), file(t, root, "b", sample)
