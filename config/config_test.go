@@ -401,6 +401,30 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// A file of nothing but unknown names neither floods whoever reads the warnings nor
+// takes long to understand.
+func TestManyStrangers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var b strings.Builder
+	for i := range 30_000 {
+		fmt.Fprintf(&b, "\"stranger%d\": 1,\n", i)
+	}
+	p.write(Project, "{"+b.String()+`"permissions": {"alow": [], "deny": ["Bash"]}}`)
+	s := p.load()
+	list := s.Problems()
+	if len(list) > 100 {
+		t.Errorf("%d problems", len(list))
+	}
+	last := list[len(list)-1]
+	if last.Kind != Unknown || !strings.Contains(last.Text, "29980 more") || last.Source.Line == 0 {
+		t.Errorf("%+v", last)
+	}
+	if v, err := s.Get("permissions.deny"); err != nil || string(v.Value) != `["Bash"]` {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 // What a project says beyond restrictions waits for trust in the file as it is.
 func TestTrust(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,13 @@ import (
 type understood struct {
 	values   []value
 	problems []Problem
+	named    int     // strange names that are problems of their own
+	rest     Problem // of the others, the first
+	more     int     // how many these are
 }
+
+// maxNamed is how many strange names of a file are told of one by one.
+const maxNamed = 20
 
 type value struct {
 	key string
@@ -29,7 +35,12 @@ func understand(f File, text []byte) (understood, error) {
 	if n.kind != isObject {
 		return u, wrongAt(n.line, "it must be an object, not %s", n.kind)
 	}
-	return u, u.object(f, text, n, "")
+	err = u.object(f, text, n, "")
+	if u.more > 0 {
+		u.rest.Text = fmt.Sprintf("there are no such settings as this one and %d more of this file", u.more-1)
+		u.problems = append(u.problems, u.rest)
+	}
+	return u, err
 }
 
 // object takes in the members of an object whose name is prefix.
@@ -57,7 +68,7 @@ func (u *understood) object(f File, text []byte, n *node, prefix string) error {
 				return err
 			}
 		default:
-			u.problems = append(u.problems, stranger(name, source))
+			u.strange(name, source)
 		}
 	}
 	return nil
@@ -80,6 +91,21 @@ func group(name string) bool {
 		}
 	}
 	return false
+}
+
+// strange notes a name that is no key. Beyond some they are only counted: a file may
+// hold a hundred thousand, and each is compared with all that there are.
+func (u *understood) strange(name string, at Source) {
+	if f, ok := foreign(name); !ok || f.name != name {
+		if u.named == maxNamed {
+			if u.more++; u.more == 1 {
+				u.rest = Problem{Source: at, Key: name, Kind: Unknown}
+			}
+			return
+		}
+		u.named++
+	}
+	u.problems = append(u.problems, stranger(name, at))
 }
 
 // stranger says what is the matter with a name that is no key.
