@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -337,9 +340,18 @@ func readText(at *cursor, path string) ([]byte, error) {
 	return data, err
 }
 
+// Shown returns a path as it can stand in a line of text: one that holds line ends,
+// other characters without a sign of their own or what is not UTF-8 is quoted as in Go.
+func Shown(path string) string {
+	if utf8.ValidString(path) && !strings.ContainsFunc(path, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return path
+	}
+	return strconv.Quote(path)
+}
+
 // diff sets the diff of at most limit bytes.
 func (c *Change) diff(old, text string, limit int) {
-	from, to := c.Path, c.Path
+	from, to := Shown(c.Path), Shown(c.Path)
 	switch c.Kind {
 	case Added:
 		from = "/dev/null"

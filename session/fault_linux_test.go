@@ -109,6 +109,9 @@ func writeUntilFull(d session.Dir) (acked int64, err error) {
 		case err == nil:
 			acked = n + 2
 		case errors.As(err, &broken) && errors.Is(err, syscall.ENOSPC):
+			if !strings.Contains(err.Error(), "what was recorded before is not affected") {
+				return acked, fmt.Errorf("it does not say what is safe: %w", err)
+			}
 			return acked, nil
 		default:
 			return acked, err

@@ -106,7 +106,11 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("session file %s can no longer be written: %v", e.Path, e.Err)
+	safe := "; what was recorded before is not affected"
+	if errors.Is(e.Err, ErrLost) { // somebody has taken it away
+		safe = ""
+	}
+	return fmt.Sprintf("session file %s can no longer be written: %v%s", e.Path, e.Err, safe)
 }
 
 func (e *BrokenError) Unwrap() error { return e.Err }

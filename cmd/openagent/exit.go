@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -127,8 +128,17 @@ func missedSomebody(denials []event.Denial) bool {
 
 // notBegun maps the errors of a run that did not begin.
 func notBegun(ctx context.Context, err error) error {
+	return mapped(ctx, err, "; set OPENAGENT_HOME, or add --no-session-persistence")
+}
+
+// notDone maps the errors of a command about sessions, which is no run.
+func notDone(ctx context.Context, err error) error { return mapped(ctx, err, "") }
+
+// mapped maps an error of sessions. advice is for those of files.
+func mapped(ctx context.Context, err error, advice string) error {
 	var known *exitError
 	var file *fs.PathError
+	var link *os.LinkError
 	switch {
 	case errors.As(err, &known):
 		return err
@@ -141,8 +151,8 @@ func notBegun(ctx context.Context, err error) error {
 		return usagef("the session is in use by another process; wait for its end, or go on in a copy with --fork-session")
 	case ctx.Err() != nil:
 		return ended(signalCode(ctx))
-	case errors.As(err, &file):
-		return usagef("%w; set OPENAGENT_HOME, or add --no-session-persistence", err)
+	case errors.As(err, &file), errors.As(err, &link):
+		return usagef("%w%s", err, advice)
 	}
 	return &exitError{code: exitInternal, err: err}
 }

@@ -129,6 +129,9 @@ func (r *rewinder) files(ctx context.Context, after int64, o rewinding) (*rewoun
 		if err == nil && o.diff {
 			err = r.compare(ctx, name, report.Undo, id, done.Changes)
 		}
+		if len(report.Changes) == 0 { // also where it has failed: there is nothing to undo
+			report.Undo = ""
+		}
 		return report.Undo, err
 	}
 	var err error
@@ -216,7 +219,7 @@ func (f *rewoundFiles) lines(verb string) (out []string) {
 		if c.Folder {
 			name += string(filepath.Separator)
 		}
-		out = append(out, fmt.Sprintf("%-8s %s", c.Kind, name))
+		out = append(out, fmt.Sprintf("%-8s %s", c.Kind, checkpoint.Shown(name)))
 		for line := range strings.Lines(c.Diff) {
 			out = append(out, "  "+strings.TrimSuffix(line, "\n"))
 		}
@@ -225,16 +228,20 @@ func (f *rewoundFiles) lines(verb string) (out []string) {
 		}
 	}
 	for _, g := range f.Left {
-		out = append(out, fmt.Sprintf("left     %s: %s", filepath.Join(g.Root, filepath.FromSlash(g.Path)), g.Reason))
+		out = append(out, fmt.Sprintf("left     %s: %s", checkpoint.Shown(filepath.Join(g.Root, filepath.FromSlash(g.Path))), g.Reason))
 	}
 	switch n := len(f.Changes); n {
 	case 0:
 		out = append(out, fmt.Sprintf("No file %s changed.", verb))
 	default:
-		out = append(out, fmt.Sprintf("Files: %s %s brought back.", plural(n, "change"), verb))
+		done := plural(n, "change")
+		if verb != "was" {
+			done += " " + verb
+		}
+		out = append(out, fmt.Sprintf("Files: %s brought back.", done))
 	}
 	if f.GapCount > 0 {
-		out = append(out, fmt.Sprintf("Left as they are: %s that could not be kept, such as %s (%s).", plural(f.GapCount, "path"), f.Gaps[0].Path, f.Gaps[0].Reason))
+		out = append(out, fmt.Sprintf("Left as they are: %s that could not be kept, such as %s (%s).", plural(f.GapCount, "path"), checkpoint.Shown(f.Gaps[0].Path), f.Gaps[0].Reason))
 	}
 	return out
 }

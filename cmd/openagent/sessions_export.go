@@ -42,7 +42,7 @@ func (h *host) exportSession(ctx context.Context, o *sessionsOptions, id string)
 		err = writeFile(o.file, write)
 	}
 	if err != nil {
-		return notBegun(ctx, err)
+		return notDone(ctx, err)
 	}
 	return nil
 }
