@@ -105,7 +105,7 @@ var moments = []moment{
 	{hook.UserPromptSubmit, "", `{"prompt":"go","source":"prompt"}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
 	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"steer"}`, func(t *testing.T, w *stage) { meanwhile(t, w, (*agent.Session).Steer) }},
 	{hook.UserPromptSubmit, "", `{"prompt":"faster","source":"follow_up"}`, func(t *testing.T, w *stage) { meanwhile(t, w, (*agent.Session).FollowUp) }},
-	{hook.Stop, "", `{"reason":"completed","last_assistant_message":"end"}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
+	{hook.Stop, "", `{"reason":"completed","last_assistant_message":"end","stop_hook_active":false}`, func(t *testing.T, w *stage) { w.play(t, say("end")) }},
 	{hook.Stop, "max_turns", `{"reason":"max_turns"}`, func(t *testing.T, w *stage) {
 		w.agent.Budget.Turns = 1
 		w.tool(t, double, number{2})

@@ -41,7 +41,7 @@ type Input struct {
 	Details   string `json:"error_details,omitempty"`          // StopFailure
 	Message   string `json:"message,omitempty"`                // Notification
 	Title     string `json:"title,omitempty"`                  // Notification
-	Kind      string `json:"notification_type,omitempty"`      // Notification: permission_prompt, question or idle_prompt
+	Kind      string `json:"notification_type,omitempty"`      // Notification: permission_prompt or question
 	Expansion string `json:"expansion_type,omitempty"`         // UserPromptExpansion: slash_command or mcp_prompt
 	Command   string `json:"command_name,omitempty"`           // UserPromptExpansion
 	Args      string `json:"command_args,omitempty"`           // UserPromptExpansion
@@ -50,7 +50,7 @@ type Input struct {
 	OldDir   string `json:"old_cwd,omitempty"`          // CwdChanged
 	NewDir   string `json:"new_cwd,omitempty"`          // CwdChanged
 	File     string `json:"file_path,omitempty"`        // FileChanged, ConfigChange, InstructionsLoaded
-	Change   string `json:"event,omitempty"`            // FileChanged: change or unlink
+	Change   string `json:"event,omitempty"`            // FileChanged: change
 	Folder   string `json:"directory,omitempty"`        // DirectoryAdded
 	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: user or project
 	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start
@@ -80,8 +80,12 @@ func (in Input) MarshalJSON() ([]byte, error) {
 	type plain Input
 	out := struct {
 		plain
+		Active      *bool    `json:"stop_hook_active,omitempty"`
 		Suggestions []Update `json:"permission_suggestions,omitempty"`
 	}{plain: plain(in)}
+	if in.Event == Stop || in.Event == SubagentStop { // scripts rely on it
+		out.Active = &in.Active
+	}
 	if len(in.Suggestions) > 0 {
 		out.Suggestions = []Update{{Type: AddRules, Behavior: permission.Allowed, Rules: in.Suggestions, Destination: "session"}}
 	}
