@@ -22,7 +22,7 @@ type bubblewrap struct{}
 func (bubblewrap) Name() string { return "bubblewrap" }
 
 func (bubblewrap) Lacks(p Policy) []string {
-	lacks := []string{"a symlink among the files that are kept can be replaced", "programs do not learn by which name they were called", "descriptors that the host has left open are inherited"}
+	lacks := []string{"a symlink among the files that are kept can be replaced", "programs do not learn by which name they were called", "descriptors that the host has left open are inherited", lacksPipes}
 	if p.Proxy != "" && !p.Network {
 		lacks = append(lacks, "allowed hosts cannot be reached: there is no network at all")
 	}

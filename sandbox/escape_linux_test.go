@@ -43,13 +43,17 @@ func makeWorld(t *testing.T, helper string) *world {
 	dir := publicDir(t)
 	w := &world{dir: dir, work: dir + "/work", outside: dir + "/outside", hidden: dir + "/hidden", file: dir + "/hidden-file"}
 	for name, text := range map[string]string{
-		"outside/victim": "untouched", "hidden/key": secret, "hidden-file": secret, "work/conf/private/key": secret,
+		"outside/victim": "untouched", "outside/unheld": "", "hidden/key": secret, "hidden-file": secret, "work/conf/private/key": secret,
 		"work/.git/config": "", "work/.git/HEAD": "ref: refs/heads/main\n", "work/.git/hooks/sample": "", "work/real/x": "",
 	} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	must(t, os.Symlink("real", w.work+"/.claude"))
+	must(t, unix.Mkfifo(w.outside+"/pipe", 0o666))
+	pipe, err := os.OpenFile(w.outside+"/pipe", os.O_RDWR, 0) // somebody reads there
+	must(t, err)
+	t.Cleanup(func() { _ = pipe.Close() })
 	w.victim = exec.Command("/bin/bash", "-c", "exec -a 'escape victim' sleep 1000")
 	w.victim.Env = []string{"VICTIM_SECRET=" + secret, "PATH=" + os.Getenv("PATH")}
 	must(t, w.victim.Start())
@@ -175,6 +179,12 @@ func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched,
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.terminal, &out, &out
 	if w.terminal == nil {
 		cmd.Stdin = nil
+	}
+	if a.stdin != "" {
+		f, err := os.Open(w.dir + "/" + a.stdin)
+		must(t, err)
+		defer f.Close()
+		cmd.Stdin = f
 	}
 	cmd.WaitDelay = 100 * time.Millisecond
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

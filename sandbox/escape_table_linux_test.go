@@ -4,6 +4,7 @@ package sandbox
 type attempt struct {
 	name  string
 	shell string // what bash runs; "": the helper's attempt of that name
+	stdin string // a file to read, for the terminal
 	// root: only root can do it outside. user: root has what it would win. never: it
 	// must not be done outside, or not everywhere is there anybody who can.
 	root, user, never bool
@@ -32,8 +33,13 @@ var attempts = []attempt{
 	{name: "working folder of the first", shell: `echo x >"/proc/1/cwd$O/new"`, never: true},
 	{name: "move the writable folder", shell: `mv "$W" "$W.moved" && echo x >"$O/new"`},
 	{name: "fifo", shell: `mkfifo "$O/new"`},
+	{name: "fifo that is there", shell: `timeout 1 sh -c 'echo x >"$O/pipe"' && echo ESCAPED`},
+	{name: "standard input, opened once more", shell: `echo x >>/proc/self/fd/0`, stdin: "outside/victim"},
+	{name: "standard input, truncated", shell: `: >/dev/stdin`, stdin: "outside/victim"},
+	{name: "folder as standard input", shell: `echo x >/proc/self/fd/0/new`, stdin: "outside"},
+	{name: "hidden folder as standard input", shell: `cat /proc/self/fd/0/../hidden/key`, stdin: "outside"},
 	{name: "archive", shell: `cd "$W" && mkdir outside && echo x >outside/new && tar cf a.tar outside && tar xf a.tar -C ..`},
-	{name: "rename exchange"}, {name: "nameless file"}, {name: "attribute"}, {name: "owner", root: true}, {name: "times"},
+	{name: "rename exchange"}, {name: "nameless file"}, {name: "attribute"}, {name: "owner", root: true}, {name: "times"}, {name: "lease"},
 	{name: "reopen for writing"}, {name: "working folder"}, {name: "descriptors"}, {name: "another /dev/null", root: true},
 
 	{name: "git hook", shell: `echo x >"$W/.git/hooks/pre-commit" && echo ESCAPED`},

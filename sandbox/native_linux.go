@@ -29,8 +29,13 @@ func (native) Lacks(p Policy) []string {
 	if p.Weaker {
 		lacks = append(lacks, "the numbers and command lines of the host's processes can be read")
 	}
+	if !confine.CanFence(p.Nested) {
+		lacks = append(lacks, lacksPipes)
+	}
 	return lacks
 }
+
+const lacksPipes = "named pipes outside that the user may write can be written"
 
 // spaces are the namespaces that the first process is started in.
 const spaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

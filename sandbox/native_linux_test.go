@@ -118,6 +118,32 @@ func TestNativeNested(t *testing.T) {
 	}
 }
 
+// A command cannot uncover a hidden file by closing the way to it for the next one.
+func TestNativeHiddenBehindClosedFolder(t *testing.T) {
+	needNative(t)
+	dir := realDir(t)
+	must(t, os.MkdirAll(dir+"/conf/private", 0o755))
+	must(t, os.WriteFile(dir+"/conf/private/key", []byte(secret), 0o644))
+	p := Policy{Write: []string{dir}, Hidden: []string{dir + "/conf/private"}}
+	run(t, native{}, p, `chmod 0 `+dir+`/conf`)
+	defer func() { must(t, os.Chmod(dir+"/conf", 0o755)) }()
+	if out, _, _, _ := run(t, native{}, p, `chmod 755 `+dir+`/conf; cat `+dir+`/conf/private/key; true`); strings.Contains(out, secret) {
+		t.Error("the hidden file was read")
+	}
+}
+
+// Root can change the settings of the kernel by files alone, also where
+// namespaces may be made.
+func TestNativeNestedKeepsTheKernelsSettings(t *testing.T) {
+	needNative(t)
+	line := `for f in /proc/sys/kernel/printk /proc/sys/kernel/core_pattern /proc/irq/default_smp_affinity /proc/sysrq-trigger; do
+		if [ -e $f ] && : 2>/dev/null >>$f; then echo ESCAPED $f; fi; done; : >>/proc/self/comm && echo own`
+	out, _, _, _ := run(t, native{}, Policy{Nested: true}, line)
+	if strings.Contains(out, "ESCAPED") || !strings.Contains(out, "own") {
+		t.Errorf("%s", out)
+	}
+}
+
 // What is not there and must not be made is kept by ghosts, of which nothing is left.
 func TestGhosts(t *testing.T) {
 	dir := realDir(t)
@@ -234,7 +260,7 @@ func TestNativeUnprivileged(t *testing.T) {
 		t.Skip("the tests run unprivileged anyway")
 	}
 	needNative(t)
-	runAs(t, "TestNativeReports|TestNativePaths|TestNativeNested|TestNativeProxy|TestNativeEndsWithHost|TestGhosts", "none")
+	runAs(t, "TestNativeReports|TestNativePaths|TestNativeNested|TestNativeHiddenBehindClosedFolder|TestNativeProxy|TestNativeEndsWithHost|TestGhosts", "none")
 }
 
 // BenchmarkStart is what the sandbox adds to the start of a program, here with

@@ -63,3 +63,35 @@ func (v *view) buildDev(at string) error {
 	}
 	return mountNew("tmpfs", at+"/shm", 0, "mode", "1777", "size", sharedMemory)
 }
+
+// keepSettings makes what is not of processes in a /proc that can be written
+// read-only: root may change the settings of the kernel there, even without
+// capabilities.
+func keepSettings(proc string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	inside, err := os.ReadDir(proc)
+	if err != nil {
+		return err
+	}
+	for _, e := range inside {
+		info, err := e.Info()
+		if name := e.Name(); err != nil || name[0] >= '0' && name[0] <= '9' || !e.IsDir() && info.Mode()&0o222 == 0 || e.Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		fd, err := open(proc + "/" + e.Name())
+		if err != nil {
+			return err
+		}
+		tree, err := copyTree(fd)
+		_ = unix.Close(fd)
+		if err == nil {
+			err = attach(tree, proc+"/"+e.Name(), unix.MOUNT_ATTR_RDONLY)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -119,6 +119,8 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 			f.when(request, denied)
 		}
 	})
+	// A lease makes who opens the file wait, also where it can only be read.
+	f.call(unix.SYS_FCNTL, 1, func(f *filter) { f.when(unix.F_SETLEASE, denied) })
 	if !p.Network && !p.LocalBinding {
 		f.when(unix.SYS_LISTEN, denied)
 	}

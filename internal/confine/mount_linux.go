@@ -127,7 +127,9 @@ func (v *view) collect() error {
 		}
 		fd, err := hold(e.path, flags)
 		switch {
-		case err == unix.ENOENT && !slices.Contains(p.ReadOnly, e.path), err == unix.EACCES && !slices.Contains(p.ReadOnly, e.path):
+		case err == unix.EACCES && e.kind == hidden && slices.ContainsFunc(p.Write, func(root string) bool { return below(root, e.path) }):
+			return &step{"opening " + e.path, errClosed} // who may write there can open it
+		case (err == unix.ENOENT || err == unix.EACCES) && !slices.Contains(p.ReadOnly, e.path):
 			continue // nobody like us gets there
 		case err == unix.ELOOP && slices.Contains(systemFolders, e.path):
 			kept = append(kept, e) // a link to another
@@ -156,7 +158,10 @@ func (v *view) collect() error {
 	return nil
 }
 
-const errLink = textError("it leads through a symlink")
+const (
+	errLink   = textError("it leads through a symlink")
+	errClosed = textError("a folder on the way to it is closed; give its owner the right to enter (chmod u+x)")
+)
 
 // place puts an entry into the view.
 func (v *view) place(i int) error {
@@ -195,7 +200,10 @@ func (v *view) place(i int) error {
 		if v.plan.Nested { // who makes namespaces writes maps there
 			attributes = unix.MOUNT_ATTR_NOEXEC
 		}
-		return mountNew("proc", at, attributes)
+		if err := mountNew("proc", at, attributes); err != nil || !v.plan.Nested {
+			return err
+		}
+		return keepSettings(at)
 	}
 	return v.buildDev(at)
 }

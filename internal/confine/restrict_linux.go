@@ -34,6 +34,9 @@ func restrict(p *Plan) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &step{"giving up new privileges", err}
 	}
+	if err := fence(p); err != nil {
+		return &step{"fencing in what may be written", err}
+	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
 		return &step{"filtering system calls", errno}

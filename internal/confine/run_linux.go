@@ -28,6 +28,9 @@ func run(p Plan, fd int) int {
 	if err := unix.CloseRange(uint(keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		fail("closing descriptors", err)
 	}
+	if err := checkInherited(keep); err != nil {
+		fail(describe(err))
+	}
 	env := p.Env
 	if !p.Network {
 		if err := raiseLoopback(); err != nil {

@@ -28,6 +28,14 @@ func init() {
 	attempts["attribute"] = func() error { return unix.Setxattr(beyond("victim"), "user.escape", []byte("x"), 0) }
 	attempts["owner"] = func() error { return os.Lchown(beyond("victim"), os.Getuid(), os.Getgid()) }
 	attempts["times"] = func() error { return unix.Utimes(beyond("victim"), make([]unix.Timeval, 2)) }
+	attempts["lease"] = func() error {
+		f, err := os.Open(beyond("unheld"))
+		if err != nil {
+			return err
+		}
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+		return err
+	}
 	attempts["reopen for writing"] = func() error {
 		f, err := os.Open(beyond("victim"))
 		if err != nil {
