@@ -77,6 +77,9 @@ func (s Settings) At(p Place) (*Rules, error) {
 		}
 		r.write = append(r.write, list...)
 	}
+	if err := r.leadsOut(); err != nil {
+		return nil, err
+	}
 	private, err := r.entries("what the program keeps for itself", p.Private)
 	if err != nil {
 		return nil, err
@@ -94,6 +97,21 @@ func (s Settings) At(p Place) (*Rules, error) {
 	}
 	r.forCommands()
 	return r, nil
+}
+
+// leadsOut refuses a writable path that lies in another one and leads out of it:
+// a command that was confined may have put the symlink there.
+func (r *Rules) leadsOut() error {
+	for _, e := range r.write {
+		for _, around := range r.write {
+			if e.clean != around.clean && (below(around.clean, e.clean) || below(around.real, e.clean)) && !below(around.real, e.real) &&
+				!slices.ContainsFunc(r.write, func(w entry) bool { return w.clean == e.real }) {
+				return fmt.Errorf("sandbox: %s: %.200q is a symlink, or behind one, that leads out of %s, where commands may write: it would let them write in %s; if that is meant, name %[4]q itself",
+					e.setting, e.text, around.real, e.real)
+			}
+		}
+	}
+	return nil
 }
 
 // An entry is a path of a setting.
