@@ -109,16 +109,17 @@ func (s *Session) checkpointBefore(ctx context.Context, seq int64) (id string, e
 
 func changes(c tool.Class) bool { return !c.ReadOnly && !c.Internal }
 
-// A RestoreFunc brings back the files that were kept under id. It returns the id
-// under which it has kept what was there before, "" where it did nothing, also if
-// it fails.
-type RestoreFunc func(ctx context.Context, id string) (undo string, err error)
+// A RestoreFunc brings back the files that were kept under id. Before it changes the
+// first one it calls record, once, with the id under which it has kept what is there;
+// where that fails it changes none.
+type RestoreFunc func(ctx context.Context, id string, record func(undo string) error) error
 
 // RewindFiles has the files brought back that CheckpointBefore finds for seq, by
 // restore; where there are none to bring back it is not called. No run begins
-// meanwhile. What was there before is on record as a checkpoint, so that another
-// call can bring it back. The conversation stays: see Rewind. restore must not use
-// the Session.
+// meanwhile. What was there before is on record as a checkpoint before the first
+// file changes, so that another call can bring it back, also if the program is
+// killed meanwhile. The conversation stays: see Rewind. restore must not use the
+// Session.
 func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,10 +134,11 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 		return err
 	}
 	start := time.Now()
-	undo, err := restore(ctx, id)
-	if undo == "" {
-		return err
-	}
-	kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
-	return errors.Join(err, s.append(context.WithoutCancel(ctx), s.fold.last, kept))
+	return restore(ctx, id, func(undo string) error {
+		if s.fold == nil { // a call before this one could not be recorded
+			return fmt.Errorf("agent: recording in session %s: it is not open any more", s.ID)
+		}
+		kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
+		return s.append(context.WithoutCancel(ctx), s.fold.last, kept)
+	})
 }

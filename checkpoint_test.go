@@ -133,9 +133,22 @@ func TestRewindFiles(t *testing.T) {
 	}
 	rewind := func(to int64, want string) {
 		t.Helper()
-		err := s.RewindFiles(t.Context(), to, func(_ context.Context, id string) (undo string, err error) {
-			undo, state = keep(), kept[id]
-			return undo, nil
+		err := s.RewindFiles(t.Context(), to, func(_ context.Context, id string, record func(string) error) error {
+			undo := keep()
+			if err := record(undo); err != nil {
+				return err
+			}
+			var last event.Data // what a program would find that is started after a kill
+			for e, err := range a.Sessions.Read(t.Context(), "s", 0) {
+				if last = e.Data; err != nil {
+					return err
+				}
+			}
+			if c, ok := last.(event.Checkpointed); !ok || c.ID != undo {
+				t.Errorf("before the first file changes the last fact is %+v", last)
+			}
+			state = kept[id]
+			return nil
 		})
 		if err != nil || state != want {
 			t.Errorf("%q, not %q: %v", state, want, err)
@@ -152,11 +165,13 @@ func TestRewindFiles(t *testing.T) {
 
 	// What restore says counts, whatever became of it.
 	broken := errors.New("the disk failed")
-	err := s.RewindFiles(t.Context(), prompts[0], func(context.Context, string) (string, error) { return "", broken })
+	err := s.RewindFiles(t.Context(), prompts[0], func(context.Context, string, func(string) error) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	err = s.RewindFiles(t.Context(), prompts[0], func(context.Context, string) (string, error) { return "half", broken })
+	err = s.RewindFiles(t.Context(), prompts[0], func(_ context.Context, _ string, record func(string) error) error {
+		return errors.Join(record("half"), broken)
+	})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/checkpoint"
 )
 
 // forest makes a tree of n files of some kilobytes in n/20 folders and those above and returns
@@ -73,7 +75,7 @@ func BenchmarkRestore(b *testing.B) {
 			must(b, os.WriteFile(paths[(i*997+n)%len(paths)], fmt.Appendf(nil, "changed %d\n", n), 0o644))
 		}
 		b.StartTimer()
-		if _, err := s.Restore(b.Context(), session, c.ID, false); err != nil {
+		if _, err := s.Restore(b.Context(), session, c.ID, checkpoint.Restoring{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -41,7 +41,7 @@ func Example() {
 		fmt.Println(c.Kind, c.Path)
 		fmt.Print(c.Diff)
 	}
-	report, err := store.Restore(ctx, "s", before.ID, false)
+	report, err := store.Restore(ctx, "s", before.ID, checkpoint.Restoring{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func failAt(t *testing.T, n int64, what string, fault error) bool {
 	case "take":
 		_, err = broken.Take(t.Context(), checkpoint.Mark{Session: session}, root)
 	case "restore":
-		_, err = broken.Restore(t.Context(), session, first.ID, false)
+		_, err = broken.Restore(t.Context(), session, first.ID, checkpoint.Restoring{})
 	case "prune":
 		_, err = broken.Prune(t.Context())
 	}
@@ -123,7 +123,7 @@ func TestCancel(t *testing.T) {
 			if what == "take" {
 				_, err = s.Take(ctx, checkpoint.Mark{Session: session}, root)
 			} else {
-				_, err = s.Restore(ctx, session, first.ID, false)
+				_, err = s.Restore(ctx, session, first.ID, checkpoint.Restoring{})
 			}
 			if err == nil {
 				break
@@ -151,6 +151,40 @@ func TestCancel(t *testing.T) {
 
 // A flipped bit is found, with all checkpoints that it hits, and nothing is
 // restored from it.
+// What was there before is known before the first file changes, and none changes
+// where that fails.
+func TestKeptFirst(t *testing.T) {
+	root, s := t.TempDir(), newStore(t)
+	plant(t, root, map[string]string{"a": "one", "d/b": "one"})
+	first := take(t, s, root)
+	plant(t, root, map[string]string{"a": "two", "c": "new"})
+	before := state(t, root, nil)
+	refused := errors.New("refused")
+	undo := ""
+	_, err := s.Restore(t.Context(), session, first.ID, checkpoint.Restoring{Kept: func(id string) error { undo = id; return refused }})
+	if now := state(t, root, nil); !errors.Is(err, refused) || undo == "" || now != before {
+		t.Errorf("%q, %v\n%s", undo, err, now)
+	}
+	kept := func(id string) error {
+		if undo = id; state(t, root, func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".openagent-restore-") }) != before {
+			t.Error("files changed before")
+		}
+		return nil
+	}
+	r, err := s.Restore(t.Context(), session, first.ID, checkpoint.Restoring{Kept: kept})
+	if err != nil || r.Undo != undo || len(r.Changes) != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	restore(t, s, undo)
+	if now := state(t, root, nil); now != before {
+		t.Errorf("undone:\n%s", now)
+	}
+	undo = ""
+	if r, err := s.Restore(t.Context(), session, r.Undo, checkpoint.Restoring{Kept: kept}); err != nil || len(r.Changes) > 0 || undo != "" {
+		t.Errorf("nothing to do: %+v, %q, %v", r, undo, err)
+	}
+}
+
 func TestDamage(t *testing.T) {
 	for _, area := range []string{"contents", "folders", "sessions"} {
 		t.Run(area, func(t *testing.T) {
@@ -181,7 +215,7 @@ func TestDamage(t *testing.T) {
 					t.Errorf("%+v", d)
 				}
 			}
-			_, err = s.Restore(t.Context(), session, c.ID, false)
+			_, err = s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{})
 			if _, ok := errors.AsType[*checkpoint.CorruptError](err); !ok {
 				t.Error("restored:", err)
 			}

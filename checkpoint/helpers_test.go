@@ -96,7 +96,7 @@ func take(t testing.TB, s *checkpoint.Store, roots ...string) checkpoint.Checkpo
 
 func restore(t testing.TB, s *checkpoint.Store, id string) checkpoint.Report {
 	t.Helper()
-	r, err := s.Restore(t.Context(), session, id, false)
+	r, err := s.Restore(t.Context(), session, id, checkpoint.Restoring{})
 	must(t, err)
 	return r
 }

@@ -105,7 +105,7 @@ func beNobody(s *checkpoint.Store, root string) error {
 	must(os.Chmod(filepath.Join(root, "fixed/new"), 0o555))
 	must(os.Chmod(filepath.Join(root, "fixed"), 0o555))
 	must(os.Chmod(root, 0o555))
-	r, e := s.Restore(ctx, session, c.ID, false)
+	r, e := s.Restore(ctx, session, c.ID, checkpoint.Restoring{})
 	must(e)
 	if len(r.Left) > 0 || r.GapCount != 2 {
 		must(fmt.Errorf("%+v", r))
@@ -159,7 +159,7 @@ func fillDisk(s *checkpoint.Store, root string) error {
 		return err
 	}
 	// "other" would make room, but only once the rest is safe.
-	r, err := s.Restore(ctx, session, c.ID, false)
+	r, err := s.Restore(ctx, session, c.ID, checkpoint.Restoring{})
 	if !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("restored on a full disk: %+v, %w", r, err)
 	}
@@ -171,7 +171,7 @@ func fillDisk(s *checkpoint.Store, root string) error {
 	if err := os.Remove(filepath.Join(root, "other")); err != nil {
 		return err
 	}
-	if _, err := s.Restore(ctx, session, c.ID, false); err != nil {
+	if _, err := s.Restore(ctx, session, c.ID, checkpoint.Restoring{}); err != nil {
 		return err
 	}
 	if a, _ := os.ReadFile(filepath.Join(root, "a")); string(a) != string(one) {
@@ -237,7 +237,7 @@ func TestSwapsWhileRestoring(t *testing.T) {
 		for i := range 20 { // not through links
 			_ = in.WriteFile(fmt.Sprintf("d/sub/f%d", i), []byte("changed"), 0o600)
 		}
-		_, err := s.Restore(t.Context(), session, c.ID, false)
+		_, err := s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{})
 		if err != nil {
 			t.Log(err)
 		}

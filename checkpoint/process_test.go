@@ -76,7 +76,7 @@ func beBusy(s *checkpoint.Store, root string) error {
 		case 0:
 			_, err = s.Prune(ctx)
 		case 1, 2:
-			_, err = s.Restore(ctx, session, list[r.IntN(len(list))].ID, false)
+			_, err = s.Restore(ctx, session, list[r.IntN(len(list))].ID, checkpoint.Restoring{})
 		case 3:
 			err = s.Fork(ctx, session, "fork", 0)
 		}
@@ -126,7 +126,7 @@ func TestKill(t *testing.T) {
 		must(t, err)
 		for range 5 { // each takes one itself
 			c := list[r.IntN(len(list))]
-			r, err := s.Restore(t.Context(), session, c.ID, false)
+			r, err := s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{})
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				continue // a full store drops the oldest
 			}
@@ -160,7 +160,7 @@ func takeOften(s *checkpoint.Store, root string) error {
 		if err := os.Remove(path); err != nil {
 			return err
 		}
-		if _, err := s.Restore(ctx, root, c.ID, false); err != nil {
+		if _, err := s.Restore(ctx, root, c.ID, checkpoint.Restoring{}); err != nil {
 			return err
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {

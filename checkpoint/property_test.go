@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/checkpoint"
 )
 
 // A gardener changes a tree at random, as commands do.
@@ -117,7 +119,7 @@ func TestRestoreIsExact(t *testing.T) {
 				}
 				before := moments[g.IntN(len(moments))]
 				now := state(t, root, nil)
-				dry, err := s.Restore(t.Context(), session, before.id, true)
+				dry, err := s.Restore(t.Context(), session, before.id, checkpoint.Restoring{Dry: true})
 				must(t, err)
 				if state(t, root, nil) != now {
 					t.Fatal("a dry run changed something")

@@ -151,7 +151,7 @@ func TestForkAndDrop(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].ID != ids[0] || list[1].Seq != 10 || list[1].Session != "fork" {
 		t.Fatal(list, err)
 	}
-	if _, err := s.Restore(t.Context(), "fork", ids[0], false); err != nil {
+	if _, err := s.Restore(t.Context(), "fork", ids[0], checkpoint.Restoring{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "0" {

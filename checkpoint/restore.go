@@ -28,11 +28,20 @@ type Report struct {
 	GapCount int
 }
 
+// A Restoring says how files are brought back. The zero value does it.
+type Restoring struct {
+	Dry bool // only say what would be done
+	// Kept is called with the id of the checkpoint of what is there now, when all is
+	// ready and before the first file changes, so that it can be remembered whatever
+	// comes after. It is not called where no file is to change. Where it fails none
+	// does, and its error is returned. Nil is none.
+	Kept func(undo string) error
+}
+
 // Restore brings the files of a checkpoint back: exactly those that it covers,
 // with their bytes, permission bits and links. Files that were added since are
 // removed. What git ignores or ignored then, .git and what is listed as gaps is
-// never touched, unless the checkpoint has it. With dry it only says what it would
-// do. Files are replaced whole, by new ones that belong to the user of the program.
+// never touched, unless the checkpoint has it. Files are replaced whole, by new ones that belong to the user of the program.
 //
 // What is there now is recorded in a checkpoint of the same session first, with the
 // highest Seq that the session has. All content is read and verified, and written
@@ -41,12 +50,12 @@ type Report struct {
 // fails then, the error comes with a report whose Undo brings back what was.
 //
 // It fails as [Store.Find] does, and with a [*CorruptError].
-func (s *Store) Restore(ctx context.Context, session, id string, dry bool) (Report, error) {
+func (s *Store) Restore(ctx context.Context, session, id string, how Restoring) (Report, error) {
 	c, err := s.Find(ctx, session, id)
 	if err != nil {
 		return Report{}, err
 	}
-	r := restore{store: s, target: c, dry: dry, report: Report{Gaps: c.Gaps, GapCount: c.GapCount}}
+	r := restore{store: s, target: c, Restoring: how, report: Report{Gaps: c.Gaps, GapCount: c.GapCount}}
 	defer r.close()
 	if err := r.run(ctx); err != nil {
 		if _, gone := s.Find(ctx, session, id); errors.Is(gone, ErrNotFound) {
@@ -61,7 +70,7 @@ func (s *Store) Restore(ctx context.Context, session, id string, dry bool) (Repo
 type restore struct {
 	store  *Store
 	target Checkpoint
-	dry    bool
+	Restoring
 	report Report
 	locks  []*lock
 	trees  []*treeRestore
@@ -80,7 +89,7 @@ func (r *restore) run(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.dry {
+	if r.Dry {
 		return r.try(ctx)
 	}
 	for _, tree := range r.target.Trees {
@@ -112,7 +121,7 @@ func (r *restore) run(ctx context.Context) error {
 // check makes sure that the trees are where they were: not behind links.
 func (r *restore) check() error {
 	for _, tree := range r.target.Trees {
-		if !r.dry { // the tree itself may be what was removed
+		if !r.Dry { // the tree itself may be what was removed
 			if err := os.Mkdir(tree.Root, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
@@ -181,6 +190,12 @@ func (r *restore) apply(ctx context.Context, tops []*node) error {
 		t := &treeRestore{store: r.store, lock: r.locks[i], plan: p, folderModes: map[string]fs.FileMode{}}
 		r.trees = append(r.trees, t)
 		if err := t.stage(ctx); err != nil {
+			r.report.Changes = nil
+			return err
+		}
+	}
+	if r.Kept != nil && len(r.report.Changes) > 0 {
+		if err := r.Kept(r.report.Undo); err != nil {
 			r.report.Changes = nil
 			return err
 		}

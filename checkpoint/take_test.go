@@ -173,7 +173,7 @@ func TestTrees(t *testing.T) {
 	wasA, wasB := state(t, a, inStore), state(t, b, nil)
 	plant(t, a, map[string]string{"x": "2", "inner/y": "2", "inner/new": "2"})
 	must(t, os.RemoveAll(b)) // the tree itself
-	if _, err := s.Restore(t.Context(), session, c.ID, true); !errors.Is(err, os.ErrNotExist) {
+	if _, err := s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{Dry: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a dry run without the tree:", err)
 	}
 	restore(t, s, c.ID)
@@ -183,7 +183,7 @@ func TestTrees(t *testing.T) {
 	// A tree that is behind a link now is not the one that it was.
 	must(t, os.Rename(b, b+"2"))
 	must(t, os.Symlink(b+"2", b))
-	if _, err := s.Restore(t.Context(), session, c.ID, false); err == nil {
+	if _, err := s.Restore(t.Context(), session, c.ID, checkpoint.Restoring{}); err == nil {
 		t.Error("restored behind a link")
 	}
 	for _, roots := range [][]string{nil, {filepath.Join(a, "none")}, {filepath.Join(a, "x")}} {
@@ -243,7 +243,7 @@ func TestChanges(t *testing.T) {
 		if _, err := s.Changes(t.Context(), session, id, ""); !errors.Is(err, checkpoint.ErrNotFound) {
 			t.Error(id, err)
 		}
-		if _, err := s.Restore(t.Context(), session, id, true); !errors.Is(err, checkpoint.ErrNotFound) {
+		if _, err := s.Restore(t.Context(), session, id, checkpoint.Restoring{Dry: true}); !errors.Is(err, checkpoint.ErrNotFound) {
 			t.Error(id, err)
 		}
 	}

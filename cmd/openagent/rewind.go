@@ -122,23 +122,20 @@ func (r *rewinder) files(ctx context.Context, after int64, o rewinding) (*rewoun
 		return done, usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
 	}
 	name := keptAs(dir, r.session.ID)
-	restore := func(ctx context.Context, id string) (undo string, err error) {
-		report, err := r.kept.Restore(ctx, name, id, o.dry)
+	restore := func(ctx context.Context, id string, record func(string) error) error {
+		report, err := r.kept.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.dry, Kept: record})
 		done.Checkpoint, done.Left, done.Gaps, done.GapCount = id, report.Left, report.Gaps, report.GapCount
 		done.Changes = append(done.Changes, report.Changes...)
 		if err == nil && o.diff {
 			err = r.compare(ctx, name, report.Undo, id, done.Changes)
 		}
-		if len(report.Changes) == 0 { // also where it has failed: there is nothing to undo
-			report.Undo = ""
-		}
-		return report.Undo, err
+		return err
 	}
 	var err error
 	if o.dry {
 		var id string
 		if id, err = r.session.CheckpointBefore(ctx, after); id != "" && err == nil {
-			_, err = restore(ctx, id)
+			err = restore(ctx, id, nil)
 		}
 	} else {
 		err = r.session.RewindFiles(ctx, after, restore)

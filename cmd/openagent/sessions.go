@@ -250,7 +250,7 @@ func (h *host) showTurn(e event.Event) error {
 		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
 	case event.Checkpointed:
 		if d.Key == "" {
-			b.WriteString("\n-- files were rewound\n")
+			fmt.Fprintf(&b, "\n-- files were rewound: rewind --to %d --files undoes it\n", e.Seq-1)
 		}
 	case event.RunEnd:
 		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, plural(d.Turns, "turn"), money(d.CostUSD))

@@ -78,7 +78,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	report, err := kept.Restore(ctx, s.ID, id, true)
+	report, err := kept.Restore(ctx, s.ID, id, checkpoint.Restoring{Dry: true})
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		fmt.Fprintln(out, "  would be", c.Kind, c.Path)
 	}
 
-	restore := func(ctx context.Context, id string) (undo string, err error) {
-		report, err := kept.Restore(ctx, s.ID, id, false)
-		return report.Undo, err
+	restore := func(ctx context.Context, id string, record func(undo string) error) error {
+		_, err := kept.Restore(ctx, s.ID, id, checkpoint.Restoring{Kept: record})
+		return err
 	}
 	if err := s.RewindFiles(ctx, before, restore); err != nil {
 		return err
