@@ -11,20 +11,20 @@ type call struct {
 	req    Request
 	names  []string // of the tools whose rules may be about the call
 	ground *ground
-	sites  map[Access]*site
-	visits map[string]*address // by target
+	sites  []*site    // of the command lines, by access
+	visits []*address // of what is fetched
+	found  []int      // room for what is found in a set
 }
 
 // address reads the target of a fetch once.
 func (c *call) address(a Access) *address {
-	at := c.visits[a.Target]
-	if at == nil {
-		if c.visits == nil {
-			c.visits = map[string]*address{}
+	for _, at := range c.visits {
+		if at.text == a.Target {
+			return at
 		}
-		at = newAddress(a.Target)
-		c.visits[a.Target] = at
 	}
+	at := newAddress(a.Target)
+	c.visits = append(c.visits, at)
 	return at
 }
 
@@ -32,12 +32,13 @@ func (c *call) address(a Access) *address {
 var nowhere ground
 
 func newCase(r Request) call {
-	c := call{req: r, ground: &nowhere, names: append([]string{r.Tool}, r.Aliases...)}
+	c := call{req: r, ground: &nowhere, names: make([]string, 0, 4+len(r.Aliases))}
+	c.names = append(append(c.names, r.Tool), r.Aliases...)
 	if len(r.Access) == 0 {
 		return c
 	}
 	c.ground = newGround(r)
-	for _, a := range r.Access {
+	for i, a := range r.Access {
 		switch a.Kind {
 		case ReadFile:
 			c.names = append(c.names, "Read")
@@ -46,9 +47,9 @@ func newCase(r Request) call {
 		case RunCommand:
 			c.names = append(c.names, "Bash", "Read", "Edit")
 			if c.sites == nil {
-				c.sites = map[Access]*site{}
+				c.sites = make([]*site, len(r.Access))
 			}
-			c.sites[a] = newSite(c.ground.at(a.Dir), a.Target)
+			c.sites[i] = newSite(c.ground.at(a.Dir), a.Target)
 		}
 	}
 	return c
@@ -96,13 +97,13 @@ func (c *call) whyChanges(p *Compiled) string {
 // whyWrites says why the call is not known to change nothing, "" if it is.
 func (c *call) whyWrites(p *Compiled) string {
 	readOnly := c.req.ReadOnly
-	for _, a := range c.req.Access {
+	for i, a := range c.req.Access {
 		switch a.Kind {
 		case EditFile:
 			return "it edits files"
 		case RunCommand:
 			secrets := p.secret || len(c.ground.keptInside(p.private)) > 0
-			if why := c.sites[a].whyNotRead(secrets); why != "" {
+			if why := c.sites[i].whyNotRead(secrets); why != "" {
 				return why
 			}
 			readOnly = true
@@ -115,19 +116,19 @@ func (c *call) whyWrites(p *Compiled) string {
 }
 
 // match returns the first rule of a set, meant to forbid, that holds for the call,
-// and the access that it is about; about are those that may. A malformed rule
-// holds.
-func (c *call) match(s *ruleSet, about []*rule) (rule, Access, bool) {
+// and the access that it is about. A malformed rule holds.
+func (c *call) match(s *ruleSet) (rule, Access, bool) {
 	if x := s.broken(); x != nil {
 		return *x, Access{}, true
 	}
-	for _, x := range about {
+	for _, i := range c.matching(s) {
+		x := &s.all[i]
 		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
 			return *x, c.first(), true
 		}
-		for _, a := range c.req.Access {
-			if c.holds(x, a) {
-				return *x, a, true
+		for at := range c.req.Access {
+			if c.holds(x, at) {
+				return *x, c.req.Access[at], true
 			}
 		}
 	}
@@ -152,12 +153,13 @@ func (c *call) first() Access {
 }
 
 // holds reports whether a rule that forbids is about an access.
-func (c *call) holds(x *rule, a Access) bool {
+func (c *call) holds(x *rule, at int) bool {
+	a := &c.req.Access[at]
 	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
-		return slices.ContainsFunc(c.sites[a].Redirects, func(r Redirect) bool { return r.Write })
+		return slices.ContainsFunc(c.sites[at].Redirects, func(r Redirect) bool { return r.Write })
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
-		return c.sites[a].touches(x)
+		return c.sites[at].touches(x)
 	}
 	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
 		return false
@@ -169,9 +171,9 @@ func (c *call) holds(x *rule, a Access) bool {
 	case ReadFile, EditFile:
 		return c.ground.deniedBy(x.path, a.Target)
 	case RunCommand:
-		return c.sites[a].runs(x)
+		return c.sites[at].runs(x)
 	case FetchURL:
-		return c.address(a).matches(x.pattern, false)
+		return c.address(*a).matches(x, false)
 	case UseName:
 		return matchText(strings.ToLower(x.pattern), strings.ToLower(a.Target))
 	}
@@ -180,19 +182,23 @@ func (c *call) holds(x *rule, a Access) bool {
 
 // doubt returns a rule with a pattern that the call may fall under, and why: a
 // command line not known in full, or a tool that does not say what it touches.
-func (c *call) doubt(rules []*rule) (rule, string) {
-	for _, x := range rules {
+func (c *call) doubt(s *ruleSet) (rule, string) {
+	if !c.doubtful(s) {
+		return rule{}, ""
+	}
+	for _, i := range c.concerning(s) {
+		x := &s.all[i]
 		if x.pattern == "" {
 			continue
 		}
 		if len(c.req.Access) == 0 && c.named(x) {
 			return *x, "the tool does not say what it touches"
 		}
-		for _, a := range c.req.Access {
+		for at, a := range c.req.Access {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[a].doubt(x, c.req.Tool); why != "" {
+			if why := c.sites[at].doubt(x, c.req.Tool); why != "" {
 				return *x, why
 			}
 		}
@@ -200,20 +206,39 @@ func (c *call) doubt(rules []*rule) (rule, string) {
 	return rule{}, ""
 }
 
+// doubtful reports whether a rule of the set may hold for the call without being
+// seen to.
+func (c *call) doubtful(s *ruleSet) bool {
+	if len(s.all) == 0 || len(c.req.Access) > 0 && c.sites == nil {
+		return false
+	}
+	files := false // rules for what lines open
+	for _, tool := range []string{"Read", "Edit"} {
+		b := s.of(tool)
+		files = files || b != nil && len(b.scoped) > 0
+	}
+	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *site) bool {
+		return x != nil && (x.Unclear != "" || x.loose || files && !x.evident())
+	})
+}
+
 // allowedBy returns a rule of those that together cover the call.
-func (c *call) allowedBy(rules []*rule) (rule, bool) {
-	for _, x := range rules {
-		if x.pattern == "" && c.named(x) {
+func (c *call) allowedBy(s *ruleSet) (rule, bool) {
+	if len(s.all) == 0 {
+		return rule{}, false
+	}
+	for _, i := range c.plain(s) {
+		if x := &s.all[i]; c.named(x) {
 			return *x, true
 		}
 	}
 	var by rule
 	covered := false
-	for _, a := range c.req.Access {
+	for at, a := range c.req.Access {
 		if a.Kind == ReadFile {
 			continue // reading needs no rule, and a rule for reading allows nothing else
 		}
-		x, ok := c.covers(rules, a)
+		x, ok := c.covers(s, at)
 		if !ok {
 			return rule{}, false
 		}
@@ -222,17 +247,26 @@ func (c *call) allowedBy(rules []*rule) (rule, bool) {
 	return by, covered
 }
 
-func (c *call) covers(rules []*rule, a Access) (rule, bool) {
+func (c *call) covers(s *ruleSet, at int) (rule, bool) {
+	a := &c.req.Access[at]
 	if a.Kind == RunCommand {
-		return c.sites[a].allowedBy(rules, c.req.Tool)
+		return c.sites[at].allowedBy(s, c.req.Tool)
 	}
-	for _, x := range rules {
+	found := c.found[:0]
+	for i, name := range c.names {
+		if b := s.of(name); b != nil && !slices.Contains(c.names[:i], name) {
+			found = c.about(append(found, b.plain...), s, b, name, at)
+		}
+	}
+	c.found = found
+	for _, i := range sorted(found) {
+		x := &s.all[i]
 		if !c.concerned(x, a.Kind) {
 			continue
 		}
 		switch {
 		case x.pattern == "",
-			a.Kind == FetchURL && c.address(a).matches(x.pattern, true),
+			a.Kind == FetchURL && c.address(*a).matches(x, true),
 			a.Kind == UseName && matchText(x.pattern, a.Target),
 			a.Kind == EditFile && c.ground.allowedBy(x.path, a.Target):
 			return *x, true
@@ -306,14 +340,14 @@ func (c *call) whyNotEdit() string {
 
 // danger says what makes the call dangerous, "" if nothing is known to.
 func (c *call) danger() string {
-	for _, a := range c.req.Access {
+	for i, a := range c.req.Access {
 		switch a.Kind {
 		case EditFile:
 			if trouble := c.whyNotEdit(); trouble != "" && trouble != notAnEdit {
 				return trouble
 			}
 		case RunCommand:
-			if why := c.sites[a].danger(); why != "" {
+			if why := c.sites[i].danger(); why != "" {
 				return why
 			}
 		}

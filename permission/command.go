@@ -28,7 +28,6 @@ type Command struct {
 	words []word   // as Args
 	in    []place  // where the shell may be; see place
 	set   []string // names of the variables in Env
-	tight []string // see tightForms
 	wraps bool     // it only runs the command that follows in the list
 	outer int      // 1 + index of the command that runs this one with other rights, 0 for none
 }
@@ -52,7 +51,9 @@ type Commands struct {
 	// Unclear says why the line may run more than List; "" if it cannot.
 	Unclear string
 
-	impure string // why the line is not read-only though each command may be
+	impure string   // why the line is not read-only though each command may be
+	heads  []string // see findHeads
+	loose  bool     // parts of a command are not known
 }
 
 // Limits of what is analysed; beyond them a line is not understood.
@@ -64,14 +65,15 @@ const (
 	maxDirs  = 8         // folders that the shell may be in
 )
 
-// ParseCommand takes a command line (bash) apart. The error is not nil if the
-// line has a syntax error or exceeds a limit; then Unclear is set as well and
-// List holds what was found before.
-func ParseCommand(line string) (Commands, error) {
+func parseLine(line string) (Commands, error) {
 	s := &shell{}
 	err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{""}) })
 	if s.evaluates && s.arithmetic {
 		s.fail("it computes with a variable that may hold code")
+	}
+	s.heads = s.findHeads()
+	for i := range s.List {
+		s.loose = s.loose || s.List[i].loose()
 	}
 	return s.Commands, err
 }

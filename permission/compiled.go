@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // A Compiled policy is a [Policy] whose rules are read once. It does not change and
@@ -26,7 +25,7 @@ func (p Policy) Compile() *Compiled {
 		origins[key] = cmp.Or(origins[key], o.From)
 	}
 	read := func(b Behavior, rules []Rule) *ruleSet {
-		return newRuleSet(rules, func(r Rule) string { return origins[Origin{Behavior: b, Rule: r}] })
+		return newRuleSet(rules, b == Allowed, func(r Rule) string { return origins[Origin{Behavior: b, Rule: r}] })
 	}
 	c := &Compiled{mode: p.Mode, allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private), confined: p.AllowConfined}
 	c.secret = slices.ContainsFunc(c.deny.all, func(x rule) bool { return x.err == nil && x.tool == "Read" })
@@ -99,19 +98,18 @@ func (c *Compiled) own(about *call) Decision {
 	if mode == Plan && why != "" && !(about.onlyFetches() && about.req.ReadOnly) {
 		return decide(Asked, FromMode, rule{}, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
 	}
-	asks := about.concerning(c.ask)
-	if x, a, ok := about.match(c.ask, asks); ok {
+	if x, a, ok := about.match(c.ask); ok {
 		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
 	}
 	if path, doubt := about.privateDoubt(c.private); doubt != "" {
 		return decide(Asked, FromRule, rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
 	}
-	for _, list := range [][]*rule{about.concerning(c.deny), asks} {
+	for _, list := range []*ruleSet{c.deny, c.ask} {
 		if x, doubt := about.doubt(list); doubt != "" {
 			return decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), doubt)
 		}
 	}
-	if x, ok := about.allowedBy(about.concerning(c.allow)); ok {
+	if x, ok := about.allowedBy(c.allow); ok {
 		return decide(Allowed, FromRule, x, "%s is allowed by the rule %s", about.String(), x.name())
 	}
 	if why == "" {
@@ -140,15 +138,14 @@ func (c *Compiled) forbids(about *call) (Decision, bool) {
 	if x := c.deny.broken(); x != nil {
 		return decide(Denied, FromRule, *x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err), true
 	}
-	denials := about.concerning(c.deny)
-	if x, a, ok := about.match(c.deny, denials); ok {
+	if x, a, ok := about.match(c.deny); ok {
 		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name()), true
 	}
 	if path, a, ok := about.private(c.private); ok {
 		return decide(Denied, FromRule, rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), show(path)), true
 	}
 	if c.mode == Bypass {
-		if x, doubt := about.doubt(denials); doubt != "" {
+		if x, doubt := about.doubt(c.deny); doubt != "" {
 			return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
 		}
 	}
@@ -166,59 +163,4 @@ func unasked(d Decision) Decision {
 
 func decide(b Behavior, from Source, x rule, format string, args ...any) Decision {
 	return Decision{Behavior: b, Source: from, Rule: string(x.source), Origin: x.origin, Reason: fmt.Sprintf(format, args...)}
-}
-
-// A ruleSet is a list of rules, found by the tools that they are for.
-type ruleSet struct {
-	all    []rule
-	byName map[string][]int // indexes in all
-	wild   []int            // of rules for more than one tool
-	bad    int              // index of the first that cannot be read, -1 for none
-}
-
-func newRuleSet(rules []Rule, origin func(Rule) string) *ruleSet {
-	s := &ruleSet{all: make([]rule, len(rules)), byName: map[string][]int{}, bad: -1}
-	for i, r := range rules {
-		x, err := r.parse()
-		x.source, x.origin, x.err = r, origin(r), err
-		s.all[i] = x
-		switch {
-		case err != nil:
-			if s.bad < 0 {
-				s.bad = i
-			}
-		case strings.Contains(x.tool, "*") || strings.HasPrefix(x.tool, "mcp__"):
-			s.wild = append(s.wild, i)
-		default:
-			s.byName[x.tool] = append(s.byName[x.tool], i)
-		}
-	}
-	return s
-}
-
-// broken returns the first rule that cannot be read, nil if there is none.
-func (s *ruleSet) broken() *rule {
-	if s.bad < 0 {
-		return nil
-	}
-	return &s.all[s.bad]
-}
-
-// concerning returns the rules of a set that may be about the call, in their order.
-func (c *call) concerning(s *ruleSet) []*rule {
-	if len(s.all) == 0 {
-		return nil
-	}
-	found := slices.Clone(s.wild)
-	for i, name := range c.names {
-		if !slices.Contains(c.names[:i], name) {
-			found = append(found, s.byName[name]...)
-		}
-	}
-	slices.Sort(found)
-	out := make([]*rule, len(found))
-	for i, at := range found {
-		out[i] = &s.all[at]
-	}
-	return out
 }

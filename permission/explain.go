@@ -15,15 +15,14 @@ type Part struct {
 // also sees what the parts do together.
 func (p Policy) Parts(r Request) []Part {
 	c, about := p.Compile(), newCase(r)
-	deny, ask, allow := about.concerning(c.deny), about.concerning(c.ask), about.concerning(c.allow)
+	deny, ask := about.concerning(c.deny), about.concerning(c.ask)
 	var out []Part
-	for _, a := range r.Access {
-		s := about.sites[a]
+	for _, s := range about.sites {
 		if s == nil {
 			continue
 		}
 		for i := range s.List {
-			d := s.judgeCommand(i, r.Tool, deny, ask, allow)
+			d := s.judgeCommand(i, r.Tool, c, deny, ask)
 			out = append(out, Part{s.List[i].Raw, d})
 		}
 		for _, f := range s.Redirects {
@@ -31,7 +30,7 @@ func (p Policy) Parts(r Request) []Part {
 				continue
 			}
 			d := decide(Asked, FromMode, rule{}, "no rule lets it write there")
-			if x, ok := s.editable(allow, f); ok {
+			if x, ok := s.editable(c.allow, f); ok {
 				d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 			}
 			out = append(out, Part{"> " + show(f.Path), d})
@@ -41,11 +40,12 @@ func (p Policy) Parts(r Request) []Part {
 }
 
 // judgeCommand judges one simple command of a line by itself.
-func (s *site) judgeCommand(i int, tool string, deny, ask, allow []*rule) Decision {
+func (s *site) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
 	c := &s.List[i]
 	alone := &site{ground: s.ground, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
-	forbids := func(list []*rule) *rule {
-		at := slices.IndexFunc(list, func(x *rule) bool {
+	forbids := func(set *ruleSet, list []int) *rule {
+		at := slices.IndexFunc(list, func(i int) bool {
+			x := &set.all[i]
 			switch {
 			case x.pattern == "":
 				return x.names(tool)
@@ -57,20 +57,20 @@ func (s *site) judgeCommand(i int, tool string, deny, ask, allow []*rule) Decisi
 		if at < 0 {
 			return nil
 		}
-		return list[at]
+		return &set.all[list[at]]
 	}
-	if x := forbids(deny); x != nil {
+	if x := forbids(p.deny, deny); x != nil {
 		return decide(Denied, FromRule, *x, "denied by the rule %s", x.name())
 	}
-	if x := forbids(ask); x != nil {
+	if x := forbids(p.ask, ask); x != nil {
 		return decide(Asked, FromRule, *x, "asked about because of the rule %s", x.name())
 	}
-	for _, x := range allow {
-		if x.pattern == "" && x.names(tool) {
+	for i := range p.allow.all {
+		if x := &p.allow.all[i]; x.err == nil && x.pattern == "" && x.names(tool) {
 			return decide(Allowed, FromRule, *x, "allowed by the rule %s", x.name())
 		}
 	}
-	if x, ok := c.allowedBy(allow, tool); ok {
+	if x, ok := c.allowedBy(p.allow, tool); ok {
 		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 	}
 	if c.passes() {
@@ -90,7 +90,7 @@ func (r Request) Unclear() string {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if c, _ := ParseCommand(a.Target); c.Unclear != "" {
+		if c, _ := parsed(a.Target); c.Unclear != "" {
 			return c.Unclear
 		}
 	}

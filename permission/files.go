@@ -16,9 +16,9 @@ func RealPath(path string) string { return realPath(path, os.Readlink) }
 func (r Request) Files() (read, written []string, all bool) {
 	c := newCase(r)
 	all = true
-	for _, a := range r.Access {
+	for i, a := range r.Access {
 		if a.Kind == RunCommand {
-			s := c.sites[a]
+			s := c.sites[i]
 			all = s.opened(&read, &written) && all
 		}
 	}

@@ -122,6 +122,9 @@ func (g *ground) gitSafe(dir string, modules bool) bool {
 	safe, ok := g.repos[key]
 	if !ok {
 		safe = g.findGitSafe(dir, modules)
+		if g.repos == nil {
+			g.repos = map[string]bool{}
+		}
 		g.repos[key] = safe
 	}
 	return safe

@@ -69,14 +69,6 @@ func (c *Command) loose() bool {
 		slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" || unknown(w.text) })
 }
 
-// tightForms is forms(false), found out once.
-func (c *Command) tightForms() []string {
-	if c.tight == nil {
-		c.tight = c.forms(false)
-	}
-	return c.tight
-}
-
 // join returns the command without its assignments and under another name.
 func (c *Command) join(name string, loose bool) string {
 	var b strings.Builder
@@ -104,7 +96,7 @@ func (s *site) runs(x *rule) bool {
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if match(c.Raw) || slices.ContainsFunc(c.tightForms(), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
+		if match(c.Raw) || slices.ContainsFunc(c.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
 			return true
 		}
 	}
@@ -149,7 +141,7 @@ func (s *site) doubt(x *rule, tool string) string {
 }
 
 // allowedBy returns a rule of those that together cover the line.
-func (s *site) allowedBy(rules []*rule, tool string) (rule, bool) {
+func (s *site) allowedBy(set *ruleSet, tool string) (rule, bool) {
 	if s.Unclear != "" {
 		return rule{}, false
 	}
@@ -161,7 +153,7 @@ func (s *site) allowedBy(rules []*rule, tool string) (rule, bool) {
 			covered[i] = true
 			continue
 		}
-		x, ok := c.allowedBy(rules, tool)
+		x, ok := c.allowedBy(set, tool)
 		if ok {
 			by, covered[i] = x, true
 			continue
@@ -174,7 +166,7 @@ func (s *site) allowedBy(rules []*rule, tool string) (rule, bool) {
 		if !r.Write {
 			continue
 		}
-		x, ok := s.editable(rules, r)
+		x, ok := s.editable(set, r)
 		if !ok {
 			return rule{}, false
 		}
@@ -191,20 +183,50 @@ func (c *Command) passes() bool {
 	return c.wraps && !w.grants && c.ownName()
 }
 
+// first is the first word of the command, with its assignments; false for none.
+func (c *Command) first() (string, bool) {
+	switch {
+	case len(c.Env) > 0:
+		return c.Env[0], true
+	case c.path != "":
+		return c.path, true
+	case len(c.Args) > 0:
+		return c.Args[0], true
+	}
+	return "", false
+}
+
 // allowedBy returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
-func (c *Command) allowedBy(rules []*rule, tool string) (rule, bool) {
-	forms := [][]string{c.list(c.path)}
-	if !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }) && c.path != "" {
-		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
-		if c.ownName() {
-			forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
-		}
+func (c *Command) allowedBy(set *ruleSet, tool string) (rule, bool) {
+	b := set.of(tool)
+	if b == nil || len(b.scoped) == 0 {
+		return rule{}, false
 	}
-	for _, x := range rules {
-		if x.pattern == "" || !x.names(tool) {
-			continue
-		}
+	named := c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) })
+	own := named && c.Name != c.path && c.ownName()
+	found := append([]int(nil), b.commands.free...)
+	if first, ok := c.first(); ok {
+		found = append(found, b.commands.by[first]...)
+	}
+	if named && len(c.Env) > 0 {
+		found = append(found, b.commands.by[c.path]...)
+	}
+	if own {
+		found = append(found, b.commands.by[c.Name]...)
+	}
+	if len(found) == 0 {
+		return rule{}, false
+	}
+	forms := [][]string{c.list(c.path)}
+	if named && len(c.Env) > 0 {
+		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
+	}
+	if own {
+		forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
+	}
+	for _, i := range sorted(found) {
+		x := &set.all[i]
 		for i := range x.commands {
 			if slices.ContainsFunc(forms, x.commands[i].matches) {
 				return *x, true
@@ -338,20 +360,26 @@ func joinWords(words []string) string {
 }
 
 // editable returns the Edit rule that covers a redirection.
-func (s *site) editable(rules []*rule, r Redirect) (rule, bool) {
+func (s *site) editable(set *ruleSet, r Redirect) (rule, bool) {
 	files, ok := s.files(r.in, r.word)
 	if !ok {
 		return rule{}, false
 	}
+	b := set.of("Edit")
+	if b == nil {
+		return rule{}, false
+	}
 	var by rule
 	for _, f := range files {
-		i := slices.IndexFunc(rules, func(x *rule) bool {
-			return x.tool == "Edit" && (x.pattern == "" || s.ground.allowedBy(x.path, f))
+		list := sorted(s.ground.about(slices.Clone(b.plain), &b.paths, true, f))
+		i := slices.IndexFunc(list, func(i int) bool {
+			x := &set.all[i]
+			return x.pattern == "" || s.ground.allowedBy(x.path, f)
 		})
 		if i < 0 {
 			return rule{}, false
 		}
-		by = *rules[i]
+		by = set.all[list[i]]
 	}
 	return by, by.source != ""
 }

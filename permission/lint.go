@@ -92,7 +92,7 @@ func (x *rule) coversRule(y *rule) bool {
 	case x.tool == "Edit" || x.tool == "Read":
 		return x.path.from == y.path.from && x.path.ups == y.path.ups && matchSegments(x.path.pats, y.path.pats)
 	case strings.HasPrefix(x.pattern, "domain:") && strings.HasPrefix(y.pattern, "domain:"):
-		return newAddress(strings.TrimPrefix(y.pattern, "domain:")).matches(x.pattern, true)
+		return newAddress(strings.TrimPrefix(y.pattern, "domain:")).matches(x, true)
 	case strings.HasPrefix(x.pattern, "domain:") || strings.HasPrefix(y.pattern, "domain:"):
 		return false
 	}

@@ -56,7 +56,16 @@ func matchSegments(pats, segs []string) bool {
 	}
 }
 
+// magic are the characters that stand for others in a pattern of a segment.
+const magic = `*?[\`
+
 func matchSegment(pat, seg string) bool {
+	switch {
+	case pat == "*":
+		return true
+	case !strings.ContainsAny(pat, magic):
+		return pat == seg
+	}
 	ok, err := path.Match(strings.ReplaceAll(pat, "[!", "[^"), seg)
 	return ok && err == nil
 }
@@ -160,15 +169,19 @@ type ground struct {
 	bases []string // what deny and ask patterns start from
 	main  []string // what allow patterns start from
 
-	links map[string]string   // what was found out: "" for what is no link
-	known map[string][]string // by path: both forms
-	cut   map[pathForm][]string
-	from  [][]string      // bases in segments
-	repos map[string]bool // by folder: what gitSafe found
+	*disk
+	tops     []string   // bases, [joined]
+	from     [][]string // bases in segments
+	mainTops []string   // main, joined
+	fromMain [][]string // main in segments
+
+	in     []place // the places whose folders were asked for last
+	inDirs []string
+	inOK   bool
 }
 
 func newGround(r Request) *ground {
-	return &ground{dir: r.Dir, given: r.Roots, links: map[string]string{}, known: map[string][]string{}, cut: map[pathForm][]string{}, repos: map[string]bool{}}
+	return &ground{dir: r.Dir, given: r.Roots, disk: &disk{}}
 }
 
 // settled returns the ground once its folders are known, which calls that touch no
@@ -207,7 +220,7 @@ func (g *ground) startFrom(dir string) {
 	}
 	g.bases = slices.Concat(g.bases, g.forms(dir))
 	slices.Sort(g.bases)
-	g.bases, g.from = slices.Compact(g.bases), nil
+	g.bases, g.from, g.tops = slices.Compact(g.bases), nil, nil
 }
 
 // at returns the ground seen from another folder, "" for the same.
@@ -216,41 +229,14 @@ func (g *ground) at(dir string) *ground {
 		return g
 	}
 	moved := *g.settled()
-	moved.dir = dir
+	moved.dir, moved.in = dir, nil
 	moved.startFrom(dir)
 	return &moved
 }
 
 // forms returns an absolute path as it is written and where it really leads, nil
-// if links lead in a circle. It looks at each file once, so that all rules judge
-// the same state.
-func (g *ground) forms(p string) []string {
-	if f, ok := g.known[p]; ok {
-		return f
-	}
-	var f []string
-	switch clean, real := filepath.Clean(p), realPath(p, g.readlink); real {
-	case "":
-	case clean:
-		f = []string{clean}
-	default:
-		f = []string{clean, real}
-	}
-	g.known[p] = f
-	return f
-}
-
-func (g *ground) readlink(p string) (string, error) {
-	to, ok := g.links[p]
-	if !ok {
-		to, _ = os.Readlink(p)
-		g.links[p] = to
-	}
-	if to == "" {
-		return "", os.ErrInvalid
-	}
-	return to, nil
-}
+// if links lead in a circle.
+func (g *ground) forms(p string) []string { return g.spot(p).forms }
 
 // inside reports whether p is in one of the roots, as written and for real.
 func (g *ground) inside(p string) bool {
@@ -330,14 +316,12 @@ func inWorktree(root string, segs []string) bool {
 
 // deniedBy reports whether a deny or ask pattern concerns p or all that is in it.
 func (g *ground) deniedBy(pattern *pathPattern, p string) bool {
-	forms := g.forms(p)
-	if forms == nil {
-		forms = []string{filepath.Clean(p)}
-	}
-	for _, f := range forms {
-		segs := g.segments(f, foldCase)
-		if slices.ContainsFunc(g.starts(), func(base []string) bool { return pattern.concerns(segs, base) }) {
-			return true
+	from := g.starts()
+	for _, segs := range g.spot(p).folded(p) {
+		for _, base := range from {
+			if pattern.concerns(segs, base) {
+				return true
+			}
 		}
 	}
 	return false
@@ -348,11 +332,9 @@ func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
-	forms := g.forms(p)
-	for _, f := range forms {
-		segs := g.segments(f, false)
-		covers := func(base string) bool { return pattern.exact().matches(segs, g.segments(base, false)) }
-		if !slices.ContainsFunc(g.settled().main, covers) && (len(g.main) > 0 || !covers("")) {
+	forms := g.spot(p).exact()
+	for _, segs := range forms {
+		if !slices.ContainsFunc(g.mains(), func(base []string) bool { return pattern.exact().matches(segs, base) }) {
 			return false
 		}
 	}
@@ -361,31 +343,30 @@ func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
 
 // starts returns the folders, in segments, that deny and ask patterns start from.
 func (g *ground) starts() [][]string {
-	if len(g.settled().bases) == 0 {
-		return [][]string{nil}
-	}
-	if g.from == nil {
-		for _, b := range g.bases {
-			g.from = append(g.from, g.segments(b, foldCase))
-		}
+	if g.settled().from == nil {
+		g.from, g.tops = inSegments(g.bases, foldCase)
 	}
 	return g.from
 }
 
-// segments splits a path once. What it returns must not be changed.
-func (g *ground) segments(p string, fold bool) []string {
-	key := pathForm{p, fold}
-	segs, ok := g.cut[key]
-	if !ok {
-		if segs = segments(p); fold {
-			segs = lower(segs)
-		}
-		g.cut[key] = segs
+// mains returns the folders, in segments, that allow patterns start from.
+func (g *ground) mains() [][]string {
+	if g.settled().fromMain == nil {
+		g.fromMain, g.mainTops = inSegments(g.main, false)
 	}
-	return segs
+	return g.fromMain
 }
 
-type pathForm struct {
-	path string
-	fold bool
+// inSegments returns folders in segments, and the same [joined]; the root of the file
+// system where there are none.
+func inSegments(dirs []string, fold bool) (segs [][]string, texts []string) {
+	if len(dirs) == 0 {
+		return [][]string{nil}, []string{""}
+	}
+	for _, d := range dirs {
+		text := joined(d, fold)
+		texts = append(texts, text)
+		segs = append(segs, strings.FieldsFunc(text, func(r rune) bool { return r == '/' }))
+	}
+	return segs, texts
 }

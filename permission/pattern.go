@@ -77,15 +77,15 @@ func (p *pathPattern) matches(file, dir []string) bool {
 	return len(file) >= len(base) && slices.Equal(base, file[:len(base)]) && matchSegments(p.pats, file[len(base):])
 }
 
-// concerns reports whether a file or all that is in it falls under the pattern.
-func (p *pathPattern) concerns(file, dir []string) bool {
-	base := p.start(dir)
+// concerns reports whether a file or all that is in it falls under the pattern;
+// inside is the file and then [inFolder].
+func (p *pathPattern) concerns(inside, dir []string) bool {
+	base, file := p.start(dir), inside[:len(inside)-1]
 	if len(file)+1 < len(base) || len(file) >= len(base) && !slices.Equal(base, file[:len(base)]) {
 		return false
 	}
 	if len(file) < len(base) { // what is in it may be the folder that the pattern starts from
-		return slices.Equal(base[:len(file)], file) && base[len(file)] == "_" && matchSegments(p.pats, nil)
+		return slices.Equal(base[:len(file)], file) && base[len(file)] == inFolder && matchSegments(p.pats, nil)
 	}
-	below := file[len(base):]
-	return matchSegments(p.pats, below) || matchSegments(p.pats, append(slices.Clip(below), "_"))
+	return matchSegments(p.pats, file[len(base):]) || matchSegments(p.pats, inside[len(base):])
 }

@@ -37,8 +37,17 @@ func union(a, b []place) []place {
 	return all
 }
 
-// dirs returns the folders, both forms of each, that the places may be.
+// dirs returns the folders, both forms of each, that the places may be. Words that
+// follow one another are mostly in the same places.
 func (g *ground) dirs(in []place) ([]string, bool) {
+	if g.in == nil || len(in) != len(g.in) || len(in) == 0 || &in[0] != &g.in[0] {
+		g.inDirs, g.inOK = g.findDirs(in)
+		g.in = in
+	}
+	return g.inDirs, g.inOK
+}
+
+func (g *ground) findDirs(in []place) ([]string, bool) {
 	if !filepath.IsAbs(g.dir) {
 		return nil, false
 	}
@@ -88,11 +97,13 @@ func (g *ground) files(in []place, w word) ([]string, bool) {
 		}
 		return nil, false
 	}
-	words, ok := g.expand(dirs, []word{w})
-	if !ok {
-		return nil, false
+	words, ok := []word{w}, true
+	if w.glob != "" {
+		if words, ok = g.expand(dirs, words); !ok {
+			return nil, false
+		}
 	}
-	var all []string
+	all := make([]string, 0, len(words)*len(dirs))
 	for _, x := range words {
 		to, ok := x.target()
 		if !ok {

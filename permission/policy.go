@@ -82,13 +82,12 @@ func (p Policy) Plans() bool {
 // Private paths in the roots are among them.
 func (p Policy) Unreadable(roots ...string) []string {
 	out := p.unreadable(roots)
-	if len(p.Private) == 0 { // the ground costs calls of the system
-		return out
-	}
-	g := newGround(Request{Roots: roots})
-	for _, path := range g.keptInside(p.Private) {
-		pattern := anchor("/", path)
-		out = append(out, pattern, pattern+".*")
+	if len(p.Private) > 0 { // the ground costs calls of the system
+		g := newGround(Request{Roots: roots})
+		for _, path := range g.keptInside(p.Private) {
+			pattern := anchor("/", path)
+			out = append(out, pattern, pattern+".*")
+		}
 	}
 	for _, c := range p.Ceilings {
 		out = append(out, c.Unreadable(roots...)...)

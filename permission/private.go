@@ -47,13 +47,13 @@ func (c *call) private(paths []string) (string, Access, bool) {
 		return "", Access{}, false
 	}
 	kept := c.ground.kept(paths)
-	for _, a := range c.req.Access {
+	for i, a := range c.req.Access {
 		path := ""
 		switch a.Kind {
 		case ReadFile, EditFile:
 			path = c.ground.among(kept, a.Target)
 		case RunCommand:
-			path = c.sites[a].opensAmong(kept)
+			path = c.sites[i].opensAmong(kept)
 		}
 		if path != "" {
 			return path, a, true
@@ -116,11 +116,11 @@ func (c *call) privateDoubt(paths []string) (path, why string) {
 		return "", ""
 	}
 	for _, p := range c.ground.keptInside(paths) {
-		for _, a := range c.req.Access {
+		for i, a := range c.req.Access {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[a].mayTouch(&rule{tool: "Read", path: newPathPattern(anchor("/", p), foldCase)}); why != "" {
+			if why := c.sites[i].mayTouch(&rule{tool: "Read", path: newPathPattern(anchor("/", p), foldCase)}); why != "" {
 				return p, why
 			}
 		}

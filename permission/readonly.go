@@ -170,19 +170,6 @@ func (c *Command) ownName() bool {
 	return slices.Contains(trusted, dir)
 }
 
-// A site is a command line and where it runs.
-type site struct {
-	*ground
-	Commands
-	line  string
-	looks int // names in folders that may still be looked at for rules that forbid
-}
-
-func newSite(g *ground, line string) *site {
-	c, _ := ParseCommand(line) // what the error says is in Unclear
-	return &site{ground: g, Commands: c, line: line, looks: maxLooks}
-}
-
 // whyNotRead says why the line is not known to change nothing, "" if it is.
 // With secrets, commands that show files which they do not name are not either.
 func (s *site) whyNotRead(secrets bool) string {

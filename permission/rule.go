@@ -75,6 +75,7 @@ type rule struct {
 	pattern  string           // "" without parentheses
 	path     *pathPattern     // the pattern as one for files
 	commands []commandPattern // the pattern as one for command lines
+	domain   string           // the pattern as one for hosts, "" for one that is text
 	origin   string           // where it was written
 	err      error            // it cannot be read
 }
@@ -131,8 +132,10 @@ func (r Rule) parse() (rule, error) {
 			return bad("a pattern cannot be negated")
 		}
 	}
-	if d, ok := strings.CutPrefix(x.pattern, "domain:"); ok && cleanHost(d) == "" {
-		return bad("the domain is missing")
+	if d, ok := strings.CutPrefix(x.pattern, "domain:"); ok {
+		if x.domain = cleanHost(d); x.domain == "" {
+			return bad("the domain is missing")
+		}
 	}
 	x.path, x.commands = newPathPattern(x.pattern, foldCase), commandPatterns(x.pattern)
 	return x, nil
@@ -249,18 +252,17 @@ func newAddress(target string) *address {
 	return &address{target, host}
 }
 
-// matches matches the pattern of a rule for addresses. An address that cannot be
+// matches matches a rule with a pattern for addresses. An address that cannot be
 // read matches what forbids and nothing that allows.
-func (a *address) matches(pattern string, allow bool) bool {
-	domain, ok := strings.CutPrefix(pattern, "domain:")
-	if !ok {
-		return matchText(pattern, a.text)
+func (a *address) matches(x *rule, allow bool) bool {
+	if x.domain == "" {
+		return matchText(x.pattern, a.text)
 	}
 	if a.host == "" {
 		return !allow
 	}
-	domain = cleanHost(domain)
-	return a.host == domain || strings.HasSuffix(a.host, "."+domain)
+	above, ok := strings.CutSuffix(a.host, x.domain)
+	return ok && (above == "" || strings.HasSuffix(above, "."))
 }
 
 func hostOf(target string) (string, error) {

@@ -135,11 +135,11 @@ func TestMatchURL(t *testing.T) {
 		{"https://example.com/*", "https://example.com/a", true},
 		{"https://example.com/*", "https://example.org/a", false},
 	} {
-		if got := newAddress(c.url).matches(c.pattern, true); got != c.want {
+		if got := newAddress(c.url).matches(scoped(t, c.pattern), true); got != c.want {
 			t.Errorf("matching (%q, %q) = %v", c.pattern, c.url, got)
 		}
 	}
-	if newAddress("https://a.com\\@b.com/").matches("domain:a.com", true) || !newAddress("https://b.com\\@a.com/").matches("domain:a.com", false) {
+	if newAddress("https://a.com\\@b.com/").matches(scoped(t, "domain:a.com"), true) || !newAddress("https://b.com\\@a.com/").matches(scoped(t, "domain:a.com"), false) {
 		t.Error("an address that cannot be read is allowed, or not denied")
 	}
 }
@@ -147,4 +147,14 @@ func TestMatchURL(t *testing.T) {
 func matchWords(pattern string, words []string) bool {
 	p := newCommandPattern(pattern)
 	return p.matches(words)
+}
+
+// scoped is a rule for addresses.
+func scoped(t *testing.T, pattern string) *rule {
+	t.Helper()
+	x, err := Rule("WebFetch(" + pattern + ")").parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &x
 }

@@ -76,10 +76,10 @@ func (c *call) suggest(width Width) []Rule {
 	if slices.ContainsFunc(r.Access, func(a Access) bool { return a.Once }) {
 		return nil
 	}
-	for _, a := range r.Access {
+	for i, a := range r.Access {
 		switch a.Kind {
 		case RunCommand:
-			more, ok := c.sites[a].suggest(r.Tool, width)
+			more, ok := c.sites[i].suggest(r.Tool, width)
 			if !ok {
 				return nil
 			}

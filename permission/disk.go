@@ -1,0 +1,147 @@
+package permission
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A disk is what was found out about files. Each is looked at once, so that all
+// rules judge the same state, and nothing is kept for the next call, for which
+// links may lead elsewhere.
+type disk struct {
+	links map[string]link
+	spots map[string]*spot
+	repos map[string]bool // by folder: what gitSafe found
+}
+
+// A link is what is known of a path.
+type link struct {
+	to   string // where it leads, "" for what is no link
+	gone bool   // there is nothing
+}
+
+// A spot is a path and where it really leads.
+type spot struct {
+	forms []string   // as it is written and where it leads, nil if links lead in a circle
+	segs  [][]string // of each form, or of the path as written if there is none
+	folds [][]string // as segs, for rules that forbid: then "_", for what is in it
+}
+
+// spot returns what is known of a path.
+func (d *disk) spot(p string) *spot {
+	if s := d.spots[p]; s != nil {
+		return s
+	}
+	if d.spots == nil {
+		d.spots = map[string]*spot{}
+	}
+	s := &spot{}
+	clean := filepath.Clean(p)
+	switch real := d.real(p, clean); real {
+	case "":
+	case clean:
+		s.forms = []string{clean}
+	default:
+		s.forms = []string{clean, real}
+	}
+	d.spots[p] = s
+	return s
+}
+
+// real is [RealPath], for a path and the same cleaned.
+func (d *disk) real(p, clean string) string {
+	if p != clean || os.PathSeparator != '/' || clean[0] != '/' {
+		return realPath(p, d.readlink)
+	}
+	for i := 1; i < len(clean); i++ {
+		if end := i + 1; end == len(clean) || clean[end] == '/' {
+			if d.look(clean[:end]).to != "" {
+				return realPath(p, d.readlink)
+			}
+		}
+	}
+	return clean
+}
+
+func (d *disk) readlink(p string) (string, error) {
+	if to := d.look(p).to; to != "" {
+		return to, nil
+	}
+	return "", os.ErrInvalid
+}
+
+// look looks at a path whose folder has been looked at. Nothing is in a folder that
+// is not there.
+func (d *disk) look(p string) link {
+	l, ok := d.links[p]
+	if ok {
+		return l
+	}
+	if d.links == nil {
+		d.links = map[string]link{}
+	}
+	if i := strings.LastIndexByte(p, filepath.Separator); i > 0 && d.links[p[:i]].gone {
+		l.gone = true
+	} else {
+		to, err := os.Readlink(p)
+		l.to = to
+		if e, ok := err.(*os.PathError); ok {
+			l.gone = e.Err == syscall.ENOENT
+		}
+	}
+	d.links[p] = l
+	return l
+}
+
+// exact returns the segments of each form.
+func (s *spot) exact() [][]string {
+	if s.segs == nil {
+		for _, f := range s.forms {
+			s.segs = append(s.segs, segments(f))
+		}
+	}
+	return s.segs
+}
+
+// folded returns the segments of each form, or of the path p as it is written if
+// there is none, as rules that forbid compare them, and then "_".
+func (s *spot) folded(p string) [][]string {
+	if s.folds == nil {
+		for _, f := range s.either(p) {
+			segs := segments(f)
+			if foldCase {
+				segs = lower(segs)
+			}
+			s.folds = append(s.folds, append(slices.Clip(segs), inFolder))
+		}
+	}
+	return s.folds
+}
+
+// inFolder stands for anything that is in a folder.
+const inFolder = "_"
+
+// either returns the forms of the path p, or p as it is written if there is none.
+func (s *spot) either(p string) []string {
+	if s.forms == nil {
+		return []string{filepath.Clean(p)}
+	}
+	return s.forms
+}
+
+// joined is a path as its segments with "/" between them; with fold, case does not
+// count.
+func joined(p string, fold bool) string {
+	if p == "" {
+		return ""
+	}
+	p = filepath.Clean(p)
+	p = strings.TrimLeft(filepath.ToSlash(p[len(filepath.VolumeName(p)):]), "/")
+	if fold {
+		p = strings.ToLower(p)
+	}
+	return p
+}

@@ -1,0 +1,97 @@
+package permission
+
+import "slices"
+
+// A site is a command line and where it runs.
+type site struct {
+	*ground
+	Commands
+	line  string
+	looks int // names in folders that may still be looked at for rules that forbid
+
+	clear, judged bool     // see evident
+	mentions      []string // see opens
+	allKnown      bool
+	collected     bool
+}
+
+func newSite(g *ground, line string) *site {
+	c, _ := parsed(line) // what the error says is in Unclear
+	return &site{ground: g, Commands: c, line: line, looks: maxLooks}
+}
+
+// evident reports whether all files that the commands of the line open are named by
+// words that are known to the last character.
+func (s *site) evident() bool {
+	if !s.judged {
+		s.judged, s.clear = true, s.isEvident()
+	}
+	return s.clear
+}
+
+func (s *site) isEvident() bool {
+	if s.Unclear != "" {
+		return false
+	}
+	plain := func(in []place, w word) bool {
+		if w.glob != "" || w.unknown() {
+			return false
+		}
+		_, placed := s.dirs(in)
+		return placed
+	}
+	for _, r := range s.Redirects {
+		if !plain(r.in, r.word) {
+			return false
+		}
+	}
+	for i := range s.List {
+		c := &s.List[i]
+		if !c.opens(false) {
+			continue
+		}
+		if c.takesList() || slices.ContainsFunc(c.words, func(w word) bool { return !plain(c.in, w) }) {
+			return false
+		}
+		if _, walks := c.walker(); walks {
+			return false
+		}
+	}
+	return true
+}
+
+// opens returns the files that the words of the line are known to name; false if
+// there are file patterns among them, which may name others.
+func (s *site) opens() ([]string, bool) {
+	if s.collected {
+		return s.mentions, s.allKnown
+	}
+	s.collected, s.allKnown = true, true
+	for _, r := range s.Redirects {
+		s.collect(r.in, r.word)
+	}
+	for i := range s.List {
+		for _, w := range s.List[i].words {
+			s.collect(s.List[i].in, w)
+		}
+	}
+	slices.Sort(s.mentions)
+	s.mentions = slices.Compact(s.mentions)
+	return s.mentions, s.allKnown
+}
+
+func (s *site) collect(in []place, w word) {
+	words, _ := w.meanings()
+	for _, m := range words {
+		for _, v := range pathForms(m) {
+			if v.glob != "" {
+				s.allKnown = false
+			}
+			if !s.allKnown {
+				return
+			}
+			files, _, _ := s.reach(in, v)
+			s.mentions = append(s.mentions, files...)
+		}
+	}
+}
