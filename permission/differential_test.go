@@ -20,6 +20,7 @@ var logged = []string{"rm", "ls", "cat", "git", "sort", "grep", "touch", "foo"}
 
 type bench struct {
 	bash, bin string
+	by        string // what confined the last line
 }
 
 func newBench(tb testing.TB) *bench {

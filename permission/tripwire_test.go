@@ -17,6 +17,10 @@ import (
 // tripwires: programs, and a function for shells, that log their names. No line of
 // the grammar leaves the folder.
 
+// Confine confines a command, which may write in dir, and says by what. The sandbox
+// imports this package, so that the tests of another one set it.
+var Confine func(cmd *exec.Cmd, dir string) (by string, release func(), err error)
+
 // A guarded policy, and the names that must not run under it.
 type guardedPolicy struct {
 	Policy
@@ -45,23 +49,35 @@ func (b *bench) trip(tb testing.TB, line string) (ran int) {
 			continue
 		}
 		ran++
-		log := filepath.Join(dir, "log")
-		ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
-		cmd := exec.CommandContext(ctx, b.bash, "-c", line)
-		cmd.Dir, cmd.WaitDelay = dir, time.Second
-		cmd.Env = []string{"PATH=" + b.bin, "STUBLOG=" + log, "HOME=" + dir, `BASH_FUNC_rm%%=() { printf 'rm\n' >>"$STUBLOG"; }`}
-		cmd.Stdout = new(bytes.Buffer) // so that what goes on in the background is waited for
-		_ = cmd.Run()                  // a line may fail; what it ran counts
-		cancel()
-		data, _ := os.ReadFile(log)
-		_ = os.Remove(log)
-		for _, name := range strings.Fields(string(data)) {
+		for _, name := range b.trips(tb, dir, line) {
 			if slices.Contains(p.never, name) {
 				tb.Errorf("policy %d: bash runs %s in\n%s", i, name, line)
 			}
 		}
 	}
 	return ran
+}
+
+// trips runs a line in a folder, confined, and returns the tripwires that it met.
+func (b *bench) trips(tb testing.TB, dir, line string) []string {
+	tb.Helper()
+	log := filepath.Join(dir, "log")
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.bash, "-c", line)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = []string{"PATH=" + b.bin, "STUBLOG=" + log, "HOME=" + dir, `BASH_FUNC_rm%%=() { printf 'rm\n' >>"$STUBLOG"; }`}
+	cmd.Stdout = new(bytes.Buffer) // so that what goes on in the background is waited for
+	by, release, err := Confine(cmd, dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b.by = by
+	_ = cmd.Run() // a line may fail; what it ran counts
+	release()
+	data, _ := os.ReadFile(log)
+	_ = os.Remove(log)
+	return strings.Fields(string(data))
 }
 
 // FuzzTripwire lets bytes choose a line of the grammar.
@@ -88,6 +104,9 @@ func TestTripwire(t *testing.T) {
 	if got := b.runs(t, "rm x; env rm x; sh -c rm"); len(got) != 3 {
 		t.Fatalf("the tripwires do not work: %v", got)
 	}
+	if names := b.trips(t, t.TempDir(), "rm x; env rm x; sh -c rm"); len(names) != 3 {
+		t.Fatalf("the tripwires do not work where lines are run: %v", names)
+	}
 	random := rand.New(rand.NewPCG(3, 4))
 	ran := 0
 	for range 300 {
@@ -97,5 +116,5 @@ func TestTripwire(t *testing.T) {
 	if ran < 30 {
 		t.Errorf("only %d runs of 300 lines were allowed", ran)
 	}
-	t.Logf("%d runs of 300 lines were allowed", ran)
+	t.Logf("%d runs of 300 lines were allowed, by %s", ran, b.by)
 }
