@@ -22,8 +22,8 @@ const (
 // what is permitted (see [permission.Guarded]). What a project or the home folder
 // has at its top is named whether it exists or not; farther down, four folders
 // deep, what exists. Of a repository these are the hooks and the configuration,
-// also those of its submodules and worktrees; a place where there is no
-// repository cannot become one.
+// also where core.hooksPath and include.path say that they are, and those of its
+// submodules and worktrees; a place where there is no repository cannot become one.
 func Guarded(write []string) []string {
 	var found []string
 	for _, root := range write {
@@ -41,6 +41,14 @@ func guardedIn(root string) (found []string) {
 	add := func(file string) {
 		if filepath.Base(file) == ".git" {
 			found = append(found, guardedGit(file)...)
+			for _, more := range configured(file) {
+				more = filepath.Join(permission.RealPath(filepath.Dir(more)), filepath.Base(more)) // the link itself, too
+				for _, name := range []string{more, permission.RealPath(more)} {
+					if name != root && below(root, name) {
+						found = append(found, name)
+					}
+				}
+			}
 			return
 		}
 		found = append(found, file)

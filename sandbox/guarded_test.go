@@ -24,6 +24,11 @@ func TestGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	config := "[core]\n\tbare = false\n\thooksPath = .githooks\n[user]\n\tpath = mine\n[include]\n\tpath = ../shared/config\n" +
+		"[includeIf \"gitdir:x\"] path = \"../more.config\"\n[include]\n\tpath = /etc/gitconfig\n"
+	if err := os.WriteFile(filepath.Join(root, ".git/config"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink("real", filepath.Join(root, ".claude")); err != nil {
 		t.Skip(err)
 	}
@@ -31,6 +36,7 @@ func TestGuarded(t *testing.T) {
 	for name, want := range map[string]bool{
 		".git/config": true, ".git/hooks": true, ".git/commondir": true, ".git/info/attributes": true, ".git": false, ".git/objects": false,
 		".git/modules/sub/config": true, ".git/modules/sub/hooks": true, ".git/worktrees/tree/config.worktree": true,
+		".githooks": true, "shared/config": true, "more.config": true, "mine": false, "shared": false,
 		"a/b/.git/hooks": true, "a/.bashrc": true, "a/.vscode": true, ".mcp.json": true, ".openagent": true, ".claude": true, "real": true,
 		"home/.bashrc": true, "home/.ssh": true, ".bashrc": false, "a/.mcp.json": false, "a/b/c/d/e/.vscode": false, "node_modules/x/.vscode": false,
 	} {

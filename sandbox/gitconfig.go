@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxGitConfig bounds how much of a repository's configuration is read.
+const maxGitConfig = 256 << 10
+
+// configured returns the files beside a repository that its configuration makes
+// part of what git runs: the folder of hooks (core.hooksPath, from the working
+// tree on) and included configuration (include.path, from the file on), see
+// git-config(1). What is included is not looked into.
+func configured(git string) (found []string) {
+	file := filepath.Join(git, "config")
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	section := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "["); ok {
+			head, after, _ := strings.Cut(rest, "]")
+			section, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(head)), " ")
+			line = strings.TrimSpace(after)
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		var base string
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case section == "core" && key == "hookspath":
+			base = filepath.Dir(git)
+		case key == "path" && (section == "include" || section == "includeif"):
+			base = git
+		default:
+			continue
+		}
+		if value = strings.Trim(strings.TrimSpace(value), `"`); value == "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(value, "~/"); ok {
+			if base, err = os.UserHomeDir(); err != nil {
+				continue
+			}
+			value = rest
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(base, value)
+		}
+		found = append(found, filepath.Clean(value))
+	}
+	return found
+}
