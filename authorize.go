@@ -19,7 +19,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 	t := x.tool(call.Name)
 	if t == nil {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-			Source: permission.FromDefault, Reason: fmt.Sprintf("the tool %s is not there any more", call.Name)}}
+			Source: permission.FromDefault, Reason: gone(call)}}
 	}
 	original := call.Input
 	hooked, stop := x.before(ctx, &call, j)
@@ -96,6 +96,7 @@ func (x *executor) opinion(about permission.Request) permission.Decision {
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
 		d.Source = permission.FromPolicy
 	}
+	d.Reason = x.secrets.text(d.Reason)
 	return d
 }
 
@@ -125,8 +126,19 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 // question asks about a call, by the callback. Nobody there means no.
 func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fact {
 	call, t := j.call, x.tool(j.call.Name)
-	if d, decided := x.requested(ctx, j); decided {
-		return x.answer(e.Key(), t, call, d)
+	if t == nil {
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: gone(call)}}
+	}
+	if d, decided := x.requested(ctx, t, j); decided {
+		if d.Behavior == permission.Allowed {
+			d = x.confirm(ctx, t, j, d)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if d.Behavior != permission.Asked {
+			return x.answer(e.Key(), t, call, d)
+		}
 	}
 	callback := x.ask()
 	if callback == nil {
@@ -145,8 +157,27 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fac
 	return x.answer(e.Key(), t, call, d)
 }
 
+// confirm has the callback see a call that a hook allows in place of a person. What
+// it asks about is asked.
+func (x *executor) confirm(ctx context.Context, t tool.Tool, j *job, allowed permission.Decision) permission.Decision {
+	call, class := j.call, j.class
+	if allowed.Input != nil {
+		call.Input = allowed.Input
+		class = classify(t, call)
+	}
+	d, _ := x.consult(ctx, call.Mode, t, &call, class, allowed)
+	if d.Behavior == permission.Allowed && d.Input == nil {
+		d.Input = allowed.Input
+	}
+	return d
+}
+
+// gone says why a call cannot be made whose tool is not one of the agent's any more.
+func gone(call tool.Call) string { return fmt.Sprintf("the tool %s is not there any more", call.Name) }
+
 // answer makes the fact of somebody's decision about a call.
 func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
+	d.Reason = x.secrets.text(d.Reason)
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
@@ -173,6 +204,7 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 	if d.Source == "" {
 		d.Source = permission.FromCallback
 	}
+	d.Reason = x.secrets.text(d.Reason)
 	return d
 }
 
@@ -182,7 +214,7 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) (permission.Decision, bool) {
 	t := x.tool(call.Name)
 	if t == nil {
-		return permission.Deny(fmt.Sprintf("the tool %s is not there any more", call.Name)), true
+		return permission.Deny(gone(call)), true
 	}
 	class := classify(t, call)
 	p := x.rules.Load().In(e.Mode)
@@ -217,9 +249,12 @@ func widens(judged, now tool.Class) bool {
 	})
 }
 
-// subject is what the policy is told of a call.
+// subject is what the policy is told of a call. Its tool may be gone.
 func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
-	spec := x.tool(call.Name).Spec()
+	var spec tool.Spec
+	if t := x.tool(call.Name); t != nil {
+		spec = t.Spec()
+	}
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, Dir: call.Dir, Roots: x.roots}
 }

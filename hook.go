@@ -200,8 +200,9 @@ func stopReason(e hook.Event, out *hook.Outcome) string {
 }
 
 // requested calls the PermissionRequest hooks about a call that is to be asked
-// about. An allow counts where it is only the mode that asks.
-func (x *executor) requested(ctx context.Context, j *job) (d permission.Decision, decided bool) {
+// about. An allow counts where it is only the mode that asks, about the input that
+// they leave as well.
+func (x *executor) requested(ctx context.Context, t tool.Tool, j *job) (d permission.Decision, decided bool) {
 	if !x.hooks.Has(hook.PermissionRequest, j.call.Name) {
 		return d, false
 	}
@@ -211,31 +212,40 @@ func (x *executor) requested(ctx context.Context, j *job) (d permission.Decision
 	if ctx.Err() != nil {
 		return d, false
 	}
-	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook, Input: out.Input}
+	x.carry(ctx, j, &in, &out)
+	d = permission.Decision{Behavior: out.Permission, Reason: out.Reason, Source: permission.FromHook}
+	if out.Stop {
+		d.Behavior, d.Reason = permission.Denied, stopReason(in.Event, &out)
+	}
 	switch {
 	case d.Behavior == permission.Denied:
 		if d.Reason == "" {
 			d.Reason = "a PermissionRequest hook denies it"
 		}
-		d.Input = nil
-	case d.Behavior == permission.Allowed && x.modeAsks(j):
-	default:
-		return permission.Decision{}, false
-	}
-	x.carry(ctx, j, &in, &out)
-	if out.Stop || out.Interrupt && d.Behavior == permission.Denied {
-		why := d.Reason
-		if out.Stop {
-			why = stopReason(in.Event, &out)
+		if out.Stop || out.Interrupt {
+			j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
-		j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: why})
+		return d, true
+	case d.Behavior != permission.Allowed || !x.modeAsks(j.call, j.class, j.verdict):
+		return d, false
+	case out.Input == nil:
+		return d, true
 	}
-	return d, true
+	call := j.call
+	call.Input, d.Input = out.Input, out.Input
+	class := classify(t, call)
+	switch again := x.judge(call.Mode, call, class, permission.Decision{}); {
+	case again.Behavior == permission.Denied:
+		return again, true
+	case again.Behavior == permission.Allowed && class.Asks == "", x.modeAsks(call, class, again):
+		return d, true
+	}
+	return d, false
 }
 
 // modeAsks reports whether it is only the mode that wants a call asked about.
-func (x *executor) modeAsks(j *job) bool {
-	return j.verdict.Source == permission.FromMode && j.class.Asks == "" && j.call.Mode != permission.Plan
+func (x *executor) modeAsks(call tool.Call, class tool.Class, verdict permission.Decision) bool {
+	return verdict.Source == permission.FromMode && class.Asks == "" && call.Mode != permission.Plan
 }
 
 // notify calls the Notification hooks beside what somebody is waited for. The

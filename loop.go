@@ -258,7 +258,7 @@ func (l *loop) note(facts ...event.Fact) {
 		switch f := f.(type) {
 		case event.AssistantMessage:
 			l.x.adopt(f.Key, &l.fold.transcript)
-		case event.PermissionsChanged, event.Configured:
+		case event.PermissionsChanged, event.Configured, event.Resumed:
 			l.takeRules()
 		}
 	}
