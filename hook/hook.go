@@ -22,8 +22,9 @@ type Func func(ctx context.Context, in *Input) (Output, error)
 // hook may be called again for the same moment after a crash.
 type Hook struct {
 	On Event
-	// Match is a regular expression for the whole of what the event is about, see
-	// [Event.Subject]: a tool's name mostly. "" and "*" are everything.
+	// Match is what the event is to be about, see [Event.Subject]: names with | between
+	// them, as "Edit|Write", or else a regular expression that matches a part of it, as
+	// "^mcp__". "" and "*" are everything.
 	Match   string
 	Timeout time.Duration // 0: 60 s
 	Func    Func
@@ -57,12 +58,12 @@ func (h Hook) compile() (compiled, error) {
 	if plain.MatchString(h.Match) {
 		c.names = strings.Split(h.Match, "|")
 	} else {
-		c.match = regexp.MustCompile(`^(?:` + h.Match + `)$`)
+		c.match = regexp.MustCompile(h.Match)
 	}
 	return c, nil
 }
 
-// plain is an expression that is names with | between them, as most are.
+// plain is what is names with | between them, as most are: these are whole names.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_|-]+$`)
 
 type compiled struct {

@@ -76,6 +76,9 @@ func TestMatch(t *testing.T) {
 	}{
 		{"", "Bash", true}, {"*", "Bash", true}, {"Bash", "Bash", true}, {"Bash", "BashOutput", false}, {"Edit|Write", "Write", true},
 		{"Edit|Write", "MultiEdit", false}, {"mcp__.*", "mcp__a__b", true}, {"bash", "Bash", false},
+		{"^Notebook", "NotebookEdit", true}, {"^mcp__.*__write", "mcp__a__write_file", true}, {"Edit$", "MultiEdit", true}, {"^(Edit|Write)$", "MultiEdit", false},
+		{"mcp__my-server__.*", "mcp__my-server__x", true}, {"mcp__a-b__x", "mcp__a-b__x", true}, {"mcp__a-b__x", "mcp__a-b__xy", false},
+		{"Edit|Write", "Edit|Write", false}, {"Edit|", "Bash", false},
 	} {
 		s := compile(t, hook.Hook{On: hook.PreToolUse, Match: c.match, Func: returning(hook.Output{}, nil)})
 		if got := s.Has(hook.PreToolUse, c.name); got != c.want {
@@ -236,6 +239,10 @@ func TestParse(t *testing.T) {
 		{hook.PermissionRequest, `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"m","interrupt":true}}}`, hook.Output{Permission: no, Reason: "m", Interrupt: true}, ""},
 		{hook.PermissionRequest, `{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{"b":2},"updatedPermissions":[{"type":"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":"ls *"}],"destination":"session"},{"type":"setMode","mode":"acceptEdits"}]}}}`,
 			hook.Output{Permission: yes, Input: json.RawMessage(`{"b":2}`), Updates: []hook.Update{{Type: hook.AddRules, Behavior: yes, Rules: []permission.Rule{"Bash(ls *)"}, Destination: "session"}, {Type: hook.SetMode, Mode: permission.AcceptEdits}}}, ""},
+		{hook.PostToolUse, `{"updatedToolOutput":"new"}`, hook.Output{Result: tool.Text("new")}, ""},
+		{hook.PreToolUse, `{"permissionDecision":"deny","permissionDecisionReason":"r"}`, hook.Output{Permission: no, Reason: "r"}, ""},
+		{hook.PermissionDenied, `{"retry":true}`, hook.Output{Retry: true}, ""},
+		{hook.SessionStart, `{"sessionTitle":"t","initialUserMessage":"i"}`, hook.Output{Title: "t", Context: "i"}, ""},
 		{hook.PermissionDenied, `{"hookSpecificOutput":{"retry":true}}`, hook.Output{Retry: true}, ""},
 		{hook.SessionStart, `{"hookSpecificOutput":{"sessionTitle":"t","initialUserMessage":"i"}}`, hook.Output{Title: "t", Context: "i"}, ""},
 		// the shorter form

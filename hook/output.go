@@ -70,14 +70,11 @@ type wireOutput struct {
 		Tool     string              `json:"tool"`
 		Behavior permission.Behavior `json:"behavior"`
 	} `json:"permissionUpdate"`
-	PermissionDecision   permission.Behavior `json:"permissionDecision"`
-	UpdatedInput         json.RawMessage     `json:"updatedInput"`
-	AdditionalContext    string              `json:"additionalContext"`
-	UpdatedMCPToolOutput json.RawMessage     `json:"updatedMCPToolOutput"`
+	wireFlat
 }
 
-type wireSpecific struct {
-	Event                    Event               `json:"hookEventName"`
+// wireFlat are the members of an event's own object that may stand outside of it.
+type wireFlat struct {
 	PermissionDecision       permission.Behavior `json:"permissionDecision"`
 	PermissionDecisionReason string              `json:"permissionDecisionReason"`
 	UpdatedInput             json.RawMessage     `json:"updatedInput"`
@@ -88,7 +85,12 @@ type wireSpecific struct {
 	InitialUserMessage       string              `json:"initialUserMessage"`
 	DisplayContent           *string             `json:"displayContent"`
 	Retry                    bool                `json:"retry"`
-	Decision                 *struct {
+}
+
+type wireSpecific struct {
+	Event Event `json:"hookEventName"`
+	wireFlat
+	Decision *struct {
 		Behavior           permission.Behavior `json:"behavior"`
 		UpdatedInput       json.RawMessage     `json:"updatedInput"`
 		UpdatedPermissions []Update            `json:"updatedPermissions"`
@@ -123,8 +125,8 @@ func Parse(e Event, out []byte) (Output, error) {
 }
 
 func (w *wireOutput) output(e Event) (Output, error) {
-	o := Output{Block: w.Block, Reason: w.Reason, Permission: w.PermissionDecision, Input: given(w.UpdatedInput), Context: w.AdditionalContext,
-		Stop: w.Continue != nil && !*w.Continue, StopReason: w.StopReason, Message: w.SystemMessage, Notification: w.Notification, Quiet: w.SuppressOutput, Async: w.Async}
+	o := Output{Block: w.Block, Reason: w.Reason, Stop: w.Continue != nil && !*w.Continue, StopReason: w.StopReason, Message: w.SystemMessage,
+		Notification: w.Notification, Quiet: w.SuppressOutput, Async: w.Async}
 	if o.Message == "" {
 		o.Message = w.Message
 	}
@@ -143,39 +145,51 @@ func (w *wireOutput) output(e Event) (Output, error) {
 	if u := w.PermissionUpdate; u != nil {
 		o.Updates = append(o.Updates, Update{Type: AddRules, Behavior: u.Behavior, Rules: []permission.Rule{permission.Rule(u.Tool)}})
 	}
-	replaced := w.UpdatedMCPToolOutput
-	if s := w.Specific; s != nil {
-		if s.Event != "" && s.Event != e {
-			return o, fmt.Errorf("hookSpecificOutput is for %.50q, not for %s", s.Event, e)
-		}
-		o.specific(s)
-		for _, r := range []json.RawMessage{s.UpdatedMCPToolOutput, s.UpdatedToolOutput} {
-			if given(r) != nil {
-				replaced = r
-			}
-		}
+	if err := o.take(&w.wireFlat); err != nil || w.Specific == nil {
+		return o, err
 	}
-	var err error
-	if given(replaced) != nil {
-		o.Result, err = result(replaced)
+	if s := w.Specific; s.Event != "" && s.Event != e {
+		return o, fmt.Errorf("hookSpecificOutput is for %.50q, not for %s", s.Event, e)
 	}
-	return o, err
+	if err := o.take(&w.Specific.wireFlat); err != nil {
+		return o, err
+	}
+	o.decided(w.Specific)
+	return o, nil
 }
 
-// specific takes in what is in the event's own object.
-func (o *Output) specific(s *wireSpecific) {
-	if s.PermissionDecision != "" {
-		o.Permission = s.PermissionDecision
+// take takes in what an event asks for.
+func (o *Output) take(f *wireFlat) (err error) {
+	if f.PermissionDecision != "" {
+		o.Permission = f.PermissionDecision
 	}
-	if s.PermissionDecisionReason != "" {
-		o.Reason = s.PermissionDecisionReason
+	if f.PermissionDecisionReason != "" {
+		o.Reason = f.PermissionDecisionReason
 	}
-	if v := given(s.UpdatedInput); v != nil {
+	if v := given(f.UpdatedInput); v != nil {
 		o.Input = v
 	}
-	o.Context = joined(o.Context, s.AdditionalContext)
-	o.Context = joined(o.Context, s.InitialUserMessage)
-	o.Title, o.Display, o.Retry = s.SessionTitle, s.DisplayContent, s.Retry
+	o.Context = joined(joined(o.Context, f.AdditionalContext), f.InitialUserMessage)
+	if f.SessionTitle != "" {
+		o.Title = f.SessionTitle
+	}
+	if f.DisplayContent != nil {
+		o.Display = f.DisplayContent
+	}
+	o.Retry = o.Retry || f.Retry
+	for _, r := range []json.RawMessage{f.UpdatedMCPToolOutput, f.UpdatedToolOutput} {
+		if given(r) == nil {
+			continue
+		}
+		if o.Result, err = result(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decided takes in the answer to a question about permission.
+func (o *Output) decided(s *wireSpecific) {
 	d := s.Decision
 	if d == nil {
 		return
