@@ -86,10 +86,13 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) h
 		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.text(err.Error()))
 	}
 	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
-		*text = x.secrets.text(*text)
+		*text = x.plain(*text)
 	}
 	return out
 }
+
+// plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
+func (x *executor) plain(text string) string { return x.secrets.text(tool.Clean(text)) }
 
 // showHook shows what is seen of a hook.
 func (x *executor) showHook(to signals, id string, in hook.Input, s hook.Step) {
@@ -101,15 +104,15 @@ func (x *executor) showHook(to signals, id string, in hook.Input, s hook.Step) {
 		to.show(event.HookProgress{ID: id, Event: in.Event, Line: x.secrets.text(s.Line)})
 	case hook.Ended:
 		r := event.HookResponse{ID: id, Event: in.Event, Name: name, Call: in.Call, Duration: s.Duration,
-			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.secrets.text(s.Output.Reason)}
+			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.plain(s.Output.Reason)}
 		if !s.Output.Quiet {
-			r.Message = x.secrets.text(s.Output.Message)
+			r.Message = x.plain(s.Output.Message)
 		}
 		if n := s.Output.Notification; n != nil {
-			r.Notification = &hook.Notice{Title: x.secrets.text(n.Title), Body: x.secrets.text(n.Body), Level: n.Level}
+			r.Notification = &hook.Notice{Title: x.plain(n.Title), Body: x.plain(n.Body), Level: n.Level}
 		}
 		if s.Err != nil {
-			r.Error = x.secrets.text(s.Err.Error())
+			r.Error = x.plain(s.Err.Error())
 		}
 		to.show(r)
 	}

@@ -132,21 +132,25 @@ func (s *State) callEffects(effects []Effect) []Effect {
 }
 
 // pickQuestion chooses the call about which a person is asked: one at a time, in the
-// order of the calls, and no question is taken back for another one.
+// order of the calls, and no question is taken back for another one. It waits for the
+// calls that are being judged, so that who leaves questions for later leaves all.
 func (s *State) pickQuestion() {
 	if c := s.find(s.asked); c != nil && (c.phase == asking || c.phase == waiting) {
 		return
 	}
 	s.asked = ""
+	first, barrier := "", false
 	for i := range s.calls {
-		switch c := &s.calls[i]; c.phase {
-		case proposed:
-			return // it may have to be asked about first
-		case asking, waiting:
-			s.asked = c.id
+		c := &s.calls[i]
+		switch {
+		case c.phase == proposed && !barrier:
 			return
+		case first == "" && (c.phase == asking || c.phase == waiting):
+			first = c.id
 		}
+		barrier = barrier || c.phase != settled && c.spec.Barrier
 	}
+	s.asked = first
 }
 
 // keepFirst reports whether the files have to be kept before a call starts.

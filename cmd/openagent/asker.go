@@ -114,7 +114,7 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 	case "allow":
 		for _, u := range r.Permissions {
 			if u.Type == "setMode" {
-				if err := a.d.s.session.SetMode(ctx, permission.Mode(u.Mode)); err != nil {
+				if err := a.d.changeMode(ctx, permission.Mode(u.Mode)); err != nil {
 					return permission.Decision{}, err
 				}
 			}

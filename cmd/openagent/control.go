@@ -93,10 +93,7 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		if o.Mode == "" {
 			return nil, errors.New("set_permission_mode: mode is missing")
 		}
-		if err := d.s.options.permits(permission.Mode(o.Mode)); err != nil {
-			return nil, err
-		}
-		return nothing, session.SetMode(ctx, permission.Mode(o.Mode))
+		return nothing, d.changeMode(ctx, permission.Mode(o.Mode))
 	case "set_model":
 		name := d.s.provider.model.value
 		if o.Model != nil && *o.Model != "default" {
@@ -126,6 +123,14 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		return map[string][]string{"mcpServers": {}}, nil
 	}
 	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
+}
+
+// changeMode changes the permission mode, as far as managed settings let it.
+func (d *dialog) changeMode(ctx context.Context, mode permission.Mode) error {
+	if err := d.s.options.permits(mode); err != nil {
+		return err
+	}
+	return d.s.session.SetMode(ctx, mode)
 }
 
 // initialize says what there is. What a host asks for in vain is refused, so

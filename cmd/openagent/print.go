@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,11 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	if err := r.past(ctx, s.store); err != nil {
 		return r, err
 	}
-	if s.usual != "" && beginning("", r.mode) == permission.Default {
-		s.options.mode = string(s.usual)
-		return r, s.session.SetMode(ctx, s.usual)
+	forbidden := s.options.mode == "" && s.options.permits(r.mode) != nil
+	if forbidden || s.usual != "" && beginning("", r.mode) == permission.Default {
+		mode := cmp.Or(s.usual, permission.Default)
+		s.options.mode = string(mode)
+		return r, s.session.SetMode(ctx, mode)
 	}
 	return r, nil
 }
