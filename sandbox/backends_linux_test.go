@@ -2,10 +2,56 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
+
+// What Landlock does not hold is said by [landlock.Lacks]. Around what is hidden in
+// a writable folder nothing can be made, so most attempts are made without.
+func TestLandlockEscapes(t *testing.T) {
+	needLandlock(t)
+	helper := tools(t)
+	for _, a := range attempts {
+		// Without privileges the bounding set stays, of which nothing can be had.
+		if a.user && os.Getuid() == 0 || a.name == "capabilities" && os.Getuid() != 0 || slices.Contains([]string{
+			"mode", "owner", "times", "attribute", "command lines of others", "daemon", "daemon of a daemon",
+			"git hook", "git configuration", "git configuration, renamed onto", "git repository elsewhere", "git folder, renamed", "git folder, removed",
+			"settings that are not there", "settings that are moved there", "settings that are linked there", "a link to settings", "settings behind a link",
+		}, a.name) {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			w := makeWorld(t, helper)
+			if !strings.Contains(a.name, "hidden below") {
+				w.inside = nil
+			}
+			if touched, output := w.try(t, a, helper, landlock{}); touched != "" {
+				t.Errorf("ESCAPE: %s\n%s", touched, output)
+			} else if testing.Verbose() {
+				t.Logf("refused: %s", strings.TrimSpace(output))
+			}
+		})
+	}
+}
+
+// Those of the backends beside the native one as a user without privileges.
+func TestOtherEscapesUnprivileged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the tests run unprivileged anyway")
+	}
+	runAs(t, "TestBubblewrapEscapes|TestLandlock", filepath.Dir(tools(t)))
+}
+
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if err := tryLandlock(Policy{}); err != nil {
+		t.Skipf("Landlock does not work here: %v", err)
+	}
+}
 
 // What bubblewrap does not hold is said by [bubblewrap.Lacks]. Its first process may
 // be looked into: it has nothing that the others do not have.
@@ -18,7 +64,7 @@ func TestBubblewrapEscapes(t *testing.T) {
 	}
 	helper := tools(t)
 	for _, a := range attempts {
-		if a.user || slices.Contains([]string{
+		if a.user && os.Getuid() == 0 || slices.Contains([]string{
 			"descriptors", "a link to settings", "descriptors of the first", "environment of the first", "memory of the first",
 		}, a.name) {
 			continue
@@ -32,6 +78,56 @@ func TestBubblewrapEscapes(t *testing.T) {
 	}
 	if out, code, _, _ := run(t, bubblewrap{}, Policy{}, "echo hello; exit 3"); out != "hello\n" || code != 3 {
 		t.Errorf("%q, %d", out, code)
+	}
+}
+
+// Landlock allows only: what is hidden is held by what is beside it, and nothing is
+// made around it.
+func TestLandlockPaths(t *testing.T) {
+	needLandlock(t)
+	dir := realDir(t)
+	for _, name := range []string{"w/a/f", "w/secret/f", "w/secret/ro/f", "w/secret/rw/f", "plain/f", "read/f", "other/f"} {
+		must(t, os.MkdirAll(filepath.Dir(dir+"/"+name), 0o755))
+		must(t, os.WriteFile(dir+"/"+name, []byte("text\n"), 0o644))
+	}
+	p := Policy{
+		Write: []string{dir + "/w", dir + "/w/secret/rw", dir + "/plain"}, ReadOnly: []string{dir + "/w/secret/ro", dir + "/plain/kept"},
+		Hidden: []string{dir + "/w/secret", dir + "/w/absent", dir + "/absent"},
+	}
+	const test = `for f in w w/a w/secret w/secret/ro w/secret/rw plain read other; do
+		r=-; w=-; cat $f/f >/dev/null 2>&1 && r=r; ls $f >/dev/null 2>&1 && r=r; : 2>/dev/null >>$f/x && w=w; echo $f $r$w; done
+		mkdir w/absent w/new 2>/dev/null && echo made; mv w/secret plain 2>/dev/null && echo moved; echo $((1+1)) >/dev/null && echo null; true`
+	const both = "w --\nw/a rw\nw/secret --\nw/secret/ro r-\nw/secret/rw rw\nplain rw\n"
+	if out, _, _, _ := run(t, landlock{}, p, "cd "+dir+"; "+test); out != both+"read r-\nother r-\nnull\n" {
+		t.Errorf("all is read but what is hidden:\n%s", out)
+	}
+	p.Read = []string{dir + "/read"}
+	if out, _, _, _ := run(t, landlock{}, p, "cd "+dir+"; "+test); out != both+"read r-\nother --\nnull\n" {
+		t.Errorf("only what is listed is read:\n%s", out)
+	}
+	must(t, os.Symlink(dir+"/other", dir+"/link"))
+	if out, code, _, _ := run(t, landlock{}, Policy{Write: []string{dir + "/link"}}, "echo ran"); code != ExitFailed || !strings.Contains(out, "symlink") {
+		t.Errorf("symlink: %d %q", code, out)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "kill -9 $$")
+	release, err := landlock{}.Confine(cmd, Policy{})
+	must(t, err)
+	_ = cmd.Run()
+	if release(); cmd.ProcessState.String() != "signal: killed" {
+		t.Errorf("%v", cmd.ProcessState)
+	}
+}
+
+func TestLandlockAsks(t *testing.T) {
+	rules, err := Settings{Enabled: true, AutoAllowBash: true}.At(Place{Dir: realDir(t)})
+	must(t, err)
+	for _, c := range []struct {
+		backend Backend
+		want    bool
+	}{{nil, false}, {native{}, true}, {bubblewrap{}, true}, {landlock{}, false}} {
+		if got := (&Sandbox{rules: rules, backend: c.backend}).AutoAllow(); got != c.want {
+			t.Errorf("%v: %v", c.backend, got)
+		}
 	}
 }
 

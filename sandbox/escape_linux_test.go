@@ -29,6 +29,7 @@ var worlds atomic.Int64
 // A world is what an attempt may reach, and the wires across the ways out.
 type world struct {
 	dir, work, outside, hidden, file string
+	inside                           []string // hidden below work
 
 	env      []string
 	victim   *exec.Cmd
@@ -42,6 +43,7 @@ type world struct {
 func makeWorld(t *testing.T, helper string) *world {
 	dir := publicDir(t)
 	w := &world{dir: dir, work: dir + "/work", outside: dir + "/outside", hidden: dir + "/hidden", file: dir + "/hidden-file"}
+	w.inside = []string{w.work + "/conf/private"}
 	for name, text := range map[string]string{
 		"outside/victim": "untouched", "outside/unheld": "", "hidden/key": secret, "hidden-file": secret, "work/conf/private/key": secret,
 		"work/.git/config": "", "work/.git/HEAD": "ref: refs/heads/main\n", "work/.git/hooks/sample": "", "work/real/x": "",
@@ -58,6 +60,8 @@ func makeWorld(t *testing.T, helper string) *world {
 	w.victim.Env = []string{"VICTIM_SECRET=" + secret, "PATH=" + os.Getenv("PATH")}
 	must(t, w.victim.Start())
 	t.Cleanup(func() { _ = w.victim.Process.Kill(); _ = w.victim.Wait() })
+	// What goes on beats in the folder until it is gone.
+	t.Cleanup(func() { _ = os.Rename(w.work, w.work+".gone") })
 	w.env = append(os.Environ(), "O="+w.outside, "W="+w.work, "H="+w.hidden, "F="+w.file, "HELPER="+helper, "TMPDIR="+w.work,
 		"VICTIM="+strconv.Itoa(w.victim.Process.Pid), "SUID="+filepath.Join(filepath.Dir(helper), "suid"), "CGROUP="+ownCgroup(), "DISK="+rootDisk())
 	w.listen(t)
@@ -162,7 +166,7 @@ func (w *world) policy() Policy {
 	return Policy{
 		Write:    []string{w.work},
 		ReadOnly: Guarded([]string{w.work}),
-		Hidden:   []string{w.hidden, w.file, w.work + "/conf/private"},
+		Hidden:   append([]string{w.hidden, w.file}, w.inside...),
 	}
 }
 

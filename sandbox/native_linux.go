@@ -66,16 +66,11 @@ func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 		Proxy: p.Proxy, Network: p.Network, UnixSockets: p.UnixSockets, LocalBinding: p.LocalBinding,
 		Weaker: p.Weaker, Nested: p.Nested,
 	}
-	file, err := memoryFile(plan.Encode())
+	file, err := runAgain(cmd, plan)
 	if err != nil {
 		ghosts.release()
-		return nil, fmt.Errorf("preparing a sandbox: %w", err)
+		return nil, err
 	}
-	cmd.Path = "/proc/self/exe"
-	cmd.Args = []string{confine.Name, fmt.Sprint(3 + len(cmd.ExtraFiles))}
-	cmd.Env = firstEnvironment()
-	cmd.Dir = "/"
-	cmd.ExtraFiles = append(slices.Clone(cmd.ExtraFiles), file)
 	cmd.SysProcAttr = firstAttributes(cmd.SysProcAttr, p)
 	return func() (int, bool) {
 		r := readReport(file)
@@ -83,6 +78,21 @@ func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 		ghosts.release()
 		return r.Left, r.Signal != 0
 	}, nil
+}
+
+// runAgain has cmd start this program once more, which carries out a plan. The
+// plan is in the file.
+func runAgain(cmd *exec.Cmd, plan confine.Plan) (*os.File, error) {
+	file, err := memoryFile(plan.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("preparing a sandbox: %w", err)
+	}
+	cmd.Path = "/proc/self/exe"
+	cmd.Args = []string{confine.Name, fmt.Sprint(3 + len(cmd.ExtraFiles))}
+	cmd.Env = firstEnvironment()
+	cmd.Dir = "/"
+	cmd.ExtraFiles = append(slices.Clone(cmd.ExtraFiles), file)
+	return file, nil
 }
 
 // startable refuses a command that cannot be started, or not with its attributes
@@ -173,8 +183,10 @@ func readReport(f *os.File) confine.Report {
 // probing bounds how long a backend is tried out.
 const probing = 10 * time.Second
 
-// tryNative sets a confinement up and runs nothing in it.
-func tryNative(p Policy) error {
+func tryNative(p Policy) error { return tryOut(native{}, p) }
+
+// tryOut sets a confinement up that this program carries out, and runs nothing in it.
+func tryOut(b Backend, p Policy) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probing)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
@@ -183,7 +195,7 @@ func tryNative(p Policy) error {
 	cmd.Dir = "/"
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	release, err := native{}.Confine(cmd, p)
+	release, err := b.Confine(cmd, p)
 	if err != nil {
 		return err
 	}

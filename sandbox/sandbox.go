@@ -55,7 +55,7 @@ type Backend interface {
 	// Confine changes cmd, which has not been started, so that it starts confined,
 	// with the streams, environment, directory and attributes that it has. A program
 	// that could not be confined does not run: it exits with [ExitFailed] and says
-	// why on its standard error. One that signal n ended exits with 128 + n.
+	// why on its standard error. One that signal n ended exits with 128 + n, or is seen to end by it.
 	Confine(cmd *exec.Cmd, p Policy) (Release, error)
 }
 

@@ -114,8 +114,11 @@ func (s *Sandbox) confine(cmd *exec.Cmd, own ...string) (Release, error) {
 // MayLeave reports whether a call may ask for its command to run outside.
 func (s *Sandbox) MayLeave() bool { return s.backend != nil && s.rules.settings.AllowUnsandboxed }
 
-// AutoAllow reports whether confined commands need no question by the mode.
-func (s *Sandbox) AutoAllow() bool { return s.backend != nil && s.rules.settings.AutoAllowBash }
+// AutoAllow reports whether confined commands need no question by the mode. Under
+// Landlock they do: what they may write there decides what runs unconfined later.
+func (s *Sandbox) AutoAllow() bool {
+	return s.backend != nil && s.backend.Name() != "landlock" && s.rules.settings.AutoAllowBash
+}
 
 // A State says what confines commands.
 type State struct {

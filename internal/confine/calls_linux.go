@@ -25,4 +25,17 @@ var (
 		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
 		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 	}
+
+	// Where the processes of the host are in the same namespaces: sharedCalls use
+	// memory and queues that belong to all of them, and neighbourCalls change another
+	// process unless the argument is 0, which is the caller.
+	sharedCalls = []uint32{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL,
+		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+		unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+	}
+	neighbourCalls = []struct{ number, argument uint32 }{
+		{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SETPRIORITY, 1}, {unix.SYS_IOPRIO_SET, 1}, {unix.SYS_SCHED_SETAFFINITY, 0},
+		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0}, {unix.SYS_SCHED_SETATTR, 0},
+	}
 )

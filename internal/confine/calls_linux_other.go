@@ -5,4 +5,4 @@ package confine
 // architecture: the filter is not tried on this processor.
 const architecture = 0
 
-var ownCalls []uint32
+var ownCalls, ownShared []uint32

@@ -94,8 +94,10 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 		f.when(n, refuse(unix.ENOSYS))
 	}
 	f.call(unix.SYS_SOCKET, 0, func(f *filter) {
-		f.when(unix.AF_INET, unix.SECCOMP_RET_ALLOW)
-		f.when(unix.AF_INET6, unix.SECCOMP_RET_ALLOW)
+		if p.Network || !p.Landlock { // without namespaces it is the host's
+			f.when(unix.AF_INET, unix.SECCOMP_RET_ALLOW)
+			f.when(unix.AF_INET6, unix.SECCOMP_RET_ALLOW)
+		}
 		if p.UnixSockets {
 			f.when(unix.AF_UNIX, unix.SECCOMP_RET_ALLOW)
 		}
@@ -121,6 +123,17 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 	})
 	// A lease makes who opens the file wait, also where it can only be read.
 	f.call(unix.SYS_FCNTL, 1, func(f *filter) { f.when(unix.F_SETLEASE, denied) })
+	if p.Landlock {
+		for _, n := range slices.Concat(sharedCalls, ownShared) {
+			f.when(n, denied)
+		}
+		for _, c := range neighbourCalls {
+			f.call(c.number, c.argument, func(f *filter) {
+				f.when(0, unix.SECCOMP_RET_ALLOW)
+				f.result(denied)
+			})
+		}
+	}
 	if !p.Network && !p.LocalBinding {
 		f.when(unix.SYS_LISTEN, denied)
 	}

@@ -18,9 +18,6 @@ func init() {
 	// The thread is restricted for good. While it is locked the runtime makes no
 	// other thread from it, so that the bridge is not restricted.
 	runtime.LockOSThread()
-	if os.Getpid() != 1 {
-		fail("starting", errNoNamespace)
-	}
 	fd, err := strconv.Atoi(os.Args[1])
 	if err != nil {
 		fail("reading the plan", err)
@@ -28,6 +25,12 @@ func init() {
 	plan, err := readPlan(fd)
 	if err != nil {
 		fail("reading the plan", err)
+	}
+	switch {
+	case plan.Landlock:
+		become(&plan)
+	case os.Getpid() != 1:
+		fail("starting", errNoNamespace)
 	}
 	os.Exit(run(plan, fd))
 }

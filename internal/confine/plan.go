@@ -38,13 +38,16 @@ type Plan struct {
 	LocalBinding bool
 	Weaker       bool
 	Nested       bool
+	// Landlock: confined by Landlock and the filter of system calls, in the
+	// namespaces of the host. The program takes the place of the first process.
+	Landlock bool
 }
 
 // fields lists where the parts of a plan are, in the order of their encoding.
 func (p *Plan) fields() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&p.Path, &p.Dir, &p.Proxy},
 		[]*[]string{&p.Args, &p.Env, &p.Write, &p.ReadOnly, &p.Hidden, &p.Read},
-		[]*bool{&p.ReadAll, &p.Network, &p.UnixSockets, &p.LocalBinding, &p.Weaker, &p.Nested}
+		[]*bool{&p.ReadAll, &p.Network, &p.UnixSockets, &p.LocalBinding, &p.Weaker, &p.Nested, &p.Landlock}
 }
 
 // Encode returns what decode reads: each part with its length before it.

@@ -11,7 +11,7 @@ var plans = []Plan{
 		Path: "/bin/true", Args: []string{"true", ""}, Env: []string{"A=b\nc"}, Dir: "/", Files: 2, Write: []string{"/w"}, ReadOnly: []string{"/w/r"},
 		Hidden: []string{"/h"}, Read: []string{"/r"}, ReadAll: true, Proxy: "/p", UnixSockets: true, LocalBinding: true, Nested: true,
 	},
-	{Network: true, Weaker: true},
+	{Network: true, Weaker: true, Landlock: true},
 }
 
 func TestPlan(t *testing.T) {

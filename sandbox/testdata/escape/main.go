@@ -92,7 +92,9 @@ func init() {
 	attempts["beat"] = func() error {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		for {
-			_ = os.WriteFile(os.Getenv("W")+"/beat", []byte(time.Now().String()), 0o600)
+			if err := os.WriteFile(os.Getenv("W")+"/beat", []byte(time.Now().String()), 0o600); err != nil {
+				return err
+			}
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
