@@ -33,7 +33,7 @@ func CanFence(nested bool) bool {
 // fence keeps this thread from writing but below the plan's folders, to devices
 // and to what was inherited for writing. It comes after no_new_privs.
 func fence(p *Plan) error {
-	if !CanFence(p.Nested) || slices.Contains(p.Write, "/") {
+	if !CanFence(p.Nested) || slices.Contains(p.Write, "/") || p.Landlock { // which has stricter rules
 		return nil
 	}
 	attributes := unix.LandlockRulesetAttr{Handled_access_fs: fenced}
