@@ -43,6 +43,7 @@ var rules = map[string][]string{
 	"checkpoint":          {"internal/..."},
 	"sandbox":             {"permission", "tool", "internal/..."},
 	"config":              {"hook", "tool", "permission"},
+	"mcp":                 {"internal/...", "tool", "llm", "permission", "workspace"},
 	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},
 	"llm/openai":          {"llm", "llm/catalog", "internal/..."},
 	"llm/catalog":         {"llm"},
@@ -67,6 +68,7 @@ var outside = map[string][]string{
 	"checkpoint":   {"golang.org/x/sys/...", "github.com/aymanbagabas/go-udiff"},
 	"sandbox":      {"golang.org/x/sys/..."},
 	"config":       {"golang.org/x/sys/..."},
+	"mcp":          {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...": {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/aymanbagabas/go-udiff", "github.com/JohannesKaufmann/html-to-markdown/v2/..."},
 	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
 }

@@ -1,0 +1,192 @@
+// Package mcp connects agents with servers of the Model Context Protocol.
+//
+// [Servers] keeps the connections and is a tool set:
+//
+//	servers := mcp.New(map[string]mcp.Config{
+//		"files": {Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "."}},
+//	}, mcp.Options{Workspace: ws})
+//	defer servers.Close()
+//	servers.Start()
+//	a := &agent.Agent{Model: m, Toolsets: []tool.Set{servers}}
+//
+// What servers send is foreign: it is bounded, checked and made acceptable, or
+// left out, and a server that fails contributes no tools and says why.
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+// The types of servers, as [Config].Type has them.
+const (
+	Stdio = "stdio" // a child process
+	HTTP  = "http"  // streamable HTTP
+	SSE   = "sse"   // HTTP with server-sent events, the transport of before 2025-03-26
+	// ClaudeAIProxy is streamable HTTP with the header X-ClaudeAI-Server-ID.
+	ClaudeAIProxy = "claudeai-proxy"
+	InProcess     = "sdk" // tools of this program
+)
+
+// A Config describes a server. Its JSON is that of the members of mcpServers in
+// .mcp.json; members of other programs that are unknown here are passed over.
+type Config struct {
+	Type string `json:"type,omitempty"` // "": Stdio with Command, HTTP with URL, InProcess with Tools
+
+	Command string   `json:"command,omitempty"` // looked up in PATH
+	Args    []string `json:"args,omitempty"`
+	// Env are variables for the server beside those that every server gets: HOME,
+	// LANG, LC_ALL, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER.
+	Env map[string]string `json:"env,omitempty"`
+	Dir string            `json:"cwd,omitempty"` // working directory; relative to the workspace's, which "" is
+	// Sandbox has the process confined as the workspace confines commands; it is not
+	// started where the workspace confines none.
+	Sandbox bool `json:"sandbox,omitempty"`
+
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // sent to the URL's host only
+	ID      string            `json:"id,omitempty"`      // of a server behind a ClaudeAIProxy
+
+	// Tools are what an InProcess server has: they are called directly.
+	Tools []tool.Tool `json:"-"`
+
+	// TimeoutMS bounds the milliseconds that a call may be silent: each report of
+	// progress begins them anew. 0 is 2 minutes.
+	TimeoutMS int `json:"timeout,omitempty"`
+	// MaxTimeMS bounds the milliseconds of a call, whatever it reports. 0 is 30 minutes.
+	MaxTimeMS int `json:"maxTime,omitempty"`
+	// StartTimeoutMS bounds the milliseconds until the server has said what it has. 0 is 30 s.
+	StartTimeoutMS int `json:"startTimeout,omitempty"`
+	// AlwaysLoad has a prompt wait until the server is connected, or has failed.
+	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
+	// TrustReadOnly takes tools for reading ones that the server calls so: they run
+	// beside other calls, in plan mode and without a question.
+	TrustReadOnly bool `json:"trustReadOnly,omitempty"`
+	Disabled      bool `json:"disabled,omitempty"`
+}
+
+const (
+	defaultTimeout = 2 * time.Minute
+	defaultMaxTime = 30 * time.Minute
+	defaultStart   = 30 * time.Second
+)
+
+func milliseconds(n int, otherwise time.Duration) time.Duration {
+	if n == 0 {
+		return otherwise
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func (c Config) timeout() time.Duration { return milliseconds(c.TimeoutMS, defaultTimeout) }
+func (c Config) maxTime() time.Duration { return milliseconds(c.MaxTimeMS, defaultMaxTime) }
+func (c Config) start() time.Duration   { return milliseconds(c.StartTimeoutMS, defaultStart) }
+
+// kind is the type of the server, also where Type leaves it open.
+func (c Config) kind() string {
+	switch c.Type {
+	case "":
+	case "streamable-http", "streamableHttp":
+		return HTTP
+	default:
+		return c.Type
+	}
+	switch {
+	case c.Command != "":
+		return Stdio
+	case c.URL != "":
+		return HTTP
+	case c.Tools != nil:
+		return InProcess
+	}
+	return ""
+}
+
+// check reports what makes a configuration useless.
+func (c Config) check(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if c.TimeoutMS < 0 || c.MaxTimeMS < 0 || c.StartTimeoutMS < 0 {
+		return errors.New("timeout, maxTime and startTimeout must not be negative")
+	}
+	switch kind := c.kind(); kind {
+	case Stdio:
+		if c.Command == "" {
+			return errors.New("a stdio server needs a command")
+		}
+		for k, v := range c.Env {
+			if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+				return fmt.Errorf("env: %q cannot be a variable", k)
+			}
+		}
+	case HTTP, SSE, ClaudeAIProxy:
+		u, err := url.Parse(c.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("the url of a server of type %s must begin with https:// or http://", kind)
+		}
+		if kind == ClaudeAIProxy && c.ID == "" {
+			return errors.New("a claudeai-proxy needs the id of the server")
+		}
+	case InProcess:
+		return checkTools(c.Tools)
+	case "":
+		return errors.New("a server needs a command or a url")
+	default:
+		return fmt.Errorf("there is no type %q; there are %s, %s, %s and %s", kind, Stdio, HTTP, SSE, ClaudeAIProxy)
+	}
+	return nil
+}
+
+func checkTools(tools []tool.Tool) error {
+	seen := map[string]bool{}
+	for _, t := range tools {
+		name := t.Spec().Name
+		if seen[name] {
+			return fmt.Errorf("there are two tools named %q", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// same reports whether two configurations make the same server.
+func (c Config) same(d Config) bool {
+	equal := func(a, b tool.Tool) bool {
+		x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+		return x.Comparable() && y.Comparable() && a == b
+	}
+	tools := slices.EqualFunc(c.Tools, d.Tools, equal)
+	c.Tools, d.Tools = nil, nil
+	return tools && reflect.DeepEqual(c, d)
+}
+
+func (c Config) clone() Config {
+	c.Args, c.Tools, c.Env, c.Headers = slices.Clone(c.Args), slices.Clone(c.Tools), maps.Clone(c.Env), maps.Clone(c.Headers)
+	return c
+}
+
+// secrets are the values that errors must not show.
+func (c Config) secrets() []string {
+	var list []string
+	for name, value := range c.Env {
+		if tool.SecretName(name) {
+			list = append(list, value)
+		}
+	}
+	for _, value := range c.Headers {
+		list = append(list, value)
+		if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
+			list = append(list, token)
+		}
+	}
+	return list
+}

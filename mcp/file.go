@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+const (
+	maxFile    = 1 << 20 // bytes of a file of servers
+	maxServers = 200     // of a file
+)
+
+// LoadFile reads the servers of a file such as .mcp.json: an object with the
+// member mcpServers, or that member's value itself. See [Parse].
+func LoadFile(path string, getenv func(string) string) (map[string]Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading %s: it is not a file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	configs, err := Parse(data, getenv)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return configs, nil
+}
+
+// Parse reads what [LoadFile] reads. In the command, args, env, cwd, url and
+// headers of a server ${NAME} becomes the variable's value, and ${NAME:-text}
+// text where there is no such variable or it is empty; a ${NAME} that is not set
+// is an error.
+func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("it is larger than %d KB", maxFile>>10)
+	}
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, wrong(data, err)
+	}
+	if file.Servers == nil {
+		if err := json.Unmarshal(data, &file.Servers); err != nil {
+			return nil, wrong(data, err)
+		}
+	}
+	if len(file.Servers) > maxServers {
+		return nil, fmt.Errorf("it has more than %d servers", maxServers)
+	}
+	configs := make(map[string]Config, len(file.Servers))
+	for name, raw := range file.Servers {
+		var c Config
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("the server %q: %w", clip(name, 100), err)
+		}
+		if err := c.expand(getenv); err != nil {
+			return nil, fmt.Errorf("the server %q: %w", clip(name, 100), err)
+		}
+		configs[name] = c
+	}
+	return configs, nil
+}
+
+// wrong adds the line to an error of syntax.
+func wrong(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("line %d: %w", 1+strings.Count(string(data[:min(int(syntax.Offset), len(data))]), "\n"), err)
+	}
+	return err
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+
+func (c *Config) expand(getenv func(string) string) error {
+	var missing error
+	text := func(s *string) {
+		*s = variable.ReplaceAllStringFunc(*s, func(ref string) string {
+			m := variable.FindStringSubmatch(ref)
+			if value := getenv(m[1]); value != "" {
+				return value
+			}
+			if m[2] == "" {
+				missing = fmt.Errorf("the variable %s is not set; set it, or write ${%s:-default}", m[1], m[1])
+			}
+			return m[3]
+		})
+	}
+	table := func(t map[string]string) {
+		for k, v := range t {
+			text(&v)
+			t[k] = v
+		}
+	}
+	for _, s := range []*string{&c.Command, &c.Dir, &c.URL} {
+		text(s)
+	}
+	for i := range c.Args {
+		text(&c.Args[i])
+	}
+	table(c.Env)
+	table(c.Headers)
+	return missing
+}

@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxDepth bounds how deep the JSON of a server may be nested: the SDK's decoder
+// has no limit, and a stack that overflows ends the program.
+const maxDepth = 1000
+
+// A carrier makes the requests to a server: with the headers of its
+// configuration, to its host only, and bounding what comes back.
+type carrier struct {
+	base    http.RoundTripper
+	headers map[string]string
+	host    string
+	stop    context.Context // ends all requests
+	refused atomic.Bool     // the server wants to know who asks
+}
+
+// errElsewhere ends requests that a server sends to another host.
+var errElsewhere = errors.New("the server redirects to another host")
+
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != c.host {
+		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Host, 200))
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	undo := context.AfterFunc(c.stop, cancel)
+	end := func() {
+		undo()
+		cancel()
+	}
+	r = r.Clone(ctx)
+	for name, value := range c.headers {
+		r.Header.Set(name, value)
+	}
+	resp, err := c.base.RoundTrip(r)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		c.refused.Store(true)
+	}
+	b := &body{ReadCloser: resp.Body, end: end}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if b.events = kind == "text/event-stream"; !b.events {
+		b.left = maxMessage
+	}
+	resp.Body = b
+	return resp, nil
+}
+
+// A body is that of an answer. One that is too large or too deep cannot be read
+// to its end. A stream of events may be of any length; the SDK bounds each.
+type body struct {
+	io.ReadCloser
+	end    func()
+	events bool
+	left   int
+
+	nesting
+	line string // the beginning of a stream's line
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for _, c := range p[:n] {
+		if b.events && !b.data(c) {
+			continue
+		}
+		if b.add(c); b.depth > maxDepth {
+			return 0, fmt.Errorf("the answer is nested more than %d deep", maxDepth)
+		}
+	}
+	if b.left -= n; !b.events && b.left < 0 {
+		return 0, fmt.Errorf("the answer is larger than %d MB", maxMessage>>20)
+	}
+	return n, err
+}
+
+// data reports whether a byte of a stream is one of a message. All that is
+// between two empty lines is one message.
+func (b *body) data(c byte) bool {
+	const field = "data:"
+	switch {
+	case c == '\n':
+		if b.line == "" || b.line == "\r" {
+			b.nesting = nesting{}
+		}
+		b.line = ""
+	case len(b.line) < len(field):
+		b.line += string(rune(c))
+	default:
+		return b.line == field
+	}
+	return false
+}
+
+// nesting is how deep a place in a JSON text is.
+type nesting struct {
+	depth           int
+	quoted, escaped bool
+}
+
+func (n *nesting) add(c byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.quoted:
+		n.escaped, n.quoted = c == '\\', c != '"'
+	case c == '"':
+		n.quoted = true
+	case c == '{', c == '[':
+		n.depth++
+	case c == '}', c == ']':
+		n.depth--
+	}
+}
+
+func (b *body) Close() error {
+	b.end()
+	return b.ReadCloser.Close()
+}
+
+// remote returns the transport to a server on the network, and what carries it.
+func remote(stop context.Context, c Config, base http.RoundTripper) (sdk.Transport, *carrier, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	headers := c.Headers
+	if c.kind() == ClaudeAIProxy {
+		headers = map[string]string{"X-ClaudeAI-Server-ID": c.ID}
+		for name, value := range c.Headers {
+			headers[name] = value
+		}
+	}
+	carries := &carrier{base: base, headers: headers, host: u.Host, stop: stop}
+	client := &http.Client{Transport: carries}
+	if c.kind() == SSE {
+		return &sdk.SSEClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil
+	}
+	return &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil
+}

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+// local returns the tools of a server within this program. They are called
+// directly: nothing is encoded, and no process or protocol is between.
+func local(server string, tools []tool.Tool) []tool.Tool {
+	raw := make([]string, len(tools))
+	for i, t := range tools {
+		raw[i] = t.Spec().Name
+	}
+	out := make([]tool.Tool, 0, len(tools))
+	for i, name := range names(server, raw) {
+		out = append(out, rename(tools[i], name))
+	}
+	return out
+}
+
+// rename returns a tool under the name that the model sees.
+func rename(t tool.Tool, name string) tool.Tool {
+	spec := t.Spec()
+	r := renamed{inner: t, own: spec.Name}
+	spec.Name, spec.Aliases, spec.Replaces = name, nil, nil
+	r.spec = spec
+	if f, ok := t.(tool.Factory); ok {
+		return renamedFactory{r, f}
+	}
+	return r
+}
+
+// renamed has the other abilities of a tool as well.
+type renamed struct {
+	inner tool.Tool
+	own   string // its name within the server
+	spec  tool.Spec
+}
+
+func (r renamed) Spec() tool.Spec { return r.spec }
+
+func (r renamed) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+	call.Name = r.own
+	return r.inner.Run(ctx, call)
+}
+
+func (r renamed) Classify(call tool.Call) tool.Class {
+	call.Name = r.own
+	return tool.Classify(r.inner, call)
+}
+
+func (r renamed) Validate(call tool.Call) error {
+	if v, ok := r.inner.(tool.Validator); ok {
+		call.Name = r.own
+		return v.Validate(call)
+	}
+	return nil
+}
+
+func (r renamed) Preview(call tool.Call) string {
+	if p, ok := r.inner.(tool.Previewer); ok {
+		call.Name = r.own
+		return p.Preview(call)
+	}
+	return ""
+}
+
+func (r renamed) TakesPartial() bool {
+	p, ok := r.inner.(tool.Partial)
+	return ok && p.TakesPartial()
+}
+
+func (r renamed) Partial(ctx context.Context, input json.RawMessage) {
+	if p, ok := r.inner.(tool.Partial); ok {
+		p.Partial(ctx, input)
+	}
+}
+
+type renamedFactory struct {
+	renamed
+	factory tool.Factory
+}
+
+func (f renamedFactory) Make() tool.Tool { return rename(f.factory.Make(), f.spec.Name) }

@@ -1,0 +1,94 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxName     = 64 // of a tool: what OpenAI and Anthropic document
+	maxServer   = 40 // of a server's name in that of a tool
+	hashedBytes = 4  // of the hash that makes a changed name unique
+)
+
+var illegal = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// checkName reports why a server cannot have a name. The name of a tool is
+// mcp__server__tool, so the server's must not hold "__".
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a server needs a name")
+	case !utf8.ValidString(name) || len(name) > 200:
+		return errors.New("the name of a server must be UTF-8 of at most 200 bytes")
+	case strings.Contains(name, "__") || strings.HasSuffix(name, "_"):
+		return fmt.Errorf("the name %q must not hold __ nor end in _: tools are called mcp__server__tool; give the server another name", name)
+	}
+	return nil
+}
+
+// prefix is what the names of a server's tools begin with. It depends on the
+// server's name alone.
+func prefix(server string) string {
+	legal := illegal.ReplaceAllString(server, "_")
+	if legal != server || len(legal) > maxServer || strings.Contains(legal, "__") {
+		for strings.Contains(legal, "__") {
+			legal = strings.ReplaceAll(legal, "__", "_")
+		}
+		legal = shorten(strings.Trim(legal, "_"), maxServer, server)
+	}
+	return "mcp__" + legal + "__"
+}
+
+// names returns the names that the model sees for the tools of a server: legal,
+// no longer than 64 bytes, unique, and the same for the same list in any order.
+// They are in the order of tools; a tool that is listed twice has "" the second time.
+func names(server string, tools []string) []string {
+	head := prefix(server)
+	plain := func(t string) string { return head + illegal.ReplaceAllString(t, "_") }
+	seen := map[string]bool{}
+	count := map[string]int{} // of tools that would be called so
+	for _, t := range tools {
+		if !seen[t] {
+			seen[t] = true
+			count[plain(t)]++
+		}
+	}
+	out := make([]string, len(tools))
+	for i, t := range tools {
+		if !seen[t] {
+			continue
+		}
+		seen[t] = false
+		name := plain(t)
+		if len(name) > maxName || count[name] > 1 && name != head+t || t == "" {
+			name = shorten(name, maxName, server+"\x00"+t)
+		}
+		out[i] = name
+	}
+	return out
+}
+
+// shorten cuts a name and adds a hash of what it stands for.
+func shorten(name string, limit int, of string) string {
+	sum := sha256.Sum256([]byte(of))
+	tail := "_" + hex.EncodeToString(sum[:hashedBytes])
+	return name[:min(len(name), limit-len(tail))] + tail
+}
+
+// clip cuts a text of foreign origin to at most n bytes of UTF-8.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "�")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

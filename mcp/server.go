@@ -1,0 +1,245 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	retries    = 2 // after a connection failed or was lost
+	firstWait  = time.Second
+	longWait   = 10 * time.Second
+	steady     = time.Minute // a connection that held for so long is lost anew
+	settleTime = 100 * time.Millisecond
+)
+
+// A server is one of the [Servers]. One goroutine lives for it while it is wanted.
+type server struct {
+	all    *Servers
+	name   string
+	config Config
+
+	// Guarded by all.mu.
+	state    State
+	err      error
+	tools    []tool.Tool
+	problems []string
+	session  *session // nil unless connected
+	moved    chan struct{}
+	tried    chan struct{} // closed: there is a connection, or a first try has failed
+	cancel   context.CancelFunc
+	done     chan struct{} // closed: nothing of it is left running
+	legacy   bool          // it is known not to take server/discover
+}
+
+// live connects, and connects again, until ctx ends or it is of no use.
+func (s *server) live(ctx context.Context, tried func()) {
+	defer tried()
+	for try := 0; ; try++ {
+		held, err := s.serve(ctx, tried)
+		if ctx.Err() != nil {
+			return
+		}
+		if held > steady {
+			try = 0
+		}
+		switch {
+		case errors.Is(err, errUnauthorized):
+			s.become(NeedsAuth, err, nil)
+			return
+		case try >= retries || errors.Is(err, errNotStarted):
+			s.become(Failed, err, nil)
+			return
+		}
+		s.become(Pending, err, nil)
+		tried()
+		select {
+		case <-time.After(min(firstWait<<try, longWait)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// errUnauthorized is the error for a server that wants to know who asks.
+var errUnauthorized = errors.New("the server wants authorization: set its headers")
+
+// serve is one connection, from its beginning to its end.
+func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, err error) {
+	ses, tools, problems, err := s.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer ses.close()
+	since := time.Now()
+	s.connected(ses, tools, problems)
+	tried()
+	for {
+		select {
+		case <-ctx.Done():
+			return time.Since(since), ctx.Err()
+		case <-ses.live.Done():
+			return time.Since(since), ses.lost()
+		case <-ses.changed:
+		}
+		// Servers announce changes in bursts.
+		select {
+		case <-ctx.Done():
+			return time.Since(since), ctx.Err()
+		case <-time.After(settleTime):
+		}
+		select {
+		case <-ses.changed:
+		default:
+		}
+		soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
+		tools, problems, err := s.list(soon, ses)
+		cancel()
+		if err != nil {
+			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
+			continue // those known stay
+		}
+		s.connected(ses, tools, problems)
+	}
+}
+
+// begin connects and reads the tools, within the time to start.
+func (s *server) begin(ctx context.Context) (*session, []tool.Tool, []string, error) {
+	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), fmt.Errorf("the server did not start within %v", s.config.start()))
+	defer cancel()
+	ses, err := connect(soon, s, s.legacy)
+	if errors.Is(err, errProbe) {
+		s.legacy = true
+		ses, err = connect(soon, s, true)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if c := ses.child; c != nil {
+		s.legacy = ses.client.InitializeResult().ProtocolVersion < newest
+	}
+	tools, problems, err := s.list(soon, ses)
+	if err != nil {
+		if soon.Err() != nil {
+			err = context.Cause(soon)
+		}
+		err = ses.explain(err)
+		ses.close()
+		return nil, nil, nil, err
+	}
+	return ses, tools, problems, nil
+}
+
+// newest is the first version of the protocol that has server/discover.
+const newest = "2026-07-28"
+
+func (s *server) list(ctx context.Context, ses *session) ([]tool.Tool, []string, error) {
+	listed, problem, err := ses.list(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, problems := s.adopt(listed)
+	if problem != "" {
+		problems = append(problems, problem)
+	}
+	return tools, problems, nil
+}
+
+// call calls a tool. A call that the server cannot have seen, because its session
+// was gone, is made once more; no other is.
+func (s *server) call(ctx context.Context, name string, call tool.Call) (*tool.Result, error) {
+	ses, err := s.ready(ctx, nil)
+	if err != nil {
+		return s.unreachable(ctx, err)
+	}
+	res, err := ses.call(ctx, name, call)
+	if errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) {
+		ses.end(err)
+		if ses, err = s.ready(ctx, ses); err != nil {
+			return s.unreachable(ctx, err)
+		}
+		res, err = ses.call(ctx, name, call)
+	}
+	switch {
+	case err == nil:
+		return result(res), nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, errSilent):
+		return tool.Errorf("the MCP server %s said nothing of the call for %v, so it was cancelled; whether it was carried out is not known", s.name, s.config.timeout()), tool.ErrTimeout
+	case errors.Is(err, errLong):
+		return tool.Errorf("the call took more than %v, so it was cancelled; whether it was carried out is not known", s.config.maxTime()), tool.ErrTimeout
+	}
+	if text := answer(err); text != "" {
+		return tool.Errorf("the MCP server %s answered: %s", s.name, s.harmless(text)), nil
+	}
+	select { // the call learns of the end before the session does
+	case <-ses.live.Done():
+		err = ses.lost()
+	case <-time.After(finding):
+	}
+	return tool.Errorf("the MCP server %s did not answer the call, and whether it was carried out is not known: %s", s.name, s.harmless(fmt.Sprint(err))), nil
+}
+
+func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return tool.Errorf("the MCP server %s is not connected: %s", s.name, s.harmless(fmt.Sprint(err))), nil
+}
+
+// harmless is a text without the secrets of the configuration.
+func (s *server) harmless(text string) string {
+	return redact.New(s.config.secrets()).Text(clip(text, 8<<10))
+}
+
+// ready returns a session that has not ended and is not the one given. It waits
+// while there is hope of one.
+func (s *server) ready(ctx context.Context, not *session) (*session, error) {
+	for {
+		s.all.mu.Lock()
+		state, err, ses, moved := s.state, s.err, s.session, s.moved
+		s.all.mu.Unlock()
+		switch {
+		case state == Connected && ses != not && ses.live.Err() == nil:
+			return ses, nil
+		case state == Connected, state == Pending:
+		case err != nil:
+			return nil, err
+		default:
+			return nil, fmt.Errorf("it is %s", state)
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *server) connected(ses *session, tools []tool.Tool, problems []string) {
+	s.all.mu.Lock()
+	s.tools, s.problems = tools, problems
+	s.all.mu.Unlock()
+	s.become(Connected, nil, ses)
+}
+
+// become changes the state and tells who wants to know.
+func (s *server) become(state State, err error, ses *session) {
+	s.all.mu.Lock()
+	s.state, s.err, s.session = state, err, ses
+	close(s.moved)
+	s.moved = make(chan struct{})
+	status := s.status()
+	s.all.mu.Unlock()
+	if s.all.options.Changed != nil {
+		s.all.options.Changed(status)
+	}
+}

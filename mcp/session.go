@@ -1,0 +1,240 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	maxPages = 200 // of a list
+	// parting bounds the farewell to a server on the network.
+	parting = time.Second
+)
+
+var (
+	errSilent = errors.New("the server said nothing in time")
+	errLong   = errors.New("the call took too long")
+	errEnding = errors.New("the connection to the server is being closed")
+)
+
+// A session is a connection to a server that has begun.
+type session struct {
+	client  *sdk.ClientSession
+	child   *child   // nil: the server is on the network
+	carrier *carrier // nil: it is a child
+	config  Config
+	stop    context.CancelFunc // ends requests on the network
+	live    context.Context    // ends with the session
+	end     context.CancelCauseFunc
+	changed chan struct{} // holds one while the list of tools is to be read again
+	calls   atomic.Uint64
+
+	mu      sync.Mutex
+	watched map[string]*watch // calls that are under way, by their progress token
+}
+
+// A watch is a call whose progress is reported.
+type watch struct {
+	mu    sync.Mutex
+	over  bool
+	ctx   context.Context
+	timer *time.Timer
+	quiet time.Duration
+}
+
+// connect begins a session. What it started is ended again if that fails, and
+// ctx ends it at its time whatever the server does.
+func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error) {
+	ses := &session{config: s.config, changed: make(chan struct{}, 1), watched: map[string]*watch{}}
+	ses.live, ses.end = context.WithCancelCause(context.Background())
+	var transport sdk.Transport
+	if s.config.kind() == Stdio {
+		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
+		transport, ses.stop = ses.child, func() { _ = ses.child.Close() } // it never fails
+	} else {
+		var stopped context.Context
+		stopped, ses.stop = context.WithCancel(context.Background())
+		if transport, ses.carrier, err = remote(stopped, s.config, s.all.transport); err != nil {
+			ses.stop()
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			ses.stop()
+			ses.end(errEnding)
+		}
+	}()
+	undo := context.AfterFunc(ctx, ses.stop)
+	defer undo()
+	client := sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, &sdk.ClientOptions{
+		Logger: s.all.options.log(), Capabilities: &sdk.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			select {
+			case ses.changed <- struct{}{}:
+			default:
+			}
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
+	})
+	ses.client, err = client.Connect(ctx, transport, nil)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ses.explain(context.Cause(ctx))
+		}
+		if ses.child != nil && ses.child.process != nil && !legacy && ses.child.endedAtProbe() {
+			return nil, errProbe
+		}
+		return nil, ses.explain(err)
+	}
+	go func() {
+		err := ses.client.Wait()
+		if err == nil {
+			err = errors.New("the server closed the connection")
+		}
+		ses.end(err)
+	}()
+	return ses, nil
+}
+
+// errProbe is the error for a server that ended when it was asked for the
+// newest protocol.
+var errProbe = errors.New("the server ended at " + methodDiscover)
+
+func (ses *session) explain(err error) error {
+	if ses.child != nil && ses.child.process != nil {
+		return ses.child.explain(err)
+	}
+	return err
+}
+
+// lost says why the session has ended.
+func (ses *session) lost() error { return ses.explain(context.Cause(ses.live)) }
+
+// close ends the session, its calls and its process, and waits for them.
+func (ses *session) close() {
+	ses.end(errEnding)
+	if ses.child != nil {
+		_ = ses.child.Close() // it never fails
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = ses.client.Close() // the server's trouble is not ours any more
+	}()
+	timer := time.NewTimer(parting)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
+	ses.stop()
+	<-closed
+}
+
+// list returns what tools the server has.
+func (ses *session) list(ctx context.Context) (tools []*sdk.Tool, problem string, err error) {
+	if c := ses.client.InitializeResult().Capabilities; c == nil || c.Tools == nil {
+		return nil, "", nil
+	}
+	cursor := ""
+	for range maxPages {
+		page, err := ses.client.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", fmt.Errorf("listing its tools: %w", err)
+		}
+		tools = append(tools, page.Tools...)
+		if len(tools) > maxTools {
+			return tools[:maxTools], fmt.Sprintf("only the first %d tools are there", maxTools), nil
+		}
+		if page.NextCursor == "" {
+			return tools, "", nil
+		}
+		if page.NextCursor == cursor {
+			break
+		}
+		cursor = page.NextCursor
+	}
+	return tools, "the list of tools has no end; what came first is there", nil
+}
+
+// call calls a tool of the server. The error matches errSilent or errLong where
+// the call was given up, and [sdk.ErrSessionMissing] or [sdk.ErrConnectionClosed]
+// where it was not made, because the session was over.
+func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk.CallToolResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ses.live, func() { cancel(context.Cause(ses.live)) })()
+	quiet := ses.config.timeout()
+	w := &watch{ctx: ctx, quiet: quiet, timer: time.AfterFunc(quiet, func() { cancel(errSilent) })}
+	defer time.AfterFunc(ses.config.maxTime(), func() { cancel(errLong) }).Stop()
+	token := strconv.FormatUint(ses.calls.Add(1), 36)
+	ses.watch(token, w)
+	defer ses.watch(token, nil)
+	defer w.end()
+	params := &sdk.CallToolParams{Name: name, Arguments: call.Input}
+	params.SetProgressToken(token)
+	res, err := ses.client.CallTool(ctx, params)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, sdk.ErrSessionMissing) && !errors.Is(err, sdk.ErrConnectionClosed) {
+		return nil, context.Cause(ctx)
+	}
+	return res, err
+}
+
+func (ses *session) watch(token string, w *watch) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if w == nil {
+		delete(ses.watched, token)
+		return
+	}
+	ses.watched[token] = w
+}
+
+// progress passes on what a server reports of a call, which gives the call time.
+func (ses *session) progress(p *sdk.ProgressNotificationParams) {
+	token, _ := p.ProgressToken.(string)
+	ses.mu.Lock()
+	w := ses.watched[token]
+	ses.mu.Unlock()
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	w.timer.Reset(w.quiet)
+	status := tool.Status{Text: line(p.Message)}
+	if p.Total > 0 && p.Progress > 0 {
+		status.Percent = min(100*p.Progress/p.Total, 100)
+	}
+	tool.Progress(w.ctx, status)
+}
+
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+// answer is the text of an error that a server answered with, "" for others.
+func answer(err error) string {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return fmt.Sprintf("%s (error %d)", clip(e.Message, 4<<10), e.Code)
+}

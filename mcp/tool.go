@@ -1,0 +1,78 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	maxTools       = 1000    // of a server
+	maxDescription = 2 << 10 // bytes of a tool's description and of a server's instructions, as Claude Code has it
+)
+
+// adopt makes tools of what a server lists. What no provider would take is left
+// out, and said.
+func (s *server) adopt(listed []*sdk.Tool) (tools []tool.Tool, problems []string) {
+	raw := make([]string, len(listed))
+	for i, t := range listed {
+		raw[i] = t.Name
+	}
+	for i, name := range names(s.name, raw) {
+		if name == "" {
+			problems = append(problems, fmt.Sprintf("the tool %q is listed twice", clip(raw[i], 100)))
+			continue
+		}
+		t, err := s.tool(name, listed[i])
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("the tool %q is left out: %v", clip(raw[i], 100), err))
+			continue
+		}
+		tools = append(tools, t)
+	}
+	return tools, problems
+}
+
+func (s *server) tool(name string, listed *sdk.Tool) (_ tool.Tool, err error) {
+	spec := tool.Spec{Name: name, Title: line(listed.Title), Description: clip(listed.Description, maxDescription), OpenWorld: true, Timeout: -1}
+	if spec.Input, err = acceptable(listed.InputSchema); err != nil {
+		return nil, err
+	}
+	if a := listed.Annotations; a != nil {
+		if spec.Title == "" {
+			spec.Title = line(a.Title)
+		}
+		spec.ReadOnly = a.ReadOnlyHint && s.config.TrustReadOnly
+		spec.NonDestructive = a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
+		spec.Idempotent = a.IdempotentHint
+		spec.OpenWorld = a.OpenWorldHint == nil || *a.OpenWorldHint
+	}
+	run := func(ctx context.Context, call tool.Call, _ json.RawMessage) (*tool.Result, error) {
+		return s.call(ctx, listed.Name, call)
+	}
+	if out, ok := listed.OutputSchema.(object); ok {
+		// Results are checked against it, where it can be read.
+		if checked := spec; !deeper(out, maxNested) {
+			if checked.Output, err = json.Marshal(out); err == nil && len(checked.Output) <= maxSchema {
+				if t, err := newTool(checked, run); err == nil {
+					return t, nil
+				}
+			}
+		}
+	}
+	return newTool(spec, run)
+}
+
+// newTool is [tool.New] with an error for a schema that cannot be read.
+func newTool(spec tool.Spec, run func(context.Context, tool.Call, json.RawMessage) (*tool.Result, error)) (t tool.Tool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			t, err = nil, fmt.Errorf("%v", v)
+		}
+	}()
+	return tool.New(spec, run), nil
+}
