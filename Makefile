@@ -16,7 +16,7 @@ build:
 demo: build
 	$(BIN) demo
 
-# Language servers that tests start, into .cache.
+# Language and MCP servers that tests start, into .cache.
 servers:
 	internal/devtools/servers/install.sh
 

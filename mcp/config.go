@@ -174,8 +174,9 @@ func (c Config) clone() Config {
 	return c
 }
 
-// secrets are the values that errors must not show.
-func (c Config) secrets() []string {
+// Secrets are the values in c that must not be shown: of headers, and of variables
+// whose names say that they are secret.
+func (c Config) Secrets() []string {
 	var list []string
 	for name, value := range c.Env {
 		if tool.SecretName(name) {

@@ -197,7 +197,7 @@ func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, erro
 
 // harmless is a text without the secrets of the configuration.
 func (s *server) harmless(text string) string {
-	return redact.New(s.config.secrets()).Text(clip(text, 8<<10))
+	return redact.New(s.config.Secrets()).Text(clip(text, 8<<10))
 }
 
 // ready returns a session that has not ended and is not the one given. It waits

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -120,7 +121,7 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		}
 		return nothing, session.SetThinking(ctx, thought)
 	case "mcp_status":
-		return map[string][]string{"mcpServers": {}}, nil
+		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}
 	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
 }

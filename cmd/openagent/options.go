@@ -46,6 +46,8 @@ type options struct {
 	dir            string
 	dirs, files    []string
 	plugins        []string
+	mcp            []string // servers: files or JSON
+	mcpStrict      bool
 	logLevel       string
 	logFormat      string
 	debug          bool
@@ -129,6 +131,8 @@ func (o *options) flags() flags {
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
 		{name: "plugin-dir", arg: "DIR", path: true, help: "folder whose tools/ holds further tools, once it is trusted; may be repeated", set: more(&o.plugins)},
+		{name: "mcp-config", arg: "FILE|JSON", help: "MCP servers, as .mcp.json has them; may be repeated", set: more(&o.mcp)},
+		{name: "strict-mcp-config", help: "no MCP servers but those of --mcp-config", set: yes(&o.mcpStrict)},
 		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
 		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
 		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},

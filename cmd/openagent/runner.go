@@ -63,7 +63,10 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err
 	}
-	return s, r.host.addCustomTools(ctx, s, false)
+	if err := r.host.addCustomTools(ctx, s, false); err != nil {
+		return nil, err
+	}
+	return s, r.host.addServers(ctx, s, false)
 }
 
 // in calls do with an agent for a folder. The note says in a line what came of it.

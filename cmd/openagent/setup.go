@@ -8,6 +8,7 @@ import (
 	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
@@ -26,6 +27,7 @@ type setup struct {
 	sandbox   *sandbox.Sandbox     // nil: nothing is said of one
 	languages *tools.Languages
 	schedule  *cron.Scheduler  // that of this program; nil: it runs none
+	servers   *mcp.Servers     // nil: there are none
 	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
 	person    bool             // somebody can be asked
 	agent     *agent.Agent
@@ -67,6 +69,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	h.warnOfSandbox(s)
 	h.warnOfHooks(o.settings.Hooks())
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
+		return nil, err
+	}
+	if err := h.addServers(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}
 	s.agent.AskUser = ask
@@ -155,12 +160,15 @@ func (s *setup) unlessUsed(err *error) {
 	}
 }
 
-// close ends the session, its shells and background commands, and the language
-// servers.
+// close ends the session, its shells and background commands, and the servers
+// of languages and of MCP.
 func (s *setup) close() error {
 	var ended error
 	if s.session != nil {
 		ended = s.session.Close()
+	}
+	if s.servers != nil {
+		ended = errors.Join(ended, s.servers.Close())
 	}
 	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
 	if s.outside != nil {

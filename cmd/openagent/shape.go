@@ -27,7 +27,7 @@ type (
 		Provider       string         `json:"provider"`
 		PermissionMode string         `json:"permissionMode"`
 		Tools          []string       `json:"tools"`
-		MCPServers     []string       `json:"mcp_servers"`
+		MCPServers     []namedServer  `json:"mcp_servers"`
 		SlashCommands  []string       `json:"slash_commands"`
 		Agents         []string       `json:"agents"`
 		Skills         []string       `json:"skills"`

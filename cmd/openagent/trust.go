@@ -306,8 +306,12 @@ func (h *host) listTrust(format string) error {
 	for _, place := range slices.Sorted(maps.Keys(t.Files)) {
 		f := t.Files[place]
 		state := fileState(place, f)
+		kind := "settings"
+		if isServerFile(place) {
+			kind = "MCP servers"
+		}
 		list = append(list, entry{File: place, State: state, Since: f.Since})
-		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), "settings"})
+		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), kind})
 	}
 	if len(list) == 0 && format != formatJSON {
 		h.complain("no folder is trusted; add one with openagent trust add DIR")
@@ -316,6 +320,9 @@ func (h *host) listTrust(format string) error {
 }
 
 func fileState(place string, t trustedFile) string {
+	if isServerFile(place) {
+		return serverFileState(place, t)
+	}
 	s, err := config.Load(config.Options{Dir: filepath.Dir(filepath.Dir(place))})
 	if err != nil {
 		return "changed"
@@ -332,8 +339,8 @@ func fileState(place string, t trustedFile) string {
 	return "changed"
 }
 
-// addTrust trusts a project: its tools and its settings. A folder that is none,
-// without .openagent, is taken for a folder of tools.
+// addTrust trusts a project: its tools, its settings and its MCP servers. A folder
+// that is none, without .openagent and .mcp.json, is taken for a folder of tools.
 func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err := needDir("trust add", dir); err != nil {
 		return err
@@ -341,7 +348,11 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	tools := dir
 	var files []config.File
 	var s *config.Settings
-	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() {
+	servers, err := readServerFile(dir)
+	if err != nil {
+		return usagef("trust add: %w", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil {
 		tools = filepath.Join(dir, ".openagent", "tools")
 		from := h.sources(new(options), dir)
 		from.Trusted, from.Given = nil, nil
@@ -361,14 +372,22 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	for _, err := range l.Refused {
 		h.complain("%v", err)
 	}
-	if len(l.Files) == 0 && len(files) == 0 {
-		return usagef("trust add: %s holds no tools and no settings; name a project, or the folder that the executable files are in", dir)
+	if len(l.Files) == 0 && len(files) == 0 && servers == nil {
+		return usagef("trust add: %s holds no tools, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
 	if len(l.Files) > 0 {
 		if err := h.trust(ctx, l); err != nil {
 			return err
 		}
 		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(l.Dir), h.fileList(l))); err != nil {
+			return err
+		}
+	}
+	if servers != nil {
+		if err := h.trustServers(ctx, servers); err != nil {
+			return err
+		}
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(servers.place), h.serverList(servers))); err != nil {
 			return err
 		}
 	}
@@ -405,7 +424,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) {
 				delete(t.Files, place)
 				removed++
 			}

@@ -1,22 +1,31 @@
 #!/usr/bin/env bash
-# Installs the language servers that tests start into .cache/servers, where tests
-# look for them. What is there already is left alone.
+# Installs the language servers that tests start into .cache/servers, and the MCP
+# servers into .cache/mcp, where tests look for them. What is there already is left
+# alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-to=$here/../../../.cache/servers
+mkdir -p "$here/../../../.cache"
+cache=$(cd "$here/../../../.cache" && pwd)
 gopls=v0.23.0
-mkdir -p "$to/bin"
-to=$(cd "$to" && pwd)
-if [ ! -x "$to/bin/gopls" ] || ! "$to/bin/gopls" version | grep -qF "$gopls"; then
-	GOFLAGS= GOBIN=$to/bin "${GO:-go}" install "golang.org/x/tools/gopls@$gopls"
+mkdir -p "$cache/servers/bin"
+if [ ! -x "$cache/servers/bin/gopls" ] || ! "$cache/servers/bin/gopls" version | grep -qF "$gopls"; then
+	GOFLAGS= GOBIN=$cache/servers/bin "${GO:-go}" install "golang.org/x/tools/gopls@$gopls"
 fi
 if ! command -v npm >/dev/null; then
-	echo "npm is not installed: no typescript-language-server" >&2
+	echo "npm is not installed: no typescript-language-server and no MCP servers" >&2
 	[ "${CI:-}" != true ] # where everything is tested
 	exit
 fi
-if ! cmp -s "$here/package-lock.json" "$to/package-lock.json" || [ ! -e "$to/node_modules/typescript-language-server" ]; then
-	rm -rf "$to/node_modules" "$to/package-lock.json"
-	cp "$here/package.json" "$to/"
-	(cd "$to" && cp "$here/package-lock.json" lock.json && mv lock.json package-lock.json && npm ci --no-audit --no-fund) || { rm -f "$to/package-lock.json"; exit 1; }
-fi
+
+# packages FROM TO PACKAGE installs what the files of FROM say, unless PACKAGE of
+# the same files is in TO.
+packages() {
+	if ! cmp -s "$1/package-lock.json" "$2/package-lock.json" || [ ! -e "$2/node_modules/$3" ]; then
+		mkdir -p "$2"
+		rm -rf "$2/node_modules" "$2/package-lock.json"
+		cp "$1/package.json" "$2/"
+		(cd "$2" && cp "$1/package-lock.json" lock.json && mv lock.json package-lock.json && npm ci --no-audit --no-fund) || { rm -f "$2/package-lock.json"; exit 1; }
+	fi
+}
+packages "$here" "$cache/servers" typescript-language-server
+packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/server-everything
