@@ -137,7 +137,7 @@ func serve(manners string) {
 				reply(`{"content":[]}`)
 			case "progress":
 				for i := range 5 {
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(time.Second)
 					put(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d,"total":5,"message":"step %d"}}`, m.Params.Meta.Token, i+1, i+1)
 				}
 				reply(`{"content":[{"type":"text","text":"done"}]}`)

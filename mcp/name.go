@@ -40,7 +40,8 @@ func prefix(server string) string {
 		for strings.Contains(legal, "__") {
 			legal = strings.ReplaceAll(legal, "__", "_")
 		}
-		legal = shorten(strings.Trim(legal, "_"), maxServer, server)
+		legal = strings.Trim(legal, "_")
+		legal = shorten(strings.TrimRight(legal[:min(len(legal), maxServer-2*hashedBytes-1)], "_"), maxServer, server)
 	}
 	return "mcp__" + legal + "__"
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // soon bounds what must not hang.
-const soon = 20 * time.Second
+const soon = time.Minute
 
 // with is a server with manners.
 func with(manners string) mcp.Config {
@@ -85,12 +85,7 @@ func TestMannersAtStart(t *testing.T) {
 	for _, manners := range []string{"good", "banner", "noise", "ignore-discover", "exit-discover", "null-discover", "ignore-eof", "ignore-eof ignore-term"} {
 		t.Run(manners, func(t *testing.T) {
 			t.Parallel()
-			c := with(manners)
-			c.StartTimeoutMS = 15_000
-			if manners == "ignore-discover" {
-				c.StartTimeoutMS = 6000 // a third of it is for the probe
-			}
-			all, tools := connect(t, map[string]mcp.Config{"s": c})
+			all, tools := connect(t, map[string]mcp.Config{"s": with(manners)})
 			if s := statusOf(t, all, "s"); s.State != mcp.Connected || s.ServerName != "manners" || s.Protocol != "2025-06-18" || s.Instructions != "Be kind." {
 				t.Fatalf("%+v", s)
 			}
@@ -130,9 +125,9 @@ func TestServersThatFail(t *testing.T) {
 // What goes wrong in a call fails the call, and the next one works.
 func TestMannersInCalls(t *testing.T) {
 	t.Parallel()
-	c := with("noise")
-	c.TimeoutMS, c.MaxTimeMS = 1500, 60_000
-	_, tools := connect(t, map[string]mcp.Config{"s": c})
+	quick, bounded := with("good"), with("good")
+	quick.TimeoutMS, bounded.MaxTimeMS = 1500, 1000
+	_, tools := connect(t, map[string]mcp.Config{"s": with("noise"), "quick": quick, "bounded": bounded})
 	for _, x := range []struct {
 		tool, input string
 		fails       bool
@@ -143,14 +138,19 @@ func TestMannersInCalls(t *testing.T) {
 		{"large", `{}`, true, "larger than 16 MB", ""},
 		{"deep", `{}`, false, "shallow", ""},
 		{"wrong", `{}`, false, "right", ""},
-		{"hang", `{}`, true, "said nothing of the call for 1.5s", tool.TimedOut},
+		{"quick__hang", `{}`, true, "said nothing of the call for 1.5s", tool.TimedOut},
+		{"bounded__hang", `{}`, true, "took more than 1s", tool.TimedOut},
 		{"structured", `{"n":1}`, false, "n is 1", ""},
 		{"structured", `{"n":"\"x\""}`, true, "break its own output schema", ""},
 		{"late", `{}`, true, "unknown tool (error -32602)", ""},
 		{"echo", `{"text":5}`, true, "text", tool.InvalidInput},
 		{"echo", `{"text":"after"}`, false, "after", ""},
 	} {
-		out := call(t, tools, "mcp__s__"+x.tool, x.input)
+		name := x.tool
+		if !strings.Contains(name, "__") {
+			name = "s__" + name
+		}
+		out := call(t, tools, "mcp__"+name, x.input)
 		if out.Result.IsError != x.fails || !strings.Contains(out.Result.Text(), x.want) || x.fault != "" && out.Fault != x.fault {
 			t.Errorf("%s %s: error %v, fault %v: %.300s", x.tool, x.input, out.Result.IsError, out.Fault, out.Result.Text())
 		}
@@ -164,7 +164,7 @@ func TestMannersInCalls(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	c := with("good")
-	c.TimeoutMS = 700 // of a call that takes 1 s
+	c.TimeoutMS = 4000 // of a call that takes 5 s
 	_, tools := connect(t, map[string]mcp.Config{"s": c})
 	var mu sync.Mutex
 	var seen []string

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/openagent-go/agent/mcp"
@@ -66,7 +67,7 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 	if !o.mcpStrict {
 		if home, err := h.home(); err == nil {
 			found, err := mcp.LoadFile(filepath.Join(home, userServersName), h.getenv)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				return nil, usagef("%w; mend or remove the file", err)
 			}
 			maps.Copy(all, found)

@@ -1,0 +1,63 @@
+//go:build unix
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/tool"
+)
+
+type city struct {
+	City string `json:"city"`
+}
+
+func weather() tool.Tool {
+	return tool.New(tool.Spec{Name: "get_weather", ReadOnly: true, Aliases: []string{"w"}}, func(_ context.Context, call tool.Call, in city) (*tool.Result, error) {
+		return tool.Text(call.Name + " " + in.City), nil
+	}).OnClassify(func(_ tool.Call, in city) tool.Class { return tool.Class{ReadOnly: true, Touches: []string{in.City}} })
+}
+
+// Tools of this program are called directly and keep their abilities.
+func TestInProcess(t *testing.T) {
+	t.Parallel()
+	all := mcp.New(map[string]mcp.Config{"here": {Tools: []tool.Tool{weather()}}, "twice": {Tools: []tool.Tool{weather(), weather()}}}, mcp.Options{})
+	defer all.Close()
+	tools := toolsOf(t, all)
+	if len(tools) != 1 || tools[0].Spec().Name != "mcp__here__get_weather" || tools[0].Spec().Aliases != nil || !tools[0].Spec().ReadOnly {
+		t.Fatalf("%+v", tools)
+	}
+	if s := statusOf(t, all, "twice"); s.State != mcp.Failed || !strings.Contains(s.Error, "two tools named") {
+		t.Errorf("%+v", s)
+	}
+	in := json.RawMessage(`{"city":"Rome"}`)
+	if out := call(t, tools, "mcp__here__get_weather", string(in)); out.Result.Text() != "get_weather Rome" {
+		t.Errorf("%s", out.Result.Text())
+	}
+	if c := tool.Classify(tools[0], tool.Call{Input: in}); len(c.Touches) != 1 {
+		t.Errorf("%+v", c)
+	}
+	if err := tools[0].(tool.Validator).Validate(tool.Call{Input: json.RawMessage(`{}`)}); err == nil {
+		t.Error("an input without a city passes")
+	}
+}
+
+func BenchmarkInProcess(b *testing.B) {
+	echo := tool.New(tool.Spec{Name: "echo"}, func(_ context.Context, _ tool.Call, in city) (*tool.Result, error) { return tool.Text(in.City), nil })
+	all := mcp.New(map[string]mcp.Config{"here": {Tools: []tool.Tool{echo}}}, mcp.Options{})
+	defer all.Close()
+	tools, err := all.Tools(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := tools[0].Run(b.Context(), tool.Call{Input: json.RawMessage(`{"city":"Rome"}`)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
