@@ -37,7 +37,8 @@ func BenchmarkManyRules(b *testing.B) {
 	}
 }
 
-// BenchmarkCommandLine judges command lines of 2 KB.
+// BenchmarkCommandLine judges command lines of 2 KB: one that was not seen before,
+// and one that was.
 func BenchmarkCommandLine(b *testing.B) {
 	dir := b.TempDir()
 	for name, line := range map[string]string{
@@ -45,14 +46,14 @@ func BenchmarkCommandLine(b *testing.B) {
 		"list":  strings.Repeat("go vet ./... && git diff --stat | grep -v x; ", 45),
 		"quote": "git commit -m '" + strings.Repeat("a line of a message\n", 100) + "'",
 	} {
-		b.Run(name, func(b *testing.B) {
-			p := (Policy{Allow: []Rule{"Bash(go *)", "Bash(git commit *)"}, Deny: []Rule{"Bash(rm *)", "Read(/.env)"}}).Compile()
-			r := Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: line}}}
-			b.SetBytes(int64(len(line)))
+		p := (Policy{Allow: []Rule{"Bash(go *)", "Bash(git commit *)"}, Deny: []Rule{"Bash(rm *)", "Read(/.env)"}}).Compile()
+		judge := func(b *testing.B, target func(i int) string) {
 			b.ReportAllocs()
-			for b.Loop() {
-				p.Decide(r)
+			for i := 0; b.Loop(); i++ {
+				p.Decide(Request{Tool: "Bash", Dir: dir, Access: []Access{{Kind: RunCommand, Target: target(i)}}})
 			}
-		})
+		}
+		b.Run(name+"/new", func(b *testing.B) { judge(b, func(i int) string { return fmt.Sprint(line, " ", i) }) })
+		b.Run(name+"/again", func(b *testing.B) { judge(b, func(int) string { return line }) })
 	}
 }

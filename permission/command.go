@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -135,14 +136,19 @@ func parse(src string) (stmts []*syntax.Stmt, err error) {
 			err = fmt.Errorf("%v", r)
 		}
 	}()
-	for st, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(src)) {
+	p := parsers.Get().(*syntax.Parser)
+	for st, err := range p.StmtsSeq(strings.NewReader(src)) {
 		if err != nil {
 			return stmts, err
 		}
 		stmts = append(stmts, st)
 	}
+	parsers.Put(p)
 	return stmts, nil
 }
+
+// parsers have parsed nothing, or text without an error.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
 var (
 	errTooLong = fmt.Errorf("command line is longer than %d bytes", maxLine)
@@ -150,19 +156,31 @@ var (
 	errBytes   = errors.New("command line holds characters that cannot be seen")
 )
 
+// visible reports whether all characters of a text can be seen, or are a space, the
+// end of a line or a tab.
+func visible(src string) bool {
+	for i := range len(src) {
+		if c := src[i]; c >= utf8.RuneSelf {
+			return utf8.ValidString(src[i:]) && !strings.ContainsFunc(src[i:], hiddenRune)
+		} else if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func hiddenRune(c rune) bool {
+	return c != '\n' && c != '\t' && (!unicode.IsPrint(c) || c != ' ' && unicode.IsSpace(c))
+}
+
 // checkText bounds what the parser has to recurse over and refuses characters
 // that a shell may read in another way than the parser.
 func checkText(src string) error {
 	if len(src) > maxLine {
 		return errTooLong
 	}
-	if !utf8.ValidString(src) {
+	if !visible(src) {
 		return errBytes
-	}
-	for _, c := range src {
-		if c != '\n' && c != '\t' && (!unicode.IsPrint(c) || c != ' ' && unicode.IsSpace(c)) {
-			return errBytes
-		}
 	}
 	// An upper bound of the depth: whatever opens on one level.
 	deep, depth, inWord := 0, 0, 0
@@ -175,7 +193,12 @@ func checkText(src string) error {
 		}
 		deep = max(deep, depth)
 	}
-	for _, w := range strings.FieldsFunc(src, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(";|&()", c) }) {
+	for rest := src; rest != ""; {
+		end := strings.IndexAny(rest, " \n\t;|&()")
+		w := rest
+		if rest = ""; end >= 0 {
+			w, rest = w[:end], w[end+1:]
+		}
 		switch w {
 		case "if", "elif", "while", "until", "for", "select", "case", "function", "time", "!", "coproc":
 			inWord++

@@ -28,6 +28,12 @@ func (p place) cd(w word) place {
 
 // union merges two sets of places.
 func union(a, b []place) []place {
+	switch { // sets of one are in order
+	case len(a) == 1 && (len(b) == 0 || len(b) == 1 && a[0] == b[0]):
+		return a[:1:1]
+	case len(a) == 0 && len(b) == 1:
+		return b[:1:1]
+	}
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	all = slices.Compact(all)

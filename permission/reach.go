@@ -16,6 +16,8 @@ var fileless = strings.Fields("echo printf true false : test [ exit return break
 // showing are programs that change no file, whatever their arguments.
 var showing = strings.Fields("cat head tail wc nl tac rev fold cut paste comm cmp diff stat file du df ls grep egrep fgrep md5sum sha1sum sha256sum sha512sum readlink realpath od hexdump strings tr")
 
+var isFileless, isShowing = setOf(fileless), setOf(showing)
+
 // touches reports whether a Read or Edit rule concerns a known argument or
 // redirection of the line.
 func (s *site) touches(x *rule) bool {
@@ -96,7 +98,7 @@ func (c *Command) opens(edit bool) bool {
 	if c.wraps || !c.ownName() {
 		return !c.wraps
 	}
-	return !slices.Contains(fileless, c.Name) && !(edit && slices.Contains(showing, c.Name))
+	return !isFileless[c.Name] && !(edit && isShowing[c.Name])
 }
 
 // takesList reports whether a file, or the input, says which files the command opens.

@@ -1,6 +1,9 @@
 package permission
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A site is a command line and where it runs.
 type site struct {
@@ -81,6 +84,12 @@ func (s *site) opens() ([]string, bool) {
 }
 
 func (s *site) collect(in []place, w word) {
+	if w.means == nil && w.glob == "" && !w.split && !strings.HasPrefix(w.text, "-") && !strings.ContainsAny(w.text, "=@:"+Unknown) {
+		if files, _ := s.ground.files(in, w); w.text != "" { // its only form
+			s.mentions = append(s.mentions, files...)
+		}
+		return
+	}
 	words, _ := w.meanings()
 	for _, m := range words {
 		for _, v := range pathForms(m) {

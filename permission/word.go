@@ -42,7 +42,11 @@ func (s *shell) word(w *syntax.Word, in []place) word {
 		return word{}
 	}
 	for _, p := range w.Parts {
-		s.substitutions(p, in)
+		switch p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted: // in which nothing runs
+		default:
+			s.substitutions(p, in)
+		}
 	}
 	return wordText(w)
 }
@@ -129,6 +133,9 @@ func (s *shell) param(p *syntax.ParamExp, in []place) {
 }
 
 func wordText(w *syntax.Word) word {
+	if text, ok := ordinary(w); ok {
+		return word{text: text}
+	}
 	x := plainText(w)
 	if hasBraces(w) {
 		return word{text: Unknown, split: true, means: alternatives(w)}
@@ -137,6 +144,20 @@ func wordText(w *syntax.Word) word {
 		x.means = paths(w)
 	}
 	return x
+}
+
+// ordinary returns the text of a word that stands for itself; false for others.
+func ordinary(w *syntax.Word) (string, bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return p.Value, !strings.ContainsAny(p.Value, "\\~*?[{")
+	case *syntax.SglQuoted:
+		return p.Value, !p.Dollar
+	}
+	return "", false
 }
 
 // plainText returns the text of a word as if braces meant nothing.

@@ -47,6 +47,17 @@ var opaque = strings.Fields(`. source alias unalias shopt enable hash bind compl
 	hyperfine at batch crontab screen tmux dtach abduco ssh-agent setuidgid softlimit envdir chpst runcon catchsegv ld.so linux32 linux64 i386 x86_64 arch
 	genv gxargs gnice gnohup gstdbuf gtimeout gtime gfind bfind chronic pwsh powershell cmd cmd.exe fish csh tcsh rc nu elvish xonsh run-parts sandbox-exec`)
 
+var isOpaque = setOf(opaque)
+
+// setOf makes a list of names one that is quick to look in.
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
+}
+
 var shells = strings.Fields("sh bash dash ash rbash zsh ksh ksh93 mksh")
 
 // meaningful reports whether a command is followed in a way of its own, so that
@@ -65,7 +76,7 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 		return s.wrapped(at, w, in)
 	}
 	switch {
-	case slices.Contains(opaque, c.Name) || strings.HasPrefix(c.Name, "ld-linux") || strings.HasPrefix(c.Name, "qemu-"):
+	case isOpaque[c.Name] || strings.HasPrefix(c.Name, "ld-linux") || strings.HasPrefix(c.Name, "qemu-"):
 		s.fail("what %s runs cannot be seen", c.Name)
 		s.lost = s.lost || c.Name == "." || c.Name == "source"
 		return in, in
