@@ -79,8 +79,10 @@ func TestCanUseToolSeesWhatHooksAllow(t *testing.T) {
 func TestPermissionRequestHookEndsTheRun(t *testing.T) {
 	var ran []string
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"touch a"})), say("end")), Tools: []tool.Tool{lines(&ran)},
-		Hooks:      []hook.Hook{on(hook.PermissionRequest, hook.Output{Stop: true, StopReason: "enough", Context: "so"})},
-		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return permission.Allow(), nil }}
+		Hooks: []hook.Hook{on(hook.PermissionRequest, hook.Output{Stop: true, StopReason: "enough", Context: "so"})},
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Allow(), nil
+		}}
 	res, _ := a.Prompt(t.Context(), "go")
 	if res == nil || res.Reason != event.HookStopped || len(ran) > 0 {
 		t.Errorf("ran %q, %+v", ran, res)
@@ -135,15 +137,19 @@ func TestQuestionWithoutTool(t *testing.T) {
 	var ran []string
 	store := new(session.Memory)
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"}))), Sessions: store, Tools: []tool.Tool{lines(&ran)},
-		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return permission.Defer(), nil }}
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Defer(), nil
+		}}
 	s := a.Session("s")
 	if res, _ := s.Prompt(t.Context(), "go"); res == nil || res.Reason != event.Suspended {
 		t.Fatalf("%+v", res)
 	}
 	s.Close()
 	b := &agent.Agent{Model: llmtest.Script(say("end")), Sessions: store, Tools: []tool.Tool{double},
-		Hooks:      []hook.Hook{on(hook.PermissionRequest, hook.Output{Permission: permission.Allowed})},
-		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return permission.Allow(), nil }}
+		Hooks: []hook.Hook{on(hook.PermissionRequest, hook.Output{Permission: permission.Allowed})},
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Allow(), nil
+		}}
 	s = b.Session("s")
 	defer s.Close()
 	if pending, err := s.Pending(t.Context()); err != nil || len(pending) != 1 {
@@ -201,5 +207,51 @@ func TestReasonsWithoutSecrets(t *testing.T) {
 		if err != nil || strings.Contains(string(kept)+told+res.Denials[0].Reason, secret) {
 			t.Errorf("%s: %s\n%s, %v", name, told, kept, err)
 		}
+	}
+}
+
+// Hooks of what happened before a run went on later are not called again.
+func TestHooksOnceUnderReplay(t *testing.T) {
+	var ran, called []string
+	store := new(session.Memory)
+	var hooks []hook.Hook
+	for _, e := range []hook.Event{hook.Setup, hook.SessionStart, hook.UserPromptSubmit, hook.PreToolUse, hook.PostToolUse, hook.PostToolBatch, hook.Stop, hook.SessionEnd} {
+		hooks = append(hooks, hook.Hook{On: e, Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
+			called = append(called, string(in.Event))
+			return hook.Output{Context: "seen"}, nil
+		}})
+	}
+	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"})), say("end")), Sessions: store, Tools: []tool.Tool{lines(&ran)}, Hooks: hooks,
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return permission.Defer(), nil }}
+	s := a.Session("s")
+	if res, _ := s.Prompt(t.Context(), "go"); res == nil || res.Reason != event.Suspended {
+		t.Fatalf("%+v", res)
+	}
+	s.Close()
+	if got, want := strings.Join(called, " "), "Setup SessionStart UserPromptSubmit PreToolUse Stop SessionEnd"; got != want {
+		t.Errorf("at first %s, want %s", got, want)
+	}
+	called = nil
+	b := *a
+	b.CanUseTool = nil
+	s = b.Session("s")
+	pending, err := s.Pending(t.Context())
+	if err != nil || len(pending) != 1 {
+		t.Fatal(pending, err)
+	}
+	if err := s.Decide(t.Context(), pending[0].Call.ID, permission.Allow()); err != nil {
+		t.Fatal(err)
+	}
+	if len(called) > 0 {
+		t.Errorf("an answer calls %s", called)
+	}
+	for _, err := range s.Resume(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	if got, want := strings.Join(called, " "), "SessionStart PostToolUse PostToolBatch Stop SessionEnd"; got != want || len(ran) != 1 {
+		t.Errorf("then %s, want %s; ran %q", got, want, ran)
 	}
 }
