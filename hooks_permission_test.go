@@ -222,7 +222,9 @@ func TestHooksOnceUnderReplay(t *testing.T) {
 		}})
 	}
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"make"})), say("end")), Sessions: store, Tools: []tool.Tool{lines(&ran)}, Hooks: hooks,
-		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) { return permission.Defer(), nil }}
+		CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
+			return permission.Defer(), nil
+		}}
 	s := a.Session("s")
 	if res, _ := s.Prompt(t.Context(), "go"); res == nil || res.Reason != event.Suspended {
 		t.Fatalf("%+v", res)

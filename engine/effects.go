@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -150,6 +151,9 @@ func (s *State) wants(effects []Effect) []Effect {
 	}
 	if len(s.points) > 0 {
 		effects = append(effects, s.points[0])
+		if slices.ContainsFunc(s.points, func(f Fire) bool { return f.Event == hook.SessionStart }) {
+			return effects // a run that is resumed may have calls, which come after it
+		}
 	}
 	switch {
 	case len(s.calls) > 0:

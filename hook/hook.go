@@ -15,8 +15,9 @@ import (
 // changed. It should return when ctx ends; one that does not is left behind.
 type Func func(ctx context.Context, in *Input) (Output, error)
 
-// A Hook is called at an event. Hooks of one event are called one after the other,
-// in order, all of them, and each sees what the ones before it changed. Where the
+// A Hook is called at an event. Hooks of one moment are called one after the other,
+// in order, all of them, and each sees what the ones before it changed; those of
+// different calls of tools may be called at once. Where the
 // event [Event.Guards], one that fails, panics or is late keeps from happening
 // what it stands before; with other events it is reported and changes nothing. A
 // hook may be called again for the same moment after a crash.
