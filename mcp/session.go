@@ -33,7 +33,7 @@ type session struct {
 	child   *child   // nil: the server is on the network
 	carrier *carrier // nil: it is a child
 	config  Config
-	stop    context.CancelFunc // ends requests on the network
+	stop    context.CancelFunc // ends the process, or requests on the network
 	live    context.Context    // ends with the session
 	end     context.CancelCauseFunc
 	changed chan struct{} // holds one while the list of tools is to be read again
@@ -58,12 +58,15 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	ses := &session{config: s.config, changed: make(chan struct{}, 1), watched: map[string]*watch{}}
 	ses.live, ses.end = context.WithCancelCause(context.Background())
 	var transport sdk.Transport
-	if s.config.kind() == Stdio {
+	// The stream of an SSE server lives as long as what it was connected with.
+	stopped, stop := context.WithCancel(context.Background())
+	if ses.stop = stop; s.config.kind() == Stdio {
 		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
-		transport, ses.stop = ses.child, func() { _ = ses.child.Close() } // it never fails
+		transport, ses.stop = ses.child, func() {
+			stop()
+			_ = ses.child.Close() // it never fails
+		}
 	} else {
-		var stopped context.Context
-		stopped, ses.stop = context.WithCancel(context.Background())
 		if transport, ses.carrier, err = remote(stopped, s.config, s.all.transport); err != nil {
 			ses.stop()
 			return nil, err
@@ -87,10 +90,13 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
 	})
-	ses.client, err = client.Connect(ctx, transport, nil)
+	ses.client, err = client.Connect(stopped, transport, nil)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ses.explain(context.Cause(ctx))
+		}
+		if ses.carrier != nil && ses.carrier.refused.Load() {
+			return nil, errUnauthorized
 		}
 		if ses.child != nil && ses.child.process != nil && !legacy && ses.child.endedAtProbe() {
 			return nil, errProbe
