@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/tool"
 )
 
 // Servers change while the agent lives: what stays is not touched, unknown names
@@ -60,5 +61,23 @@ func TestChanges(t *testing.T) {
 	gone(t, pids(t, file))
 	if _, err := all.Set(nil); err == nil {
 		t.Error("closed servers can be set")
+	}
+}
+
+// Servers that take their time do not delay a prompt, unless that is wished.
+func TestSlowServersHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	configs := map[string]mcp.Config{"here": {Tools: []tool.Tool{weather()}}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		c := with("silent")
+		c.AlwaysLoad, c.StartTimeoutMS = false, 120_000
+		configs[name] = c
+	}
+	all, tools := connect(t, configs) // for less than the time to start
+	if len(tools) != 1 {
+		t.Errorf("%d tools", len(tools))
+	}
+	if s := statusOf(t, all, "a"); s.State != mcp.Pending {
+		t.Errorf("%+v", s)
 	}
 }

@@ -71,6 +71,7 @@ var outside = map[string][]string{
 	"mcp":          {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...": {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/aymanbagabas/go-udiff", "github.com/JohannesKaufmann/html-to-markdown/v2/..."},
 	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
+	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 
 func TestImports(t *testing.T) {
