@@ -65,13 +65,14 @@ type child struct {
 	legacy  bool // the server is known to be older than server/discover
 	secrets redact.Values
 
-	process workspace.Process
-	input   *feed
-	out     chan jsonrpc.Message
-	closing sync.Once
-	closed  chan struct{}
-	exited  chan struct{} // closed: all of the process has ended
-	exit    workspace.Exit
+	starting sync.Mutex // guards process until Connect has returned
+	process  workspace.Process
+	input    *feed
+	out      chan jsonrpc.Message
+	closing  sync.Once
+	closed   chan struct{}
+	exited   chan struct{} // closed: all of the process has ended
+	exit     workspace.Exit
 
 	mu     sync.Mutex
 	stderr keeper
@@ -96,6 +97,13 @@ func (c *child) Connect(context.Context) (sdk.Connection, error) {
 	}
 	if c.config.Sandbox && !c.space.Confines() {
 		return nil, fmt.Errorf("%w: it is to be confined, and no sandbox is on", errNotStarted)
+	}
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	select {
+	case <-c.closed:
+		return nil, io.ErrClosedPipe
+	default:
 	}
 	p, err := c.space.Start(context.Background(), workspace.Command{
 		Args: append([]string{c.config.Command}, c.config.Args...), Dir: c.config.Dir, Env: environment(c.config.Env, os.Getenv),
@@ -309,7 +317,8 @@ func (c *child) Close() error {
 		}
 		c.mu.Unlock()
 		_ = c.input.Close() // it never fails
-		if c.process == nil {
+		p := c.started()
+		if p == nil {
 			return
 		}
 		timer := time.NewTimer(leaving)
@@ -319,12 +328,20 @@ func (c *child) Close() error {
 			return
 		case <-timer.C:
 		}
-		c.process.Stop()
+		p.Stop()
 	})
-	if c.process != nil {
+	if c.started() != nil {
 		<-c.exited
 	}
 	return nil
+}
+
+// started returns the process, nil if none was started and, once it is closed,
+// none will be.
+func (c *child) started() workspace.Process {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	return c.process
 }
 
 // SessionID is empty: a process is one session.
