@@ -109,7 +109,10 @@ type serverFile struct {
 
 // readServerFile returns nil where there is none.
 func readServerFile(dir string) (*serverFile, error) {
-	path := filepath.Join(dir, projectServersName)
+	path, err := filepath.Abs(filepath.Join(dir, projectServersName))
+	if err != nil {
+		return nil, err
+	}
 	place, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -86,7 +86,7 @@ func TestServersOfFiles(t *testing.T) {
 				return string(out)
 			}
 			if c.trusted {
-				if out := run("trust", "add", dir); !strings.Contains(out, "everything: "+node) {
+				if out := run("trust", "add", "."); !strings.Contains(out, "everything: "+node) {
 					t.Error(out)
 				}
 			}
