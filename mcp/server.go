@@ -68,6 +68,9 @@ func (s *server) live(ctx context.Context, tried func()) {
 	}
 }
 
+// errLate is the beginning of the error for a server that took too long to start.
+var errLate = errors.New("the server did not start within")
+
 // errUnauthorized is the error for a server that wants to know who asks.
 var errUnauthorized = errors.New("the server wants authorization: set its headers")
 
@@ -112,7 +115,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 
 // begin connects and reads the tools, within the time to start.
 func (s *server) begin(ctx context.Context) (*session, []tool.Tool, []string, error) {
-	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), fmt.Errorf("the server did not start within %v", s.config.start()))
+	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), fmt.Errorf("%w %v", errLate, s.config.start()))
 	defer cancel()
 	ses, err := connect(soon, s, s.legacy)
 	if errors.Is(err, errProbe) {

@@ -347,8 +347,12 @@ func (c *child) started() workspace.Process {
 // SessionID is empty: a process is one session.
 func (c *child) SessionID() string { return "" }
 
-// explain adds to an error how the process ended and what it wrote for people.
+// explain says how the process ended and what it wrote for people; err stands for
+// an end that is not the process's own doing.
 func (c *child) explain(err error) error {
+	if errors.Is(err, errLate) { // the end came of it
+		return c.quote(err.Error(), err)
+	}
 	var b strings.Builder
 	select {
 	case <-c.exited:
@@ -364,6 +368,13 @@ func (c *child) explain(err error) error {
 	if b.Len() == 0 && err != nil {
 		b.WriteString(err.Error())
 	}
+	return c.quote(b.String(), err)
+}
+
+// quote adds to a text what the process wrote for people; nil where there is nothing.
+func (c *child) quote(text string, err error) error {
+	var b strings.Builder
+	b.WriteString(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []struct{ what, text string }{{"stderr", c.stderr.String()}, {"on stdout, but no message", c.noise.String()}} {
