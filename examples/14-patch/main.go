@@ -79,9 +79,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},
 	}
-	a.Hooks = []hook.Hook{{On: hook.PostToolUse, Match: "ApplyPatch", Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
-		return hook.Output{}, show(out, dir, in.Result)
-	}}}
+	for _, e := range []hook.Event{hook.PostToolUse, hook.PostToolUseFailure} {
+		a.Hooks = append(a.Hooks, hook.Hook{On: e, Match: "ApplyPatch", Func: func(_ context.Context, in *hook.Input) (hook.Output, error) {
+			return hook.Output{}, show(out, dir, in.Result)
+		}})
+	}
 	res, err := a.Prompt(ctx, "Let the program wish a good morning, then a good night.")
 	if err != nil {
 		return err
