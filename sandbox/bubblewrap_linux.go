@@ -22,7 +22,8 @@ type bubblewrap struct{}
 func (bubblewrap) Name() string { return "bubblewrap" }
 
 func (bubblewrap) Lacks(p Policy) []string {
-	lacks := []string{"a symlink among the files that are kept can be replaced", "programs do not learn by which name they were called", "descriptors that the host has left open are inherited", lacksPipes}
+	lacks := []string{"a symlink among the files that are kept can be replaced", "programs do not learn by which name they were called", "descriptors that the host has left open are inherited",
+		"a file that is a standard stream can be opened once more, for writing", lacksPipes}
 	if p.Proxy != "" && !p.Network {
 		lacks = append(lacks, "allowed hosts cannot be reached: there is no network at all")
 	}
@@ -40,6 +41,9 @@ func (bubblewrap) Lacks(p Policy) []string {
 
 func (bubblewrap) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	if err := startable(cmd); err != nil {
+		return nil, err
+	}
+	if err := withoutFolders(cmd); err != nil {
 		return nil, err
 	}
 	program, err := exec.LookPath("bwrap")
@@ -160,4 +164,24 @@ func tryBubblewrap(p Policy) error {
 	}
 	defer release()
 	return spoken(cmd.Run(), said.String())
+}
+
+// withoutFolders refuses descriptors of folders, through which a command would get
+// at the host's files as they are outside.
+func withoutFolders(cmd *exec.Cmd) error {
+	files := slices.Clone(cmd.ExtraFiles)
+	for _, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		if f, ok := stream.(*os.File); ok {
+			files = append(files, f)
+		}
+	}
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return fmt.Errorf("confining a command: what it is given as %s is a folder, through which the host's files are reached, or cannot be looked at; leave it out", f.Name())
+		}
+	}
+	return nil
 }
