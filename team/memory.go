@@ -16,15 +16,17 @@ type Memory struct {
 	Now func() time.Time // nil: time.Now
 	Box int              // messages that a mailbox holds; 0: MaxBox
 
-	mu     sync.Mutex
-	spaces map[string]*room
+	mu       sync.Mutex
+	spaces   map[string]*room
+	watchers watchers
 }
 
 var (
-	_ Tasks  = (*Memory)(nil)
-	_ Teams  = (*Memory)(nil)
-	_ Mail   = (*Memory)(nil)
-	_ Agents = (*Memory)(nil)
+	_ Tasks   = (*Memory)(nil)
+	_ Teams   = (*Memory)(nil)
+	_ Mail    = (*Memory)(nil)
+	_ Agents  = (*Memory)(nil)
+	_ Watcher = (*Memory)(nil)
 )
 
 // in calls fn with the space, alone and at a moment.
@@ -286,7 +288,26 @@ func (m *Memory) Send(ctx context.Context, space string, msg Message) (reached [
 		}
 		return errors.Join(errs...)
 	})
+	for _, name := range reached {
+		m.watchers.tell(address{space, name})
+	}
 	return reached, err
+}
+
+// Watch implements [Watcher].
+func (m *Memory) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	at := address{space, agent}
+	c := m.watchers.add(ctx, at)
+	err := m.in(ctx, space, func(r *room, _ time.Time) error {
+		if b := r.boxes[agent]; b != nil && len(b.messages) > 0 {
+			m.watchers.tell(at)
+		}
+		return nil
+	})
+	return c, err
 }
 
 // Take implements [Mail].

@@ -1,5 +1,5 @@
 // Package teamtest tests implementations of [team.Tasks], [team.Teams],
-// [team.Mail] and [team.Agents].
+// [team.Mail], [team.Agents] and [team.Watcher].
 package teamtest
 
 import (
@@ -19,6 +19,7 @@ type Store interface {
 	team.Teams
 	team.Mail
 	team.Agents
+	team.Watcher
 }
 
 // A Clock is the time that a store under test goes by.
@@ -77,6 +78,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		"mail dedupe":  mailDedupe,
 		"mail kept":    mailKept,
 		"mail racing":  mailRacing,
+		"watch":        watch,
 		"random teams": randomTeams,
 	} {
 		t.Run(name, func(t *testing.T) {
