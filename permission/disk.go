@@ -13,8 +13,10 @@ import (
 // links may lead elsewhere.
 type disk struct {
 	links map[string]link
-	spots map[string]*spot
-	repos map[string]bool // by folder: what gitSafe found
+	few   []*spot          // the first that were asked for: most calls name no more
+	many  map[string]*spot // the others
+	plain []string         // clean paths without links; nor are there any in their beginnings
+	repos map[string]bool  // by folder: what gitSafe found
 }
 
 // A link is what is known of a path.
@@ -25,20 +27,25 @@ type link struct {
 
 // A spot is a path and where it really leads.
 type spot struct {
+	path  string     // as it was asked for
 	forms []string   // as it is written and where it leads, nil if links lead in a circle
 	segs  [][]string // of each form, or of the path as written if there is none
 	folds [][]string // as segs, for rules that forbid: then "_", for what is in it
 }
 
+const maxFew = 8
+
 // spot returns what is known of a path.
 func (d *disk) spot(p string) *spot {
-	if s := d.spots[p]; s != nil {
+	for _, s := range d.few {
+		if s.path == p {
+			return s
+		}
+	}
+	if s := d.many[p]; s != nil {
 		return s
 	}
-	if d.spots == nil {
-		d.spots = map[string]*spot{}
-	}
-	s := &spot{}
+	s := &spot{path: p}
 	clean := filepath.Clean(p)
 	switch real := d.real(p, clean); real {
 	case "":
@@ -47,7 +54,14 @@ func (d *disk) spot(p string) *spot {
 	default:
 		s.forms = []string{clean, real}
 	}
-	d.spots[p] = s
+	switch {
+	case len(d.few) < maxFew:
+		d.few = append(d.few, s)
+	case d.many == nil:
+		d.many = map[string]*spot{p: s}
+	default:
+		d.many[p] = s
+	}
 	return s
 }
 
@@ -55,6 +69,13 @@ func (d *disk) spot(p string) *spot {
 func (d *disk) real(p, clean string) string {
 	if p != clean || os.PathSeparator != '/' || clean[0] != '/' {
 		return realPath(p, d.readlink)
+	}
+	if slices.ContainsFunc(d.plain, func(p string) bool { return below(clean, p) }) {
+		return clean
+	}
+	if straight(clean) {
+		d.plain = append(d.plain, clean)
+		return clean
 	}
 	for i := 1; i < len(clean); i++ {
 		if end := i + 1; end == len(clean) || clean[end] == '/' {

@@ -101,8 +101,15 @@ func segments(p string) []string {
 		return nil
 	}
 	p = filepath.Clean(p)
-	p = filepath.ToSlash(p[len(filepath.VolumeName(p)):])
-	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
+	return split(strings.Trim(filepath.ToSlash(p[len(filepath.VolumeName(p)):]), "/"))
+}
+
+// split returns the segments of a clean path that neither begins nor ends with "/".
+func split(p string) []string {
+	if p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")
 }
 
 func lower(list []string) []string {
@@ -181,7 +188,12 @@ type ground struct {
 }
 
 func newGround(r Request) *ground {
-	return &ground{dir: r.Dir, given: r.Roots, disk: &disk{}}
+	x := &struct {
+		ground
+		disk disk
+	}{}
+	x.ground = ground{dir: r.Dir, given: r.Roots, disk: &x.disk}
+	return &x.ground
 }
 
 // settled returns the ground once its folders are known, which calls that touch no
@@ -366,7 +378,7 @@ func inSegments(dirs []string, fold bool) (segs [][]string, texts []string) {
 	for _, d := range dirs {
 		text := joined(d, fold)
 		texts = append(texts, text)
-		segs = append(segs, strings.FieldsFunc(text, func(r rune) bool { return r == '/' }))
+		segs = append(segs, split(text))
 	}
 	return segs, texts
 }
