@@ -67,7 +67,7 @@ func (d *disk) spot(p string) *spot {
 
 // real is [RealPath], for a path and the same cleaned.
 func (d *disk) real(p, clean string) string {
-	if p != clean || os.PathSeparator != '/' || clean[0] != '/' {
+	if os.PathSeparator != '/' || clean[0] != '/' || goesUp(p) {
 		return realPath(p, d.readlink)
 	}
 	if slices.ContainsFunc(d.plain, func(p string) bool { return below(clean, p) }) {
@@ -85,6 +85,21 @@ func (d *disk) real(p, clean string) string {
 		}
 	}
 	return clean
+}
+
+// goesUp reports whether a path has a step "..".
+func goesUp(p string) bool {
+	for rest := p; ; {
+		i := strings.Index(rest, "..")
+		if i < 0 {
+			return false
+		}
+		before := i == 0 || rest[i-1] == '/'
+		if rest = rest[i+2:]; before && (rest == "" || rest[0] == '/') {
+			return true
+		}
+		rest = strings.TrimLeft(rest, ".")
+	}
 }
 
 func (d *disk) readlink(p string) (string, error) {

@@ -91,6 +91,9 @@ func join(dir, target string) string {
 	case strings.HasPrefix(target, "/"), filepath.IsAbs(target):
 		return target
 	}
+	if rest, ok := strings.CutPrefix(target, "./"); ok && rest != "" && rest[0] != '/' {
+		target = rest
+	}
 	return dir + string(filepath.Separator) + target
 }
 
@@ -103,11 +106,20 @@ func (g *ground) files(in []place, w word) ([]string, bool) {
 		}
 		return nil, false
 	}
-	words, ok := []word{w}, true
-	if w.glob != "" {
-		if words, ok = g.expand(dirs, words); !ok {
+	if w.glob == "" {
+		to, ok := w.target()
+		if !ok {
 			return nil, false
 		}
+		all := make([]string, len(dirs))
+		for i, d := range dirs {
+			all[i] = join(d, to)
+		}
+		return all, true
+	}
+	words, ok := g.expand(dirs, []word{w})
+	if !ok {
+		return nil, false
 	}
 	all := make([]string, 0, len(words)*len(dirs))
 	for _, x := range words {

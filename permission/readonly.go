@@ -205,18 +205,31 @@ func (s *site) redirectReads(r Redirect) string {
 // commandReads says why a command is not known to change nothing.
 func (s *site) commandReads(c *Command, secrets bool) string {
 	r, known := readers[c.Name]
-	unknown := show(c.Name) + " is not known to be read-only"
 	switch {
 	case c.wraps && c.outer == 0 && c.Name != "exec" && c.Name != "sudo" && c.Name != "doas" && c.Name != "busybox" && c.Name != "toybox" && c.Name != "xargs":
 		if !c.ownName() {
-			return unknown
+			return show(c.Name) + notKnown
 		}
 		return "" // the command that it runs is in the list as well
 	case c.outer > 0 || !known || !c.ownName() || slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }):
-		return unknown
+		return show(c.Name) + notKnown
 	case secrets && r.descends:
 		return show(c.Name) + " may show files that must not be read"
 	}
+	if s.reads == nil {
+		s.reads = make([]*string, len(s.List))
+	}
+	if s.reads[c.at] == nil { // it is asked for several times
+		why := s.readerReads(c, &r)
+		s.reads[c.at] = &why
+	}
+	return *s.reads[c.at]
+}
+
+const notKnown = " is not known to be read-only"
+
+// readerReads is commandReads for a program that is known to read.
+func (s *site) readerReads(c *Command, r *reader) string {
 	dirs, ok := s.dirs(c.in)
 	if !ok || slices.ContainsFunc(dirs, func(d string) bool { return !s.inside(d) }) {
 		return show(c.Name) + " may run outside of the working folders"
@@ -226,23 +239,25 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 			return show(w.text) + " is not known to be in the working folders"
 		}
 	}
-	words, ok := s.expand(dirs, c.words)
-	if !ok {
-		return "the arguments of " + show(c.Name) + " are only known when it runs"
-	}
-	args := make([]string, len(words))
-	for i, w := range words {
-		args[i] = w.text
+	words, args := c.words, c.Args
+	if slices.ContainsFunc(words, func(w word) bool { return w.glob != "" }) {
+		if words, ok = s.expand(dirs, words); !ok {
+			return "the arguments of " + show(c.Name) + " are only known when it runs"
+		}
+		args = make([]string, len(words))
+		for i, w := range words {
+			args[i] = w.text
+		}
 	}
 	if r.check != nil && !r.check(args) {
-		return show(c.text()) + " is not known to be read-only"
+		return show(c.text()) + notKnown
 	}
 	files, ok := r.parse(c.Name, words)
 	if c.Name == "git" {
 		ok = files != nil && !slices.ContainsFunc(dirs, func(d string) bool { return !s.gitSafe(d, visitsModules(args)) })
 	}
 	if !ok {
-		return show(c.text()) + " is not known to be read-only"
+		return show(c.text()) + notKnown
 	}
 	for _, f := range files {
 		if c.Name == "diff" && s.isDir(c.in, f) {

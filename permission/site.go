@@ -16,6 +16,9 @@ type site struct {
 	mentions      []string // see opens
 	allKnown      bool
 	collected     bool
+	noted         map[string]bool // see collect
+	notedIn       []place
+	reads         []*string // see commandReads
 }
 
 func newSite(g *ground, line string) *site {
@@ -85,7 +88,8 @@ func (s *site) opens() ([]string, bool) {
 
 func (s *site) collect(in []place, w word) {
 	if w.means == nil && w.glob == "" && !w.split && !strings.HasPrefix(w.text, "-") && !strings.ContainsAny(w.text, "=@:"+Unknown) {
-		if files, _ := s.ground.files(in, w); w.text != "" { // its only form
+		if w.text != "" && s.isNew(in, w) { // its only form
+			files, _ := s.ground.files(in, w)
 			s.mentions = append(s.mentions, files...)
 		}
 		return
@@ -103,4 +107,18 @@ func (s *site) collect(in []place, w word) {
 			s.mentions = append(s.mentions, files...)
 		}
 	}
+}
+
+// isNew reports whether a word that is known was not asked about in these places
+// since others were.
+func (s *site) isNew(in []place, w word) bool {
+	if s.noted == nil || !slices.Equal(in, s.notedIn) {
+		s.noted, s.notedIn = map[string]bool{}, in
+	}
+	if w.home { // the text is not all of it
+		return true
+	}
+	seen := s.noted[w.text]
+	s.noted[w.text] = true
+	return !seen
 }

@@ -24,6 +24,8 @@ func straight(p string) bool {
 		return true
 	case unix.ENOENT, unix.ENOTDIR:
 		return true
+	case unix.ENAMETOOLONG: // one of its names: nothing is called so
+		return len(p) < unix.PathMax
 	case unix.ENOSYS, unix.EPERM:
 		noOpenat2.Store(true)
 	}

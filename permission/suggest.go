@@ -118,13 +118,13 @@ func (s *site) suggest(tool string, width Width) (rules []Rule, ok bool) {
 		if s.commandReads(c, false) == "" || c.passes() || c.outer > 0 {
 			continue
 		}
-		pattern := joinWords(c.list(c.path))
+		pattern := ""
 		if prefix, ok := c.prefix(); ok && width != Exact && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
 			if width == Broad && interpreter(c.Name) == "" {
 				prefix = joinWords([]string{c.path})
 			}
 			pattern = prefix + " *"
-		} else if strings.ContainsAny(pattern, "*\n"+Unknown) {
+		} else if pattern = joinWords(c.list(c.path)); strings.ContainsAny(pattern, "*\n"+Unknown) {
 			return nil, false
 		}
 		if strings.ContainsAny(strings.TrimSuffix(pattern, " *"), "*\n"+Unknown) {
@@ -164,21 +164,26 @@ func (c *Command) open() bool {
 // prefix returns the words that say what a command does; false if a flag stands
 // among them, so that what it does is open.
 func (c *Command) prefix() (string, bool) {
-	words := []string{c.path}
-	for _, a := range c.Args {
-		n := max(arity[c.Name], arity[strings.Join(slices.Concat([]string{c.Name}, words[1:]), " ")])
-		if interpreter(c.Name) != "" {
-			n = max(n, 2) // the program that it runs
-		}
-		if len(words) >= n {
+	n := arity[c.Name]
+	if interpreter(c.Name) != "" {
+		n = max(n, 2) // the program that it runs
+	}
+	words := 1
+	for i, a := range c.Args {
+		if words >= n {
 			break
 		}
 		if strings.HasPrefix(a, "-") {
 			return "", false
 		}
-		words = append(words, a)
+		if words++; i == 0 {
+			n = max(n, arity[c.Name+" "+a])
+		}
 	}
-	return joinWords(words), true
+	if words == 1 {
+		return joinWords([]string{c.path}), true
+	}
+	return joinWords(append([]string{c.path}, c.Args[:words-1]...)), true
 }
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a
