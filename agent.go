@@ -57,9 +57,10 @@ type Agent struct {
 	// DeferredTools are the names of tools that the model does not see until a tool
 	// search among the Tools finds them.
 	DeferredTools []string
-	// DeferAbove is the share of the context window that the descriptions of the
-	// Toolsets' tools may take before they are deferred, which a tool search among
-	// the Tools makes possible. 0: a tenth; negative: they are never deferred.
+	// DeferAbove is the share of the context window, of 200,000 tokens at most, that
+	// the descriptions of the Toolsets' tools may take before they are deferred, which
+	// a tool search among the Tools makes possible; more than 100 tools are deferred in
+	// any case. 0: a tenth; negative: they are never deferred.
 	DeferAbove float64
 
 	Permissions permission.Policy

@@ -34,6 +34,8 @@ type executor struct {
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
 	log        *slog.Logger
+	system     string   // prompt, with what the Toolsets had to say when the run began
+	versions   []uint64 // of the Toolsets; the loop's
 
 	snapshots atomic.Int64 // of statuses
 	mu        sync.Mutex
@@ -63,6 +65,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	current, store := s.currentModel(), s.store()
 	s.mu.Unlock()
 	info := llm.InfoOf(current)
+	versions := a.versions()
 	pool, err := a.poolFor(ctx, info)
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +79,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, versions: versions, system: a.instructions(), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
 		hooks: hooks, store: store, transcript: journalOf(store, s.ID), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {

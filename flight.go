@@ -23,6 +23,7 @@ type flight struct {
 	timer   *time.Timer   // in place of a goroutine, for an effect that only waits
 	fact    event.Fact    // what came of it; nil: nothing
 	news    []string      // likewise, of askNotices
+	pool    *newPool      // likewise, of askToolsets
 	wanted  bool          // by the engine, when it was last asked
 	cut     bool          // it was cancelled
 	closing bool          // it belongs to the end of a run that is being stopped
@@ -223,9 +224,12 @@ func (l *loop) fly(f *flight) (ok bool) {
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.arrive(f)
 	}()
-	if _, ok := f.job.effect.(askNotices); ok {
+	switch f.job.effect.(type) {
+	case askNotices:
 		f.news = l.x.notices()
-	} else {
+	case askToolsets:
+		f.pool = l.x.gatherTools(&f.line.Leash, f.job.model)
+	default:
 		f.fact = l.x.do(&f.line.Leash, &f.job)
 	}
 	returned = true
@@ -261,6 +265,9 @@ func (l *loop) land() {
 		for _, text := range f.news {
 			facts = append(facts, Input{Text: text}.message(event.AsNotice))
 		}
+		if f.pool != nil && !l.over {
+			facts = append(facts, l.takeTools(f.pool)...)
+		}
 		l.heard = l.heard || f.job.effect == engine.Effect(askNotices{})
 		f.line.Cut()
 		f.line.muted.Store(true)
@@ -285,7 +292,7 @@ func (l *loop) sweep(effects []engine.Effect) {
 	stopping := l.fold.state.Stopping()
 	l.flights = slices.DeleteFunc(l.flights, func(f *flight) (over bool) {
 		switch f.job.effect.(type) {
-		case askNotices:
+		case askNotices, askToolsets:
 			return false
 		case engine.RunHooks, engine.GatherResults, engine.Fire:
 			if f.closing {

@@ -136,9 +136,11 @@ func (l *loop) advance() (mine *flight) {
 // but to wait.
 func (l *loop) step(mine **flight) (resting bool) {
 	effects := l.fold.state.Effects()
-	if asked, waiting := l.askNews(effects); asked != nil || waiting {
-		*mine = asked
-		return l.record() == nil
+	for _, ask := range []func([]engine.Effect) (*flight, bool){l.askNews, l.askSets} {
+		if asked, waiting := ask(effects); asked != nil || waiting {
+			*mine = asked
+			return l.record() == nil
+		}
 	}
 	if r, ok := effects[0].(engine.Record); ok {
 		l.record(r.Facts...)
@@ -303,7 +305,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)

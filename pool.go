@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -108,7 +109,8 @@ func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) 
 	}
 	if a.tooLarge(out, window) {
 		for i := range out {
-			out[i].Deferred = out[i].Deferred || !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t == pool[i] })
+			own := slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t == pool[i] })
+			out[i].Deferred = out[i].Deferred || !own && !pool[i].Spec().AlwaysLoad
 		}
 	}
 	var deferred []tool.Spec
@@ -126,8 +128,42 @@ func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) 
 	return pool, out
 }
 
-// tooLarge reports whether the tools beyond the agent's own take too much of the
-// context window, at four bytes a token.
+// instructions returns the system prompt: the agent's own, and what its Toolsets
+// have to say.
+func (a *Agent) instructions() string {
+	parts := []string{a.System}
+	for _, set := range a.Toolsets {
+		if in, ok := set.(tool.Instructor); ok {
+			parts = append(parts, in.Instructions())
+		}
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, "\n\n")
+}
+
+// versions returns the version of each of the Toolsets, 0 for one without.
+func (a *Agent) versions() []uint64 {
+	var out []uint64
+	for _, set := range a.Toolsets {
+		n := uint64(0)
+		if c, ok := set.(tool.Changer); ok {
+			n = c.Version()
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+const (
+	// countedWindow is the largest window that tools take a share of: what does not fit
+	// a tenth of it costs as much in a larger one. One that is not known counts as that.
+	countedWindow = 200_000
+	// seenTools is how many tools beyond the agent's own are not too many to choose from.
+	seenTools = 100
+)
+
+// tooLarge reports whether the tools beyond the agent's own are too many, or take too
+// much of the context window, at four bytes a token.
 func (a *Agent) tooLarge(out []event.Tool, window int) bool {
 	share := a.DeferAbove
 	if share == 0 {
@@ -137,13 +173,17 @@ func (a *Agent) tooLarge(out []event.Tool, window int) bool {
 	for _, t := range a.Tools {
 		own[t.Spec().Name] = true
 	}
-	size := 0
+	if window = min(window, countedWindow); window <= 0 {
+		window = countedWindow
+	}
+	size, count := 0, 0
 	for _, t := range out {
 		if !own[t.Name] {
+			count++
 			size += len(t.Name) + len(t.Description) + len(t.Input)
 		}
 	}
-	return share > 0 && window > 0 && float64(size)/4 > share*float64(window)
+	return share > 0 && (count > seenTools || float64(size)/4 > share*float64(window))
 }
 
 func specs(pool []tool.Tool) []event.Tool {

@@ -350,12 +350,14 @@ func TestEveryEvent(t *testing.T) {
 	}
 	var s *agent.Session
 	var report tool.Tool
+	set := &changing{lists: [][]tool.Tool{{plain("a")}, {plain("b")}}}
 	report = tool.New(tool.Spec{Name: "write"}, func(ctx context.Context, _ tool.Call, _ number) (*tool.Result, error) {
 		tool.Progress(ctx, tool.Status{Text: "half-way", Percent: 50})
 		s.Steer(ctx, agent.Input{Text: "more"})
 		s.SetMode(ctx, permission.Plan)
 		s.SetThinking(ctx, llm.Thought{Budget: 2000})
 		s.ReplaceTool(ctx, report)
+		set.version.Store(1)
 		return tool.Text("ok"), nil
 	})
 	witness := hook.Hook{On: hook.PostToolUse, Func: func(ctx context.Context, _ *hook.Input) (hook.Output, error) {
@@ -365,7 +367,7 @@ func TestEveryEvent(t *testing.T) {
 	last := hook.Hook{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) { return hook.Output{}, nil }}
 	store := new(session.Memory)
 	keep := func(context.Context, agent.CheckpointPlace) (string, error) { return "k", nil }
-	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Hooks: []hook.Hook{witness, last}, CanUseTool: answer(permission.Allow()),
+	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Toolsets: []tool.Set{set}, Hooks: []hook.Hook{witness, last}, CanUseTool: answer(permission.Allow()),
 		Retry: agent.Retry{Base: 1}, Model: llmtest.Script(
 			llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1}),
 			llmtest.Step{Thinking: "hm", Text: "Look.", Calls: []llm.ToolUse{llmtest.Use("", "write", number{1})}}, say("a"), say("b"))}

@@ -61,7 +61,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
 	a, m := &s.agent, s.currentModel()
 	x.models[m.Name()] = m
-	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: a.System, Tools: pool,
+	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
 		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}

@@ -80,6 +80,8 @@ func (s *State) apply(e event.Event) bool {
 		return s.modelChanged(f)
 	case event.ToolChanged:
 		return s.toolChanged(f)
+	case event.ToolsChanged:
+		return s.toolsChanged(f)
 	case event.Stopped:
 		return s.stopped(f)
 	case event.Resumed:
@@ -494,6 +496,28 @@ func (s *State) toolChanged(f event.ToolChanged) bool {
 	} else {
 		s.size.configured(s.size.fixed - specTokens(&old) + specTokens(&f.Tool))
 	}
+	return true
+}
+
+// toolsChanged takes another list of tools. Those that were found stay found.
+func (s *State) toolsChanged(f event.ToolsChanged) bool {
+	if !s.open {
+		return false
+	}
+	old, hidden := s.tools(), s.found
+	fixed := textTokens(f.System)
+	s.found = map[string]int{}
+	for i := range f.Tools {
+		t := &f.Tools[i]
+		_, unfound := hidden[t.Name]
+		if t.Deferred && (unfound || old.find(t.Name).Name == "") {
+			s.found[t.Name] = specTokens(t)
+			continue
+		}
+		fixed += specTokens(t)
+	}
+	s.size.configured(fixed)
+	s.cfg.Tools = f.Tools
 	return true
 }
 

@@ -306,6 +306,16 @@ func (w *world) do(words []string) {
 		w.happen(event.ModeChanged{Mode: permission.Mode(args[0])})
 	case "model":
 		w.happen(event.ModelChanged{Model: args[0]})
+	case "tools":
+		f := event.ToolsChanged{System: "x"}
+		for _, name := range args {
+			name, deferred := strings.CutSuffix(name, "?")
+			f.Tools = append(f.Tools, event.Tool{Tool: llm.Tool{Name: name}, ReadOnly: true, Deferred: deferred})
+		}
+		w.report(w.happen(f))
+		for _, seen := range w.transcript.Tools {
+			fmt.Fprintf(&w.out, "  %s\n", seen.Name)
+		}
 	case "transcript":
 		for _, m := range w.transcript.Messages {
 			fmt.Fprintf(&w.out, "  %s: %s\n", m.Role, blocks(m.Content))
@@ -435,7 +445,8 @@ func (w *world) random(b byte, i int) {
 		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
-			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{}}
+			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{},
+			event.ToolsChanged{System: "s", Tools: []event.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]
 		if _, end := f.(event.RunEnd); end && w.state.Open() {
 			return // only the engine ends a run

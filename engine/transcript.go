@@ -58,6 +58,9 @@ func (t *Transcript) Apply(e event.Event) {
 				}
 			}
 		}
+	case event.ToolsChanged:
+		t.System = f.System
+		t.offer(f.Tools)
 	case event.Hooked:
 		if f.Event == hook.UserPromptSubmit && f.Block != "" {
 			t.withhold(f.Message)
@@ -121,10 +124,17 @@ func (t *Transcript) withhold(id string) {
 }
 
 func (t *Transcript) configure(f event.Configured) {
-	t.System, t.Tools, t.tools = f.System, make([]llm.Tool, 0, len(f.Tools)), f.Tools
-	for i := range f.Tools {
-		if !f.Tools[i].Deferred {
-			t.Tools = append(t.Tools, f.Tools[i].Tool)
+	t.System = f.System
+	t.offer(f.Tools)
+}
+
+// offer makes tools those that the model sees, with the deferred ones that it has
+// found.
+func (t *Transcript) offer(tools []event.Tool) {
+	t.Tools, t.tools = make([]llm.Tool, 0, len(tools)), tools // requests hold the old ones
+	for i := range tools {
+		if !tools[i].Deferred {
+			t.Tools = append(t.Tools, tools[i].Tool)
 		}
 	}
 	enabled := t.enabled

@@ -225,6 +225,12 @@ type (
 	ToolChanged struct {
 		Tool Tool `json:"tool"`
 	}
+	// ToolsChanged is another list of tools, and what the system prompt is with it,
+	// from now on: a tool set has changed while a run goes on.
+	ToolsChanged struct {
+		Tools  []Tool `json:"tools"`
+		System string `json:"system,omitempty"`
+	}
 	// ModeChanged is a new permission mode, from now on.
 	ModeChanged struct {
 		Mode permission.Mode `json:"mode"`
@@ -455,6 +461,7 @@ func (ToolAmended) data()        {}
 func (ToolResult) data()         {}
 func (ModeChanged) data()        {}
 func (ToolChanged) data()        {}
+func (ToolsChanged) data()       {}
 func (ModelChanged) data()       {}
 func (Stopped) data()            {}
 func (Resumed) data()            {}
@@ -480,6 +487,7 @@ func (ToolAmended) fact()        {}
 func (ToolResult) fact()         {}
 func (ModeChanged) fact()        {}
 func (ToolChanged) fact()        {}
+func (ToolsChanged) fact()       {}
 func (ModelChanged) fact()       {}
 func (Stopped) fact()            {}
 func (Resumed) fact()            {}

@@ -29,6 +29,7 @@ var names = map[string]Data{
 	"tool_result":         ToolResult{},
 	"mode_changed":        ModeChanged{},
 	"tool_changed":        ToolChanged{},
+	"tools_changed":       ToolsChanged{},
 	"model_changed":       ModelChanged{},
 	"stopped":             Stopped{},
 	"resumed":             Resumed{},

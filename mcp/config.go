@@ -65,7 +65,8 @@ type Config struct {
 	MaxTimeMS int `json:"maxTime,omitempty"`
 	// StartTimeoutMS bounds the milliseconds until the server has said what it has. 0 is 30 s.
 	StartTimeoutMS int `json:"startTimeout,omitempty"`
-	// AlwaysLoad has a prompt wait until the server is connected, or has failed.
+	// AlwaysLoad has a prompt wait until the server is connected, or has failed, and
+	// its tools are not deferred, however many there are.
 	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
 	// TrustReadOnly takes tools for reading ones that the server calls so: they run
 	// beside other calls, in plan mode and without a question.

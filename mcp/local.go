@@ -9,23 +9,23 @@ import (
 
 // local returns the tools of a server within this program. They are called
 // directly: nothing is encoded, and no process or protocol is between.
-func local(server string, tools []tool.Tool) []tool.Tool {
+func local(server string, tools []tool.Tool, always bool) []tool.Tool {
 	raw := make([]string, len(tools))
 	for i, t := range tools {
 		raw[i] = t.Spec().Name
 	}
 	out := make([]tool.Tool, 0, len(tools))
 	for i, name := range names(server, raw) {
-		out = append(out, rename(tools[i], name))
+		out = append(out, rename(tools[i], name, always))
 	}
 	return out
 }
 
 // rename returns a tool under the name that the model sees.
-func rename(t tool.Tool, name string) tool.Tool {
+func rename(t tool.Tool, name string, always bool) tool.Tool {
 	spec := t.Spec()
 	r := renamed{inner: t, own: spec.Name}
-	spec.Name, spec.Aliases, spec.Replaces = name, nil, nil
+	spec.Name, spec.Aliases, spec.Replaces, spec.AlwaysLoad = name, nil, nil, spec.AlwaysLoad || always
 	r.spec = spec
 	if f, ok := t.(tool.Factory); ok {
 		return renamedFactory{r, f}
@@ -84,4 +84,4 @@ type renamedFactory struct {
 	factory tool.Factory
 }
 
-func (f renamedFactory) Make() tool.Tool { return rename(f.factory.Make(), f.spec.Name) }
+func (f renamedFactory) Make() tool.Tool { return rename(f.factory.Make(), f.spec.Name, f.spec.AlwaysLoad) }

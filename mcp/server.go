@@ -31,6 +31,8 @@ type server struct {
 	err      error
 	tools    []tool.Tool
 	problems []string
+	told     string   // what it tells models
+	had      bool     // it was connected
 	session  *session // nil unless connected
 	moved    chan struct{}
 	tried    chan struct{} // closed: there is a connection, or a first try has failed
@@ -230,6 +232,11 @@ func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 func (s *server) connected(ses *session, tools []tool.Tool, problems []string) {
 	s.all.mu.Lock()
 	s.tools, s.problems = tools, problems
+	if ses != nil {
+		s.told = ses.client.InitializeResult().Instructions
+	}
+	s.had = true
+	s.all.version.Add(1)
 	s.all.mu.Unlock()
 	s.become(Connected, nil, ses)
 }
@@ -237,7 +244,11 @@ func (s *server) connected(ses *session, tools []tool.Tool, problems []string) {
 // become changes the state and tells who wants to know.
 func (s *server) become(state State, err error, ses *session) {
 	s.all.mu.Lock()
+	served := s.serves()
 	s.state, s.err, s.session = state, err, ses
+	if served && !s.serves() {
+		s.all.version.Add(1)
+	}
 	close(s.moved)
 	s.moved = make(chan struct{})
 	status := s.status()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,8 +22,8 @@ import (
 type Options struct {
 	// Workspace is where Stdio servers are started; they need one. Closing it ends them.
 	Workspace *workspace.Workspace
-	// Wait is how long a prompt waits for servers that are still connecting. 0: it
-	// does not, but for those with AlwaysLoad.
+	// Wait is how long after Start a prompt waits for servers that are still
+	// connecting. 0: it does not, but for those with AlwaysLoad.
 	Wait time.Duration
 	// Changed is told of each change of a server's status, of one server in order.
 	// It must return soon and change no servers.
@@ -79,10 +80,11 @@ type Servers struct {
 	options   Options
 	transport http.RoundTripper
 
+	version  atomic.Uint64
 	changing sync.Mutex // held by who starts or ends servers
 	mu       sync.Mutex
 	servers  map[string]*server
-	started  bool
+	started  time.Time // zero: they are not
 	closed   bool
 }
 
@@ -118,8 +120,10 @@ func (all *Servers) Start() {
 	all.changing.Lock()
 	defer all.changing.Unlock()
 	all.mu.Lock()
-	first := !all.started && !all.closed
-	all.started = true
+	first := all.started.IsZero() && !all.closed
+	if first {
+		all.started = time.Now()
+	}
 	all.mu.Unlock()
 	if !first {
 		return
@@ -138,7 +142,7 @@ func (all *Servers) begin(s *server) {
 		return
 	}
 	if s.config.kind() == InProcess {
-		s.connected(nil, local(s.name, s.config.Tools), nil)
+		s.connected(nil, local(s.name, s.config.Tools, s.config.AlwaysLoad), nil)
 		close(s.tried)
 		return
 	}
@@ -171,12 +175,15 @@ func (all *Servers) sorted() []*server {
 	return list
 }
 
-// Tools returns the tools of the connected servers, by server. It waits as
-// Options.Wait and AlwaysLoad say; a server that fails holds up nothing.
+// Tools returns the tools of the connected servers, by server, and those of servers
+// that were lost and are being connected anew. It waits as Options.Wait and
+// AlwaysLoad say; a server that fails holds up nothing.
 func (all *Servers) Tools(ctx context.Context) ([]tool.Tool, error) {
 	all.Start()
 	servers := all.sorted()
-	deadline := time.After(all.options.Wait)
+	all.mu.Lock()
+	deadline := time.After(time.Until(all.started.Add(all.options.Wait)))
+	all.mu.Unlock()
 	for _, s := range servers {
 		all.mu.Lock()
 		pending, tried := s.state == Pending, s.tried
@@ -200,7 +207,7 @@ func (all *Servers) Tools(ctx context.Context) ([]tool.Tool, error) {
 	defer all.mu.Unlock()
 	var tools []tool.Tool
 	for _, s := range servers {
-		if s.state == Connected {
+		if s.serves() {
 			tools = append(tools, s.tools...)
 		}
 	}
@@ -307,7 +314,9 @@ func (all *Servers) put(old, s *server) {
 	}
 	all.mu.Lock()
 	all.servers[s.name] = s
-	all.started = true
+	if all.started.IsZero() {
+		all.started = time.Now()
+	}
 	status := s.status()
 	all.mu.Unlock()
 	if all.options.Changed != nil {
@@ -389,5 +398,8 @@ func (all *Servers) Close() error {
 	return nil
 }
 
-var _ tool.Set = (*Servers)(nil)
+var _ interface {
+	tool.Instructor
+	tool.Changer
+} = (*Servers)(nil)
 var _ sdk.Transport = (*child)(nil)

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	maxTools       = 1000    // of a server
-	maxDescription = 2 << 10 // bytes of a tool's description and of a server's instructions, as Claude Code has it
+	maxTools       = 1000     // of a server
+	maxAlways      = 16 << 10 // bytes of the tools that a server itself wants to be always loaded
+	maxDescription = 2 << 10  // bytes of a tool's description and of a server's instructions, as Claude Code has it
 )
 
 // adopt makes tools of what a server lists. What no provider would take is left
@@ -22,12 +23,13 @@ func (s *server) adopt(listed []*sdk.Tool) (tools []tool.Tool, problems []string
 	for i, t := range listed {
 		raw[i] = t.Name
 	}
+	loaded := 0 // bytes of tools that the server wants to be always loaded
 	for i, name := range names(s.name, raw) {
 		if name == "" {
 			problems = append(problems, fmt.Sprintf("the tool %q is listed twice", clip(raw[i], 100)))
 			continue
 		}
-		t, err := s.tool(name, listed[i])
+		t, err := s.tool(name, listed[i], &loaded)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("the tool %q is left out: %v", clip(raw[i], 100), err))
 			continue
@@ -37,11 +39,27 @@ func (s *server) adopt(listed []*sdk.Tool) (tools []tool.Tool, problems []string
 	return tools, problems
 }
 
-func (s *server) tool(name string, listed *sdk.Tool) (_ tool.Tool, err error) {
+// always reports whether a tool is not to be deferred: where the configuration says
+// so, or, within bounds, the server, in the member that Claude Code reads.
+func (s *server) always(t *sdk.Tool, spec *tool.Spec, used *int) bool {
+	if s.config.AlwaysLoad {
+		return true
+	}
+	wish, _ := t.Meta["anthropic/alwaysLoad"].(bool)
+	size := len(spec.Name) + len(spec.Description) + len(spec.Input)
+	if !wish || *used+size > maxAlways {
+		return false
+	}
+	*used += size
+	return true
+}
+
+func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, err error) {
 	spec := tool.Spec{Name: name, Title: line(listed.Title), Description: clip(listed.Description, maxDescription), OpenWorld: true, Timeout: -1}
 	if spec.Input, err = acceptable(listed.InputSchema); err != nil {
 		return nil, err
 	}
+	spec.AlwaysLoad = s.always(listed, &spec, loaded)
 	if a := listed.Annotations; a != nil {
 		if spec.Title == "" {
 			spec.Title = line(a.Title)

@@ -30,6 +30,21 @@ type Set interface {
 	Tools(ctx context.Context) ([]Tool, error)
 }
 
+// An Instructor is a Set that has something to say to models about its tools. It
+// is asked after Tools, and what it returns comes after the agent's System.
+type Instructor interface {
+	Set
+	Instructions() string
+}
+
+// A Changer is a Set that can tell whether it is another one. Version returns
+// another number once Tools or Instructions would return something else; it is
+// called before each request of a run, which goes on with what they return then.
+type Changer interface {
+	Set
+	Version() uint64
+}
+
 // A Classifier is a Tool that knows more of a call than its Spec says.
 // Classify must not have side effects; the input may break the schema.
 type Classifier interface{ Classify(call Call) Class }
@@ -92,6 +107,7 @@ type Spec struct {
 	// Run is never called. The input is {"tool_calls":[{"tool":NAME,"parameters":{…}}]}.
 	Batch       bool
 	Deferred    bool // kept from the model until a tool search finds it
+	AlwaysLoad  bool // not deferred for the size of its Set
 	NeedsPerson bool // asks a person: offered only where the agent has an AskUser callback
 	// Replaces names the tools in whose place this one is offered to models that
 	// write patches ([llm.Info].Patches); all other models are offered those instead.

@@ -33,7 +33,7 @@ var toolRows = map[string]toolRow{
 	"BashOutput": {[]string{`{"bash_id":"bash_1"}`}, "filter {size tools.maxFilter}; {ms tools.maxTimeout} of waiting; {n workspace.keptJobs} commands that have ended are remembered", []string{"TestBackground"}},
 	"KillShell":  {[]string{`{"shell_id":"bash_1"}`}, "", []string{"TestBackground"}},
 	"AskUser":    {[]string{`{"questions":[{"question":"?"}]}`}, "{n tools.maxQuestions} questions of {n tools.maxOptions} options", []string{"TestAskUser"}},
-	"ToolSearch": {[]string{`{"query":"issues"}`}, "{n tools.defaultFound} tools by default, {n tools.maxFound} at most; {n tools.maxListed} names in its text", []string{"TestToolSearch"}},
+	"ToolSearch": {[]string{`{"query":"issues"}`}, "{n tools.defaultFound} tools by default, {n tools.maxFound} at most; {n tools.maxListed} names of {n tools.maxListedBytes} bytes in its text, those of a server as one where they are more", []string{"TestToolSearch"}},
 	"WebFetch": {[]string{`{"url":"https://example.com/"}`},
 		"{time tools.fetchTime}; {size tools.maxPage} of a page; {n tools.maxHops} redirects; pages kept {time tools.keepPages}, {size tools.cachedPages}; {size tools.maxRefusalText} of an error's page, of which {size tools.maxRefusal} are read",
 		[]string{"TestWebFetchPage", "TestWebFetchRedirects", "TestWebFetchPrivate", "TestWebFetchLimits", "TestWebFetchTime"}},

@@ -17,8 +17,10 @@ var toolSearchText string
 const (
 	defaultFound = 5
 	maxFound     = 20
-	// maxListed is how many names of deferred tools the description lists.
-	maxListed = 60
+	// The description lists so many names of deferred tools at most, of so many bytes
+	// together.
+	maxListed      = 60
+	maxListedBytes = 1500
 )
 
 type toolSearchInput struct {
@@ -56,12 +58,46 @@ func listed(deferred []tool.Spec) string {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
+	shown := fitting(names)
+	if shown < len(names) {
+		names = byServer(names)
+		shown = fitting(names)
+	}
 	more := ""
-	if len(names) > maxListed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
-		names = names[:maxListed]
+	if left := len(names) - shown; left > 0 {
+		more = fmt.Sprintf(" and %d more", left)
+		names = names[:shown]
 	}
 	return "\nTo be found: " + strings.Join(names, ", ") + more + "."
+}
+
+// fitting is how many of names can be listed.
+func fitting(names []string) int {
+	n, size := 0, 0
+	for n < min(len(names), maxListed) && size+len(names[n]) <= maxListedBytes {
+		size += len(names[n]) + len(", ")
+		n++
+	}
+	return n
+}
+
+// byServer puts the tools of each MCP server into one entry, sorted.
+func byServer(names []string) []string {
+	var out []string
+	count := map[string]int{}
+	for _, name := range names {
+		server, _, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__")
+		if !ok || !strings.HasPrefix(name, "mcp__") {
+			out = append(out, name)
+			continue
+		}
+		count[server]++
+	}
+	for server, n := range count {
+		out = append(out, fmt.Sprintf("mcp__%s__… (%d)", server, n))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // searchTools returns the tools that a query means, the best first, and the names that

@@ -28,7 +28,7 @@ var kinds = []event.Fact{
 	event.Hooked{}, event.PermissionsChanged{},
 	event.Checkpointed{},
 	event.ModeChanged{},
-	event.ToolChanged{},
+	event.ToolChanged{}, event.ToolsChanged{},
 	event.ModelChanged{},
 	event.Stopped{},
 	event.Resumed{},

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// askToolsets is an effect of the loop's own: the Toolsets have changed, and are
+// asked for their tools.
+type askToolsets struct{}
+
+func (askToolsets) Key() string        { return "toolsets" }
+func (askToolsets) Intent() event.Fact { return nil }
+
+// A newPool is what became of the tools while a run goes on.
+type newPool struct {
+	pool    []tool.Tool
+	offered []event.Tool
+	system  string
+}
+
+// askSets has the Toolsets asked for their tools before the model is called, where
+// one of them has changed. It returns the flight that does, or that one is under way.
+func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
+	if len(l.x.agent.Toolsets) == 0 || l.ctx.Err() != nil {
+		return nil, false
+	}
+	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
+		c, ok := e.(engine.CallModel)
+		return ok && l.flights.get(c.Key()) == nil
+	})
+	switch {
+	case i < 0:
+		return nil, false
+	case l.flights.get(askToolsets{}.Key()) != nil:
+		return nil, true
+	case !l.x.outdated():
+		return nil, false
+	}
+	f := l.flightFor(askToolsets{})
+	f.job.model = l.x.models[effects[i].(engine.CallModel).Model]
+	f.giveUp = time.Now().Add(grace)
+	l.flights = append(l.flights, f)
+	return f, false
+}
+
+// outdated reports whether a Toolset has changed since this was last asked, or the
+// run began.
+func (x *executor) outdated() bool {
+	now := safely(x.agent.versions, x.versions)
+	if slices.Equal(now, x.versions) {
+		return false
+	}
+	x.versions = now
+	return true
+}
+
+// gatherTools puts the tools together anew, nil where that fails: the old ones stay.
+func (x *executor) gatherTools(ctx context.Context, m llm.Model) *newPool {
+	var info llm.Info
+	if m != nil {
+		info = llm.InfoOf(m)
+	}
+	pool, err := x.agent.poolFor(ctx, info)
+	if err != nil {
+		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.text(err.Error()))
+		return nil
+	}
+	fresh := new(newPool)
+	fresh.pool, fresh.offered = x.agent.offer(pool, info.Window)
+	fresh.system = x.agent.instructions()
+	return fresh
+}
+
+// takeTools makes a run go on with other tools. Those that the model has seen stay
+// where they are and are not deferred, so that the beginning of its requests stays
+// as far as it can. Calls of tools that are gone and were made before go on.
+func (l *loop) takeTools(fresh *newPool) []event.Fact {
+	l.x.mu.Lock()
+	defer l.x.mu.Unlock()
+	l.x.pool, l.x.notifiers = fresh.pool, notifiersOf(fresh.pool)
+	for _, t := range fresh.pool {
+		l.x.tools[t.Spec().Name] = t
+		if s, ok := t.(secretive); ok {
+			l.x.secrets.add(s.Secrets())
+		}
+	}
+	old := l.fold.state.Config().Tools
+	place := make(map[string]int, len(old))
+	for i := range old {
+		place[old[i].Name] = i
+	}
+	at := func(t event.Tool) int {
+		if i, ok := place[t.Name]; ok {
+			return i
+		}
+		return len(old)
+	}
+	tools := fresh.offered
+	slices.SortStableFunc(tools, func(a, b event.Tool) int { return at(a) - at(b) })
+	for i := range tools {
+		if j := at(tools[i]); j < len(old) && !old[j].Deferred {
+			tools[i].Deferred = false
+		}
+	}
+	return []event.Fact{event.ToolsChanged{Tools: tools, System: fresh.system}}
+}
