@@ -40,10 +40,13 @@ type Agent struct {
 	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
 	// cost counts. Nil: results stay as they are.
 	Small       llm.Model
-	DigestAbove int      // 0: no text is digested for its length alone
-	System      string   // instructions
-	Dir         string   // working directory of tools; "" is the process's
-	Dirs        []string // further folders whose files mode acceptEdits lets tools edit
+	DigestAbove int // 0: no text is digested for its length alone
+	// Models returns the model of a name, for skills that want one of their own. An
+	// error leaves them the agent's, as nil does for all.
+	Models func(name string) (llm.Model, error)
+	System string   // instructions
+	Dir    string   // working directory of tools; "" is the process's
+	Dirs   []string // further folders whose files mode acceptEdits lets tools edit
 
 	// Tools are the tools of the agent; of two with one name the later counts, so
 	// that built-in ones are put first. Toolsets are asked for more at the start

@@ -241,7 +241,7 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 
 // widens reports whether a call would do more than what was judged.
 func widens(judged, now tool.Class) bool {
-	if (judged.ReadOnly || judged.Internal) && !(now.ReadOnly || now.Internal) || judged.Asks == "" && now.Asks != "" || judged.Confined && !now.Confined {
+	if (judged.ReadOnly || judged.Internal) && !(now.ReadOnly || now.Internal) || judged.Asks == "" && now.Asks != "" || judged.Confined && !now.Confined || now.Unbound && !judged.Unbound {
 		return true
 	}
 	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
@@ -256,7 +256,7 @@ func (x *executor) subject(call tool.Call, class tool.Class) permission.Request 
 		spec = t.Spec()
 	}
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
-		NonDestructive: spec.NonDestructive, Confined: class.Confined, Dir: call.Dir, Roots: x.roots}
+		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.Unbound, Dir: call.Dir, Roots: x.roots}
 }
 
 // request is the question that is shown.

@@ -49,6 +49,9 @@ func (s *Session) FollowUp(ctx context.Context, in Input) (id string, err error)
 }
 
 func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (string, error) {
+	if in.Expansion != nil {
+		return "", fmt.Errorf("agent: %w: a command is a prompt of its own, not a message to one that runs", ErrConfig)
+	}
 	m := in.message(d)
 	err := s.tell(ctx, func(l *loop) error {
 		if l.fold.state.Known(m.ID) {
@@ -121,7 +124,7 @@ func (s *Session) change(ctx context.Context, set func(*settings)) error {
 	m, thinking := s.currentModel(), s.currentThinking()
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error {
-		l.x.models[m.Name()] = m
+		l.x.addModel(m)
 		l.x.learn(m)
 		return l.say(event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: thinking})
 	})

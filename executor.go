@@ -25,7 +25,7 @@ type executor struct {
 	session    string
 	agent      *Agent
 	ask        func() CanUseToolFunc // the callback in force
-	models     map[string]llm.Model  // the loop's: SetModel adds to it
+	models     map[string]llm.Model  // by name; with mu, once the run goes on
 	hooks      *hook.Set
 	store      session.Store
 	transcript string // file of the journal
@@ -130,6 +130,13 @@ func (x *executor) learn(m llm.Model) {
 	}
 }
 
+// addModel makes a model one of the run's.
+func (x *executor) addModel(m llm.Model) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.models[m.Name()] = m
+}
+
 // everyTool returns the pool.
 func (x *executor) everyTool() []tool.Tool {
 	x.mu.Lock()
@@ -227,6 +234,7 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
 	own := *result
 	own.Content = slices.Clone(result.Content) // the tool may hold the other
+	own.Patch.Begin = x.equipped(own.Patch.Begin)
 	result = &own
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
 	if asks || question != "" || x.hooks.Has(resultEvent(result), j.call.Name) {

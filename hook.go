@@ -331,7 +331,7 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	case e.Event == hook.PermissionDenied && out.Retry:
 		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.input.Tool))
 	case !out.Block:
-	case e.Event == hook.UserPromptSubmit, e.Event == hook.Stop:
+	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop:
 		f.Block = why
 	case e.Event == hook.PostToolBatch && f.Stop == "":
 		f.Stop = why
@@ -355,7 +355,7 @@ func (l *loop) hookInput(e engine.Fire) hook.Input {
 	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.fold.state.Dir(), l.fold.state.Mode(), l.x.agent.Name
 	in.Active = e.Active
 	switch {
-	case e.Event == hook.UserPromptSubmit:
+	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion:
 		in.Prompt = t.Message(e.Message).Text()
 	case e.Event == hook.PostToolBatch:
 		for _, c := range t.Results() {

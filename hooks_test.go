@@ -176,6 +176,14 @@ var moments = []moment{
 	{hook.WorktreeRemove, "", `{"name":"w1","worktree_path":"*"}`, worktrees},
 	{hook.TaskCreated, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
 	{hook.TaskCompleted, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
+	{hook.UserPromptExpansion, "review", `{"expansion_type":"slash_command","command_name":"review","command_args":"HEAD","prompt":"Review HEAD."}`, func(t *testing.T, w *stage) {
+		w.agent.Model = llmtest.Script(say("a"))
+		s := w.agent.Session("")
+		defer s.Close()
+		if _, err := s.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "review", Args: "HEAD", Text: "Review HEAD."}}); err != nil {
+			t.Fatal(err)
+		}
+	}},
 }
 
 func tasks(t *testing.T, w *stage) {

@@ -38,18 +38,19 @@ type loop struct {
 	sync    bool            // one of them has to be on the disk
 	ctx     context.Context // of the whole run; its end stops the run
 	cancel  context.CancelCauseFunc
-	ignore  func() bool  // stops looking for the end of ctx
-	next    []event.Fact // begin the run proper, once an earlier one is closed
-	saving  *leash.Leash // the context of appends; nil before the first
-	watch   *time.Timer  // for flights that have to be given up
-	watched time.Time    // when it goes off; zero when it does not
-	began   bool         // something is on record
-	heard   bool         // tools were asked for notices, and nothing was recorded since
-	at      time.Time    // when that was, with the monotonic clock
-	stopped bool         // the end of ctx is on record
-	ruled   bool         // hooks have changed the rules
-	over    bool         // flights are waited for, nothing else
-	failed  error        // of the log: nothing can be recorded any more
+	ignore  func() bool       // stops looking for the end of ctx
+	next    []event.Fact      // begin the run proper, once an earlier one is closed
+	saving  *leash.Leash      // the context of appends; nil before the first
+	watch   *time.Timer       // for flights that have to be given up
+	watched time.Time         // when it goes off; zero when it does not
+	began   bool              // something is on record
+	heard   bool              // tools were asked for notices, and nothing was recorded since
+	at      time.Time         // when that was, with the monotonic clock
+	stopped bool              // the end of ctx is on record
+	ruled   bool              // hooks have changed the rules, or a skill has
+	bound   *permission.Bound // what skills let run
+	over    bool              // flights are waited for, nothing else
+	failed  error             // of the log: nothing can be recorded any more
 	stuck   error
 	done    chan struct{} // closed after everything else
 	result  *Result       // for the consumer, with done
@@ -257,6 +258,10 @@ func (l *loop) note(facts ...event.Fact) {
 		e := event.Event{Seq: l.fold.last + 1, Prev: l.fold.last, Time: at, Session: l.s.ID, Data: f}
 		l.unsaved = append(l.unsaved, e)
 		l.fold.apply(e)
+		if b := l.fold.state.Bound(); b != l.bound {
+			l.bound = b
+			l.takeRules()
+		}
 		switch f := f.(type) {
 		case event.AssistantMessage:
 			l.x.adopt(f.Key, &l.fold.transcript)
@@ -329,7 +334,7 @@ func (l *loop) ended(end event.RunEnd) {
 func (l *loop) prepare(j *job) {
 	switch e := j.effect.(type) {
 	case engine.CallModel:
-		j.model = l.x.models[e.Model]
+		j.model = l.x.modelNamed(e.Model)
 		j.request = l.fold.request(e)
 	case engine.Authorize:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
@@ -344,7 +349,7 @@ func (l *loop) prepare(j *job) {
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.Digest:
-		j.model = l.x.models[e.Model]
+		j.model = l.x.modelNamed(e.Model)
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.GatherResults:
@@ -358,15 +363,17 @@ func (l *loop) prepare(j *job) {
 	}
 }
 
-// takeRules lets the executor know of the rules that hooks have added.
+// takeRules lets the executor know of the rules that hooks have added, and of what
+// skills let run.
 func (l *loop) takeRules() {
 	more := l.fold.state.Rules()
-	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && !l.ruled {
+	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.bound == nil && !l.ruled {
 		return
 	}
 	l.ruled = true
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
+	p.Bound = l.bound
 	l.x.rules.Store(p.Compile())
 	l.x.unreadable = p.Unreadable(l.x.roots...)
 }
@@ -391,7 +398,7 @@ func (l *loop) open(id string) tool.Call {
 func (l *loop) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.fold.transcript.Call(id)
 	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir, Mode: mode,
-		State: l.fold.transcript.State(c.Name), Unreadable: l.x.unreadable}
+		State: l.fold.transcript.State(c.Name), Scopes: l.fold.state.Scopes(), Unreadable: l.x.unreadable}
 }
 
 // stop records the end of the caller's context.

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Session is a conversation with an agent. One prompt runs at a time; the
@@ -47,13 +48,19 @@ type Input struct {
 	ID     string
 	Text   string
 	Blocks []llm.Block // images, documents; after the text
+	// Expansion, unless nil, is what a command stands for, such as a skill: its text
+	// takes the place of Text. It is for prompts only.
+	Expansion *tool.Expansion
 }
 
 func (in Input) message(d event.Delivery) event.UserMessage {
 	if in.ID == "" {
 		in.ID = session.NewID()
 	}
-	return event.UserMessage{ID: in.ID, Delivery: d, Message: llm.UserText(in.Text, in.Blocks...)}
+	if in.Expansion != nil {
+		in.Text = in.Expansion.Text
+	}
+	return event.UserMessage{ID: in.ID, Delivery: d, Message: llm.UserText(in.Text, in.Blocks...), Expansion: in.Expansion}
 }
 
 // Prompt prompts the session and waits for the end of the run. The Result is

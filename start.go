@@ -44,7 +44,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil
 	default:
-		first = []event.Fact{s.configured(x, pool), in.message(event.AsPrompt)}
+		first = []event.Fact{s.configured(x, pool), x.prompt(in)}
 	}
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
@@ -131,7 +131,7 @@ func (s *Session) modeInForce() permission.Mode {
 func (s *Session) resumption(x *executor) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
 	m := s.currentModel()
-	if x.models[s.fold.state.Model()] == nil || s.settings().model != nil || s.set.thinking != nil {
+	if x.modelNamed(s.fold.state.Model()) == nil || s.settings().model != nil || s.set.thinking != nil {
 		x.models[m.Name()] = m
 		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
 	}

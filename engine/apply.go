@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -147,8 +146,12 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		clear(s.repeats)
 		clear(s.faults)
 		s.points = s.points[:0]
+		s.endScopes()
 		s.wantModel(e.Seq)
-		s.beginPoints(e.Seq, f.ID)
+		s.beginPoints(e.Seq, &f)
+		if x := f.Expansion; x != nil && x.Scope != nil {
+			s.beginScope(*x.Scope, true)
+		}
 	case event.AsContinue:
 		if !s.open || s.need.kind != needContinue {
 			return false
@@ -172,6 +175,9 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 			return false
 		}
 		s.size.add(q.tokens)
+		if q.delivery == event.AsFollowUp {
+			s.endScopes() // what the user asked for before is done
+		}
 		delivered = true
 		return true
 	})
@@ -473,11 +479,10 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 
 func (s *State) modelChanged(f event.ModelChanged) bool {
 	s.cfg.Model, s.cfg.Thinking = f.Model, f.Thinking
-	s.cfg.Models = maps.Clone(s.cfg.Models) // the fact's own stays as it is
-	if s.cfg.Models == nil {
-		s.cfg.Models = map[string]llm.Info{}
+	s.know(f.Model, f.Info)
+	for i := range s.scopes {
+		s.scopes[i].Model = "" // the host's word counts
 	}
-	s.cfg.Models[f.Model] = f.Info
 	s.model.fallback, s.model.tries = 0, 0
 	s.model.changed = s.model.calling // what is under way is the other one's
 	return true

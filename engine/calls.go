@@ -346,6 +346,11 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 		s.size.added += s.found[name]
 		delete(s.found, name)
 	}
+	if p.Begin != nil {
+		s.beginScope(*p.Begin, false)
+	} else if p.End {
+		s.endScope()
+	}
 	if p.EndRun {
 		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()
 	}

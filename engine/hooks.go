@@ -25,7 +25,7 @@ func (s *State) point(f Fire) {
 }
 
 // beginPoints are those of a prompt, before its first model call.
-func (s *State) beginPoints(seq int64, message string) {
+func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 	if len(s.cfg.Hooks) == 0 {
 		return
 	}
@@ -41,7 +41,11 @@ func (s *State) beginPoints(seq int64, message string) {
 	for _, dir := range s.added {
 		s.point(Fire{key: next(), Event: hook.DirectoryAdded, Fields: map[string]string{"directory": dir}})
 	}
-	s.point(Fire{key: next(), Event: hook.UserPromptSubmit, Message: message, Fields: map[string]string{"source": string(event.AsPrompt)}})
+	if x := m.Expansion; x != nil {
+		s.point(Fire{key: next(), Event: hook.UserPromptExpansion, Message: m.ID, Fields: map[string]string{
+			"expansion_type": x.Kind, "command_name": x.Name, "command_args": x.Args}})
+	}
+	s.point(Fire{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(event.AsPrompt)}})
 }
 
 func (s *State) startPoint(key string, source event.Start) {
@@ -119,8 +123,9 @@ func (s *State) hooked(f event.Hooked) bool {
 	switch {
 	case len(s.points) > 0 && f.Key == s.points[0].key:
 		s.points = slices.Delete(s.points, 0, 1)
-		if f.Block != "" && f.Event == hook.UserPromptSubmit && s.stop == nil {
+		if f.Block != "" && (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && s.stop == nil {
 			s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Block}
+			s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return p.Message == f.Message }) // nobody else needs to see it
 		}
 	case f.Event == hook.UserPromptSubmit:
 		i := slices.IndexFunc(s.queue, func(q queued) bool { return !q.checked && f.Key == key("hook", q.seq, 0, 0) })

@@ -13,6 +13,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,6 +53,9 @@ type State struct {
 	need  need
 	calls []call // of the last answer, until all are settled
 	asked string // the call about which a person is asked
+
+	scopes []scope           // skills in force, the innermost last
+	bound  *permission.Bound // what they let run; nil: anything
 
 	points []Fire            // moments whose hooks have not been called yet, in order
 	added  []string          // folders that the last configuration has added
@@ -159,6 +163,11 @@ func (s *State) Dir() string { return s.dir }
 func (s *State) Model() string {
 	if n := s.model.fallback; n > 0 {
 		return s.cfg.Fallbacks[n-1]
+	}
+	for _, sc := range slices.Backward(s.scopes) {
+		if sc.Model != "" {
+			return sc.Model
+		}
 	}
 	return s.cfg.Model
 }

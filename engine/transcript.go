@@ -62,7 +62,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.System = f.System
 		t.offer(f.Tools)
 	case event.Hooked:
-		if f.Event == hook.UserPromptSubmit && f.Block != "" {
+		if (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && f.Block != "" {
 			t.withhold(f.Message)
 		}
 	case event.UserMessage:

@@ -111,6 +111,8 @@ type (
 		ID       string      `json:"id"`
 		Delivery Delivery    `json:"delivery"`
 		Message  llm.Message `json:"message"`
+		// Expansion, of a prompt, is the command that the message was made of.
+		Expansion *tool.Expansion `json:"expansion,omitempty"`
 	}
 	// Delivered means that queued messages are now part of the conversation.
 	Delivered struct {

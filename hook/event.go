@@ -70,14 +70,14 @@ const (
 	TaskCreated Event = "TaskCreated"
 	// TaskCompleted: a call has completed a task of the list.
 	TaskCompleted Event = "TaskCompleted"
+	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
+	// prompt. May keep it away.
+	UserPromptExpansion Event = "UserPromptExpansion"
 )
 
 // Events of what is not there yet: hooks for them are accepted, and only called by
 // hosts that know of such a moment themselves.
 const (
-	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
-	// prompt. May keep it away.
-	UserPromptExpansion Event = "UserPromptExpansion"
 	// InstructionsLoaded: a file of instructions became part of the system prompt.
 	InstructionsLoaded Event = "InstructionsLoaded"
 	// SubagentStart: a sub-agent begins.
@@ -100,8 +100,8 @@ const (
 var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
-	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted,
-	UserPromptExpansion, InstructionsLoaded, SubagentStart, SubagentStop, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
+	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion,
+	InstructionsLoaded, SubagentStart, SubagentStop, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
 }
 
 // Known reports whether there is such an event.
@@ -109,7 +109,7 @@ func (e Event) Known() bool { return slices.Contains(Events, e) }
 
 // Coming reports whether the event is of something that is not there yet.
 func (e Event) Coming() bool {
-	return slices.Index(Events, e) >= slices.Index(Events, UserPromptExpansion)
+	return slices.Index(Events, e) >= slices.Index(Events, InstructionsLoaded)
 }
 
 // Guards reports whether the event's hooks stand before something that they may

@@ -15,6 +15,8 @@ type Compiled struct {
 	secret           bool // deny rules for reading exist
 	confined         bool // confined calls run where the mode would ask
 	ceilings         []*Compiled
+	bound            string   // what the bound comes from
+	only             *ruleSet // nil: there is no bound
 }
 
 // Compile reads the rules of a policy.
@@ -31,6 +33,9 @@ func (p Policy) Compile() *Compiled {
 	c.secret = slices.ContainsFunc(c.deny.all, func(x rule) bool { return x.err == nil && x.tool == "Read" })
 	for _, ceiling := range p.Ceilings {
 		c.ceilings = append(c.ceilings, ceiling.Compile())
+	}
+	if p.Bound != nil {
+		c.bound, c.only = p.Bound.By, newRuleSet(p.Bound.Only, true, func(Rule) string { return "" })
 	}
 	return c
 }
@@ -143,6 +148,9 @@ func (c *Compiled) forbids(about *call) (Decision, bool) {
 	}
 	if path, a, ok := about.private(c.private); ok {
 		return decide(Denied, FromRule, rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), show(path)), true
+	}
+	if c.only != nil && !about.req.Unbound && !about.within(c.only) {
+		return decide(Denied, FromRule, rule{}, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
 	}
 	if c.mode == Bypass {
 		if x, doubt := about.doubt(c.deny); doubt != "" {

@@ -140,8 +140,14 @@ func (s *site) doubt(x *rule, tool string) string {
 	return "parts of it are only known when it runs"
 }
 
-// allowedBy returns a rule of those that together cover the line.
+// allowedBy returns a rule of those that together cover the line. Commands that only
+// read need none.
 func (s *site) allowedBy(set *ruleSet, tool string) (rule, bool) {
+	return s.coveredBy(set, tool, false)
+}
+
+// coveredBy is allowedBy; with all, commands that only read need a rule as well.
+func (s *site) coveredBy(set *ruleSet, tool string, all bool) (rule, bool) {
 	if s.Unclear != "" {
 		return rule{}, false
 	}
@@ -158,7 +164,7 @@ func (s *site) allowedBy(set *ruleSet, tool string) (rule, bool) {
 			by, covered[i] = x, true
 			continue
 		}
-		if s.commandReads(c, false) != "" && !c.passes() {
+		if !c.passes() && (all || s.commandReads(c, false) != "") {
 			return rule{}, false
 		}
 	}

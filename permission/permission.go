@@ -101,6 +101,7 @@ type Request struct {
 	ReadOnly       bool            // the call changes nothing
 	NonDestructive bool            // the tool declares that it destroys nothing
 	Confined       bool            // the operating system confines what the call runs
+	Unbound        bool            // a [Bound] does not hold for the call
 	Dir            string          // working directory of the call, absolute
 	Roots          []string        // folders that the agent works in, absolute; Dir alone if nil
 }
@@ -129,6 +130,20 @@ type Policy struct {
 	Origins []Origin `json:"origins,omitempty"`
 	// Ceilings bound the policy: see [Policy.Within].
 	Ceilings []Policy `json:"ceilings,omitempty"`
+	// Bound, unless nil, names the only calls that may run, in every mode.
+	Bound *Bound `json:"bound,omitempty"`
+}
+
+// A Bound keeps an agent to a list of calls while something, such as a skill, is in
+// force. It allows nothing: what it lets pass is judged as ever.
+type Bound struct {
+	By string `json:"by"` // what it comes from, for people: "the skill review"
+	// Only are the tools that may be called. A rule without a pattern is for the calls
+	// of the tool that it names and of no other; one with a pattern for those of its
+	// calls that it covers in full: of a command line each simple command, those that
+	// only read included, and each file that it redirects into, by an Edit rule. A
+	// rule that cannot be read covers nothing.
+	Only []Rule `json:"only"`
 }
 
 // An Origin says where a rule was written. Of two with one rule the first counts.

@@ -45,6 +45,13 @@ func (p Policy) Check() error {
 			return fmt.Errorf("checking a ceiling: %w", err)
 		}
 	}
+	if p.Bound != nil {
+		for _, r := range p.Bound.Only {
+			if err := r.Check(); err != nil {
+				return fmt.Errorf("checking what %s may use: %w", clip(p.Bound.By), err)
+			}
+		}
+	}
 	for _, dir := range p.Private {
 		if !filepath.IsAbs(dir) {
 			return fmt.Errorf("checking the private path %q: it is not absolute", clip(dir))

@@ -62,6 +62,8 @@ type Class struct {
 	Internal bool `json:"internal,omitempty"`
 	// Confined: what the call runs is confined by the operating system.
 	Confined bool `json:"confined,omitempty"`
+	// Unbound: a skill's list of tools does not hold for the call.
+	Unbound bool `json:"unbound,omitempty"`
 	// Asks, unless empty, is why a person has to agree to the call even where the
 	// mode allows it. Where nobody can be asked it is denied.
 	Asks string `json:"asks,omitempty"`
@@ -131,6 +133,8 @@ type Call struct {
 	Mode    permission.Mode `json:"mode,omitempty"`
 	// State is the content of the tool's state slot: a JSON object, or nil.
 	State json.RawMessage `json:"-"`
+	// Scopes are the skills in force, the innermost last.
+	Scopes []Scope `json:"-"`
 	// Unreadable holds the path patterns of the deny rules for reading. A tool that
 	// shows many files leaves out those for which [Call.Hides] is true.
 	Unreadable []string `json:"-"`
@@ -192,6 +196,10 @@ type Patch struct {
 	// State is merged into the tool's state slot: a JSON object whose members
 	// replace those of the same name; null deletes.
 	State json.RawMessage `json:"state,omitempty"`
+	// Begin puts a skill in force, within the others.
+	Begin *Scope `json:"begin,omitempty"`
+	// End ends the innermost skill, unless the user began it.
+	End bool `json:"end,omitempty"`
 	// Happened says what else the call has brought about, for hooks.
 	Happened []Happening `json:"happened,omitempty"`
 }

@@ -1,0 +1,73 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+)
+
+// within reports whether the rules of a bound cover the call.
+func (c *call) within(s *ruleSet) bool {
+	var scoped []*rule
+	for i := range s.all {
+		switch x := &s.all[i]; {
+		case x.err != nil || !c.named(x):
+		case x.pattern == "" || x.pattern == "*":
+			return true
+		default:
+			scoped = append(scoped, x)
+		}
+	}
+	if len(scoped) == 0 || len(c.req.Access) == 0 {
+		return false
+	}
+	for at, a := range c.req.Access {
+		if a.Kind == RunCommand {
+			if _, ok := c.sites[at].coveredBy(s, c.req.Tool, true); !ok {
+				return false
+			}
+			continue
+		}
+		if !slices.ContainsFunc(scoped, func(x *rule) bool {
+			switch a.Kind {
+			case ReadFile, EditFile:
+				return c.ground.allowedBy(x.path, a.Target)
+			case FetchURL:
+				return c.address(a).matches(x, true)
+			case UseName:
+				return matchText(x.pattern, a.Target)
+			}
+			return false
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// names lists the rules of a set as they were written.
+func (s *ruleSet) names() string {
+	var all []string
+	for i := range s.all {
+		all = append(all, string(s.all[i].source))
+	}
+	if all == nil {
+		return "no tool"
+	}
+	return clip(strings.Join(all, ", "))
+}
+
+// Covers reports whether the bound lets pass whatever another list of rules would: it
+// holds each of them, or a rule without a pattern for its tool.
+func (b *Bound) Covers(others []Rule) bool {
+	return !slices.ContainsFunc(others, func(r Rule) bool {
+		return !slices.ContainsFunc(b.Only, func(own Rule) bool {
+			return own == r || own.Tool() == r.Tool() && !strings.Contains(string(own), "(")
+		})
+	})
+}
+
+// Tool is the name of the tool that the rule is for, as it is written.
+func (r Rule) Tool() string {
+	name, _, _ := strings.Cut(string(r), "(")
+	return strings.TrimSpace(name)
+}
