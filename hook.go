@@ -79,7 +79,8 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) h
 	var watch func(hook.Step)
 	if show != nil && show.watched() {
 		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
-		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), in, s) }
+		e, call := in.Event, in.Call
+		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
 	out := x.hooks.Run(ctx, in, watch)
 	for _, err := range out.Errors {
@@ -94,16 +95,16 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) h
 // plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
 func (x *executor) plain(text string) string { return x.secrets.text(tool.Clean(text)) }
 
-// showHook shows what is seen of a hook.
-func (x *executor) showHook(to signals, id string, in hook.Input, s hook.Step) {
+// showHook shows what is seen of a hook of an event, about a call or none.
+func (x *executor) showHook(to signals, id string, e hook.Event, call string, s hook.Step) {
 	name := x.secrets.text(s.Name)
 	switch s.Phase {
 	case hook.Started:
-		to.show(event.HookStarted{ID: id, Event: in.Event, Name: name, Call: in.Call})
+		to.show(event.HookStarted{ID: id, Event: e, Name: name, Call: call})
 	case hook.Going:
-		to.show(event.HookProgress{ID: id, Event: in.Event, Line: x.secrets.text(s.Line)})
+		to.show(event.HookProgress{ID: id, Event: e, Line: x.secrets.text(s.Line)})
 	case hook.Ended:
-		r := event.HookResponse{ID: id, Event: in.Event, Name: name, Call: in.Call, Duration: s.Duration,
+		r := event.HookResponse{ID: id, Event: e, Name: name, Call: call, Duration: s.Duration,
 			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.plain(s.Output.Reason)}
 		if !s.Output.Quiet {
 			r.Message = x.plain(s.Output.Message)

@@ -88,6 +88,7 @@ func (c *compiled) matches(subject string) bool {
 type Set struct {
 	on    map[Event][]compiled
 	turns sync.Pool // of *turn
+	watch watch
 }
 
 // Compile makes a Set. An error names the hook and what is wrong with it.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/leash"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -327,5 +328,20 @@ func BenchmarkNoHook(b *testing.B) {
 		if s.Has(hook.PreToolUse, "Edit") {
 			b.Fatal("there is one")
 		}
+	}
+}
+
+// BenchmarkFunctionOfEffect is BenchmarkFunction with the context of an effect, which
+// costs nothing until somebody waits for its end.
+func BenchmarkFunctionOfEffect(b *testing.B) {
+	s := compile(b, hook.Hook{On: hook.PreToolUse, Match: "Edit|Write", Func: returning(hook.Output{}, nil)})
+	in := hook.Input{Event: hook.PreToolUse, Tool: "Edit"}
+	run, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx := &leash.Leash{Parent: run}
+		s.Run(ctx, in, nil)
+		ctx.Cut()
 	}
 }

@@ -263,8 +263,7 @@ func (o *Output) check() error {
 	default:
 		return fmt.Errorf("the permission is %.50q; it must be allow, deny, ask or defer", o.Permission)
 	}
-	var object map[string]json.RawMessage
-	if o.Input != nil && json.Unmarshal(o.Input, &object) != nil {
+	if o.Input != nil && !isObject(o.Input) {
 		return errors.New("the new input is not a JSON object")
 	}
 	if n := max(len(o.Context), len(o.Reason), len(o.StopReason), len(o.Message), len(o.Title)); n > maxContext {
@@ -276,4 +275,9 @@ func (o *Output) check() error {
 		}
 	}
 	return nil
+}
+
+func isObject(data json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(data, &members) == nil
 }

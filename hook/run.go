@@ -2,11 +2,9 @@ package hook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/openagent-go/agent/internal/leash"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -134,100 +132,4 @@ func stricter(a, b permission.Behavior) bool {
 		return 0
 	}
 	return rank(a) > 0 && rank(a) >= rank(b) && a != b
-}
-
-// hookContext is what a hook's ctx is, one for each call.
-type hookContext struct {
-	leash.Leash
-	depth    int
-	progress func(line string)
-}
-
-type contextKey struct{}
-
-func (c *hookContext) Value(key any) any {
-	if key == (contextKey{}) {
-		return c
-	}
-	return c.Leash.Value(key)
-}
-
-// A turn is one call of one hook. It is used again, but where the hook was left
-// behind.
-type turn struct {
-	hook  *compiled
-	ctx   *hookContext
-	in    *Input
-	out   Output
-	err   error
-	done  chan struct{} // has room for one
-	timer *time.Timer
-}
-
-func newTurn() *turn {
-	t := &turn{done: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	t.timer.Stop()
-	return t
-}
-
-// call calls one hook. It returns when the hook does, when its time is over and
-// when ctx ends, whichever is first.
-func (s *Set) call(ctx context.Context, c *compiled, in *Input, index, depth int, watch func(Step)) (out Output, err error) {
-	if ctx.Err() != nil {
-		return out, context.Cause(ctx)
-	}
-	began := time.Now()
-	hc := &hookContext{depth: depth}
-	hc.Parent, hc.Limit = ctx, began.Add(c.Timeout)
-	defer hc.Cut()
-	if watch != nil {
-		hc.progress = func(line string) { watch(Step{Name: c.Name, Index: index, Phase: Going, Line: line}) }
-		watch(Step{Name: c.Name, Index: index, Phase: Started})
-	}
-	t, ok := s.turns.Get().(*turn)
-	if !ok {
-		t = newTurn()
-	}
-	t.hook, t.ctx, t.in = c, hc, in
-	t.timer.Reset(c.Timeout)
-	go t.run()
-	select {
-	case <-t.done:
-		t.timer.Stop()
-		out, err = t.out, t.err
-		if err != nil && hc.Expired() {
-			err = c.late()
-		}
-		t.hook, t.ctx, t.in, t.out, t.err = nil, nil, nil, Output{}, nil
-		s.turns.Put(t)
-	case <-t.timer.C:
-		err = c.late()
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	if err == nil {
-		err = out.check()
-	}
-	if watch != nil {
-		watch(Step{Name: c.Name, Index: index, Phase: Ended, Output: out, Err: err, Duration: time.Since(began)})
-	}
-	return out, err
-}
-
-func (c *compiled) late() error { return fmt.Errorf("it took longer than %v", c.Timeout) }
-
-// run calls the function. A panic and a Goexit are errors.
-func (t *turn) run() {
-	returned := false
-	defer func() {
-		if !returned {
-			t.err = errors.New("it ended its goroutine")
-			if v := recover(); v != nil {
-				t.err = fmt.Errorf("it panicked: %v", v)
-			}
-		}
-		t.done <- struct{}{}
-	}()
-	t.out, t.err = t.hook.Func(t.ctx, t.in)
-	returned = true
 }
