@@ -11,10 +11,9 @@ type box struct {
 	bytes    int
 	ids      map[string]struct{} // of messages lately put in
 	order    []string            // of ids, the oldest first
-	turn     chan struct{}       // held by whoever takes
 }
 
-func newBox() *box { return &box{ids: map[string]struct{}{}, turn: make(chan struct{}, 1)} }
+func newBox() *box { return &box{ids: map[string]struct{}{}} }
 
 // put takes a message in, once for each id.
 func (b *box) put(m Message, most int) error {

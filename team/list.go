@@ -1,6 +1,7 @@
 package team
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,11 +29,30 @@ func (l *list) find(id string) (*Task, error) {
 	return l.tasks[n-1], nil
 }
 
+// at returns the task as it is at a moment: pending once its lease is over. The
+// lists in it are those of t.
+func (t *Task) at(now time.Time) Task {
+	c := *t
+	if !c.LeaseUntil.IsZero() && !now.Before(c.LeaseUntil) {
+		c.Status, c.Owner, c.UpdatedAt, c.LeaseUntil = Pending, "", c.LeaseUntil, time.Time{}
+	}
+	return c
+}
+
+// expired reports whether there are tasks whose lease is over.
+func (l *list) expired(now time.Time) bool {
+	for t := range l.leased {
+		if !now.Before(t.LeaseUntil) {
+			return true
+		}
+	}
+	return false
+}
+
 // expire frees the tasks whose lease is over.
 func (l *list) expire(now time.Time) {
 	for t := range l.leased {
-		if !now.Before(t.LeaseUntil) {
-			t.Status, t.Owner, t.UpdatedAt, t.LeaseUntil = Pending, "", now, time.Time{}
+		if *t = t.at(now); t.LeaseUntil.IsZero() {
 			delete(l.leased, t)
 		}
 	}
@@ -49,9 +69,10 @@ func (l *list) blockers(ids []string) []string {
 	return open
 }
 
-func (l *list) pick(f Filter) []Task {
+func (l *list) pick(f Filter, now time.Time) []Task {
 	out := []Task{}
-	for _, t := range l.tasks {
+	for _, kept := range l.tasks {
+		t := kept.at(now)
 		switch {
 		case f.Status != "" && t.Status != f.Status,
 			f.Owner != "" && t.Owner != f.Owner,
@@ -79,8 +100,13 @@ func (l *list) add(t Task, now time.Time) (Task, error) {
 		Status: t.Status, BlockedBy: t.BlockedBy, Blocks: t.Blocks, Metadata: t.Metadata}, now)
 	if err != nil {
 		l.tasks = l.tasks[:len(l.tasks)-1]
+		return Task{}, err
 	}
-	return out, err
+	if made.Status == InProgress {
+		made.LeaseUntil, out.LeaseUntil = t.LeaseUntil, t.LeaseUntil
+		l.lease(made)
+	}
+	return out, nil
 }
 
 // change checks a change as a whole before it makes any of it.
@@ -106,14 +132,20 @@ func (l *list) change(t *Task, c Change, now time.Time) (Task, error) {
 	g.apply(now)
 	next.BlockedBy, next.Blocks, next.UpdatedAt = t.BlockedBy, t.Blocks, now
 	*t = next
-	delete(l.leased, t)
-	if !t.LeaseUntil.IsZero() {
-		if l.leased == nil {
-			l.leased = map[*Task]struct{}{}
-		}
-		l.leased[t] = struct{}{}
-	}
+	l.lease(t)
 	return t.clone(), nil
+}
+
+// lease notes whether a task has a lease.
+func (l *list) lease(t *Task) {
+	if t.LeaseUntil.IsZero() {
+		delete(l.leased, t)
+		return
+	}
+	if l.leased == nil {
+		l.leased = map[*Task]struct{}{}
+	}
+	l.leased[t] = struct{}{}
 }
 
 // describe makes the changes that are not bound to other tasks.
@@ -171,11 +203,16 @@ func merge(old, more map[string]json.RawMessage) map[string]json.RawMessage {
 		all[k] = slices.Clone(v)
 	}
 	for k, v := range more {
-		if strings.TrimSpace(string(v)) == "null" {
+		var b bytes.Buffer
+		_ = json.Compact(&b, v) // it was found to be valid
+		if b.String() == "null" {
 			delete(all, k)
 		} else {
-			all[k] = slices.Clone(v)
+			all[k] = b.Bytes()
 		}
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return all
 }

@@ -84,6 +84,8 @@ func (m *Message) check() error {
 		return fmt.Errorf("%w message: it is not UTF-8", ErrInvalid)
 	case len(m.ID) > MaxMessageID:
 		return fmt.Errorf("%w: the id of a message has %d bytes, at most %d", ErrLimit, len(m.ID), MaxMessageID)
+	case !utf8.ValidString(m.ID):
+		return fmt.Errorf("%w message: its id is not UTF-8", ErrInvalid)
 	}
 	return CheckName(m.From)
 }

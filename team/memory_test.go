@@ -7,13 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/team/teamtest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemory(t *testing.T) {
 	teamtest.Run(t, func(_ *testing.T, clock *teamtest.Clock) teamtest.Store { return &team.Memory{Now: clock.Now} })

@@ -15,7 +15,9 @@ type room struct {
 	boxes  map[string]*box
 	agents []Agent
 	gone   map[string]struct{} // members that were registered and are no more
-	sent   int                 // messages that got their id here
+	sent   int                 // messages that were sent here
+
+	unchecked bool // things were put back, and not all of them yet
 }
 
 func newRoom() *room { return &room{boxes: map[string]*box{}, gone: map[string]struct{}{}} }
@@ -44,7 +46,29 @@ func (r *room) teamOf(agent string) *Team {
 	return r.teams[i]
 }
 
-// join makes an agent a member.
+// named returns the active team of an id or a name.
+func (r *room) named(team string) (*Team, error) {
+	t := r.active(team)
+	if i := slices.IndexFunc(r.teams, func(t *Team) bool { return t.ID == team }); t == nil && i >= 0 {
+		t = r.teams[i]
+	}
+	switch {
+	case t == nil:
+		return nil, fmt.Errorf("%w: %q", ErrNoTeam, clip(team))
+	case t.Status != Active:
+		return nil, fmt.Errorf("%w: %s (%s)", ErrDisbanded, t.ID, t.Name)
+	}
+	return t, nil
+}
+
+// begun lets members be written to that had ended: they may be started anew.
+func (r *room) begun(members ...Member) {
+	for _, m := range members {
+		delete(r.gone, m.Name)
+	}
+}
+
+// join adds a member to a team, or changes nothing.
 func (r *room) join(t *Team, m Member, now time.Time) error {
 	if err := CheckName(m.Name); err != nil {
 		return err
@@ -57,7 +81,6 @@ func (r *room) join(t *Team, m Member, now time.Time) error {
 	case len(t.Members) >= MaxMembers:
 		return fmt.Errorf("%w: the team has %d members", ErrLimit, MaxMembers)
 	}
-	delete(r.gone, m.Name) // it may be started anew
 	t.Members = append(t.Members, m)
 	t.UpdatedAt = now
 	return nil
@@ -74,9 +97,12 @@ func (r *room) deliver(t *Team, m Message, most int) error {
 	b := r.boxes[m.To]
 	if b == nil {
 		b = newBox()
-		r.boxes[m.To] = b
 	}
-	return b.put(m, most)
+	if err := b.put(m, most); err != nil {
+		return err
+	}
+	r.boxes[m.To] = b
+	return nil
 }
 
 // reachable says to whom an agent can write.

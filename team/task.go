@@ -97,28 +97,29 @@ func (e *StatusError) Error() string {
 
 // A Change says what of a task is to change. Zero fields change nothing.
 type Change struct {
-	Subject     *string
-	Description *string
-	Output      *string
+	Subject     *string `json:"subject,omitempty"`
+	Description *string `json:"description,omitempty"`
+	Output      *string `json:"output,omitempty"`
 	// Owner: "" means nobody, which a task in progress does not take.
-	Owner *string
+	Owner *string `json:"owner,omitempty"`
 	// Status. To start a task, InProgress, is to claim it: it must be pending,
 	// blocked by nothing and free or Owner's already; of many who try one succeeds,
 	// the others get [ErrTaken]. For who has it already it renews the lease. Going
 	// back to Pending frees the task unless Owner says otherwise.
-	Status Status
+	Status Status `json:"status,omitempty"`
 	// Lease is how long a task started or renewed by this change stays its owner's
 	// without another renewal. 0: for good when it starts, unchanged later.
-	Lease time.Duration
+	Lease time.Duration `json:"lease,omitempty"` // nanoseconds in JSON
 	// BlockedBy and Blocks take the place of the lists that are there; nil leaves
 	// them, empty clears them. A task that is not pending cannot begin to wait for
 	// one that is not completed.
-	BlockedBy, Blocks []string
+	BlockedBy []string `json:"blockedBy,omitzero"`
+	Blocks    []string `json:"blocks,omitzero"`
 	// Metadata is merged by key; null deletes.
-	Metadata map[string]json.RawMessage
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	// Holder, unless empty, must be who has the task in progress: a worker whose
 	// lease has ended gets [ErrTaken] instead of overwriting what another does.
-	Holder string
+	Holder string `json:"holder,omitempty"`
 }
 
 // A Filter picks tasks. Zero fields let all pass.
@@ -135,8 +136,9 @@ type Filter struct {
 // copies. Unknown ids give an error that matches [ErrNotFound].
 type Tasks interface {
 	// AddTask adds a task: Subject, and any of Description, Status (Pending if
-	// empty), Owner, Output, BlockedBy, Blocks and Metadata. It returns the task with
-	// its id. The same rules hold as for a [Change].
+	// empty), Owner, Output, BlockedBy, Blocks, Metadata and, of a task in progress,
+	// LeaseUntil. It returns the task with its id. The same rules hold as for a
+	// [Change].
 	AddTask(ctx context.Context, space string, t Task) (Task, error)
 	Task(ctx context.Context, space, id string) (Task, error)
 	// Tasks returns tasks in the order of their creation.

@@ -114,6 +114,19 @@ type Agent struct {
 	Started time.Time `json:"started"`
 }
 
+// check says what is wrong with what an agent says of itself.
+func (a Agent) check() error {
+	for _, s := range []string{a.Type, a.Session} {
+		if len(s) > maxAbout || !utf8.ValidString(s) {
+			return fmt.Errorf("%w agent %q: type and session have at most %d bytes of UTF-8", ErrInvalid, clip(a.Name), maxAbout)
+		}
+	}
+	return CheckName(a.Name)
+}
+
+// maxAbout is how many bytes the type and the session of an [Agent] may have.
+const maxAbout = 500
+
 // Agents are the agents at work in each space.
 type Agents interface {
 	// Register takes a name, or fails with [ErrNameTaken].

@@ -62,6 +62,7 @@ var outside = map[string][]string{
 	"tools/search": {"golang.org/x/net/html/..."},
 	"tools/custom": {"golang.org/x/sys/..."},
 	"cron":         {"github.com/netresearch/go-cron", "golang.org/x/sys/..."},
+	"team":         {"golang.org/x/sys/..."},
 	"trigger":      {"golang.org/x/sys/..."},
 	"workspace":    {"golang.org/x/sys/..."},
 	"session":      {"golang.org/x/sys/..."},

@@ -461,7 +461,7 @@ func randomTasks(t *testing.T, b bench) {
 		return out
 	}
 	made := 0
-	for range 3000 {
+	for range 2000 {
 		var c team.Change
 		if r.IntN(2) == 0 {
 			c.Status = team.Statuses[r.IntN(3)]

@@ -377,7 +377,7 @@ func randomTeams(t *testing.T, b bench) {
 	agent := func() string { return fmt.Sprintf("a%d", r.IntN(8)) }
 	name := func() string { return fmt.Sprintf("t%d", r.IntN(4)) }
 	ended := map[string]team.Team{}
-	for range 2000 {
+	for range 800 {
 		var err error
 		switch r.IntN(6) {
 		case 0:

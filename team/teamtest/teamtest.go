@@ -82,6 +82,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		"random teams": randomTeams,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // stores on a disk mostly wait for it
 			clock := &Clock{at: start}
 			test(t, bench{open(t, clock), clock})
 		})

@@ -1,0 +1,214 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxSpace is how many bytes a [Dir] keeps of a space. What is beyond them is
+// refused with [ErrLimit].
+const MaxSpace = 256 << 20
+
+const maxSpaceName = 1000 // bytes
+
+// lookEvery is how often a watcher looks for what other programs have sent.
+const lookEvery = 200 * time.Millisecond
+
+// A Dir keeps tasks, teams, mail and names in a folder, for all programs of this
+// machine that are given the same one. Each space has a folder of its own:
+//
+//	journal.jsonl  what was done, a line each with a checksum
+//	lock           locked while somebody reads or writes the journal
+//	mail/          files that are locked while somebody takes from a mailbox
+//
+// What a method has returned without an error is on the disk. A crash in the
+// middle of a write leaves a line that the next program cuts off. A journal that
+// has grown to four times what there is, and to 1 MB, is made anew. One that is
+// damaged elsewhere is an [ErrDamaged] and stays as it is.
+//
+// Folders are made with mode 0700 and files 0600; symbolic links are not followed.
+// A Dir is safe for concurrent use and must be closed.
+type Dir struct {
+	Path string // it is made when need be
+	// In is the name of a folder within that of each space, for a Path in which
+	// others have folders of the same names, such as that of a session.Dir: the tasks
+	// of a session go with it then. "" puts the files into the space's folder.
+	In  string
+	Now func() time.Time // nil: time.Now
+	Box int              // messages that a mailbox holds; 0: MaxBox
+	Log *slog.Logger     // is told of what a crash has left; nil: nobody
+
+	most     int64 // bytes of a space; 0: MaxSpace
+	mu       sync.Mutex
+	desks    map[string]*desk
+	turns    turns
+	watchers watchers
+}
+
+var (
+	_ Tasks   = (*Dir)(nil)
+	_ Teams   = (*Dir)(nil)
+	_ Mail    = (*Dir)(nil)
+	_ Agents  = (*Dir)(nil)
+	_ Watcher = (*Dir)(nil)
+)
+
+// folder is where the files of a space are.
+func (d *Dir) folder(space string) string { return filepath.Join(d.Path, folderName(space), d.In) }
+
+// at calls fn with the desk of a space.
+func (d *Dir) at(space string, fn func(*desk) error) error {
+	switch {
+	case d.Path == "":
+		return errors.New("the folder of tasks and teams has no path")
+	case !utf8.ValidString(space) || len(space) > maxSpaceName:
+		return fmt.Errorf("%w space %q: it is not UTF-8, or has more than %d bytes", ErrInvalid, clip(space), maxSpaceName)
+	}
+	for {
+		d.mu.Lock()
+		s := d.desks[space]
+		if s == nil {
+			folder := d.folder(space)
+			s = &desk{space: space, folder: folder, most: cmp.Or(d.most, MaxSpace), log: d.Log, turn: make(chan struct{}, 1), lock: lock{path: filepath.Join(folder, lockName)}}
+			if d.desks == nil {
+				d.desks = map[string]*desk{}
+			}
+			d.desks[space] = s
+		}
+		d.mu.Unlock()
+		if err := fn(s); !errors.Is(err, errClosed) {
+			return err
+		}
+	}
+}
+
+// now is the moment as the journal will have it.
+func (d *Dir) now() time.Time { return clock(d.Now).UTC().Round(0) }
+
+// see implements keeper.
+func (d *Dir) see(ctx context.Context, space string, fn func(r *room, now time.Time) error) error {
+	return d.at(space, func(s *desk) error {
+		return s.alone(ctx, true, func() error { return fn(s.room, d.now()) })
+	})
+}
+
+// do implements keeper.
+func (d *Dir) do(ctx context.Context, space string, a act) error {
+	var file *os.File
+	refused := d.at(space, func(s *desk) error {
+		return s.alone(ctx, false, func() (err error) {
+			file, err = s.do(a, d.now())
+			return err
+		})
+	})
+	if file != nil {
+		// Others write meanwhile, and what they wrote comes to the disk with it. A file
+		// that is closed was replaced by one that was brought to the disk with all that
+		// it held.
+		if err := file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
+			return fmt.Errorf("writing the journal of a space: %w", err)
+		}
+	}
+	return unlessUnchanged(refused)
+}
+
+// EndSession closes the files of a session's space. What is in them stays, and
+// they are opened again when need be.
+func (d *Dir) EndSession(session string) error {
+	d.mu.Lock()
+	s := d.desks[session]
+	delete(d.desks, session)
+	d.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.closed = true
+	return s.close()
+}
+
+// Close closes all files. The Dir can be used again.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	var spaces []string
+	for space := range d.desks {
+		spaces = append(spaces, space)
+	}
+	d.mu.Unlock()
+	var errs []error
+	for _, space := range spaces {
+		errs = append(errs, d.EndSession(space))
+	}
+	return errors.Join(errs...)
+}
+
+// Take implements [Mail].
+func (d *Dir) Take(ctx context.Context, space, agent string, keep func([]Message) error) (err error) {
+	at := address{space, agent}
+	done, err := d.turns.wait(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer done()
+	messages, err := waiting(ctx, d, at)
+	if err != nil || len(messages) == 0 {
+		return err
+	}
+	// The mailbox is for other programs as well.
+	sum := sha256.Sum256([]byte(agent))
+	folder := filepath.Join(d.folder(space), mailFolder)
+	if err := makeFolder(folder); err != nil {
+		return fmt.Errorf("making the folder of mailboxes: %w", err)
+	}
+	box := lock{path: filepath.Join(folder, hex.EncodeToString(sum[:16]))}
+	if err := box.take(ctx); err != nil {
+		return errors.Join(err, box.close())
+	}
+	defer func() { err = errors.Join(err, box.close()) }()
+	return take(ctx, d, at, keep)
+}
+
+// Watch implements [Watcher]. What other programs send is noticed within 200 ms.
+func (d *Dir) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
+	at := address{space, agent}
+	path := filepath.Join(d.folder(space), journalName)
+	last, _ := os.Lstat(path) // before the first look into the mailbox: nothing may come in between
+	c, err := watch(ctx, d, &d.watchers, at)
+	if err == nil {
+		go d.look(ctx, at, path, last)
+	}
+	return c, err
+}
+
+// look tells of mail from other programs until the context ends.
+func (d *Dir) look(ctx context.Context, at address, path string, last fs.FileInfo) {
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		info, err := os.Lstat(path)
+		if err != nil || last != nil && os.SameFile(info, last) && info.Size() == last.Size() {
+			continue
+		}
+		last = info
+		if messages, err := waiting(ctx, d, at); err == nil && len(messages) > 0 {
+			d.watchers.tell(at)
+		}
+	}
+}

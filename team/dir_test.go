@@ -1,0 +1,404 @@
+package team_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/team/teamtest"
+)
+
+func TestDir(t *testing.T) {
+	teamtest.Run(t, func(t *testing.T, clock *teamtest.Clock) teamtest.Store {
+		return open(t, &team.Dir{Path: t.TempDir(), Now: clock.Now})
+	})
+}
+
+// open closes a Dir at the end of the test.
+func open(t *testing.T, d *team.Dir) *team.Dir {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func journal(d *team.Dir, space string) string {
+	return filepath.Join(d.Path, space, d.In, "journal.jsonl")
+}
+
+// all is what a store says there is.
+func all(t *testing.T, s teamtest.Store, space string) string {
+	t.Helper()
+	tasks, err := s.Tasks(t.Context(), space, team.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	teams, err := s.Teams(t.Context(), space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents, err := s.Agents(t.Context(), space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"tasks": tasks, "teams": teams, "agents": agents})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestDirLikeMemory: whatever is asked for, two programs with one folder, which
+// open it again now and then, say what the store in memory says.
+func TestDirLikeMemory(t *testing.T) {
+	t.Parallel() // disks are waited for
+	clock := &teamtest.Clock{}
+	clock.Advance(time.Hour)
+	model := &team.Memory{Now: clock.Now, Box: 5}
+	dir := t.TempDir()
+	dirs := []*team.Dir{open(t, &team.Dir{Path: dir, Now: clock.Now, Box: 5}), open(t, &team.Dir{Path: dir, Now: clock.Now, Box: 5})}
+	r := rand.New(rand.NewPCG(7, 8))
+	long := strings.Repeat("long\n", 8000)
+	of := func(names ...string) string { return names[r.IntN(len(names))] }
+	id := func() string { return fmt.Sprintf("task_%d", 1+r.IntN(20)) }
+	agent := func() string { return of("ann", "bob", "carl", "dora", "*", "") }
+	ids := func() []string { return [][]string{nil, {}, {id()}, {id(), id()}}[r.IntN(4)] }
+	ctx := t.Context()
+	for _, s := range []teamtest.Store{model, model, model, model, dirs[0], dirs[1], dirs[0], dirs[1]} {
+		if _, err := s.AddTask(ctx, "s", team.Task{Subject: "first"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step := range 500 {
+		var op func(s teamtest.Store) (any, error)
+		switch r.IntN(13) {
+		case 0:
+			x := team.Task{Subject: of("a", "b", ""), Status: team.Status(of("", "pending", "in_progress")), Owner: agent(), BlockedBy: ids(), Blocks: ids(),
+				Metadata: map[string]json.RawMessage{"k": json.RawMessage(of(`{ "a" : "<&>" }`, "null", "{"))}}
+			op = func(s teamtest.Store) (any, error) { return s.AddTask(ctx, "s", x) }
+		case 1, 2, 3, 4:
+			status, owner, output := team.Status(of("", "", "pending", "in_progress", "in_progress", "completed", "failed", "x")), agent(), "short"
+			c := team.Change{Status: status, Lease: time.Duration(r.IntN(60)) * time.Second, BlockedBy: ids(), Blocks: ids(), Holder: of("", "", "ann")}
+			if r.IntN(2) == 0 {
+				c.Owner, c.Output = &owner, &output
+			}
+			which := id()
+			op = func(s teamtest.Store) (any, error) { return s.UpdateTask(ctx, "s", which, c) }
+		case 5:
+			name, leader, member := of("red", "blue"), agent(), agent()
+			op = func(s teamtest.Store) (any, error) {
+				return s.CreateTeam(ctx, "s", name, leader, []string{member}, "x")
+			}
+		case 6:
+			name, member, add := of("red", "blue", "team_1"), agent(), r.IntN(3) > 0
+			op = func(s teamtest.Store) (any, error) {
+				if add {
+					return s.AddMember(ctx, "s", name, member)
+				}
+				return s.RemoveMember(ctx, "s", name, member)
+			}
+		case 7:
+			if r.IntN(8) > 0 {
+				continue
+			}
+			name := of("red", "blue")
+			op = func(s teamtest.Store) (any, error) { return s.Disband(ctx, "s", name) }
+		case 8:
+			name, begin := agent(), r.IntN(2) == 0
+			op = func(s teamtest.Store) (any, error) {
+				if begin {
+					return nil, s.Register(ctx, "s", team.Agent{Name: name, Type: "x"})
+				}
+				return nil, s.Unregister(ctx, "s", name)
+			}
+		case 9, 10:
+			m := team.Message{ID: of("", "", fmt.Sprint(r.IntN(10))), From: agent(), To: agent(), Content: of("x", "", "y\u2028<")}
+			op = func(s teamtest.Store) (any, error) { return s.Send(ctx, "s", m) }
+		case 11:
+			name, fails := agent(), r.IntN(4) == 0
+			op = func(s teamtest.Store) (out any, err error) {
+				err = s.Take(ctx, "s", name, func(m []team.Message) error {
+					if out = m; fails {
+						return errors.New("not kept")
+					}
+					return nil
+				})
+				return out, err
+			}
+		case 12:
+			which := fmt.Sprintf("task_%d", 1+r.IntN(4))
+			op = func(s teamtest.Store) (any, error) { return s.UpdateTask(ctx, "s", which, team.Change{Output: &long}) }
+		}
+		d := dirs[r.IntN(2)]
+		said := func(v any, err error) string {
+			text, encodes := json.Marshal(v)
+			if encodes != nil {
+				t.Fatal(encodes)
+			}
+			return fmt.Sprintf("%s, error %v", text, err)
+		}
+		want, got := said(op(model)), said(op(d))
+		if got != want {
+			t.Fatalf("step %d: got %.2000s\nwant %.2000s", step, got, want)
+		}
+		clock.Advance(time.Duration(r.IntN(20)) * time.Second)
+		if r.IntN(20) == 0 {
+			if err := dirs[r.IntN(2)].Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.IntN(20) == 0 {
+			if want, got := all(t, model, "s"), all(t, dirs[r.IntN(2)], "s"); got != want {
+				t.Fatalf("step %d: got %.2000s\nwant %.2000s", step, got, want)
+			}
+		}
+	}
+	text, err := os.ReadFile(journal(dirs[0], "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(`"do":"had_all"`)) {
+		t.Error("the journal was never made anew: the test is idle")
+	}
+}
+
+// TestDirCut: wherever a crash cuts the journal, what was whole stays, the rest is
+// cut off and told of, and work goes on.
+func TestDirCut(t *testing.T) {
+	t.Parallel() // disks are waited for
+	d := open(t, &team.Dir{Path: t.TempDir()})
+	for i := range 3 {
+		if _, err := d.AddTask(t.Context(), "s", team.Task{Subject: fmt.Sprint("n", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(journal(d, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n <= len(whole); n += 1 + n%17 {
+		for _, rest := range []string{"", "\x00\x00\x00", "\x00\n\x00\n"} {
+			var log bytes.Buffer
+			d := &team.Dir{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+			if err := os.Mkdir(filepath.Join(d.Path, "s"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			text := append(bytes.Clone(whole[:n]), rest...)
+			if err := os.WriteFile(journal(d, "s"), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := max(bytes.Count(whole[:n], []byte("\n"))-1, 0)
+			got, err := d.Tasks(t.Context(), "s", team.Filter{})
+			if err != nil || len(got) != want {
+				t.Fatalf("cut at %d %q: %d tasks, want %d, %v", n, rest, len(got), want, err)
+			}
+			torn := len(text) > 0 && (rest != "" || whole[n-1] != '\n')
+			if told := strings.Contains(log.String(), "cutting off"); told != torn {
+				t.Errorf("cut at %d %q: the log says %q", n, rest, log.String())
+			}
+			if n%2 == 0 {
+				if made, err := d.AddTask(t.Context(), "s", team.Task{Subject: "next"}); err != nil || made.ID != fmt.Sprintf("task_%d", want+1) {
+					t.Errorf("cut at %d: %+v, %v", n, made, err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestDirDamaged: what no crash leaves is an error, and the file stays as it is.
+func TestDirDamaged(t *testing.T) {
+	t.Parallel() // disks are waited for
+	seed := open(t, &team.Dir{Path: t.TempDir()})
+	for range 3 {
+		if _, err := seed.AddTask(t.Context(), "s", team.Task{Subject: "x", Description: "abc"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(journal(seed, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for name, x := range map[string]struct {
+		text []byte
+		want string
+	}{
+		"a changed byte":    {bytes.Replace(text, []byte("abc"), []byte("abd"), 1), "damaged"},
+		"a lost line":       {bytes.Join([][]byte{lines[0][:10], lines[1], lines[2]}, nil), "damaged"},
+		"no header":         {bytes.Join(lines[1:], nil), "damaged"},
+		"another space":     {[]byte(team.Seal(`{"openagent_team":1,"space":"t"}`)), `space \"t\"`},
+		"a newer version":   {[]byte(team.Seal(`{"openagent_team":2,"space":"s"}`)), "newer version"},
+		"an unknown act":    {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"dance","act":{}}`)...), "newer version"},
+		"a refused act":     {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"change_task","act":{"id":"task_9"}}`)...), "no such task"},
+		"an act of no sort": {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"add_task","act":[]}`)...), "damaged"},
+		"half a beginning":  {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_agent","act":{"agent":{"name":"a"}}}`)...), "not complete"},
+		"a task that waits for itself": {append(append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_task","act":{"task":{"id":"task_1","subject":"x","status":"pending","blockedBy":["task_1"],"blocks":["task_1"]}}}`)...),
+			team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_all","act":{}}`)...), "wait for each other"},
+		"tasks that wait for each other": {append(append(append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_task","act":{"task":{"id":"task_1","subject":"x","status":"pending","blockedBy":["task_2"],"blocks":["task_2"]}}}`)...),
+			team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_task","act":{"task":{"id":"task_2","subject":"x","status":"pending","blockedBy":["task_1"],"blocks":["task_1"]}}}`)...),
+			team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_all","act":{}}`)...), "wait for each other"},
+		"a message to nobody":       {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"had_message","act":{"message":{"to":"x"}}}`)...), "no mailbox"},
+		"more taken than there was": {append(bytes.Clone(lines[0]), team.Seal(`{"at":"2026-01-01T00:00:00Z","do":"taken","act":{"agent":"x","count":1}}`)...), "does not hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, &team.Dir{Path: t.TempDir()})
+			if err := os.Mkdir(filepath.Join(d.Path, "s"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(journal(d, "s"), x.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				_, err := d.AddTask(t.Context(), "s", team.Task{Subject: "y"})
+				if !errors.Is(err, team.ErrDamaged) || !strings.Contains(fmt.Sprintf("%q", err.Error()), x.want) || !strings.Contains(err.Error(), d.Path) {
+					t.Errorf("error %v", err)
+				}
+			}
+			if after, err := os.ReadFile(journal(d, "s")); err != nil || !bytes.Equal(after, x.text) {
+				t.Errorf("the file has changed: %q, %v", after, err)
+			}
+		})
+	}
+}
+
+// TestDirLimit: a space that is full refuses more and takes what makes it smaller.
+func TestDirLimit(t *testing.T) {
+	t.Parallel() // disks are waited for
+	d := open(t, &team.Dir{Path: t.TempDir()})
+	d.Most(100_000)
+	big, small := strings.Repeat("x", 30_000), ""
+	var err error
+	n := 0
+	for ; err == nil; n++ {
+		_, err = d.AddTask(t.Context(), "s", team.Task{Subject: "x", Output: big})
+	}
+	if !errors.Is(err, team.ErrLimit) || n < 3 || n > 5 {
+		t.Fatalf("task %d: %v", n, err)
+	}
+	for range 3 {
+		_, err = d.UpdateTask(t.Context(), "s", "task_1", team.Change{Output: &small})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = d.AddTask(t.Context(), "s", team.Task{Subject: "x", Output: big}); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(journal(d, "s"), make([]byte, 200_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = d.Tasks(t.Context(), "s", team.Filter{}); !errors.Is(err, team.ErrLimit) {
+		t.Errorf("a journal that is too large: %v", err)
+	}
+}
+
+// TestDirPlaces: names of spaces lead nowhere else, links are not followed, and
+// files are for the owner alone.
+func TestDirPlaces(t *testing.T) {
+	t.Parallel() // disks are waited for
+	root := t.TempDir()
+	d := open(t, &team.Dir{Path: filepath.Join(root, "made", "here"), In: "team"})
+	for _, space := range []string{"s", "0198a-b_c.d", "../../x", "a/b", "", "..", ".x", "x.", "COM1 ", "grün", strings.Repeat("x", 900)} {
+		if made, err := d.AddTask(t.Context(), space, team.Task{Subject: "x"}); err != nil || made.ID != "task_1" {
+			t.Errorf("%q: %+v, %v", space, made, err)
+		}
+	}
+	if _, err := d.AddTask(t.Context(), "\xff", team.Task{Subject: "x"}); !errors.Is(err, team.ErrInvalid) {
+		t.Errorf("a space that is not UTF-8: %v", err)
+	}
+	for _, name := range []string{"s", "0198a-b_c.d"} {
+		if _, err := os.Stat(journal(d, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := os.ReadDir(root); err != nil || len(all) != 1 {
+		t.Errorf("in the folder above are %v, %v", all, err)
+	}
+	elsewhere := filepath.Join(root, "elsewhere")
+	if err := os.WriteFile(elsewhere, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(d.Path, "linked", "team"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, journal(d, "linked")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := d.AddTask(t.Context(), "linked", team.Task{Subject: "x"}); err == nil {
+		t.Error("a link was followed")
+	}
+}
+
+// TestDirFolderGone: a folder that is removed meanwhile is made anew.
+func TestDirFolderGone(t *testing.T) {
+	t.Parallel() // disks are waited for
+	d := open(t, &team.Dir{Path: t.TempDir()})
+	for range 2 {
+		if made, err := d.AddTask(t.Context(), "s", team.Task{Subject: "x"}); err != nil || made.ID != "task_1" {
+			t.Fatalf("%+v, %v", made, err)
+		}
+		if err := os.RemoveAll(filepath.Join(d.Path, "s")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDirWatchOthers: mail that another program sends is told of within a moment.
+func TestDirWatchOthers(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		sender, reader := open(t, &team.Dir{Path: path}), open(t, &team.Dir{Path: path})
+		if _, err := sender.CreateTeam(t.Context(), "s", "red", "lead", []string{"ann"}, ""); err != nil {
+			t.Fatal(err)
+		}
+		c, err := reader.Watch(t.Context(), "s", "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := sender.Send(t.Context(), "s", team.Message{From: "lead", To: "ann", Content: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			sent := time.Now()
+			<-c
+			if late := time.Since(sent); late > 200*time.Millisecond {
+				t.Errorf("told after %s", late)
+			}
+		}
+		time.Sleep(time.Second)
+		select {
+		case <-c:
+			t.Error("told of nothing new")
+		default:
+		}
+	})
+}

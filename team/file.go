@@ -1,0 +1,160 @@
+package team
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	// lockPatience is how long another program may hold a lock of a space. It does
+	// so for the time of one small write, or of reading the journal once.
+	lockPatience = 30 * time.Second
+	lockPause    = 200 * time.Microsecond // at first
+	lockPauses   = 5 * time.Millisecond   // at most
+)
+
+// folderName is the name of a space's folder: its own where every system can
+// have it, else made of its hash.
+func folderName(space string) string {
+	const most = 128
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+	}
+	if space != "" && len(space) <= most && !strings.ContainsFunc(space, special) && strings.Trim(space, ".") == space && filepath.IsLocal(space) {
+		return space
+	}
+	sum := sha256.Sum256([]byte(space))
+	return "space-" + hex.EncodeToString(sum[:16])
+}
+
+// openFile opens a regular file, never through a link, for the owner alone.
+func openFile(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|openFlags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", name)
+	case info.Mode().Perm() != 0o600:
+		err = private(f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// makeFolder makes a folder and what is missing above it, for the owner alone. A
+// link in its place is refused.
+func makeFolder(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", path)
+	}
+	return err
+}
+
+// syncFolder brings new names to the disk.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	_ = d.Sync() // some file systems cannot, and have nothing better
+	return nil
+}
+
+// A lock is a file that is locked while somebody works on what it stands for.
+type lock struct {
+	path string
+	file *os.File // nil: not open
+}
+
+// take waits for the lock. The file is made where it is missing: it goes with its
+// folder, so whoever has waited for one that is gone opens the new one.
+func (l *lock) take(ctx context.Context) error {
+	wait, pause := time.Duration(0), lockPause
+	for {
+		if l.file == nil {
+			f, err := openFile(l.path, os.O_RDWR|os.O_CREATE)
+			if err != nil {
+				return fmt.Errorf("opening the lock: %w", err)
+			}
+			l.file = f
+		}
+		held, err := lockFile(l.file)
+		if err != nil {
+			return fmt.Errorf("locking %s: %w", l.path, err)
+		}
+		if held {
+			if l.current() {
+				return nil
+			}
+			if err := l.close(); err != nil {
+				return err
+			}
+			continue
+		}
+		if wait >= lockPatience {
+			return fmt.Errorf("locking %s: another program has held it for %s", l.path, lockPatience)
+		}
+		if err := rest(ctx, pause); err != nil {
+			return err
+		}
+		wait += pause
+		pause = min(2*pause, lockPauses)
+	}
+}
+
+// current reports whether the file is still the one at the path.
+func (l *lock) current() bool {
+	mine, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(mine, now)
+}
+
+// release gives the lock back at once: closing alone would leave it with a child
+// process that was forked but has not come to its exec yet.
+func (l *lock) release() error { return unlockFile(l.file) }
+
+// close closes the file, and gives the lock back if it is held.
+func (l *lock) close() error {
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(unlockFile(l.file), l.file.Close())
+	l.file = nil
+	return err
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

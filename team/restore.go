@@ -1,0 +1,215 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A journal that has become long is replaced by one that says what there is. Its
+// acts put things back; the last of them, hadAll, checks that they fit together.
+// Acts of other kinds come after it.
+
+type hadTask struct {
+	Task Task `json:"task"`
+}
+
+func (a *hadTask) do(r *room, _ time.Time) error {
+	t := a.Task.clone()
+	r.tasks.tasks = append(r.tasks.tasks, &t)
+	r.tasks.lease(&t)
+	r.unchecked = true
+	return nil
+}
+
+type hadTeam struct {
+	Team Team `json:"team"`
+}
+
+func (a *hadTeam) do(r *room, _ time.Time) error {
+	t := a.Team.clone()
+	r.teams = append(r.teams, &t)
+	r.unchecked = true
+	return nil
+}
+
+type hadAgent struct {
+	Agent Agent `json:"agent"`
+}
+
+func (a *hadAgent) do(r *room, _ time.Time) error {
+	r.agents = append(r.agents, a.Agent)
+	r.unchecked = true
+	return nil
+}
+
+// hadBox has the ids of messages that a mailbox has lately taken in.
+type hadBox struct {
+	Agent string   `json:"agent"`
+	IDs   []string `json:"ids"`
+}
+
+func (a *hadBox) do(r *room, _ time.Time) error {
+	b := newBox()
+	for _, id := range a.IDs {
+		b.ids[id] = struct{}{}
+	}
+	b.order = slices.Clone(a.IDs)
+	r.boxes[a.Agent] = b
+	r.unchecked = true
+	return nil
+}
+
+// hadMessage comes after the hadBox of its recipient.
+type hadMessage struct {
+	Message Message `json:"message"`
+}
+
+func (a *hadMessage) do(r *room, _ time.Time) error {
+	b := r.boxes[a.Message.To]
+	if b == nil {
+		return fmt.Errorf("%w: %q has no mailbox", ErrInvalid, clip(a.Message.To))
+	}
+	b.messages = append(b.messages, a.Message)
+	b.bytes += len(a.Message.Content)
+	r.unchecked = true
+	return nil
+}
+
+type hadAll struct {
+	Gone []string `json:"gone,omitempty"`
+	Sent int      `json:"sent"`
+}
+
+func (a *hadAll) do(r *room, _ time.Time) error {
+	for _, name := range a.Gone {
+		r.gone[name] = struct{}{}
+	}
+	r.sent = a.Sent
+	r.unchecked = false
+	return r.check()
+}
+
+// acts returns what leads from an empty room to this one.
+func (r *room) acts(yield func(act) bool) {
+	for _, t := range r.tasks.tasks {
+		if !yield(&hadTask{*t}) {
+			return
+		}
+	}
+	for _, t := range r.teams {
+		if !yield(&hadTeam{*t}) {
+			return
+		}
+	}
+	for _, a := range r.agents {
+		if !yield(&hadAgent{a}) {
+			return
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.boxes)) {
+		b := r.boxes[name]
+		if !yield(&hadBox{name, b.order}) {
+			return
+		}
+		for _, m := range b.messages {
+			if !yield(&hadMessage{m}) {
+				return
+			}
+		}
+	}
+	yield(&hadAll{Gone: slices.Sorted(maps.Keys(r.gone)), Sent: r.sent})
+}
+
+// check says what does not fit together in a room that was put back.
+func (r *room) check() error {
+	if len(r.tasks.tasks) > MaxTasks || len(r.teams) > MaxTeams || len(r.agents) > MaxAgents {
+		return fmt.Errorf("%w: %d tasks, %d teams, %d agents", ErrLimit, len(r.tasks.tasks), len(r.teams), len(r.agents))
+	}
+	if err := r.tasks.check(); err != nil {
+		return err
+	}
+	names, of := map[string]bool{}, map[string]bool{}
+	for i, t := range r.teams {
+		switch {
+		case t.ID != fmt.Sprintf("team_%d", i+1), t.Status != Active && t.Status != Disbanded, t.Leader() == "":
+			return fmt.Errorf("%w team %q", ErrInvalid, clip(t.ID))
+		case t.Status != Active:
+			continue
+		case names[t.Name]:
+			return fmt.Errorf("%w: two teams are called %q", ErrInvalid, clip(t.Name))
+		}
+		names[t.Name] = true
+		for _, m := range t.Members {
+			if of[m.Name] || CheckName(m.Name) != nil {
+				return fmt.Errorf("%w member %q of %s", ErrInvalid, clip(m.Name), t.ID)
+			}
+			of[m.Name] = true
+		}
+	}
+	for _, a := range r.agents {
+		if err := a.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check says which tasks break the rules.
+func (l *list) check() error {
+	g := graph{list: l, after: map[string][]string{}}
+	for i, t := range l.tasks {
+		if t.ID != fmt.Sprintf("task_%d", i+1) || !slices.Contains(Statuses, t.Status) || t.Status == InProgress && t.Owner == "" {
+			return fmt.Errorf("%w task %q", ErrInvalid, clip(t.ID))
+		}
+	}
+	for _, t := range l.tasks {
+		whole := t.clone()
+		if err := whole.describe(Change{Subject: &t.Subject, Description: &t.Description, Output: &t.Output, Owner: &t.Owner}); err != nil {
+			return fmt.Errorf("%s: %w", t.ID, err)
+		}
+		if err := g.wire(t, t.BlockedBy, nil); err != nil {
+			return fmt.Errorf("%s: %w", t.ID, err)
+		}
+		for _, id := range t.BlockedBy {
+			b, _ := l.find(id)
+			if !slices.Contains(b.Blocks, t.ID) || (t.Status == InProgress || t.Status == Completed) && b.Status != Completed {
+				return fmt.Errorf("%w: %s waits for %s, which knows nothing of it", ErrInvalid, t.ID, id)
+			}
+		}
+		for _, id := range t.Blocks {
+			if b, err := l.find(id); err != nil || !slices.Contains(b.BlockedBy, t.ID) {
+				return fmt.Errorf("%w: %s blocks %q, which knows nothing of it", ErrInvalid, t.ID, clip(id))
+			}
+		}
+	}
+	return l.acyclic()
+}
+
+// acyclic returns an error if tasks wait for each other: those that wait for
+// nothing are taken away until there are no more of them, and none may be left.
+func (l *list) acyclic() error {
+	open := map[*Task]int{}
+	var free []*Task
+	for _, t := range l.tasks {
+		if open[t] = len(t.BlockedBy); open[t] == 0 {
+			free = append(free, t)
+		}
+	}
+	done := 0
+	for ; len(free) > 0; done++ {
+		t := free[0]
+		free = free[1:]
+		for _, id := range t.Blocks {
+			b, _ := l.find(id)
+			if open[b]--; open[b] == 0 {
+				free = append(free, b)
+			}
+		}
+	}
+	if done < len(l.tasks) {
+		return fmt.Errorf("%w: %d of them", ErrCycle, len(l.tasks)-done)
+	}
+	return nil
+}
