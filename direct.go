@@ -15,8 +15,9 @@ import (
 
 // Call runs one tool as a call of the model would run: the same hooks, rules,
 // mode, callback, limits and bounds of the result. It is a run of its own, in a
-// session that nothing is kept of. What the model would see of a failure, a
-// denial among them, is a Result; the error says that the run itself failed.
+// session that nothing is kept of; what the tool reports is [tool.Progress] of
+// ctx. What the model would see of a failure, a denial among them, is a Result;
+// the error says that the run itself failed.
 func (a *Agent) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	if !json.Valid(input) {
 		return nil, errors.New("agent: calling " + name + ": the input is not JSON")
@@ -31,8 +32,11 @@ func (a *Agent) Call(ctx context.Context, name string, input json.RawMessage) (*
 		if err != nil {
 			return result, err
 		}
-		if r, ok := e.Data.(event.ToolResult); ok {
-			result = &r.Result
+		switch d := e.Data.(type) {
+		case event.ToolProgress:
+			tool.Progress(ctx, d.Status)
+		case event.ToolResult:
+			result = &d.Result
 		}
 	}
 	if result == nil {

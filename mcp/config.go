@@ -113,7 +113,7 @@ func (c Config) kind() string {
 
 // check reports what makes a configuration useless.
 func (c Config) check(name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if c.TimeoutMS < 0 || c.MaxTimeMS < 0 || c.StartTimeoutMS < 0 {

@@ -18,9 +18,9 @@ const (
 
 var illegal = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
-// checkName reports why a server cannot have a name. The name of a tool is
+// CheckName reports why a server cannot have a name. The name of a tool is
 // mcp__server__tool, so the server's must not hold "__".
-func checkName(name string) error {
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a server needs a name")

@@ -52,7 +52,7 @@ func TestNamesAreUnique(t *testing.T) {
 		seen := map[string]string{}
 		servers := map[string]bool{}
 		for range 5 {
-			if s := word("ab_-. ü", 50); checkName(s) == nil {
+			if s := word("ab_-. ü", 50); CheckName(s) == nil {
 				servers[s] = true
 			}
 		}

@@ -1,0 +1,165 @@
+package agentserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// PromptTool is the name of the tool of [Prompts].
+const PromptTool = "prompt"
+
+// maxSessions bounds the sessions that a client can go on with: the latest.
+const maxSessions = 1000
+
+// An Outcome is what a prompt came to: the result's structured content.
+type Outcome struct {
+	Session string          `json:"session"` // goes on where it is given back
+	Result  string          `json:"result"`
+	Reason  event.EndReason `json:"reason"`
+	Turns   int             `json:"turns"`
+	CostUSD *float64        `json:"cost_usd,omitempty"` // nil: the price of a model is not known
+}
+
+var outcomeSchema = json.RawMessage(`{"type":"object","properties":{` +
+	`"session":{"type":"string","description":"goes on with this session where it is given back"},` +
+	`"result":{"type":"string","description":"the answer"},` +
+	`"reason":{"type":"string","description":"why the run ended; completed is the ordinary end"},` +
+	`"turns":{"type":"integer","description":"answers of the model"},` +
+	`"cost_usd":{"type":"number","description":"left out where a price is not known"}},` +
+	`"required":["session","result","reason","turns"]}`)
+
+// Prompts returns a server with one tool, which prompts the agent and waits for
+// the answer. Each prompt is a session of its own; where the agent keeps sessions
+// the same client can go on with one. What the agent does is reported as
+// progress. The tool's description is that of the agent's work, "" a general one.
+func Prompts(a *agent.Agent, description string, o server.Options) (*server.Server, error) {
+	if o.Tools != nil || o.Call != nil {
+		return nil, errors.New("serving an agent: Options.Tools and Options.Call are the agent's")
+	}
+	p := &prompts{agent: *a}
+	o.Tools = []tool.Tool{promptTool(cmp.Or(description, "Gives a task to an agent, which works on it with tools of its own and answers when it is done."))}
+	o.Call = p.call
+	return server.New(o)
+}
+
+type prompts struct {
+	agent agent.Agent
+
+	mu    sync.Mutex
+	begun []begun
+}
+
+// begun is a session that a client has begun.
+type begun struct{ client, session string }
+
+type promptInput struct {
+	Prompt  string `json:"prompt" jsonschema:"what the agent is to do, with all that it has to know"`
+	Session string `json:"session,omitempty" jsonschema:"a session of an earlier answer, to go on with it"`
+}
+
+// promptTool describes the tool; call carries it out, since it knows the client.
+func promptTool(description string) tool.Tool {
+	spec := tool.Spec{Name: PromptTool, Title: "Prompt the agent", Description: description, Output: outcomeSchema, OpenWorld: true, Timeout: -1}
+	return tool.New(spec, func(context.Context, tool.Call, promptInput) (*tool.Result, error) {
+		return nil, errors.New("the agent is prompted by its server alone")
+	})
+}
+
+func (p *prompts) call(ctx context.Context, client *server.Client, call tool.Call) (*tool.Result, error) {
+	if err := client.Tool().(tool.Validator).Validate(call); err != nil {
+		return tool.Errorf("%v", err), nil
+	}
+	var in promptInput
+	if err := json.Unmarshal(call.Input, &in); err != nil || strings.TrimSpace(in.Prompt) == "" {
+		return tool.Errorf("the prompt is empty"), nil
+	}
+	if in.Session != "" && !p.owns(begun{client.Session(), in.Session}) {
+		return tool.Errorf("there is no session %q of this client to go on with; leave it out for a new one", in.Session), nil
+	}
+	a := p.agent
+	a.CanUseTool, a.AskUser = judges(p.agent.CanUseTool, client), client.AskUser
+	id := cmp.Or(in.Session, session.NewID())
+	s := a.Session(id)
+	defer s.Close()
+	if a.Sessions != nil {
+		p.remember(begun{client.Session(), id})
+	}
+	var failed error
+	for e, err := range s.Stream(ctx, in.Prompt) {
+		if err != nil {
+			failed = err
+			break
+		}
+		report(ctx, e.Data)
+	}
+	r := s.Result()
+	if r == nil {
+		return nil, failed
+	}
+	return outcome(r, failed)
+}
+
+func (p *prompts) owns(b begun) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, known := range p.begun {
+		if known == b {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *prompts) remember(b begun) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, known := range p.begun {
+		if known == b {
+			return
+		}
+	}
+	p.begun = append(p.begun, b)
+	if len(p.begun) > maxSessions {
+		p.begun = p.begun[1:]
+	}
+}
+
+// report shows the client what the agent is doing.
+func report(ctx context.Context, d event.Data) {
+	switch d := d.(type) {
+	case event.ToolProgress:
+		text := d.Tool
+		if d.Status.Text != "" {
+			text += ": " + d.Status.Text
+		}
+		tool.Progress(ctx, tool.Status{Text: text})
+	case event.ModelStart:
+		tool.Progress(ctx, tool.Status{Text: "asking " + d.Model})
+	}
+}
+
+// outcome is the tool's result. A run that did not come to its end is an error,
+// with what the agent had to say by then.
+func outcome(r *agent.Result, failed error) (*tool.Result, error) {
+	if failed != nil {
+		return tool.Errorf("%v\nsession: %s\n%s", failed, r.Session, cmp.Or(r.Text, r.Partial)), nil
+	}
+	details, err := json.Marshal(Outcome{r.Session, r.Text, r.Reason, r.Turns, r.CostUSD})
+	if err != nil {
+		return nil, fmt.Errorf("describing what the prompt came to: %w", err)
+	}
+	out := tool.Text(r.Text)
+	out.Details = details
+	return out, nil
+}

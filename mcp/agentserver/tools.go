@@ -1,0 +1,125 @@
+// Package agentserver serves agents to clients of the Model Context Protocol: an
+// agent as one tool that takes prompts, or the tools of an agent, under its
+// permissions, hooks and limits.
+//
+// What needs a person's permission is asked of the person at the client
+// (elicitation), and denied where there is none.
+package agentserver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Tools returns a server of the agent's Tools. Each call is one of [agent.Agent.Call],
+// with the agent's hooks, rules, mode, policies and callback. What a tool knows from
+// earlier calls, such as the files that were read, is kept over a client's session.
+//
+// Tools that work on a run are left out: those that need a person, batches, and
+// searches for tools. The agent needs no model.
+func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
+	if o.Tools != nil || o.Call != nil {
+		return nil, errors.New("serving an agent's tools: Options.Tools and Options.Call are the agent's")
+	}
+	b := *a
+	for _, t := range a.Tools {
+		if servable(t) {
+			o.Tools = append(o.Tools, t)
+		}
+	}
+	o.Call = func(ctx context.Context, client *server.Client, call tool.Call) (*tool.Result, error) {
+		one := b
+		one.Tools, one.Toolsets, one.AllowedTools, one.DeferredTools = []tool.Tool{kept{client.Tool(), client}}, nil, nil, nil
+		one.CanUseTool, one.AskUser = judges(b.CanUseTool, client), client.AskUser
+		return one.Call(ctx, call.Name, call.Input)
+	}
+	ended := o.Ended
+	o.Ended = func(session string) {
+		for _, t := range b.Tools {
+			if e, ok := t.(interface{ EndSession(session string) error }); ok {
+				if err := e.EndSession(session); err != nil && b.Log != nil {
+					b.Log.Warn("the session of an MCP client did not end well", "error", err)
+				}
+			}
+		}
+		if ended != nil {
+			ended(session)
+		}
+	}
+	return server.New(o)
+}
+
+func servable(t tool.Tool) bool {
+	_, search := t.(interface{ Over([]tool.Spec) tool.Tool })
+	s := t.Spec()
+	return !search && !s.NeedsPerson && !s.Batch
+}
+
+// judges asks the agent's own callback first, and the client's person about what
+// that leaves open.
+func judges(own agent.CanUseToolFunc, client *server.Client) agent.CanUseToolFunc {
+	if own == nil {
+		return client.CanUseTool
+	}
+	return func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+		d, err := own(ctx, call, verdict)
+		if err != nil || d.Behavior != permission.NoOpinion {
+			return d, err
+		}
+		return client.CanUseTool(ctx, call, verdict)
+	}
+}
+
+// kept is a tool whose state is that of a client's session, since each call is a
+// run of its own.
+type kept struct {
+	inner  tool.Tool
+	client *server.Client
+}
+
+func (k kept) call(c tool.Call) tool.Call {
+	c.Session, c.State = k.client.Session(), k.client.State(k.inner.Spec().State)
+	return c
+}
+
+func (k kept) Spec() tool.Spec {
+	s := k.inner.Spec()
+	s.State, s.Replaces, s.Deferred = "", nil, false
+	return s
+}
+
+func (k kept) Run(ctx context.Context, c tool.Call) (*tool.Result, error) {
+	t := k.inner
+	if f, ok := t.(tool.Factory); ok {
+		t = f.Make()
+	}
+	r, err := t.Run(ctx, k.call(c))
+	if r != nil {
+		k.client.Keep(k.inner.Spec().State, r.Patch.State)
+		own := *r
+		own.Patch = tool.Patch{Happened: r.Patch.Happened} // there is no run to change
+		r = &own
+	}
+	return r, err
+}
+
+func (k kept) Classify(c tool.Call) tool.Class { return tool.Classify(k.inner, k.call(c)) }
+
+func (k kept) Validate(c tool.Call) error {
+	if v, ok := k.inner.(tool.Validator); ok {
+		return v.Validate(k.call(c))
+	}
+	return nil
+}
+
+func (k kept) Preview(c tool.Call) string {
+	if p, ok := k.inner.(tool.Previewer); ok {
+		return p.Preview(k.call(c))
+	}
+	return ""
+}
