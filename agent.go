@@ -33,9 +33,10 @@ import (
 // An Agent is the definition of an agent. Only Model is required. A session
 // works with the Agent as it was when the session was made.
 type Agent struct {
-	Name      string // shown to tools as [tool.Call].Agent
-	Model     llm.Model
-	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
+	Name        string // shown to tools as [tool.Call].Agent
+	Description string // when to use it, a line: for agents that can start it
+	Model       llm.Model
+	Fallbacks   []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
 	// Small is a cheap model that digests results: those for which a tool asks it
 	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
 	// cost counts. Nil: results stay as they are.
@@ -82,7 +83,11 @@ type Agent struct {
 	// bypassPermissions, to which they may only where the agent has it itself.
 	MayChange func(permission.Mode) error
 
-	Budget      Budget
+	Budget Budget
+	// AwaitAgents: a run does not end as completed while agents that it started in the
+	// background are at work; what they come to is delivered first. It is so for a
+	// prompt outside of a session.
+	AwaitAgents bool
 	Retry       Retry
 	MaxTokens   int // of an answer, thinking included; 0: 16,384 or what the model can
 	Thinking    llm.Thought
@@ -100,6 +105,8 @@ type Agent struct {
 	// values of environment variables whose names say that they are secret.
 	Secrets []string
 	Log     *slog.Logger // nil: no logs
+
+	bond *bond // of an agent beneath another; nil: it is nobody's
 }
 
 // A CanUseToolFunc decides about a call. The verdict is what rules, hooks and
@@ -138,6 +145,7 @@ type Retry struct {
 func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	s := a.Session("")
 	defer s.Close()
+	s.agent.AwaitAgents = true
 	if a.Sessions == nil {
 		s.agent.Sessions = unkept{}
 	}
@@ -147,6 +155,7 @@ func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Re
 // Stream is like [Agent.Prompt] but yields events while they happen. See [Session.Stream].
 func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
 	s := a.Session("")
+	s.agent.AwaitAgents = true
 	events := s.Stream(ctx, text, more...)
 	return func(yield func(event.Event, error) bool) {
 		defer s.Close()

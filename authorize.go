@@ -144,6 +144,11 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fac
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: nobody(j.verdict)}
 	}
+	turn, err := x.person(ctx)
+	if err != nil {
+		return nil
+	}
+	defer turn()
 	j.signals.show(x.request(call, j.class, j.verdict))
 	notified := x.notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.verdict.Reason))
 	d := x.callBack(ctx, callback, call, j.verdict)
@@ -241,7 +246,7 @@ func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) 
 
 // widens reports whether a call would do more than what was judged.
 func widens(judged, now tool.Class) bool {
-	if (judged.ReadOnly || judged.Internal) && !(now.ReadOnly || now.Internal) || judged.Asks == "" && now.Asks != "" || judged.Confined && !now.Confined || now.Unbound && !judged.Unbound {
+	if harmless(judged) && !harmless(now) || judged.Asks == "" && now.Asks != "" || judged.Confined && !now.Confined || now.Unbound && !judged.Unbound {
 		return true
 	}
 	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
@@ -249,13 +254,16 @@ func widens(judged, now tool.Class) bool {
 	})
 }
 
+// harmless reports whether a call changes nothing by itself.
+func harmless(c tool.Class) bool { return c.ReadOnly || c.Internal || c.Delegated }
+
 // subject is what the policy is told of a call. Its tool may be gone.
 func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
 	var spec tool.Spec
 	if t := x.tool(call.Name); t != nil {
 		spec = t.Spec()
 	}
-	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
+	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: harmless(class),
 		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.Unbound, Dir: call.Dir, Roots: x.roots}
 }
 

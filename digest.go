@@ -80,6 +80,11 @@ func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *job) ev
 	if ask == nil {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
 	}
+	turn, err := x.person(ctx)
+	if err != nil {
+		return nil
+	}
+	defer turn()
 	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
 	notified := x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", j.call.Name, questions[0].Text))
 	call := j.call

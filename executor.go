@@ -24,8 +24,9 @@ import (
 type executor struct {
 	session    string
 	agent      *Agent
-	ask        func() CanUseToolFunc // the callback in force
-	models     map[string]llm.Model  // by name; with mu, once the run goes on
+	ask        func() CanUseToolFunc                          // the callback in force
+	person     func(context.Context) (done func(), err error) // waits for the turn to ask a person
+	models     map[string]llm.Model                           // by name; with mu, once the run goes on
 	hooks      *hook.Set
 	store      session.Store
 	transcript string // file of the journal
@@ -79,7 +80,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, pool: pool, versions: versions, system: a.instructions(), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+	x := &executor{session: s.ID, agent: a, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
 		hooks: hooks, store: store, transcript: journalOf(store, s.ID), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {

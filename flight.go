@@ -59,6 +59,14 @@ type line struct {
 	muted atomic.Bool // its signals are not shown any more
 }
 
+// Value lets tools find the run, see [ParentOf].
+func (n *line) Value(key any) any {
+	if key == (runKey{}) {
+		return n.loop
+	}
+	return n.Leash.Value(key)
+}
+
 func (n *line) watched() bool { return n.loop.feed != nil }
 
 func (n *line) show(sig event.Signal) {
@@ -230,7 +238,7 @@ func (l *loop) fly(f *flight) (ok bool) {
 	case askToolsets:
 		f.pool = l.x.gatherTools(&f.line.Leash, f.job.model)
 	default:
-		f.fact = l.x.do(&f.line.Leash, &f.job)
+		f.fact = l.x.do(f.line, &f.job)
 	}
 	returned = true
 	return l.arrive(f)

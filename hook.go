@@ -42,7 +42,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 			return hook.Outcome{}, err
 		}
 	}
-	in.Session, in.Transcript, in.Agent = s.ID, journal, s.agent.Name
+	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, s.agent.kindOrName(), s.agent.childID(s.ID)
 	x := &executor{session: s.ID, agent: &s.agent, hooks: set, log: s.agent.logger()}
 	if l != nil {
 		x.secrets = l.x.secrets
@@ -63,7 +63,7 @@ func journalOf(s session.Store, id string) string {
 // end calls the hooks of the session's end, for a session in which a run began.
 func (s *Session) end() {
 	s.mu.Lock()
-	began := s.prompted && !s.ended && s.loop != nil
+	began := s.prompted && !s.ended && s.loop != nil && s.agent.bond == nil // an agent beneath another has its SubagentStop
 	s.ended = s.ended || began
 	s.mu.Unlock()
 	if began {
@@ -168,7 +168,7 @@ func clipTitle(s string) string {
 
 // about is the hooks' input about a call.
 func (x *executor) about(e hook.Event, call tool.Call) hook.Input {
-	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: call.Agent,
+	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.agent.kindOrName(), AgentID: x.agent.childID(call.Session),
 		Tool: call.Name, Input: call.Input, Call: call.ID}
 }
 
@@ -353,7 +353,8 @@ func (l *loop) hookInput(e engine.Fire) hook.Input {
 	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
 		_ = json.Unmarshal(fields, &in) // what a tool says of what is no text is left out
 	}
-	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.fold.state.Dir(), l.fold.state.Mode(), l.x.agent.Name
+	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.fold.state.Dir(), l.fold.state.Mode(), l.x.agent.kindOrName()
+	in.AgentID = l.x.agent.childID(l.s.ID)
 	in.Active = e.Active
 	switch {
 	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion:

@@ -146,6 +146,8 @@ var moments = []moment{
 			t.Fatal(err)
 		}
 	}},
+	{hook.SubagentStart, "helper", `{"agent_type":"helper","agent_id":"*"}`, subagent},
+	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, subagent},
 	{hook.CwdChanged, "", `{"old_cwd":"DIR","new_cwd":"DIR/sub"}`, func(t *testing.T, w *stage) {
 		w.tool(t, tool.New(tool.Spec{Name: "go"}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 			r := tool.Text("there")
@@ -191,6 +193,10 @@ func tasks(t *testing.T, w *stage) {
 	w.agent.Tools, w.agent.Permissions = []tool.Tool{tools.TaskCreate(list), tools.TaskUpdate(list)}, bypass
 	w.play(t, llmtest.Call(llmtest.Use("", "TaskCreate", map[string]string{"subject": "a task", "description": "d"})),
 		llmtest.Call(llmtest.Use("", "TaskUpdate", map[string]string{"id": "task_1", "status": "completed"})), say("end"))
+}
+
+func subagent(t *testing.T, w *stage) {
+	w.tool(t, delegate(&agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}, false), number{1})
 }
 
 func worktrees(t *testing.T, w *stage) {

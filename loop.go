@@ -397,7 +397,7 @@ func (l *loop) open(id string) tool.Call {
 
 func (l *loop) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.fold.transcript.Call(id)
-	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Agent: l.x.agent.Name, Dir: dir, Mode: mode,
+	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Root: l.x.agent.rootSession(), Agent: l.x.agent.Name, Dir: dir, Mode: mode,
 		State: l.fold.transcript.State(c.Name), Scopes: l.fold.state.Scopes(), Unreadable: l.x.unreadable}
 }
 
@@ -419,6 +419,14 @@ func (l *loop) pending() []func() event.PermissionRequest {
 		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
 	}
 	return out
+}
+
+// providerID is the provider's id of a call, "" if it is none of the last answer.
+func (f *fold) providerID(call string) string {
+	if c := f.transcript.Call(call); c != nil {
+		return c.Use.ID
+	}
+	return ""
 }
 
 // question returns a call that a person is to decide about.

@@ -23,45 +23,25 @@ func (s *Session) SetTag(ctx context.Context, tag string) error {
 }
 
 func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) error {
-	for {
-		err := s.tell(ctx, func(l *loop) error {
-			n, err := l.fold.renamed(change)
-			if err != nil {
-				return err
-			}
-			return l.record(n)
-		})
-		if errors.Is(err, ErrNotRunning) {
-			err = s.nameAtRest(ctx, change)
-		}
-		if !errors.Is(err, ErrBusy) { // a run began between the two
+	return s.consult(ctx, func(f *fold, record func(...event.Fact) error) error {
+		n, err := f.renamed(change)
+		if err != nil {
 			return err
 		}
-	}
+		return record(n)
+	})
 }
 
-// nameAtRest names a session without a run.
-func (s *Session) nameAtRest(ctx context.Context, change func(*event.SessionNamed)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return ErrBusy
-	}
-	if err := s.open(ctx, ""); err != nil {
-		return err
-	}
-	n, err := s.fold.renamed(change)
-	if err != nil {
-		return err
-	}
-	return s.append(ctx, s.fold.last, n)
-}
-
-// append records a fact of a session without a run, after the fact prev. It is
+// append records facts of a session without a run, the first after the fact prev. It is
 // called with the lock.
-func (s *Session) append(ctx context.Context, prev int64, f event.Fact) error {
-	e := event.Event{Seq: s.fold.last + 1, Prev: prev, Time: now(), Session: s.ID, Data: f}
-	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
+func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) error {
+	var events []event.Event
+	for _, f := range facts {
+		seq := s.fold.last + 1 + int64(len(events))
+		events = append(events, event.Event{Seq: seq, Prev: prev, Time: now(), Session: s.ID, Data: f})
+		prev = seq
+	}
+	if err := s.fold.log.Append(ctx, s.fold.last, true, events...); err != nil {
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
 			err = errors.Join(err, s.fold.log.Close())
@@ -69,7 +49,9 @@ func (s *Session) append(ctx context.Context, prev int64, f event.Fact) error {
 		}
 		return err
 	}
-	s.fold.apply(e)
+	for _, e := range events {
+		s.fold.apply(e)
+	}
 	return nil
 }
 

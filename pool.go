@@ -83,6 +83,9 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 
 // offers reports whether the model may see a tool.
 func (a *Agent) offers(s tool.Spec) bool {
+	if a.bond != nil && slices.ContainsFunc(a.bond.only, func(names []string) bool { return !slices.Contains(names, s.Name) }) {
+		return false
+	}
 	return (len(a.AllowedTools) == 0 || slices.Contains(a.AllowedTools, s.Name)) &&
 		!slices.Contains(a.DisallowedTools, s.Name) && !a.Permissions.Hides(s.Name, s.Aliases...)
 }

@@ -12,27 +12,30 @@ import (
 // A Result is what a prompt came to. There is one whatever the end, with what
 // was made so far.
 type Result struct {
-	Session string
-	Text    string // the final answer, all parts of it
-	Partial string // text of an answer that was broken off
-	Usage   llm.Usage
-	CostUSD *float64                  // nil: the price of a model is not known
-	Models  map[string]event.Spending // usage and cost by model
-	Turns   int                       // answers of the model
-	Reason  event.EndReason
-	Message string                   // what went wrong, in words
-	Denials []event.Denial           // calls that were refused
-	Queued  []string                 // ids of messages that wait for the next prompt
-	Tools   map[string]event.ToolUse // calls that ran, by tool
+	Session    string
+	Text       string // the final answer, all parts of it
+	Partial    string // text of an answer that was broken off
+	Usage      llm.Usage
+	CostUSD    *float64                  // nil: the price of a model is not known
+	Models     map[string]event.Spending // usage and cost by model, agents beneath the run included
+	Agents     map[string]event.Spending // what agents beneath the run used, by name
+	Turns      int                       // answers of the model
+	Reason     event.EndReason
+	Message    string                   // what went wrong, in words
+	Denials    []event.Denial           // calls that were refused
+	Queued     []string                 // ids of messages that wait for the next prompt
+	Tools      map[string]event.ToolUse // calls that ran, by tool
+	modelCalls int                      // requests to models
+	lostUSD    float64                  // the most that calls cut short can have cost beyond CostUSD
 	// Duration is the wall time, APIDuration the part of it spent in model calls,
 	// FirstDelta the time until the model first answered.
 	Duration, APIDuration, FirstDelta time.Duration
 }
 
 func newResult(session string, e event.RunEnd) *Result {
-	return &Result{Session: session, Text: e.Text, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models,
+	return &Result{Session: session, Text: e.Text, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
 		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
-		Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
+		modelCalls: e.ModelCalls, lostUSD: e.LostUSD, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
 }
 
 // Errors for errors.Is on an [*EndError].
@@ -96,6 +99,14 @@ func (e *EndError) Is(target error) bool {
 		return target == ErrInternal
 	}
 	return false
+}
+
+// failure is the error that belongs to a result of which no more is known.
+func (r *Result) failure() error {
+	if r == nil {
+		return nil
+	}
+	return endError(event.RunEnd{Reason: r.Reason, Message: r.Message}, nil)
 }
 
 // endError returns the error that belongs to the end of a run, nil for success.

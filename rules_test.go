@@ -403,6 +403,7 @@ func TestEveryEvent(t *testing.T) {
 		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "AskUser", map[string]any{"questions": []any{map[string]any{"question": "q?"}}})), say("x"))}
 	s = asking.Session("")
 	watch(s).Close()
+	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

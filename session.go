@@ -30,8 +30,9 @@ type Session struct {
 	fold     *fold     // nil while the session is not open
 	prompted bool      // a prompt began in this Session, not only in the journal
 	closed   bool
-	ended    bool // the hooks of its end were called
-	running  bool // loop goes on
+	ended    bool   // the hooks of its end were called
+	running  bool   // loop goes on
+	brood    *brood // nil: it has started no agents
 	last     *Result
 }
 
@@ -212,6 +213,7 @@ func (s *Session) Close() error {
 		l.cancel(ErrClosed)
 		<-l.done
 	}
+	s.dismiss()
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +252,7 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir})
+	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.agent.lineage()})
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
@@ -350,6 +352,9 @@ func (f *fold) apply(e event.Event) {
 func (s *Session) callback() CanUseToolFunc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b := s.agent.bond; b != nil {
+		return b.parent.callback()
+	}
 	return s.agent.CanUseTool
 }
 

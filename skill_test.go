@@ -228,7 +228,9 @@ func TestSkillEndsBeforeFollowUp(t *testing.T) {
 func TestSkillModel(t *testing.T) {
 	table := map[string]tool.Scope{"deep": {Model: "big"}, "inner": {}, "lost": {Model: "nowhere"}}
 	var order []string
-	named := func(name string, replies ...llmtest.Step) llm.Model { return &namedModel{llmtest.Script(replies...), name, &order} }
+	named := func(name string, replies ...llmtest.Step) llm.Model {
+		return &namedModel{llmtest.Script(replies...), name, &order}
+	}
 	skill := func(name string) llmtest.Step { return llmtest.Call(call("Skill", begun{Skill: name})) }
 	big := named("big", skill("inner"), llmtest.Call(call("Skill", begun{End: true})), llmtest.Call(call("Skill", begun{End: true})))
 	a := &agent.Agent{Model: named("small", skill("deep"), skill("lost"), say("end"), say("again")), Tools: []tool.Tool{scopes(table)},

@@ -89,6 +89,10 @@ func (s *State) apply(e event.Event) bool {
 		return s.hooked(f)
 	case event.PermissionsChanged:
 		return s.permissionsChanged(f)
+	case event.AgentStart:
+		return s.agentStart(f)
+	case event.AgentEnd:
+		return s.agentEnd(f)
 	case event.RunEnd:
 		return s.runEnded()
 	case event.Rewound:
@@ -142,6 +146,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		}
 		s.open, s.stop, s.need = true, nil, need{}
 		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
+		s.settleOwed()
 		s.model.fallback = 0
 		clear(s.repeats)
 		clear(s.faults)

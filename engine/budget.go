@@ -84,7 +84,7 @@ func (s *State) limit() event.EndReason {
 	switch {
 	case l.Turns > 0 && s.run.turns >= l.Turns:
 		return event.MaxTurns
-	case l.ModelCalls > 0 && s.run.modelCalls >= l.ModelCalls:
+	case l.ModelCalls > 0 && s.run.modelCalls+s.lent() >= l.ModelCalls:
 		return event.MaxModelCalls
 	case !s.affords():
 		return event.MaxBudget
@@ -139,9 +139,12 @@ func (s *State) worst(model string, input, output, thinking int) (tokens int, us
 	return tokens, usd + out*float64(tokens), true
 }
 
-// reserved is what the digests that are under way can cost at most.
+// reserved is what the digests and agents that are under way can cost at most.
 func (s *State) reserved() float64 {
 	sum := 0.0
+	for i := range s.agents {
+		sum += s.agents[i].ReservedUSD
+	}
 	for i := range s.calls {
 		if c := &s.calls[i]; c.phase == digesting && c.started {
 			sum += c.reserved
@@ -160,7 +163,7 @@ func (s *State) digest(c *call) Effect {
 
 // reserveDigest is reserve for the digest of a call's result.
 func (s *State) reserveDigest(c *call) (tokens int, usd float64, ok bool) {
-	if l := s.cfg.Limits.ModelCalls; l > 0 && s.run.modelCalls >= l {
+	if l := s.cfg.Limits.ModelCalls; l > 0 && s.run.modelCalls+s.lent() >= l {
 		return 0, 0, false
 	}
 	return s.worst(s.cfg.Small, c.tokens, maxDigest, 0)
@@ -200,7 +203,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
-		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
+		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Agents: maps.Clone(s.run.agents), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if !s.run.unknown {
 		f.CostUSD = new(s.run.cost)

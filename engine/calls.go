@@ -184,7 +184,7 @@ func (s *State) blocked(i int) bool {
 
 // conflict reports whether the order of two calls may matter.
 func conflict(a, b tool.Class) bool {
-	if a.ReadOnly && b.ReadOnly {
+	if a.ReadOnly && b.ReadOnly || a.Delegated && b.Delegated {
 		return false
 	}
 	if a.Touches == nil || b.Touches == nil {

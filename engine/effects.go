@@ -80,7 +80,7 @@ type (
 		Event   hook.Event
 		Call    string            // of events about one
 		Message string            // id of the user message, with UserPromptSubmit
-		Active  bool              // with Stop: the run goes on because of Stop hooks
+		Active  bool              // with Stop and SubagentStop: the run goes on because of Stop hooks
 		Fields  map[string]string // texts of the hooks' input, by their names in JSON
 	}
 	// GatherResults wants an [event.ToolResult] made of those of the calls that a
@@ -179,6 +179,9 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 	}
 	switch s.need.kind {
 	case needEnd:
+		if s.awaits() {
+			return append(effects, Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)})
+		}
 		return s.finish(effects, s.need.reason, s.need)
 	case needContinue:
 		if s.need.msg != "" {

@@ -34,6 +34,10 @@ func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 		n++
 		return key("hook", seq, n, 0)
 	}
+	if s.cfg.Agent != "" {
+		s.point(Fire{key: next(), Event: hook.SubagentStart})
+		return
+	}
 	if s.cfg.Start == event.StartNew {
 		s.point(Fire{key: next(), Event: hook.Setup, Fields: map[string]string{"trigger": "init"}})
 	}
@@ -49,7 +53,7 @@ func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 }
 
 func (s *State) startPoint(key string, source event.Start) {
-	if source != "" {
+	if source != "" && s.cfg.Agent == "" {
 		s.point(Fire{key: key, Event: hook.SessionStart, Fields: map[string]string{"source": string(source), "model": s.Model()}})
 	}
 }
@@ -105,11 +109,19 @@ func (s *State) finish(effects []Effect, reason event.EndReason, n need) []Effec
 	case failed && !s.run.failureTold && s.fires(hook.StopFailure):
 		return append(effects, Fire{key: s.endKey("stopfailure"), Event: hook.StopFailure, Fields: map[string]string{
 			"reason": string(reason), "error": string(n.class), "error_details": n.msg, "last_assistant_message": s.run.text}})
-	case !s.run.told && s.fires(hook.Stop):
-		return append(effects, Fire{key: s.endKey("stop"), Event: hook.Stop, Active: s.run.stops > 0, Fields: map[string]string{
+	case !s.run.told && s.fires(s.stopEvent()):
+		return append(effects, Fire{key: s.endKey("stop"), Event: s.stopEvent(), Active: s.run.stops > 0, Fields: map[string]string{
 			"reason": string(reason), "last_assistant_message": s.run.text}})
 	}
 	return record(s.runEnd(reason, n))
+}
+
+// stopEvent is that of the run's end.
+func (s *State) stopEvent() hook.Event {
+	if s.cfg.Agent != "" {
+		return hook.SubagentStop
+	}
+	return hook.Stop
 }
 
 func (s *State) endKey(kind string) string { return key(kind, s.model.cause, s.run.ends, 0) }
@@ -138,7 +150,7 @@ func (s *State) hooked(f event.Hooked) bool {
 	case f.Event == hook.StopFailure && ending && !s.run.failureTold && f.Key == s.endKey("stopfailure"):
 		s.run.failureTold = true
 		return true
-	case f.Event == hook.Stop && ending && !s.run.told && f.Key == s.endKey("stop"):
+	case f.Event == s.stopEvent() && ending && !s.run.told && f.Key == s.endKey("stop"):
 		s.run.told = true
 		if f.Block != "" && s.stop == nil && s.need.kind == needEnd && s.need.reason == event.Completed && f.Stop == "" && s.run.stops < maxStopBlocks {
 			s.run.stops++

@@ -72,10 +72,13 @@ type State struct {
 		reserved float64
 		wait     *wait
 	}
-	repeats map[uint64]int // how many answers in a row have had a call
-	seen    map[uint64]int // for the next answer; reused
-	wanted  []Effect       // what Effects returned; reused
-	faults  map[string]int // failures in a row by tool
+	agents  []event.AgentStart // at work
+	worked  map[string]bool    // keys of pieces of work that were begun, true: that have ended
+	owed    []event.AgentEnd   // came after the end of a run: they count in the next one
+	repeats map[uint64]int     // how many answers in a row have had a call
+	seen    map[uint64]int     // for the next answer; reused
+	wanted  []Effect           // what Effects returned; reused
+	faults  map[string]int     // failures in a row by tool
 }
 
 // need is what the conversation waits for when no call is open.
@@ -135,10 +138,11 @@ type run struct {
 	rang          bool // the time limit was reached
 	kept          bool // the files are, as they were before this prompt
 	tools         map[string]event.ToolUse
-	stops         int  // how often Stop hooks made it go on, in a row
-	ends          int  // how often it has come to an end
-	told          bool // Stop hooks were called for this end
-	failureTold   bool // StopFailure hooks were
+	agents        map[string]event.Spending // nil: none were used
+	stops         int                       // how often Stop hooks made it go on, in a row
+	ends          int                       // how often it has come to an end
+	told          bool                      // Stop hooks were called for this end
+	failureTold   bool                      // StopFailure hooks were
 }
 
 // Open reports whether a run goes on.
@@ -213,7 +217,11 @@ func (s *State) Question(id string) (key string, ok bool) {
 
 // SoFar returns what an open run has come to, for when its end cannot be recorded.
 func (s *State) SoFar() (event.RunEnd, bool) {
-	return s.runEnd(event.Internal, need{}), s.open
+	end := s.runEnd(event.Internal, need{})
+	if s.model.calling {
+		end.LostUSD += s.model.reserved
+	}
+	return end, s.open
 }
 
 // Turns returns how many answers the model has given in this run.

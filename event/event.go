@@ -104,6 +104,8 @@ type (
 		Checkpoints bool                `json:"checkpoints,omitempty"` // files are kept before a prompt changes some
 		Hooks       []hook.Event        `json:"hooks,omitempty"`       // events that there are hooks for
 		Start       Start               `json:"start,omitempty"`       // with the first prompt in a program
+		Awaits      bool                `json:"awaits,omitempty"`      // the run does not end while agents work in the background
+		Agent       string              `json:"agent,omitempty"`       // what kind of agent it is, where it works for another
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -278,6 +280,33 @@ type (
 	PermissionsChanged struct {
 		Updates []hook.Update `json:"updates"`
 	}
+	// AgentStart is recorded before an agent is put to work beneath the run: by a call,
+	// or anew by a message. Its share of the budget is reserved.
+	AgentStart struct {
+		Key         string  `json:"key"`     // of this piece of work
+		Call        string  `json:"call"`    // the call that has started the agent
+		Session     string  `json:"session"` // the agent's own
+		Agent       string  `json:"agent"`   // its name
+		Background  bool    `json:"background,omitempty"`
+		ReservedUSD float64 `json:"reserved_usd,omitempty"`
+		ModelCalls  int     `json:"model_calls,omitempty"` // that it may make; 0: any number
+	}
+	// AgentEnd says what an agent's work came to. It is the end of its run, or, where
+	// that is not on record, that the program died.
+	AgentEnd struct {
+		Key        string              `json:"key"`
+		Session    string              `json:"session"`
+		Agent      string              `json:"agent"`
+		Reason     EndReason           `json:"reason"`
+		Message    string              `json:"message,omitempty"` // what went wrong
+		Turns      int                 `json:"turns,omitempty"`
+		ModelCalls int                 `json:"model_calls,omitempty"`
+		Usage      llm.Usage           `json:"usage,omitzero"`
+		CostUSD    *float64            `json:"cost_usd"` // nil: a price is not known
+		LostUSD    float64             `json:"lost_usd,omitempty"`
+		Models     map[string]Spending `json:"models,omitempty"`
+		Duration   time.Duration       `json:"duration,omitempty"`
+	}
 	// RunEnd is the end of a run, always its last fact.
 	RunEnd struct {
 		Reason  EndReason `json:"reason"`
@@ -290,11 +319,15 @@ type (
 		Partial   string              `json:"partial,omitempty"` // text of an answer that was broken off
 		Turns     int                 `json:"turns"`
 		Usage     llm.Usage           `json:"usage"`
-		CostUSD   *float64            `json:"cost_usd"` // nil: a price is not known
-		Models    map[string]Spending `json:"models,omitempty"`
-		Denials   []Denial            `json:"denials,omitempty"`
-		Queued    []string            `json:"queued,omitempty"` // messages that wait for the next prompt
-		Tools     map[string]ToolUse  `json:"tools,omitempty"`  // what tools were used, by name
+		CostUSD   *float64            `json:"cost_usd"`         // nil: a price is not known
+		Models    map[string]Spending `json:"models,omitempty"` // agents beneath the run included
+		Agents    map[string]Spending `json:"agents,omitempty"` // what agents beneath the run used, by name
+		// LostUSD is the most that calls which were cut short can have cost beyond CostUSD.
+		LostUSD    float64            `json:"lost_usd,omitempty"`
+		ModelCalls int                `json:"model_calls,omitempty"`
+		Denials    []Denial           `json:"denials,omitempty"`
+		Queued     []string           `json:"queued,omitempty"` // messages that wait for the next prompt
+		Tools      map[string]ToolUse `json:"tools,omitempty"`  // what tools were used, by name
 		// Duration is the wall time of the run, API the part of it spent in model calls.
 		Duration time.Duration `json:"duration"`
 		API      time.Duration `json:"api,omitempty"`
@@ -440,6 +473,14 @@ type (
 		Error        string        `json:"error,omitempty"` // it failed
 		Duration     time.Duration `json:"duration,omitempty"`
 	}
+	// AgentEvent is an event of an agent beneath the run: a fact of its own session, a
+	// signal, or an AgentEvent of an agent beneath that.
+	AgentEvent struct {
+		Call  string `json:"call"`  // the call that has started the agent
+		ID    string `json:"id"`    // the provider's id of the call
+		Agent string `json:"agent"` // its name
+		Event *Event `json:"event,omitempty"`
+	}
 	// UserQuestion means that the run waits for a person's answers.
 	UserQuestion struct {
 		Call      tool.Call       `json:"call"`
@@ -471,6 +512,8 @@ func (Rewound) data()            {}
 func (SessionNamed) data()       {}
 func (Hooked) data()             {}
 func (PermissionsChanged) data() {}
+func (AgentStart) data()         {}
+func (AgentEnd) data()           {}
 func (RunEnd) data()             {}
 
 func (Configured) fact()         {}
@@ -497,6 +540,8 @@ func (Rewound) fact()            {}
 func (SessionNamed) fact()       {}
 func (Hooked) fact()             {}
 func (PermissionsChanged) fact() {}
+func (AgentStart) fact()         {}
+func (AgentEnd) fact()           {}
 func (RunEnd) fact()             {}
 
 func (TextDelta) data()         {}
@@ -508,6 +553,7 @@ func (UserQuestion) data()      {}
 func (HookStarted) data()       {}
 func (HookProgress) data()      {}
 func (HookResponse) data()      {}
+func (AgentEvent) data()        {}
 
 func (TextDelta) signal()         {}
 func (ThinkingDelta) signal()     {}
@@ -518,3 +564,4 @@ func (UserQuestion) signal()      {}
 func (HookStarted) signal()       {}
 func (HookProgress) signal()      {}
 func (HookResponse) signal()      {}
+func (AgentEvent) signal()        {}

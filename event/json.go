@@ -37,6 +37,8 @@ var names = map[string]Data{
 	"session_named":       SessionNamed{},
 	"hooked":              Hooked{},
 	"permissions_changed": PermissionsChanged{},
+	"agent_start":         AgentStart{},
+	"agent_end":           AgentEnd{},
 	"run_end":             RunEnd{},
 	"text_delta":          TextDelta{},
 	"thinking_delta":      ThinkingDelta{},
@@ -47,6 +49,7 @@ var names = map[string]Data{
 	"hook_started":        HookStarted{},
 	"hook_progress":       HookProgress{},
 	"hook_response":       HookResponse{},
+	"agent_event":         AgentEvent{},
 }
 
 var types = func() map[reflect.Type]string {

@@ -52,6 +52,15 @@ const (
 	MessageDisplay Event = "MessageDisplay"
 )
 
+// Agents that work for others.
+const (
+	// SubagentStart: an agent is put to work for another. May add context.
+	SubagentStart Event = "SubagentStart"
+	// SubagentStop: its run is about to end, in place of Stop, whatever the reason. One
+	// that is complete may be made to go on, at most 8 times.
+	SubagentStop Event = "SubagentStop"
+)
+
 // What changes around a run.
 const (
 	// CwdChanged: a call has changed the working directory.
@@ -80,10 +89,6 @@ const (
 const (
 	// InstructionsLoaded: a file of instructions became part of the system prompt.
 	InstructionsLoaded Event = "InstructionsLoaded"
-	// SubagentStart: a sub-agent begins.
-	SubagentStart Event = "SubagentStart"
-	// SubagentStop: a sub-agent is about to end.
-	SubagentStop Event = "SubagentStop"
 	// TeammateIdle: a member of a team has nothing to do.
 	TeammateIdle Event = "TeammateIdle"
 	// PreCompact: the conversation is about to be compacted.
@@ -100,8 +105,9 @@ const (
 var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
+	SubagentStart, SubagentStop,
 	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion,
-	InstructionsLoaded, SubagentStart, SubagentStop, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
+	InstructionsLoaded, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
 }
 
 // Known reports whether there is such an event.
@@ -126,7 +132,7 @@ func (e Event) Guards() bool {
 // Speaks reports whether text that a hook of the event writes to standard output
 // is context for the model. With other events it is a message for people.
 func (e Event) Speaks() bool {
-	return e == UserPromptSubmit || e == UserPromptExpansion || e == SessionStart
+	return e == UserPromptSubmit || e == UserPromptExpansion || e == SessionStart || e == SubagentStart
 }
 
 // Subject names the member of the [Input] that a hook's Match is about, "" where

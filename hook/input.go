@@ -17,7 +17,8 @@ type Input struct {
 	Transcript string          `json:"transcript_path"` // the session's journal; "" if it is not in a file
 	Dir        string          `json:"cwd"`
 	Mode       permission.Mode `json:"permission_mode,omitempty"`
-	Agent      string          `json:"agent_type,omitempty"` // the agent's name
+	Agent      string          `json:"agent_type,omitempty"` // the agent's name; of one that works for another, its kind
+	AgentID    string          `json:"agent_id,omitempty"`   // the session of an agent that works for another
 
 	// Events of tools. Call is our own id of the call.
 	Tool        string            `json:"tool_name,omitempty"`

@@ -87,7 +87,9 @@ func TestInstructions(t *testing.T) {
 			if name == "f" {
 				described.Meta = sdk.Meta{"anthropic/alwaysLoad": true}
 			}
-			server.AddTool(described, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return &sdk.CallToolResult{}, nil })
+			server.AddTool(described, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{}, nil
+			})
 		}
 		c := onNetwork(t, server)
 		c.AlwaysLoad = name == "a"

@@ -84,4 +84,6 @@ type renamedFactory struct {
 	factory tool.Factory
 }
 
-func (f renamedFactory) Make() tool.Tool { return rename(f.factory.Make(), f.spec.Name, f.spec.AlwaysLoad) }
+func (f renamedFactory) Make() tool.Tool {
+	return rename(f.factory.Make(), f.spec.Name, f.spec.AlwaysLoad)
+}

@@ -30,6 +30,11 @@ func NewID() string {
 	binary.BigEndian.PutUint64(u[:8], tick>>12<<16|0x7000|tick&0xfff)
 	_, _ = rand.Read(u[8:]) // never fails
 	u[8] = u[8]&0x3f | 0x80
+	return spelled(u)
+}
+
+// spelled writes a UUID as text.
+func spelled(u [16]byte) string {
 	text := []byte("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 	hex.Encode(text, u[:4])
 	hex.Encode(text[9:], u[4:6])

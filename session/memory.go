@@ -18,6 +18,7 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	sessions map[string]*memory
+	under    map[string]*Memory // of the agents of a session
 }
 
 // memory is one session; the store's mutex guards it.

@@ -65,6 +65,14 @@ type Header struct {
 	Dir     string    `json:"cwd,omitempty"`
 	Branch  string    `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
 	Parent  *Point    `json:"parent,omitempty"` // what it was forked from
+	Agent   *Lineage  `json:"agent,omitempty"`  // of an agent beneath another
+}
+
+// A Lineage says for whom an agent works.
+type Lineage struct {
+	Name    string `json:"name"`    // its own
+	Session string `json:"session"` // that it works for
+	Call    string `json:"call"`    // of the tool that has started it
 }
 
 // A Point is a place in a session.

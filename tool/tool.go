@@ -60,6 +60,9 @@ type Class struct {
 	// Internal: the call changes nothing but the session's own records, such as its
 	// list of tasks, and needs no more permission than one that only reads.
 	Internal bool `json:"internal,omitempty"`
+	// Delegated: what the call changes is done by agents, whose own calls are judged. It
+	// needs no more permission than one that only reads, and runs beside others like it.
+	Delegated bool `json:"delegated,omitempty"`
 	// Confined: what the call runs is confined by the operating system.
 	Confined bool `json:"confined,omitempty"`
 	// Unbound: a skill's list of tools does not hold for the call.
@@ -128,9 +131,11 @@ type Call struct {
 	Name    string          `json:"name"`
 	Input   json.RawMessage `json:"input"`
 	Session string          `json:"session,omitempty"`
-	Agent   string          `json:"agent,omitempty"`
-	Dir     string          `json:"dir,omitempty"` // working directory, absolute; "" where the run has none
-	Mode    permission.Mode `json:"mode,omitempty"`
+	// Root is the session at the root of the tree of agents, "" where Session is it.
+	Root  string          `json:"root,omitempty"`
+	Agent string          `json:"agent,omitempty"`
+	Dir   string          `json:"dir,omitempty"` // working directory, absolute; "" where the run has none
+	Mode  permission.Mode `json:"mode,omitempty"`
 	// State is the content of the tool's state slot: a JSON object, or nil.
 	State json.RawMessage `json:"-"`
 	// Scopes are the skills in force, the innermost last.

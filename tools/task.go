@@ -32,7 +32,7 @@ func agentName(call tool.Call, name string) string {
 }
 
 // spaceOf is the space of [team] that a call works in.
-func spaceOf(call tool.Call) string { return call.Session }
+func spaceOf(call tool.Call) string { return cmp.Or(call.Root, call.Session) }
 
 // tasksClass is what a call does that works on the list of tasks.
 func tasksClass(call tool.Call, readOnly bool) tool.Class {

@@ -40,6 +40,9 @@ func (f *filler) blocks(depth int) llm.Blocks {
 	return bs
 }
 
+// Interfaces are the values of members of interface types.
+var Interfaces = map[reflect.Type]any{}
+
 func (f *filler) fill(v reflect.Value, depth int) {
 	f.n++
 	switch p := v.Addr().Interface().(type) {
@@ -85,6 +88,8 @@ func (f *filler) fill(v reflect.Value, depth int) {
 				f.fill(v.Field(i), depth+1)
 			}
 		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(Interfaces[v.Type()]))
 	default:
 		panic("fill: no value for " + v.Type().String())
 	}

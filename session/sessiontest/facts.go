@@ -34,6 +34,7 @@ var kinds = []event.Fact{
 	event.Resumed{},
 	event.Rewound{},
 	event.SessionNamed{},
+	event.AgentStart{}, event.AgentEnd{},
 	event.RunEnd{},
 }
 

@@ -1,0 +1,315 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A Child is an agent that works for another one, its parent.
+type Child struct {
+	// Agent is what it is. Of what it leaves out, its parent's count: models, tools,
+	// directory, limits of results and tries. Its own tools, rules, policies and hooks
+	// are bounded by its parent's, see [Parent]; its callbacks are not called.
+	Agent *Agent
+	Name  string // what it is called; "" is Agent's name
+	Call  string // the call of the tool that starts it
+	// Session is the id of its own session: "" is one that follows from Call, so that a
+	// call which is repeated after a crash finds its agent again. A child that has
+	// worked before goes on with what it knows.
+	Session string
+	// Input is what it is to do. Its ID names this piece of work; "" is Call. Work that
+	// is on record is not done again: what it came to is returned, and work that was
+	// cut short goes on.
+	Input Input
+	// Mode is the permission mode it is to have; "" is that of Agent, else the parent's
+	// as it is now. The parent's bounds it.
+	Mode permission.Mode
+}
+
+// A Parent is a run that agents can be put to work for. A child may do nothing that
+// its parent may not: the parent's rules, mode, policies and callback judge its calls
+// as well, its hooks are called, and a share of what is left of its budget bounds
+// the child's. What the child uses counts for the parent, whose end ends it.
+type Parent struct {
+	session *Session
+	loop    *loop
+}
+
+type runKey struct{}
+
+// ParentOf returns the run that a call of a tool belongs to, from the context that
+// the tool got.
+func ParentOf(ctx context.Context) (*Parent, bool) {
+	l, ok := ctx.Value(runKey{}).(*loop)
+	if !ok {
+		return nil, false
+	}
+	return &Parent{l.s, l}, true
+}
+
+// Session returns the id of the run's session.
+func (p *Parent) Session() string { return p.session.ID }
+
+// Depth returns how many agents the run's agent works for: 0 at the root.
+func (p *Parent) Depth() int {
+	n := 0
+	for b := p.session.agent.bond; b != nil; b = b.parent.agent.bond {
+		n++
+	}
+	return n
+}
+
+// Agent returns the run's agent, not to be changed.
+func (p *Parent) Agent() *Agent { return &p.session.agent }
+
+// ErrShare is matched where nothing is left of the budget that a child could use.
+var ErrShare = errors.New("nothing is left of the budget for another agent")
+
+// Run puts a child to work and waits for the result, which is not nil once its run
+// has begun. It fails with [ErrShare], and as [Session.Prompt] does.
+func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
+	w, err := p.hire(ctx, c, false)
+	if err != nil {
+		return nil, err
+	}
+	res, err := w.do(ctx)
+	end, _ := w.ended(res, err)
+	recorded := p.session.tell(context.WithoutCancel(ctx), func(l *loop) error {
+		if _, ended := l.fold.state.Worked(w.key); ended { // before a crash
+			return nil
+		}
+		return l.record(end)
+	})
+	if recorded != nil && !errors.Is(recorded, ErrNotRunning) {
+		err = errors.Join(err, recorded)
+	}
+	return res, err
+}
+
+// Start puts a child to work in the background, until the parent's session is
+// closed, and returns its session's id. When it ends, done is called, unless nil, and
+// the parent's model is told: in the run that goes on, else in the next one, once,
+// also if the program dies meanwhile.
+func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
+	b := p.session.children()
+	if !b.enter() {
+		return "", ErrClosed
+	}
+	w, err := p.hire(ctx, c, true)
+	if err != nil {
+		b.leave("")
+		return "", err
+	}
+	if !b.began(w.key) {
+		b.leave("")
+		return "", fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", w.name, w.key)
+	}
+	go func() {
+		defer b.leave(w.key)
+		res, err := w.do(b.ctx)
+		p.session.settle(w, res, err)
+		if done != nil {
+			safely(func() bool { done(res, err); return true }, false)
+		}
+	}()
+	return w.session.ID, nil
+}
+
+// hire makes a child's session and records that it is put to work.
+func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, error) {
+	name := cmp.Or(c.Name, c.Agent.Name, "agent")
+	c.Input.ID = cmp.Or(c.Input.ID, c.Call)
+	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, background: background}
+	if w.key == "" {
+		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
+	}
+	id := cmp.Or(c.Session, session.DerivedID(p.session.ID, c.Call))
+	if err := session.CheckID(id); err != nil {
+		return nil, fmt.Errorf("agent: starting %s: %w", name, err)
+	}
+	nursery := p.session.childStore(p.loop.x.store)
+	if c.Session != "" {
+		if _, err := session.Stat(ctx, nursery, id); err != nil {
+			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, err)
+		}
+	}
+	err := p.session.consult(ctx, func(f *fold, record func(...event.Fact) error) error {
+		w.toolID = f.providerID(c.Call)
+		own := p.inherit(f, c)
+		own.Sessions = nursery
+		own.Name = name
+		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
+		if begun, _ := f.state.Worked(w.key); !begun {
+			usd, calls, ok := f.state.Share(c.Call)
+			if !ok {
+				return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
+			}
+			start.ReservedUSD, start.ModelCalls = least(own.Budget.USD, usd), least(own.Budget.ModelCalls, calls)
+		} else {
+			for _, at := range f.state.AtWork() {
+				if at.Key == w.key {
+					start.ReservedUSD, start.ModelCalls = at.ReservedUSD, at.ModelCalls
+				}
+			}
+		}
+		own.Budget.USD, own.Budget.ModelCalls = start.ReservedUSD, start.ModelCalls
+		own.bond = &bond{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.bond.only}
+		if err := own.check(); err != nil {
+			return err
+		}
+		w.session = own.Session(id)
+		if begun, _ := f.state.Worked(w.key); begun {
+			return nil
+		}
+		return record(start)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// least is the smaller of two limits, of which 0 is none.
+func least[T int | float64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// A bond ties an agent to the one that it works for.
+type bond struct {
+	parent *Session
+	call   string
+	kind   string
+	only   [][]string // names of tools; one has to be in each list
+}
+
+func (a *Agent) lineage() *session.Lineage {
+	if a.bond == nil {
+		return nil
+	}
+	return &session.Lineage{Name: a.Name, Session: a.bond.parent.ID, Call: a.bond.call}
+}
+
+// kind is what kind of agent it is that works for another, "" for one that does not.
+func (a *Agent) kind() string {
+	if a.bond == nil {
+		return ""
+	}
+	return a.bond.kind
+}
+
+func (a *Agent) kindOrName() string { return cmp.Or(a.kind(), a.Name) }
+
+// childID is id for an agent that works for another.
+func (a *Agent) childID(id string) string {
+	if a.bond == nil {
+		return ""
+	}
+	return id
+}
+
+// rootSession is the session at the root of the tree, "" for the root itself.
+func (a *Agent) rootSession() string {
+	root := ""
+	for b := a.bond; b != nil; b = b.parent.agent.bond {
+		root = b.parent.ID
+	}
+	return root
+}
+
+// inherit returns the agent of a child: its own, completed and bounded by the
+// parent's.
+func (p *Parent) inherit(f *fold, c Child) *Agent {
+	from, own := &p.session.agent, *c.Agent
+	if own.Model == nil {
+		own.Model = cmp.Or(p.loop.x.modelNamed(f.state.Model()), from.Model)
+		if own.Fallbacks == nil {
+			own.Fallbacks = from.Fallbacks
+		}
+		if !own.Thinking.On() {
+			own.Thinking = f.state.Config().Thinking
+		}
+	}
+	if own.Small == nil {
+		own.Small, own.DigestAbove = from.Small, cmp.Or(own.DigestAbove, from.DigestAbove)
+	}
+	if own.Dir == "" {
+		own.Dir = f.state.Dir()
+	}
+	own.Dirs = slices.Concat(own.Dirs, f.state.Config().Roots)
+	own.bond = &bond{}
+	if own.Tools == nil && own.Toolsets == nil {
+		own.Tools, own.Toolsets, own.DeferredTools, own.DeferAbove = from.Tools, from.Toolsets, from.DeferredTools, from.DeferAbove
+		own.bond.only = from.offered()
+	}
+	own.DisallowedTools = slices.Concat(own.DisallowedTools, from.DisallowedTools)
+
+	ceiling := p.inForce(f)
+	rules := ceiling
+	rules.Bound = nil // the ceiling has it
+	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
+	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
+	own.Permissions = rules.Within(ceiling)
+	own.Policies = slices.Concat(from.Policies, own.Policies)
+	own.Hooks = slices.Concat(from.Hooks, own.Hooks)
+	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
+	own.MayChange = from.MayChange
+
+	if r := own.Retry; r.Tries == 0 && r.Base == 0 && r.Cap == 0 && r.MaxAfter == 0 && r.Statuses == nil {
+		own.Retry = from.Retry
+	}
+	if own.Output == (tool.Output{}) {
+		own.Output = from.Output
+	}
+	own.Secrets = slices.Concat(own.Secrets, from.Secrets)
+	own.Log = cmp.Or(own.Log, from.Log)
+	own.Checkpoint = nil // the parent has kept the files before the call that starts it
+	return &own
+}
+
+// offered is what narrows the tools that an agent's children may have.
+func (a *Agent) offered() [][]string {
+	var only [][]string
+	if a.bond != nil {
+		only = a.bond.only
+	}
+	if len(a.AllowedTools) > 0 {
+		only = append(slices.Clone(only), a.AllowedTools)
+	}
+	return only
+}
+
+// inForce is the policy by which the parent's calls are judged now.
+func (p *Parent) inForce(f *fold) permission.Policy {
+	rules, more := p.session.agent.Permissions, f.state.Rules()
+	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
+	rules.Mode, rules.Bound = f.state.Mode(), f.state.Bound()
+	return rules
+}
+
+// Tools returns the tools that the parent's model can call, in order.
+func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.loop.x.everyTool()) }
+
+// notice is what the parent's model is told of work in the background that has ended.
+func (w *work) notice(end event.AgentEnd, text string) Input {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent] %s (agent id: %s) has ended: %s", w.name, end.Session, end.Reason)
+	if end.Message != "" {
+		fmt.Fprintf(&b, ": %s", end.Message)
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return Input{ID: "agent:" + w.key, Text: b.String()}
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// AtWork returns the agents that are at work beneath the session, in the order in
+// which they began.
+func (s *State) AtWork() []event.AgentStart { return slices.Clone(s.agents) }
+
+// Worked reports whether a piece of an agent's work was begun, and whether its end is
+// on record.
+func (s *State) Worked(key string) (begun, ended bool) {
+	ended, begun = s.worked[key]
+	return begun, ended
+}
+
+// Share returns what an agent that is started by an open call may use of the budget:
+// what is left, divided among the calls of the same tool that have no result yet and
+// the run itself. Zero is no limit; ok is false when nothing is left.
+func (s *State) Share(call string) (usd float64, modelCalls int, ok bool) {
+	sharers := 1 + s.hungry(call)
+	if l := s.cfg.Limits.ModelCalls; l > 0 {
+		if modelCalls = (l - s.run.modelCalls - s.lent()) / sharers; modelCalls < 1 {
+			return 0, 0, false
+		}
+	}
+	if l := s.cfg.Limits.USD; l > 0 {
+		if usd = (l - s.run.cost - s.run.lost - s.reserved()) / float64(sharers); usd <= 0 {
+			return 0, 0, false
+		}
+	}
+	return usd, modelCalls, true
+}
+
+// hungry counts the open calls of a call's tool for which no agent is at work, the
+// call itself included.
+func (s *State) hungry(id string) int {
+	n := 1
+	c := s.find(id)
+	if c == nil {
+		return n
+	}
+	for i := range s.calls {
+		o := &s.calls[i]
+		fed := slices.ContainsFunc(s.agents, func(a event.AgentStart) bool { return a.Call == o.id })
+		if o.id != id && o.name == c.name && o.phase <= running && !fed {
+			n++
+		}
+	}
+	return n
+}
+
+// lent is how many model calls the agents at work may make.
+func (s *State) lent() int {
+	n := 0
+	for i := range s.agents {
+		n += s.agents[i].ModelCalls
+	}
+	return n
+}
+
+// awaits reports whether the run's end has to wait for agents in the background.
+func (s *State) awaits() bool {
+	return s.cfg.Awaits && s.need.reason == event.Completed &&
+		slices.ContainsFunc(s.agents, func(a event.AgentStart) bool { return a.Background })
+}
+
+func (s *State) agentStart(f event.AgentStart) bool {
+	if _, known := s.worked[f.Key]; known {
+		return false
+	}
+	if s.worked == nil {
+		s.worked = map[string]bool{}
+	}
+	s.worked[f.Key] = false
+	s.agents = append(s.agents, f)
+	return true
+}
+
+func (s *State) agentEnd(f event.AgentEnd) bool {
+	i := slices.IndexFunc(s.agents, func(a event.AgentStart) bool { return a.Key == f.Key })
+	if i < 0 {
+		return false
+	}
+	if f.Reason == event.Internal { // what it has used is not known
+		f.LostUSD = max(f.LostUSD, s.agents[i].ReservedUSD)
+	}
+	s.agents = slices.Delete(s.agents, i, i+1)
+	s.worked[f.Key] = true
+	if s.open {
+		s.settleAgent(f)
+	} else {
+		s.owed = append(s.owed, f)
+	}
+	return true
+}
+
+// settleOwed counts, in a run that begins, what ended after the one before it.
+func (s *State) settleOwed() {
+	for _, f := range s.owed {
+		s.settleAgent(f)
+	}
+	s.owed = nil
+}
+
+// settleAgent counts what an agent has used.
+func (s *State) settleAgent(f event.AgentEnd) {
+	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
+		s.spend(model, f.Models[model].Usage, f.Models[model].CostUSD)
+	}
+	s.run.lost += f.LostUSD
+	s.run.modelCalls += f.ModelCalls
+	if s.run.agents == nil {
+		s.run.agents = map[string]event.Spending{}
+	}
+	had, again := s.run.agents[f.Agent]
+	sum := event.Spending{Usage: had.Usage.Add(f.Usage), CostUSD: f.CostUSD}
+	if again && f.CostUSD != nil {
+		if sum.CostUSD = had.CostUSD; had.CostUSD != nil {
+			sum.CostUSD = new(*had.CostUSD + *f.CostUSD)
+		}
+	}
+	s.run.agents[f.Agent] = sum
+}
+
+// Waits reports whether a call of the last answer has no result yet.
+func (s *State) Waits(call string) bool {
+	c := s.find(call)
+	return c != nil && c.phase != settled
+}

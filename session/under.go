@@ -1,0 +1,51 @@
+package session
+
+import (
+	"crypto/sha256"
+	"path/filepath"
+)
+
+// agentsName is the folder of a session that holds those of its agents.
+const agentsName = "agents"
+
+// Under returns the store for the sessions of agents that work for a session of
+// store: they are kept with it and do not appear in lists of others. A Store without
+// a method Under(session string) Store keeps all in one place.
+func Under(store Store, session string) Store {
+	if s, ok := store.(interface{ Under(session string) Store }); ok {
+		return s.Under(session)
+	}
+	return store
+}
+
+// Under returns the store in the folder agents of a session's own folder.
+func (d Dir) Under(session string) Store {
+	folder, err := d.folder(session)
+	if err != nil {
+		return Dir{disk: d.disk} // refuses everything
+	}
+	return Dir{Path: filepath.Join(folder, agentsName), disk: d.disk}
+}
+
+// Under returns the store of a session's agents.
+func (m *Memory) Under(session string) Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.under == nil {
+		m.under = map[string]*Memory{}
+	}
+	if m.under[session] == nil {
+		m.under[session] = new(Memory)
+	}
+	return m.under[session]
+}
+
+// DerivedID returns a session id that follows from another one and a word, such as
+// that of a call: a UUID of version 8 (RFC 9562) made of their hash.
+func DerivedID(session, word string) string {
+	sum := sha256.Sum256([]byte(session + "\x00" + word))
+	u := [16]byte(sum[:16])
+	u[6] = u[6]&0x0f | 0x80
+	u[8] = u[8]&0x3f | 0x80
+	return spelled(u)
+}
