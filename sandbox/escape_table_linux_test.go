@@ -81,6 +81,7 @@ var attempts = []attempt{
 	{name: "tcp by bash", shell: `echo escaped >/dev/tcp/127.0.0.1/$TCP`},
 	{name: "tcp to another address", shell: `echo escaped >/dev/tcp/$ADDRESS/$TCP`},
 	{name: "raw", root: true}, {name: "packet", root: true}, {name: "netlink"}, {name: "vsock", never: true},
+	{name: "udp lite", never: true}, {name: "udp lite, high bits", never: true}, {name: "sctp", never: true},
 	{name: "kernel crypto", never: true}, {name: "bluetooth", never: true}, {name: "io_uring"},
 
 	{name: "signal"}, {name: "signal a thread"}, {name: "queue a signal"}, {name: "signal by descriptor"},

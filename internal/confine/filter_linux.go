@@ -30,6 +30,10 @@ const (
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 )
 
+// internetProtocols are those that programs use; 0 is the usual one of the kind of
+// socket. Others (SCTP, DCCP, UDP-Lite …) are code that hardly anybody runs.
+var internetProtocols = []uint32{0, unix.IPPROTO_ICMP, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP}
+
 // filter is a program in the making.
 type filter []unix.SockFilter
 
@@ -95,8 +99,15 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 	}
 	f.call(unix.SYS_SOCKET, 0, func(f *filter) {
 		if p.Network || !p.Landlock { // without namespaces it is the host's
-			f.when(unix.AF_INET, unix.SECCOMP_RET_ALLOW)
-			f.when(unix.AF_INET6, unix.SECCOMP_RET_ALLOW)
+			var internet filter // which protocol it is
+			internet.load(atArguments + 8*2)
+			for _, protocol := range internetProtocols {
+				internet.when(protocol, unix.SECCOMP_RET_ALLOW)
+			}
+			internet.result(denied)
+			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_INET, 1, 0)
+			f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_INET6, 0, uint8(len(internet)))
+			*f = append(*f, internet...)
 		}
 		if p.UnixSockets {
 			f.when(unix.AF_UNIX, unix.SECCOMP_RET_ALLOW)

@@ -95,6 +95,9 @@ func init() {
 	attempts["kernel crypto"] = socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)
 	attempts["vsock"] = socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	attempts["bluetooth"] = socket(unix.AF_BLUETOOTH, unix.SOCK_RAW, 0)
+	attempts["udp lite"] = socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE)
+	attempts["udp lite, high bits"] = socket(unix.AF_INET6, unix.SOCK_DGRAM, 1<<32|unix.IPPROTO_UDPLITE)
+	attempts["sctp"] = socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP)
 	attempts["listen"] = func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
