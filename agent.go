@@ -79,8 +79,9 @@ type Agent struct {
 	// that nobody is there.
 	AskUser AskUserFunc
 	Hooks   []hook.Hook
-	// MayChange says why hooks may not change over to a mode. Nil: they may to any but
-	// bypassPermissions, to which they may only where the agent has it itself.
+	// MayChange says why hooks and tools, such as ExitPlanMode, may not change over to
+	// a mode. Nil: tools may to any, hooks to any but bypassPermissions, to which they
+	// may only where the agent has it itself.
 	MayChange func(permission.Mode) error
 
 	Budget Budget

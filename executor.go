@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -236,7 +237,7 @@ func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause e
 	own := *result
 	own.Content = slices.Clone(result.Content) // the tool may hold the other
 	own.Patch.Begin = x.equipped(own.Patch.Begin)
-	result = &own
+	result = x.inBounds(j.call, &own)
 	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
 	if asks || question != "" || x.hooks.Has(resultEvent(result), j.call.Name) {
 		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
@@ -246,6 +247,20 @@ func (x *executor) conclude(e engine.RunTool, j *job, out *tool.Outcome, cause e
 		return done
 	}
 	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
+}
+
+// inBounds is a result, or an error in its place where it would change over to a mode
+// that the host does not permit: an approved plan does not lift plan mode then.
+func (x *executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
+	mode := r.Patch.Mode
+	if mode == "" || mode == call.Mode || x.agent.MayChange == nil {
+		return r
+	}
+	err := safely(func() error { return x.agent.MayChange(mode) }, errors.New("the host could not say whether it may change"))
+	if err == nil {
+		return r
+	}
+	return tool.Errorf("The permission mode stays %s: %s", call.Mode, x.secrets.text(err.Error()))
 }
 
 // gather makes the fact of a batch's result.

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -259,5 +260,27 @@ func TestWorktreeSession(t *testing.T) {
 	}
 	if _, err := os.Stat(tree); !os.IsNotExist(err) {
 		t.Errorf("the worktree is still there: %v", err)
+	}
+}
+
+// Where the host permits no other mode an approved plan does not lift plan mode, and
+// the model reads why.
+func TestPlanModeThatStays(t *testing.T) {
+	var asked []string
+	a, writes := planned(permission.Plan, person(permission.Allow(), &asked), exitPlan(), uses("write"), say("done"))
+	a.MayChange = func(mode permission.Mode) error {
+		if mode != permission.Plan {
+			return errors.New("managed.json:3 allows no mode beyond plan")
+		}
+		return nil
+	}
+	s := a.Session("s")
+	defer s.Close()
+	if _, err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	got := results(a.Model)
+	if !strings.Contains(got[0], "stays plan") || !strings.Contains(got[0], "managed.json:3") || !strings.Contains(got[1], "Permission denied") || *writes != 0 {
+		t.Errorf("%d writes; the model read %q", *writes, got)
 	}
 }

@@ -92,23 +92,6 @@ func (o *cronOptions) checkVerb(verb string) error {
 	})
 }
 
-// A verbFlag is a flag that goes with some verbs of a command.
-type verbFlag struct {
-	given bool
-	flag  string
-	verbs []string
-}
-
-// goWith refuses flags that say nothing to a verb.
-func goWith(command, verb string, flags []verbFlag) error {
-	for _, f := range flags {
-		if f.given && !slices.Contains(f.verbs, verb) {
-			return usagef("%s goes with openagent %s %s", f.flag, command, strings.Join(f.verbs, ", "))
-		}
-	}
-	return nil
-}
-
 // cronFile is the schedule of all folders.
 func cronFile(home string) cron.File {
 	return cron.File{Path: filepath.Join(home, "cron", "jobs.json")}

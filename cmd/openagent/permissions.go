@@ -14,44 +14,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-const permissionsWords = "list, explain [TOOL] INPUT, suggest or lint"
-
 func permissionsCommand(h *host) (flags, action) {
 	o := new(toolsOptions)
-	fs := listFlags(&o.output)
-	for _, f := range o.flags() {
-		if f.name != "timeout" && slices.Contains(runFlags, f.name) || f.name == "settings" || f.name == "setting-sources" {
-			fs = append(fs, f)
-		}
-	}
-	fs = append(fs,
-		flag{name: "all", help: "with suggest: from the sessions of all folders", set: yes(&o.all)},
-		flag{name: "session", arg: "ID", help: "with suggest: from one session", set: text(&o.session)})
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		format := o.output
-		if err := o.check(); err != nil {
-			return err
-		}
-		o.output = format
-		if (o.all || o.session != "") && verb != "suggest" {
-			return usagef("--all and --session go with openagent permissions suggest")
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listRules(ctx, o)
-		case verb == "explain" && (len(args) == 1 || len(args) == 2):
-			return h.explainCall(ctx, o, args)
-		case verb == "suggest" && len(args) == 0:
-			return h.suggestRules(ctx, o)
-		case verb == "lint" && len(args) == 0:
-			return h.lintRules(ctx, o)
-		}
-		return usagef("write openagent permissions %s", permissionsWords)
-	}
+	named := slices.DeleteFunc(slices.Clone(runFlags), func(name string) bool { return name == "timeout" })
+	return toolVerbs(o, "permissions", "list, explain [TOOL] INPUT, suggest or lint", named, "suggest", "from", []verb{
+		{"list", 0, 0, func(ctx context.Context, _ []string) error { return h.listRules(ctx, o) }},
+		{"explain", 1, 2, func(ctx context.Context, args []string) error { return h.explainCall(ctx, o, args) }},
+		{"suggest", 0, 0, func(ctx context.Context, _ []string) error { return h.suggestRules(ctx, o) }},
+		{"lint", 0, 0, func(ctx context.Context, _ []string) error { return h.lintRules(ctx, o) }},
+	})
 }
 
 // listRules shows the rules of all layers with their sources, and the mode.

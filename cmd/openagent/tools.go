@@ -24,42 +24,18 @@ type toolsOptions struct {
 	session string
 }
 
-// runFlags are the flags of a run that the command tools has as well.
-var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox", "timeout", "session-dir"}
+// runFlags are the flags of a run that commands about tools have as well.
+var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox",
+	"settings", "setting-sources", "timeout", "session-dir"}
 
 func toolsCommand(h *host) (flags, action) {
 	o := new(toolsOptions)
-	fs := listFlags(&o.output)
-	for _, f := range o.flags() {
-		if slices.Contains(runFlags, f.name) {
-			fs = append(fs, f)
-		}
-	}
-	fs = append(fs,
-		flag{name: "all", help: "with stats: over the sessions of all folders", set: yes(&o.all)},
-		flag{name: "session", arg: "ID", help: "with stats: of one session", set: text(&o.session)})
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		format := o.output
-		if err := o.check(); err != nil {
-			return err
-		}
-		o.output = format
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listTools(ctx, o)
-		case verb == "show" && len(args) == 1:
-			return h.showTool(ctx, o, args[0])
-		case verb == "run" && (len(args) == 1 || len(args) == 2):
-			return h.runTool(ctx, o, args)
-		case verb == "stats" && len(args) == 0:
-			return h.toolStats(ctx, o)
-		}
-		return usagef("write openagent tools list, show NAME, run NAME JSON (- reads it from stdin) or stats")
-	}
+	return toolVerbs(o, "tools", "list, show NAME, run NAME JSON (- reads it from stdin) or stats", runFlags, "stats", "over", []verb{
+		{"list", 0, 0, func(ctx context.Context, _ []string) error { return h.listTools(ctx, o) }},
+		{"show", 1, 1, func(ctx context.Context, args []string) error { return h.showTool(ctx, o, args[0]) }},
+		{"run", 1, 2, func(ctx context.Context, args []string) error { return h.runTool(ctx, o, args) }},
+		{"stats", 0, 0, func(ctx context.Context, _ []string) error { return h.toolStats(ctx, o) }},
+	})
 }
 
 // A toolEntry is a tool as lists show it.
