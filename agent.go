@@ -83,6 +83,8 @@ type Agent struct {
 	// a mode. Nil: tools may to any, hooks to any but bypassPermissions, to which they
 	// may only where the agent has it itself.
 	MayChange func(permission.Mode) error
+	// MayAllow says why a rule that a hook adds may not allow calls. Nil: any may.
+	MayAllow func(permission.Rule) error
 
 	Budget Budget
 	// AwaitAgents: a run does not end as completed while agents that it started in the

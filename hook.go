@@ -131,7 +131,7 @@ func (x *executor) carry(ctx context.Context, j *job, in *hook.Input, out *hook.
 	for _, u := range out.Updates {
 		switch {
 		case u.Type != hook.SetMode:
-			updates = append(updates, u)
+			updates = append(updates, x.permittedRules(in.Event, u))
 		case x.mayChange(u.Mode):
 			j.more = append(j.more, event.ModeChanged{Mode: u.Mode})
 		default:
@@ -148,6 +148,21 @@ func (x *executor) carry(ctx context.Context, j *job, in *hook.Input, out *hook.
 		}
 		j.more = append(j.more, named)
 	}
+}
+
+// permittedRules is an update without the rules that the host does not let allow.
+func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
+	if x.agent.MayAllow == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
+		return u
+	}
+	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
+		err := safely(func() error { return x.agent.MayAllow(r) }, errors.New("the host could not say whether it may"))
+		if err != nil {
+			x.log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.secrets.text(err.Error()))
+		}
+		return err != nil
+	})
+	return u
 }
 
 // mayChange reports whether a hook may change the mode: to bypassPermissions only

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -255,5 +256,30 @@ func TestHooksOnceUnderReplay(t *testing.T) {
 	s.Close()
 	if got, want := strings.Join(called, " "), "SessionStart PostToolUse PostToolBatch Stop SessionEnd"; got != want || len(ran) != 1 {
 		t.Errorf("then %s, want %s; ran %q", got, want, ran)
+	}
+}
+
+// A rule that a hook adds allows nothing where the host does not let it; one that
+// denies counts all the same.
+func TestHookRulesOfHost(t *testing.T) {
+	var ran []string
+	updates := []hook.Update{
+		{Type: hook.AddRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
+		{Type: hook.ReplaceRules, Behavior: permission.Allowed, Rules: []permission.Rule{"Bash(touch *)", "Bash(make *)"}},
+		{Type: hook.AddRules, Behavior: permission.Denied, Rules: []permission.Rule{"Bash(make b)"}},
+	}
+	a := &agent.Agent{Tools: []tool.Tool{lines(&ran)}, Hooks: []hook.Hook{on(hook.UserPromptSubmit, hook.Output{Updates: updates})},
+		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "Bash", line{"touch a"}), llmtest.Use("", "Bash", line{"make a"}), llmtest.Use("", "Bash", line{"make b"})), say("end")),
+		MayAllow: func(r permission.Rule) error {
+			if r != "Bash(make *)" {
+				return errors.New("not listed")
+			}
+			return nil
+		}}
+	if _, err := a.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ran, []string{"make a"}) {
+		t.Errorf("ran %q", ran)
 	}
 }

@@ -66,7 +66,16 @@ func TestManagedRulesOnly(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+	if err := s.PermitsRule("Bash(make)"); err == nil || !strings.Contains(err.Error(), ":1") {
+		t.Errorf("Bash(make): %v", err)
+	}
+	if err := s.PermitsRule("Bash(npm *)"); err != nil {
+		t.Error(err)
+	}
 	p.write(Managed, `{"permissions":{"allow":["Bash(npm *)"]}}`)
+	if err := p.load().PermitsRule("Bash(make)"); err != nil {
+		t.Error(err)
+	}
 	p.write(User, `{"allowManagedPermissionRulesOnly":true}`)
 	if s = p.load(); judge(s, "make") != permission.Allowed || judge(s, "npm i") != permission.Allowed { // by the local rule for Bash
 		t.Error("a user's file takes the place of managed settings")

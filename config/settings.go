@@ -184,6 +184,16 @@ func (s *Settings) Permits(mode permission.Mode) error {
 	return nil
 }
 
+// PermitsRule says why a rule may not allow calls, nil if it may: managed settings
+// want none but those that they list.
+func (s *Settings) PermitsRule(r permission.Rule) error {
+	v, err := s.Get(managedOnly)
+	if err != nil || !s.flag(managedOnly) || slices.Contains(s.listed(allowKey, Managed), string(r)) {
+		return err
+	}
+	return fmt.Errorf("%s lets no rule allow but those that it lists, and %s is none", v.Source, r)
+}
+
 // Bounded returns the values of flags that do not count, because managed
 // settings allow less.
 func (s *Settings) Bounded() []Value {

@@ -118,6 +118,9 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 					return permission.Decision{}, err
 				}
 			}
+			if err := a.grants.check(u.rulesOf()...); err != nil {
+				a.d.h.complain("a rule of an answer does not count: %v", err)
+			}
 			a.grants.add(u.rulesOf()...)
 		}
 		d := permission.Allow()

@@ -60,7 +60,7 @@ func (q *asking) over() bool { return q.ctx.Err() != nil }
 func (q *asking) pose(c *conversation) {
 	c.screen.line(inYellow, "? %s %s", q.call.Name, briefly(q.call.Input))
 	c.screen.diff(q.request.Preview)
-	if len(q.request.Widths) == 0 {
+	if len(q.request.Widths) == 0 || c.grants.check(q.usual().Rules...) != nil {
 		c.screen.ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
 		return
 	}
@@ -98,6 +98,9 @@ func (q *asking) keep(c *conversation, letter, number string) error {
 	s, err := q.chosen(number)
 	if err != nil {
 		return err
+	}
+	if err := c.grants.check(s.Rules...); err != nil {
+		return fmt.Errorf("%s; answer y or n: ", c.h.oneLine(err.Error()))
 	}
 	scope, name := config.Local, permission.ForProject
 	if letter == "u" {

@@ -47,3 +47,29 @@ func TestRulesAreKept(t *testing.T) {
 	p.types("/quit\n")
 	p.leaves()
 }
+
+// Where managed settings let no rules allow but their own, no rule is kept, for the
+// session neither: the next call is asked about as well.
+func TestRulesAreNotKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	managed := filepath.Join(dir, "managed.json")
+	if err := os.WriteFile(managed, []byte(`{"allowManagedPermissionRulesOnly":true,"permissions":{"allow":["Bash(touch *)"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(id, line string) llmtest.Step {
+		return llmtest.Call(llmtest.Use(id, "Bash", map[string]string{"command": line}))
+	}
+	p := sit(t, dir, []string{"TEST_MANAGED=" + managed}, nil, command("b1", "mkdir a"), command("b2", "touch x"), command("b3", "touch y"), llmtest.Say("kept"))
+	p.sees("> ")
+	p.types("go\n")
+	p.sees(`\[l\]ater, \[e\]xplain: `)
+	p.types("a\n")
+	p.sees("lets no rule allow but those that it lists.*answer y or n")
+	p.types("y\n")
+	p.sees(`\[a\]lways in this session: Bash\(touch \*\)`)
+	p.types("a\n")
+	p.sees("kept")
+	p.types("/quit\n")
+	p.leaves()
+}

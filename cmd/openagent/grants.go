@@ -15,22 +15,34 @@ import (
 // grants are the rules that a person has allowed for the rest of the session.
 // They spare the question that the mode would ask, and no other.
 type grants struct {
-	agent *agent.Agent
-	roots []string
+	agent   *agent.Agent
+	permits func(permission.Rule) error
+	roots   []string
 
 	mu    sync.Mutex
 	rules []permission.Rule
 }
 
 func newGrants(s *setup) *grants {
-	return &grants{agent: s.agent, roots: append([]string{s.project}, s.options.dirs...)}
+	return &grants{agent: s.agent, permits: s.options.permitsRule, roots: append([]string{s.project}, s.options.dirs...)}
 }
 
+// check says why one of the rules may not be granted.
+func (g *grants) check(rules ...permission.Rule) error {
+	for _, r := range rules {
+		if err := g.permits(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add grants rules, but for those that may not be granted.
 func (g *grants) add(rules ...permission.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range rules {
-		if r.Check() == nil && !slices.Contains(g.rules, r) {
+		if r.Check() == nil && g.permits(r) == nil && !slices.Contains(g.rules, r) {
 			g.rules = append(g.rules, r)
 		}
 	}

@@ -273,6 +273,14 @@ func (o *options) permits(mode permission.Mode) error {
 	return o.settings.Permits(mode)
 }
 
+// permitsRule says why a rule may not allow calls.
+func (o *options) permitsRule(r permission.Rule) error {
+	if o.settings == nil {
+		return nil
+	}
+	return o.settings.PermitsRule(r)
+}
+
 // permitsModel says why a run may not go over to a model: managed settings name
 // another one.
 func (o *options) permitsModel(name string) error {

@@ -118,7 +118,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Secrets:     h.secrets,
 		Log:         h.logger(o),
 	}
-	a.Hooks, a.MayChange = s.hooks(), o.permits
+	a.Hooks, a.MayChange, a.MayAllow = s.hooks(), o.permits, o.permitsRule
 	a.Policies = s.guard(&a.Permissions, a.Policies)
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {

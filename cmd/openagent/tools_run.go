@@ -82,7 +82,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	h.warnOfSandbox(b.setup)
 	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, Policies: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
-	a.Hooks, a.MayChange = b.hooks(), b.options.permits
+	a.Hooks, a.MayChange, a.MayAllow = b.hooks(), b.options.permits, b.options.permitsRule
 	r, err := a.Call(ctx, name, input)
 	var end *agent.EndError
 	switch {
