@@ -1,0 +1,282 @@
+// Package oauth logs this program in to servers of the Model Context Protocol on
+// the network, as the protocol's part on authorisation has it (2025-11-25 and
+// 2026-07-28): OAuth 2.1 with PKCE, and the discovery and registration around it.
+//
+// A [Client] is for one server:
+//
+//	c := &oauth.Client{Server: "https://mcp.example.com/mcp", Logins: &oauth.Dir{Path: dir}}
+//	err := c.Login(ctx, oauth.Challenge{}, func(ctx context.Context, page string) (string, error) {
+//		fmt.Println("Open", page)
+//		return "", nil // the answer comes from the browser
+//	})
+//	token, err := c.Token(ctx) // for the header Authorization
+//
+// What servers send is foreign: it is bounded, and checked before it is used or
+// shown. No error of this package holds a token, a secret or a code.
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Config is what a server's configuration says of how to log in. The zero value
+// suits servers at which programs can register themselves.
+type Config struct {
+	// ClientID and ClientSecret are of a client that was registered before, by hand.
+	ClientID     string `json:"clientId,omitempty"`
+	ClientSecret string `json:"clientSecret,omitempty"`
+	// ClientMetadataURL is where a document describes this client (Client ID Metadata
+	// Document). It is used where the authorisation server takes such, before all else.
+	ClientMetadataURL string `json:"clientMetadataUrl,omitempty"`
+	// Issuer is the authorisation server that is to be used, of those that the server
+	// names; a client that was registered by hand belongs to one. "": the first.
+	Issuer string `json:"issuer,omitempty"`
+	// Scopes are those to ask for, with spaces between; "": what the server says.
+	Scopes string `json:"scopes,omitempty"`
+	// CallbackPort is the port on 127.0.0.1 that the browser comes back to, for clients
+	// that are registered with one. 0: a free one.
+	CallbackPort int `json:"callbackPort,omitempty"`
+}
+
+// Check reports what makes a configuration useless.
+func (c Config) Check() error {
+	switch {
+	case c.ClientSecret != "" && c.ClientID == "":
+		return errors.New("oauth: a clientSecret needs a clientId")
+	case c.CallbackPort < 0 || c.CallbackPort > 65535:
+		return errors.New("oauth: there is no such callbackPort; 0 is any")
+	}
+	if c.ClientMetadataURL != "" {
+		if u, err := url.Parse(c.ClientMetadataURL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			return errors.New("oauth: a clientMetadataUrl begins with https:// and has a path")
+		}
+	}
+	if c.Issuer != "" {
+		if err := secure(c.Issuer); err != nil {
+			return fmt.Errorf("oauth: the issuer %w", err)
+		}
+	}
+	return nil
+}
+
+// ErrLogin is matched by errors that only a login mends.
+var ErrLogin = errors.New("the server wants a login")
+
+// A Client holds this program's login to one server. It is safe for concurrent
+// use and must not be copied.
+type Client struct {
+	Server string // URL of the MCP server
+	Config Config
+	Logins Store
+	// Program is the name under which the program registers. "" is openagent.
+	Program string
+	// Transport carries requests to authorisation servers; nil is
+	// [http.DefaultTransport]. It does not reach private networks, unless the server
+	// is in one.
+	Transport http.RoundTripper
+
+	once sync.Once
+	busy chan struct{} // holds one while somebody renews or logs in
+
+	mu      sync.Mutex
+	known   *Login // nil: there is none, or it was not looked for
+	unsaved *Login // renewed, but the store did not take it
+}
+
+// key names the login in the store: by the server's URL, so that another server
+// under the same name does not get it.
+func (c *Client) key() string { return c.Server + "\n" + c.Config.ClientID }
+
+// enter waits until nobody else renews or logs in.
+func (c *Client) enter(ctx context.Context) (leave func(), err error) {
+	c.once.Do(func() { c.busy = make(chan struct{}, 1) })
+	select {
+	case c.busy <- struct{}{}:
+		return func() { <-c.busy }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *Client) current() *Login {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+func (c *Client) know(l *Login) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = l
+}
+
+// Secrets are the values that must not be shown.
+func (c *Client) Secrets() []string {
+	list := []string{c.Config.ClientSecret}
+	if l := c.current(); l != nil {
+		list = append(list, l.Access, l.Refresh, l.ClientSecret)
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}
+
+// Token returns an access token for the server, renewing one that is about to
+// expire; "" where there is no login, or one that has expired for good.
+func (c *Client) Token(ctx context.Context) (string, error) {
+	l := c.current()
+	if l == nil {
+		var err error
+		if l, err = c.Logins.Load(ctx, c.key()); err != nil {
+			return "", fmt.Errorf("reading the login: %w", err)
+		}
+		if l == nil || !l.valid() {
+			return "", nil
+		}
+		c.know(l)
+	}
+	if !l.expired(time.Now()) {
+		return l.Access, nil
+	}
+	token, err := c.Renew(ctx, l.Access)
+	if errors.Is(err, ErrLogin) {
+		return "", nil
+	}
+	return token, err
+}
+
+// Renew returns another access token than the one given, which the server has
+// refused. The error matches [ErrLogin] where there is none.
+func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	var renewed *Login
+	gone := false
+	err = c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
+		c.mu.Lock()
+		if u := c.unsaved; u != nil && (l == nil || u.after == l.Refresh) {
+			l = u
+		}
+		c.mu.Unlock()
+		switch {
+		case l == nil || !l.valid():
+			gone = true
+			return l, nil
+		case l.Access != refused && !l.expired(time.Now()): // another process was first
+			renewed = l
+			return l, nil
+		case l.Refresh == "":
+			gone = true
+			return l, nil
+		}
+		next, err := c.refresh(ctx, *l)
+		if final(err) {
+			gone = true
+			return nil, nil // what was refused is of no use to anybody
+		}
+		if err != nil {
+			return nil, err
+		}
+		renewed = next
+		c.mu.Lock()
+		c.unsaved = next
+		c.mu.Unlock()
+		return next, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("renewing the login: %w", err)
+	}
+	c.mu.Lock()
+	c.unsaved, c.known = nil, renewed
+	c.mu.Unlock()
+	if gone {
+		return "", fmt.Errorf("%w: it has ended, or was withdrawn", ErrLogin)
+	}
+	return renewed.Access, nil
+}
+
+// Want remembers scopes that the server asks for, so that the next login asks for
+// them too. It reports whether the login there is has not got them yet.
+func (c *Client) Want(ctx context.Context, scopes []string) (bool, error) {
+	missing := false
+	err := c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
+		if l == nil {
+			missing = true
+			return nil, nil
+		}
+		next := *l
+		next.Wanted = union(l.Wanted, scopes)
+		missing = len(union(l.Scopes, scopes)) > len(l.Scopes)
+		return &next, nil
+	})
+	if err != nil {
+		return missing, fmt.Errorf("keeping what the server asks for: %w", err)
+	}
+	return missing, nil
+}
+
+// Logout forgets the login. It reports whether there was one. The authorisation
+// server is told to withdraw it, where it has a place for that (RFC 7009); an
+// error of that is returned, and the login forgotten all the same.
+func (c *Client) Logout(ctx context.Context) (bool, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	var was *Login
+	err = c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
+		was = l
+		return nil, nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("forgetting the login: %w", err)
+	}
+	c.know(nil)
+	if was == nil || !was.valid() {
+		return false, nil
+	}
+	if err := c.revoke(ctx, *was); err != nil {
+		return true, fmt.Errorf("withdrawing the login: %w", err)
+	}
+	return true, nil
+}
+
+// secure reports what keeps a URL from being sent secrets: it must be https, but
+// for this machine.
+func secure(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil:
+		return errors.New("is no URL")
+	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("does not begin with https://")
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+// union returns the scopes of both lists, each once, in their order.
+func union(a, b []string) []string {
+	var out []string
+	for _, s := range slices.Concat(a, b) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
