@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -54,6 +55,9 @@ type Config struct {
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"` // sent to the URL's host only
 	ID      string            `json:"id,omitempty"`      // of a server behind a ClaudeAIProxy
+	// OAuth says how to log in to a server of type HTTP or SSE that wants it. Without
+	// it the program registers itself; with a header Authorization nobody logs in.
+	OAuth *oauth.Config `json:"oauth,omitempty"`
 
 	// Tools are what an InProcess server has: they are called directly.
 	Tools []tool.Tool `json:"-"`
@@ -119,6 +123,9 @@ func (c Config) check(name string) error {
 	if c.TimeoutMS < 0 || c.MaxTimeMS < 0 || c.StartTimeoutMS < 0 {
 		return errors.New("timeout, maxTime and startTimeout must not be negative")
 	}
+	if err := c.checkLogin(); err != nil {
+		return err
+	}
 	switch kind := c.kind(); kind {
 	case Stdio:
 		if c.Command == "" {
@@ -172,17 +179,23 @@ func (c Config) same(d Config) bool {
 
 func (c Config) clone() Config {
 	c.Args, c.Tools, c.Env, c.Headers = slices.Clone(c.Args), slices.Clone(c.Tools), maps.Clone(c.Env), maps.Clone(c.Headers)
+	if c.OAuth != nil {
+		c.OAuth = new(*c.OAuth)
+	}
 	return c
 }
 
-// Secrets are the values in c that must not be shown: of headers, and of variables
-// whose names say that they are secret.
+// Secrets are the values in c that must not be shown: of headers, of the client
+// that logs in, and of variables whose names say that they are secret.
 func (c Config) Secrets() []string {
 	var list []string
 	for name, value := range c.Env {
 		if tool.SecretName(name) {
 			list = append(list, value)
 		}
+	}
+	if c.OAuth != nil && c.OAuth.ClientSecret != "" {
+		list = append(list, c.OAuth.ClientSecret)
 	}
 	for _, value := range c.Headers {
 		list = append(list, value)

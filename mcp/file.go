@@ -39,8 +39,8 @@ func LoadFile(path string, getenv func(string) string) (map[string]Config, error
 	return configs, nil
 }
 
-// Parse reads what [LoadFile] reads. In the command, args, env, cwd, url and
-// headers of a server ${NAME} becomes the variable's value, and ${NAME:-text}
+// Parse reads what [LoadFile] reads. In the command, args, env, cwd, url, headers
+// and oauth of a server ${NAME} becomes the variable's value, and ${NAME:-text}
 // text where there is no such variable or it is empty; a ${NAME} that is not set
 // is an error.
 func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
@@ -114,5 +114,10 @@ func (c *Config) expand(getenv func(string) string) error {
 	}
 	table(c.Env)
 	table(c.Headers)
+	if c.OAuth != nil {
+		for _, s := range []*string{&c.OAuth.ClientID, &c.OAuth.ClientSecret, &c.OAuth.ClientMetadataURL, &c.OAuth.Issuer, &c.OAuth.Scopes} {
+			text(s)
+		}
+	}
 	return missing
 }

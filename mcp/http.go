@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/mcp/oauth"
 )
 
 // maxDepth bounds how deep the JSON of a server may be nested: the SDK's decoder
@@ -24,7 +26,8 @@ type carrier struct {
 	headers map[string]string
 	host    string
 	stop    context.Context // ends all requests
-	refused atomic.Bool     // the server wants to know who asks
+	auth    *oauth.Client   // nil: nobody logs in
+	refused atomic.Pointer[refusal]
 }
 
 // errElsewhere ends requests that a server sends to another host.
@@ -34,6 +37,20 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.host {
 		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Host, 200))
 	}
+	resp, err := c.authorized(r)
+	if err != nil {
+		return nil, err
+	}
+	if refused := refuses(resp); refused != nil {
+		resp.Body.Close()
+		c.refused.Store(refused)
+		return nil, refused
+	}
+	return resp, nil
+}
+
+// send makes one request, with an access token if there is one.
+func (c *carrier) send(r *http.Request, token string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	undo := context.AfterFunc(c.stop, cancel)
 	end := func() {
@@ -44,13 +61,13 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, value := range c.headers {
 		r.Header.Set(name, value)
 	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := c.base.RoundTrip(r)
 	if err != nil {
 		end()
 		return nil, err
-	}
-	if resp.StatusCode == http.StatusUnauthorized {
-		c.refused.Store(true)
 	}
 	b := &body{ReadCloser: resp.Body, end: end}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -134,7 +151,7 @@ func (b *body) Close() error {
 }
 
 // remote returns the transport to a server on the network, and what carries it.
-func remote(stop context.Context, c Config, base http.RoundTripper) (sdk.Transport, *carrier, error) {
+func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.Client) (sdk.Transport, *carrier, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, nil, err
@@ -146,7 +163,7 @@ func remote(stop context.Context, c Config, base http.RoundTripper) (sdk.Transpo
 			headers[name] = value
 		}
 	}
-	carries := &carrier{base: base, headers: headers, host: u.Host, stop: stop}
+	carries := &carrier{base: base, headers: headers, host: u.Host, stop: stop, auth: auth}
 	client := &http.Client{Transport: carries}
 	if c.kind() == SSE {
 		return &sdk.SSEClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil

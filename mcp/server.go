@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -39,22 +40,33 @@ type server struct {
 	cancel   context.CancelFunc
 	done     chan struct{} // closed: nothing of it is left running
 	legacy   bool          // it is known not to take server/discover
+
+	auth   *oauth.Client   // nil: nobody logs in to it
+	asking bool            // a person is being asked to; guarded by all.mu
+	asked  map[string]bool // scopes that a person was asked for; guarded by all.mu
 }
 
 // live connects, and connects again, until ctx ends or it is of no use.
 func (s *server) live(ctx context.Context, tried func()) {
 	defer tried()
+	logins := 0 // since a connection held
 	for try := 0; ; try++ {
 		held, err := s.serve(ctx, tried)
 		if ctx.Err() != nil {
 			return
 		}
 		if held > steady {
-			try = 0
+			try, logins = 0, 0
 		}
 		switch {
 		case errors.Is(err, errUnauthorized):
-			s.become(NeedsAuth, err, nil)
+			if logins++; logins <= maxLogins && s.authorize(ctx, err, tried) {
+				try = -1
+				continue
+			}
+			if ctx.Err() == nil {
+				s.needsAuth(err)
+			}
 			return
 		case try >= retries || errors.Is(err, errNotStarted):
 			s.become(Failed, err, nil)
@@ -72,9 +84,6 @@ func (s *server) live(ctx context.Context, tried func()) {
 
 // errLate is the beginning of the error for a server that took too long to start.
 var errLate = errors.New("the server did not start within")
-
-// errUnauthorized is the error for a server that wants to know who asks.
-var errUnauthorized = errors.New("the server wants authorization: set its headers")
 
 // serve is one connection, from its beginning to its end.
 func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, err error) {
@@ -172,9 +181,17 @@ func (s *server) call(ctx context.Context, name string, call tool.Call) (*tool.R
 		}
 		res, err = ses.call(ctx, name, call)
 	}
+	if refused := refusedBy(err); refused != nil {
+		if ses, err = s.allowed(ctx, ses, refused); err != nil {
+			return s.unreachable(ctx, err)
+		}
+		if res, err = ses.call(ctx, name, call); refusedBy(err) != nil {
+			return s.unreachable(ctx, err)
+		}
+	}
 	switch {
 	case err == nil:
-		return result(res), nil
+		return s.hide(result(res)), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, errSilent):
@@ -202,7 +219,7 @@ func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, erro
 
 // harmless is a text without the secrets of the configuration.
 func (s *server) harmless(text string) string {
-	return redact.New(s.config.Secrets()).Text(clip(text, 8<<10))
+	return redact.New(s.secrets()).Text(clip(text, 8<<10))
 }
 
 // ready returns a session that has not ended and is not the one given. It waits
@@ -210,12 +227,12 @@ func (s *server) harmless(text string) string {
 func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 	for {
 		s.all.mu.Lock()
-		state, err, ses, moved := s.state, s.err, s.session, s.moved
+		state, err, ses, moved, asking := s.state, s.err, s.session, s.moved, s.asking
 		s.all.mu.Unlock()
 		switch {
 		case state == Connected && ses != not && ses.live.Err() == nil:
 			return ses, nil
-		case state == Connected, state == Pending:
+		case state == Connected, state == Pending, asking:
 		case err != nil:
 			return nil, err
 		default:

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -28,8 +29,18 @@ type Options struct {
 	// Changed is told of each change of a server's status, of one server in order.
 	// It must return soon and change no servers.
 	Changed func(Status)
-	Version string       // of the program, for the servers; "" is "0"
-	Log     *slog.Logger // nil: no logs
+	// Logins keeps the logins to servers on the network that want one. nil: they end
+	// with the Servers.
+	Logins oauth.Store
+	// Login shows a person the page on which they log in to a server; see
+	// [oauth.Person]. nil: there is nobody, and servers that want a login are
+	// NeedsAuth until somebody has logged in otherwise and they are reconnected.
+	Login func(ctx context.Context, server, page string) (address string, err error)
+	// LoginCommand is what a person can run to log in, the server's name after it; it
+	// is told with NeedsAuth.
+	LoginCommand string
+	Version      string       // of the program, for the servers; "" is "0"
+	Log          *slog.Logger // nil: no logs
 }
 
 func (o Options) version() string {
@@ -91,6 +102,9 @@ type Servers struct {
 // New returns servers that are not connected yet. One whose configuration is
 // wrong is Failed.
 func New(configs map[string]Config, o Options) *Servers {
+	if o.Logins == nil {
+		o.Logins = new(oauth.Memory)
+	}
 	all := &Servers{options: o, transport: http.DefaultTransport.(*http.Transport).Clone(), servers: map[string]*server{}}
 	for name, c := range configs {
 		all.servers[name] = all.make(name, c)
@@ -100,6 +114,7 @@ func New(configs map[string]Config, o Options) *Servers {
 
 func (all *Servers) make(name string, c Config) *server {
 	s := &server{all: all, name: name, config: c.clone(), state: Pending, moved: make(chan struct{}), tried: make(chan struct{}), done: make(chan struct{})}
+	s.auth = s.config.client(all.options.Logins, all.transport)
 	close(s.done)
 	if c.Disabled {
 		s.state = Disabled

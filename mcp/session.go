@@ -67,7 +67,7 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 			_ = ses.child.Close() // it never fails
 		}
 	} else {
-		if transport, ses.carrier, err = remote(stopped, s.config, s.all.transport); err != nil {
+		if transport, ses.carrier, err = remote(stopped, s.config, s.all.transport, s.auth); err != nil {
 			ses.stop()
 			return nil, err
 		}
@@ -95,8 +95,10 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 		if ctx.Err() != nil {
 			return nil, ses.explain(context.Cause(ctx))
 		}
-		if ses.carrier != nil && ses.carrier.refused.Load() {
-			return nil, errUnauthorized
+		if ses.carrier != nil {
+			if refused := ses.carrier.refused.Load(); refused != nil {
+				return nil, refused
+			}
 		}
 		if ses.child != nil && ses.child.process != nil && !legacy && ses.child.endedAtProbe() {
 			return nil, errProbe

@@ -31,6 +31,8 @@ type Server struct {
 	Clients map[string]string
 	// Methods are the ways of clients to say who they are; nil takes none only.
 	Methods []string
+	// Grants are the scopes that are given of those asked for; nil gives all.
+	Grants []string
 	// Change changes a document before it is sent: "resource", "server", "registration",
 	// "callback" or "token". The values of callback are strings.
 	Change func(document string, values map[string]any)
@@ -295,6 +297,9 @@ func (s *Server) exchange(r *http.Request) (values map[string]any, code string) 
 		life = time.Hour
 	}
 	g.until = time.Now().Add(life)
+	if s.Grants != nil {
+		g.scopes = slices.DeleteFunc(slices.Clone(g.scopes), func(scope string) bool { return !slices.Contains(s.Grants, scope) })
+	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	s.access[access], s.refresh[refresh] = g, g
 	return map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(life.Seconds()), "scope": strings.Join(g.scopes, " ")}, ""

@@ -160,6 +160,8 @@ func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
 		return "", err
 	}
 	defer leave()
+	ctx, cancel := lasting(ctx)
+	defer cancel()
 	var renewed *Login
 	gone := false
 	err = c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
@@ -204,6 +206,19 @@ func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
 	}
 	return renewed.Access, nil
 }
+
+// lasting is ctx with a little more time: a request that was cancelled after the
+// authorisation server had acted on it would lose the login.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+const grace = time.Second
 
 // Want remembers scopes that the server asks for, so that the next login asks for
 // them too. It reports whether the login there is has not got them yet.

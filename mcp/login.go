@@ -1,0 +1,267 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/mcp/oauth"
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	maxLogins = 2               // of a server that lets nobody in all the same
+	loginTime = 5 * time.Minute // that a person has
+)
+
+// logsIn reports whether programs log in to a server; others have headers.
+func (c Config) logsIn() bool {
+	if kind := c.kind(); kind != HTTP && kind != SSE {
+		return false
+	}
+	for name := range c.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return false
+		}
+	}
+	return true
+}
+
+func (c Config) checkLogin() error {
+	if c.OAuth == nil {
+		return nil
+	}
+	if !c.logsIn() {
+		return errors.New("oauth is for servers of type http and sse without a header Authorization")
+	}
+	return c.OAuth.Check()
+}
+
+// client returns what logs in to a server, nil where nothing does.
+func (c Config) client(logins oauth.Store, base http.RoundTripper) *oauth.Client {
+	if !c.logsIn() {
+		return nil
+	}
+	client := &oauth.Client{Server: c.URL, Logins: logins, Transport: base}
+	if c.OAuth != nil {
+		client.Config = *c.OAuth
+	}
+	return client
+}
+
+// LoginClient returns what logs in to the server of a configuration, and keeps the
+// login in logins. Servers with the same store use it once they are reconnected.
+// The error is for servers that nobody logs in to.
+func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
+	if err := c.check("server"); err != nil {
+		return nil, err
+	}
+	if !c.logsIn() {
+		return nil, errors.New("nobody logs in to it: it is no server of type http or sse, or it has a header Authorization")
+	}
+	return c.client(logins, nil), nil
+}
+
+// errUnauthorized is matched by the error for a server that wants to know who asks.
+var errUnauthorized = errors.New("the server wants to know who asks")
+
+// A refusal is the error for a request that a server did not take from who asked:
+// nothing of it was done.
+type refusal struct {
+	ask oauth.Challenge
+	// forbidden: it knows who asks, and wants more scopes.
+	forbidden bool
+}
+
+func (r *refusal) Error() string {
+	if r.forbidden {
+		return fmt.Sprintf("the server wants a login with more scopes: %s", strings.Join(r.ask.Scopes, " "))
+	}
+	return errUnauthorized.Error()
+}
+
+func (r *refusal) Is(target error) bool { return target == errUnauthorized }
+
+func refusedBy(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return nil
+}
+
+// refuses returns what an answer says of who asked, nil where it takes the request.
+func refuses(resp *http.Response) *refusal {
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return &refusal{ask: oauth.ReadChallenge(resp.Header)}
+	case http.StatusForbidden:
+		if ask := oauth.ReadChallenge(resp.Header); ask.Error == "insufficient_scope" && len(ask.Scopes) > 0 {
+			return &refusal{ask: ask, forbidden: true}
+		}
+	}
+	return nil
+}
+
+// authorized makes a request with the login to the server, which is renewed once
+// where the server takes it no more.
+func (c *carrier) authorized(r *http.Request) (*http.Response, error) {
+	if c.auth == nil {
+		return c.send(r, "")
+	}
+	token, err := c.auth.Token(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(r, token)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || token == "" || r.Body != nil && r.GetBody == nil {
+		return resp, err
+	}
+	token, err = c.auth.Renew(r.Context(), token)
+	if errors.Is(err, oauth.ErrLogin) {
+		return resp, nil
+	}
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if r.GetBody != nil {
+		r = r.Clone(r.Context())
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return c.send(r, token)
+}
+
+// needsAuth makes a server NeedsAuth and says what mends it.
+func (s *server) needsAuth(err error) {
+	s.become(NeedsAuth, s.mend(err), nil)
+}
+
+// mend adds to an error of a server that wants to know who asks what is to be done.
+func (s *server) mend(err error) error {
+	switch command := s.all.options.LoginCommand; {
+	case s.auth == nil:
+		return fmt.Errorf("%w; set its headers", err)
+	case command == "":
+		return fmt.Errorf("%w; log in, or set its headers", err)
+	default:
+		return fmt.Errorf("%w; run %s %s, or set its headers", err, command, s.name)
+	}
+}
+
+// authorize has a person log in to the server, which is NeedsAuth meanwhile. It
+// reports whether they have.
+func (s *server) authorize(ctx context.Context, cause error, tried func()) bool {
+	refused := refusedBy(cause)
+	if s.auth == nil || s.all.options.Login == nil || refused == nil {
+		return false
+	}
+	s.ask(true)
+	s.needsAuth(cause)
+	tried()
+	err := s.login(ctx, refused.ask)
+	s.ask(false)
+	if err != nil {
+		s.all.options.log().Warn("nobody logged in to an MCP server", "server", s.name, "error", s.harmless(err.Error()))
+		return false
+	}
+	s.become(Pending, nil, nil)
+	return true
+}
+
+func (s *server) ask(asking bool) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.asking = asking
+}
+
+func (s *server) login(ctx context.Context, ask oauth.Challenge) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	return s.auth.Login(ctx, ask, func(ctx context.Context, page string) (string, error) {
+		return s.all.options.Login(ctx, s.name, page)
+	})
+}
+
+// allowed returns a session with which a call can be made that was refused with
+// another one. A person is asked where there is one: for a login by what connects
+// the server, for more scopes here, once for each.
+func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*session, error) {
+	if !refused.forbidden {
+		ses.end(refused)
+		if s.auth == nil || s.all.options.Login == nil {
+			return nil, s.mend(refused)
+		}
+		return s.ready(ctx, ses)
+	}
+	if s.auth == nil {
+		return nil, refused
+	}
+	missing, err := s.auth.Want(ctx, refused.ask.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	if missing && s.all.options.Login == nil {
+		return nil, s.mend(refused)
+	}
+	if missing && s.first(refused.ask.Scopes) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(ses.live, cancel)()
+		if err := s.login(ctx, refused.ask); err != nil {
+			return nil, err
+		}
+		return ses, nil
+	}
+	if missing {
+		return nil, refused
+	}
+	return ses, nil // another call has got them
+}
+
+// first reports whether nobody was asked for scopes before.
+func (s *server) first(scopes []string) bool {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	key := strings.Join(scopes, " ")
+	if s.asked[key] {
+		return false
+	}
+	if s.asked == nil {
+		s.asked = map[string]bool{}
+	}
+	s.asked[key] = true
+	return true
+}
+
+// secrets are what must not be shown of the configuration and the login.
+func (s *server) secrets() []string {
+	list := s.config.Secrets()
+	if s.auth != nil {
+		list = append(list, s.auth.Secrets()...)
+	}
+	return list
+}
+
+// hide takes the login out of a result: a server may send back what it was sent.
+func (s *server) hide(r *tool.Result) *tool.Result {
+	if s.auth == nil {
+		return r
+	}
+	secrets := redact.New(s.auth.Secrets())
+	for i, b := range r.Content {
+		if t, ok := b.(llm.Text); ok {
+			t.Text = secrets.Text(t.Text)
+			r.Content[i] = t
+		}
+	}
+	r.Details = secrets.JSON(r.Details)
+	return r
+}
