@@ -156,24 +156,40 @@ func (s *server) mend(err error) error {
 	}
 }
 
-// authorize has a person log in to the server, which is NeedsAuth meanwhile. It
-// reports whether they have.
-func (s *server) authorize(ctx context.Context, cause error, tried func()) bool {
+// authorize has a person log in to the server, which is NeedsAuth meanwhile. The
+// error says why they have not.
+func (s *server) authorize(ctx context.Context, cause error, tried func()) error {
 	refused := refusedBy(cause)
 	if s.auth == nil || s.all.options.Login == nil || refused == nil {
-		return false
+		return cause
 	}
 	s.ask(true)
 	s.needsAuth(cause)
 	tried()
-	err := s.login(ctx, refused.ask)
-	s.ask(false)
-	if err != nil {
-		s.all.options.log().Warn("nobody logged in to an MCP server", "server", s.name, "error", s.harmless(err.Error()))
-		return false
+	defer s.ask(false)
+	if err := s.login(ctx, refused.ask); err != nil {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
 	s.become(Pending, nil, nil)
-	return true
+	return nil
+}
+
+// answered waits while a person is asked to log in, and then for what comes of it.
+func (s *server) answered(ctx context.Context) error {
+	for asked := false; ; {
+		s.all.mu.Lock()
+		state, asking, moved := s.state, s.asking, s.moved
+		s.all.mu.Unlock()
+		asked = asked || asking
+		if !asking && (!asked || state != Pending) {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s *server) ask(asking bool) {

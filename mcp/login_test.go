@@ -5,6 +5,7 @@ package mcp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -126,7 +127,7 @@ func TestLoginBefore(t *testing.T) {
 			if err := client.Login(t.Context(), oauth.Challenge{}, func(ctx context.Context, page string) (string, error) { return browse(ctx, "", page) }); err != nil {
 				t.Fatal(err)
 			}
-			if n := s.Count("resource"); n != asked {
+			if n := s.Count("resource"); n != asked+1 { // by the login, to learn what it wants
 				t.Errorf("it was asked %d times more before it was reconnected", n-asked)
 			}
 			if err := all.Reconnect(t.Context(), "s"); err != nil {
@@ -264,6 +265,14 @@ func TestNobodyLogsIn(t *testing.T) {
 	}
 	<-asked
 	if st := statusOf(t, all, "s"); st.State != mcp.NeedsAuth {
+		t.Errorf("%+v", st)
+	}
+
+	all, _ = withLogin(t, mcp.Config{URL: s.ResourceURL()}, mcp.Options{Login: func(context.Context, string, string) (string, error) { return "", errors.New("she said no") }})
+	if err := all.Reconnect(t.Context(), "s"); err == nil || !strings.Contains(err.Error(), "she said no") {
+		t.Error(err)
+	}
+	if st := statusOf(t, all, "s"); st.State != mcp.NeedsAuth || !strings.Contains(st.Error, "she said no") {
 		t.Errorf("%+v", st)
 	}
 }

@@ -60,9 +60,11 @@ func (s *server) live(ctx context.Context, tried func()) {
 		}
 		switch {
 		case errors.Is(err, errUnauthorized):
-			if logins++; logins <= maxLogins && s.authorize(ctx, err, tried) {
-				try = -1
-				continue
+			if logins++; logins <= maxLogins {
+				if err = s.authorize(ctx, err, tried); err == nil {
+					try = -1
+					continue
+				}
 			}
 			if ctx.Err() == nil {
 				s.needsAuth(err)

@@ -271,7 +271,8 @@ func (s *server) status() Status {
 }
 
 // Reconnect ends the connection to a server, if there is one, and connects
-// anew, also to one that is disabled. It returns when that has succeeded or failed.
+// anew, also to one that is disabled. It returns when that has succeeded or failed,
+// a person's login included.
 func (all *Servers) Reconnect(ctx context.Context, name string) error {
 	return all.renew(ctx, name, true)
 }
@@ -291,6 +292,9 @@ func (all *Servers) renew(ctx context.Context, name string, enabled bool) error 
 	case <-s.done:
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if err := s.answered(ctx); err != nil {
+		return err
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -30,6 +30,7 @@ func commands() []command {
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which projects' tools and settings count", prepare: trustCommand},
 		{name: "permissions", args: "[list | explain [TOOL] INPUT | suggest | lint]", words: []string{"list", "explain", "suggest", "lint"}, summary: "show the rules with their sources, explain what they make of a call, find rules", prepare: permissionsCommand},
+		{name: "mcp", args: "login NAME | logout NAME", words: []string{"login", "logout"}, summary: "log in to MCP servers, and out", prepare: mcpCommand},
 		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
 		{name: "config", args: "[list | get KEY | set KEY VALUE | explain [KEY] | path]", words: []string{"list", "get", "set", "explain", "path"}, summary: "show and change settings, and say where each comes from", prepare: configCommand},
 		{name: "doctor", summary: "check what the program needs", prepare: doctorCommand},

@@ -42,7 +42,7 @@ func (h *host) addServers(ctx context.Context, s *setup, ask bool) error {
 	}
 	s.agent.Secrets = h.secrets
 	log := h.logger(s.options)
-	o := mcp.Options{Workspace: s.workspace, Version: version(), Log: log, Changed: func(st mcp.Status) {
+	o := mcp.Options{Workspace: s.workspace, Logins: h.logins(), LoginCommand: loginCommand, Version: version(), Log: log, Changed: func(st mcp.Status) {
 		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
 			log.Warn("an MCP server cannot be used", "server", st.Name, "error", st.Error)
 		}

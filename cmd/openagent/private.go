@@ -20,7 +20,7 @@ func (h *host) private() []string {
 		return nil // nothing is kept
 	}
 	var out []string
-	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints"} {
+	for _, name := range []string{"triggers.json", "trust.json", "cron", "sessions", "checkpoints", loginsName} {
 		out = append(out, filepath.Join(home, name))
 	}
 	return out

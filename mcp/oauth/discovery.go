@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -53,6 +54,39 @@ func ReadChallenge(h http.Header) Challenge {
 	}
 	return c
 }
+
+// challenge has the server refuse a request, to learn what it wants. What it does
+// not say is looked for where it belongs.
+func (c *Client) challenge(ctx context.Context) Challenge {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if secure(c.Server) != nil {
+		return Challenge{}
+	}
+	h, err := c.client(ctx)
+	if err != nil {
+		return Challenge{}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Server, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		return Challenge{}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := h.Do(r)
+	if err != nil {
+		return Challenge{}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return Challenge{}
+	}
+	return ReadChallenge(resp.Header)
+}
+
+// askTime bounds the wait for a challenge: who lets anybody in may answer with a
+// stream that has no end.
+const askTime = 5 * time.Second
 
 const maxScopes = 100
 

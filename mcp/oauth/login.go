@@ -19,7 +19,8 @@ import (
 // browser. ctx ends once it was there, and the wait with ctx of [Client.Login].
 type Person func(ctx context.Context, page string) (address string, err error)
 
-// Login has a person log in, and keeps the login. It asks for the scopes of the
+// Login has a person log in, and keeps the login. Where the challenge is empty the
+// server is asked for one. Login asks for the scopes of the
 // configuration, else of the challenge, else all that the server names; those
 // that an earlier login has, or that were wanted since, stay among them.
 func (c *Client) Login(ctx context.Context, ask Challenge, person Person) error {
@@ -35,6 +36,9 @@ func (c *Client) Login(ctx context.Context, ask Challenge, person Person) error 
 }
 
 func (c *Client) login(ctx context.Context, ask Challenge, person Person) error {
+	if ask.Metadata == "" && ask.Scopes == nil {
+		ask = c.challenge(ctx)
+	}
 	at, err := c.discover(ctx, ask)
 	if err != nil {
 		return err

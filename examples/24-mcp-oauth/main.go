@@ -1,0 +1,108 @@
+// Mcp-oauth uses an MCP server that wants a login: the program registers itself,
+// a person agrees in their browser, and tokens that end are renewed. Server and
+// authorisation server are in this program, and the browser is an HTTP request;
+// any server on the network will do.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/internal/authserver"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/mcp/oauth"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+type note struct {
+	Name string `json:"name"`
+}
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	guard := serve()
+	defer guard.Close()
+	dir, err := os.MkdirTemp("", "logins")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	servers := mcp.New(map[string]mcp.Config{"notes": {URL: guard.ResourceURL(), AlwaysLoad: true}}, mcp.Options{
+		Logins: &oauth.Dir{Path: filepath.Join(dir, "logins")}, // kept for the next time
+		Changed: func(s mcp.Status) {
+			if s.State == mcp.NeedsAuth || s.State == mcp.Connected {
+				fmt.Fprintf(out, "%s is %s\n", s.Name, s.State)
+			}
+		},
+		Login: func(ctx context.Context, server, page string) (string, error) {
+			fmt.Fprintf(out, "To log in to %s, open %s…\n", server, page[len(guard.URL):strings.Index(page, "?")])
+			return "", browse(ctx, page)
+		},
+	})
+	defer servers.Close()
+	if err := servers.Reconnect(ctx, "notes"); err != nil { // waits for the login
+		return err
+	}
+	a := &agent.Agent{
+		Model: pick.Model(
+			llmtest.Call(llmtest.Use("", "mcp__notes__read", note{"milk"})),
+			llmtest.Step{Text: "Two bottles."},
+			llmtest.Call(llmtest.Use("", "mcp__notes__read", note{"milk"})),
+			llmtest.Step{Text: "Still two bottles."}),
+		Toolsets:    []tool.Set{servers},
+		Permissions: permission.Policy{Allow: []permission.Rule{"mcp__notes"}},
+	}
+	s := a.Session("")
+	defer s.Close()
+	for _, prompt := range []string{"How much milk shall I buy?", "And now?"} {
+		res, err := s.Prompt(ctx, prompt)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "> %s\n%s\n", prompt, res.Text)
+		guard.Expire(false) // the access token ends; nobody notices
+	}
+	fmt.Fprintf(out, "%d login, %d renewal\n", guard.Count("code"), guard.Count("refresh"))
+	return nil
+}
+
+// serve starts the server behind its authorisation server.
+func serve() *authserver.Server {
+	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1.0.0"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "read", Description: "Reads a note."},
+		func(_ context.Context, _ *sdk.CallToolRequest, in note) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Name + ": two bottles"}}}, nil, nil
+		})
+	return authserver.New(&authserver.Server{Resource: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)})
+}
+
+// browse is the person's browser.
+func browse(ctx context.Context, page string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
