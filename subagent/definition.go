@@ -1,0 +1,48 @@
+// Package subagent has the kinds of agents that other agents can put to work: those
+// that are built in, and those that files describe.
+package subagent
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A Definition is a kind of agent that can be put to work.
+type Definition struct {
+	// Agent is what it is. Its Name and Description are those of the kind; it needs no
+	// Model, and what else it leaves out its parent has, see [agent.Child].
+	Agent *agent.Agent
+	// Model is the name of its model; "" or "inherit" is its Agent's, else its parent's.
+	Model      string
+	ReadOnly   bool     // its calls change nothing: see [Definition.Bounded]
+	Background bool     // it always works in the background
+	Isolation  string   // "worktree": in a git worktree of its own; "": where its parent works
+	Skills     []string // names of skills whose text it begins with
+	Servers    []Server // MCP servers whose tools it has beside the others
+	Color      string   // in which people like to see it; "": any
+	Source     string   // the file it was read from; "" for code
+}
+
+// A Server is an MCP server of a kind of agent.
+type Server struct {
+	Name string
+	// Config is its own configuration, as in a file of MCP servers; nil: it is one of
+	// the parent's, known by Name.
+	Config json.RawMessage
+}
+
+// WorktreeIsolation is the value of Isolation for a git worktree.
+const WorktreeIsolation = "worktree"
+
+// Bounded returns a copy of the definition's Agent, with a policy that denies all
+// that changes something if the kind is ReadOnly. It is what is to be put to work.
+func (d Definition) Bounded() *agent.Agent {
+	a := *d.Agent
+	if d.ReadOnly && !slices.Contains(a.Policies, permission.Judge(permission.ReadOnly{})) {
+		a.Policies = append(slices.Clone(a.Policies), permission.ReadOnly{})
+	}
+	return &a
+}

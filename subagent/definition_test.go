@@ -1,0 +1,40 @@
+package subagent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/permission"
+)
+
+// What only looks is held to that by a policy, whatever its tools are.
+func TestBounded(t *testing.T) {
+	run := func(line string) permission.Request {
+		return permission.Request{Tool: "Bash", Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}, Dir: "/p"}
+	}
+	for _, d := range Builtin() {
+		a := d.Bounded()
+		judge := permission.Composite(a.Policies)
+		denied := judge.Decide(run("git commit -m x")).Behavior == permission.Denied
+		if denied != d.ReadOnly {
+			t.Errorf("%s: a commit is denied: %v", a.Name, denied)
+		}
+		if judge.Decide(run("git log -3")).Behavior == permission.Denied {
+			t.Errorf("%s may not look at the history", a.Name)
+		}
+		if len(d.Agent.Policies) != 0 {
+			t.Errorf("%s: the definition itself was changed", a.Name)
+		}
+		if a.Name == "" || strings.TrimSpace(a.System) == "" || a.Description == "" || strings.Contains(a.Description, "\n") {
+			t.Errorf("%q is not described: %q", a.Name, a.Description)
+		}
+	}
+	if first := Builtin()[0]; first.ReadOnly || first.Agent.Name != "general-purpose" {
+		t.Errorf("the first is %s", first.Agent.Name)
+	}
+	own := Definition{ReadOnly: true, Agent: &agent.Agent{Policies: []permission.Judge{permission.DenyList{"Read"}, permission.ReadOnly{}}}}
+	if n := len(own.Bounded().Policies); n != 2 {
+		t.Errorf("%d policies", n)
+	}
+}
