@@ -95,7 +95,7 @@ func TestTaskTools(t *testing.T) {
 	o.says("TaskUpdate", `{"id":"task_3","owner":""}`, `"Ship"$`)
 
 	o.saysTo("ann", "TaskUpdate", `{"id":"task_2","status":"in_progress","output":"half"}`, `in_progress`)
-	o.says("TaskStop", `{"id":"task_2","reason":"too slow"}`, `^Task stopped: task_2 - "Test"$`)
+	o.says("TaskStop", `{"id":"task_2","reason":"too slow"}`, `^Task stopped: task_2 - "Test"\nann, who has worked on it`)
 	o.says("TaskOutput", `{"id":"task_2"}`, `^half\nStopped: too slow\nStatus: cancelled$`)
 	o.says("TaskStop", `{"id":"task_2"}`, `^Task stopped`)
 	o.says("TaskOutput", `{"id":"task_2"}`, `^half\nStopped: too slow\nStatus: cancelled$`)

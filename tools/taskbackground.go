@@ -19,6 +19,13 @@ type Background interface {
 	Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error)
 }
 
+// An OwnerStopper is a [Background] that knows which agents it runs.
+type OwnerStopper interface {
+	// StopOwner ends the work of an agent, by its name, and says in a sentence what it
+	// has ended; "" if that agent does not run here.
+	StopOwner(ctx context.Context, call tool.Call, owner string) (string, error)
+}
+
 // Jobs are background commands, as [workspace.Workspace] has them.
 type Jobs interface {
 	JobReader

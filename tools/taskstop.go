@@ -30,11 +30,19 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 				}
 			}
 		}
-		t, err := stopTask(ctx, tasks, call, in)
+		t, working, err := stopTask(ctx, tasks, call, in)
 		if err != nil {
 			return teamFailure(err)
 		}
-		return taskResult(fmt.Sprintf("Task stopped: %s - %q", t.ID, t.Subject), t), nil
+		text := fmt.Sprintf("Task stopped: %s - %q", t.ID, t.Subject)
+		if working != "" {
+			said, err := stopOwner(ctx, background, call, working)
+			if err != nil {
+				return nil, err
+			}
+			text += "\n" + said
+		}
+		return taskResult(text, t), nil
 	}, func(call tool.Call, in taskStopInput) tool.Class {
 		if isTaskID(in.ID) {
 			return tasksClass(call, false)
@@ -43,17 +51,36 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 	})
 }
 
-// stopTask cancels a task of the list and keeps what it has put out.
-func stopTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskStopInput) (team.Task, error) {
+// stopTask cancels a task of the list and keeps what it has put out. It also
+// returns the name of another agent that works on it.
+func stopTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskStopInput) (t team.Task, working string, err error) {
 	id := taskID(in.ID)
-	t, err := tasks.Task(ctx, spaceOf(call), id)
+	was, err := tasks.Task(ctx, spaceOf(call), id)
 	if err != nil {
-		return t, err
+		return was, "", err
 	}
 	c := team.Change{Status: team.Cancelled}
-	if note := strings.TrimSuffix("Stopped: "+in.Reason, ": "); t.Status != team.Cancelled {
-		output := strings.TrimPrefix(t.Output+"\n"+note, "\n")
+	if note := strings.TrimSuffix("Stopped: "+in.Reason, ": "); was.Status != team.Cancelled {
+		output := strings.TrimPrefix(was.Output+"\n"+note, "\n")
 		c.Output = &output
 	}
-	return tasks.UpdateTask(ctx, spaceOf(call), id, c)
+	if was.Status == team.InProgress && was.Owner != caller(call) {
+		working = was.Owner
+	}
+	t, err = tasks.UpdateTask(ctx, spaceOf(call), id, c)
+	return t, working, err
+}
+
+// stopOwner ends the work of the agent that has worked on a task, and says so.
+func stopOwner(ctx context.Context, background []Background, call tool.Call, owner string) (string, error) {
+	for _, b := range background {
+		s, ok := b.(OwnerStopper)
+		if !ok {
+			continue
+		}
+		if said, err := s.StopOwner(ctx, call, owner); said != "" || err != nil {
+			return said, err
+		}
+	}
+	return fmt.Sprintf("%s, who has worked on it, does not know of it yet: send a message if that matters.", owner), nil
 }

@@ -55,6 +55,20 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 		self := caller(call)
 		c.Owner = &self
 	}
+	ends := c.Status == team.Completed || c.Status == team.Failed
+	was := team.Task{}
+	if ends {
+		var err error
+		if was, err = tasks.Task(ctx, spaceOf(call), taskID(in.ID)); err != nil {
+			return teamFailure(err)
+		}
+		if was.Status == team.InProgress {
+			if r := othersTask(call, was, c.Owner); r != nil {
+				return r, nil
+			}
+			c.Holder = was.Owner // it may have been freed and begun by another meanwhile
+		}
+	}
 	t, err := tasks.UpdateTask(ctx, spaceOf(call), taskID(in.ID), c)
 	if err != nil {
 		return teamFailure(err)
@@ -64,8 +78,18 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 		text += " (owner: " + t.Owner + ")"
 	}
 	r := taskResult(text, t)
-	if c.Status == team.Completed {
+	if t.Status == team.Completed && was.Status != team.Completed && ends {
 		r.Patch.Happened = taskHappened("TaskCompleted", t)
 	}
 	return r, nil
+}
+
+// othersTask refuses to end what another agent has in progress, unless the call
+// says whose it is to be: an agent that has lost a task with its lease must not
+// answer for who has it now.
+func othersTask(call tool.Call, t team.Task, owner *string) *tool.Result {
+	if t.Owner == caller(call) || owner != nil {
+		return nil
+	}
+	return tool.Errorf("%s is in progress, owned by %s, who ends it; to end it in that agent's place give owner %q too", t.ID, t.Owner, t.Owner)
 }

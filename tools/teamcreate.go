@@ -22,14 +22,14 @@ type teamCreateInput struct {
 
 // teamCreate is the tool TeamCreate. It tells the store of a session's end.
 type teamCreate struct {
-	*tool.Typed[teamCreateInput]
+	spelled[teamCreateInput]
 	teams team.Teams
 }
 
 // TeamCreate returns the tool that makes teams. If teams has a method
 // EndSession(session string) error, the tool has it too.
 func TeamCreate(teams team.Teams) tool.Tool {
-	return teamCreate{teams: teams, Typed: tool.New(tool.Spec{
+	return teamCreate{teams: teams, spelled: spelledTool(tool.Spec{
 		Name: "TeamCreate", Title: "Make a team", Description: teamCreateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in teamCreateInput) (*tool.Result, error) {
 		self := caller(call)
@@ -43,7 +43,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 			text += ": " + strings.Join(members, ", ")
 		}
 		return teamResult(text, t), nil
-	}).OnClassify(func(call tool.Call, _ teamCreateInput) tool.Class { return teamsClass(call) })}
+	}, func(call tool.Call, _ teamCreateInput) tool.Class { return teamsClass(call) })}
 }
 
 // EndSession ends what the store keeps for a session.

@@ -17,7 +17,8 @@ type teamDeleteInput struct {
 	ID string `json:"id" jsonschema:"id or name of the team"`
 }
 
-// TeamDelete returns the tool with which a leader disbands its team.
+// TeamDelete returns the tool with which a leader disbands its team. If teams has
+// the methods of [team.Agents], it tells of members that are still at work.
 func TeamDelete(teams team.Teams) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "TeamDelete", Title: "Disband a team", Description: teamDeleteText,
@@ -44,6 +45,33 @@ func TeamDelete(teams team.Teams) tool.Tool {
 			}
 			return teamFailure(fmt.Errorf("%w; %s", err, there))
 		}
-		return teamResult(fmt.Sprintf("Team disbanded: %s (%s)", t.Name, strings.Join(t.Others(""), ", ")), t), nil
+		text := fmt.Sprintf("Team disbanded: %s (%s)", t.Name, strings.Join(t.Others(""), ", "))
+		working, err := atWork(ctx, teams, call, t)
+		if err != nil {
+			return nil, err
+		}
+		if len(working) > 0 {
+			text += fmt.Sprintf("\nStill at work: %s. They go on without the team, and nobody reads what they send; TaskStop ends them.", shortList(working))
+		}
+		return teamResult(text, t), nil
 	}).OnClassify(func(call tool.Call, _ teamDeleteInput) tool.Class { return teamsClass(call) })
+}
+
+// atWork names the members of a team, but for the caller, that are at work.
+func atWork(ctx context.Context, teams team.Teams, call tool.Call, t team.Team) ([]string, error) {
+	registry, ok := teams.(team.Agents)
+	if !ok {
+		return nil, nil
+	}
+	agents, err := registry.Agents(ctx, spaceOf(call))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, a := range agents {
+		if t.Has(a.Name) && a.Name != caller(call) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, nil
 }

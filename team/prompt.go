@@ -1,0 +1,39 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// purposes say what a message of a type asks of who reads it.
+var purposes = map[MessageType]string{
+	ShutdownRequest:      "%[1]s asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to %[1]s, type shutdown_response: that you end, or why not yet.",
+	ShutdownResponse:     "%[1]s answers your request to end its work.",
+	PlanApprovalResponse: "%[1]s answers the plan that you have sent. Go on only as far as the answer allows.",
+}
+
+// Text is how a model is shown messages: each between tags that name who has sent
+// it, when and what for. What the content says cannot end its message or begin
+// another.
+func Text(messages []Message) string {
+	var b strings.Builder
+	for i, m := range messages {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "<message from=%s type=%s time=%s>\n", attribute(m.From), attribute(string(m.Type)), attribute(m.Time.UTC().Format(time.RFC3339)))
+		if purpose, ok := purposes[m.Type]; ok {
+			fmt.Fprintf(&b, purpose+"\n\n", plainTags.Replace(m.From))
+		}
+		fmt.Fprintf(&b, "%s\n</message>", plainTags.Replace(strings.TrimRight(m.Content, "\n")))
+	}
+	return b.String()
+}
+
+// plainTags keeps texts from holding the tags of a message.
+var plainTags = strings.NewReplacer("<message", "&lt;message", "</message", "&lt;/message")
+
+func attribute(s string) string {
+	return `"` + strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;").Replace(s) + `"`
+}
