@@ -78,7 +78,10 @@ type Agent struct {
 	// AskUser puts a tool's questions to a person. Nil: tools that ask are told
 	// that nobody is there.
 	AskUser AskUserFunc
-	Hooks   []hook.Hook
+	// Inbox is asked for messages to the agent before each call of the model and before
+	// a run ends. Nil: there are none.
+	Inbox InboxFunc
+	Hooks []hook.Hook
 	// MayChange says why hooks and tools, such as ExitPlanMode, may not change over to
 	// a mode. Nil: tools may to any, hooks to any but bypassPermissions, to which they
 	// may only where the agent has it itself.
@@ -123,6 +126,11 @@ type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission
 // call asks at a time. It should return when ctx ends. An error is told to the
 // model.
 type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
+
+// An InboxFunc hands messages for the session's agent to keep, which returns once they
+// are on record; a message whose ID is on record already is not recorded again. It
+// should return when ctx ends. An error is logged.
+type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
 // A Budget bounds one prompt. Zero means no limit, a negative number is an error.
 type Budget struct {

@@ -6,10 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A brood is the agents that a session has put to work in the background.
@@ -21,8 +19,14 @@ type brood struct {
 
 	mu     sync.Mutex
 	closed bool
-	keys   map[string]bool // of pieces of work that go on
+	works  map[string]errand // pieces of work that go on, by key
 	all    sync.WaitGroup
+}
+
+// errand is a piece of work that goes on.
+type errand struct {
+	session string // the child's
+	cancel  context.CancelCauseFunc
 }
 
 // children returns the session's brood.
@@ -30,7 +34,7 @@ func (s *Session) children() *brood {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.brood == nil {
-		s.brood = &brood{keys: map[string]bool{}, turn: make(chan struct{}, 1), closed: s.closed}
+		s.brood = &brood{works: map[string]errand{}, turn: make(chan struct{}, 1), closed: s.closed}
 		s.brood.ctx, s.brood.cancel = context.WithCancelCause(context.Background())
 	}
 	return s.brood
@@ -55,20 +59,40 @@ func (b *brood) enter() bool {
 	return !b.closed
 }
 
-// began notes that a piece of work goes on. It reports false if it does already.
-func (b *brood) began(key string) bool {
+// began notes that a piece of work goes on, and returns the context for it. It reports
+// false if it does already.
+func (b *brood) began(key, session string) (context.Context, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.keys[key]
-	b.keys[key] = true
-	return !known
+	if _, known := b.works[key]; known {
+		return nil, false
+	}
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	b.works[key] = errand{session, cancel}
+	return ctx, true
 }
 
 func (b *brood) leave(key string) {
 	b.mu.Lock()
-	delete(b.keys, key)
+	if w, ok := b.works[key]; ok {
+		w.cancel(nil)
+		delete(b.works, key)
+	}
 	b.mu.Unlock()
 	b.all.Done()
+}
+
+// stop ends the work of a child.
+func (b *brood) stop(session string) (found bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.works {
+		if w.session == session {
+			w.cancel(errStopped)
+			found = true
+		}
+	}
+	return found
 }
 
 // has reports whether a piece of work goes on in this program.
@@ -78,7 +102,8 @@ func (b *brood) has(key string) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.keys[key]
+	_, ok := b.works[key]
+	return ok
 }
 
 // dismiss ends the agents in the background and waits for them.
@@ -94,83 +119,6 @@ func (s *Session) dismiss() {
 	b.mu.Unlock()
 	b.cancel(ErrClosed)
 	b.all.Wait()
-}
-
-// work is a piece of work of a child.
-type work struct {
-	parent     *Parent
-	session    *Session // the child's
-	key        string
-	name       string
-	call       string
-	toolID     string
-	input      Input
-	background bool
-}
-
-// do does the work, or what is left of it.
-func (w *work) do(ctx context.Context) (*Result, error) {
-	defer w.session.Close()
-	open, err := w.session.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	in := &w.input
-	switch known := w.session.knows(in.ID); {
-	case known && open:
-		in = nil
-	case known:
-		res := w.session.Result()
-		return res, res.failure()
-	}
-	l, err := w.session.start(ctx, in, w.parent.session.watched())
-	if err != nil {
-		return nil, err
-	}
-	for l.feed != nil {
-		e, ok := l.feed.next()
-		if !ok {
-			break
-		}
-		w.parent.session.show(event.AgentEvent{Call: w.call, ID: w.toolID, Agent: w.name, Event: &e})
-	}
-	<-l.done
-	return l.result, l.err
-}
-
-// ended makes the fact of what the work came to, and the text of the last answer.
-func (w *work) ended(res *Result, err error) (event.AgentEnd, string) {
-	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
-	if err != nil {
-		end.Message = w.parent.loop.x.secrets.text(err.Error())
-	}
-	if res == nil { // it never ran
-		end.Reason, end.CostUSD = event.Interrupted, new(float64)
-		return end, ""
-	}
-	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.text(res.Message)
-	end.Turns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.modelCalls, res.Usage, res.CostUSD
-	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
-	return end, res.Text
-}
-
-// settle records what work in the background came to, with the notice of it.
-func (s *Session) settle(w *work, res *Result, err error) {
-	end, text := w.ended(res, err)
-	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
-	told := s.consult(context.Background(), func(f *fold, record func(...event.Fact) error) error {
-		if _, ended := f.state.Worked(w.key); ended {
-			return nil
-		}
-		facts := []event.Fact{end}
-		if n := w.notice(end, text); !f.state.Known(n.ID) {
-			facts = append(facts, n.message(event.AsNotice))
-		}
-		return record(facts...)
-	})
-	if told != nil { // the next run of the session finds out by itself
-		w.parent.loop.x.log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
-	}
 }
 
 // consult does something with what the session is, on record and in the run that goes
@@ -249,68 +197,6 @@ func (s *Session) person(ctx context.Context) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// orphans makes the facts of the ends of agents that worked when the program died:
-// for a new prompt of all, else of those that no call goes on with.
-func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
-	var facts []event.Fact
-	for _, at := range s.fold.state.AtWork() {
-		if s.brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
-			continue
-		}
-		end, text := s.lastOf(ctx, at)
-		facts = append(facts, end)
-		w := &work{key: at.Key, name: at.Agent}
-		if n := w.notice(end, text); at.Background && !s.fold.state.Known(n.ID) {
-			facts = append(facts, n.message(event.AsNotice))
-		}
-	}
-	return facts
-}
-
-// cutShort is what the model is told of an agent that died with its program.
-const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
-
-// lastOf reads what a child came to, from its own session.
-func (s *Session) lastOf(ctx context.Context, at event.AgentStart) (event.AgentEnd, string) {
-	end := event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
-	var state engine.State
-	var last *event.RunEnd
-	mine := false
-	for e, err := range s.childStore(s.store()).Read(ctx, at.Session, 0) {
-		if errors.Is(err, session.ErrNotFound) { // it had not begun
-			end.Reason, end.CostUSD = event.Interrupted, new(float64)
-			return end, ""
-		}
-		if err != nil {
-			end.Message = err.Error()
-			return end, ""
-		}
-		state.Apply(e)
-		switch f := e.Data.(type) {
-		case event.UserMessage:
-			mine = mine || f.ID == at.Key
-		case event.RunEnd:
-			if mine && last == nil {
-				last = &f
-			}
-		}
-	}
-	if last == nil && mine {
-		if soFar, open := state.SoFar(); open {
-			soFar.Reason, soFar.Message = event.Interrupted, cutShort
-			last = &soFar
-		}
-	}
-	if last == nil {
-		end.Reason, end.CostUSD = event.Interrupted, new(float64)
-		return end, ""
-	}
-	end.Reason, end.Message = last.Reason, last.Message
-	end.Turns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
-	end.Models, end.Duration = last.Models, last.Duration
-	return end, last.Text
 }
 
 // Children returns the agents that are at work for the session.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -33,6 +33,8 @@ type Child struct {
 	// Mode is the permission mode it is to have; "" is that of Agent, else the parent's
 	// as it is now. The parent's bounds it.
 	Mode permission.Mode
+	// Watch, unless nil, sees the events of its run, one at a time, in order.
+	Watch func(event.Event)
 }
 
 // A Parent is a run that agents can be put to work for. A child may do nothing that
@@ -74,6 +76,9 @@ func (p *Parent) Agent() *Agent { return &p.session.agent }
 // ErrShare is matched where nothing is left of the budget that a child could use.
 var ErrShare = errors.New("nothing is left of the budget for another agent")
 
+// ErrKind is matched where a child is to go on as another kind of agent.
+var ErrKind = errors.New("it is another kind of agent")
+
 // Run puts a child to work and waits for the result, which is not nil once its run
 // has begun. It fails with [ErrShare], and as [Session.Prompt] does.
 func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
@@ -109,13 +114,14 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 		b.leave("")
 		return "", err
 	}
-	if !b.began(w.key) {
+	life, ok := b.began(w.key, w.session.ID)
+	if !ok {
 		b.leave("")
 		return "", fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", w.name, w.key)
 	}
 	go func() {
 		defer b.leave(w.key)
-		res, err := w.do(b.ctx)
+		res, err := w.do(life)
 		p.session.settle(w, res, err)
 		if done != nil {
 			safely(func() bool { done(res, err); return true }, false)
@@ -124,11 +130,42 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 	return w.session.ID, nil
 }
 
+// errStopped is the cause of the end of a child that [Parent.Stop] has stopped.
+var errStopped = errors.New("it was stopped")
+
+// Stop ends a child in the background and reports whether it was at work.
+func (p *Parent) Stop(id string) bool { return p.session.children().stop(id) }
+
+// Life returns a context that ends when the parent's session is closed.
+func (p *Parent) Life() context.Context { return p.session.children().ctx }
+
+// Model returns the model of a name: one that the parent has, or can get.
+func (p *Parent) Model(name string) (llm.Model, bool) {
+	m := p.loop.x.modelNamed(name)
+	return m, m != nil
+}
+
+// Last reads what the last piece of a child's work came to, with the text of its last
+// answer. It fails with [session.ErrNotFound].
+func (p *Parent) Last(ctx context.Context, id string) (event.AgentEnd, string, error) {
+	store := p.session.childStore(p.loop.x.store)
+	info, err := session.Stat(ctx, store, id)
+	if err != nil {
+		return event.AgentEnd{}, "", fmt.Errorf("agent: looking for the agent %s: %w", id, err)
+	}
+	at := event.AgentStart{Session: id}
+	if info.Agent != nil {
+		at.Agent = info.Agent.Name
+	}
+	end, text := lastOf(ctx, store, at)
+	return end, text, nil
+}
+
 // hire makes a child's session and records that it is put to work.
 func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, error) {
 	name := cmp.Or(c.Name, c.Agent.Name, "agent")
 	c.Input.ID = cmp.Or(c.Input.ID, c.Call)
-	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, background: background}
+	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, background: background}
 	if w.key == "" {
 		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
 	}
@@ -138,8 +175,12 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 	}
 	nursery := p.session.childStore(p.loop.x.store)
 	if c.Session != "" {
-		if _, err := session.Stat(ctx, nursery, id); err != nil {
+		info, err := session.Stat(ctx, nursery, id)
+		if err != nil {
 			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, err)
+		}
+		if info.Agent == nil || info.Agent.Kind != c.Agent.Name {
+			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, ErrKind)
 		}
 	}
 	err := p.session.consult(ctx, func(f *fold, record func(...event.Fact) error) error {
@@ -186,130 +227,5 @@ func least[T int | float64](a, b T) T {
 	return a
 }
 
-// A bond ties an agent to the one that it works for.
-type bond struct {
-	parent *Session
-	call   string
-	kind   string
-	only   [][]string // names of tools; one has to be in each list
-}
-
-func (a *Agent) lineage() *session.Lineage {
-	if a.bond == nil {
-		return nil
-	}
-	return &session.Lineage{Name: a.Name, Session: a.bond.parent.ID, Call: a.bond.call}
-}
-
-// kind is what kind of agent it is that works for another, "" for one that does not.
-func (a *Agent) kind() string {
-	if a.bond == nil {
-		return ""
-	}
-	return a.bond.kind
-}
-
-func (a *Agent) kindOrName() string { return cmp.Or(a.kind(), a.Name) }
-
-// childID is id for an agent that works for another.
-func (a *Agent) childID(id string) string {
-	if a.bond == nil {
-		return ""
-	}
-	return id
-}
-
-// rootSession is the session at the root of the tree, "" for the root itself.
-func (a *Agent) rootSession() string {
-	root := ""
-	for b := a.bond; b != nil; b = b.parent.agent.bond {
-		root = b.parent.ID
-	}
-	return root
-}
-
-// inherit returns the agent of a child: its own, completed and bounded by the
-// parent's.
-func (p *Parent) inherit(f *fold, c Child) *Agent {
-	from, own := &p.session.agent, *c.Agent
-	if own.Model == nil {
-		own.Model = cmp.Or(p.loop.x.modelNamed(f.state.Model()), from.Model)
-		if own.Fallbacks == nil {
-			own.Fallbacks = from.Fallbacks
-		}
-		if !own.Thinking.On() {
-			own.Thinking = f.state.Config().Thinking
-		}
-	}
-	if own.Small == nil {
-		own.Small, own.DigestAbove = from.Small, cmp.Or(own.DigestAbove, from.DigestAbove)
-	}
-	if own.Dir == "" {
-		own.Dir = f.state.Dir()
-	}
-	own.Dirs = slices.Concat(own.Dirs, f.state.Config().Roots)
-	own.bond = &bond{}
-	if own.Tools == nil && own.Toolsets == nil {
-		own.Tools, own.Toolsets, own.DeferredTools, own.DeferAbove = from.Tools, from.Toolsets, from.DeferredTools, from.DeferAbove
-		own.bond.only = from.offered()
-	}
-	own.DisallowedTools = slices.Concat(own.DisallowedTools, from.DisallowedTools)
-
-	ceiling := p.inForce(f)
-	rules := ceiling
-	rules.Bound = nil // the ceiling has it
-	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
-	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
-	own.Permissions = rules.Within(ceiling)
-	own.Policies = slices.Concat(from.Policies, own.Policies)
-	own.Hooks = slices.Concat(from.Hooks, own.Hooks)
-	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
-	own.MayChange = from.MayChange
-
-	if r := own.Retry; r.Tries == 0 && r.Base == 0 && r.Cap == 0 && r.MaxAfter == 0 && r.Statuses == nil {
-		own.Retry = from.Retry
-	}
-	if own.Output == (tool.Output{}) {
-		own.Output = from.Output
-	}
-	own.Secrets = slices.Concat(own.Secrets, from.Secrets)
-	own.Log = cmp.Or(own.Log, from.Log)
-	own.Checkpoint = nil // the parent has kept the files before the call that starts it
-	return &own
-}
-
-// offered is what narrows the tools that an agent's children may have.
-func (a *Agent) offered() [][]string {
-	var only [][]string
-	if a.bond != nil {
-		only = a.bond.only
-	}
-	if len(a.AllowedTools) > 0 {
-		only = append(slices.Clone(only), a.AllowedTools)
-	}
-	return only
-}
-
-// inForce is the policy by which the parent's calls are judged now.
-func (p *Parent) inForce(f *fold) permission.Policy {
-	rules, more := p.session.agent.Permissions, f.state.Rules()
-	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
-	rules.Mode, rules.Bound = f.state.Mode(), f.state.Bound()
-	return rules
-}
-
 // Tools returns the tools that the parent's model can call, in order.
 func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.loop.x.everyTool()) }
-
-// notice is what the parent's model is told of work in the background that has ended.
-func (w *work) notice(end event.AgentEnd, text string) Input {
-	var b strings.Builder
-	fmt.Fprintf(&b, "[agent] %s (agent id: %s) has ended: %s", w.name, end.Session, end.Reason)
-	if end.Message != "" {
-		fmt.Fprintf(&b, ": %s", end.Message)
-	}
-	if text = strings.TrimSpace(text); text != "" {
-		b.WriteString("\n" + text)
-	}
-	return Input{ID: "agent:" + w.key, Text: b.String()}
-}

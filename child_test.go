@@ -123,7 +123,7 @@ func TestChild(t *testing.T) {
 		}
 	}
 	info, err := session.Stat(t.Context(), session.Under(store, s.ID), child)
-	if err != nil || info.Agent == nil || *info.Agent != (session.Lineage{Name: "helper", Session: s.ID, Call: info.Agent.Call}) {
+	if err != nil || info.Agent == nil || *info.Agent != (session.Lineage{Name: "helper", Kind: "helper", Session: s.ID, Call: info.Agent.Call}) {
 		t.Errorf("%+v, %v", info.Agent, err)
 	}
 	if all, err := store.List(t.Context()); err != nil || len(all) != 1 {
@@ -245,7 +245,7 @@ func TestChildInBackground(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(told) != 1 || !strings.Contains(told[0], "has ended: completed\nfound it") {
+			if len(told) != 1 || !strings.Contains(told[0], "is done: completed\nfound it") {
 				t.Errorf("told %q", told)
 			}
 			if got := s.Result().Agents["helper"].Usage; got == (llm.Usage{}) {

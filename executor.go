@@ -314,8 +314,11 @@ func (x *executor) notices() []string {
 	return out
 }
 
-// notifies reports whether a tool may have news.
+// notifies reports whether a tool or the inbox may have news.
 func (x *executor) notifies() bool {
+	if x.agent.Inbox != nil {
+		return true
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.notifiers) > 0

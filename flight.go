@@ -235,6 +235,7 @@ func (l *loop) fly(f *flight) (ok bool) {
 	switch f.job.effect.(type) {
 	case askNotices:
 		f.news = l.x.notices()
+		l.fetch(f.line)
 	case askToolsets:
 		f.pool = l.x.gatherTools(&f.line.Leash, f.job.model)
 	default:

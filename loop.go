@@ -236,6 +236,34 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	return f, false
 }
 
+// fetch has the inbox looked into. What it holds is on record when the inbox gives it
+// away.
+func (l *loop) fetch(ctx context.Context) {
+	inbox := l.x.agent.Inbox
+	if inbox == nil {
+		return
+	}
+	_, err := within(ctx, func() (struct{}, error) {
+		return struct{}{}, inbox(ctx, l.s.ID, func(mail []Input) error {
+			return l.s.tell(ctx, func(l *loop) error { return l.keep(mail) })
+		})
+	})
+	if err != nil && ctx.Err() == nil {
+		l.x.log.Warn("looking into the inbox", "error", err)
+	}
+}
+
+// keep records messages that are not known yet.
+func (l *loop) keep(mail []Input) error {
+	var facts []event.Fact
+	for _, in := range mail {
+		if in.ID == "" || !l.fold.state.Known(in.ID) {
+			facts = append(facts, in.message(event.AsNotice))
+		}
+	}
+	return l.record(facts...)
+}
+
 // askNotices is an effect of the loop's own: tools are asked for their notices.
 type askNotices struct{}
 

@@ -71,6 +71,7 @@ type Header struct {
 // A Lineage says for whom an agent works.
 type Lineage struct {
 	Name    string `json:"name"`    // its own
+	Kind    string `json:"kind"`    // the name of its definition
 	Session string `json:"session"` // that it works for
 	Call    string `json:"call"`    // of the tool that has started it
 }

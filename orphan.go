@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+)
+
+// orphans makes the facts of the ends of agents that worked when the program died:
+// for a new prompt of all, else of those that no call goes on with.
+func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
+	var facts []event.Fact
+	for _, at := range s.fold.state.AtWork() {
+		if s.brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
+			continue
+		}
+		end, text := lastOf(ctx, s.childStore(s.store()), at)
+		facts = append(facts, end)
+		w := &work{key: at.Key, name: at.Agent}
+		if n := w.notice(end, text); at.Background && !s.fold.state.Known(n.ID) {
+			facts = append(facts, n.message(event.AsNotice))
+		}
+	}
+	return facts
+}
+
+// cutShort is what the model is told of an agent that died with its program.
+const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
+
+// lastOf reads what a child's work came to, from its own session; without a key, what
+// its last work did.
+func lastOf(ctx context.Context, store session.Store, at event.AgentStart) (event.AgentEnd, string) {
+	end := event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
+	var state engine.State
+	var last *event.RunEnd
+	mine := false
+	for e, err := range store.Read(ctx, at.Session, 0) {
+		if errors.Is(err, session.ErrNotFound) { // it had not begun
+			end.Reason, end.CostUSD = event.Interrupted, new(float64)
+			return end, ""
+		}
+		if err != nil {
+			end.Message = err.Error()
+			return end, ""
+		}
+		state.Apply(e)
+		switch f := e.Data.(type) {
+		case event.UserMessage:
+			if mine = mine || f.ID == at.Key || at.Key == ""; at.Key == "" && f.Delivery == event.AsPrompt {
+				last = nil
+			}
+		case event.RunEnd:
+			if mine && last == nil {
+				last = &f
+			}
+		}
+	}
+	if last == nil && mine {
+		if soFar, open := state.SoFar(); open {
+			soFar.Reason, soFar.Message = event.Interrupted, cutShort
+			last = &soFar
+		}
+	}
+	if last == nil {
+		end.Reason, end.CostUSD = event.Interrupted, new(float64)
+		return end, ""
+	}
+	end.Reason, end.Message = last.Reason, last.Message
+	end.Turns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
+	end.Models, end.Duration = last.Models, last.Duration
+	return end, last.Text
+}

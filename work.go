@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/tool"
+)
+
+// work is a piece of work of a child.
+type work struct {
+	parent     *Parent
+	session    *Session // the child's
+	key        string
+	name       string
+	call       string
+	toolID     string
+	input      Input
+	watch      func(event.Event)
+	background bool
+}
+
+// do does the work, or what is left of it.
+func (w *work) do(ctx context.Context) (*Result, error) {
+	defer w.session.Close()
+	open, err := w.session.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := &w.input
+	switch known := w.session.knows(in.ID); {
+	case known && open:
+		in = nil
+	case known:
+		res := w.session.Result()
+		return res, res.failure()
+	}
+	l, err := w.session.start(ctx, in, w.watch != nil || w.parent.session.watched())
+	if err != nil {
+		return nil, err
+	}
+	for l.feed != nil {
+		e, ok := l.feed.next()
+		if !ok {
+			break
+		}
+		if w.watch != nil {
+			safely(func() bool { w.watch(e); return true }, false)
+		}
+		w.parent.session.show(event.AgentEvent{Call: w.call, ID: w.toolID, Agent: w.name, Event: &e})
+	}
+	<-l.done
+	return l.result, l.err
+}
+
+// ended makes the fact of what the work came to, and the text of the last answer.
+func (w *work) ended(res *Result, err error) (event.AgentEnd, string) {
+	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
+	if err != nil {
+		end.Message = w.parent.loop.x.secrets.text(err.Error())
+	}
+	if res == nil { // it never ran
+		end.Reason, end.CostUSD = event.Interrupted, new(float64)
+		return end, ""
+	}
+	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.text(res.Message)
+	end.Turns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.modelCalls, res.Usage, res.CostUSD
+	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
+	return end, res.Text
+}
+
+// settle records what work in the background came to, with the notice of it.
+func (s *Session) settle(w *work, res *Result, err error) {
+	end, text := w.ended(res, err)
+	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
+	told := s.consult(context.Background(), func(f *fold, record func(...event.Fact) error) error {
+		if _, ended := f.state.Worked(w.key); ended {
+			return nil
+		}
+		facts := []event.Fact{end}
+		if n := w.notice(end, text); !f.state.Known(n.ID) {
+			facts = append(facts, n.message(event.AsNotice))
+		}
+		return record(facts...)
+	})
+	if told != nil { // the next run of the session finds out by itself
+		w.parent.loop.x.log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
+	}
+}
+
+// notice is what the parent's model is told of work in the background that has ended.
+func (w *work) notice(end event.AgentEnd, text string) Input {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent] %s (agent id: %s) is done: %s", w.name, end.Session, end.Reason)
+	if end.Message != "" {
+		fmt.Fprintf(&b, ": %s", end.Message)
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return Input{ID: "agent:" + w.key, Text: b.String()}
+}
