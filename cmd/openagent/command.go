@@ -28,6 +28,7 @@ func commands() []command {
 		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
 		{name: "triggers", args: "[list | add NAME PROMPT | secret ID | remove ID… | serve]", words: []string{"list", "add", "secret", "remove", "serve"}, summary: "run prompts when signed HTTP requests ask for them", prepare: triggersCommand},
 		{name: "tools", args: "[list | show NAME | run NAME JSON | stats]", words: []string{"list", "show", "run", "stats"}, summary: "list the tools, show and run one, count their calls", prepare: toolsCommand},
+		{name: "mcp", args: "serve", words: []string{"serve"}, summary: "be an MCP server: offer the tools, or the agent, to other programs", prepare: mcpCommand},
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which projects' tools and settings count", prepare: trustCommand},
 		{name: "permissions", args: "[list | explain [TOOL] INPUT | suggest | lint]", words: []string{"list", "explain", "suggest", "lint"}, summary: "show the rules with their sources, explain what they make of a call, find rules", prepare: permissionsCommand},
 		{name: "mcp", args: "login NAME | logout NAME", words: []string{"login", "logout"}, summary: "log in to MCP servers, and out", prepare: mcpCommand},

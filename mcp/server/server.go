@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Logging is deprecated in the newest version of the protocol; clients of the others have it.
+
 // Package server offers tools to clients of the Model Context Protocol: over
 // stdin and stdout or any other stream, over streamable HTTP, and within the program.
 //

@@ -28,4 +28,4 @@ packages() {
 	fi
 }
 packages "$here" "$cache/servers" typescript-language-server
-packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/server-everything
+packages "$here/mcp" "$cache/mcp" @modelcontextprotocol/conformance
