@@ -21,30 +21,6 @@ const (
 	maxAddress   = 16 << 10 // bytes of an address that a person gives
 )
 
-func mcpCommand(h *host) (flags, action) {
-	o := new(options)
-	var fs flags
-	for _, f := range o.flags() {
-		if slices.Contains([]string{"cwd", "mcp-config", "strict-mcp-config"}, f.name) {
-			fs = append(fs, f)
-		}
-	}
-	noBrowser := false
-	fs = append(fs, flag{name: "no-browser", help: "with login: only show the page, do not open it", set: yes(&noBrowser)})
-	return fs, func(ctx context.Context, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		switch {
-		case len(args) == 2 && args[0] == "login":
-			return h.serverLogin(ctx, o, args[1], !noBrowser)
-		case len(args) == 2 && args[0] == "logout":
-			return h.serverLogout(ctx, o, args[1])
-		}
-		return usagef("write openagent mcp login NAME or logout NAME")
-	}
-}
-
 // logins keeps the logins to MCP servers; nil where there is no home folder.
 func (h *host) logins() oauth.Store {
 	home, err := h.home()

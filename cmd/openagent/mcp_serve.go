@@ -30,36 +30,6 @@ const (
 // programs have no use for them.
 var ofARun = []string{enterPlanName, exitPlanName, "EnterWorktree", "ExitWorktree", "attempt_completion"}
 
-// mcpOptions are the flags of the command mcp: its own, and those of a prompt,
-// under which calls and prompts of clients run.
-type mcpOptions struct {
-	options
-	agent bool
-	addr  string
-	hosts []string
-}
-
-func mcpCommand(h *host) (flags, action) {
-	o := new(mcpOptions)
-	fs := append(flags{
-		{name: "agent", help: "with serve: offer one tool, which prompts the agent; else its tools", set: yes(&o.agent)},
-		{name: "http", arg: "HOST:PORT", help: "with serve: answer streamable HTTP here instead of stdin; clients send the token in " + tokenVar + ", or the one that is shown", set: text(&o.addr)},
-		{name: "host", arg: "HOST,HOST", help: "with serve --http: names, without ports, by which it is reached beside addresses and localhost", set: list(&o.hosts)},
-	}, o.flagsOfJobs()...)
-	return fs, func(ctx context.Context, args []string) error {
-		if len(args) != 1 || args[0] != "serve" {
-			return usagef("write openagent mcp serve")
-		}
-		if o.hosts != nil && o.addr == "" {
-			return usagef("--host goes with --http")
-		}
-		if err := o.check(); err != nil {
-			return err
-		}
-		return h.mcpServe(ctx, o)
-	}
-}
-
 // mcpServe serves the tools, or the agent, of the working folder to MCP clients:
 // to one until stdin ends, or to all that come until a signal.
 func (h *host) mcpServe(ctx context.Context, o *mcpOptions) (err error) {

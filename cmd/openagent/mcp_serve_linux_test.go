@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -310,8 +311,5 @@ func mcpPackage(t *testing.T, name string) (node, script string) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range p.Bin {
-		script = filepath.Join(modules, name, file)
-	}
-	return node, script
+	return node, filepath.Join(modules, name, p.Bin[path.Base(name)])
 }
