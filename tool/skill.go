@@ -38,3 +38,12 @@ const (
 	SlashCommand = "slash_command"
 	ServerPrompt = "mcp_prompt"
 )
+
+// A SkillInfo is a skill as models see it listed.
+type SkillInfo struct {
+	Name        string
+	Description string
+	When        string            // it should be run, beside the description
+	Tools       []permission.Rule // to which its work is kept; empty: any
+	Manual      bool              // models cannot run it
+}

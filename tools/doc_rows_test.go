@@ -42,7 +42,7 @@ var toolRows = map[string]toolRow{
 	// Advanced.
 	"Agent": {[]string{`{"prompt":"p","description":"d","subagent_type":"general-purpose"}`}, "prompt {size tools.maxAgentPrompt}; {n tools.maxAgentTypes} types listed, {size tools.maxAgentTypeText} of each",
 		[]string{"TestAgentTool", "TestAgentToolRefuses", "TestAgentToolCancelled", "TestAgentToolClass"}},
-	"Skill": {[]string{`{"skill":"review"}`}, "args {size tools.maxSkillArgs}; instructions {size tools.maxSkill}", []string{"TestSkill", "TestSkillClass"}},
+	"Skill": {[]string{`{"skill":"review"}`}, "list {size tools.maxSkillList}; {n tools.maxSkillDepth} within each other; {n tools.maxSkillsFound} found at once", []string{"TestSkill", "TestSkillClass", "TestSkillListBudget"}},
 	"TaskCreate": {[]string{`{"subject":"s"}`}, "{n team.MaxTasks} tasks; subject {size team.MaxSubject}, description {size team.MaxDescription}, metadata {size team.MaxMetadata}; {n team.MaxDependencies} dependencies",
 		[]string{"TestTaskTools", "TestTaskToolsRefuse", "TestTeamworkRun"}},
 	"TaskGet":    {[]string{`{"id":"task_1"}`}, "", []string{"TestTaskTools", "TestTaskBackground"}},

@@ -56,9 +56,9 @@ func TestDocs(t *testing.T) {
 // oneSkill is a store with one skill.
 type oneSkill struct{ tools.Skills }
 
-func (oneSkill) List() []tools.SkillInfo { return []tools.SkillInfo{{Name: "review"}} }
+func (oneSkill) List() []tool.SkillInfo { return []tool.SkillInfo{{Name: "review"}} }
 
-func (oneSkill) Find(name string) (tools.SkillInfo, bool) { return tools.SkillInfo{Name: name}, true }
+func (oneSkill) Find(name string) (tool.SkillInfo, bool) { return tool.SkillInfo{Name: name}, true }
 
 // oneServer is a connected MCP server.
 type oneServer struct{ tools.Resources }

@@ -20,7 +20,7 @@ type (
 	oneAgent    struct{ tools.Spawner }
 )
 
-func (noSkills) List() []tools.SkillInfo { return nil }
+func (noSkills) List() []tool.SkillInfo { return nil }
 
 func (oneAgent) Offer() tools.Offer {
 	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}}}

@@ -1,10 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -14,83 +17,222 @@ import (
 var skillText string
 
 const (
-	maxSkillArgs = 10_000  // bytes
-	maxSkill     = 200_000 // bytes of instructions with the arguments in them
+	maxSkillList   = 1600 // bytes of the list of skills in the tool's description
+	maxSkillDepth  = 4    // skills within each other
+	maxSkillsFound = 20
 )
 
-// argumentsMark in the instructions of a skill stands for the arguments.
-const argumentsMark = "$ARGUMENTS"
-
-// SkillInfo is a skill as the tool Skill shows it.
-type SkillInfo struct {
-	Name         string
-	Description  string
-	Instructions string   // for the model; $ARGUMENTS stands for what args is
-	Dir          string   // where its files are, absolute; "" where it has none
-	AllowedTools []string // to which the work is restricted; nil: all
-	Model        string   // that it wants; "": any
-}
-
-// Skills are the skills that a model may load.
+// Skills are the skills that a model may run.
 type Skills interface {
-	List() []SkillInfo
+	// List returns those that models can run at the moment.
+	List() []tool.SkillInfo
 	// Find returns the skill of a name or alias, whatever its case.
-	Find(name string) (SkillInfo, bool)
+	Find(name string) (tool.SkillInfo, bool)
+	// Expand returns what running a skill means. The error is for the model.
+	Expand(name, args string) (*tool.Expansion, error)
+	// Unknown says that there is no skill of a name, and which is near.
+	Unknown(name string) error
 }
 
 type skillInput struct {
-	Skill string `json:"skill" jsonschema:"its name"`
-	Args  string `json:"args,omitempty"`
+	Skill string `json:"skill,omitempty" jsonschema:"its name"`
+	Args  string `json:"args,omitempty" jsonschema:"what the user said beside its name"`
+	Query string `json:"query,omitempty" jsonschema:"instead of skill: words to search names and descriptions for; \"\" with no skill lists all names"`
+	End   bool   `json:"end,omitempty" jsonschema:"instead of skill: the work of the skill in force is done"`
 }
 
-// Skill returns the tool that loads skills. Rules for it name skills, as
-// Skill(commit), by their own name whatever alias is used.
+// Skill returns the tool that runs skills: its description lists them, within 2 KB.
+// Rules for it name skills, as Skill(commit), by their own name whatever alias is
+// used. While a skill is in force that keeps to certain tools, another one that gives
+// more needs permission, and up to four may be within each other.
 func Skill(skills Skills) tool.Tool {
 	return tool.New(tool.Spec{
-		Name: "Skill", Title: "Load a skill", Description: skillText, ReadOnly: true,
-	}, func(_ context.Context, _ tool.Call, in skillInput) (*tool.Result, error) {
-		s, ok := skills.Find(skillName(in.Skill))
-		if !ok {
-			var names []string
-			for _, s := range skills.List() {
-				names = append(names, s.Name)
-			}
-			return tool.Errorf("%s", unknownName("skill", in.Skill, names)), nil
+		Name: "Skill", Title: "Run a skill", Description: skillText + skillList(skills.List()), ReadOnly: true, NonDestructive: true, Barrier: true,
+	}, func(_ context.Context, call tool.Call, in skillInput) (*tool.Result, error) {
+		switch {
+		case in.End:
+			return endSkill(call), nil
+		case skillName(in.Skill) == "":
+			return findSkills(skills.List(), in.Query), nil
 		}
-		return loadSkill(s, in.Args), nil
-	}).OnClassify(func(_ tool.Call, in skillInput) tool.Class {
+		return runSkill(skills, call, in), nil
+	}).OnClassify(func(call tool.Call, in skillInput) tool.Class {
+		c := tool.Class{ReadOnly: true, Internal: true, Unbound: true}
 		name := skillName(in.Skill)
-		if s, ok := skills.Find(name); ok {
-			name = s.Name
+		if in.End || name == "" {
+			return c
 		}
-		return tool.Class{ReadOnly: true, Internal: true, Access: []permission.Access{{Kind: permission.UseName, Target: name}}}
+		info, ok := skills.Find(name)
+		if ok {
+			name = info.Name
+		}
+		c.Access = []permission.Access{{Kind: permission.UseName, Target: name}}
+		bound := skillBound(call.Scopes)
+		switch {
+		case bound == nil || !ok:
+		case slices.ContainsFunc(bound.Only, func(r permission.Rule) bool { return strings.EqualFold(r.Tool(), "Skill") }):
+			c.Unbound = false // the list says which
+		case !bound.Covers(info.Tools):
+			c.ReadOnly, c.Internal = false, false
+		}
+		return c
 	})
+}
+
+// skillBound is what the skills in force keep to, nil for nothing.
+func skillBound(scopes []tool.Scope) *permission.Bound {
+	for _, sc := range slices.Backward(scopes) {
+		if len(sc.Tools) > 0 {
+			return &permission.Bound{Only: sc.Tools}
+		}
+	}
+	return nil
 }
 
 // skillName accepts a name as people type it, with a slash.
 func skillName(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "/") }
 
-func loadSkill(s SkillInfo, args string) *tool.Result {
-	args = strings.TrimSpace(args)
-	if len(args) > maxSkillArgs {
-		return tool.Errorf("args has %d bytes, at most %d are filled in; say the rest in your own words after loading the skill", len(args), maxSkillArgs)
+func runSkill(skills Skills, call tool.Call, in skillInput) *tool.Result {
+	name := skillName(in.Skill)
+	info, ok := skills.Find(name)
+	switch {
+	case !ok:
+		return tool.Errorf("%v; {\"query\": \"words\"} searches", skills.Unknown(name))
+	case info.Manual:
+		return tool.Errorf("the skill %s is not for you to run: the user runs it by typing /%s, or it is not available here", info.Name, info.Name)
+	case len(call.Scopes) >= maxSkillDepth:
+		return tool.Errorf("%d skills are in force, one within another, which is the most; end one with {\"end\": true} when its work is done", len(call.Scopes))
 	}
-	marks := strings.Count(s.Instructions, argumentsMark)
-	if n := len(s.Instructions) + marks*len(args); n > maxSkill {
-		return tool.Errorf("the instructions of the skill %s have %d bytes, more than the %d that can be loaded", s.Name, n, maxSkill)
+	x, err := skills.Expand(info.Name, in.Args)
+	if err != nil {
+		return tool.Errorf("%v", err)
 	}
-	text := strings.TrimSpace(strings.ReplaceAll(s.Instructions, argumentsMark, args))
-	if text == "" {
-		return tool.Errorf("the skill %s has no instructions", s.Name)
+	r := tool.Text(x.Text + "\n\nWhen the work of this skill is done, call Skill with {\"end\": true}.")
+	r.Title = fmt.Sprintf("Skill %s", info.Name)
+	r.Patch.Begin = x.Scope
+	d := map[string]any{"skill": info.Name}
+	if sc := x.Scope; sc != nil && len(sc.Tools) > 0 {
+		d["allowedTools"] = sc.Tools
 	}
-	if marks == 0 && args != "" {
-		text += "\n\nThe user's request: " + args
+	if sc := x.Scope; sc != nil && sc.Model != "" {
+		d["model"] = sc.Model
 	}
-	if s.Dir != "" {
-		text += "\n\nFiles of this skill are in " + s.Dir
+	r.Details = details(d)
+	return r
+}
+
+func endSkill(call tool.Call) *tool.Result {
+	n := len(call.Scopes)
+	if n == 0 {
+		return tool.Errorf("no skill is in force")
+	}
+	sc := call.Scopes[n-1]
+	if sc.ByUser {
+		return tool.Errorf("the user runs the skill %s: it is in force until you are done with what they asked for", sc.Skill)
+	}
+	text := fmt.Sprintf("The skill %s is over.", sc.Skill)
+	if n > 1 {
+		text += fmt.Sprintf(" The skill %s is in force again.", call.Scopes[n-2].Skill)
 	}
 	r := tool.Text(text)
-	r.Title = fmt.Sprintf("Skill %s", s.Name)
-	r.Details = details(map[string]any{"skill": s.Name, "allowedTools": s.AllowedTools, "model": s.Model, "dir": s.Dir})
+	r.Title, r.Patch.End = fmt.Sprintf("End of skill %s", sc.Skill), true
 	return r
+}
+
+// findSkills searches names and descriptions for words; without any it lists names.
+func findSkills(list []tool.SkillInfo, query string) *tool.Result {
+	words := strings.Fields(strings.ToLower(query))
+	if len(words) == 0 {
+		var names []string
+		for _, s := range list {
+			names = append(names, s.Name)
+		}
+		if names == nil {
+			return tool.Errorf("there are no skills here")
+		}
+		return tool.Text(strings.Join(names, "\n"))
+	}
+	type hit struct {
+		info  tool.SkillInfo
+		score int
+	}
+	var hits []hit
+	for _, s := range list {
+		name, text := strings.ToLower(s.Name), strings.ToLower(s.Description+" "+s.When)
+		score := 0
+		for _, w := range words {
+			if strings.Contains(name, w) {
+				score += 3
+			}
+			if strings.Contains(text, w) {
+				score++
+			}
+		}
+		if score > 0 {
+			hits = append(hits, hit{s, score})
+		}
+	}
+	if hits == nil {
+		return tool.Errorf("no skill is about %q; {\"query\": \"\"} lists all names", clipRunes(query, 80))
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	var b strings.Builder
+	for i, h := range hits {
+		if i == maxSkillsFound {
+			fmt.Fprintf(&b, "and %d more", len(hits)-i)
+			break
+		}
+		b.WriteString(skillLine(h.info, 400) + "\n")
+	}
+	return tool.Text(strings.TrimSpace(b.String()))
+}
+
+// skillList lists skills for the tool's description: with what they are for as far as
+// there is room, with a few words of it, or by name. What does not fit is found by
+// query.
+func skillList(list []tool.SkillInfo) string {
+	if len(list) == 0 {
+		return "\n\nThere are no skills at the moment."
+	}
+	const head = "\n\nSkills:\n"
+	for _, most := range []int{600, 300, 150, 80} {
+		var b strings.Builder
+		for _, s := range list {
+			b.WriteString(skillLine(s, most) + "\n")
+		}
+		if b.Len() <= maxSkillList {
+			return head + strings.TrimSuffix(b.String(), "\n")
+		}
+	}
+	var b strings.Builder
+	for i, s := range list {
+		if more := fmt.Sprintf("; and %d more, found by {\"query\": \"words\"}", len(list)-i); i > 0 && b.Len()+2+len(s.Name)+len(more) > maxSkillList {
+			b.WriteString(more)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(s.Name)
+	}
+	return head + b.String() + "\nWhat they are for: {\"query\": \"words\"}."
+}
+
+// skillLine is a skill in a line of at most so many characters, its name always.
+func skillLine(s tool.SkillInfo, most int) string {
+	text := s.Description
+	if s.When != "" {
+		text += " (when " + strings.TrimPrefix(strings.TrimPrefix(s.When, "when "), "When ") + ")"
+	}
+	if text == "" {
+		return "- " + s.Name
+	}
+	return "- " + s.Name + ": " + clipRunes(text, max(most-len(s.Name)-4, 10))
+}
+
+func clipRunes(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
 }

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,30 +15,41 @@ import (
 
 // A shelf has skills by name and alias.
 type shelf struct {
-	skills  []SkillInfo
+	skills  []tool.SkillInfo
 	aliases map[string]string
 }
 
-func (s shelf) List() []SkillInfo { return s.skills }
+func (s shelf) List() []tool.SkillInfo {
+	return slices.DeleteFunc(slices.Clone(s.skills), func(i tool.SkillInfo) bool { return i.Manual })
+}
 
-func (s shelf) Find(name string) (SkillInfo, bool) {
+func (s shelf) Find(name string) (tool.SkillInfo, bool) {
 	if full, ok := s.aliases[name]; ok {
 		name = full
 	}
-	i := slices.IndexFunc(s.skills, func(k SkillInfo) bool { return strings.EqualFold(k.Name, name) })
+	i := slices.IndexFunc(s.skills, func(k tool.SkillInfo) bool { return strings.EqualFold(k.Name, name) })
 	if i < 0 {
-		return SkillInfo{}, false
+		return tool.SkillInfo{}, false
 	}
 	return s.skills[i], true
 }
 
+func (s shelf) Expand(name, args string) (*tool.Expansion, error) {
+	info, _ := s.Find(name)
+	if info.Name == "broken" {
+		return nil, errors.New("the file is gone")
+	}
+	return &tool.Expansion{Name: info.Name, Args: args, Text: "Do " + info.Name + " with " + args, Scope: &tool.Scope{Skill: info.Name, Tools: info.Tools, Model: "m"}}, nil
+}
+
+func (s shelf) Unknown(name string) error { return fmt.Errorf("there is no skill %q", name) }
+
 func newShelf() shelf {
-	return shelf{skills: []SkillInfo{
-		{Name: "commit", Instructions: "Commit $ARGUMENTS.\nSay $ARGUMENTS, not $1.", AllowedTools: []string{"Bash"}},
-		{Name: "review", Instructions: "Review.", Dir: "/skills/review", Model: "large"},
-		{Name: "empty", Instructions: " \n"},
-		{Name: "huge", Instructions: strings.Repeat("$ARGUMENTS ", 1000)},
-		{Name: "vast", Instructions: strings.Repeat("x", maxSkill+1)},
+	return shelf{skills: []tool.SkillInfo{
+		{Name: "commit", Description: "Commits changes", When: "the user asks to commit", Tools: []permission.Rule{"Bash", "Read"}},
+		{Name: "review", Description: "Reviews changes"},
+		{Name: "broken"},
+		{Name: "deploy", Description: "Deploys changes", Manual: true},
 	}, aliases: map[string]string{"cr": "review"}}
 }
 
@@ -47,37 +60,96 @@ func TestSkill(t *testing.T) {
 		input, want string
 		fails       bool
 	}{
-		{`{"skill":"commit","args":" all & $1 "}`, "Commit all & $1.\nSay all & $1, not $1.", false},
-		{`{"skill":"/Commit"}`, "Commit .\nSay , not $1.", false},
-		{`{"skill":"cr","args":"this"}`, "Review.\n\nThe user's request: this\n\nFiles of this skill are in /skills/review", false},
-		{`{"skill":"comit"}`, `skill "comit" is unknown; did you mean "commit"?; there are commit, review, empty, huge, vast`, true},
-		{`{"skill":""}`, `skill "" is unknown`, true},
-		{`{"skill":"empty"}`, "has no instructions", true},
-		{`{"skill":"vast"}`, "more than the 200000 that can be loaded", true},
-		{`{"skill":"huge","args":"` + strings.Repeat("a", 9000) + `"}`, "more than the 200000", true},
-		{`{"skill":"commit","args":"` + strings.Repeat("a", maxSkillArgs+1) + `"}`, "args has 10001 bytes", true},
+		{`{"skill":"commit","args":"all"}`, "Do commit with all\n\nWhen the work of this skill is done", false},
+		{`{"skill":"/Commit"}`, "Do commit with ", false},
+		{`{"skill":"cr"}`, "Do review with ", false},
+		{`{"skill":"comit"}`, `there is no skill "comit"; {"query": "words"} searches`, true},
+		{`{"skill":"deploy"}`, "the user runs it by typing /deploy", true},
+		{`{"skill":"broken"}`, "the file is gone", true},
+		{`{"end":true}`, "no skill is in force", true},
+		{`{}`, "commit\nreview\nbroken", false},
+		{`{"query":"changes commit"}`, "- commit: Commits changes (when the user asks to commit)\n- review: Reviews changes", false},
+		{`{"query":"cooking"}`, `no skill is about "cooking"`, true},
 		{`{"skill":"commit","arguments":"a"}`, "arguments", true},
 	} {
 		r := tooltest.Run(t, x, c.input)
-		if r.IsError != c.fails || !strings.Contains(r.Text(), c.want) || !c.fails && r.Text() != c.want {
+		if r.IsError != c.fails || !strings.Contains(r.Text(), c.want) {
 			t.Errorf("%.60s: got %q, want %q", c.input, r.Text(), c.want)
 		}
 	}
-	r := tooltest.Run(t, x, `{"skill":"commit"}`)
-	if want := `{"allowedTools":["Bash"],"dir":"","model":"","skill":"commit"}`; string(r.Details) != want || r.Title != "Skill commit" {
+	r := tooltest.Run(t, x, `{"skill":"commit","args":"all"}`)
+	if want := `{"allowedTools":["Bash","Read"],"model":"m","skill":"commit"}`; string(r.Details) != want || r.Title != "Skill commit" {
 		t.Errorf("%s, %s", r.Title, r.Details)
 	}
-	if r := tooltest.Run(t, Skill(shelf{}), `{"skill":"x"}`); !strings.Contains(r.Text(), "there is none here") {
+	if b := r.Patch.Begin; b == nil || b.Skill != "commit" || len(b.Tools) != 2 {
+		t.Errorf("begins %+v", b)
+	}
+	if r := tooltest.Run(t, Skill(shelf{}), `{}`); !strings.Contains(r.Text(), "there are no skills") {
 		t.Errorf("got %q", r.Text())
 	}
 }
 
-// Rules know a skill by its own name, whatever the model calls it.
+// Skills within each other have a limit, and end one by one.
+func TestSkillNesting(t *testing.T) {
+	x := Skill(newShelf())
+	run := func(input string, scopes ...tool.Scope) *tool.Result {
+		r, err := x.Run(t.Context(), tool.Call{Name: "Skill", Input: json.RawMessage(input), Scopes: scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	four := []tool.Scope{{Skill: "a"}, {Skill: "b"}, {Skill: "c"}, {Skill: "d"}}
+	if r := run(`{"skill":"review"}`, four...); !r.IsError || !strings.Contains(r.Text(), "4 skills are in force") || r.Patch.Begin != nil {
+		t.Errorf("%q", r.Text())
+	}
+	if r := run(`{"skill":"review"}`, four[:3]...); r.IsError {
+		t.Errorf("%q", r.Text())
+	}
+	if r := run(`{"end":true}`, four...); !r.Patch.End || !strings.Contains(r.Text(), "The skill d is over. The skill c is in force again.") {
+		t.Errorf("%q", r.Text())
+	}
+	if r := run(`{"end":true}`, tool.Scope{Skill: "review", ByUser: true}); !r.IsError || r.Patch.End {
+		t.Errorf("%q", r.Text())
+	}
+}
+
+// The list in the description has its bound, however many skills there are; all of them
+// can be found.
+func TestSkillListBudget(t *testing.T) {
+	var s shelf
+	for i := range 300 {
+		s.skills = append(s.skills, tool.SkillInfo{Name: fmt.Sprintf("skill-number-%d", i), Description: strings.Repeat("words about it ", 30), When: "long"})
+		text := Skill(s).Spec().Description
+		if len(text) > 2<<10+len(skillText) {
+			t.Fatalf("%d skills take %d bytes", i+1, len(text))
+		}
+		if i < 10 && !strings.Contains(text, s.skills[i].Name+": words") {
+			t.Errorf("%d skills: %s", i+1, text)
+		}
+	}
+	text := Skill(s).Spec().Description
+	if !strings.Contains(text, "more, found by") {
+		t.Errorf("it does not say that there are more: %s", text)
+	}
+	if r := tooltest.Run(t, Skill(s), `{"query":"number-299"}`); !strings.Contains(r.Text(), "skill-number-299") {
+		t.Errorf("%q", r.Text())
+	}
+	if r := tooltest.Run(t, Skill(s), `{"query":""}`); strings.Count(r.Text(), "\n") != 299 {
+		t.Errorf("%q", r.Text())
+	}
+	if !strings.Contains(Skill(newShelf()).Spec().Description, "- commit: Commits changes (when the user asks to commit)") {
+		t.Error(Skill(newShelf()).Spec().Description)
+	}
+}
+
+// Rules know a skill by its own name, whatever the model calls it. A skill that gives
+// more than the one in force needs permission.
 func TestSkillClass(t *testing.T) {
 	x := Skill(newShelf())
 	for input, want := range map[string]string{`{"skill":"cr"}`: "review", `{"skill":"/COMMIT"}`: "commit", `{"skill":"what"}`: "what"} {
 		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
-		if !c.ReadOnly || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
+		if !c.ReadOnly || !c.Unbound || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
 			t.Errorf("%s: %+v", input, c)
 		}
 	}
@@ -91,5 +163,20 @@ func TestSkillClass(t *testing.T) {
 	}
 	if d := deny.Decide(request(`{"skill":"commit"}`)); d.Behavior != permission.Allowed {
 		t.Errorf("%+v", d)
+	}
+	for _, c := range []struct {
+		in             []permission.Rule
+		skill          string
+		reads, unbound bool
+	}{
+		{[]permission.Rule{"Bash", "Read", "Grep"}, "commit", true, true},
+		{[]permission.Rule{"Read"}, "commit", false, true},
+		{[]permission.Rule{"Read"}, "review", true, true}, // has no list: the one in force stays
+		{[]permission.Rule{"Read", "skill(commit)"}, "commit", true, false},
+	} {
+		got := tool.Classify(x, tool.Call{Input: json.RawMessage(`{"skill":"` + c.skill + `"}`), Scopes: []tool.Scope{{Skill: "x", Tools: c.in}, {Skill: "y"}}})
+		if got.ReadOnly != c.reads || got.Internal != c.reads || got.Unbound != c.unbound {
+			t.Errorf("%s within %v: %+v", c.skill, c.in, got)
+		}
 	}
 }

@@ -1,0 +1,7 @@
+//go:build unix
+
+package plainfile
+
+import "syscall"
+
+const nonblock = syscall.O_NONBLOCK

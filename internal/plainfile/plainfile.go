@@ -1,0 +1,67 @@
+// Package plainfile reads files of folders that somebody else may write to: regular
+// ones within the folder, and no more of them than is wanted.
+package plainfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Read returns up to limit bytes of the file at name in root, and whether that is all
+// of it. Symlinks are followed within root; devices, pipes and folders are refused
+// without waiting for them.
+func Read(root *os.Root, name string, limit int) (data []byte, whole bool, err error) {
+	info, err := root.Stat(name)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
+	}
+	// What was a file may be a pipe by now: do not wait for its writer.
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
+	}
+	data = make([]byte, 0, min(info.Size(), int64(limit))+1)
+	for len(data) <= limit {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := f.Read(data[len(data):min(cap(data), limit+1)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
+		}
+	}
+	return data[:min(len(data), limit)], len(data) <= limit, nil
+}
+
+func regular(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a file")
+	}
+	return nil
+}
+
+// bare is the error without the name of the file.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
