@@ -61,6 +61,15 @@ func serve(manners string) {
 		host()
 		return
 	}
+	if has("gate") { // starts when it may
+		for _, err := os.Stat(os.Getenv("MCP_TEST_GATE")); err != nil; _, err = os.Stat(os.Getenv("MCP_TEST_GATE")) {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if has("sdk") {
+		official()
+		return
+	}
 	if has("ignore-term") {
 		signal.Ignore(syscall.SIGTERM)
 	}
@@ -76,7 +85,11 @@ func serve(manners string) {
 	in.Buffer(nil, 1<<24)
 	for in.Scan() {
 		var m message
-		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+		err := json.Unmarshal(in.Bytes(), &m)
+		if file := os.Getenv("MCP_TEST_CANCELLED"); file != "" && m.Method == "notifications/cancelled" {
+			_ = os.WriteFile(file, in.Bytes(), 0o600) // the test sees that it is not there
+		}
+		if err != nil || m.ID == nil {
 			continue
 		}
 		reply := func(result string) { put(`{"result":%s,"jsonrpc":"2.0","id":%s}`, result, m.ID) }
