@@ -214,6 +214,7 @@ func TestRestartedServer(t *testing.T) {
 	if err := all.Reconnect(t.Context(), "s"); err != nil {
 		t.Error(err)
 	}
+	tools = toolsOf(t, all)
 	echo("hello")
 }
 

@@ -87,7 +87,8 @@ type body struct {
 	left   int
 
 	nesting
-	line string // the beginning of a stream's line
+	line [len(dataField)]byte // the beginning of a stream's line
+	read int                  // how much of it is there
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -109,20 +110,22 @@ func (b *body) Read(p []byte) (int, error) {
 // data reports whether a byte of a stream is one of a message. All that is
 // between two empty lines is one message.
 func (b *body) data(c byte) bool {
-	const field = "data:"
 	switch {
 	case c == '\n':
-		if b.line == "" || b.line == "\r" {
+		if b.read == 0 || b.read == 1 && b.line[0] == '\r' {
 			b.nesting = nesting{}
 		}
-		b.line = ""
-	case len(b.line) < len(field):
-		b.line += string(rune(c))
+		b.read = 0
+	case b.read < len(b.line):
+		b.line[b.read] = c
+		b.read++
 	default:
-		return b.line == field
+		return string(b.line[:]) == dataField
 	}
 	return false
 }
+
+const dataField = "data:"
 
 // nesting is how deep a place in a JSON text is.
 type nesting struct {
