@@ -641,7 +641,15 @@ func TestAdverseModeWhileClosingEarlier(t *testing.T) {
 	go func() { _, err := f.Prompt(t.Context(), "two"); done <- err }()
 	<-entered
 	block.Store(false)
+	ends(t, "setting the mode", 10*time.Second, func() {
+		if err := f.SetMode(t.Context(), permission.Plan); err != nil {
+			t.Error(err)
+		}
+	})
 	close(free)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 	if wrote.Load() {
 		t.Error("SetMode(plan) returned nil, and a call that writes ran")
 	}
