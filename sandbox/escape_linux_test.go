@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,7 +36,6 @@ type world struct {
 	victim   *exec.Cmd
 	reached  atomic.Int64 // messages that came by a network
 	shared   []byte
-	leak     int // descriptor that is open for whoever is started
 	terminal *os.File
 	before   string // what is outside
 }
@@ -71,9 +71,6 @@ func makeWorld(t *testing.T, helper string) *world {
 	must(t, err)
 	b := binary.LittleEndian.AppendUint32(nil, uint32(handle.Type()))
 	w.env = append(w.env, "HANDLE="+base64.StdEncoding.EncodeToString(append(b, handle.Bytes()...)))
-	w.leak, err = unix.Open(w.outside+"/victim", unix.O_RDWR|unix.O_APPEND, 0) // not closed on exec
-	must(t, err)
-	t.Cleanup(func() { _ = unix.Close(w.leak) })
 	w.before = snapshot(t, w.outside) + snapshot(t, w.hidden)
 	return w
 }
@@ -170,6 +167,34 @@ func (w *world) policy() Policy {
 	}
 }
 
+// leak opens a descriptor for whoever is started, by other tests as well.
+func (w *world) leak(t *testing.T) {
+	fd, err := unix.Open(w.outside+"/victim", unix.O_RDWR|unix.O_APPEND, 0) // not closed on exec
+	must(t, err)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+}
+
+// escapes makes a test of each attempt that is kept. They wait for processes most of
+// the time, so several run at once.
+func escapes(t *testing.T, keep func(attempt) bool, test func(*testing.T, attempt)) {
+	queue := make(chan attempt)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			for a := range queue {
+				t.Run(a.name, func(t *testing.T) { test(t, a) })
+			}
+		})
+	}
+	for _, a := range attempts {
+		if keep(a) {
+			queue <- a
+		}
+	}
+	close(queue)
+	all.Wait()
+}
+
 // try makes an attempt and says which wire it has touched, "" for none.
 func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched, output string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -183,6 +208,9 @@ func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched,
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.terminal, &out, &out
 	if w.terminal == nil {
 		cmd.Stdin = nil
+	}
+	if a.name == "descriptors" {
+		w.leak(t)
 	}
 	if a.stdin != "" {
 		f, err := os.Open(w.dir + "/" + a.stdin)
