@@ -3,9 +3,11 @@ package checkpoint_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,14 +20,32 @@ import (
 func TestDiskFails(t *testing.T) {
 	faults := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS}
 	for _, what := range []string{"take", "restore", "prune"} {
-		t.Run(what, func(t *testing.T) {
-			for n := int64(1); failAt(t, n, what, faults[n%3]); n++ {
-				if n > 500 {
-					t.Fatal("it writes for ever")
+		var next atomic.Int64
+		var over atomic.Bool
+		sideBySide(6, func(int) {
+			for n := next.Add(1); !over.Load(); n = next.Add(1) {
+				there := false
+				t.Run(fmt.Sprintf("%s %d", what, n), func(t *testing.T) {
+					if n > 500 {
+						t.Fatal("it writes for ever")
+					}
+					there = failAt(t, n, what, faults[n%3])
+				})
+				if !there {
+					over.Store(true)
 				}
 			}
 		})
 	}
+}
+
+// sideBySide calls f with 0 to n-1 at once: most of the time they wait for the disk.
+func sideBySide(n int, f func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
 }
 
 // failAt reports whether there was an nth operation.

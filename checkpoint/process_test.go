@@ -89,14 +89,20 @@ func beBusy(s *checkpoint.Store, root string) error {
 // Wherever a program is killed, the store opens again, all that it lists can be
 // restored, and nothing unfinished stays in the tree.
 func TestKill(t *testing.T) {
-	points := 120
+	points := 30
 	if testing.Short() {
-		points = 15
+		points = 5
 	}
+	sideBySide(4, func(i int) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { killOften(t, points, uint64(i)) })
+	})
+}
+
+func killOften(t *testing.T, points int, seed uint64) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	s := newStore(t)
-	r := rand.New(rand.NewPCG(3, 4))
+	r := rand.New(rand.NewPCG(3, seed))
 	for i := range points {
 		cmd := process(t, s, root, "busy")
 		out, err := cmd.StdoutPipe()

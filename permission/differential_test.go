@@ -20,7 +20,6 @@ var logged = []string{"rm", "ls", "cat", "git", "sort", "grep", "touch", "foo"}
 
 type bench struct {
 	bash, bin string
-	by        string // what confined the last line
 }
 
 func newBench(tb testing.TB) *bench {
@@ -51,7 +50,8 @@ func (b *bench) runs(tb testing.TB, line string) []string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "line")
 	if err != nil {
-		tb.Fatal(err)
+		tb.Error(err)
+		return nil
 	}
 	defer os.RemoveAll(dir)
 	for _, d := range []string{"a", "b"} {
@@ -100,6 +100,17 @@ func names(c Commands) []string {
 type grammar struct {
 	choose func(n int) int
 	depth  int
+}
+
+// grammarOf lets bytes choose.
+func grammarOf(data []byte) *grammar {
+	i := 0
+	return &grammar{choose: func(n int) int {
+		if i++; i > len(data) {
+			return n - 1
+		}
+		return int(data[i-1]) % n
+	}}
 }
 
 func (g *grammar) pick(list ...string) string { return list[g.choose(len(list))] }
@@ -270,9 +281,7 @@ func TestDifferential(t *testing.T) {
 		g := &grammar{choose: random.IntN}
 		lines = append(lines, g.list())
 	}
-	for _, line := range lines {
-		b.compare(t, line)
-	}
+	eachAtOnce(lines, func(line string) { b.compare(t, line) })
 }
 
 // FuzzDifferential lets bytes choose a line of the grammar.
@@ -281,13 +290,6 @@ func FuzzDifferential(f *testing.F) {
 	f.Add([]byte("0123456789"))
 	f.Add([]byte{3, 0, 17, 5, 200, 41, 7, 9, 13})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		i := 0
-		g := &grammar{choose: func(n int) int {
-			if i++; i > len(data) {
-				return n - 1
-			}
-			return int(data[i-1]) % n
-		}}
-		b.compare(t, g.list())
+		b.compare(t, grammarOf(data).list())
 	})
 }
