@@ -53,17 +53,17 @@ func failAt(t *testing.T, n int64, what string, fault error) bool {
 	t.Helper()
 	root := t.TempDir()
 	s := newStore(t)
-	plant(t, root, map[string]string{"a": "one", "d/b": "two", "d/big": strings.Repeat("x", 2<<20), "l": "-> a"})
+	plant(t, root, map[string]string{"a": "one", "d/b": "two", "d/big": strings.Repeat("x", 1<<20+1), "l": "-> a"})
 	first := take(t, s, root)
 	was := state(t, root, nil)
 	must(t, os.RemoveAll(filepath.Join(root, "d")))
-	plant(t, root, map[string]string{"a": "three", "e/f": "four", "e/big": strings.Repeat("y", 2<<20)})
+	plant(t, root, map[string]string{"a": "three", "e/f": "four", "e/big": strings.Repeat("y", 1<<20+1)})
 	now := state(t, root, nil)
 
 	broken := &checkpoint.Store{Dir: s.Dir, MaxAge: s.MaxAge}
 	if what == "prune" {
 		take(t, s, root)
-		broken.Quota = 3 << 20
+		broken.Quota = 3 << 19
 	}
 	var count atomic.Int64
 	broken.Fail(func(checkpoint.Op) error {
@@ -129,7 +129,7 @@ func TestCancel(t *testing.T) {
 	s := newStore(t)
 	plant(t, root, map[string]string{"a": "one", "b/c/d": "two"})
 	first := take(t, s, root)
-	plant(t, root, map[string]string{"a": "three", "b/e": "four", "f": strings.Repeat("x", 2<<20)})
+	plant(t, root, map[string]string{"a": "three", "b/e": "four", "f": strings.Repeat("x", 1<<20+1)})
 	now := state(t, root, nil)
 	for _, what := range []string{"take", "restore"} {
 		for n := int64(0); ; n += 1 + n/8 {
