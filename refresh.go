@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -109,5 +110,10 @@ func (l *loop) takeTools(fresh *newPool) []event.Fact {
 			tools[i].Deferred = false
 		}
 	}
+	same := func(a, b event.Tool) bool { return reflect.DeepEqual(a, b) }
+	if slices.EqualFunc(tools, old, same) && fresh.system == l.x.system {
+		return nil
+	}
+	l.x.system = fresh.system
 	return []event.Fact{event.ToolsChanged{Tools: tools, System: fresh.system}}
 }

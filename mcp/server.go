@@ -28,18 +28,20 @@ type server struct {
 	config Config
 
 	// Guarded by all.mu.
-	state    State
-	err      error
-	tools    []tool.Tool
-	problems []string
-	told     string   // what it tells models
-	had      bool     // it was connected
-	session  *session // nil unless connected
-	moved    chan struct{}
-	tried    chan struct{} // closed: there is a connection, or a first try has failed
-	cancel   context.CancelFunc
-	done     chan struct{} // closed: nothing of it is left running
-	legacy   bool          // it is known not to take server/discover
+	state         State
+	err           error
+	tools         []tool.Tool
+	problems      []string
+	prompts       []Prompt
+	subscriptions []string // URIs
+	told          string   // what it tells models
+	had           bool     // it was connected
+	session       *session // nil unless connected
+	moved         chan struct{}
+	tried         chan struct{} // closed: there is a connection, or a first try has failed
+	cancel        context.CancelFunc
+	done          chan struct{} // closed: nothing of it is left running
+	legacy        bool          // it is known not to take server/discover
 
 	auth   *oauth.Client   // nil: nobody logs in to it
 	asking bool            // a person is being asked to; guarded by all.mu
@@ -89,13 +91,13 @@ var errLate = errors.New("the server did not start within")
 
 // serve is one connection, from its beginning to its end.
 func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, err error) {
-	ses, tools, problems, err := s.begin(ctx)
+	ses, has, err := s.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer ses.close()
 	since := time.Now()
-	s.connected(ses, tools, problems)
+	s.connected(ses, has)
 	tried()
 	for {
 		select {
@@ -116,18 +118,25 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		default:
 		}
 		soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
-		tools, problems, err := s.list(soon, ses)
+		has, err := s.list(soon, ses)
 		cancel()
 		if err != nil {
 			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
 			continue // those known stay
 		}
-		s.connected(ses, tools, problems)
+		s.connected(ses, has)
 	}
 }
 
+// An offer is what a server has.
+type offer struct {
+	tools    []tool.Tool
+	prompts  []Prompt
+	problems []string
+}
+
 // begin connects and reads the tools, within the time to start.
-func (s *server) begin(ctx context.Context) (*session, []tool.Tool, []string, error) {
+func (s *server) begin(ctx context.Context) (*session, *offer, error) {
 	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), fmt.Errorf("%w %v", errLate, s.config.start()))
 	defer cancel()
 	ses, err := connect(soon, s, s.legacy)
@@ -136,36 +145,42 @@ func (s *server) begin(ctx context.Context) (*session, []tool.Tool, []string, er
 		ses, err = connect(soon, s, true)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if c := ses.child; c != nil {
 		s.legacy = ses.client.InitializeResult().ProtocolVersion < newest
 	}
-	tools, problems, err := s.list(soon, ses)
+	has, err := s.list(soon, ses)
 	if err != nil {
 		if soon.Err() != nil {
 			err = context.Cause(soon)
 		}
 		err = ses.explain(err)
 		ses.close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return ses, tools, problems, nil
+	s.subscribe(soon, ses)
+	return ses, has, nil
 }
 
 // newest is the first version of the protocol that has server/discover.
 const newest = "2026-07-28"
 
-func (s *server) list(ctx context.Context, ses *session) ([]tool.Tool, []string, error) {
+func (s *server) list(ctx context.Context, ses *session) (*offer, error) {
 	listed, problem, err := ses.list(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	tools, problems := s.adopt(listed)
-	if problem != "" {
-		problems = append(problems, problem)
+	has := new(offer)
+	has.tools, has.problems = s.adopt(listed)
+	prompts, trouble := s.listPrompts(ctx, ses)
+	has.prompts = prompts
+	for _, p := range []string{problem, trouble} {
+		if p != "" {
+			has.problems = append(has.problems, p)
+		}
 	}
-	return tools, problems, nil
+	return has, nil
 }
 
 // call calls a tool. A call that the server cannot have seen, because its session
@@ -248,9 +263,9 @@ func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 	}
 }
 
-func (s *server) connected(ses *session, tools []tool.Tool, problems []string) {
+func (s *server) connected(ses *session, has *offer) {
 	s.all.mu.Lock()
-	s.tools, s.problems = tools, problems
+	s.tools, s.prompts, s.problems = has.tools, has.prompts, has.problems
 	if ses != nil {
 		s.told = ses.client.InitializeResult().Instructions
 	}

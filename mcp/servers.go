@@ -29,6 +29,9 @@ type Options struct {
 	// Changed is told of each change of a server's status, of one server in order.
 	// It must return soon and change no servers.
 	Changed func(Status)
+	// Updated is told of resources that have changed, of those that were subscribed to.
+	// It must return soon.
+	Updated func(server, uri string)
 	// Logins keeps the logins to servers on the network that want one. nil: they end
 	// with the Servers.
 	Logins oauth.Store
@@ -157,7 +160,7 @@ func (all *Servers) begin(s *server) {
 		return
 	}
 	if s.config.kind() == InProcess {
-		s.connected(nil, local(s.name, s.config.Tools, s.config.AlwaysLoad), nil)
+		s.connected(nil, &offer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
 		close(s.tried)
 		return
 	}

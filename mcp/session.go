@@ -82,10 +82,11 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	defer undo()
 	client := sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, &sdk.ClientOptions{
 		Logger: s.all.options.log(), Capabilities: &sdk.ClientCapabilities{},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			select {
-			case ses.changed <- struct{}{}:
-			default:
+		ToolListChangedHandler:   func(context.Context, *sdk.ToolListChangedRequest) { ses.relist() },
+		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { ses.relist() },
+		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			if told := s.all.options.Updated; told != nil && r.Params != nil {
+				told(s.name, clip(r.Params.URI, maxURI))
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
@@ -113,6 +114,14 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 		ses.end(err)
 	}()
 	return ses, nil
+}
+
+// relist has the lists of tools and prompts read again.
+func (ses *session) relist() {
+	select {
+	case ses.changed <- struct{}{}:
+	default:
+	}
 }
 
 // errProbe is the error for a server that ended when it was asked for the

@@ -49,6 +49,7 @@ var rules = map[string][]string{
 	"mcp":                 {"internal/...", "tool", "llm", "permission", "workspace", "mcp/oauth"},
 	"mcp/oauth":           {"config", "internal/..."},
 	"skill":               {"internal/plainfile", "tool", "permission"},
+	"mcp/resources":       {"mcp", "tools"},
 	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},
 	"llm/openai":          {"llm", "llm/catalog", "internal/..."},
 	"llm/catalog":         {"llm"},

@@ -1,0 +1,239 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+const maxPrompts = 200 // of a server
+
+// ErrNoPrompt is matched by the error for a prompt that no connected server has.
+var ErrNoPrompt = errors.New("there is no such prompt")
+
+// A Prompt is a text that a server offers to users.
+type Prompt struct {
+	Name        string // mcp__server__prompt, as the names of tools
+	Server      string
+	Title       string
+	Description string // at most 2 KB
+	Arguments   []Argument
+
+	own string // its name on the server
+}
+
+// An Argument is a part of a prompt that the user fills in.
+type Argument struct {
+	Name        string
+	Description string
+	Required    bool
+}
+
+// Prompts returns the prompts of the connected servers, by server.
+func (all *Servers) Prompts() []Prompt {
+	servers := all.sorted()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	list := []Prompt{}
+	for _, s := range servers {
+		if s.serves() {
+			list = append(list, s.prompts...)
+		}
+	}
+	return list
+}
+
+// Prompt has a server write a prompt. args are the words after its name, as
+// [Prompt.Parse] takes them. Where servers are still connecting it waits for that of
+// the name, or fails with [ErrNoPrompt].
+func (all *Servers) Prompt(ctx context.Context, name, args string) (llm.Blocks, error) {
+	all.Start()
+	p, err := all.findPrompt(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	given, err := p.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	var blocks llm.Blocks
+	err = all.ask(ctx, p.Server, func(ctx context.Context, ses *session) error {
+		res, err := ses.client.GetPrompt(ctx, &sdk.GetPromptParams{Name: p.own, Arguments: given})
+		if err != nil {
+			return err
+		}
+		var content []sdk.Content
+		for _, m := range res.Messages[:min(len(res.Messages), maxBlocks)] {
+			if m == nil || m.Content == nil {
+				continue
+			}
+			if m.Role == "assistant" {
+				content = append(content, &sdk.TextContent{Text: "[the assistant:]"})
+			}
+			content = append(content, m.Content)
+		}
+		if len(content) == 0 {
+			return errors.New("the prompt is empty")
+		}
+		blocks = result(&sdk.CallToolResult{Content: content}).Content
+		return nil
+	})
+	return blocks, err
+}
+
+// findPrompt finds a prompt by its name. It waits for a server whose prompt it can be.
+func (all *Servers) findPrompt(ctx context.Context, name string) (Prompt, error) {
+	for _, s := range all.sorted() {
+		if !strings.HasPrefix(name, prefix(s.name)) {
+			continue
+		}
+		if _, err := s.ready(ctx, nil); ctx.Err() != nil {
+			return Prompt{}, ctx.Err()
+		} else if err != nil {
+			return Prompt{}, fmt.Errorf("the MCP server %s is not connected: %w", s.name, redacted(s, err))
+		}
+	}
+	list := all.Prompts()
+	i := slices.IndexFunc(list, func(p Prompt) bool { return p.Name == name })
+	if i < 0 {
+		return Prompt{}, fmt.Errorf("%q: %w", clip(name, 100), ErrNoPrompt)
+	}
+	return list[i], nil
+}
+
+// Parse makes arguments of words, which may be in quotes: each word is one, in the
+// order of the arguments, or NAME=VALUE; what is beyond the last argument belongs to it.
+func (p Prompt) Parse(line string) (map[string]string, error) {
+	list, err := words(line)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	var rest []string
+	for _, w := range list {
+		name, value, ok := strings.Cut(w, "=")
+		if ok && slices.ContainsFunc(p.Arguments, func(a Argument) bool { return a.Name == name }) {
+			given[name] = value
+			continue
+		}
+		rest = append(rest, w)
+	}
+	last := ""
+	for _, a := range p.Arguments {
+		if _, ok := given[a.Name]; ok {
+			continue
+		}
+		if len(rest) > 0 {
+			given[a.Name], rest, last = rest[0], rest[1:], a.Name
+		} else if a.Required {
+			return nil, fmt.Errorf("%s needs the argument %s: %s", p.Name, line1(a.Name), p.Usage())
+		}
+	}
+	switch {
+	case len(rest) > 0 && last == "":
+		return nil, fmt.Errorf("%s takes no more arguments, and %q is left: %s", p.Name, clip(strings.Join(rest, " "), 100), p.Usage())
+	case len(rest) > 0:
+		given[last] += " " + strings.Join(rest, " ")
+	}
+	return given, nil
+}
+
+// Usage shows how the prompt is written, as in /mcp__db__query TABLE [LIMIT].
+func (p Prompt) Usage() string {
+	var b strings.Builder
+	b.WriteString("/" + p.Name)
+	for _, a := range p.Arguments {
+		form := " [%s]"
+		if a.Required {
+			form = " %s"
+		}
+		fmt.Fprintf(&b, form, strings.ToUpper(line1(a.Name)))
+	}
+	return b.String()
+}
+
+func line1(s string) string { return clip(line(s), 60) }
+
+// words takes a line apart at spaces; words may be in quotes, and \ takes the next
+// character as it is, but within '…'.
+func words(text string) ([]string, error) {
+	var list []string
+	var word strings.Builder
+	quote, in, escaped := rune(0), false, false
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, in = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, in = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if in {
+				list = append(list, word.String())
+				word.Reset()
+				in = false
+			}
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote %c is not closed", quote)
+	}
+	if in {
+		list = append(list, word.String())
+	}
+	return list, nil
+}
+
+// listPrompts returns the prompts of a server. A list that cannot be read is a
+// problem that holds up nothing.
+func (s *server) listPrompts(ctx context.Context, ses *session) (prompts []Prompt, problem string) {
+	if ses.capabilities().Prompts == nil {
+		return nil, ""
+	}
+	var listed []*sdk.Prompt
+	err := pages(func(cursor string) (string, error) {
+		page, err := ses.client.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+		if err != nil {
+			return "", err
+		}
+		listed = append(listed, page.Prompts...)
+		if len(listed) > maxPrompts {
+			return "", errEnough
+		}
+		return page.NextCursor, nil
+	})
+	if err != nil {
+		problem = "its prompts cannot be listed: " + err.Error()
+	}
+	listed = listed[:min(len(listed), maxPrompts)]
+	raw := make([]string, len(listed))
+	for i, p := range listed {
+		raw[i] = p.Name
+	}
+	for i, name := range names(s.name, raw) {
+		if name == "" {
+			continue
+		}
+		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: clip(listed[i].Description, maxDescription), own: raw[i]}
+		for _, a := range listed[i].Arguments[:min(len(listed[i].Arguments), 50)] {
+			if a != nil {
+				p.Arguments = append(p.Arguments, Argument{Name: a.Name, Description: line(a.Description), Required: a.Required})
+			}
+		}
+		prompts = append(prompts, p)
+	}
+	return prompts, problem
+}
