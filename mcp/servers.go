@@ -324,6 +324,9 @@ func (all *Servers) replace(name string, change func(*Config)) (*server, error) 
 	change(&c)
 	old.end()
 	s := all.make(name, c)
+	all.mu.Lock()
+	s.subscriptions = old.subscriptions
+	all.mu.Unlock()
 	all.put(old, s)
 	return s, nil
 }

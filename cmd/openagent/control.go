@@ -150,7 +150,7 @@ func (d *dialog) initialize(o order) (any, error) {
 		}
 	}
 	none := []string{}
-	return map[string]any{"commands": none, "agents": none, "models": models, "account": struct{}{}, "hooks_applied": false,
+	return map[string]any{"commands": d.s.commands(), "agents": none, "models": models, "account": struct{}{}, "hooks_applied": false,
 		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}, nil
 }
 

@@ -105,7 +105,17 @@ func (d *dialog) serve(ctx context.Context) (outcome, error) {
 			return last, nil
 		}
 		d.report.expect(true)
-		err := d.report.run(d.s.session, d.started(t, traced(d.s.agent.Log, d.s.session.StreamInput(ctx, t.input))))
+		in, err := d.h.expand(ctx, d.s, t.input)
+		if err != nil && ctx.Err() == nil {
+			d.finished(t)
+			d.report.broken(err, event.RunEnd{})
+			var line resultLine
+			line, last = d.report.finished(ctx)
+			d.out.put(line)
+			continue
+		}
+		t.input = in
+		err = d.report.run(d.s.session, d.started(t, traced(d.s.agent.Log, d.s.session.StreamInput(ctx, t.input))))
 		if d.asker != nil {
 			d.asker.rest()
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/mcp/resources"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -27,6 +28,9 @@ const (
 // tool needs it. Without a home folder there is nothing that would be kept in it.
 func (h *host) kit(s *setup) tools.Kit {
 	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: new(team.Memory)}
+	if s.servers != nil && len(s.servers.Status()) > 0 {
+		k.Resources = resources.Of(s.servers)
+	}
 	home, err := h.home()
 	if err != nil {
 		return k

@@ -26,21 +26,21 @@ const (
 	serverPatience = 10 * time.Second
 )
 
-// addServers gives the agent the tools of MCP servers and begins to connect them.
-// Of two of one name that of the flags counts, then the project's, then the
-// user's. With ask a person at the terminal is asked about a project's.
-func (h *host) addServers(ctx context.Context, s *setup, ask bool) error {
+// findServers finds out which MCP servers there are, and connects none. Of two of one
+// name that of the flags counts, then the project's, then the user's. With ask a
+// person at the terminal is asked about a project's. A host that sends lines may set
+// servers later.
+func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
 	configs, err := h.serverConfigs(ctx, s.options, s.project, ask)
 	if err != nil {
 		return err
 	}
-	if len(configs) == 0 {
+	if len(configs) == 0 && s.options.input != formatStream {
 		return nil
 	}
 	for _, c := range configs {
 		h.secrets = append(h.secrets, c.Secrets()...)
 	}
-	s.agent.Secrets = h.secrets
 	log := h.logger(s.options)
 	o := mcp.Options{Workspace: s.workspace, Logins: h.logins(), LoginCommand: loginCommand, Version: version(), Log: log, Changed: func(st mcp.Status) {
 		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
@@ -56,9 +56,16 @@ func (h *host) addServers(ctx context.Context, s *setup, ask bool) error {
 			h.complain("the MCP server %s: %s", st.Name, st.Error)
 		}
 	}
+	return nil
+}
+
+// addServers gives the agent the tools of the servers and begins to connect them.
+func (s *setup) addServers() {
+	if s.servers == nil {
+		return
+	}
 	s.servers.Start()
 	s.agent.Toolsets = append(s.agent.Toolsets, s.servers)
-	return nil
 }
 
 // serverConfigs are the servers of a run in a folder.

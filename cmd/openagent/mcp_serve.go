@@ -84,6 +84,11 @@ func (h *host) served(ctx context.Context, o *mcpOptions) (_ *setup, err error) 
 	h.warnOfSettings(configured)
 	s := newSetup(configured, p, dir)
 	defer s.unlessUsed(&err)
+	if o.agent {
+		if err := h.findServers(ctx, s, false); err != nil {
+			return nil, err
+		}
+	}
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err
 	}
@@ -95,9 +100,7 @@ func (h *host) served(ctx context.Context, o *mcpOptions) (_ *setup, err error) 
 	if !o.agent {
 		return s, s.flatten(ctx)
 	}
-	if err := h.addServers(ctx, s, false); err != nil {
-		return nil, err
-	}
+	s.addServers()
 	chosen, err := h.choose(ctx, configured, dir)
 	if err != nil {
 		return nil, err

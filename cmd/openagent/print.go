@@ -76,7 +76,11 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	return h.printOne(ctx, s, agent.Input{Text: text, Blocks: blocks})
+	in, err := h.expand(ctx, s, agent.Input{Text: text, Blocks: blocks})
+	if err != nil {
+		return notBegun(ctx, usagef("%w", err))
+	}
+	return h.printOne(ctx, s, in)
 }
 
 // printOne runs one prompt, or goes on with the interrupted run where there is none.
@@ -121,7 +125,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 // report returns a report of the session that knows its past.
 func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	r := newReport(s.session.ID, s.provider.name.value, put)
-	r.servers = s.serverNames
+	r.servers, r.commands = s.serverNames, s.slashNames
 	if s.options.partial {
 		r.showPieces()
 	}

@@ -27,6 +27,7 @@ type report struct {
 	partial   *partial             // nil: no pieces of messages
 	sandbox   *sandbox.State       // nil: nothing is said of one
 	servers   func() []namedServer // of MCP
+	commands  func() []string
 
 	config    event.Configured
 	mode      permission.Mode
@@ -43,7 +44,7 @@ type report struct {
 }
 
 func newReport(session, provider string, put func(line any)) *report {
-	return &report{put: put, session: session, provider: provider, simulated: provider == demoName, servers: func() []namedServer { return []namedServer{} },
+	return &report{put: put, session: session, provider: provider, simulated: provider == demoName, servers: func() []namedServer { return []namedServer{} }, commands: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: newCalls()}
 }
 
@@ -173,7 +174,7 @@ func (r *report) begin() {
 	}
 	none := []string{}
 	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
-		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: none, Agents: none, Skills: none,
+		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: none,
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: version(), origin: r.sign("")})
 }
 

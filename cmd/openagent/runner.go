@@ -60,13 +60,17 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	s := newSetup(o, p, dir)
 	defer s.unlessUsed(&err)
 	s.schedule = r.schedule
+	if err := r.host.findServers(ctx, s, false); err != nil {
+		return nil, err
+	}
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err
 	}
 	if err := r.host.addCustomTools(ctx, s, false); err != nil {
 		return nil, err
 	}
-	return s, r.host.addServers(ctx, s, false)
+	s.addServers()
+	return s, nil
 }
 
 // in calls do with an agent for a folder. The note says in a line what came of it.

@@ -63,6 +63,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	if ask != nil || o.input == formatStream {
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
+	if err := h.findServers(ctx, s, ask != nil); err != nil {
+		return nil, err
+	}
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err
 	}
@@ -71,9 +74,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}
-	if err := h.addServers(ctx, s, ask != nil); err != nil {
-		return nil, err
-	}
+	s.addServers()
 	s.agent.AskUser = ask
 	if o.promptTool == askLater {
 		s.agent.CanUseTool = deferred

@@ -20,6 +20,7 @@ const slashHelp = `/help           this
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
 /cost           what this conversation has cost
+/mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
 /quit           leave; openagent --continue goes on from here
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
 
@@ -47,6 +48,8 @@ func (c *conversation) command(ctx context.Context, line string) {
 			c.mode.Store(permission.Mode(arg))
 			c.screen.line(inDim, "mode %s", arg)
 		}
+	case "/mcp":
+		c.showServers()
 	case "/resume":
 		err = c.resume(ctx)
 	case "/rename":

@@ -82,10 +82,15 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 		c.struck.Store(false)
 		switch prompt = strings.TrimSpace(prompt); {
 		case prompt == "":
-		case prompt[0] == '/':
+		case prompt[0] == '/' && !isServerPrompt(prompt):
 			c.command(ctx, prompt)
 		default:
-			if err := c.turn(ctx, s.session.StreamInput(ctx, agent.Input{Text: prompt, Blocks: blocks})); err != nil {
+			in, err := h.expand(ctx, s, agent.Input{Text: prompt, Blocks: blocks})
+			if err != nil {
+				c.screen.line(inRed, "! %s", h.oneLine(err.Error()))
+				break
+			}
+			if err := c.turn(ctx, s.session.StreamInput(ctx, in)); err != nil {
 				return err
 			}
 			blocks = nil

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+const serverPromptPrefix = "/mcp__"
+
+// isServerPrompt reports whether what the user wrote is a prompt of an MCP server.
+func isServerPrompt(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), serverPromptPrefix)
+}
+
+// expand makes a prompt of what the user wrote: /mcp__server__prompt is what the server
+// makes of it, and with @server:uri goes the resource. One that cannot be read is
+// reported to the user and the model.
+func (h *host) expand(ctx context.Context, s *setup, in agent.Input) (agent.Input, error) {
+	if s.servers == nil {
+		if isServerPrompt(in.Text) {
+			return in, fmt.Errorf("%s: there are no MCP servers", clip(in.Text))
+		}
+		return in, nil
+	}
+	if isServerPrompt(in.Text) {
+		name, args := strings.TrimSpace(in.Text), ""
+		if i := strings.IndexAny(name, " \t\n"); i > 0 {
+			name, args = name[:i], strings.TrimSpace(name[i:])
+		}
+		name = strings.TrimPrefix(name, "/")
+		blocks, err := s.servers.Prompt(ctx, name, args)
+		if err != nil {
+			return in, err
+		}
+		var rest []llm.Block
+		for _, b := range blocks {
+			if _, ok := b.(llm.Text); !ok {
+				rest = append(rest, b)
+			}
+		}
+		in.Expansion = &tool.Expansion{Kind: tool.ServerPrompt, Name: name, Args: args, Text: blocks.Text()}
+		in.Blocks = append(rest, in.Blocks...)
+		return in, nil
+	}
+	blocks, err := s.servers.Mentions(ctx, in.Text)
+	if ctx.Err() != nil {
+		return in, ctx.Err()
+	}
+	if err != nil {
+		h.complain("%v", err)
+	}
+	in.Blocks = append(in.Blocks[:len(in.Blocks):len(in.Blocks)], blocks...)
+	return in, nil
+}
+
+// slashNames are what the user may write after a slash, for hosts that show it.
+func (s *setup) slashNames() []string {
+	names := []string{}
+	for _, c := range s.commands() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// A slashCommand is what the user may write after a slash.
+type slashCommand struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Hint        string `json:"argumentHint"`
+}
+
+func (s *setup) commands() []slashCommand {
+	list := []slashCommand{}
+	if s.servers == nil {
+		return list
+	}
+	for _, p := range s.servers.Prompts() {
+		_, hint, _ := strings.Cut(p.Usage(), " ")
+		list = append(list, slashCommand{p.Name, p.Description, hint})
+	}
+	return list
+}
