@@ -55,7 +55,9 @@ type Agent struct {
 	Tools    []tool.Tool
 	Toolsets []tool.Set
 	// AllowedTools, unless empty, are the names of the only tools that the model
-	// sees; DisallowedTools it never sees. Permissions are another matter.
+	// sees; DisallowedTools it never sees. A tool's other names count as well, "*" in a
+	// name stands for any text and mcp__server for all tools of a server. Permissions
+	// are another matter.
 	AllowedTools    []string
 	DisallowedTools []string
 	// DeferredTools are the names of tools that the model does not see until a tool

@@ -576,7 +576,7 @@ func TestHooks(t *testing.T) {
 
 func TestPool(t *testing.T) {
 	named := func(name, text string) tool.Tool {
-		return tool.Func(tool.Spec{Name: name, ReadOnly: true, Description: text}, func(context.Context, struct{}) (string, error) { return text, nil })
+		return tool.Func(tool.Spec{Name: name, Aliases: []string{"also-" + name}, ReadOnly: true, Description: text}, func(context.Context, struct{}) (string, error) { return text, nil })
 	}
 	a := &agent.Agent{Tools: []tool.Tool{named("a", "built-in"), named("b", "built-in"), named("a", "custom")},
 		Toolsets: []tool.Set{set{named("b", "external"), named("c", "external")}}}
@@ -600,6 +600,9 @@ func TestPool(t *testing.T) {
 		{allow: []string{"b", "a"}, want: "a:custom b:external"},
 		{allow: []string{"a", "b"}, deny: []string{"a"}, want: "b:external"},
 		{allow: []string{"nope"}, want: ""},
+		{allow: []string{"*"}, deny: []string{"c*"}, want: "a:custom b:external"},
+		{allow: []string{"also-b"}, want: "b:external"},
+		{deny: []string{"also-b"}, want: "a:custom c:external"},
 		{rule: "c", want: "a:custom b:external"},
 	} {
 		a.AllowedTools, a.DisallowedTools, a.Permissions.Deny = test.allow, test.deny, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -83,11 +84,11 @@ func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
 
 // offers reports whether the model may see a tool.
 func (a *Agent) offers(s tool.Spec) bool {
-	if a.bond != nil && slices.ContainsFunc(a.bond.only, func(names []string) bool { return !slices.Contains(names, s.Name) }) {
+	if a.bond != nil && slices.ContainsFunc(a.bond.only, func(names []string) bool { return !permission.AllowList(names).Names(s.Name, s.Aliases...) }) {
 		return false
 	}
-	return (len(a.AllowedTools) == 0 || slices.Contains(a.AllowedTools, s.Name)) &&
-		!slices.Contains(a.DisallowedTools, s.Name) && !a.Permissions.Hides(s.Name, s.Aliases...)
+	return (len(a.AllowedTools) == 0 || permission.AllowList(a.AllowedTools).Names(s.Name, s.Aliases...)) &&
+		!permission.AllowList(a.DisallowedTools).Names(s.Name, s.Aliases...) && !a.Permissions.Hides(s.Name, s.Aliases...)
 }
 
 // A searcher is a tool that finds deferred tools. Over returns it bound to those

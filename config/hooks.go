@@ -55,16 +55,31 @@ func (s *Settings) Hooks() []Hook {
 	return out
 }
 
-func hooksOf(l Layer) []Hook {
+func hooksOf(l Layer) []Hook { return decodeHooks(l.Value, l.Source) }
+
+// ParseHooks reads hooks as they are in settings: {EVENT: [{matcher, hooks: [{type,
+// command, timeout, async}]}]}. The error names what is wrong in them.
+func ParseHooks(data json.RawMessage, from Source) ([]Hook, error) {
+	n, err := parse(data)
+	if err == nil {
+		err = Key{Name: "hooks", Type: Hooks}.acceptsHooks(data, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeHooks(data, from), nil
+}
+
+func decodeHooks(data json.RawMessage, from Source) []Hook {
 	var events wireHooks
-	if json.Unmarshal(l.Value, &events) != nil {
+	if json.Unmarshal(data, &events) != nil {
 		return nil // it was checked
 	}
 	var out []Hook
 	for _, e := range hook.Events {
 		for _, g := range events[e] {
 			for _, h := range g.Hooks {
-				out = append(out, Hook{e, g.Matcher, h.Command, time.Duration(h.Timeout * float64(time.Second)), h.Async, l.Source})
+				out = append(out, Hook{e, g.Matcher, h.Command, time.Duration(h.Timeout * float64(time.Second)), h.Async, from})
 			}
 		}
 	}

@@ -18,6 +18,11 @@ type Judge interface{ Decide(Request) Decision }
 // others. Without names it denies every call. A name may hold "*" for any text.
 type AllowList []string
 
+// Names reports whether the list names a tool, by its name or one of the others.
+func (l AllowList) Names(tool string, aliases ...string) bool {
+	return namesTool(l, Request{Tool: tool, Aliases: aliases})
+}
+
 func (l AllowList) Decide(r Request) Decision {
 	if namesTool(l, r) {
 		return Decision{Behavior: Allowed, Source: FromPolicy, Reason: fmt.Sprintf("%s is one of the tools that the policy allows", r.Tool)}

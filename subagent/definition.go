@@ -22,7 +22,7 @@ type Definition struct {
 	Isolation  string   // "worktree": in a git worktree of its own; "": where its parent works
 	Skills     []string // names of skills whose text it begins with
 	Servers    []Server // MCP servers whose tools it has beside the others
-	Color      string   // in which people like to see it; "": any
+	Color      string   // in which people like to see it; "": any color
 	Source     string   // the file it was read from; "" for code
 }
 
@@ -41,8 +41,37 @@ const WorktreeIsolation = "worktree"
 // that changes something if the kind is ReadOnly. It is what is to be put to work.
 func (d Definition) Bounded() *agent.Agent {
 	a := *d.Agent
-	if d.ReadOnly && !slices.Contains(a.Policies, permission.Judge(permission.ReadOnly{})) {
-		a.Policies = append(slices.Clone(a.Policies), permission.ReadOnly{})
+	if d.ReadOnly {
+		a.Policies = append(slices.Clone(a.Policies), looker{})
 	}
 	return &a
+}
+
+// A looker denies what [permission.ReadOnly] does. It allows nothing by itself, as that
+// does: what a parent is asked about, such as a page of the web, its agents are too.
+type looker struct{}
+
+func (looker) Decide(r permission.Request) permission.Decision {
+	return onlyDenials(permission.ReadOnly{}.Decide(r))
+}
+
+// An only keeps an agent to the calls that the rules of its definition cover.
+type only struct{ rules *permission.Compiled }
+
+// onlyRules returns the policy of a list of tools of which some have patterns.
+func onlyRules(kind string, rules []permission.Rule) only {
+	bound := &permission.Bound{By: "the agent " + kind, Only: rules}
+	return only{permission.Policy{Mode: permission.Bypass, Bound: bound}.Compile()}
+}
+
+func (o only) Decide(r permission.Request) permission.Decision {
+	return onlyDenials(o.rules.Decide(r))
+}
+
+func onlyDenials(d permission.Decision) permission.Decision {
+	if d.Behavior != permission.Denied {
+		return permission.Decision{}
+	}
+	d.Source = permission.FromPolicy
+	return d
 }

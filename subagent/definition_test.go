@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -33,8 +32,9 @@ func TestBounded(t *testing.T) {
 	if first := Builtin()[0]; first.ReadOnly || first.Agent.Name != "general-purpose" {
 		t.Errorf("the first is %s", first.Agent.Name)
 	}
-	own := Definition{ReadOnly: true, Agent: &agent.Agent{Policies: []permission.Judge{permission.DenyList{"Read"}, permission.ReadOnly{}}}}
-	if n := len(own.Bounded().Policies); n != 2 {
-		t.Errorf("%d policies", n)
+	// It allows nothing: a page of the web is asked about as ever.
+	page := permission.Request{Tool: "WebFetch", ReadOnly: true, Dir: "/p", Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
+	if d := permission.Composite(Builtin()[1].Bounded().Policies).Decide(page); d.Behavior != permission.NoOpinion {
+		t.Errorf("a page: %v", d)
 	}
 }

@@ -1,0 +1,256 @@
+package subagent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// Bounds of a folder of agents.
+const (
+	maxFile    = 256 << 10 // bytes of a file
+	maxFiles   = 200
+	maxEntries = 10_000
+)
+
+// A Folder holds files that describe kinds of agents: NAME.md with front matter as
+// Claude Code has it (https://code.claude.com/docs/en/sub-agents), then the text that
+// the agent is told to be. A project's folder can hold commands, of hooks and of MCP
+// servers: load it once its user trusts it.
+type Folder struct {
+	Path string
+	// Within, unless empty, is a folder that Path must not lead out of by symlinks.
+	Within string
+	// Hooks is where commands of hooks run. Nil: files with hooks are refused.
+	Hooks *workspace.Workspace
+}
+
+// Folders returns where agents are described below a home folder or a project, the
+// later counts. What is in a project must not lead out of it.
+func Folders(base string, project bool) []Folder {
+	var out []Folder
+	for _, name := range []string{".agents", ".claude", ".openagent"} {
+		f := Folder{Path: filepath.Join(base, name, "agents")}
+		if project {
+			f.Within = base
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// A Problem is something wrong with a file.
+type Problem struct {
+	File    string
+	Line    int // 0: all of it
+	Text    string
+	Skipped bool // the file does not count
+}
+
+func (p *Problem) Error() string {
+	place := p.File
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Skipped {
+		return place + ": " + p.Text + "; the file is left out"
+	}
+	return place + ": " + p.Text
+}
+
+// Found is what a folder holds.
+type Found struct {
+	Dir         string       // free of symlinks; "" if there is no such folder
+	Files       []string     // their names
+	Definitions []Definition // by name
+	Problems    []*Problem
+	Sum         string // stands for the names and contents of all files
+}
+
+// Load reads the folders and returns the kinds of agents in them, by name. Where two
+// have one name, that of the later folder counts. The errors are [Problem]s; what is
+// wrong with one file spoils no other.
+func Load(folders ...Folder) ([]Definition, []error) {
+	var all []Definition
+	var problems []error
+	for _, f := range folders {
+		found := f.Load()
+		all = Merge(all, found.Definitions)
+		for _, p := range found.Problems {
+			problems = append(problems, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Definition) int { return cmp.Compare(a.Agent.Name, b.Agent.Name) })
+	return all, problems
+}
+
+// Merge returns the kinds of both lists. Of two with one name, whatever its case, that
+// of higher counts, in the place of the other.
+func Merge(lower, higher []Definition) []Definition {
+	out := slices.Clone(lower)
+	for _, d := range higher {
+		if i := Find(out, d.Agent.Name); i >= 0 {
+			out[i] = d
+		} else {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Find returns where in a list the kind of a name is, whatever its case, or -1.
+func Find(list []Definition, name string) int {
+	return slices.IndexFunc(list, func(d Definition) bool { return strings.EqualFold(d.Agent.Name, name) })
+}
+
+// Load reads the folder.
+func (f Folder) Load() Found {
+	var out Found
+	root, dir, err := f.open()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFolder) {
+		return out
+	}
+	if err != nil {
+		out.add(f.Path, 0, true, err.Error())
+		return out
+	}
+	defer root.Close()
+	out.Dir = dir
+	sum := sha256.New()
+	for _, name := range out.list(root) {
+		file := filepath.Join(dir, name)
+		data, whole, err := plainfile.Read(root, name, maxFile)
+		if err == nil && !whole {
+			err = fmt.Errorf("it has more than %d KB", maxFile>>10)
+		}
+		if err != nil {
+			fmt.Fprintf(sum, "%q -\n", name)
+			out.add(file, 0, true, err.Error())
+			continue
+		}
+		fmt.Fprintf(sum, "%q %x\n", name, sha256.Sum256(data))
+		out.Files = append(out.Files, name)
+		out.take(data, file, f.Hooks)
+	}
+	out.Sum = hex.EncodeToString(sum.Sum(nil))
+	slices.SortFunc(out.Definitions, func(a, b Definition) int { return cmp.Compare(a.Agent.Name, b.Agent.Name) })
+	return out
+}
+
+// ReadFile reads the description of one kind of agent. Notes say what should be mended
+// though it can be used; the error is a [Problem].
+func ReadFile(path string, hooks *workspace.Workspace) (d Definition, notes []*Problem, err error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return Definition{}, nil, err
+	}
+	defer root.Close()
+	data, whole, err := plainfile.Read(root, filepath.Base(path), maxFile)
+	if err != nil {
+		return Definition{}, nil, err
+	}
+	if !whole {
+		return Definition{}, nil, fmt.Errorf("%s has more than %d KB", path, maxFile>>10)
+	}
+	var found Found
+	if found.take(data, path, hooks); len(found.Definitions) == 0 {
+		last := len(found.Problems) - 1
+		return Definition{}, found.Problems[:last], found.Problems[last]
+	}
+	return found.Definitions[0], found.Problems, nil
+}
+
+var errNoFolder = errors.New("it is not a folder")
+
+// open opens the folder and finds its path without symlinks.
+func (f Folder) open() (*os.Root, string, error) {
+	dir, err := real(f.Path)
+	if err != nil {
+		return nil, "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, "", cmp.Or(err, errNoFolder)
+	}
+	if f.Within != "" {
+		within, err := real(f.Within)
+		if err != nil {
+			return nil, "", err
+		}
+		if rel, err := filepath.Rel(within, dir); err != nil || !filepath.IsLocal(rel) {
+			return nil, "", fmt.Errorf("it leads out of %s through a symlink", f.Within)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	return root, dir, err
+}
+
+func real(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// list returns the names of the files, in order.
+func (out *Found) list(root *os.Root) []string {
+	d, err := root.Open(".")
+	if err != nil {
+		out.add(out.Dir, 0, true, err.Error())
+		return nil
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxEntries)
+	if err != nil && !errors.Is(err, io.EOF) {
+		out.add(out.Dir, 0, true, err.Error())
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".md") && !strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	if len(names) > maxFiles {
+		out.add(out.Dir, 0, true, fmt.Sprintf("there are more than %d agents; those after %s are left out", maxFiles, names[maxFiles-1]))
+		names = names[:maxFiles]
+	}
+	return names
+}
+
+// take reads a file, and notes what is wrong with it.
+func (out *Found) take(data []byte, file string, hooks *workspace.Workspace) {
+	d, notes, err := read(data, file, hooks)
+	for _, n := range notes {
+		out.add(file, n.Line, false, n.Text)
+	}
+	if err != nil {
+		line, text := 0, err.Error()
+		if f := (*front.Fault)(nil); errors.As(err, &f) {
+			line, text = f.Line, f.Text
+		}
+		out.add(file, line, true, text)
+		return
+	}
+	if i := Find(out.Definitions, d.Agent.Name); i >= 0 {
+		out.add(file, 1, true, fmt.Sprintf("the name %s is that of %s already", d.Agent.Name, filepath.Base(out.Definitions[i].Source)))
+		return
+	}
+	out.Definitions = append(out.Definitions, d)
+}
+
+func (out *Found) add(file string, line int, skipped bool, text string) {
+	out.Problems = append(out.Problems, &Problem{File: file, Line: line, Text: text, Skipped: skipped})
+}

@@ -1,0 +1,357 @@
+package subagent
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/hook"
+	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// Bounds of what a file may say.
+const (
+	maxMatter      = 32 << 10 // bytes of front matter, of which hooks and servers are the most
+	maxName        = 64       // bytes
+	maxDescription = 8000     // characters; people write examples into it
+	maxTools       = 200
+	maxNames       = 32     // skills, and servers
+	maxTurns       = 10_000 // answers of the model
+)
+
+// Keys of Claude Code's files: those that count, and those that say nothing here.
+var (
+	keys = []string{"name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "skills", "mcpServers", "hooks", "background", "isolation", "effort", "color"}
+	idle = []string{"memory", "initialPrompt", "observer", "observerMessage", "criticalSystemReminder"}
+)
+
+// CheckName says what is wrong with the name of a kind of agent. Models write it, and
+// rules such as Agent(reviewer) have it as their pattern.
+func CheckName(name string) error {
+	if name == "" {
+		return errors.New("the name is empty")
+	}
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_.:", c)
+	}) {
+		return fmt.Errorf("%.80q cannot be a name: it takes letters, digits, -, _, . and :, at most %d bytes", name, maxName)
+	}
+	return nil
+}
+
+// A reader makes a definition of a file.
+type reader struct {
+	Definition
+	place *workspace.Workspace // of hooks
+	notes []*front.Fault
+}
+
+// read takes in a file. The notes say what should be mended though the kind can be
+// used; what could let it do more than was meant is an error instead.
+func read(data []byte, file string, place *workspace.Workspace) (Definition, []*front.Fault, error) {
+	r := reader{Definition: Definition{Agent: new(agent.Agent), Source: file}, place: place}
+	matter, text, err := front.Split(data, maxMatter)
+	if err != nil {
+		return Definition{}, nil, err
+	}
+	if len(matter) == 0 {
+		return Definition{}, nil, &front.Fault{Line: 1, Text: "there is no front matter: begin the file with lines of ---, name: …, description: … and ---"}
+	}
+	values, note, err := front.Parse(matter)
+	if err != nil {
+		return Definition{}, nil, err
+	}
+	if note != nil {
+		r.notes = append(r.notes, note)
+	}
+	if r.Agent.System = strings.TrimSpace(string(text)); !utf8.Valid(text) {
+		return Definition{}, nil, &front.Fault{Line: 1, Text: "the text is not UTF-8"}
+	}
+	var rules []permission.Rule
+	for _, v := range values {
+		if v.Key == "tools" {
+			rules, err = r.tools(v)
+		} else {
+			err = r.take(v)
+		}
+		if err != nil {
+			return Definition{}, r.notes, err
+		}
+	}
+	switch a := r.Agent; {
+	case a.Name == "":
+		err = &front.Fault{Line: 1, Text: "name is missing: the name of the agent, such as reviewer"}
+	case a.Description == "":
+		err = &front.Fault{Line: 1, Text: "description is missing: when to use the agent, in a line"}
+	case a.System == "":
+		err = &front.Fault{Line: 1, Text: "there is no text after the front matter; it is what the agent is told to be"}
+	}
+	if err != nil {
+		return Definition{}, r.notes, err
+	}
+	r.narrow(rules)
+	return r.Definition, r.notes, nil
+}
+
+// take takes in a value of front matter.
+func (r *reader) take(v front.Value) (err error) {
+	a := r.Agent
+	switch v.Key {
+	case "name":
+		if a.Name, err = v.Text(); err == nil {
+			if wrong := CheckName(a.Name); wrong != nil {
+				return v.Fault("%v", wrong)
+			}
+		}
+	case "description":
+		if a.Description, err = v.Text(); err == nil {
+			a.Description = oneLine(a.Description)
+			if utf8.RuneCountInString(a.Description) > maxDescription {
+				a.Description = string([]rune(a.Description)[:maxDescription-1]) + "…"
+				r.note(v, "it has more than %d characters, and is cut there", maxDescription)
+			}
+		}
+	case "disallowedTools":
+		return r.without(v)
+	case "model":
+		if r.Model, err = r.word(v); r.Model == "inherit" {
+			r.Model = ""
+		}
+	case "permissionMode":
+		var name string
+		if name, err = v.Text(); err == nil && name != "" {
+			if a.Permissions.Mode, err = permission.ParseMode(name); err != nil {
+				return v.Fault("%v", err)
+			}
+		}
+	case "maxTurns":
+		a.Budget.Turns, err = v.Count(maxTurns)
+	case "skills":
+		r.Skills, err = r.names(v)
+	case "mcpServers":
+		return r.servers(v)
+	case "hooks":
+		return r.hooks(v)
+	case "background":
+		r.Background, err = v.Bool()
+	case "isolation":
+		if r.Isolation, err = v.Text(); err == nil && r.Isolation != "" && r.Isolation != WorktreeIsolation {
+			return v.Fault("there is no isolation %.40q, only %s", r.Isolation, WorktreeIsolation)
+		}
+	case "effort":
+		if a.Thinking.Effort, err = v.Text(); err == nil && a.Thinking.On() && a.Thinking.Tokens() == 0 {
+			return v.Fault("there is no effort %.40q; there are low, medium, high and max", a.Thinking.Effort)
+		}
+	case "color":
+		r.Color, err = r.word(v)
+	default:
+		r.unknown(v)
+	}
+	return err
+}
+
+func (r *reader) note(v front.Value, format string, args ...any) {
+	r.notes = append(r.notes, v.Fault(format, args...))
+}
+
+func (r *reader) unknown(v front.Value) {
+	if slices.Contains(idle, v.Key) {
+		r.note(v, "it says nothing here")
+		return
+	}
+	text := "there is no such key"
+	if near := tool.Nearest(v.Key, keys); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	r.notes = append(r.notes, &front.Fault{Line: v.Line, Text: fmt.Sprintf("%.40s: %s", v.Key, text)})
+}
+
+// word is a short text.
+func (r *reader) word(v front.Value) (string, error) {
+	s, err := v.Text()
+	if err == nil && (len(s) > 200 || s != oneLine(s)) {
+		return "", v.Fault("it must be a line of at most 200 bytes")
+	}
+	return s, err
+}
+
+func (r *reader) names(v front.Value) ([]string, error) {
+	names, err := v.Items()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxNames {
+		return nil, v.Fault("there are more than %d", maxNames)
+	}
+	for _, n := range names {
+		if err := CheckName(n); err != nil {
+			return nil, v.Fault("%v", err)
+		}
+	}
+	return names, nil
+}
+
+// rulesOf reads a list of tools, with patterns or without. Agent(a, b) stands for a
+// rule for each.
+func rulesOf(v front.Value) ([]permission.Rule, error) {
+	items, err := v.Items()
+	if err != nil {
+		return nil, err
+	}
+	var out []permission.Rule
+	for _, item := range items {
+		name, pattern, scoped := strings.Cut(item, "(")
+		parts := []string{item}
+		if pattern, closed := strings.CutSuffix(pattern, ")"); scoped && closed && (name == "Agent" || name == "Task") {
+			parts = nil
+			for p := range strings.SplitSeq(pattern, ",") {
+				parts = append(parts, name+"("+strings.TrimSpace(p)+")")
+			}
+		}
+		for _, p := range parts {
+			rules, err := permission.ParseRules(p) // spaces separate names as well
+			if err != nil {
+				return nil, v.Fault("%v", err)
+			}
+			out = append(out, rules...)
+		}
+	}
+	if len(out) > maxTools {
+		return nil, v.Fault("there are more than %d tools", maxTools)
+	}
+	return out, nil
+}
+
+// tools takes in the only tools; none is no list, and * is all of them.
+func (r *reader) tools(v front.Value) ([]permission.Rule, error) {
+	rules, err := rulesOf(v)
+	if err != nil || slices.Contains(rules, "*") {
+		return nil, err
+	}
+	if len(rules) == 0 {
+		if list, is := v.List(); is && len(list) == 0 {
+			return nil, v.Fault("an agent without tools cannot be written as an empty list; leave tools out for all of its parent's, or name those it needs")
+		}
+	}
+	for _, rule := range rules {
+		if name := rule.Tool(); !slices.Contains(r.Agent.AllowedTools, name) {
+			r.Agent.AllowedTools = append(r.Agent.AllowedTools, name)
+		}
+	}
+	return rules, nil
+}
+
+// narrow has a policy see to rules with patterns, and finds out whether the kind only
+// reads.
+func (r *reader) narrow(rules []permission.Rule) {
+	if slices.ContainsFunc(rules, func(rule permission.Rule) bool { return strings.Contains(string(rule), "(") }) {
+		r.Agent.Policies = []permission.Judge{onlyRules(r.Agent.Name, rules)}
+	}
+	reads := []string{"Read", "Glob", "Grep"}
+	r.ReadOnly = len(rules) > 0 && len(r.Servers) == 0 && !slices.ContainsFunc(rules, func(rule permission.Rule) bool { return !slices.Contains(reads, rule.Tool()) })
+}
+
+// without takes in tools that it does not have: names, which it does not see, and
+// rules with patterns, which deny calls.
+func (r *reader) without(v front.Value) error {
+	rules, err := rulesOf(v)
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		if strings.Contains(string(rule), "(") {
+			r.Agent.Permissions.Deny = append(r.Agent.Permissions.Deny, rule)
+		} else {
+			r.Agent.DisallowedTools = append(r.Agent.DisallowedTools, rule.Tool())
+		}
+	}
+	return nil
+}
+
+// servers takes in MCP servers: names, objects of a name and a configuration, or one
+// object of several.
+func (r *reader) servers(v front.Value) error {
+	list, isList := v.List()
+	if !isList {
+		list = []front.Value{v}
+	}
+	for _, item := range list {
+		object, inline := item.Object()
+		if !inline {
+			names, err := r.names(item)
+			if err != nil {
+				return err
+			}
+			for _, n := range names {
+				r.Servers = append(r.Servers, Server{Name: n})
+			}
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if err := CheckName(name); err != nil {
+				return v.Fault("%v", err)
+			}
+			if _, ok := object[name].Object(); !ok {
+				return v.Fault("the configuration of %s must be an object, as in .mcp.json", name)
+			}
+			config, err := object[name].JSON()
+			if err != nil {
+				return err
+			}
+			r.Servers = append(r.Servers, Server{name, config})
+		}
+	}
+	for i, s := range r.Servers {
+		if slices.ContainsFunc(r.Servers[:i], func(o Server) bool { return o.Name == s.Name }) {
+			return v.Fault("%s is there twice", s.Name)
+		}
+	}
+	if len(r.Servers) > maxNames {
+		return v.Fault("there are more than %d", maxNames)
+	}
+	return nil
+}
+
+// hooks takes in hooks, as settings have them. A Stop is that of the agent, which is
+// called SubagentStop.
+func (r *reader) hooks(v front.Value) error {
+	data, err := v.JSON()
+	if err != nil {
+		return err
+	}
+	if string(data) == "null" {
+		return nil
+	}
+	list, err := config.ParseHooks(data, config.Source{File: r.Source, Line: v.Line})
+	if err != nil {
+		return v.Fault("%v", err)
+	}
+	if len(list) > 0 && r.place == nil {
+		return v.Fault("commands of hooks cannot be run here")
+	}
+	for _, w := range list {
+		if w.Event == hook.Stop {
+			w.Event = hook.SubagentStop
+		}
+		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: r.place, Line: w.Command, Project: filepath.Clean(r.place.Root), Async: w.Async})
+		h.Timeout = w.Timeout
+		r.Agent.Hooks = append(r.Agent.Hooks, h)
+	}
+	return nil
+}
+
+// oneLine is text without line breaks and without what is no text.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(tool.Clean(strings.ToValidUTF8(s, "\uFFFD"))), " ")
+}
