@@ -69,6 +69,10 @@ func (s *desk) alone(ctx context.Context, reading bool, fn func() error) (err er
 	if reading && s.upToDate() {
 		return fn()
 	}
+	if reading && s.file == nil && missing(s.path()) {
+		s.room = newRoom() // who only looks leaves no traces
+		return fn()
+	}
 	err = s.lock.take(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeFolder(s.folder); err != nil {
@@ -88,6 +92,11 @@ func (s *desk) alone(ctx context.Context, reading bool, fn func() error) (err er
 
 // errClosed sends whoever waited for a desk that was closed to a new one.
 var errClosed = errors.New("closed")
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
 
 // upToDate reports whether the room has all that is in the journal.
 func (s *desk) upToDate() bool {
@@ -131,8 +140,7 @@ func (s *desk) catchUp() error {
 }
 
 func (s *desk) open() error {
-	_, err := os.Lstat(s.path())
-	made := errors.Is(err, fs.ErrNotExist)
+	made := missing(s.path())
 	f, err := openFile(s.path(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("opening the journal of a space: %w", err)

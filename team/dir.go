@@ -139,6 +139,42 @@ func (d *Dir) EndSession(session string) error {
 	return s.close()
 }
 
+// Copy gives a space that has nothing yet the tasks and teams of another, as for
+// the copy of a session. Mail and the agents at work stay where they are, and so
+// what is in progress is pending there.
+func (d *Dir) Copy(ctx context.Context, from, to string) error {
+	copied := newRoom()
+	err := d.see(ctx, from, func(r *room, now time.Time) error {
+		for _, t := range r.tasks.tasks {
+			c := t.clone()
+			if c.Status == InProgress {
+				c.Status, c.Owner, c.LeaseUntil = Pending, "", time.Time{}
+			}
+			copied.tasks.tasks = append(copied.tasks.tasks, &c)
+		}
+		for _, t := range r.teams {
+			c := t.clone()
+			copied.teams = append(copied.teams, &c)
+		}
+		return nil
+	})
+	if err != nil || len(copied.tasks.tasks)+len(copied.teams) == 0 {
+		return err
+	}
+	return d.at(to, func(s *desk) error {
+		return s.alone(ctx, false, func() error {
+			if s.base > 0 || len(s.room.tasks.tasks)+len(s.room.teams)+len(s.room.agents) > 0 {
+				return fmt.Errorf("%w: there are tasks or teams in %q already", ErrInvalid, clip(to))
+			}
+			s.room = copied
+			if err := s.compact(d.now()); err != nil {
+				return errors.Join(fmt.Errorf("copying tasks and teams: %w", err), s.forget())
+			}
+			return nil
+		})
+	})
+}
+
 // Close closes all files. The Dir can be used again.
 func (d *Dir) Close() error {
 	d.mu.Lock()

@@ -372,6 +372,42 @@ func TestDirFolderGone(t *testing.T) {
 	}
 }
 
+// TestDirCopy: a copy has tasks and teams of its own, and looking leaves no traces.
+func TestDirCopy(t *testing.T) {
+	t.Parallel()
+	d := open(t, &team.Dir{Path: t.TempDir()})
+	for _, x := range []team.Task{{Subject: "a", Status: team.Completed}, {Subject: "b", Status: team.InProgress, Owner: "ann", BlockedBy: []string{"task_1"}}, {Subject: "c", BlockedBy: []string{"task_2"}}} {
+		if _, err := d.AddTask(t.Context(), "s", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.CreateTeam(t.Context(), "s", "red", "lead", []string{"ann"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Copy(t.Context(), "s", "copy"), d.Copy(t.Context(), "none", "other")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Copy(t.Context(), "s", "copy"); !errors.Is(err, team.ErrInvalid) {
+		t.Errorf("copying over a copy: %v", err)
+	}
+	again := open(t, &team.Dir{Path: d.Path})
+	if got, err := team.Claim(t.Context(), again, "copy", "bob", 0); err != nil || got.ID != "task_2" {
+		t.Errorf("claimed in the copy: %+v, %v", got, err)
+	}
+	if got, err := again.Task(t.Context(), "s", "task_2"); err != nil || got.Owner != "ann" {
+		t.Errorf("the original has %+v, %v", got, err)
+	}
+	if got, err := again.TeamOf(t.Context(), "copy", "ann"); err != nil || got.Name != "red" {
+		t.Errorf("the team of the copy is %+v, %v", got, err)
+	}
+	if _, err := again.Tasks(t.Context(), "nothing", team.Filter{}); err != nil {
+		t.Error(err)
+	}
+	if all, err := os.ReadDir(d.Path); err != nil || len(all) != 2 {
+		t.Errorf("there are %v, %v", all, err)
+	}
+}
+
 // TestDirWatchOthers: mail that another program sends is told of within a moment.
 func TestDirWatchOthers(t *testing.T) {
 	path := t.TempDir()

@@ -83,6 +83,7 @@ func TestTaskTools(t *testing.T) {
 	o.says("TaskOutput", `{"id":"task_1"}`, `^\(no output yet\)\nStatus: in_progress$`)
 	o.saysTo("bob", "TaskUpdate", `{"id":"task_1","status":"completed","output":"built"}`, `completed`)
 	o.says("TaskOutput", `{"id":"task_1"}`, `^built\nStatus: completed$`)
+	o.says("TaskList", `{"status":"pending"}`, `^\[task_2\] pending - Test \(owner: ann\)\n\[task_3\] pending - Ship \(blocked by: task_2\)$`)
 	o.says("TaskUpdate", `{"id":"task_1","status":"pending"}`, `!task_1 cannot go from completed to pending`)
 	o.says("TaskUpdate", `{"id":"task_2","blocked_by":["task_3"]}`, `!wait for each other: task_2 → task_3 → task_2`)
 	o.says("TaskUpdate", `{"id":"task_3","blockedBy":[],"metadata":{"a":null,"b":[1]}}`, `^Task updated: task_3`)

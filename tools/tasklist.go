@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/team"
@@ -34,7 +35,13 @@ func TaskList(tasks team.Tasks) tool.Tool {
 		if err != nil {
 			return teamFailure(err)
 		}
-		return listTasks(found), nil
+		all := found
+		if filter != (team.Filter{}) && slices.ContainsFunc(found, func(t team.Task) bool { return len(t.BlockedBy) > 0 }) {
+			if all, err = tasks.Tasks(ctx, spaceOf(call), team.Filter{}); err != nil {
+				return teamFailure(err)
+			}
+		}
+		return listTasks(found, all), nil
 	}).OnClassify(func(call tool.Call, _ taskListInput) tool.Class { return tasksClass(call, true) })
 }
 
@@ -47,13 +54,19 @@ type listedTask struct {
 	BlockedBy []string    `json:"blockedBy,omitempty"`
 }
 
-func listTasks(found []team.Task) *tool.Result {
+// listTasks shows tasks and which of all they still wait for.
+func listTasks(found, all []team.Task) *tool.Result {
+	done := map[string]bool{}
+	for _, t := range all {
+		done[t.ID] = t.Status == team.Completed
+	}
 	lines := []string{}
 	listed := []listedTask{}
 	for _, t := range found[:min(len(found), maxListedTasks)] {
 		line := taskLine(t)
-		if len(t.BlockedBy) > 0 && !t.Status.Final() {
-			line += " (blocked by: " + shortList(t.BlockedBy) + ")"
+		open := slices.DeleteFunc(slices.Clone(t.BlockedBy), func(id string) bool { return done[id] })
+		if len(open) > 0 && !t.Status.Final() {
+			line += " (blocked by: " + shortList(open) + ")"
 		}
 		lines = append(lines, line)
 		listed = append(listed, listedTask{t.ID, t.Subject, t.Status, t.Owner, t.BlockedBy})

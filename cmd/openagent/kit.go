@@ -7,7 +7,6 @@ import (
 
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/mcp/resources"
-	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/tools/search"
@@ -27,7 +26,7 @@ const (
 // kit is what the tools of a run work on. Nothing is opened or started before a
 // tool needs it. Without a home folder there is nothing that would be kept in it.
 func (h *host) kit(s *setup) tools.Kit {
-	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: new(team.Memory)}
+	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: s.tasks}
 	if s.servers != nil && len(s.servers.Status()) > 0 {
 		k.Resources = resources.Of(s.servers)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/trigger"
 	"github.com/openagent-go/agent/workspace"
@@ -34,6 +35,9 @@ type setup struct {
 	session   *agent.Session
 	store     session.Store
 	kept      *checkpoint.Store // states of files; nil where the session is not kept either
+	shared    commons           // tasks, teams and mail
+	tasks     team.Tasks        // those of shared, with leases where they outlive the program
+	closeTeam func() error      // nil: they are in memory
 	past      bool              // the session was there before
 	usual     permission.Mode   // that settings name; for a session with a past it is no more than a wish
 }
@@ -59,6 +63,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	h.warnOfSettings(o)
 	s := newSetup(o, p, dir)
 	defer s.unlessUsed(&err)
+	if err := h.keepTeam(s); err != nil {
+		return nil, err
+	}
 	s.person = ask != nil || o.promptTool == askByStdio
 	if ask != nil || o.input == formatStream {
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
@@ -101,6 +108,8 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 func newSetup(o *options, p provider, dir string) *setup {
 	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs, Env: o.env}}
 	s.languages = tools.NewLanguages(s.workspace, o.servers)
+	memory := new(team.Memory)
+	s.shared, s.tasks = memory, memory
 	return s
 }
 
@@ -170,6 +179,9 @@ func (s *setup) close() error {
 	}
 	if s.servers != nil {
 		ended = errors.Join(ended, s.servers.Close())
+	}
+	if s.closeTeam != nil {
+		ended = errors.Join(ended, s.closeTeam())
 	}
 	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
 	if s.outside != nil {

@@ -152,6 +152,7 @@ func (h *host) choose(ctx context.Context, o *options, project string) (chosen, 
 	}
 	if !o.ephemeral {
 		h.forkKept(ctx, dir, from, c.id, seq)
+		h.forkTeam(ctx, dir, from, c.id)
 	}
 	return c, nil
 }
