@@ -128,6 +128,16 @@ func TestLandlockAsks(t *testing.T) {
 	}
 }
 
+// It is said where not all was found that is never written.
+func TestUnsearchedIsSaid(t *testing.T) {
+	rules, err := Settings{Enabled: true}.At(Place{Dir: realDir(t)})
+	must(t, err)
+	st := (&Sandbox{rules: rules, backend: native{}, unsearched: []string{"/much"}}).State()
+	if len(st.Lacks) != 1 || !strings.HasPrefix(st.Lacks[0], "/much holds too many files") {
+		t.Errorf("%q", st.Lacks)
+	}
+}
+
 // The first that works is taken, and it is said why those before it are not.
 func TestSearch(t *testing.T) {
 	no := errors.New("no")

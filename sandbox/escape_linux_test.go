@@ -162,7 +162,7 @@ func (w *world) openTerminal(t *testing.T) {
 func (w *world) policy() Policy {
 	return Policy{
 		Write:    []string{w.work},
-		ReadOnly: Guarded([]string{w.work}),
+		ReadOnly: guardedIn(w.work),
 		Hidden:   append([]string{w.hidden, w.file}, w.inside...),
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,109 +12,149 @@ import (
 )
 
 const (
-	// guardDepth is how many folders below a root are searched.
-	guardDepth = 4
-	// guardEntries bounds how many files are looked at in a root.
+	// guardEntries bounds how many files are looked at in a root, those of the upper
+	// folders first.
 	guardEntries = 20_000
+	// guardFiles bounds what is found below the top of a root: each file costs
+	// every command a mount.
+	guardFiles = 500
 )
 
 // Guarded returns what belongs into [Policy].ReadOnly for the folders in Write:
 // the files of agents, editors, git and shells that decide what runs later or
 // what is permitted (see [permission.Guarded]). What a project or the home folder
-// has at its top is named whether it exists or not; farther down, four folders
-// deep, what exists. Of a repository these are the hooks and the configuration,
+// has at its top is named whether it exists or not; farther down, but in
+// node_modules, what exists. Of a repository these are the hooks and the configuration,
 // also where core.hooksPath and include.path say that they are, and those of its
 // submodules and worktrees; a place where there is no repository cannot become one.
-func Guarded(write []string) []string {
-	var found []string
+//
+// In unsearched are the folders that hold too much for all of it to be looked at.
+func Guarded(write []string) (files, unsearched []string) {
 	for _, root := range write {
 		if info, err := os.Lstat(root); err == nil && info.IsDir() {
-			found = append(found, guardedIn(root)...)
+			s := guardSearch{root: root}
+			s.search()
+			files = append(files, s.found...)
+			if s.cut {
+				unsearched = append(unsearched, root)
+			}
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	slices.Sort(files)
+	return slices.Compact(files), unsearched
 }
 
-func guardedIn(root string) (found []string) {
+// A guardSearch looks for what is guarded in a root.
+type guardSearch struct {
+	root    string
+	found   []string
+	entries int
+	cut     bool // there was more
+}
+
+func (s *guardSearch) add(file string) {
+	if filepath.Base(file) == ".git" {
+		s.addGit(file)
+		for _, more := range configured(file) {
+			more = filepath.Join(permission.RealPath(filepath.Dir(more)), filepath.Base(more)) // the link itself, too
+			for _, name := range []string{more, permission.RealPath(more)} {
+				if name != s.root && below(s.root, name) {
+					s.found = append(s.found, name)
+				}
+			}
+		}
+		return
+	}
+	s.found = append(s.found, file)
+	if real, err := filepath.EvalSymlinks(file); err == nil && real != file && below(s.root, real) {
+		s.found = append(s.found, real)
+	}
+}
+
+func (s *guardSearch) search() {
 	project, ofHome := permission.Guarded()
 	names := slices.Concat(project, ofHome)
-	add := func(file string) {
-		if filepath.Base(file) == ".git" {
-			found = append(found, guardedGit(file)...)
-			for _, more := range configured(file) {
-				more = filepath.Join(permission.RealPath(filepath.Dir(more)), filepath.Base(more)) // the link itself, too
-				for _, name := range []string{more, permission.RealPath(more)} {
-					if name != root && below(root, name) {
-						found = append(found, name)
-					}
-				}
-			}
-			return
-		}
-		found = append(found, file)
-		if real, err := filepath.EvalSymlinks(file); err == nil && real != file && below(root, real) {
-			found = append(found, real)
-		}
-	}
 	for _, name := range project {
-		add(filepath.Join(root, name))
+		s.add(filepath.Join(s.root, name))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		if home, err = filepath.EvalSymlinks(home); err == nil && below(root, home) {
+		if home, err = filepath.EvalSymlinks(home); err == nil && below(s.root, home) {
 			for _, name := range ofHome {
-				add(filepath.Join(home, name))
+				s.add(filepath.Join(home, name))
 			}
 		}
 	}
-	entries := 0
-	_ = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if entries++; entries > guardEntries {
-			return fs.SkipAll
-		}
-		if err != nil || file == root {
-			return nil
-		}
-		rel, _ := filepath.Rel(root, file)
+	most := len(s.found) + guardFiles
+	s.walk(s.root, func(file string, d fs.DirEntry) (enter bool) {
+		guarded := slices.Contains(names, strings.ToLower(d.Name()))
 		switch {
-		case slices.Contains(names, strings.ToLower(d.Name())):
-			add(file)
-		case !d.IsDir(), d.Name() != "node_modules" && strings.Count(rel, string(filepath.Separator)) < guardDepth:
-			return nil
+		case !guarded:
+			return d.Name() != "node_modules"
+		case len(s.found) >= most:
+			s.cut = true
+		default:
+			s.add(file)
 		}
-		if d.IsDir() {
-			return fs.SkipDir
-		}
-		return nil
+		return false
 	})
-	return found
 }
 
-// guardedGit returns what of a .git decides what git runs. A .git that is a file
-// says where another is.
-func guardedGit(git string) []string {
+// walk shows what is in a folder, level by level, and in those folders that see
+// enters.
+func (s *guardSearch) walk(dir string, see func(file string, d fs.DirEntry) (enter bool)) {
+	for todo := []string{dir}; len(todo) > 0; todo = todo[1:] {
+		entries, err := s.list(todo[0])
+		if err != nil {
+			continue // nothing that runs as this user gets in
+		}
+		for _, d := range entries {
+			if s.entries++; s.entries > guardEntries {
+				s.cut = true
+				return
+			}
+			if file := filepath.Join(todo[0], d.Name()); see(file, d) && d.IsDir() {
+				todo = append(todo, file)
+			}
+		}
+	}
+}
+
+// list is what is in a folder, as far as it is looked at, in the order of names.
+func (s *guardSearch) list(dir string) ([]fs.DirEntry, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(guardEntries - s.entries + 1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if err == io.EOF {
+		err = nil
+	}
+	return entries, err
+}
+
+// addGit adds what of a .git decides what git runs. A .git that is a file says where
+// another is.
+func (s *guardSearch) addGit(git string) {
 	info, err := os.Lstat(git)
 	if err != nil || !info.IsDir() {
-		return []string{git}
+		s.found = append(s.found, git)
+		return
 	}
-	found := guardedRepository(git)
+	s.found = append(s.found, guardedRepository(git)...)
 	for _, more := range []string{"modules", "worktrees"} {
-		entries := 0
-		_ = filepath.WalkDir(filepath.Join(git, more), func(file string, d fs.DirEntry, err error) error {
-			if entries++; entries > guardEntries {
-				return fs.SkipAll
-			}
-			if err == nil && d.Type().IsRegular() && d.Name() == "HEAD" && filepath.Base(filepath.Dir(file)) != "logs" {
+		s.walk(filepath.Join(git, more), func(file string, d fs.DirEntry) (enter bool) {
+			if dir := filepath.Dir(file); d.Type().IsRegular() && d.Name() == "HEAD" && filepath.Base(dir) != "logs" {
 				if more == "modules" {
-					found = append(found, guardedRepository(filepath.Dir(file))...)
+					s.found = append(s.found, guardedRepository(dir)...)
 				} else {
-					found = append(found, filepath.Join(filepath.Dir(file), "config.worktree"), filepath.Join(filepath.Dir(file), "commondir"))
+					s.found = append(s.found, filepath.Join(dir, "config.worktree"), filepath.Join(dir, "commondir"))
 				}
 			}
-			return nil
+			return true
 		})
 	}
-	return found
 }
 
 // guardedRepository returns what of a repository's folder decides what git runs.

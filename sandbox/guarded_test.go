@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -32,16 +33,59 @@ func TestGuarded(t *testing.T) {
 	if err := os.Symlink("real", filepath.Join(root, ".claude")); err != nil {
 		t.Skip(err)
 	}
-	got := Guarded([]string{root, filepath.Join(root, "absent")})
+	got, unsearched := Guarded([]string{root, filepath.Join(root, "absent")})
+	if len(unsearched) > 0 {
+		t.Errorf("not searched: %q", unsearched)
+	}
 	for name, want := range map[string]bool{
 		".git/config": true, ".git/hooks": true, ".git/commondir": true, ".git/info/attributes": true, ".git": false, ".git/objects": false,
 		".git/modules/sub/config": true, ".git/modules/sub/hooks": true, ".git/worktrees/tree/config.worktree": true,
 		".githooks": true, "shared/config": true, "more.config": true, "mine": false, "shared": false,
 		"a/b/.git/hooks": true, "a/.bashrc": true, "a/.vscode": true, ".mcp.json": true, ".openagent": true, ".claude": true, "real": true,
-		"home/.bashrc": true, "home/.ssh": true, ".bashrc": false, "a/.mcp.json": false, "a/b/c/d/e/.vscode": false, "node_modules/x/.vscode": false,
+		"home/.bashrc": true, "home/.ssh": true, ".bashrc": false, "a/.mcp.json": false, "a/b/c/d/e/.vscode": true, "node_modules/x/.vscode": false,
 	} {
 		if slices.Contains(got, filepath.Join(root, filepath.FromSlash(name))) != want {
 			t.Errorf("%s: want %v in\n%q", name, want, got)
 		}
+	}
+}
+
+func guardedIn(dir string) []string {
+	files, _ := Guarded([]string{dir})
+	return files
+}
+
+// Where there is too much to be looked at, what is near the top is found, and it is
+// said that the rest was not.
+func TestGuardedBounds(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", "/nonexistent")
+	for _, name := range []string{"a/many", "z/.vscode", "a/many/deep/.vscode"} {
+		if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range guardEntries {
+		if err := os.WriteFile(filepath.Join(root, "a/many", strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, unsearched := Guarded([]string{root})
+	if !slices.Contains(got, filepath.Join(root, "z/.vscode")) || !slices.Equal(unsearched, []string{root}) {
+		t.Errorf("found %q, not searched %q", got, unsearched)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range guardFiles + 1 {
+		if err := os.MkdirAll(filepath.Join(root, strconv.Itoa(i), ".idea"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, unsearched := Guarded([]string{root}); len(got) < guardFiles || len(got) > guardFiles+40 || len(unsearched) != 1 {
+		t.Errorf("found %d, not searched %q", len(got), unsearched)
 	}
 }

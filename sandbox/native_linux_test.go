@@ -267,7 +267,7 @@ func TestNativeUnprivileged(t *testing.T) {
 // the test binary as the first process: time, and processor time of all processes.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
-	p := Policy{Write: []string{dir}, ReadOnly: Guarded([]string{dir}), Hidden: []string{"/root/.ssh"}}
+	p := Policy{Write: []string{dir}, ReadOnly: guardedIn(dir), Hidden: []string{"/root/.ssh"}}
 	for _, backend := range []Backend{nil, native{}, bubblewrap{}} {
 		name := "plain"
 		if backend != nil {

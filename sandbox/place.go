@@ -187,9 +187,17 @@ func below(root, path string) bool {
 // Policy is what the operating system has to enforce: the settings about paths and
 // the network, and what is never written (see [Guarded]). The proxy is missing.
 func (r *Rules) Policy() Policy {
-	p := Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
+	p, _ := r.policy()
+	return p
+}
+
+// policy is Policy, with the folders that hold more than is searched for what is
+// never written.
+func (r *Rules) policy() (p Policy, unsearched []string) {
+	p = Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
 		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
-	p.ReadOnly = append(reals(r.keep), Guarded(p.Write)...)
+	guarded, unsearched := Guarded(p.Write)
+	p.ReadOnly = append(reals(r.keep), guarded...)
 	p.Hidden = reals(r.denied)
 	var holed []entry
 	for _, h := range r.hidden {
@@ -203,7 +211,7 @@ func (r *Rules) Policy() Policy {
 	if len(holed) > 0 {
 		p.Read = append(r.around(p.Read, holed), reals(r.bare)...)
 	}
-	return p
+	return p, unsearched
 }
 
 // around lists what may be read instead of folders with something hidden in them:

@@ -16,12 +16,13 @@ import (
 // makes it a [permission.Judge] for [agent.Agent].Policies; [Sandbox.Confiner] is
 // what [workspace.Workspace].Confine takes. It is safe for concurrent use.
 type Sandbox struct {
-	rules    *Rules
-	backend  Backend // nil: the settings do not want one, or there is none
-	attempts []Attempt
-	policy   Policy
-	proxy    *proxy.Proxy
-	temp     string
+	rules      *Rules
+	backend    Backend // nil: the settings do not want one, or there is none
+	attempts   []Attempt
+	policy     Policy
+	proxy      *proxy.Proxy
+	temp       string
+	unsearched []string // see [Guarded]
 	// holdsFiles: the backend sees to all rules about files.
 	holdsFiles bool
 }
@@ -65,7 +66,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 			return fmt.Errorf("sandbox: %w", err)
 		}
 	}
-	s.policy = s.rules.Policy()
+	s.policy, s.unsearched = s.rules.policy()
 	if s.proxy != nil {
 		s.policy.Proxy = s.proxy.Socket()
 	}
@@ -125,7 +126,8 @@ type State struct {
 	Enabled bool `json:"enabled"`
 	// Backend is native, bubblewrap, landlock or sandbox-exec; "": nothing does.
 	Backend string `json:"backend,omitempty"`
-	// Lacks says in words what of the settings the backend cannot enforce.
+	// Lacks says in words what of the settings the backend cannot enforce, and in which
+	// folders there is too much for all to be found that is never written.
 	Lacks []string `json:"lacks,omitempty"`
 	// Unavailable says why stronger backends, or all, are not used here.
 	Unavailable []string `json:"unavailable,omitempty"`
@@ -145,6 +147,9 @@ func (s *Sandbox) State() State {
 		return st
 	}
 	st.Backend, st.Lacks, st.Network = s.backend.Name(), s.backend.Lacks(s.policy), "none"
+	for _, dir := range s.unsearched {
+		st.Lacks = append(slices.Clip(st.Lacks), fmt.Sprintf("%s holds too many files: settings of agents, editors and git deep in it may not be kept from being written", dir))
+	}
 	if s.proxy != nil {
 		st.Network = "filtered"
 	}
