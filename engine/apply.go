@@ -23,6 +23,7 @@ func (s *State) Apply(e event.Event) bool {
 		s.turnedBack(e.Time, waiting)
 		s.run.last = e.Time
 		s.pickQuestion()
+		s.suspendIdle()
 	}
 	return counted
 }
@@ -94,7 +95,7 @@ func (s *State) apply(e event.Event) bool {
 	case event.AgentEnd:
 		return s.agentEnd(f)
 	case event.RunEnd:
-		return s.runEnded()
+		return s.runEnded(f)
 	case event.Rewound:
 		return true
 	}
@@ -355,6 +356,9 @@ func (s *State) authorized(f event.Authorized) bool {
 	if f.Invalid != "" {
 		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
 		s.doom(c, "the input is invalid")
+	} else if f.Decision.Behavior == permission.Deferred {
+		c.decision, c.phase, c.deferred = f.Decision, asking, true
+		c.decision.Input = nil
 	} else {
 		s.judge(c, f.Decision)
 	}
@@ -583,6 +587,7 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 			c.attempt++
 		case c.phase == asking, c.phase == waiting:
 			c.attempt++
+			c.deferred = false
 		case c.phase == digesting && c.started:
 			s.run.lost += c.reserved
 			c.started = false
@@ -592,11 +597,11 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 	return true
 }
 
-func (s *State) runEnded() bool {
+func (s *State) runEnded(f event.RunEnd) bool {
 	if !s.open {
 		return false
 	}
-	if s.stop == nil || s.stop.Reason != event.Suspended {
+	if f.Reason != event.Suspended && (s.stop == nil || s.stop.Reason != event.Suspended) {
 		s.calls = s.calls[:0]
 	}
 	s.open, s.stop, s.points = false, nil, s.points[:0]

@@ -45,6 +45,7 @@ type call struct {
 	phase    phase
 	class    tool.Class
 	judged   bool   // class is known
+	deferred bool   // whoever judged it leaves the question for later
 	sig      uint64 // hash of name and input
 	guard    string
 	decision permission.Decision // the latest, without input
@@ -95,7 +96,7 @@ func (s *State) callEffects(effects []Effect) []Effect {
 				effects = append(effects, Authorize{c.key("authorize"), c.id, s.mode, s.dir, c.guard})
 			}
 		case asking:
-			if c.id == s.asked {
+			if c.id == s.asked && !c.deferred {
 				effects = append(effects, Ask{c.key("ask"), c.id})
 			}
 		case allowed:
@@ -151,6 +152,22 @@ func (s *State) pickQuestion() {
 		barrier = barrier || c.phase != settled && c.spec.Barrier
 	}
 	s.asked = first
+}
+
+// suspendIdle suspends the run at a question that whoever judged the call has left for
+// later, once there is nothing else to do: other calls are judged and run first.
+func (s *State) suspendIdle() {
+	c := s.find(s.asked)
+	if c == nil || !c.deferred || c.phase != asking || !s.open || s.stop != nil || len(s.points) > 0 {
+		return
+	}
+	if len(s.callEffects(nil)) == 0 {
+		s.stop = suspended()
+	}
+}
+
+func suspended() *event.Stopped {
+	return &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
 }
 
 // keepFirst reports whether the files have to be kept before a call starts.
@@ -291,7 +308,7 @@ func (s *State) judge(c *call, d permission.Decision) {
 		if d.Reason == "" && asked.Behavior == permission.Asked {
 			c.decision = asked // why it is asked about still holds
 		}
-		s.stop = &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
+		s.stop = suspended()
 	default:
 		s.deny(c, d)
 	}
