@@ -98,13 +98,14 @@ type flight struct {
 	result *sdk.CallToolResult
 	err    error
 
-	waits sdk.InputRequestMap // what was asked; guarded by the server's mu while it is parked
-	late  *time.Timer         // ends a call whose question is not answered
+	given sdk.InputResponseMap // answers that came with the call itself
+	waits sdk.InputRequestMap  // what was asked; guarded by the server's mu while it is parked
+	late  *time.Timer          // ends a call whose question is not answered
 }
 
 // fly begins a flight and answers its first request.
 func (s *Server) fly(ctx context.Context, req *sdk.CallToolRequest, c *Client) (*sdk.CallToolResult, error) {
-	f := &flight{client: c, params: req.Params, asked: make(chan sdk.InputRequestMap), told: make(chan sdk.InputResponseMap), done: make(chan struct{})}
+	f := &flight{client: c, params: req.Params, given: req.Params.InputResponses, asked: make(chan sdk.InputRequestMap), told: make(chan sdk.InputResponseMap), done: make(chan struct{})}
 	// It outlives the request, and ends with the session.
 	var life context.Context
 	life, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -120,8 +121,14 @@ func (s *Server) fly(ctx context.Context, req *sdk.CallToolRequest, c *Client) (
 	return s.await(ctx, f)
 }
 
-// ask waits until the client has answered.
+// ask waits until the client has answered. A client may know the first question
+// and have sent the answer with the call.
 func (f *flight) ask(ctx context.Context, requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	given := f.given
+	f.given = nil
+	if given != nil && fits(requests, given) {
+		return given, nil
+	}
 	select {
 	case f.asked <- requests:
 	case <-ctx.Done():
@@ -133,6 +140,16 @@ func (f *flight) ask(ctx context.Context, requests sdk.InputRequestMap) (sdk.Inp
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// fits reports whether all requests have their answers.
+func fits(requests sdk.InputRequestMap, answers sdk.InputResponseMap) bool {
+	for key, r := range requests {
+		if check(r, answers[key]) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // await answers a request with the result of the call, or with its question.
@@ -187,10 +204,8 @@ func (s *Server) goOn(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallT
 	}
 	delete(s.parked, p.RequestState)
 	s.mu.Unlock()
-	for key, r := range f.waits {
-		if check(r, p.InputResponses[key]) != nil {
-			return s.park(f) // it is asked again
-		}
+	if !fits(f.waits, p.InputResponses) {
+		return s.park(f) // it is asked again
 	}
 	f.client.turn(ctx, req)
 	select {

@@ -42,6 +42,9 @@ func (c *Client) Session() string { return c.session.id }
 // Tool returns the tool that is called.
 func (c *Client) Tool() tool.Tool { return c.tool }
 
+// Capabilities are what the client says that it can do.
+func (c *Client) Capabilities() sdk.ClientCapabilities { return c.capabilities }
+
 // ErrNobody is matched by the error for a question that the client cannot put to
 // anybody.
 var ErrNobody = errors.New("the client takes no such questions")

@@ -57,8 +57,10 @@ type Options struct {
 	// MaxSessions bounds the sessions at a time. 0: 100.
 	MaxSessions int
 
-	// Extend, if not nil, adds what the protocol has beside tools, such as resources
-	// and prompts, before the first client is there.
+	// SDK has what the protocol knows beside tools, such as handlers of completion and
+	// subscriptions; what stands above counts more. Extend, if not nil, adds resources,
+	// prompts and the like before the first client is there.
+	SDK    sdk.ServerOptions
 	Extend func(*sdk.Server)
 }
 
@@ -115,10 +117,12 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o, tools: map[string]tool.Tool{}, sessions: map[*sdk.ServerSession]*session{}, parked: map[string]*flight{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.shared = newSession(s.ctx)
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: cmp.Or(o.Version, "0")}, &sdk.ServerOptions{
-		Instructions: o.Instructions, Logger: o.Log, PageSize: o.PageSize,
-		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}},
-	})
+	inner := o.SDK
+	inner.Instructions, inner.Logger, inner.PageSize = o.Instructions, o.Log, o.PageSize
+	if inner.Capabilities == nil {
+		inner.Capabilities = &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}}
+	}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: cmp.Or(o.Version, "0")}, &inner)
 	if err := s.SetTools(o.Tools); err != nil {
 		s.cancel()
 		return nil, err
