@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -35,6 +36,9 @@ type Child struct {
 	Mode permission.Mode
 	// Watch, unless nil, sees the events of its run, one at a time, in order.
 	Watch func(event.Event)
+	// Note, unless nil, says what the parent's model is to be told beside the last
+	// answer of work in the background. It is called once, when the work has ended.
+	Note func() string
 }
 
 // A Parent is a run that agents can be put to work for. A child may do nothing that
@@ -139,6 +143,27 @@ func (p *Parent) Stop(id string) bool { return p.session.children().stop(id) }
 // Life returns a context that ends when the parent's session is closed.
 func (p *Parent) Life() context.Context { return p.session.children().ctx }
 
+// Go calls fn beside the parent's runs. The parent's session waits for its end when it
+// is closed, after which ctx has ended. It reports false once the session is closed.
+func (p *Parent) Go(fn func(ctx context.Context)) bool {
+	b := p.session.children()
+	if !b.enter() {
+		return false
+	}
+	go func() {
+		defer b.leave("")
+		fn(b.ctx)
+	}()
+	return true
+}
+
+// Notify calls the hooks of an event of the host's, see [Session.Hook].
+func (p *Parent) Notify(in hook.Input) {
+	if _, err := p.session.Hook(p.Life(), in); err != nil {
+		p.loop.x.log.Warn("hooks were not called", "event", in.Event, "error", err)
+	}
+}
+
 // Model returns the model of a name: one that the parent has, or can get.
 func (p *Parent) Model(name string) (llm.Model, bool) {
 	m := p.loop.x.modelNamed(name)
@@ -165,7 +190,7 @@ func (p *Parent) Last(ctx context.Context, id string) (event.AgentEnd, string, e
 func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, error) {
 	name := cmp.Or(c.Name, c.Agent.Name, "agent")
 	c.Input.ID = cmp.Or(c.Input.ID, c.Call)
-	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, background: background}
+	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, note: c.Note, background: background}
 	if w.key == "" {
 		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -146,8 +147,28 @@ var moments = []moment{
 			t.Fatal(err)
 		}
 	}},
-	{hook.SubagentStart, "helper", `{"agent_type":"helper","agent_id":"*"}`, subagent},
-	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, subagent},
+	{hook.SubagentStart, "helper", `{"agent_type":"helper","agent_id":"*"}`, helperWorks},
+	{hook.SubagentStop, "helper", `{"agent_type":"helper","agent_id":"*","reason":"completed","last_assistant_message":"done","stop_hook_active":false}`, helperWorks},
+	{hook.TeammateIdle, "", `{"teammate_name":"ann","team_name":"team_1"}`, func(t *testing.T, w *stage) {
+		mates := new(team.Memory)
+		crew := &subagent.Crew{Team: mates, Agents: []*agent.Agent{{Name: "helper", Model: llmtest.Script(say("done"))}}}
+		if _, err := mates.CreateTeam(t.Context(), "s", "red", "main", nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		idle := make(chan struct{}, 2)
+		w.agent.Hooks = append(w.agent.Hooks, hook.Hook{On: hook.TeammateIdle, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+			idle <- struct{}{}
+			return hook.Output{}, nil
+		}})
+		w.agent.Tools, w.agent.AwaitAgents = []tool.Tool{tools.Agent(crew)}, true
+		w.agent.Model = llmtest.Script(llmtest.Call(llmtest.Use("", "Agent", map[string]string{"prompt": "go", "description": "d", "subagent_type": "helper", "name": "ann", "team_name": "red"})), say("end"), say("end"))
+		s := w.agent.Session("s")
+		defer s.Close()
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		<-idle
+	}},
 	{hook.CwdChanged, "", `{"old_cwd":"DIR","new_cwd":"DIR/sub"}`, func(t *testing.T, w *stage) {
 		w.tool(t, tool.New(tool.Spec{Name: "go"}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 			r := tool.Text("there")
@@ -195,7 +216,7 @@ func tasks(t *testing.T, w *stage) {
 		llmtest.Call(llmtest.Use("", "TaskUpdate", map[string]string{"id": "task_1", "status": "completed"})), say("end"))
 }
 
-func subagent(t *testing.T, w *stage) {
+func helperWorks(t *testing.T, w *stage) {
 	w.tool(t, delegate(&agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}, false), number{1})
 }
 

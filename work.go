@@ -19,6 +19,7 @@ type work struct {
 	toolID     string
 	input      Input
 	watch      func(event.Event)
+	note       func() string
 	background bool
 }
 
@@ -74,6 +75,9 @@ func (w *work) ended(res *Result, err error) (event.AgentEnd, string) {
 // settle records what work in the background came to, with the notice of it.
 func (s *Session) settle(w *work, res *Result, err error) {
 	end, text := w.ended(res, err)
+	if w.note != nil {
+		text = strings.TrimSpace(text + "\n\n" + safely(w.note, ""))
+	}
 	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
 	told := s.consult(context.Background(), func(f *fold, record func(...event.Fact) error) error {
 		if _, ended := f.state.Worked(w.key); ended {

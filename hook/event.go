@@ -59,6 +59,8 @@ const (
 	// SubagentStop: its run is about to end, in place of Stop, whatever the reason. One
 	// that is complete may be made to go on, at most 8 times.
 	SubagentStop Event = "SubagentStop"
+	// TeammateIdle: a member of a team has done its work and waits for messages.
+	TeammateIdle Event = "TeammateIdle"
 )
 
 // What changes around a run.
@@ -89,8 +91,6 @@ const (
 const (
 	// InstructionsLoaded: a file of instructions became part of the system prompt.
 	InstructionsLoaded Event = "InstructionsLoaded"
-	// TeammateIdle: a member of a team has nothing to do.
-	TeammateIdle Event = "TeammateIdle"
 	// PreCompact: the conversation is about to be compacted.
 	PreCompact Event = "PreCompact"
 	// PostCompact: the conversation was compacted.
@@ -105,9 +105,9 @@ const (
 var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
-	SubagentStart, SubagentStop,
+	SubagentStart, SubagentStop, TeammateIdle,
 	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion,
-	InstructionsLoaded, TeammateIdle, PreCompact, PostCompact, Elicitation, ElicitationResult,
+	InstructionsLoaded, PreCompact, PostCompact, Elicitation, ElicitationResult,
 }
 
 // Known reports whether there is such an event.

@@ -60,6 +60,8 @@ type Input struct {
 	Task     string `json:"task_id,omitempty"`          // TaskCreated, TaskCompleted
 	Subject  string `json:"task_subject,omitempty"`     // TaskCreated, TaskCompleted
 	About    string `json:"task_description,omitempty"` // TaskCreated, TaskCompleted
+	Teammate string `json:"teammate_name,omitempty"`    // TeammateIdle
+	Team     string `json:"team_name,omitempty"`        // TeammateIdle
 
 	// MessageDisplay.
 	MessageID string `json:"message_id,omitempty"`

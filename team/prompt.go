@@ -8,7 +8,7 @@ import (
 
 // purposes say what a message of a type asks of who reads it.
 var purposes = map[MessageType]string{
-	ShutdownRequest:      "%[1]s asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to %[1]s, type shutdown_response: that you end, or why not yet.",
+	ShutdownRequest:      "%[1]s asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to %[1]s, type shutdown_response, and end your turn: that ends you. If you cannot end yet, answer with a message of type text that says why.",
 	ShutdownResponse:     "%[1]s answers your request to end its work.",
 	PlanApprovalResponse: "%[1]s answers the plan that you have sent. Go on only as far as the answer allows.",
 }

@@ -19,7 +19,7 @@ func TestText(t *testing.T) {
 Look at a.go.
 </message>
 <message from="lead" type="shutdown_request" time="2026-03-01T12:00:00Z">
-lead asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to lead, type shutdown_response: that you end, or why not yet.
+lead asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to lead, type shutdown_response, and end your turn: that ends you. If you cannot end yet, answer with a message of type text that says why.
 
 We are done.
 </message>

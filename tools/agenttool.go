@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +34,9 @@ type Spawner interface {
 	// Offer says what can be started. It must not change during a prompt.
 	Offer() Offer
 	// Spawn runs an agent to its end, or starts it where s.Background is set, and
-	// ends what it has started when ctx ends before it returns. The model reads the
-	// error.
+	// ends what it has started when ctx ends before it returns. For a call that it has
+	// seen before, as after a crash, it goes on with the agent that it started then. The
+	// model reads the error.
 	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
 }
 
@@ -75,8 +77,10 @@ type Spawn struct {
 
 // A Spawned agent has come to its end, or is running in the background.
 type Spawned struct {
-	ID       string // for Resume, and for TaskOutput and TaskStop while it runs
-	Text     string // its last answer
+	ID       string         // for Resume, and for TaskOutput and TaskStop while it runs
+	Text     string         // its last answer
+	Note     string         // what else there is to say, such as where its changes are
+	Tools    map[string]int // calls that ran, by tool
 	Running  bool
 	Failure  string // why it did not do its work, "" if it did
 	Turns    int
@@ -101,14 +105,15 @@ type agentInput struct {
 
 // agentDetails are the Details of a result of Agent.
 type agentDetails struct {
-	AgentID    string    `json:"agentId"`
-	Type       string    `json:"type"`
-	Status     string    `json:"status"` // completed, failed or running
-	Failure    string    `json:"failure,omitempty"`
-	Turns      int       `json:"turns"`
-	Usage      llm.Usage `json:"usage"`
-	CostUSD    *float64  `json:"costUSD,omitempty"`
-	DurationMS int64     `json:"durationMs"`
+	AgentID    string         `json:"agentId"`
+	Type       string         `json:"type"`
+	Status     string         `json:"status"` // completed, failed or running
+	Failure    string         `json:"failure,omitempty"`
+	Turns      int            `json:"turns"`
+	Tools      map[string]int `json:"tools,omitempty"` // calls that ran, by tool
+	Usage      llm.Usage      `json:"usage"`
+	CostUSD    *float64       `json:"costUSD,omitempty"`
+	DurationMS int64          `json:"durationMs"`
 }
 
 // Agent returns the tool that starts agents, as spawner offers them now: a
@@ -119,7 +124,8 @@ func Agent(spawner Spawner) tool.Tool {
 	offer := spawner.Offer()
 	return spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
-		Timeout: -1, // turns, budget and its caller's context bound it
+		Idempotent: true, // a call that is repeated after a crash finds its agent
+		Timeout:    -1,   // turns, budget and its caller's context bound it
 	}, func(ctx context.Context, call tool.Call, in agentInput) (*tool.Result, error) {
 		s, problem := offer.spawn(call, in)
 		if problem != "" {
@@ -130,17 +136,18 @@ func Agent(spawner Spawner) tool.Tool {
 			return nil, err
 		}
 		return spawnedResult(s, out), nil
-	}, func(_ tool.Call, in agentInput) tool.Class {
+	}, func(call tool.Call, in agentInput) tool.Class {
 		t, ok := offer.find(in.SubagentType)
 		if !ok {
 			t.Name = in.SubagentType
 		}
-		// What it touches is not known: it waits for earlier calls that change
-		// something, and later ones for it, unless it only reads as they do.
-		return tool.Class{
-			ReadOnly: t.ReadOnly && in.Isolation == "", Internal: in.Isolation == "",
-			Access: []permission.Access{{Kind: permission.UseName, Target: t.Name}},
+		access := []permission.Access{{Kind: permission.UseName, Target: t.Name}}
+		if in.Isolation != "" { // it makes a place of its own, and touches nothing else
+			return tool.Class{Touches: []string{"agent:" + call.ID}, Access: access}
 		}
+		// What it touches is not known: it waits for earlier calls that change
+		// something, and later ones for it, but for other agents, unless it only reads.
+		return tool.Class{ReadOnly: t.ReadOnly, Delegated: true, Access: access}
 	})
 }
 
@@ -224,6 +231,18 @@ func unknownName(member, value string, names []string) string {
 	return text + "; there are " + strings.Join(names[:min(len(names), maxAgentTypes)], ", ")
 }
 
+// usedTools names the tools that an agent has used, and how often.
+func usedTools(used map[string]int) string {
+	if len(used) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, used[name]))
+	}
+	return "; tools used: " + shortList(parts)
+}
+
 func spawnedResult(s Spawn, out *Spawned) *tool.Result {
 	status := "completed"
 	text := cmp.Or(strings.TrimSpace(out.Text), noAgentText)
@@ -235,14 +254,17 @@ func spawnedResult(s Spawn, out *Spawned) *tool.Result {
 		status = "failed"
 		text = fmt.Sprintf("The agent did not finish: %s\nIts last answer: %s", out.Failure, text)
 	}
+	if out.Note != "" {
+		text += "\n\n" + out.Note
+	}
 	if out.ID != "" && !out.Running {
-		text += fmt.Sprintf("\n\n(agent id: %s, subagent_type: %s)", out.ID, s.Type)
+		text += fmt.Sprintf("\n\n(agent id: %s, subagent_type: %s%s)", out.ID, s.Type, usedTools(out.Tools))
 	}
 	r := tool.Text(text)
 	r.IsError = out.Failure != "" && !out.Running
 	r.Title = fmt.Sprintf("%s: %s", s.Type, cmp.Or(s.Description, s.Name, status))
 	r.Details = details(agentDetails{
-		AgentID: out.ID, Type: s.Type, Status: status, Failure: out.Failure, Turns: out.Turns, Usage: out.Usage, CostUSD: out.CostUSD,
+		AgentID: out.ID, Type: s.Type, Status: status, Failure: out.Failure, Turns: out.Turns, Tools: out.Tools, Usage: out.Usage, CostUSD: out.CostUSD,
 		DurationMS: out.Duration.Milliseconds(),
 	})
 	return r

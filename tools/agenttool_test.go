@@ -140,11 +140,11 @@ func TestAgentToolRefuses(t *testing.T) {
 func TestAgentToolClass(t *testing.T) {
 	x := Agent(newNursery())
 	for input, want := range map[string]string{
-		`{"prompt":"x","description":"y"}`:                                                  "general-purpose internal",
-		`{"prompt":"x","description":"y","subagent_type":"explore"}`:                        "Explore read-only internal",
+		`{"prompt":"x","description":"y"}`:                                                  "general-purpose delegated",
+		`{"prompt":"x","description":"y","subagent_type":"explore"}`:                        "Explore read-only delegated",
 		`{"prompt":"x","description":"y","subagent_type":"Explore","isolation":"worktree"}`: "Explore",
-		`{"prompt":"x","description":"y","subagent_type":"what"}`:                           "what internal",
-		`{"prompt":"x","description":"y","subagentType":"Explore"}`:                         "Explore read-only internal",
+		`{"prompt":"x","description":"y","subagent_type":"what"}`:                           "what delegated",
+		`{"prompt":"x","description":"y","subagentType":"Explore"}`:                         "Explore read-only delegated",
 	} {
 		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
 		got := c.Access[0].Target
@@ -152,9 +152,9 @@ func TestAgentToolClass(t *testing.T) {
 			got += " read-only"
 		}
 		if c.Internal {
-			got += " internal"
+			got += " delegated"
 		}
-		if got != want || c.Access[0].Kind != permission.UseName || c.Touches != nil {
+		if got != want || c.Access[0].Kind != permission.UseName || (c.Touches != nil) != strings.Contains(input, "worktree") {
 			t.Errorf("%s: %+v, want %s", input, c, want)
 		}
 	}

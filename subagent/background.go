@@ -1,0 +1,130 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+)
+
+// start lets an agent work in the background.
+func (c *Crew) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*tools.Spawned, error) {
+	id, err := c.work(ctx, p, j, child, nil)
+	if err != nil {
+		c.discharge(j)
+		return nil, err
+	}
+	return &tools.Spawned{ID: id, Running: true}, nil
+}
+
+// work starts a piece of work in the background. A member of a team waits for mail
+// when it is done; ended, unless nil, is called before.
+func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func()) (string, error) {
+	j.mu.Lock()
+	j.parent, j.began, j.result, j.err = p, time.Now(), nil, nil
+	j.mu.Unlock()
+	id, err := p.Start(ctx, child, func(res *agent.Result, err error) {
+		j.mu.Lock()
+		j.result, j.err = res, err
+		j.mu.Unlock()
+		if ended != nil {
+			ended()
+		}
+		if j.team == "" || !c.idle(p, j, child) {
+			c.discharge(j)
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.id = id
+	c.crews[j.root].jobs[id] = j
+	return id, nil
+}
+
+// Output implements [tools.Background] for agents, by id or name.
+func (c *Crew) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
+	j := c.find(call, id)
+	if j == nil {
+		return c.earlier(ctx, id)
+	}
+	if wait > 0 {
+		limit := time.NewTimer(wait)
+		defer limit.Stop()
+		select {
+		case <-j.over:
+		case <-limit.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return tool.Text(j.standing()), nil
+}
+
+// earlier shows an agent of the session that worked in another program.
+func (c *Crew) earlier(ctx context.Context, id string) (*tool.Result, error) {
+	p, ok := agent.ParentOf(ctx)
+	if !ok {
+		return nil, nil
+	}
+	end, text, err := p.Last(ctx, id)
+	if errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrBadID) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tool.Text(fmt.Sprintf("Agent %s (%s) is done: %s\n%s", end.Agent, id, end.Reason, text)), nil
+}
+
+// Stop implements [tools.Background] for agents, by id or name.
+func (c *Crew) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
+	j := c.find(call, id)
+	if j == nil {
+		return nil, nil
+	}
+	if err := c.end(ctx, j); err != nil {
+		return nil, err
+	}
+	return tool.Text(j.standing()), nil
+}
+
+// StopOwner implements [tools.OwnerStopper].
+func (c *Crew) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
+	j := c.find(call, owner)
+	if j == nil {
+		return "", nil
+	}
+	if err := c.end(ctx, j); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The agent %s was ended.", owner), nil
+}
+
+// end ends an agent in the background and waits for its end.
+func (c *Crew) end(ctx context.Context, j *job) error {
+	j.mu.Lock()
+	j.leaving = true
+	p, id := j.parent, j.id
+	j.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("the agent %s is not in the background: it ends with the call that has started it", j.name)
+	}
+	p.Stop(id)
+	j.wake()
+	select {
+	case <-j.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

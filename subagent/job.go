@@ -1,0 +1,170 @@
+package subagent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tools"
+)
+
+// A job is an agent that was put to work, from its start to its end.
+type job struct {
+	root, kind, name string
+	team             string        // that it is a member of; "" for none
+	over             chan struct{} // closed at its end
+
+	mu      sync.Mutex
+	id      string // its session
+	parent  *agent.Parent
+	began   time.Time
+	turns   int
+	tools   map[string]int // calls that ran, by tool
+	text    string         // its last answer
+	leaving bool           // it has agreed to end
+	result  *agent.Result  // of its last piece of work
+	err     error
+	rouse   func() // ends its waiting for mail; nil: it does not wait
+	ends    []func()
+	note    string // what is to be said beside its answer
+	ended   bool
+}
+
+// see takes in what the agent does.
+func (j *job) see(e event.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch d := e.Data.(type) {
+	case event.AssistantMessage:
+		j.turns++
+		if text := d.Response.Message.Text(); strings.TrimSpace(text) != "" {
+			j.text = text
+		}
+		for _, u := range d.Response.Message.ToolUses() {
+			j.tools[u.Name]++
+			j.leaving = j.leaving || leaves(u)
+		}
+	case event.UserMessage:
+		j.leaving = false
+	}
+}
+
+// leaves reports whether a call tells others that the agent ends.
+func leaves(u llm.ToolUse) bool {
+	return u.Name == "SendMessage" && strings.Contains(string(u.Input), `"shutdown_response"`)
+}
+
+// atEnd has something done when the agent has ended, the last first.
+func (j *job) atEnd(do func()) {
+	if do == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ends = append(j.ends, do)
+}
+
+// cleanup does what is to be done at the end.
+func (j *job) cleanup() {
+	j.mu.Lock()
+	ends := j.ends
+	j.ends = nil
+	j.mu.Unlock()
+	for _, do := range slices.Backward(ends) {
+		do()
+	}
+}
+
+// finish is the end of the agent.
+func (j *job) finish() {
+	j.cleanup()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.ended {
+		j.ended = true
+		close(j.over)
+	}
+}
+
+// wake ends the agent's waiting for mail.
+func (j *job) wake() {
+	j.mu.Lock()
+	rouse := j.rouse
+	j.mu.Unlock()
+	if rouse != nil {
+		rouse()
+	}
+}
+
+func (j *job) session() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.id
+}
+
+// last ends what the agent had, and returns what is to be said of it.
+func (j *job) last() string {
+	j.cleanup()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.note
+}
+
+// say adds something to what is told of the agent's end.
+func (j *job) say(note string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.note = strings.TrimSpace(j.note + "\n" + note)
+}
+
+// spawned is what the tool Agent is told of an agent that has ended.
+func (j *job) spawned(res *agent.Result, err error) *tools.Spawned {
+	j.cleanup()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := &tools.Spawned{ID: res.Session, Text: res.Text, Note: j.note, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Duration: res.Duration, Tools: map[string]int{}}
+	for name, used := range res.Tools {
+		s.Tools[name] = used.Calls
+	}
+	if err != nil {
+		s.Failure = cmp.Or(strings.TrimSuffix(fmt.Sprintf("%s: %s", res.Reason, res.Message), ": "), err.Error())
+	}
+	return s
+}
+
+// standing says how the agent is doing.
+func (j *job) standing() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "Agent %s (%s, %s)", j.name, j.kind, j.id)
+	switch {
+	case j.result != nil && !j.working():
+		fmt.Fprintf(&b, " is done: %s", j.result.Reason)
+	case j.err != nil && !j.working():
+		fmt.Fprintf(&b, " has failed: %v", j.err)
+	default:
+		fmt.Fprintf(&b, " is at work, since %s", time.Since(j.began).Round(time.Second))
+	}
+	fmt.Fprintf(&b, "; %d turns", j.turns)
+	for _, name := range slices.Sorted(maps.Keys(j.tools)) {
+		fmt.Fprintf(&b, ", %s %d", name, j.tools[name])
+	}
+	if j.text != "" {
+		b.WriteString("\n" + j.text)
+	}
+	if j.note != "" {
+		b.WriteString("\n" + j.note)
+	}
+	return b.String()
+}
+
+// working is called with the lock.
+func (j *job) working() bool { return j.result == nil && j.err == nil }

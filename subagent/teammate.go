@@ -1,0 +1,151 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tools"
+)
+
+// LeadName is what an agent at the root is called that has no name.
+const LeadName = "main"
+
+// join makes an agent a member of the team that the call names, or of the one in
+// which its name waits for it.
+func (c *Crew) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) error {
+	if c.Team == nil {
+		if s.Team != "" {
+			return errors.New("there are no teams here; leave out team_name")
+		}
+		return nil
+	}
+	if s.Name == "" {
+		return nil
+	}
+	t, err := c.Team.TeamOf(ctx, j.root, s.Name)
+	switch {
+	case errors.Is(err, team.ErrNoTeam) && s.Team == "":
+		return nil // a name is all that it has
+	case errors.Is(err, team.ErrNoTeam):
+		if t, err = c.Team.AddMember(ctx, j.root, s.Team, s.Name); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case s.Team != "" && s.Team != t.ID && s.Team != t.Name:
+		return fmt.Errorf("%s is a member of %s (%s) already", s.Name, t.Name, t.ID)
+	}
+	if err := c.Team.Register(ctx, j.root, team.Agent{Name: s.Name, Type: s.Type, Session: s.Resume}); err != nil {
+		return err
+	}
+	j.team = t.ID
+	j.atEnd(func() { _ = c.Team.Unregister(context.WithoutCancel(ctx), j.root, s.Name) })
+	a.Inbox = c.Inbox(s.Name)
+	a.System += fmt.Sprintf("\n\nYou are %s, a member of the team %s, which %s leads. SendMessage reaches the others: %s. Messages to you arrive by themselves. When you have done what you were asked, say what came of it and end your turn: you are called again when somebody writes to you.",
+		s.Name, t.Name, t.Leader(), strings.Join(t.Others(s.Name), ", "))
+	return nil
+}
+
+// Inbox returns the inbox of an agent of a tree, by its name; "" is the agent at the
+// root, which has no other. It is for [agent.Agent].Inbox.
+func (c *Crew) Inbox(name string) agent.InboxFunc {
+	return func(ctx context.Context, session string, keep func([]agent.Input) error) error {
+		if c.Team == nil {
+			return nil
+		}
+		return c.Team.Take(ctx, c.space(session), cmp.Or(name, LeadName), func(mail []team.Message) error {
+			var all []agent.Input
+			for _, m := range mail {
+				all = append(all, agent.Input{ID: "mail:" + m.ID, Text: team.Text([]team.Message{m})})
+			}
+			return keep(all)
+		})
+	}
+}
+
+// space is the session at the root of the tree that a session belongs to.
+func (c *Crew) space(session string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for root, cr := range c.crews {
+		if cr.jobs[session] != nil {
+			return root
+		}
+	}
+	return session
+}
+
+// idle has a member of a team wait for mail, which puts it to work again. It reports
+// false when the agent ends instead.
+func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
+	ctx := p.Life()
+	if !c.stays(ctx, j) {
+		return false
+	}
+	child.Session = j.session()
+	return p.Go(func(ctx context.Context) {
+		p.Notify(hook.Input{Event: hook.TeammateIdle, Teammate: j.name, Team: j.team})
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		j.mu.Lock()
+		j.rouse = cancel
+		j.mu.Unlock()
+		mail, err := c.Team.Watch(ctx, j.root, j.name)
+		for err == nil {
+			if _, open := <-mail; !open || !c.stays(ctx, j) {
+				break
+			}
+			again := false
+			if again, err = c.resume(ctx, p, j, child); again {
+				return
+			}
+		}
+		c.discharge(j)
+	})
+}
+
+// stays reports whether an agent that is done goes on to be a member of its team.
+func (c *Crew) stays(ctx context.Context, j *job) bool {
+	j.mu.Lock()
+	leaving := j.leaving
+	j.mu.Unlock()
+	if leaving || ctx.Err() != nil {
+		return false
+	}
+	t, err := c.Team.TeamOf(ctx, j.root, j.name)
+	return err == nil && t.ID == j.team
+}
+
+// resume puts an idle agent to work with the mail that has come, if there is some. The
+// mail is taken out once it is on record.
+func (c *Crew) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
+	err = c.Team.Take(ctx, j.root, j.name, func(mail []team.Message) error {
+		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: team.Text(mail)}
+		recorded := make(chan struct{})
+		child.Watch = func(e event.Event) {
+			if m, ok := e.Data.(event.UserMessage); ok && m.ID == child.Input.ID {
+				close(recorded)
+			}
+			j.see(e)
+		}
+		ended := make(chan struct{})
+		if _, err := c.work(ctx, p, j, child, func() { close(ended) }); err != nil {
+			return err
+		}
+		begun = true
+		select {
+		case <-recorded:
+			return nil
+		case <-ended:
+			return errors.New("the agent could not be put to work again")
+		}
+	})
+	return begun, err
+}

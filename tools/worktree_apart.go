@@ -1,0 +1,112 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A Worktree is a git worktree of an agent that works apart from others.
+type Worktree struct {
+	Name   string
+	Path   string // of the worktree
+	Dir    string // the folder in it that stands for the one it was made from
+	Branch string
+
+	tree worktree
+	git  git
+	base string // the commit that was checked out
+}
+
+// MakeWorktree makes a git worktree beneath .openagent/worktrees of the folder from, as
+// [EnterWorktree] does. For a session and a call that have made one already, as before
+// a crash, it returns that one.
+func MakeWorktree(ctx context.Context, files Worktrees, from, session, call string) (*Worktree, error) {
+	from, err := files.Resolve(from, ".")
+	if err != nil {
+		return nil, err
+	}
+	g := git{files}
+	prefix, base, err := repository(ctx, g, from)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorktree(from, madeUpName(session, call))
+	if err := directPath(files, w); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(w.Path); err == nil {
+		if _, err := registered(ctx, g, w); err != nil {
+			return nil, err
+		}
+		if base, err = g.line(ctx, w.Path, "merge-base", "HEAD", base); err != nil {
+			return nil, err
+		}
+	} else if err := makeWorktree(ctx, files, g, w, base); err != nil {
+		return nil, err
+	}
+	dir := w.entered(files, prefix, base, "").Patch.Dir
+	return &Worktree{Name: w.Name, Path: w.Path, Dir: dir, Branch: w.Branch, tree: w, git: g, base: base}, nil
+}
+
+// Changes says what differs from the commit that was checked out: a line for each
+// file, those that git does not know among them. It is empty where nothing does.
+func (w *Worktree) Changes(ctx context.Context) (string, error) {
+	stat, err := w.git.run(ctx, w.Path, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100", w.base)
+	if err != nil {
+		return "", err
+	}
+	status, err := w.git.run(ctx, w.Path, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-renames")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(clipLines(stat, maxLosses))
+	for line := range strings.Lines(status) {
+		if name, ok := strings.CutPrefix(line, "?? "); ok {
+			fmt.Fprintf(&b, " %s (new)\n", lossLine(strings.TrimSpace(name)))
+		}
+	}
+	return strings.TrimRight(clipLines(b.String(), 2*maxLosses), "\n"), nil
+}
+
+func clipLines(text string, most int) string {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[:most], "") + " and more\n"
+}
+
+// Remove removes the worktree and its branch, unless something would be lost, which it
+// says.
+func (w *Worktree) Remove(ctx context.Context, files Worktrees) (lost string, err error) {
+	if _, err := registered(ctx, w.git, w.tree); err != nil {
+		return "", err
+	}
+	tip, err := w.git.commit(ctx, w.tree.From, "refs/heads/"+w.Branch)
+	if err != nil {
+		return "", err
+	}
+	if lost, err = losses(ctx, w.git, w.tree, tip); lost != "" || err != nil {
+		return lost, err
+	}
+	if _, err := w.git.run(ctx, w.tree.From, "worktree", "remove", "--", w.Path); err != nil {
+		return "", err
+	}
+	if tip == "" {
+		return "", nil
+	}
+	_, err = w.git.run(ctx, w.tree.From, "update-ref", "-d", "refs/heads/"+w.Branch, tip)
+	return "", err
+}
+
+// Keep lets EnterWorktree enter the worktree by its name.
+func (w *Worktree) Keep(files Worktrees) error {
+	if err := markKept(files, w.tree); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
