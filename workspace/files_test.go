@@ -150,6 +150,22 @@ func TestOutputFolderIsReadableOnly(t *testing.T) {
 	}
 }
 
+func TestReadableFolders(t *testing.T) {
+	dir := layout(t, map[string]string{"work/": "", "skills/x/a.md": "long", "other/b": "secret"})
+	w := &Workspace{Root: filepath.Join(dir, "work"), Readable: []string{filepath.Join(dir, "skills")}}
+	f, err := w.Open("", filepath.Join(dir, "skills", "x", "a.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := w.WriteFile("", filepath.Join(dir, "skills", "x", "a.md"), []byte("x")); !errors.Is(err, ErrOutside) {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := w.Open("", filepath.Join(dir, "skills", "..", "other", "b")); !errors.Is(err, ErrOutside) {
+		t.Errorf("beside it: %v", err)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := layout(t, map[string]string{"a": "text", "d/": ""})
 	w := &Workspace{Root: dir}

@@ -76,7 +76,7 @@ func (w *Workspace) outputDir() (string, error) {
 // Resolve returns the absolute path of name without symlinks; the file itself
 // need not exist. name is absolute, relative to dir ("" is the working
 // directory) or begins with "~/". What lies neither in a root nor in the output
-// folder gives an error that matches [ErrOutside].
+// folder or a Readable one gives an error that matches [ErrOutside].
 func (w *Workspace) Resolve(dir, name string) (string, error) {
 	p, err := w.locate(dir, name, true)
 	return p.path, err
@@ -115,6 +115,13 @@ func (w *Workspace) locate(dir, name string, reading bool) (place, error) {
 		if out, err := w.outputDir(); err == nil {
 			if p, ok := split(path, []string{out}); ok {
 				return p, nil
+			}
+		}
+		for _, dir := range w.Readable {
+			if dir, err := follow(filepath.Clean(dir)); err == nil {
+				if p, ok := split(path, []string{dir}); ok {
+					return p, nil
+				}
 			}
 		}
 	}

@@ -18,6 +18,9 @@ type Workspace struct {
 	// OutputDir is the folder that long outputs are kept in; tools may read it,
 	// though it is no root. "" is [tool.OutputDir].
 	OutputDir string
+	// Readable are further folders that tools may read, though they are no roots: those
+	// of skills.
+	Readable []string
 	// Confine, unless nil, changes a command that has not been started so that it
 	// starts confined; package sandbox has it. own are folders that the command has
 	// to write beside what the user grants. release is called once, after the end

@@ -17,10 +17,14 @@ func isServerPrompt(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), serverPromptPrefix)
 }
 
-// expand makes a prompt of what the user wrote: /mcp__server__prompt is what the server
-// makes of it, and with @server:uri goes the resource. One that cannot be read is
+// expand makes a prompt of what the user wrote: /name runs a skill, /mcp__server__prompt
+// is what the server makes of it, and with @server:uri goes the resource. One that cannot be read is
 // reported to the user and the model.
 func (h *host) expand(ctx context.Context, s *setup, in agent.Input) (agent.Input, error) {
+	if x, err := s.skillOf(in.Text); err != nil || x != nil {
+		in.Expansion = x
+		return in, err
+	}
 	if s.servers == nil {
 		if isServerPrompt(in.Text) {
 			return in, fmt.Errorf("%s: there are no MCP servers", clip(in.Text))
@@ -76,6 +80,11 @@ type slashCommand struct {
 
 func (s *setup) commands() []slashCommand {
 	list := []slashCommand{}
+	if s.skills != nil {
+		for _, k := range s.skills.UserInvocable() {
+			list = append(list, slashCommand{k.Name, k.Description, k.Hint})
+		}
+	}
 	if s.servers == nil {
 		return list
 	}

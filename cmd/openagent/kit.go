@@ -15,7 +15,7 @@ import (
 
 // atHand are the tools beyond the core that a model sees from the start; the
 // rest it finds by ToolSearch.
-var atHand = []string{"TodoWrite", enterPlanName, exitPlanName}
+var atHand = []string{"TodoWrite", "Skill", enterPlanName, exitPlanName}
 
 // Switching to plan mode leads nowhere where nobody can approve a plan.
 const (
@@ -29,6 +29,9 @@ func (h *host) kit(s *setup) tools.Kit {
 	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: s.tasks}
 	if s.servers != nil && len(s.servers.Status()) > 0 {
 		k.Resources = resources.Of(s.servers)
+	}
+	if s.skills != nil {
+		k.Skills = s.skills
 	}
 	home, err := h.home()
 	if err != nil {

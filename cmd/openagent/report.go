@@ -28,6 +28,7 @@ type report struct {
 	sandbox   *sandbox.State       // nil: nothing is said of one
 	servers   func() []namedServer // of MCP
 	commands  func() []string
+	skills    func() []string // that the model can run
 
 	config    event.Configured
 	mode      permission.Mode
@@ -45,6 +46,7 @@ type report struct {
 
 func newReport(session, provider string, put func(line any)) *report {
 	return &report{put: put, session: session, provider: provider, simulated: provider == demoName, servers: func() []namedServer { return []namedServer{} }, commands: func() []string { return []string{} },
+		skills: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: newCalls()}
 }
 
@@ -174,7 +176,7 @@ func (r *report) begin() {
 	}
 	none := []string{}
 	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
-		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: none,
+		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: r.skills(),
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: version(), origin: r.sign("")})
 }
 

@@ -63,6 +63,9 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	if err := r.host.findServers(ctx, s, false); err != nil {
 		return nil, err
 	}
+	if err := r.host.addSkills(ctx, s, false, false); err != nil {
+		return nil, err
+	}
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err
 	}
@@ -135,8 +138,12 @@ func (r *runner) prompt(ctx context.Context, dir, text string) (string, error) {
 }
 
 func runPrompt(ctx context.Context, s *setup, prompt string) (string, error) {
+	x, err := s.skillOf(prompt)
+	if err != nil {
+		return "", err
+	}
 	var failed error
-	for _, err := range traced(s.agent.Log, s.session.StreamInput(ctx, agent.Input{Text: prompt})) {
+	for _, err := range traced(s.agent.Log, s.session.StreamInput(ctx, agent.Input{Text: prompt, Expansion: x})) {
 		if err != nil {
 			failed = err
 		}

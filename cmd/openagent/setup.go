@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/trigger"
@@ -29,6 +30,7 @@ type setup struct {
 	languages *tools.Languages
 	schedule  *cron.Scheduler  // that of this program; nil: it runs none
 	servers   *mcp.Servers     // nil: there are none
+	skills    *skill.Registry  // nil: there are none
 	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
 	person    bool             // somebody can be asked
 	agent     *agent.Agent
@@ -71,6 +73,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
 	if err := h.findServers(ctx, s, ask != nil); err != nil {
+		return nil, err
+	}
+	if err := h.addSkills(ctx, s, ask != nil, true); err != nil {
 		return nil, err
 	}
 	if s.agent, err = h.newAgent(s); err != nil {
@@ -128,6 +133,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Secrets:     h.secrets,
 		Log:         h.logger(o),
 	}
+	a.Models = s.modelNamed
 	a.Hooks, a.MayChange, a.MayAllow = s.hooks(), o.permits, o.permitsRule
 	a.Policies = s.guard(&a.Permissions, a.Policies)
 	var err error

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -19,6 +20,7 @@ const slashHelp = `/help           this
 /resume         go on with a run that was cut short
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
+/skills         list the skills; /NAME [ARGUMENTS] runs one
 /cost           what this conversation has cost
 /mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
 /quit           leave; openagent --continue goes on from here
@@ -60,12 +62,31 @@ func (c *conversation) command(ctx context.Context, line string) {
 		err = c.rewind(ctx, strings.Fields(arg))
 	case "/cost":
 		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
+	case "/skills":
+		for _, k := range c.s.skills.UserInvocable() {
+			c.screen.line(inPlain, "/%s", c.h.oneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+short(k.Description, 120)))
+		}
 	default:
-		err = fmt.Errorf("there is no command %s; /help lists them", clip(name))
+		err = c.skill(ctx, line)
 	}
 	if err != nil {
 		c.screen.line(inRed, "! %s", c.h.oneLine(err.Error()))
 	}
+}
+
+// skill runs a skill that a line names.
+func (c *conversation) skill(ctx context.Context, line string) error {
+	x, err := c.s.skillOf(line)
+	name, _, _ := strings.Cut(line, " ")
+	switch {
+	case err != nil:
+		return err
+	case x == nil:
+		return fmt.Errorf("there is no command and no skill %s; /help and /skills list them", clip(name))
+	case c.running.Load():
+		return errors.New("the agent works; Ctrl-C stops it")
+	}
+	return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Expansion: x}))
 }
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {

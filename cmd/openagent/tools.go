@@ -127,6 +127,9 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	if err := h.confine(b.setup); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	if err := h.addSkills(ctx, b.setup, false, false); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	b.builtin = b.withDiagnostics(h.kit(b.setup).Tools())
 	for i, e := range b.builtin {
 		if e.Tool.Spec().Name == "Bash" {

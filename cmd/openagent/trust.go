@@ -23,6 +23,7 @@ import (
 type trusted struct {
 	Folders map[string]trustedFolder `json:"folders"`
 	Files   map[string]trustedFile   `json:"files,omitempty"`
+	Skills  map[string]trustedFolder `json:"skills,omitempty"` // folders of skills
 }
 
 // A trustedFolder is trusted as it was: with a file that is changed, new or gone
@@ -58,6 +59,9 @@ func decodeTrust(data []byte) (trusted, error) {
 	}
 	if t.Files == nil {
 		t.Files = map[string]trustedFile{}
+	}
+	if t.Skills == nil {
+		t.Skills = map[string]trustedFolder{}
 	}
 	return t, nil
 }
@@ -283,11 +287,12 @@ func (h *host) listTrust(format string) error {
 		return err
 	}
 	type entry struct {
-		Dir   string    `json:"dir,omitempty"`  // of tools
-		File  string    `json:"file,omitempty"` // of settings
-		State string    `json:"state"`          // trusted, changed or gone
-		Files []string  `json:"files,omitempty"`
-		Since time.Time `json:"since"`
+		Dir    string    `json:"dir,omitempty"`    // of tools
+		Skills string    `json:"skills,omitempty"` // folder of skills
+		File   string    `json:"file,omitempty"`   // of settings
+		State  string    `json:"state"`            // trusted, changed or gone
+		Files  []string  `json:"files,omitempty"`
+		Since  time.Time `json:"since"`
 	}
 	list := []entry{}
 	var rows [][]string
@@ -302,6 +307,12 @@ func (h *host) listTrust(format string) error {
 		}
 		list = append(list, entry{Dir: dir, State: state, Files: f.Files, Since: f.Since})
 		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), strings.Join(f.Files, ", ")})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Skills)) {
+		f := t.Skills[dir]
+		state := skillState(dir, f)
+		list = append(list, entry{Skills: dir, State: state, Files: f.Files, Since: f.Since})
+		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), "skills " + strings.Join(f.Files, ", ")})
 	}
 	for _, place := range slices.Sorted(maps.Keys(t.Files)) {
 		f := t.Files[place]
@@ -339,8 +350,9 @@ func fileState(place string, t trustedFile) string {
 	return "changed"
 }
 
-// addTrust trusts a project: its tools, its settings and its MCP servers. A folder
-// that is none, without .openagent and .mcp.json, is taken for a folder of tools.
+// addTrust trusts a project: its tools, its skills, its settings and its MCP servers. A
+// folder that is none, without .openagent, .mcp.json and skills, is taken for a folder
+// of tools.
 func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err := needDir("trust add", dir); err != nil {
 		return err
@@ -372,8 +384,17 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	for _, err := range l.Refused {
 		h.complain("%v", err)
 	}
-	if len(l.Files) == 0 && len(files) == 0 && servers == nil {
-		return usagef("trust add: %s holds no tools, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+	skills := skillsOf(dir)
+	if len(l.Files) == 0 && len(files) == 0 && servers == nil && len(skills) == 0 {
+		return usagef("trust add: %s holds no tools, no skills, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+	}
+	for _, found := range skills {
+		if err := h.trustSkills(ctx, found); err != nil {
+			return err
+		}
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(found.Dir), h.skillNames(found))); err != nil {
+			return err
+		}
 	}
 	if len(l.Files) > 0 {
 		if err := h.trust(ctx, l); err != nil {
@@ -420,6 +441,12 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 		for _, d := range []string{abs, filepath.Join(own, "tools")} {
 			if _, ok := t.Folders[d]; ok {
 				delete(t.Folders, d)
+				removed++
+			}
+		}
+		for _, d := range []string{abs, filepath.Join(abs, "skills"), filepath.Join(abs, ".agents", "skills"), filepath.Join(abs, ".claude", "skills")} {
+			if _, ok := t.Skills[d]; ok {
+				delete(t.Skills, d)
 				removed++
 			}
 		}

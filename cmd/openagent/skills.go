@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/tool"
+)
+
+// addSkills finds the skills of a run: those that are built in, the user's, the
+// project's and those of plugins, the later counts. The project's and plugins' count
+// once they are trusted; with ask a person at the terminal is asked about them. What is
+// wrong with a file is said if tell is set, and holds up nothing.
+func (h *host) addSkills(ctx context.Context, s *setup, ask, tell bool) error {
+	s.skills = skill.New(skill.BuiltIn(s.project)...)
+	var own []string
+	for _, f := range s.skillFolders(h) {
+		found := f.Load()
+		if found.Dir == "" && found.Problems == nil || f.Pinned && slices.Contains(own, found.Dir) { // the home folder as a project: they are the user's
+			continue
+		}
+		if !f.Pinned {
+			own = append(own, found.Dir)
+		}
+		if tell {
+			for _, p := range found.Problems {
+				if p.Skipped {
+					h.complain("%v", p)
+				}
+			}
+		}
+		if f.Pinned && !h.trustsSkills(found) {
+			yes, err := h.offerSkills(ctx, found, ask, tell)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				continue
+			}
+		}
+		s.skills.Add(found)
+		s.workspace.Readable = append(s.workspace.Readable, found.Dir)
+	}
+	return nil
+}
+
+// skillFolders lists the folders of skills, as far as --setting-sources wants them.
+func (s *setup) skillFolders(h *host) []skill.Folder {
+	layer := func(l config.Scope) bool {
+		return s.options.layers == nil || slices.Contains(s.options.layers, string(l))
+	}
+	home, project := "", ""
+	if layer(config.User) {
+		home, _ = os.UserHomeDir()
+	}
+	if layer(config.Project) {
+		project = s.project
+	}
+	folders := skill.Folders(home, project)
+	for _, p := range s.options.plugins {
+		folders = append(folders, skill.Folder{Path: filepath.Join(p, "skills"), From: "the plugin " + p, Within: p, Pinned: true})
+	}
+	return folders
+}
+
+func (h *host) trustsSkills(found skill.Found) bool {
+	if len(found.Skills) == 0 {
+		return true
+	}
+	t, err := h.readTrust()
+	if err != nil {
+		h.complain("%v", err)
+		return false
+	}
+	return t.Skills[found.Dir].Sum == found.Sum
+}
+
+// offerSkills asks the person at the terminal about a folder of skills. Where nobody is
+// there it says that they are left out.
+func (h *host) offerSkills(ctx context.Context, found skill.Found, ask, tell bool) (bool, error) {
+	if !ask {
+		if tell {
+			h.complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, quote(found.Dir))
+		}
+		return false, nil
+	}
+	if _, err := fmt.Fprintf(h.err, "The folder %s holds skills, instructions that the agent would follow:\n%s", h.oneLine(found.Dir), h.skillNames(found)); err != nil {
+		return false, err
+	}
+	yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")
+	if err != nil || !yes {
+		return false, err
+	}
+	return true, h.trustSkills(ctx, found)
+}
+
+func (h *host) trustSkills(ctx context.Context, found skill.Found) error {
+	var names []string
+	for _, s := range found.Skills {
+		names = append(names, s.Name)
+	}
+	return h.changeTrust(ctx, func(t trusted) { t.Skills[found.Dir] = trustedFolder{Sum: found.Sum, Files: names, Since: now()} })
+}
+
+func (h *host) skillNames(found skill.Found) string {
+	var b strings.Builder
+	for _, s := range found.Skills {
+		fmt.Fprintf(&b, "  %s: %s\n", s.Name, h.oneLine(short(s.Description, 120)))
+	}
+	return b.String()
+}
+
+// skillsOf finds the folders of skills that trust in dir is about: those of a project,
+// that of a plugin, or dir itself.
+func skillsOf(dir string) []skill.Found {
+	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, skill.Folder{Path: dir, Pinned: true})
+	if home, err := os.UserHomeDir(); err == nil && sameDir(home, dir) {
+		return nil // they are the user's own
+	}
+	var out []skill.Found
+	for i, f := range folders {
+		found := f.Load()
+		if len(found.Skills) == 0 || i == len(folders)-1 && len(out) > 0 { // the levels below a project are no skills of its own
+			continue
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// skillState says how a folder of skills stands that was trusted.
+func skillState(dir string, t trustedFolder) string {
+	switch found := (skill.Folder{Path: dir, Pinned: true}).Load(); {
+	case found.Dir == "":
+		return "gone"
+	case found.Dir != dir || found.Sum != t.Sum:
+		return "changed"
+	}
+	return "trusted"
+}
+
+// skillOf returns what a prompt stands for that begins with the name of a skill after a
+// slash, nil for other prompts. The first line has its arguments, and what comes after
+// it is added.
+func (s *setup) skillOf(text string) (*tool.Expansion, error) {
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	word, args, _ := strings.Cut(line, " ")
+	name, ok := strings.CutPrefix(word, "/")
+	if !ok || name == "" || s.skills == nil {
+		return nil, nil
+	}
+	known := s.skills.Get(name)
+	switch {
+	case known == nil:
+		return nil, nil
+	case known.Hidden:
+		return nil, fmt.Errorf("the skill %s is for the agent to run, not for people", known.Name)
+	}
+	x, err := s.skills.Expand(name, args)
+	if err != nil {
+		return nil, err
+	}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		x.Text += "\n\n" + rest
+	}
+	return x, nil
+}
+
+// modelNamed is the model that a skill wants, within what managed settings permit. The
+// names of Claude's sizes stand for the latest of each.
+func (s *setup) modelNamed(name string) (llm.Model, error) {
+	if slices.Contains([]string{"haiku", "sonnet", "opus"}, strings.ToLower(name)) {
+		latest := catalog.Entry{}
+		for _, e := range catalog.Embedded().Entries() {
+			if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(name)) && strings.Compare(e.Name, latest.Name) > 0 {
+				latest = e
+			}
+		}
+		if latest.Name == "" {
+			return nil, fmt.Errorf("there is no model %s", name)
+		}
+		name = latest.Name
+	}
+	if err := s.options.permitsModel(name); err != nil {
+		return nil, err
+	}
+	return s.provider.llm(name)
+}
+
+// skillNames are the skills that the model can run.
+func (s *setup) skillNames() []string {
+	names := []string{}
+	if s.skills != nil {
+		for _, k := range s.skills.List() {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
