@@ -213,8 +213,14 @@ func TestDirCut(t *testing.T) {
 				if made, err := d.AddTask(t.Context(), "s", team.Task{Subject: "next"}); err != nil || made.ID != fmt.Sprintf("task_%d", want+1) {
 					t.Errorf("cut at %d: %+v, %v", n, made, err)
 				}
+				want++
 			}
-			if err := d.Close(); err != nil {
+			log.Reset()
+			again := &team.Dir{Path: d.Path, Log: d.Log}
+			if got, err := again.Tasks(t.Context(), "s", team.Filter{}); err != nil || len(got) != want || log.Len() > 0 {
+				t.Errorf("cut at %d %q: afterwards there are %d tasks, want %d, %v, %s", n, rest, len(got), want, err, log.String())
+			}
+			if err := errors.Join(d.Close(), again.Close()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,8 +25,8 @@ func TestLeases(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := team.Claim(t.Context(), l, "s", ann, 0); err != nil {
-			t.Fatal(err)
+		if got, err := team.Claim(t.Context(), l, "s", ann, 0); err != nil || !got.LeaseUntil.Equal(time.Now().Add(time.Minute)) {
+			t.Fatalf("%+v, %v", got, err)
 		}
 		// Another program's, which dies.
 		if _, err := team.Claim(t.Context(), store, "s", bob, time.Minute); err != nil {

@@ -81,6 +81,30 @@ func TestTaskUpdateOthers(t *testing.T) {
 	o.saysTo("bob", "TaskUpdate", `{"id":"task_2","status":"completed"}`, `completed`) // nobody was at it
 }
 
+// A fickle list gives a task to bob as soon as somebody has looked at it.
+type fickle struct{ *team.Memory }
+
+func (f fickle) Task(ctx context.Context, space, id string) (team.Task, error) {
+	t, err := f.Memory.Task(ctx, space, id)
+	if err == nil {
+		bob := "bob"
+		_, err = f.Memory.UpdateTask(ctx, space, id, team.Change{Owner: &bob})
+	}
+	return t, err
+}
+
+// Between the look at a task and its end it may become another agent's.
+func TestTaskUpdateLost(t *testing.T) {
+	store := &team.Memory{}
+	if _, err := store.AddTask(t.Context(), "s", team.Task{Subject: "x", Status: team.InProgress, Owner: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	r := tooltest.RunCall(t, TaskUpdate(fickle{store}), tool.Call{Session: "s", Agent: "ann", Input: json.RawMessage(`{"id":"task_1","status":"completed"}`)})
+	if got, err := store.Task(t.Context(), "s", "task_1"); err != nil || !r.IsError || got.Status != team.InProgress {
+		t.Errorf("%s: %+v, %v", r.Text(), got, err)
+	}
+}
+
 // TeamDelete tells of members that are at work.
 func TestTeamDeleteAtWork(t *testing.T) {
 	o := newOffice(t)

@@ -245,6 +245,22 @@ func bounce(t *testing.T, b bench) {
 	}
 	b.send(t, team.Message{From: "lead", To: "ann", Content: "x"})
 
+	// Who has ended and is in a new team may be started anew.
+	if err := b.Unregister(t.Context(), space, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.RemoveMember(t.Context(), space, "red", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b.team(t, "green", "boss", "ann")
+	b.send(t, team.Message{From: "boss", To: "ann", Content: "x"})
+	if _, err := b.Disband(t.Context(), space, "green"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.AddMember(t.Context(), space, "red", "ann"); err != nil {
+		t.Fatal(err)
+	}
+
 	// A mailbox that nobody empties is full some day, and takes more once it was read.
 	big := strings.Repeat("x", team.MaxMessage)
 	for n := 1; ; n++ {
