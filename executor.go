@@ -39,7 +39,8 @@ type executor struct {
 	system     string   // prompt, with what the Toolsets had to say when the run began
 	versions   []uint64 // of the Toolsets; the loop's
 
-	snapshots atomic.Int64 // of statuses
+	asking    chan struct{} // held by who has a server's question put
+	snapshots atomic.Int64  // of statuses
 	mu        sync.Mutex
 	pool      []tool.Tool
 	tools     map[string]tool.Tool // of the pool, by name
@@ -81,7 +82,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+	x := &executor{session: s.ID, agent: a, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
 		hooks: hooks, store: store, transcript: journalOf(store, s.ID), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {
@@ -214,6 +215,9 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 		doing, signals := event.ToolProgress{Call: j.call.ID, Phase: event.ToolDoing}, j.signals
 		b.show(doing, tool.Status{}, signals)
 		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
+	}
+	if n, ok := j.signals.(*line); ok && len(x.agent.Toolsets) > 0 { // no other tools have servers behind them
+		ctx = tool.WithHost(ctx, &callHost{x, j.call, n})
 	}
 	out := tool.Do(ctx, t, j.call)
 	cause := event.ByTool

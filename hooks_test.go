@@ -207,6 +207,17 @@ var moments = []moment{
 			t.Fatal(err)
 		}
 	}},
+	{hook.Elicitation, "s", `{"mcp_server_name":"s","message":"Who?","mode":"form","requested_schema":{"type":"object"},"tool_use_id":"*"}`, elicits},
+	{hook.ElicitationResult, "s", `{"mcp_server_name":"s","message":"Who?","mode":"form","requested_schema":{"type":"object"},"action":"decline","tool_use_id":"*"}`, elicits},
+}
+
+// elicits makes a call of a tool behind which a server asks.
+func elicits(t *testing.T, w *stage) {
+	asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
+		return string(tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Who?", Schema: []byte(`{"type":"object"}`)}).Action), nil
+	})
+	w.agent.Toolsets, w.agent.Permissions = []tool.Set{&changing{lists: [][]tool.Tool{{asks}}}}, bypass
+	w.play(t, uses("asks"), say("end"))
 }
 
 func tasks(t *testing.T, w *stage) {

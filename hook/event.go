@@ -84,6 +84,12 @@ const (
 	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
 	// prompt. May keep it away.
 	UserPromptExpansion Event = "UserPromptExpansion"
+	// Elicitation: an MCP server asks the user something during a call. May answer in
+	// their place, or keep the question away.
+	Elicitation Event = "Elicitation"
+	// ElicitationResult: the user's answer is about to go to the server. May change it,
+	// or keep it away.
+	ElicitationResult Event = "ElicitationResult"
 )
 
 // Events of what is not there yet: hooks for them are accepted, and only called by
@@ -95,10 +101,6 @@ const (
 	PreCompact Event = "PreCompact"
 	// PostCompact: the conversation was compacted.
 	PostCompact Event = "PostCompact"
-	// Elicitation: a server asks the user something.
-	Elicitation Event = "Elicitation"
-	// ElicitationResult: the user's answer is about to go to the server.
-	ElicitationResult Event = "ElicitationResult"
 )
 
 // Events lists all events, in the order of their description.
@@ -106,8 +108,8 @@ var Events = []Event{
 	PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied,
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
 	SubagentStart, SubagentStop, TeammateIdle,
-	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion,
-	InstructionsLoaded, PreCompact, PostCompact, Elicitation, ElicitationResult,
+	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion, Elicitation, ElicitationResult,
+	InstructionsLoaded, PreCompact, PostCompact,
 }
 
 // Known reports whether there is such an event.

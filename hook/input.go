@@ -40,12 +40,21 @@ type Input struct {
 	Last      string `json:"last_assistant_message,omitempty"` // Stop, StopFailure
 	Error     string `json:"error,omitempty"`                  // PostToolUseFailure, StopFailure
 	Details   string `json:"error_details,omitempty"`          // StopFailure
-	Message   string `json:"message,omitempty"`                // Notification
+	Message   string `json:"message,omitempty"`                // Notification, Elicitation, ElicitationResult
 	Title     string `json:"title,omitempty"`                  // Notification
 	Kind      string `json:"notification_type,omitempty"`      // Notification: permission_prompt or question
 	Expansion string `json:"expansion_type,omitempty"`         // UserPromptExpansion: slash_command or mcp_prompt
 	Command   string `json:"command_name,omitempty"`           // UserPromptExpansion
 	Args      string `json:"command_args,omitempty"`           // UserPromptExpansion
+
+	// MCP servers: Elicitation, ElicitationResult.
+	Server      string          `json:"mcp_server_name,omitempty"`  // Elicitation, ElicitationResult
+	Ask         string          `json:"mode,omitempty"`             // Elicitation, ElicitationResult: form or url
+	URL         string          `json:"url,omitempty"`              // Elicitation, ElicitationResult
+	Elicitation string          `json:"elicitation_id,omitempty"`   // Elicitation, ElicitationResult: the server's, with a url
+	Schema      json.RawMessage `json:"requested_schema,omitempty"` // Elicitation, ElicitationResult: of the form
+	Action      string          `json:"action,omitempty"`           // ElicitationResult: accept, decline or cancel
+	Content     json.RawMessage `json:"content,omitempty"`          // ElicitationResult: what was filled in
 
 	// What changes around a run.
 	OldDir   string `json:"old_cwd,omitempty"`          // CwdChanged
@@ -118,6 +127,8 @@ func (in *Input) subject() string {
 		return in.Loaded
 	case "agent_type":
 		return in.Agent
+	case "mcp_server_name":
+		return in.Server
 	}
 	return ""
 }

@@ -33,6 +33,11 @@ type Output struct {
 	Context    string          // text for the model
 	Updates    []Update        // of what is permitted
 
+	// Action and Content, with Elicitation and ElicitationResult, are what the server is
+	// told in the person's place: accept, decline or cancel, and what a form holds.
+	Action  string
+	Content json.RawMessage
+
 	Stop       bool   // the run is stopped
 	StopReason string // why
 
@@ -85,6 +90,8 @@ type wireFlat struct {
 	InitialUserMessage       string              `json:"initialUserMessage"`
 	DisplayContent           *string             `json:"displayContent"`
 	Retry                    bool                `json:"retry"`
+	Action                   string              `json:"action"`
+	Content                  json.RawMessage     `json:"content"`
 }
 
 type wireSpecific struct {
@@ -177,6 +184,9 @@ func (o *Output) take(f *wireFlat) (err error) {
 		o.Display = f.DisplayContent
 	}
 	o.Retry = o.Retry || f.Retry
+	if f.Action != "" {
+		o.Action, o.Content = f.Action, given(f.Content)
+	}
 	for _, r := range []json.RawMessage{f.UpdatedMCPToolOutput, f.UpdatedToolOutput} {
 		if given(r) == nil {
 			continue
@@ -265,6 +275,14 @@ func (o *Output) check() error {
 	}
 	if o.Input != nil && !isObject(o.Input) {
 		return errors.New("the new input is not a JSON object")
+	}
+	switch o.Action {
+	case "", "accept", "decline", "cancel":
+	default:
+		return fmt.Errorf("the action is %.50q; it must be accept, decline or cancel", o.Action)
+	}
+	if o.Content != nil && !isObject(o.Content) {
+		return errors.New("the content is not a JSON object")
 	}
 	if n := max(len(o.Context), len(o.Reason), len(o.StopReason), len(o.Message), len(o.Title)); n > maxContext {
 		return fmt.Errorf("a text has %d bytes; at most %d are taken", n, maxContext)

@@ -105,6 +105,9 @@ func (all *Outcome) add(e Event, out *Output) {
 	if out.Title != "" {
 		all.Title = out.Title
 	}
+	if out.Action != "" {
+		all.Action, all.Content = out.Action, out.Content
+	}
 	all.Context, all.Message = joined(all.Context, out.Context), joined(all.Message, out.Message)
 	all.Updates = append(all.Updates, out.Updates...)
 	all.Interrupt, all.Retry = all.Interrupt || out.Interrupt, all.Retry || out.Retry

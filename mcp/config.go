@@ -75,7 +75,11 @@ type Config struct {
 	// TrustReadOnly takes tools for reading ones that the server calls so: they run
 	// beside other calls, in plan mode and without a question.
 	TrustReadOnly bool `json:"trustReadOnly,omitempty"`
-	Disabled      bool `json:"disabled,omitempty"`
+	// LogLevel is the least urgent level of the messages of the server's log that are
+	// wanted: debug, info, notice, warning, error, critical, alert or emergency. "" leaves
+	// that to the server. They go to Options.Log.
+	LogLevel string `json:"logLevel,omitempty"`
+	Disabled bool   `json:"disabled,omitempty"`
 }
 
 const (
@@ -124,6 +128,9 @@ func (c Config) check(name string) error {
 		return errors.New("timeout, maxTime and startTimeout must not be negative")
 	}
 	if err := c.checkLogin(); err != nil {
+		return err
+	}
+	if err := checkLogLevel(c.LogLevel); err != nil {
 		return err
 	}
 	switch kind := c.kind(); kind {

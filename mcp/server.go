@@ -160,6 +160,7 @@ func (s *server) begin(ctx context.Context) (*session, *offer, error) {
 		return nil, nil, err
 	}
 	s.subscribe(soon, ses)
+	s.setLogLevel(soon, ses)
 	return ses, has, nil
 }
 

@@ -98,6 +98,7 @@ type Servers struct {
 	changing sync.Mutex // held by who starts or ends servers
 	mu       sync.Mutex
 	servers  map[string]*server
+	roots    []string  // nil: the workspace's
 	started  time.Time // zero: they are not
 	closed   bool
 }

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Logging and roots are deprecated in the newest version of the protocol; servers of the others have them.
+
 package mcp
 
 import (
@@ -30,8 +32,9 @@ var (
 // A session is a connection to a server that has begun.
 type session struct {
 	client  *sdk.ClientSession
-	child   *child   // nil: the server is on the network
-	carrier *carrier // nil: it is a child
+	self    *sdk.Client // our side
+	child   *child      // nil: the server is on the network
+	carrier *carrier    // nil: it is a child
 	config  Config
 	stop    context.CancelFunc // ends the process, or requests on the network
 	live    context.Context    // ends with the session
@@ -41,6 +44,9 @@ type session struct {
 
 	mu      sync.Mutex
 	watched map[string]*watch // calls that are under way, by their progress token
+
+	rooting sync.Mutex
+	roots   []string // URIs that the server is told of; guarded by rooting
 }
 
 // A watch is a call whose progress is reported.
@@ -50,6 +56,10 @@ type watch struct {
 	ctx   context.Context
 	timer *time.Timer
 	quiet time.Duration
+	held  int // the timer stands still
+
+	session string // that the call belongs to
+	number  uint64 // grows from call to call
 }
 
 // connect begins a session. What it started is ended again if that fails, and
@@ -80,8 +90,14 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	}()
 	undo := context.AfterFunc(ctx, ses.stop)
 	defer undo()
-	client := sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, &sdk.ClientOptions{
-		Logger: s.all.options.log(), Capabilities: &sdk.ClientCapabilities{},
+	ses.self = sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, &sdk.ClientOptions{
+		Logger: s.all.options.log(),
+		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{ListChanged: true},
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
+		ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return ses.elicit(ctx, s.name, r)
+		},
+		LoggingMessageHandler:    func(ctx context.Context, r *sdk.LoggingMessageRequest) { s.logged(ctx, r.Params) },
 		ToolListChangedHandler:   func(context.Context, *sdk.ToolListChangedRequest) { ses.relist() },
 		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { ses.relist() },
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
@@ -91,7 +107,8 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
 	})
-	ses.client, err = client.Connect(stopped, transport, nil)
+	ses.setRoots(s.all.folders())
+	ses.client, err = ses.self.Connect(stopped, transport, nil)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ses.explain(context.Cause(ctx))
@@ -193,9 +210,12 @@ func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk
 	defer cancel(nil)
 	defer context.AfterFunc(ses.live, func() { cancel(context.Cause(ses.live)) })()
 	quiet := ses.config.timeout()
-	w := &watch{ctx: ctx, quiet: quiet, timer: time.AfterFunc(quiet, func() { cancel(errSilent) })}
+	number := ses.calls.Add(1)
+	w := &watch{session: call.Session, number: number, quiet: quiet, timer: time.AfterFunc(quiet, func() { cancel(errSilent) })}
 	defer time.AfterFunc(ses.config.maxTime(), func() { cancel(errLong) }).Stop()
-	token := strconv.FormatUint(ses.calls.Add(1), 36)
+	ctx = context.WithValue(ctx, watchKey{}, w)
+	w.ctx = ctx
+	token := strconv.FormatUint(number, 36)
 	ses.watch(token, w)
 	defer ses.watch(token, nil)
 	defer w.end()
@@ -232,7 +252,9 @@ func (ses *session) progress(p *sdk.ProgressNotificationParams) {
 	if w.over {
 		return
 	}
-	w.timer.Reset(w.quiet)
+	if w.held == 0 {
+		w.timer.Reset(w.quiet)
+	}
 	status := tool.Status{Text: line(p.Message)}
 	if p.Total > 0 && p.Progress > 0 {
 		status.Percent = min(100*p.Progress/p.Total, 100)

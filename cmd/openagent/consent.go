@@ -57,6 +57,8 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 
 func (q *asking) over() bool { return q.ctx.Err() != nil }
 
+func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
+
 func (q *asking) pose(c *conversation) {
 	c.screen.line(inYellow, "? %s %s", q.call.Name, briefly(q.call.Input))
 	c.screen.diff(q.request.Preview)

@@ -42,6 +42,8 @@ func (c *conversation) inquire(ctx context.Context, call tool.Call, questions []
 
 func (q *inquiry) over() bool { return q.ctx.Err() != nil }
 
+func (q *inquiry) gone() <-chan struct{} { return q.ctx.Done() }
+
 // pose puts the next question on the screen.
 func (q *inquiry) pose(c *conversation) {
 	asked := q.questions[len(q.answers)]

@@ -42,6 +42,7 @@ type conversation struct {
 // it belongs to.
 type query interface {
 	over() bool
+	gone() <-chan struct{} // closed: it is over
 	pose(c *conversation)
 	// take reads a line that was typed. It reports whether nothing more is asked.
 	take(c *conversation, line string) bool
@@ -198,13 +199,19 @@ func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, e
 	}()
 	gone := c.gone
 	for {
+		asks, over := c.asks, (<-chan struct{})(nil)
+		if c.asked != nil { // one after the other: a server may ask while permission is asked for
+			asks, over = nil, c.asked.gone()
+		}
 		select {
 		case err := <-done:
 			c.asked = nil
 			return err
+		case <-over:
+			c.asked = nil
 		case line := <-c.lines:
 			c.typed(ctx, line)
-		case q := <-c.asks:
+		case q := <-asks:
 			c.asked = q
 			q.pose(c)
 		case <-gone:

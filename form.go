@@ -1,0 +1,243 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	maxFields     = 20
+	maxFormText   = 500 // bytes of each text of a form that a person is shown
+	maxFormChoice = 50  // options of a field
+)
+
+// A field is a member of a form that a server wants a person to fill in, as the
+// restricted schemas of MCP's elicitation describe it.
+type field struct {
+	name     string
+	required bool
+	schema   fieldSchema
+	options  []option
+}
+
+type fieldSchema struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Format      string          `json:"format"`
+	Default     json.RawMessage `json:"default"`
+	Enum        []string        `json:"enum"`
+	EnumNames   []string        `json:"enumNames"`
+	OneOf       []titled        `json:"oneOf"`
+	AnyOf       []titled        `json:"anyOf"`
+	Minimum     *float64        `json:"minimum"`
+	Maximum     *float64        `json:"maximum"`
+	MinLength   *int            `json:"minLength"`
+	MaxLength   *int            `json:"maxLength"`
+	MinItems    *int            `json:"minItems"`
+	MaxItems    *int            `json:"maxItems"`
+	Items       *fieldSchema    `json:"items"`
+}
+
+type titled struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// An option is a value, and what the person is shown for it.
+type option struct{ value, label string }
+
+// formOf reads a schema; its members keep their order.
+func formOf(schema json.RawMessage) ([]field, error) {
+	var root struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return nil, fmt.Errorf("reading the form: %w", err)
+	}
+	var fields []field
+	if len(root.Properties) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(root.Properties))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("reading the form: its properties are no object")
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("reading the form: %w", err)
+		}
+		f := field{name: name.(string)} // the decoder takes no other key
+		f.required = slices.Contains(root.Required, f.name)
+		if err := dec.Decode(&f.schema); err != nil {
+			return nil, fmt.Errorf("reading the form: its member %.100q: %w", f.name, err)
+		}
+		if f.options = f.schema.choices(); len(f.options) > maxFormChoice {
+			return nil, fmt.Errorf("reading the form: its member %.100q has more than %d values", f.name, maxFormChoice)
+		}
+		if fields = append(fields, f); len(fields) > maxFields {
+			return nil, fmt.Errorf("reading the form: it has more than %d members", maxFields)
+		}
+	}
+	return fields, nil
+}
+
+// choices are the values that a field may have, nil where it is open.
+func (s *fieldSchema) choices() []option {
+	from := s
+	if s.Type == "array" && s.Items != nil {
+		from = s.Items
+	}
+	var list []option
+	if from.Type == "boolean" {
+		return []option{{"true", "yes"}, {"false", "no"}}
+	}
+	for i, v := range from.Enum {
+		o := option{v, v}
+		if i < len(from.EnumNames) {
+			o.label = from.EnumNames[i]
+		}
+		list = append(list, o)
+	}
+	for _, t := range slices.Concat(from.OneOf, from.AnyOf) {
+		list = append(list, option{t.Const, t.Title})
+	}
+	for i := range list {
+		if list[i].label = formText(list[i].label); list[i].label == "" {
+			list[i].label = formText(list[i].value)
+		}
+	}
+	return list
+}
+
+func formText(s string) string {
+	s = strings.Join(strings.Fields(tool.Clean(s)), " ")
+	if len(s) > maxFormText {
+		s = strings.ToValidUTF8(s[:maxFormText], "") + "…"
+	}
+	return s
+}
+
+// question is how a person is asked for a field; problem, unless empty, is what was
+// wrong with the answer before.
+func (f *field) question(header, problem string) tool.Question {
+	text := formText(f.schema.Title)
+	if text == "" {
+		text = formText(f.name)
+	}
+	if d := formText(f.schema.Description); d != "" {
+		text += ": " + d
+	}
+	switch {
+	case len(f.schema.Default) > 0:
+		text += fmt.Sprintf(" (without an answer: %s)", formText(string(f.schema.Default)))
+	case !f.required:
+		text += " (may be left out)"
+	}
+	if problem != "" {
+		text = problem + ". " + text
+	}
+	q := tool.Question{Text: text, Header: header, Multiple: f.schema.Type == "array"}
+	for _, o := range f.options {
+		q.Options = append(q.Options, tool.Option{Label: o.label})
+	}
+	return q
+}
+
+// value makes a member's value of an answer, nil where it is left out. problem says
+// what is wrong with the answer.
+func (f *field) value(a tool.Answer) (value json.RawMessage, problem string) {
+	said := a.Options
+	if text := strings.TrimSpace(a.Text); text != "" {
+		said = append(slices.Clone(said), text)
+	}
+	if len(said) == 0 {
+		switch {
+		case len(f.schema.Default) > 0:
+			return f.schema.Default, ""
+		case f.required:
+			return nil, "an answer is needed"
+		}
+		return nil, ""
+	}
+	if f.schema.Type == "array" {
+		return f.list(said)
+	}
+	v := said[0]
+	if len(f.options) > 0 {
+		i := slices.IndexFunc(f.options, func(o option) bool { return strings.EqualFold(o.label, v) || o.value == v })
+		if i < 0 {
+			return nil, fmt.Sprintf("%q is none of the choices", formText(v))
+		}
+		v = f.options[i].value
+	}
+	return f.scalar(v)
+}
+
+func (f *field) list(said []string) (value json.RawMessage, problem string) {
+	values := []string{}
+	for _, s := range said {
+		for part := range strings.SplitSeq(s, ",") {
+			part = strings.TrimSpace(part)
+			i := slices.IndexFunc(f.options, func(o option) bool { return strings.EqualFold(o.label, part) || o.value == part })
+			switch {
+			case part == "":
+			case i >= 0:
+				values = append(values, f.options[i].value)
+			case len(f.options) > 0:
+				return nil, fmt.Sprintf("%q is none of the choices", formText(part))
+			default:
+				values = append(values, part)
+			}
+		}
+	}
+	if n := f.schema.MinItems; n != nil && len(values) < *n {
+		return nil, fmt.Sprintf("at least %d are needed", *n)
+	}
+	if n := f.schema.MaxItems; n != nil && len(values) > *n {
+		return nil, fmt.Sprintf("at most %d are taken", *n)
+	}
+	value, _ = json.Marshal(values) // strings can be encoded
+	return value, ""
+}
+
+func (f *field) scalar(v string) (value json.RawMessage, problem string) {
+	s := &f.schema
+	switch s.Type {
+	case "boolean":
+		return json.RawMessage(v), ""
+	case "integer", "number":
+		n, err := strconv.ParseFloat(v, 64)
+		switch {
+		case err != nil || math.IsInf(n, 0) || math.IsNaN(n):
+			return nil, "a number is needed"
+		case s.Type == "integer" && n != math.Trunc(n):
+			return nil, "a whole number is needed"
+		case s.Minimum != nil && n < *s.Minimum:
+			return nil, fmt.Sprintf("at least %v is needed", *s.Minimum)
+		case s.Maximum != nil && n > *s.Maximum:
+			return nil, fmt.Sprintf("at most %v is taken", *s.Maximum)
+		}
+		value, _ = json.Marshal(n) // it is finite
+		return value, ""
+	}
+	switch n := utf8.RuneCountInString(v); {
+	case s.MinLength != nil && n < *s.MinLength:
+		return nil, fmt.Sprintf("at least %d characters are needed", *s.MinLength)
+	case s.MaxLength != nil && n > *s.MaxLength:
+		return nil, fmt.Sprintf("at most %d characters are taken", *s.MaxLength)
+	}
+	value, _ = json.Marshal(v) // strings can be encoded
+	return value, ""
+}

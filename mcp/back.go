@@ -1,0 +1,207 @@
+//lint:file-ignore SA1019 Logging and roots are deprecated in the newest version of the protocol; servers of the others have them.
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	maxAsked = 16 << 10 // bytes of a question's form
+	maxLog   = 2 << 10  // bytes of a message of a log
+)
+
+// watchKey finds the call in the context of a request that a server makes within one,
+// as those of 2026-07-28 do.
+type watchKey struct{}
+
+// behind returns the call that a server's request comes of: older servers do not say,
+// so it is the latest of those under way. nil where there is none, or where it is not
+// clear which conversation asks.
+func (ses *session) behind(ctx context.Context) *watch {
+	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+		return w
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	var found *watch
+	for _, w := range ses.watched {
+		switch {
+		case found == nil:
+			found = w
+		case found.session != w.session:
+			return nil
+		case w.number > found.number:
+			found = w
+		}
+	}
+	return found
+}
+
+// elicit has the run of a call ask the person. Time that they take is not the call's.
+func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	declined := &sdk.ElicitResult{Action: string(tool.Declined)}
+	w, p := ses.behind(ctx), r.Params
+	if w == nil || p == nil {
+		return declined, nil
+	}
+	e := tool.Elicitation{Server: server, Message: clip(p.Message, maxDescription), URL: p.URL, ID: clip(p.ElicitationID, maxLine)}
+	if p.URL == "" {
+		var err error
+		if e.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(e.Schema) > maxAsked {
+			return declined, nil
+		}
+	} else if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(p.URL) > maxLine {
+		return declined, nil // the person is not shown what is no page
+	}
+	w.hold()
+	defer w.release()
+	within, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	answer := tool.Elicit(within, e)
+	res := &sdk.ElicitResult{Action: string(answer.Action)}
+	if answer.Action == tool.Accepted && p.URL == "" {
+		res.Content = map[string]any{}
+		if len(answer.Content) > 0 && json.Unmarshal(answer.Content, &res.Content) != nil {
+			return declined, nil
+		}
+	}
+	return res, nil
+}
+
+// hold keeps a call from being given up for its silence, until it is released.
+func (w *watch) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held++
+	w.timer.Stop()
+}
+
+func (w *watch) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held--; w.held == 0 && !w.over {
+		w.timer.Reset(w.quiet)
+	}
+}
+
+// The levels of messages of servers' logs, from the least to the most urgent.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func checkLogLevel(level string) error {
+	if level != "" && !slices.Contains(logLevels, level) {
+		return fmt.Errorf("logLevel is %q; the levels are %v", clip(level, 50), logLevels)
+	}
+	return nil
+}
+
+// logged passes on a message of a server's log.
+func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
+	if p == nil {
+		return
+	}
+	level := slog.LevelError
+	switch at := slices.Index(logLevels, string(p.Level)); {
+	case at <= 0:
+		level = slog.LevelDebug
+	case at <= 2:
+		level = slog.LevelInfo
+	case at == 3:
+		level = slog.LevelWarn
+	}
+	log := s.all.options.log()
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	text, ok := p.Data.(string)
+	if !ok {
+		data, err := json.Marshal(p.Data)
+		if err != nil {
+			return
+		}
+		text = string(data)
+	}
+	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.harmless(clip(tool.Clean(text), maxLog)))
+}
+
+// setLogLevel tells a server which messages are wanted.
+func (s *server) setLogLevel(ctx context.Context, ses *session) {
+	if s.config.LogLevel == "" || ses.capabilities().Logging == nil {
+		return
+	}
+	if err := ses.client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: sdk.LoggingLevel(s.config.LogLevel)}); err != nil {
+		s.all.options.log().Warn("an MCP server does not take the level of its log", "server", s.name, "error", s.harmless(err.Error()))
+	}
+}
+
+// SetRoots makes folders those that servers are told to work in, in place of the
+// workspace's. Servers that are connected are told of the change.
+func (all *Servers) SetRoots(dirs ...string) {
+	all.mu.Lock()
+	all.roots = slices.Clone(dirs)
+	var sessions []*session
+	for _, s := range all.servers {
+		if s.session != nil {
+			sessions = append(sessions, s.session)
+		}
+	}
+	all.mu.Unlock()
+	for _, ses := range sessions {
+		ses.setRoots(all.folders())
+	}
+}
+
+// folders are the roots that servers are told of.
+func (all *Servers) folders() []string {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if ws := all.options.Workspace; all.roots == nil && ws != nil {
+		return append([]string{ws.Root}, ws.Dirs...)
+	}
+	return all.roots
+}
+
+// setRoots makes dirs the roots of a session. The SDK tells the server.
+func (ses *session) setRoots(dirs []string) {
+	ses.rooting.Lock()
+	defer ses.rooting.Unlock()
+	var roots []*sdk.Root
+	var uris []string
+	for _, d := range dirs {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			continue
+		}
+		path := filepath.ToSlash(abs)
+		if path[0] != '/' { // C:/…
+			path = "/" + path
+		}
+		u := (&url.URL{Scheme: "file", Path: path}).String()
+		roots, uris = append(roots, &sdk.Root{URI: u, Name: filepath.Base(abs)}), append(uris, u)
+	}
+	var gone []string
+	for _, u := range ses.roots {
+		if !slices.Contains(uris, u) {
+			gone = append(gone, u)
+		}
+	}
+	roots = slices.DeleteFunc(roots, func(r *sdk.Root) bool { return slices.Contains(ses.roots, r.URI) })
+	ses.roots = uris
+	if len(gone) > 0 {
+		ses.self.RemoveRoots(gone...)
+	}
+	if len(roots) > 0 {
+		ses.self.AddRoots(roots...)
+	}
+}

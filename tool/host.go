@@ -1,0 +1,55 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// A Host is what a call may ask of the run that it belongs to, on behalf of a server
+// that carries it out. What the run refuses it refuses whatever the caller does.
+type Host interface {
+	// Elicit puts a server's question to the person.
+	Elicit(ctx context.Context, e Elicitation) Elicited
+}
+
+// An Elicitation is a question that a server puts to the person.
+type Elicitation struct {
+	Server  string
+	Message string
+	// Schema is the JSON Schema of the form to be filled in: an object with flat
+	// members. Unused where there is a URL.
+	Schema json.RawMessage
+	// URL is a page that the person is to visit.
+	URL string
+	ID  string // the server's, of a question with a URL
+}
+
+// An Elicited is what comes of an [Elicitation].
+type Elicited struct {
+	Action  Action
+	Content json.RawMessage // with Accepted and a Schema: a JSON object
+}
+
+// An Action is what a person does about an [Elicitation].
+type Action string
+
+const (
+	Accepted  Action = "accept"
+	Declined  Action = "decline"
+	Dismissed Action = "cancel" // neither
+)
+
+type hostKey struct{}
+
+// WithHost returns a context in which [Elicit] asks h.
+func WithHost(ctx context.Context, h Host) context.Context {
+	return context.WithValue(ctx, hostKey{}, h)
+}
+
+// Elicit asks the [Host] of ctx. Where there is none the answer is Declined.
+func Elicit(ctx context.Context, e Elicitation) Elicited {
+	if h, ok := ctx.Value(hostKey{}).(Host); ok {
+		return h.Elicit(ctx, e)
+	}
+	return Elicited{Action: Declined}
+}
