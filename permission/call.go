@@ -9,7 +9,7 @@ import (
 // A call is a request with what is known of it.
 type call struct {
 	req    Request
-	names  []string // of the tools whose rules may be about the call
+	names  []string // see tools
 	ground *ground
 	sites  []*site    // of the command lines, by access
 	visits []*address // of what is fetched
@@ -32,13 +32,32 @@ func (c *call) address(a Access) *address {
 var nowhere ground
 
 func newCase(r Request) call {
-	c := call{req: r, ground: &nowhere, names: make([]string, 0, 4+len(r.Aliases))}
-	c.names = append(append(c.names, r.Tool), r.Aliases...)
+	c := call{req: r, ground: &nowhere}
 	if len(r.Access) == 0 {
 		return c
 	}
 	c.ground = newGround(r)
 	for i, a := range r.Access {
+		if a.Kind != RunCommand {
+			continue
+		}
+		if c.sites == nil {
+			c.sites = make([]*site, len(r.Access))
+		}
+		c.sites[i] = newSite(c.ground.at(a.Dir), a.Target)
+	}
+	return c
+}
+
+// tools are the names of the tools whose rules may be about the call. Where there are
+// no rules nobody asks.
+func (c *call) tools() []string {
+	if c.names != nil {
+		return c.names
+	}
+	c.names = make([]string, 0, 4+len(c.req.Aliases))
+	c.names = append(append(c.names, c.req.Tool), c.req.Aliases...)
+	for _, a := range c.req.Access {
 		switch a.Kind {
 		case ReadFile:
 			c.names = append(c.names, "Read")
@@ -46,13 +65,9 @@ func newCase(r Request) call {
 			c.names = append(c.names, "Edit")
 		case RunCommand:
 			c.names = append(c.names, "Bash", "Read", "Edit")
-			if c.sites == nil {
-				c.sites = make([]*site, len(r.Access))
-			}
-			c.sites[i] = newSite(c.ground.at(a.Dir), a.Target)
 		}
 	}
-	return c
+	return c.names
 }
 
 func (c *call) String() string {
@@ -253,7 +268,7 @@ func (c *call) covers(s *ruleSet, at int) (rule, bool) {
 		return c.sites[at].allowedBy(s, c.req.Tool)
 	}
 	found := c.found[:0]
-	for i, name := range c.names {
+	for i, name := range c.tools() {
 		if b := s.of(name); b != nil && !slices.Contains(c.names[:i], name) {
 			found = c.about(append(found, b.plain...), s, b, name, at)
 		}

@@ -97,7 +97,7 @@ func (c *Compiled) own(about *call) Decision {
 	}
 	mode := c.mode
 	if mode == Bypass {
-		return decide(Allowed, FromMode, rule{}, "the mode %s asks nothing", mode)
+		return Decision{Behavior: Allowed, Source: FromMode, Reason: "the mode " + string(mode) + " asks nothing"}
 	}
 	why := about.whyChanges(c)
 	if mode == Plan && why != "" && !(about.onlyFetches() && about.req.ReadOnly) {
@@ -118,7 +118,7 @@ func (c *Compiled) own(about *call) Decision {
 		return decide(Allowed, FromRule, x, "%s is allowed by the rule %s", about.String(), x.name())
 	}
 	if why == "" {
-		return decide(Allowed, FromMode, rule{}, "%s only reads", about.String())
+		return Decision{Behavior: Allowed, Source: FromMode, Reason: about.String() + " only reads"}
 	}
 	if c.confined && about.req.Confined {
 		return decide(Allowed, FromMode, rule{}, "%s runs in the sandbox", about.String())

@@ -10,7 +10,7 @@ import (
 
 // buckets calls f for the rules of a set of each tool that the call is about.
 func (c *call) buckets(s *ruleSet, f func(*bucket)) {
-	for i, name := range c.names {
+	for i, name := range c.tools() {
 		if !slices.Contains(c.names[:i], name) {
 			if b := s.of(name); b != nil {
 				f(b)
@@ -57,7 +57,7 @@ func (c *call) matching(s *ruleSet) []int {
 		return nil
 	}
 	found := c.wild(c.found[:0], s)
-	for i, name := range c.names {
+	for i, name := range c.tools() {
 		b := s.of(name)
 		if b == nil || slices.Contains(c.names[:i], name) {
 			continue
