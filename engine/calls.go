@@ -389,7 +389,9 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	}
 	if s.need.kind != needEnd {
 		s.wantModel(seq)
-		s.point(Fire{key: key("batch", seq, 0, 0), Event: hook.PostToolBatch})
+		if s.fires(hook.PostToolBatch) {
+			s.point(Fire{key: key("batch", seq, 0, 0), Event: hook.PostToolBatch})
+		}
 	}
 }
 
