@@ -236,17 +236,20 @@ func (s *searcher) whole() error {
 	if s.Want == Whether {
 		n = 2 // the first may be the empty one behind the last line
 	}
-	for _, loc := range s.Pattern.re.FindAllIndex(s.data, n) {
+	full := false
+	s.matches(n, func(loc []int) bool {
 		if loc[0] == len(s.data) && (loc[0] == 0 || s.data[loc[0]-1] == '\n') {
-			break
+			return false
 		}
 		if s.Want != Lines {
 			s.report.Count++
-			continue
+			return true
 		}
-		if s.span(loc) {
-			return nil
-		}
+		full = s.span(loc)
+		return !full
+	})
+	if full {
+		return nil
 	}
 	if s.Want == Whether {
 		s.report.Count = min(s.report.Count, 1)

@@ -30,6 +30,7 @@ type machine struct {
 	table  [][256]uint16 // the state after a byte, by state; unknown for those beyond ASCII, and for "\r" in lines
 	states []state
 	begin  uint16 // the state at the beginning of a line
+	idle   uint16 // the state in which nothing is under way; see locate
 	index  map[string]uint16
 	runes  map[uint64]uint16 // the state after a character that table does not have, by state and character
 	places int
@@ -79,6 +80,8 @@ func (m *machine) reset() {
 	m.resets++
 	m.next.clear()
 	m.begin = m.enter(-1)
+	m.next.clear()
+	m.idle = m.enter(m.like(' '))
 }
 
 // find looks for the first line that matches at or after from, where a line
