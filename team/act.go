@@ -174,7 +174,8 @@ func (a *removeMember) do(r *room, now time.Time) error {
 }
 
 type register struct {
-	Agent Agent `json:"agent"`
+	Agent  Agent  `json:"agent"`
+	Holder string `json:"holder,omitempty"` // the program that it lives in, see desk.lives
 }
 
 func (a *register) do(r *room, now time.Time) error {
@@ -191,6 +192,7 @@ func (a *register) do(r *room, now time.Time) error {
 		a.Agent.Started = now
 	}
 	r.agents = append(r.agents, a.Agent)
+	r.holders[a.Agent.Name] = a.Holder
 	delete(r.gone, a.Agent.Name)
 	return nil
 }
@@ -205,6 +207,7 @@ func (a *unregister) do(r *room, _ time.Time) error {
 	if len(r.agents) == n {
 		return errUnchanged
 	}
+	delete(r.holders, a.Name)
 	if r.teamOf(a.Name) != nil {
 		r.gone[a.Name] = struct{}{}
 	}

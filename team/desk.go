@@ -37,6 +37,9 @@ type desk struct {
 	most   int64 // bytes of the journal
 	log    *slog.Logger
 
+	holder  string // names this program while agents of it are at work
+	holding lock   // of the file of that name
+
 	turn   chan struct{} // held by whoever works at it
 	closed bool          // the dir has forgotten it
 	lock   lock
@@ -385,5 +388,6 @@ func (s *desk) write(f *os.File, at time.Time) (size int64, err error) {
 	return size, w.Flush()
 }
 
-// close closes the files; the room is forgotten.
-func (s *desk) close() error { return errors.Join(s.forget(), s.lock.close()) }
+// close closes the files; the room is forgotten, and agents of this program are at
+// work no more.
+func (s *desk) close() error { return errors.Join(s.letGo(), s.forget(), s.lock.close()) }

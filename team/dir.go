@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -31,6 +32,7 @@ const lookEvery = 200 * time.Millisecond
 //	journal.jsonl  what was done, a line each with a checksum
 //	lock           locked while somebody reads or writes the journal
 //	mail/          files that are locked while somebody takes from a mailbox
+//	alive/         files that programs lock while agents of theirs are at work
 //
 // What a method has returned without an error is on the disk. A crash in the
 // middle of a write leaves a line that the next program cuts off. A journal that
@@ -105,10 +107,15 @@ func (d *Dir) see(ctx context.Context, space string, fn func(r *room, now time.T
 
 // do implements keeper.
 func (d *Dir) do(ctx context.Context, space string, a act) error {
+	return d.write(ctx, space, func(s *desk) (*os.File, error) { return s.do(a, d.now()) })
+}
+
+// write calls fn, which does acts, and brings them to the disk.
+func (d *Dir) write(ctx context.Context, space string, fn func(*desk) (*os.File, error)) error {
 	var file *os.File
 	refused := d.at(space, func(s *desk) error {
 		return s.alone(ctx, false, func() (err error) {
-			file, err = s.do(a, d.now())
+			file, err = fn(s)
 			return err
 		})
 	})
@@ -188,6 +195,34 @@ func (d *Dir) Close() error {
 		errs = append(errs, d.EndSession(space))
 	}
 	return errors.Join(errs...)
+}
+
+// Register implements [Agents]. An agent is at work while the program lives, and
+// until its session is ended or the Dir is closed; then its name can be taken again.
+func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
+	return d.write(ctx, space, func(s *desk) (*os.File, error) {
+		holder, err := s.hold(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if old, known := s.room.holders[a.Name]; known && !s.lives(old) {
+			if file, err := s.do(&unregister{a.Name}, d.now()); err != nil {
+				return file, err
+			}
+		}
+		return s.do(&register{a, holder}, d.now())
+	})
+}
+
+// Agents implements [Agents].
+func (d *Dir) Agents(ctx context.Context, space string) (out []Agent, err error) {
+	err = d.at(space, func(s *desk) error {
+		return s.alone(ctx, missing(s.path()), func() error {
+			out = slices.DeleteFunc(slices.Clone(s.room.agents), func(a Agent) bool { return !s.lives(s.room.holders[a.Name]) })
+			return nil
+		})
+	})
+	return out, err
 }
 
 // Take implements [Mail].

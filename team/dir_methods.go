@@ -52,19 +52,9 @@ func (d *Dir) Teams(ctx context.Context, space string) ([]Team, error) {
 	return teamsOf(ctx, d, space)
 }
 
-// Register implements [Agents].
-func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
-	return d.do(ctx, space, &register{a})
-}
-
 // Unregister implements [Agents].
 func (d *Dir) Unregister(ctx context.Context, space, name string) error {
 	return d.do(ctx, space, &unregister{name})
-}
-
-// Agents implements [Agents].
-func (d *Dir) Agents(ctx context.Context, space string) ([]Agent, error) {
-	return agentsOf(ctx, d, space)
 }
 
 // Send implements [Mail].

@@ -61,8 +61,8 @@ func all(t *testing.T, s teamtest.Store, space string) string {
 	return string(text)
 }
 
-// TestDirLikeMemory: whatever is asked for, two programs with one folder, which
-// open it again now and then, say what the store in memory says.
+// TestDirLikeMemory: whatever is asked for, two programs with one folder, and those
+// that open it anew, say what the store in memory says.
 func TestDirLikeMemory(t *testing.T) {
 	t.Parallel() // disks are waited for
 	clock := &teamtest.Clock{}
@@ -156,13 +156,14 @@ func TestDirLikeMemory(t *testing.T) {
 		}
 		clock.Advance(time.Duration(r.IntN(20)) * time.Second)
 		if r.IntN(20) == 0 {
-			if err := dirs[r.IntN(2)].Close(); err != nil {
-				t.Fatal(err)
+			fresh := &team.Dir{Path: dir, Now: clock.Now}
+			for _, d := range []*team.Dir{dirs[r.IntN(2)], fresh} {
+				if want, got := all(t, model, "s"), all(t, d, "s"); got != want {
+					t.Fatalf("step %d: got %.2000s\nwant %.2000s", step, got, want)
+				}
 			}
-		}
-		if r.IntN(20) == 0 {
-			if want, got := all(t, model, "s"), all(t, dirs[r.IntN(2)], "s"); got != want {
-				t.Fatalf("step %d: got %.2000s\nwant %.2000s", step, got, want)
+			if err := fresh.Close(); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (m *Memory) Teams(ctx context.Context, space string) ([]Team, error) {
 
 // Register implements [Agents].
 func (m *Memory) Register(ctx context.Context, space string, a Agent) error {
-	return m.do(ctx, space, &register{a})
+	return m.do(ctx, space, &register{Agent: a})
 }
 
 // Unregister implements [Agents].

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,7 @@ var children = map[string]func(d *team.Dir, name string) error{
 	"hold":   hold,
 	"take":   takeAndDie,
 	"sender": sendAndDie,
+	"agent":  beAtWork,
 }
 
 // busy adds, claims and completes tasks and writes to itself, until it is killed.
@@ -133,6 +135,15 @@ func sendAndDie(d *team.Dir, name string) error {
 		return err
 	}
 	fmt.Println("sent s/c1.0")
+	select {}
+}
+
+// beAtWork registers and lives on.
+func beAtWork(d *team.Dir, name string) error {
+	if err := d.Register(context.Background(), "s", team.Agent{Name: name}); err != nil {
+		return err
+	}
+	fmt.Println("at work")
 	select {}
 }
 
@@ -378,5 +389,53 @@ func TestReadersWait(t *testing.T) {
 	var got []team.Message
 	if err := d.Take(t.Context(), "s", "ann", func(m []team.Message) error { got = m; return nil }); err != nil || len(got) != 2 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestAgentsKilled: the name of an agent is its own as long as its program lives.
+func TestAgentsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, &team.Dir{Path: dir})
+	working := func() (names string) {
+		t.Helper()
+		all, err := d.Agents(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			names += a.Name + " "
+		}
+		return names
+	}
+	if got := working(); got != "" {
+		t.Errorf("at work are %s", got)
+	}
+	ann := start(t, dir, "agent", "ann")
+	ann.said(t, "at work")
+	if err := d.Register(t.Context(), "s", team.Agent{Name: "ann"}); !errors.Is(err, team.ErrNameTaken) {
+		t.Errorf("two are called ann: %v", err)
+	}
+	if err := d.Register(t.Context(), "s", team.Agent{Name: "bob"}); err != nil {
+		t.Error(err)
+	}
+	if got := working(); got != "ann bob " {
+		t.Errorf("at work are %s", got)
+	}
+	ann.kill()
+	if got := working(); got != "bob " {
+		t.Errorf("at work are %s", got)
+	}
+	if err := d.Register(t.Context(), "s", team.Agent{Name: "ann"}); err != nil {
+		t.Errorf("a dead agent keeps its name: %v", err)
+	}
+	if err := d.EndSession("s"); err != nil {
+		t.Fatal(err)
+	}
+	if got := working(); got != "" {
+		t.Errorf("at the end of the session there are at work %s", got)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "s", "alive")); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -35,11 +35,13 @@ func (a *hadTeam) do(r *room, _ time.Time) error {
 }
 
 type hadAgent struct {
-	Agent Agent `json:"agent"`
+	Agent  Agent  `json:"agent"`
+	Holder string `json:"holder,omitempty"`
 }
 
 func (a *hadAgent) do(r *room, _ time.Time) error {
 	r.agents = append(r.agents, a.Agent)
+	r.holders[a.Agent.Name] = a.Holder
 	r.unchecked = true
 	return nil
 }
@@ -104,7 +106,7 @@ func (r *room) acts(yield func(act) bool) {
 		}
 	}
 	for _, a := range r.agents {
-		if !yield(&hadAgent{a}) {
+		if !yield(&hadAgent{a, r.holders[a.Name]}) {
 			return
 		}
 	}

@@ -10,17 +10,20 @@ import (
 // A room is what the agents of one space share. It is not safe for concurrent
 // use.
 type room struct {
-	tasks  list
-	teams  []*Team
-	boxes  map[string]*box
-	agents []Agent
-	gone   map[string]struct{} // members that were registered and are no more
-	sent   int                 // messages that were sent here
+	tasks   list
+	teams   []*Team
+	boxes   map[string]*box
+	agents  []Agent
+	holders map[string]string   // of agents: the program that each lives in, "" if that is not known
+	gone    map[string]struct{} // members that were registered and are no more
+	sent    int                 // messages that were sent here
 
 	unchecked bool // things were put back, and not all of them yet
 }
 
-func newRoom() *room { return &room{boxes: map[string]*box{}, gone: map[string]struct{}{}} }
+func newRoom() *room {
+	return &room{boxes: map[string]*box{}, holders: map[string]string{}, gone: map[string]struct{}{}}
+}
 
 func (t *Team) clone() Team {
 	c := *t
