@@ -1,0 +1,89 @@
+// Subagents has a coordinator put two agents to work at once, each with a part of the
+// question, and make one answer of theirs. What they do is seen while they do it, and
+// what they cost is in the coordinator's bill.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "subagents")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for name, text := range map[string]string{"server.go": "package main // listens on 8080\n", "client.go": "package main // retries 3 times\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close()
+
+	crew := &subagent.Crew{} // general-purpose, Explore and Plan are always there
+	a := &agent.Agent{
+		Model:  model(),
+		System: "You are a coordinator. Put an Explore agent to work on each part of a question, all in one answer, then sum up.",
+		Dir:    dir,
+		Tools:  append(tools.Core(ws), tools.Agent(crew)),
+	}
+	s := a.Session("")
+	defer s.Close()
+	calls := map[string]int{}
+	for e, err := range s.Stream(ctx, "What do the server and the client do?") {
+		if err != nil {
+			return err
+		}
+		switch d := e.Data.(type) {
+		case event.AgentEvent: // of an agent that is at work
+			if m, ok := d.Event.Data.(event.AssistantMessage); ok {
+				calls[d.Agent] += len(m.Response.Message.ToolUses())
+			}
+		case event.AgentEnd:
+			fmt.Fprintf(out, "%s: %s after %d turns\n", d.Agent, d.Reason, d.Turns)
+		}
+	}
+	res := s.Result()
+	fmt.Fprintf(out, "the agents made %d calls; they used %d of the run's %d tokens of output\n", calls["Explore"], res.Agents["Explore"].Usage.Output, res.Usage.Output)
+	fmt.Fprintln(out, res.Text)
+	return nil
+}
+
+// model plays the coordinator and both agents.
+func model() llm.Model {
+	explore := func(what, file string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Agent", map[string]string{"subagent_type": "Explore", "description": "Look at the " + what,
+			"prompt": "What does the " + what + " do? Look at " + file + " and answer in a sentence."}))
+	}
+	both := explore("server", "server.go")
+	both.Calls = append(both.Calls, explore("client", "client.go").Calls...)
+	read := func(file string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", "Read", map[string]string{"file_path": file}))
+	}
+	return pick.Cast(map[string]pick.Part{
+		"What do the server":       pick.Steps(both, llmtest.Step{Text: "The server listens on 8080; the client tries 3 times."}),
+		"What does the server do?": pick.Steps(read("server.go"), llmtest.Step{Text: "It listens on 8080."}),
+		"What does the client do?": pick.Steps(read("client.go"), llmtest.Step{Text: "It tries 3 times."}),
+	})
+}

@@ -1,0 +1,74 @@
+// Background lets an agent work beside the conversation: the answer to the first
+// prompt does not wait for it, and the second prompt's model is told what came of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "background")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close()
+
+	crew := &subagent.Crew{}
+	list := new(team.Memory)
+	a := &agent.Agent{
+		Model:       model(),
+		Dir:         dir,
+		Permissions: permission.Policy{Allow: []permission.Rule{"Bash(sleep *)"}},
+		// TaskOutput shows how an agent stands, TaskStop ends it.
+		Tools: append(tools.Core(ws), tools.Agent(crew), tools.TaskOutput(list, crew), tools.TaskStop(list, crew)),
+	}
+	s := a.Session("")
+	defer s.Close() // ends what is still at work
+	for _, prompt := range []string{"Run the slow check, and tell me a joke meanwhile.", "And the check?"} {
+		res, err := s.Prompt(ctx, prompt)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\n  at work: %d\n", res.Text, len(s.Children()))
+		for len(s.Children()) > 0 { // a person reads the joke
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// model plays both agents.
+func model() llm.Model {
+	start := llmtest.Call(llmtest.Use("", "Agent", map[string]any{"subagent_type": "general-purpose", "description": "Slow check",
+		"prompt": "Run the slow check: sleep 1", "run_in_background": true}))
+	sleep := llmtest.Call(llmtest.Use("", "Bash", map[string]string{"command": "sleep 1"}))
+	return pick.Cast(map[string]pick.Part{
+		"Run the slow check, and": pick.Steps(start, say("The check runs. A goroutine walks into a bar and blocks."), say("It has passed.")),
+		"Run the slow check: ":    pick.Steps(sleep, say("The check has passed.")),
+	})
+}
+
+func say(text string) llmtest.Step { return llmtest.Step{Text: text} }

@@ -1,0 +1,99 @@
+// Worktree has an agent change files apart from others, in a git worktree of its own:
+// what it has changed is told, and nothing of it is in the project until somebody
+// merges its branch.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/workspace"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "worktree")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "hello.txt")
+	if err := os.WriteFile(file, []byte("hello\n"), 0o644); err != nil {
+		return err
+	}
+	for _, args := range []string{"init -q", "add .", "commit -q -m first"} {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, strings.Fields(args)...)...)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args, err, text)
+		}
+	}
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close()
+
+	crew := &subagent.Crew{Worktrees: ws}
+	a := &agent.Agent{
+		Model:       model(),
+		Dir:         dir,
+		Permissions: permission.Policy{Mode: permission.AcceptEdits, Allow: []permission.Rule{"Agent"}}, // to make worktrees, which is asked about
+		Tools:       append(tools.Core(ws), tools.Agent(crew)),
+	}
+	res, err := a.Prompt(ctx, "Have the greeting made friendlier, apart from my files.")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, res.Text)
+	mine, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the project's: %s", mine)
+	its, err := filepath.Glob(filepath.Join(dir, ".openagent", "worktrees", "*", "hello.txt"))
+	if err != nil || len(its) != 1 {
+		return fmt.Errorf("worktrees: %v, %w", its, err)
+	}
+	apart, err := os.ReadFile(its[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the worktree's: %s", apart)
+	return nil
+}
+
+// model plays both agents.
+func model() llm.Model {
+	use := func(tool string, in map[string]string) llmtest.Step { return llmtest.Call(llmtest.Use("", tool, in)) }
+	return pick.Cast(map[string]pick.Part{
+		"Have the greeting": func(r *llmtest.Request) llmtest.Step {
+			if len(r.Results()) == 0 {
+				return use("Agent", map[string]string{"subagent_type": "general-purpose", "description": "Friendlier greeting", "isolation": "worktree",
+					"prompt": "Make the greeting in hello.txt friendlier."})
+			}
+			for line := range strings.Lines(r.Results()[0].Text) {
+				if strings.Contains(line, "hello.txt |") {
+					return llmtest.Step{Text: "The agent has changed:" + strings.TrimRight(line, "\n")}
+				}
+			}
+			return llmtest.Step{Text: r.Results()[0].Text}
+		},
+		"Make the greeting": pick.Steps(use("Read", map[string]string{"file_path": "hello.txt"}),
+			use("Edit", map[string]string{"file_path": "hello.txt", "old_string": "hello", "new_string": "hello, dear reader"}), llmtest.Step{Text: "Done."}),
+	})
+}
