@@ -82,7 +82,7 @@ func TestDirLikeMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for step := range 500 {
+	for step := range 400 {
 		var op func(s teamtest.Store) (any, error)
 		switch r.IntN(13) {
 		case 0:
