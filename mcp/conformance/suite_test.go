@@ -73,4 +73,4 @@ func TestServer(t *testing.T) {
 }
 
 // passed is a scenario in the suite's summary.
-var passed = regexp.MustCompile(`(?m)^✓ [a-z0-9/-]+: \d+ passed, 0 failed`)
+var passed = regexp.MustCompile(`(?m)^✓ [a-z0-9/_-]+: \d+ passed, 0 failed`)
