@@ -47,6 +47,9 @@ type order struct {
 	Mode           string          `json:"mode"`
 	ThinkingTokens *int            `json:"max_thinking_tokens"`
 	CancelQueued   bool            `json:"cancel_queued"`
+	ServerName     string          `json:"serverName"`
+	Enabled        *bool           `json:"enabled"`
+	NewServers     json.RawMessage `json:"servers"`
 	Hooks          json.RawMessage `json:"hooks"`
 	Agents         json.RawMessage `json:"agents"`
 	Servers        json.RawMessage `json:"sdkMcpServers"`
@@ -67,14 +70,26 @@ type modelChoice struct {
 	Description string `json:"description"`
 }
 
-// obey carries out a control request and answers it.
+// obey carries out a control request and answers it. What has to wait for an MCP server
+// does not hold up what comes after it.
 func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 	var o order
-	var answer any
 	err := json.Unmarshal(request, &o)
+	if err == nil && slices.Contains([]string{"mcp_reconnect", "mcp_toggle", "mcp_set_servers"}, o.Subtype) {
+		d.waiting.Go(func() {
+			answer, err := d.changeServers(ctx, o)
+			d.reply(id, answer, err)
+		})
+		return
+	}
+	var answer any
 	if err == nil {
 		answer, err = d.carryOut(ctx, o)
 	}
+	d.reply(id, answer, err)
+}
+
+func (d *dialog) reply(id string, answer any, err error) {
 	body := responseBody{Subtype: "success", ID: id, Response: answer}
 	if err != nil {
 		body = responseBody{Subtype: "error", ID: id, Error: d.h.oneLine(err.Error())}

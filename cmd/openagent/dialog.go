@@ -28,6 +28,8 @@ type dialog struct {
 	report *report
 	asker  *asker
 
+	waiting sync.WaitGroup // control requests that wait for MCP servers
+
 	mu      sync.Mutex
 	changed chan struct{} // has room for one
 	current *turn         // runs, or is about to
@@ -59,6 +61,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	if d.report, err = s.report(ctx, d.out.put); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))
 	}
+	d.tellOfServers()
 	if s.options.promptTool == askByStdio {
 		d.asker = newAsker(d)
 		s.session.SetCanUseTool(d.asker.decide)
@@ -79,6 +82,8 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	if err != nil && !d.report.live {
 		return notBegun(program, closing(ctx, d.out, err))
 	}
+	d.waiting.Wait()
+	d.s.told.Store(nil)
 	closed := d.out.close(ctx)
 	switch {
 	case err != nil:

@@ -46,10 +46,14 @@ func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
 		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
 			log.Warn("an MCP server cannot be used", "server", st.Name, "error", st.Error)
 		}
+		if tell := s.told.Load(); tell != nil {
+			(*tell)(st)
+		}
 	}}
 	if !ask && s.options.input != formatStream {
 		o.Wait = serverPatience
 	}
+	s.given = configs
 	s.servers = mcp.New(configs, o)
 	for _, st := range s.servers.Status() {
 		if st.State == mcp.Failed {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
@@ -28,11 +29,13 @@ type setup struct {
 	outside   *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
 	sandbox   *sandbox.Sandbox     // nil: nothing is said of one
 	languages *tools.Languages
-	schedule  *cron.Scheduler  // that of this program; nil: it runs none
-	servers   *mcp.Servers     // nil: there are none
-	skills    *skill.Registry  // nil: there are none
-	triggers  *trigger.Handler // runs those that the model starts; nil: it can start none
-	person    bool             // somebody can be asked
+	schedule  *cron.Scheduler                  // that of this program; nil: it runs none
+	servers   *mcp.Servers                     // nil: there are none
+	given     map[string]mcp.Config            // that the run began with
+	told      atomic.Pointer[func(mcp.Status)] // of changes of servers
+	skills    *skill.Registry                  // nil: there are none
+	triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
+	person    bool                             // somebody can be asked
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
