@@ -119,8 +119,8 @@ func (c Config) kind() string {
 	return ""
 }
 
-// check reports what makes a configuration useless.
-func (c Config) check(name string) error {
+// Check reports what makes a configuration of a server of that name useless.
+func (c Config) Check(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (c Config) client(logins oauth.Store, base http.RoundTripper) *oauth.Client
 // login in logins. Servers with the same store use it once they are reconnected.
 // The error is for servers that nobody logs in to.
 func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
-	if err := c.check("server"); err != nil {
+	if err := c.Check("server"); err != nil {
 		return nil, err
 	}
 	if !c.logsIn() {

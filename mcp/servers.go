@@ -122,7 +122,7 @@ func (all *Servers) make(name string, c Config) *server {
 	close(s.done)
 	if c.Disabled {
 		s.state = Disabled
-	} else if err := c.check(name); err != nil {
+	} else if err := c.Check(name); err != nil {
 		s.state, s.err = Failed, err
 	}
 	return s

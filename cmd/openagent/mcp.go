@@ -88,6 +88,10 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 			return nil, err
 		}
 		maps.Copy(all, found)
+		if found, err = h.localServers(project); err != nil {
+			return nil, usagef("%w; mend or remove the file", err)
+		}
+		maps.Copy(all, found)
 	}
 	for _, given := range o.mcp {
 		found, err := h.givenServers(given)

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/mcp"
+)
+
+// Where servers are kept: those of the user for all projects, those of the project
+// for all its users, and those of the user for the project.
+const (
+	userScope    = "user"
+	projectScope = "project"
+	localScope   = "local"
+
+	localServersName = "mcp-local.json" // in the home folder: servers by the project's folder
+)
+
+var (
+	serverScopes     = []string{localScope, projectScope, userScope} // as they are looked through
+	serverTransports = []string{mcp.Stdio, mcp.HTTP, mcp.SSE}
+)
+
+// serverFileOf is the file of a scope.
+func (h *host) serverFileOf(scope, project string) (string, error) {
+	if scope == projectScope {
+		return filepath.Join(project, projectServersName), nil
+	}
+	home, err := h.home()
+	if err != nil {
+		return "", err
+	}
+	if scope == localScope {
+		return filepath.Join(home, localServersName), nil
+	}
+	return filepath.Join(home, userServersName), nil
+}
+
+// A serverDocument is a file of servers. Members that are not known here stay.
+type serverDocument struct {
+	scope, project string
+	top            map[string]json.RawMessage // of the file
+	servers        map[string]json.RawMessage // of the scope
+	places         map[string]json.RawMessage // of the local scope: by project
+}
+
+// decodeServers reads a file's text; nil is an empty one.
+func decodeServers(data []byte, scope, project string) (*serverDocument, error) {
+	d := &serverDocument{scope: scope, project: project, top: map[string]json.RawMessage{}, servers: map[string]json.RawMessage{}, places: map[string]json.RawMessage{}}
+	if len(data) == 0 {
+		return d, nil
+	}
+	if err := json.Unmarshal(data, &d.top); err != nil {
+		return nil, err
+	}
+	from := d.top
+	if scope == localScope {
+		if raw := d.top["projects"]; raw != nil {
+			if err := json.Unmarshal(raw, &d.places); err != nil {
+				return nil, fmt.Errorf("projects: %w", err)
+			}
+		}
+		from = map[string]json.RawMessage{}
+		if raw := d.places[project]; raw != nil {
+			if err := json.Unmarshal(raw, &from); err != nil {
+				return nil, fmt.Errorf("projects: %w", err)
+			}
+		}
+	}
+	if raw := from["mcpServers"]; raw != nil {
+		if err := json.Unmarshal(raw, &d.servers); err != nil {
+			return nil, fmt.Errorf("mcpServers: %w", err)
+		}
+	} else if scope != localScope && len(d.top) > 0 {
+		return nil, errors.New("it has no member mcpServers")
+	}
+	return d, nil
+}
+
+func (d *serverDocument) encode() ([]byte, error) {
+	servers, err := json.Marshal(d.servers)
+	if err != nil {
+		return nil, err
+	}
+	if d.scope == localScope {
+		if len(d.servers) == 0 {
+			delete(d.places, d.project)
+		} else {
+			d.places[d.project] = json.RawMessage(`{"mcpServers":` + string(servers) + `}`)
+		}
+		if d.top["projects"], err = json.Marshal(d.places); err != nil {
+			return nil, err
+		}
+	} else {
+		d.top["mcpServers"] = servers
+	}
+	data, err := json.MarshalIndent(d.top, "", "  ")
+	return append(data, '\n'), err
+}
+
+// readServers reads the file of a scope.
+func (h *host) readServers(scope, project string) (*serverDocument, error) {
+	path, err := h.serverFileOf(scope, project)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readFile(path, maxServersFile)
+	if _, missing := os.Lstat(path); errors.Is(missing, fs.ErrNotExist) || errors.Is(missing, syscall.ENOTDIR) {
+		data, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := decodeServers(data, scope, project)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return d, nil
+}
+
+// changeServerFile changes the servers of a scope. A project's file that was trusted, or is
+// new, is trusted as it is then: its user has just said what is in it.
+func (h *host) changeServerFile(ctx context.Context, scope, project string, change func(servers map[string]json.RawMessage) error) error {
+	path, err := h.serverFileOf(scope, project)
+	if err != nil {
+		return err
+	}
+	mode, trust := fs.FileMode(0o600), false
+	if scope == projectScope {
+		mode = 0o644
+		f, err := readServerFile(project)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		t, err := h.readTrust()
+		if err != nil {
+			return err
+		}
+		trust = f == nil || t.Files[f.place].Sum == f.sum
+	} else if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return usagef("writing %s: %w", path, err)
+	}
+	err = config.Update(ctx, path, mode, func(old []byte) ([]byte, error) {
+		d, err := decodeServers(old, scope, project)
+		if err != nil {
+			return nil, err
+		}
+		if err := change(d.servers); err != nil {
+			return nil, err
+		}
+		return d.encode()
+	})
+	if err != nil {
+		return usagef("%s: %w", path, err)
+	}
+	if !trust {
+		return nil
+	}
+	f, err := readServerFile(project)
+	if err != nil || f == nil {
+		return err
+	}
+	return h.trustServers(ctx, f)
+}
+
+// addServer adds a server to a scope.
+func (h *host) addServer(ctx context.Context, scope, name string, raw json.RawMessage) error {
+	project, err := workingDir()
+	if err != nil {
+		return err
+	}
+	checked, err := mcp.Parse([]byte(`{"mcpServers":{`+string(mustJSON(name))+`:`+string(raw)+`}}`), func(v string) string { return "${" + v + "}" })
+	if err != nil {
+		return usagef("%w", err)
+	}
+	if err := checked[name].Check(name); err != nil {
+		return usagef("the server %s: %w", clip(name), err)
+	}
+	err = h.changeServerFile(ctx, scope, project, func(servers map[string]json.RawMessage) error {
+		if servers[name] != nil {
+			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", clip(name), scope, quote(name), scope)
+		}
+		servers[name] = raw
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return h.show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.oneLine(name), scope, h.oneLine(quote(name))))
+}
+
+func mustJSON(s string) []byte {
+	data, _ := json.Marshal(s) // a string can be encoded
+	return data
+}
+
+// removeServer takes a server out of a scope, "" for the only one that has it.
+func (h *host) removeServer(ctx context.Context, scope, name string) error {
+	project, err := workingDir()
+	if err != nil {
+		return err
+	}
+	var in []string
+	for _, s := range serverScopes {
+		if scope != "" && s != scope {
+			continue
+		}
+		d, err := h.readServers(s, project)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		if d.servers[name] != nil {
+			in = append(in, s)
+		}
+	}
+	switch len(in) {
+	case 0:
+		return usagef("there is no MCP server %q in %s", clip(name), strings.Join(slices.DeleteFunc(slices.Clone(serverScopes), func(s string) bool { return scope != "" && s != scope }), ", "))
+	case 1:
+	default:
+		return usagef("the server %q is in several scopes (%s); add --scope", clip(name), strings.Join(in, ", "))
+	}
+	err = h.changeServerFile(ctx, in[0], project, func(servers map[string]json.RawMessage) error {
+		delete(servers, name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return h.show(fmt.Sprintf("Removed %s (%s).\n", h.oneLine(name), in[0]))
+}
+
+// localServers are those that the user has added for a project; none without a home.
+func (h *host) localServers(project string) (map[string]mcp.Config, error) {
+	if _, err := h.home(); err != nil {
+		return nil, nil
+	}
+	d, err := h.readServers(localScope, project)
+	if err != nil || len(d.servers) == 0 {
+		return nil, err
+	}
+	data, err := json.Marshal(map[string]any{"mcpServers": d.servers})
+	if err != nil {
+		return nil, err
+	}
+	return mcp.Parse(data, h.getenv)
+}
