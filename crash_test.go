@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 		host(dir)
 		return
 	}
+	if dir := os.Getenv(hookHostDir); dir != "" {
+		hookHost(dir)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,8 +1,8 @@
 package permission
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -82,7 +82,7 @@ func (c *call) on(a Access) string {
 	if a.Target == "" {
 		return c.req.Tool
 	}
-	return fmt.Sprintf("%s %q", c.req.Tool, clip(a.Target))
+	return c.req.Tool + " " + strconv.Quote(clip(a.Target))
 }
 
 // network names the tools that reach out without saying where to.

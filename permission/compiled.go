@@ -115,7 +115,7 @@ func (c *Compiled) own(about *call) Decision {
 		}
 	}
 	if x, ok := about.allowedBy(c.allow); ok {
-		return decide(Allowed, FromRule, x, "%s is allowed by the rule %s", about.String(), x.name())
+		return Decision{Behavior: Allowed, Source: FromRule, Rule: string(x.source), Origin: x.origin, Reason: about.String() + " is allowed by the rule " + x.name()}
 	}
 	if why == "" {
 		return Decision{Behavior: Allowed, Source: FromMode, Reason: about.String() + " only reads"}

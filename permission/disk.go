@@ -13,7 +13,7 @@ import (
 // links may lead elsewhere.
 type disk struct {
 	links map[string]link
-	few   []*spot          // the first that were asked for: most calls name no more
+	few   [maxFew]*spot    // the first that were asked for: most calls name no more
 	many  map[string]*spot // the others
 	plain []string         // clean paths without links; nor are there any in their beginnings
 	repos map[string]bool  // by folder: what gitSafe found
@@ -28,6 +28,7 @@ type link struct {
 // A spot is a path and where it really leads.
 type spot struct {
 	path  string     // as it was asked for
+	only  [1]string  // forms, where there are no links
 	forms []string   // as it is written and where it leads, nil if links lead in a circle
 	segs  [][]string // of each form, or of the path as written if there is none
 	folds [][]string // as segs, for rules that forbid: then "_", for what is in it
@@ -37,9 +38,10 @@ const maxFew = 8
 
 // spot returns what is known of a path.
 func (d *disk) spot(p string) *spot {
-	for _, s := range d.few {
-		if s.path == p {
-			return s
+	free := 0
+	for ; free < maxFew && d.few[free] != nil; free++ {
+		if d.few[free].path == p {
+			return d.few[free]
 		}
 	}
 	if s := d.many[p]; s != nil {
@@ -50,13 +52,14 @@ func (d *disk) spot(p string) *spot {
 	switch real := d.real(p, clean); real {
 	case "":
 	case clean:
-		s.forms = []string{clean}
+		s.only[0] = clean
+		s.forms = s.only[:]
 	default:
 		s.forms = []string{clean, real}
 	}
 	switch {
-	case len(d.few) < maxFew:
-		d.few = append(d.few, s)
+	case free < maxFew:
+		d.few[free] = s
 	case d.many == nil:
 		d.many = map[string]*spot{p: s}
 	default:
