@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A brood is the agents that a session has put to work in the background.
+// A brood is the agents that a session has put to work.
 type brood struct {
 	ctx    context.Context // ends with the session
 	cancel context.CancelCauseFunc
@@ -25,8 +26,9 @@ type brood struct {
 
 // errand is a piece of work that goes on.
 type errand struct {
-	session string // the child's
-	cancel  context.CancelCauseFunc
+	session    string // the child's
+	background bool
+	cancel     context.CancelCauseFunc
 }
 
 // children returns the session's brood.
@@ -36,6 +38,9 @@ func (s *Session) children() *brood {
 	if s.brood == nil {
 		s.brood = &brood{works: map[string]errand{}, turn: make(chan struct{}, 1), closed: s.closed}
 		s.brood.ctx, s.brood.cancel = context.WithCancelCause(context.Background())
+		if s.closed {
+			s.brood.cancel(ErrClosed)
+		}
 	}
 	return s.brood
 }
@@ -59,35 +64,39 @@ func (b *brood) enter() bool {
 	return !b.closed
 }
 
-// began notes that a piece of work goes on, and returns the context for it. It reports
-// false if it does already.
-func (b *brood) began(key, session string) (context.Context, bool) {
+// begin notes that a piece of work goes on, in ctx or until the session is closed, and
+// returns the context for it. What it returns last has to be called when it has ended.
+func (b *brood) begin(ctx context.Context, c Child, session string, background bool) (context.Context, func(), error) {
+	if !b.enter() {
+		return nil, nil, ErrClosed
+	}
+	key := c.key()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, known := b.works[key]; known {
-		return nil, false
+		defer b.all.Done()
+		return nil, nil, fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", c.called(), key)
 	}
-	ctx, cancel := context.WithCancelCause(b.ctx)
-	b.works[key] = errand{session, cancel}
-	return ctx, true
-}
-
-func (b *brood) leave(key string) {
-	b.mu.Lock()
-	if w, ok := b.works[key]; ok {
-		w.cancel(nil)
+	if background {
+		ctx = b.ctx
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.works[key] = errand{session, background, cancel}
+	return ctx, func() {
+		cancel(nil)
+		b.mu.Lock()
 		delete(b.works, key)
-	}
-	b.mu.Unlock()
-	b.all.Done()
+		b.mu.Unlock()
+		b.all.Done()
+	}, nil
 }
 
-// stop ends the work of a child.
+// stop ends the work of a child in the background.
 func (b *brood) stop(session string) (found bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, w := range b.works {
-		if w.session == session {
+		if w.session == session && w.background {
 			w.cancel(errStopped)
 			found = true
 		}
@@ -106,7 +115,7 @@ func (b *brood) has(key string) bool {
 	return ok
 }
 
-// dismiss ends the agents in the background and waits for them.
+// dismiss ends the agents and waits for them.
 func (s *Session) dismiss() {
 	s.mu.Lock()
 	b := s.brood

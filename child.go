@@ -86,6 +86,11 @@ var ErrKind = errors.New("it is another kind of agent")
 // Run puts a child to work and waits for the result, which is not nil once its run
 // has begun. It fails with [ErrShare], and as [Session.Prompt] does.
 func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
+	ctx, leave, err := p.session.children().begin(ctx, c, p.idOf(c), false)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	w, err := p.hire(ctx, c, false)
 	if err != nil {
 		return nil, err
@@ -107,26 +112,23 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 // Start puts a child to work in the background, until the parent's session is
 // closed, and returns its session's id. When it ends, done is called, unless nil, and
 // the parent's model is told: in the run that goes on, else in the next one, once,
-// also if the program dies meanwhile.
+// also if the program dies meanwhile. Work whose end is on record is not done again.
 func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
-	b := p.session.children()
-	if !b.enter() {
-		return "", ErrClosed
+	life, leave, err := p.session.children().begin(ctx, c, p.idOf(c), true)
+	if err != nil {
+		return "", err
 	}
 	w, err := p.hire(ctx, c, true)
 	if err != nil {
-		b.leave("")
+		leave()
 		return "", err
 	}
-	life, ok := b.began(w.key, w.session.ID)
-	if !ok {
-		b.leave("")
-		return "", fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", w.name, w.key)
-	}
 	go func() {
-		defer b.leave(w.key)
+		defer leave()
 		res, err := w.do(life)
-		p.session.settle(w, res, err)
+		if !w.over {
+			p.session.settle(w, res, err)
+		}
 		if done != nil {
 			safely(func() bool { done(res, err); return true }, false)
 		}
@@ -151,7 +153,7 @@ func (p *Parent) Go(fn func(ctx context.Context)) bool {
 		return false
 	}
 	go func() {
-		defer b.leave("")
+		defer b.all.Done()
 		fn(b.ctx)
 	}()
 	return true
@@ -188,13 +190,13 @@ func (p *Parent) Last(ctx context.Context, id string) (event.AgentEnd, string, e
 
 // hire makes a child's session and records that it is put to work.
 func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, error) {
-	name := cmp.Or(c.Name, c.Agent.Name, "agent")
-	c.Input.ID = cmp.Or(c.Input.ID, c.Call)
+	name := c.called()
+	c.Input.ID = c.key()
 	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, note: c.Note, background: background}
 	if w.key == "" {
 		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
 	}
-	id := cmp.Or(c.Session, session.DerivedID(p.session.ID, c.Call))
+	id := p.idOf(c)
 	if err := session.CheckID(id); err != nil {
 		return nil, fmt.Errorf("agent: starting %s: %w", name, err)
 	}
@@ -213,8 +215,10 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 		own := p.inherit(f, c)
 		own.Sessions = nursery
 		own.Name = name
+		var begun bool
+		begun, w.over = f.state.Worked(w.key)
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
-		if begun, _ := f.state.Worked(w.key); !begun {
+		if !begun {
 			usd, calls, ok := f.state.Share(c.Call)
 			if !ok {
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
@@ -233,7 +237,7 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 			return err
 		}
 		w.session = own.Session(id)
-		if begun, _ := f.state.Worked(w.key); begun {
+		if begun {
 			return nil
 		}
 		return record(start)
@@ -242,6 +246,16 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 		return nil, err
 	}
 	return w, nil
+}
+
+// key names the piece of work.
+func (c *Child) key() string { return cmp.Or(c.Input.ID, c.Call) }
+
+func (c *Child) called() string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
+
+// idOf is the id of a child's session.
+func (p *Parent) idOf(c Child) string {
+	return cmp.Or(c.Session, session.DerivedID(p.session.ID, c.Call))
 }
 
 // least is the smaller of two limits, of which 0 is none.

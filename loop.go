@@ -533,7 +533,14 @@ func (l *loop) close() {
 // lost takes the session out of use after its log has failed: it is opened and
 // replayed anew by the next prompt.
 func (l *loop) lost() {
-	if end, ok := l.fold.state.SoFar(); ok {
+	end, ok := l.fold.state.SoFar()
+	for _, e := range l.unsaved { // the end itself could not be recorded
+		if f, is := e.Data.(event.RunEnd); is {
+			end, ok = f, true
+			end.Reason = event.Internal
+		}
+	}
+	if ok {
 		l.result = newResult(l.s.ID, end)
 		l.s.last = l.result
 	}

@@ -18,11 +18,11 @@ func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
 			continue
 		}
 		end, text := lastOf(ctx, s.childStore(s.store()), at)
-		facts = append(facts, end)
 		w := &work{key: at.Key, name: at.Agent}
 		if n := w.notice(end, text); at.Background && !s.fold.state.Known(n.ID) {
 			facts = append(facts, n.message(event.AsNotice))
 		}
+		facts = append(facts, end) // last: without it all is done again
 	}
 	return facts
 }

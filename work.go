@@ -21,10 +21,14 @@ type work struct {
 	watch      func(event.Event)
 	note       func() string
 	background bool
+	over       bool // its end is on record
 }
 
 // do does the work, or what is left of it.
 func (w *work) do(ctx context.Context) (*Result, error) {
+	if w.over {
+		return w.recall(ctx)
+	}
 	defer w.session.Close()
 	open, err := w.session.Open(ctx)
 	if err != nil {
@@ -56,6 +60,14 @@ func (w *work) do(ctx context.Context) (*Result, error) {
 	return l.result, l.err
 }
 
+// recall returns what work came to whose end is on record.
+func (w *work) recall(ctx context.Context) (*Result, error) {
+	end, text := lastOf(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
+	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, ModelCalls: end.ModelCalls,
+		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
+	return res, res.failure()
+}
+
 // ended makes the fact of what the work came to, and the text of the last answer.
 func (w *work) ended(res *Result, err error) (event.AgentEnd, string) {
 	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
@@ -83,11 +95,10 @@ func (s *Session) settle(w *work, res *Result, err error) {
 		if _, ended := f.state.Worked(w.key); ended {
 			return nil
 		}
-		facts := []event.Fact{end}
 		if n := w.notice(end, text); !f.state.Known(n.ID) {
-			facts = append(facts, n.message(event.AsNotice))
+			return record(n.message(event.AsNotice), end) // the end last: without it all is done again
 		}
-		return record(facts...)
+		return record(end)
 	})
 	if told != nil { // the next run of the session finds out by itself
 		w.parent.loop.x.log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)

@@ -227,11 +227,14 @@ func (s *State) SoFar() (event.RunEnd, bool) {
 // Turns returns how many answers the model has given in this run.
 func (s *State) Turns() int { return s.run.turns }
 
-// Queued returns the ids of the messages that wait for their delivery.
+// Queued returns the ids of the messages that wait for their delivery and are of no
+// use once the run is stopped: all but notices, which the next run delivers.
 func (s *State) Queued() []string {
 	var ids []string
 	for _, q := range s.queue {
-		ids = append(ids, q.id)
+		if q.delivery != event.AsNotice {
+			ids = append(ids, q.id)
+		}
 	}
 	return ids
 }
