@@ -69,6 +69,9 @@ type Agent struct {
 	// any case. 0: a tenth; negative: they are never deferred.
 	DeferAbove float64
 
+	// Context tells the model of the place that it works in. Nil: it is told nothing.
+	Context ContextFunc
+
 	Permissions permission.Policy
 	// Policies are asked about every call, in every mode, bypassPermissions
 	// included, and again about changed input and right before the call runs. See

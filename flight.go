@@ -23,6 +23,8 @@ type flight struct {
 	timer   *time.Timer   // in place of a goroutine, for an effect that only waits
 	fact    event.Fact    // what came of it; nil: nothing
 	news    []string      // likewise, of askNotices
+	notes   []Note        // likewise
+	place   Place         // that they are about
 	pool    *newPool      // likewise, of askToolsets
 	wanted  bool          // by the engine, when it was last asked
 	cut     bool          // it was cancelled
@@ -235,6 +237,7 @@ func (l *loop) fly(f *flight) (ok bool) {
 	switch f.job.effect.(type) {
 	case askNotices:
 		f.news = l.x.notices()
+		f.notes = l.x.notes(&f.line.Leash, f.place)
 		l.fetch(f.line)
 	case askToolsets:
 		f.pool = l.x.gatherTools(&f.line.Leash, f.job.model)
@@ -274,6 +277,7 @@ func (l *loop) land() {
 		for _, text := range f.news {
 			facts = append(facts, Input{Text: text}.message(event.AsNotice))
 		}
+		facts = append(facts, l.x.brief(&l.fold.state, f.notes)...)
 		if f.pool != nil && !l.over {
 			facts = append(facts, l.takeTools(f.pool)...)
 		}

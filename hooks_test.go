@@ -199,6 +199,12 @@ var moments = []moment{
 	{hook.WorktreeRemove, "", `{"name":"w1","worktree_path":"*"}`, worktrees},
 	{hook.TaskCreated, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
 	{hook.TaskCompleted, "", `{"task_id":"*","task_subject":"a task"}`, tasks},
+	{hook.InstructionsLoaded, "session_start", `{"file_path":"DIR/AGENTS.md","memory_type":"Project","load_reason":"session_start"}`, func(t *testing.T, w *stage) {
+		w.agent.Context = func(_ context.Context, at agent.Place) []agent.Note {
+			return []agent.Note{{ID: "a", Text: "x", Files: []event.Instructions{{File: filepath.Join(at.Dir, "AGENTS.md"), Type: "Project", Reason: "session_start"}}}}
+		}
+		w.play(t, say("end"))
+	}},
 	{hook.UserPromptExpansion, "review", `{"expansion_type":"slash_command","command_name":"review","command_args":"HEAD","prompt":"Review HEAD."}`, func(t *testing.T, w *stage) {
 		w.agent.Model = llmtest.Script(say("a"))
 		s := w.agent.Session("")

@@ -88,6 +88,9 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 	own.Hooks = slices.Concat(from.Hooks, own.Hooks)
 	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
 	own.MayChange, own.MayAllow = from.MayChange, from.MayAllow
+	if own.Context == nil {
+		own.Context = from.Context
+	}
 	if own.Models == nil {
 		own.Models = from.Models
 	}

@@ -48,6 +48,7 @@ type loop struct {
 	at      time.Time         // when that was, with the monotonic clock
 	stopped bool              // the end of ctx is on record
 	ruled   bool              // hooks have changed the rules, or a skill has
+	touched []string          // files, since the context was asked for
 	bound   *permission.Bound // what skills let run
 	over    bool              // flights are waited for, nothing else
 	failed  error             // of the log: nothing can be recorded any more
@@ -211,7 +212,7 @@ func (l *loop) collapse(why string) {
 // askNews has the notices of tools asked for before the model is called and before
 // the run ends. It returns the flight that does, or that one is under way.
 func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
-	if l.heard || !l.x.notifies() {
+	if l.heard || !l.x.notifies() && len(l.touched) == 0 {
 		return nil, false
 	}
 	due := false
@@ -232,6 +233,9 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	}
 	f := l.flightFor(askNotices{})
 	f.giveUp = time.Now().Add(grace)
+	f.place = Place{Dir: l.fold.state.Dir(), Touched: l.touched}
+	f.place.hide(l.x.unreadable)
+	l.touched = nil
 	l.flights = append(l.flights, f)
 	return f, false
 }
@@ -291,6 +295,8 @@ func (l *loop) note(facts ...event.Fact) {
 			l.takeRules()
 		}
 		switch f := f.(type) {
+		case event.ToolStart:
+			l.touch(f.Call)
 		case event.AssistantMessage:
 			l.x.adopt(f.Key, &l.fold.transcript)
 		case event.PermissionsChanged, event.Configured, event.Resumed:

@@ -26,6 +26,12 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	if err != nil {
 		return nil, err
 	}
+	var notes []Note
+	if in != nil {
+		at := Place{Dir: x.roots[0], Start: true}
+		at.hide(x.unreadable)
+		notes = x.notes(ctx, at)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -44,7 +50,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil
 	default:
-		first = append([]event.Fact{s.configured(x, pool), x.prompt(in)}, s.orphans(ctx, true)...)
+		first = slices.Concat([]event.Fact{s.configured(x, pool)}, x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
 	}
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {

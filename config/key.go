@@ -154,6 +154,7 @@ var keys = append([]Key{
 	{Name: "fileCheckpointingEnabled", Type: Bool, Doc: "files are kept before a prompt changes some, so that they can be brought back", Default: json.RawMessage("true")},
 	{Name: "checkpointQuotaMB", Type: Whole, Doc: "how many megabytes may be kept for bringing files back, of all projects together", Default: json.RawMessage("1024")},
 	{Name: "checkpointMaxAgeDays", Type: Whole, Doc: "how many days files are kept for bringing them back", Default: json.RawMessage("30")},
+	{Name: "projectContext", Type: Bool, Doc: "the model is told what AGENTS.md and CLAUDE.md of the user and the project say, and the state of git", Default: json.RawMessage("true")},
 	{Name: "privateTriggers", Type: Bool, Doc: "RemoteTrigger may start triggers on this machine and in private networks", Default: json.RawMessage("false")},
 	{Name: "no_color", Type: Bool, Doc: "no colours on the terminal", Default: json.RawMessage("false"), Env: []string{"NO_COLOR"}, Restricts: true},
 }, sandboxKeys...)

@@ -155,6 +155,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		s.endScopes()
 		s.wantModel(e.Seq)
 		s.beginPoints(e.Seq, &f)
+		s.loaded = nil
 		if x := f.Expansion; x != nil && x.Scope != nil {
 			s.beginScope(*x.Scope, true)
 		}
@@ -166,6 +167,10 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		s.wantModel(e.Seq)
 	default:
 		s.known[f.ID] = true
+		s.loaded = append(s.loaded, f.Instructions...)
+		if s.open {
+			s.loadedPoints(e.Seq, 0)
+		}
 		s.queue = append(s.queue, queued{id: f.ID, delivery: f.Delivery, tokens: tokens, seq: e.Seq})
 		return true
 	}

@@ -211,7 +211,7 @@ func (s *State) deliverable() []string {
 	var ids []string
 	followUp := ""
 	for _, q := range s.queue {
-		if q.delivery == event.AsHook && s.need.kind == needEnd {
+		if (q.delivery == event.AsHook || q.delivery == event.AsContext) && s.need.kind == needEnd {
 			continue // context is for whoever goes on, and no reason to
 		}
 		if q.delivery != event.AsFollowUp {

@@ -45,11 +45,23 @@ func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 	for _, dir := range s.added {
 		s.point(Fire{key: next(), Event: hook.DirectoryAdded, Fields: map[string]string{"directory": dir}})
 	}
+	n += s.loadedPoints(seq, n+1)
 	if x := m.Expansion; x != nil {
 		s.point(Fire{key: next(), Event: hook.UserPromptExpansion, Message: m.ID, Fields: map[string]string{
 			"expansion_type": x.Kind, "command_name": x.Name, "command_args": x.Args}})
 	}
 	s.point(Fire{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(event.AsPrompt)}})
+}
+
+// loadedPoints are those of files of instructions, with keys from an index on. It
+// returns how many there are.
+func (s *State) loadedPoints(seq int64, from int) int {
+	n := len(s.loaded)
+	for i, f := range s.loaded {
+		s.point(Fire{key: key("hook", seq, from+i, 0), Event: hook.InstructionsLoaded, Fields: map[string]string{"file_path": f.File, "memory_type": f.Type, "load_reason": f.Reason}})
+	}
+	s.loaded = nil
+	return n
 }
 
 func (s *State) startPoint(key string, source event.Start) {

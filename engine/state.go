@@ -57,9 +57,10 @@ type State struct {
 	scopes []scope           // skills in force, the innermost last
 	bound  *permission.Bound // what they let run; nil: anything
 
-	points []Fire            // moments whose hooks have not been called yet, in order
-	added  []string          // folders that the last configuration has added
-	rules  permission.Policy // what hooks have added
+	points []Fire               // moments whose hooks have not been called yet, in order
+	added  []string             // folders that the last configuration has added
+	loaded []event.Instructions // that hooks were not told of yet
+	rules  permission.Policy    // what hooks have added
 
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted

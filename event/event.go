@@ -46,6 +46,7 @@ const (
 	AsFollowUp Delivery = "follow_up" // when the run would stop
 	AsNotice   Delivery = "notice"    // written by the program: a background command ended; like a steer
 	AsHook     Delivery = "hook"      // context that a hook has added; like a steer
+	AsContext  Delivery = "context"   // what the agent is told of the place it works in; like a steer, and before a prompt
 	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
 )
 
@@ -115,6 +116,8 @@ type (
 		Message  llm.Message `json:"message"`
 		// Expansion, of a prompt, is the command that the message was made of.
 		Expansion *tool.Expansion `json:"expansion,omitempty"`
+		// Instructions are the files that context is made of.
+		Instructions []Instructions `json:"instructions,omitempty"`
 	}
 	// Delivered means that queued messages are now part of the conversation.
 	Delivered struct {
@@ -356,6 +359,14 @@ const (
 	ByAbsence   Cause = "unknown_tool" // there is no such tool
 	ByTruncated Cause = "cut_off"      // the model's answer ended inside the call
 )
+
+// Instructions is a file of instructions that the model was told, in the words of the
+// hooks of InstructionsLoaded.
+type Instructions struct {
+	File   string `json:"file"`
+	Type   string `json:"type"`   // User, Project or Local
+	Reason string `json:"reason"` // session_start, nested_traversal or include
+}
 
 // A Tool is what a run knows of a tool.
 type Tool struct {

@@ -90,13 +90,13 @@ const (
 	// ElicitationResult: the user's answer is about to go to the server. May change it,
 	// or keep it away.
 	ElicitationResult Event = "ElicitationResult"
+	// InstructionsLoaded: the model is told a file of instructions, such as AGENTS.md.
+	InstructionsLoaded Event = "InstructionsLoaded"
 )
 
 // Events of what is not there yet: hooks for them are accepted, and only called by
 // hosts that know of such a moment themselves.
 const (
-	// InstructionsLoaded: a file of instructions became part of the system prompt.
-	InstructionsLoaded Event = "InstructionsLoaded"
 	// PreCompact: the conversation is about to be compacted.
 	PreCompact Event = "PreCompact"
 	// PostCompact: the conversation was compacted.
@@ -109,7 +109,8 @@ var Events = []Event{
 	Setup, SessionStart, SessionEnd, UserPromptSubmit, Stop, StopFailure, Notification, MessageDisplay,
 	SubagentStart, SubagentStop, TeammateIdle,
 	CwdChanged, FileChanged, DirectoryAdded, ConfigChange, WorktreeCreate, WorktreeRemove, TaskCreated, TaskCompleted, UserPromptExpansion, Elicitation, ElicitationResult,
-	InstructionsLoaded, PreCompact, PostCompact,
+	InstructionsLoaded,
+	PreCompact, PostCompact,
 }
 
 // Known reports whether there is such an event.
@@ -117,7 +118,7 @@ func (e Event) Known() bool { return slices.Contains(Events, e) }
 
 // Coming reports whether the event is of something that is not there yet.
 func (e Event) Coming() bool {
-	return slices.Index(Events, e) >= slices.Index(Events, InstructionsLoaded)
+	return slices.Index(Events, e) >= slices.Index(Events, PreCompact)
 }
 
 // Guards reports whether the event's hooks stand before something that they may

@@ -62,8 +62,8 @@ type Input struct {
 	File     string `json:"file_path,omitempty"`        // FileChanged, ConfigChange, InstructionsLoaded
 	Change   string `json:"event,omitempty"`            // FileChanged: change
 	Folder   string `json:"directory,omitempty"`        // DirectoryAdded
-	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: user or project
-	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start
+	Memory   string `json:"memory_type,omitempty"`      // InstructionsLoaded: User, Project or Local
+	Loaded   string `json:"load_reason,omitempty"`      // InstructionsLoaded: session_start, nested_traversal or include
 	Name     string `json:"name,omitempty"`             // WorktreeCreate, WorktreeRemove; ConfigChange: the setting
 	Worktree string `json:"worktree_path,omitempty"`    // WorktreeCreate, WorktreeRemove
 	Task     string `json:"task_id,omitempty"`          // TaskCreated, TaskCompleted

@@ -390,7 +390,7 @@ func git(t *testing.T, dir string, args ...string) {
 	}
 }
 
-var project = map[string]string{
+var smallProject = map[string]string{
 	"go.mod":       "module example.com/m\n",
 	"main.go":      "package main\n\n// TODO: say something\nfunc main() {}\n",
 	"lib/lib.go":   "package lib\n\n// FIXME\n",
@@ -422,7 +422,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func TestDemoSurveyOfRepository(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, project)
+	write(t, dir, smallProject)
 	git(t, dir, "init", "-q")
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-q", "-m", "First \x1b[31mcommit")
@@ -451,7 +451,7 @@ func TestDemoSurveyOfRepository(t *testing.T) {
 
 func TestDemoSurveyWithoutRepository(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, project)
+	write(t, dir, smallProject)
 	d := newDemoTest(t, "")
 	out := d.run(t, exitDone, "survey", "--dir", dir)
 	wantAll(t, out, "not a git repository", "data/big.bin", "3 lines with TODO or FIXME", "make test (Makefile)")
@@ -460,7 +460,7 @@ func TestDemoSurveyWithoutRepository(t *testing.T) {
 // Below the top of a repository git is not trusted, and the demo says so.
 func TestDemoSurveyBelowRepository(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, project)
+	write(t, dir, smallProject)
 	git(t, dir, "init", "-q")
 	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", filepath.Join(dir, "lib"))
 	wantAll(t, out, "  files      2\n", "not read: git runs only at the top of a repository", "1 denied")
@@ -481,7 +481,7 @@ func TestDemoSurveyOfEmptyFolder(t *testing.T) {
 
 func TestDemoSurveyOfNewRepository(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, project)
+	write(t, dir, smallProject)
 	git(t, dir, "init", "-q")
 	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
 	wantAll(t, out, "no history", "3 lines with TODO or FIXME")

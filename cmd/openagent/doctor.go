@@ -55,6 +55,7 @@ func (h *host) examine(ctx context.Context) []finding {
 		h.examineHome(),
 		h.examineSettings(),
 		h.examineProvider(),
+		h.examineContext(ctx),
 		h.examineSandbox(),
 		h.examineSearch(),
 		examineOutputs(),

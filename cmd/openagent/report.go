@@ -19,16 +19,17 @@ import (
 // A report turns the events of a session into lines of stream-json, and the end
 // of a run into a result.
 type report struct {
-	put       func(line any)                   // nil: no lines but results are wanted
-	notice    func(format string, args ...any) // nil: where lines tell that the model fails
-	session   string
-	provider  string
-	simulated bool
-	partial   *partial             // nil: no pieces of messages
-	sandbox   *sandbox.State       // nil: nothing is said of one
-	servers   func() []namedServer // of MCP
-	commands  func() []string
-	skills    func() []string // that the model can run
+	put          func(line any)                   // nil: no lines but results are wanted
+	notice       func(format string, args ...any) // nil: where lines tell that the model fails
+	session      string
+	provider     string
+	simulated    bool
+	partial      *partial             // nil: no pieces of messages
+	sandbox      *sandbox.State       // nil: nothing is said of one
+	servers      func() []namedServer // of MCP
+	commands     func() []string
+	skills       func() []string // that the model can run
+	instructions func() []string // files that the model was told
 
 	config    event.Configured
 	mode      permission.Mode
@@ -46,7 +47,7 @@ type report struct {
 
 func newReport(session, provider string, put func(line any)) *report {
 	return &report{put: put, session: session, provider: provider, simulated: provider == demoName, servers: func() []namedServer { return []namedServer{} }, commands: func() []string { return []string{} },
-		skills: func() []string { return []string{} },
+		skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: newCalls()}
 }
 
@@ -176,7 +177,7 @@ func (r *report) begin() {
 	}
 	none := []string{}
 	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
-		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: r.skills(),
+		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: r.skills(), Instructions: r.instructions(),
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: version(), origin: r.sign("")})
 }
 
@@ -193,7 +194,7 @@ func (r *report) user(e event.Event, m event.UserMessage) {
 
 func (r *report) message(e event.Event, m event.UserMessage) {
 	r.line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
-		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook, origin: r.sign(e.UUID())})
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, origin: r.sign(e.UUID())})
 }
 
 // calling notes that a model is called: after a failure perhaps another one.

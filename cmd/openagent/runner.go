@@ -69,6 +69,7 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	if s.agent, err = r.host.newAgent(s); err != nil {
 		return nil, err
 	}
+	r.host.brief(s)
 	if err := r.host.addCustomTools(ctx, s, false); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type setup struct {
 	given     map[string]mcp.Config            // that the run began with
 	told      atomic.Pointer[func(mcp.Status)] // of changes of servers
 	skills    *skill.Registry                  // nil: there are none
+	briefing  *briefing                        // nil: nothing is told of the folder
 	triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
 	person    bool                             // somebody can be asked
 	agent     *agent.Agent
@@ -84,6 +85,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	if s.agent, err = h.newAgent(s); err != nil {
 		return nil, err
 	}
+	h.brief(s)
 	h.warnOfSandbox(s)
 	h.warnOfHooks(o.settings.Hooks())
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
@@ -191,6 +193,9 @@ func (s *setup) close() error {
 	}
 	if s.closeTeam != nil {
 		ended = errors.Join(ended, s.closeTeam())
+	}
+	if s.briefing != nil {
+		s.briefing.close()
 	}
 	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
 	if s.outside != nil {

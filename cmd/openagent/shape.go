@@ -31,6 +31,7 @@ type (
 		SlashCommands  []string       `json:"slash_commands"`
 		Agents         []string       `json:"agents"`
 		Skills         []string       `json:"skills"`
+		Instructions   []string       `json:"instructions"` // files that the model was told
 		Capabilities   []string       `json:"capabilities"`
 		Sandbox        *sandbox.State `json:"sandbox,omitempty"` // absent: nothing is said of one
 		Version        string         `json:"openagent_version"`

@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"mcp/agentserver":     {"", "event", "session", "mcp/server", "tool", "permission"},
 	"mcp":                 {"internal/...", "tool", "llm", "permission", "workspace", "mcp/oauth"},
 	"mcp/oauth":           {"config", "internal/..."},
+	"project":             {"internal/plainfile", "tool"},
 	"skill":               {"internal/plainfile", "tool", "permission"},
 	"mcp/resources":       {"mcp", "tools"},
 	"llm/anthropic":       {"llm", "llm/catalog", "internal/..."},

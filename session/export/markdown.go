@@ -68,7 +68,7 @@ func (m *markdown) head(info session.Info) {
 // speaker says who a message is from.
 func speaker(d event.Delivery) string {
 	switch d {
-	case event.AsNotice, event.AsContinue, event.AsHook:
+	case event.AsNotice, event.AsContinue, event.AsHook, event.AsContext:
 		return "Program"
 	}
 	return "User"

@@ -1,0 +1,333 @@
+// Package project tells what a model should know of the folder that it works in:
+// files of instructions (AGENTS.md, CLAUDE.md) and the state of git.
+//
+// What a project's files say are the words of whoever wrote to it. They are bounded,
+// never read from outside of the project, and shown to the model as what they are.
+package project
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Bounds of files of instructions.
+const (
+	maxFile    = 40 << 10  // bytes of a file; what is more is cut off, and said
+	maxAll     = 120 << 10 // bytes of a file with all that it imports
+	maxImports = 20        // files that one imports, in all
+	maxDepth   = 5         // imports within each other
+	maxLevels  = 40        // folders between the root of the project and a file
+)
+
+// Who wrote a file, in the words of Claude Code's hooks.
+const (
+	User    = "User"
+	Project = "Project"
+	Local   = "Local" // the user, for this project alone
+)
+
+// Names of files of instructions in a folder, in the order in which they are told.
+var Names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
+
+// A Place says where instructions are looked for.
+type Place struct {
+	Dir string // the working directory, absolute
+	// Home is the folder of the user's own AGENTS.md, UserHome that with
+	// .claude/CLAUDE.md; "" for none.
+	Home, UserHome string
+	// NoProject leaves out the project's files.
+	NoProject bool
+	// Hides, unless nil, reports whether a file (absolute) must not be read.
+	Hides func(path string) bool
+}
+
+// A File is a file of instructions with what it imports.
+type File struct {
+	Path string // absolute
+	Kind string // User, Project or Local
+	// Reason is session_start, or nested_traversal for a file below the working directory.
+	Reason string
+	Text   string
+	// Imports are the files that the text imports, and those that they do.
+	Imports []string
+}
+
+// Sum changes with what the file says.
+func (f File) Sum() string {
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.Text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Load returns the user's files, then those of the project: of the folders from the
+// root of its repository to the working directory.
+func (p Place) Load() []File {
+	var out []File
+	add := func(base, name, kind string) {
+		if base != "" {
+			out = p.add(out, base, name, kind, "session_start")
+		}
+	}
+	add(p.Home, "AGENTS.md", User)
+	add(p.UserHome, ".claude/CLAUDE.md", User)
+	if p.NoProject {
+		return out
+	}
+	root := Root(p.Dir)
+	for _, dir := range between(root, p.Dir) {
+		out = p.folder(out, root, dir, "session_start")
+	}
+	return out
+}
+
+// Nested returns the files of the folders below the working directory that hold the
+// given files.
+func (p Place) Nested(touched []string) []File {
+	if p.NoProject {
+		return nil
+	}
+	var out []File
+	root := Root(p.Dir)
+	var seen []string
+	for _, file := range touched {
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			file = real
+		}
+		dirs := between(p.Dir, filepath.Dir(file))
+		for _, dir := range dirs[min(1, len(dirs)):] {
+			if !slices.Contains(seen, dir) {
+				seen = append(seen, dir)
+				out = p.folder(out, root, dir, "nested_traversal")
+			}
+		}
+	}
+	return out
+}
+
+// Root returns the root of the repository that dir lies in, dir itself where it lies
+// in none.
+func Root(dir string) string {
+	for at, n := dir, 0; n < maxLevels; n++ {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			break
+		}
+		at = up
+	}
+	return dir
+}
+
+// between lists the folders from top to dir, both included; none if dir is not below
+// top.
+func between(top, dir string) []string {
+	rel, err := filepath.Rel(top, dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	out := []string{top}
+	if rel == "." {
+		return out
+	}
+	at := top
+	for _, part := range strings.Split(rel, string(filepath.Separator)) {
+		at = filepath.Join(at, part)
+		out = append(out, at)
+	}
+	return out[:min(len(out), maxLevels)]
+}
+
+func (p Place) folder(out []File, root, dir, reason string) []File {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return out
+	}
+	for _, name := range Names {
+		kind := Project
+		if strings.HasSuffix(name, ".local.md") {
+			kind = Local
+		}
+		out = p.add(out, root, path.Join(filepath.ToSlash(rel), name), kind, reason)
+	}
+	return out
+}
+
+// add reads a file beneath a folder that it must not lead out of. One whose text is
+// there already, such as a CLAUDE.md that is a link to AGENTS.md, is left out.
+func (p Place) add(out []File, base, name, kind, reason string) []File {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return out
+	}
+	defer root.Close()
+	if base, err = filepath.EvalSymlinks(base); err != nil {
+		return out
+	}
+	r := reader{place: p, root: root, base: base}
+	text, ok := r.read(name)
+	if !ok {
+		return out
+	}
+	f := File{Path: filepath.Join(base, filepath.FromSlash(name)), Kind: kind, Reason: reason}
+	r.seen = []string{r.real(name)}
+	f.Text = r.withImports(name, text, 0)
+	f.Imports = r.imports
+	if strings.TrimSpace(f.Text) == "" || slices.ContainsFunc(out, func(o File) bool {
+		return o.Text == f.Text || slices.Contains(o.Imports, f.Path)
+	}) {
+		return out
+	}
+	return append(out, f)
+}
+
+// A reader reads a file with its imports.
+type reader struct {
+	place   Place
+	root    *os.Root
+	base    string   // of root, free of symlinks
+	seen    []string // real paths, so that files that import each other are read once
+	imports []string
+	size    int
+}
+
+// real is the path of a file without symlinks, as far as it exists.
+func (r *reader) real(name string) string {
+	abs := filepath.Join(r.base, filepath.FromSlash(name))
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
+// read reads a file, cut where it is too long. It reports false where there is none,
+// or none that may be read.
+func (r *reader) read(name string) (string, bool) {
+	real := r.real(name)
+	if r.place.Hides != nil && (r.place.Hides(real) || r.place.Hides(filepath.Join(r.base, filepath.FromSlash(name)))) {
+		return "", false
+	}
+	data, whole, err := plainfile.Read(r.root, name, maxFile)
+	if err != nil {
+		return "", false
+	}
+	text := tool.Clean(strings.ToValidUTF8(string(data), "\uFFFD"))
+	if !whole {
+		text += fmt.Sprintf("\n[cut off after %d KB]", maxFile>>10)
+	}
+	return text, true
+}
+
+// withImports returns a text with the files that it imports after it.
+func (r *reader) withImports(name, text string, depth int) string {
+	r.size += len(text)
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(text))
+	for _, word := range importsOf(text) {
+		target, err := r.target(name, word)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(&b, "\n\n[@%s is not included: %v]", word, err)
+			}
+			continue
+		}
+		real := r.real(target)
+		if slices.Contains(r.seen, real) {
+			continue
+		}
+		switch {
+		case depth+1 > maxDepth || len(r.imports) >= maxImports || r.size > maxAll:
+			fmt.Fprintf(&b, "\n\n[@%s is not included: there are too many imports]", word)
+			return b.String()
+		}
+		r.seen = append(r.seen, real)
+		more, ok := r.read(target)
+		if !ok {
+			fmt.Fprintf(&b, "\n\n[@%s is not included: it cannot be read]", word)
+			continue
+		}
+		r.imports = append(r.imports, real)
+		fmt.Fprintf(&b, "\n\n[from %s, by @%s]\n%s", real, word, r.withImports(target, more, depth+1))
+	}
+	return b.String()
+}
+
+// target finds the file that a word imports, by its slash path in the root. A word that
+// names no file imports nothing.
+func (r *reader) target(from, word string) (string, error) {
+	to := filepath.FromSlash(word)
+	switch {
+	case strings.HasPrefix(word, "~/"):
+		if r.place.UserHome == "" {
+			return "", fs.ErrNotExist
+		}
+		to = filepath.Join(r.place.UserHome, to[2:])
+	case !filepath.IsAbs(to):
+		to = filepath.Join(r.base, filepath.FromSlash(path.Dir(from)), to)
+	}
+	info, err := os.Stat(to)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", fs.ErrNotExist
+	}
+	if real, err := filepath.EvalSymlinks(to); err == nil {
+		to = real
+	}
+	rel, err := filepath.Rel(r.base, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", errors.New("it lies outside of " + r.base)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// importsOf lists the words after @ that may be paths, outside of code.
+func importsOf(text string) []string {
+	var out []string
+	fence := ""
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		if mark := fenceOf(trimmed); mark != "" {
+			if fence == "" {
+				fence = mark
+			} else if strings.HasPrefix(trimmed, fence) {
+				fence = ""
+			}
+			continue
+		}
+		if fence != "" {
+			continue
+		}
+		for i, part := range strings.Split(line, "`") {
+			if i%2 == 1 {
+				continue
+			}
+			for _, word := range strings.Fields(part) {
+				name, ok := strings.CutPrefix(strings.TrimLeft(word, "(["), "@")
+				name = strings.TrimRight(name, ".,;:!?)]")
+				if ok && name != "" && len(name) < 300 && !strings.ContainsAny(name, "@*?\x00") && !slices.Contains(out, name) && len(out) < 2*maxImports {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func fenceOf(line string) string {
+	for _, mark := range []string{"```", "~~~"} {
+		if strings.HasPrefix(line, mark) {
+			return mark
+		}
+	}
+	return ""
+}
