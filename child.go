@@ -142,6 +142,11 @@ var errStopped = errors.New("it was stopped")
 // Stop ends a child in the background and reports whether it was at work.
 func (p *Parent) Stop(id string) bool { return p.session.children().stop(id) }
 
+// Working reports whether a child is on record as being at work.
+func (p *Parent) Working(id string) bool {
+	return slices.ContainsFunc(p.session.Children(), func(at event.AgentStart) bool { return at.Session == id })
+}
+
 // Life returns a context that ends when the parent's session is closed.
 func (p *Parent) Life() context.Context { return p.session.children().ctx }
 

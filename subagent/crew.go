@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -34,6 +34,9 @@ type Crew struct {
 	Worktrees Worktrees
 	// Team is what members of a team share. Nil: agents join no teams.
 	Team Team
+	// Tasks is the list that agents work on: what an agent that ends has not finished is
+	// free again. Nil: nothing is freed.
+	Tasks team.Tasks
 	// Skill returns the text of a skill, for kinds that begin with some.
 	Skill func(ctx context.Context, name string) (string, error)
 	// Connect returns the tools of MCP servers that kinds bring along, and what is to be
@@ -257,15 +260,25 @@ func (c *Crew) enlist(s tools.Spawn) (*job, error) {
 	case s.Name != "" && cr.names[s.Name] != nil:
 		return nil, fmt.Errorf("the name %s is taken by an agent that is at work", s.Name)
 	}
-	if s.Name != "" {
-		cr.names[s.Name] = j
+	for n := 2; cr.names[j.name] != nil; n++ { // tasks and mail know agents by their names
+		j.name = fmt.Sprintf("%s-%d", s.Type, n)
 	}
+	cr.names[j.name] = j
 	cr.count++
 	return j, nil
 }
 
-// discharge gives the place and the name of an agent back, and ends what it had.
+// releasing bounds the time for freeing the tasks of an agent that ends.
+const releasing = 5 * time.Second
+
+// discharge gives the place, the name and the tasks of an agent back, and ends what it
+// had.
 func (c *Crew) discharge(j *job) {
+	if c.Tasks != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), releasing)
+		_, _ = team.Release(ctx, c.Tasks, j.root, j.name) // a lease frees what this does not
+		cancel()
+	}
 	j.finish()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,5 +317,4 @@ var (
 	_ tools.Spawner      = (*Crew)(nil)
 	_ tools.Background   = (*Crew)(nil)
 	_ tools.OwnerStopper = (*Crew)(nil)
-	_ event.Fact         = event.AgentStart{}
 )

@@ -166,5 +166,13 @@ func (j *job) standing() string {
 	return b.String()
 }
 
+// busy reports whether the agent is at work, or has ended.
+func (j *job) busy() bool {
+	j.mu.Lock()
+	p, id, ended := j.parent, j.id, j.ended
+	j.mu.Unlock()
+	return ended || p.Working(id)
+}
+
 // working is called with the lock.
 func (j *job) working() bool { return j.result == nil && j.err == nil }

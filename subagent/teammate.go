@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -60,6 +61,11 @@ func (c *Crew) Inbox(name string) agent.InboxFunc {
 		if c.Team == nil {
 			return nil
 		}
+		if name == "" {
+			if err := c.roused(ctx, session); err != nil {
+				return err
+			}
+		}
 		return c.Team.Take(ctx, c.space(session), cmp.Or(name, LeadName), func(mail []team.Message) error {
 			var all []agent.Input
 			for _, m := range mail {
@@ -68,6 +74,47 @@ func (c *Crew) Inbox(name string) agent.InboxFunc {
 			return keep(all)
 		})
 	}
+}
+
+// errLeft leaves mail where it is.
+var errLeft = errors.New("it is somebody else's")
+
+// roused waits until every idle agent of a tree that has mail is at work, so that the
+// run at the root does not end between a message and its effect.
+func (c *Crew) roused(ctx context.Context, root string) error {
+	for _, j := range c.members(root) {
+		for !j.busy() {
+			waits := false
+			err := c.Team.Take(ctx, root, j.name, func([]team.Message) error { waits = true; return errLeft })
+			if err != nil && !errors.Is(err, errLeft) {
+				return err
+			}
+			if !waits {
+				break
+			}
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+// members returns the agents of a tree that are in a team.
+func (c *Crew) members(root string) []*job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*job
+	if cr := c.crews[root]; cr != nil {
+		for _, j := range cr.jobs {
+			if j.team != "" {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
 }
 
 // space is the session at the root of the tree that a session belongs to.

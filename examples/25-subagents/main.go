@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -61,11 +63,13 @@ func run(ctx context.Context, out io.Writer) error {
 				calls[d.Agent] += len(m.Response.Message.ToolUses())
 			}
 		case event.AgentEnd:
-			fmt.Fprintf(out, "%s: %s after %d turns\n", d.Agent, d.Reason, d.Turns)
+			fmt.Fprintf(out, "an agent is done: %s after %d turns\n", d.Reason, d.Turns)
 		}
 	}
 	res := s.Result()
-	fmt.Fprintf(out, "the agents made %d calls; they used %d of the run's %d tokens of output\n", calls["Explore"], res.Agents["Explore"].Usage.Output, res.Usage.Output)
+	for _, name := range slices.Sorted(maps.Keys(res.Agents)) {
+		fmt.Fprintf(out, "%s made %d call and used %d of the run's %d tokens of output\n", name, calls[name], res.Agents[name].Usage.Output, res.Usage.Output)
+	}
 	fmt.Fprintln(out, res.Text)
 	return nil
 }
