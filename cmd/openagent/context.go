@@ -51,6 +51,7 @@ func (h *host) brief(s *setup) {
 	}
 	b := h.newBriefing(s.options)
 	s.briefing, s.agent.Context = b, b.notes
+	b.git(s.project) // it is looked at while the rest is made ready
 }
 
 func (h *host) newBriefing(o *options) *briefing {
