@@ -18,6 +18,7 @@ import (
 
 const (
 	maxAsked = 16 << 10 // bytes of a question's form
+	maxAsks  = 20       // questions of a call to the person
 	maxLog   = 2 << 10  // bytes of a message of a log
 )
 
@@ -64,7 +65,10 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	} else if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(p.URL) > maxLine {
 		return declined, nil // the person is not shown what is no page
 	}
-	w.hold()
+	if w.hold() > maxAsks {
+		w.release()
+		return declined, nil
+	}
 	defer w.release()
 	within, cancel := context.WithCancel(w.ctx)
 	defer cancel()
@@ -80,12 +84,15 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	return res, nil
 }
 
-// hold keeps a call from being given up for its silence, until it is released.
-func (w *watch) hold() {
+// hold keeps a call from being given up for its silence, until it is released. It
+// returns how often it was held.
+func (w *watch) hold() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held++
+	w.asks++
 	w.timer.Stop()
+	return w.asks
 }
 
 func (w *watch) release() {

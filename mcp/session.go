@@ -57,6 +57,7 @@ type watch struct {
 	timer *time.Timer
 	quiet time.Duration
 	held  int // the timer stands still
+	asks  int // questions to the person
 
 	session string // that the call belongs to
 	number  uint64 // grows from call to call

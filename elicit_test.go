@@ -1,0 +1,76 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A form that no person could make sense of is declined without a question; answers
+// that do not fit are asked for again, and say why.
+func TestForms(t *testing.T) {
+	var many, choices []string
+	for i := range 60 {
+		many = append(many, fmt.Sprintf(`"f%d":{"type":"string"}`, i))
+		choices = append(choices, fmt.Sprintf(`"c%d"`, i))
+	}
+	one := func(schema string) string {
+		return `{"type":"object","properties":{"x":` + schema + `},"required":["x"]}`
+	}
+	for _, c := range []struct {
+		name, schema string
+		says         []string // to x, in turn
+		want         string
+		problem      string
+	}{
+		{"no schema", ``, nil, `decline`, ""},
+		{"no object", `[]`, nil, `decline`, ""},
+		{"no members", `{"type":"object"}`, nil, `accept {}`, ""},
+		{"properties that are a list", `{"properties":[1]}`, nil, `decline`, ""},
+		{"a member that is no schema", one(`7`), nil, `decline`, ""},
+		{"too many members", `{"properties":{` + strings.Join(many, ",") + `}}`, nil, `decline`, ""},
+		{"too many choices", one(`{"type":"string","enum":[` + strings.Join(choices, ",") + `]}`), nil, `decline`, ""},
+		{"a number", one(`{"type":"number","minimum":1,"maximum":2}`), []string{"3", "NaN", "1.5"}, `accept {"x":1.5}`, "a number is needed"},
+		{"a whole number", one(`{"type":"integer"}`), []string{"1.5", "7"}, `accept {"x":7}`, "a whole number is needed"},
+		{"yes", one(`{"type":"boolean"}`), []string{"maybe", "YES"}, `accept {"x":true}`, `"maybe" is none of the choices`},
+		{"titled", one(`{"type":"string","oneOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}`), []string{"second"}, `accept {"x":"b"}`, ""},
+		{"several", one(`{"type":"array","minItems":2,"items":{"type":"string","anyOf":[{"const":"a","title":"First"},{"const":"b"}]}}`), []string{"first", "First, b"}, `accept {"x":["a","b"]}`, "at least 2 are needed"},
+		{"too long", one(`{"type":"string","maxLength":3}`), []string{"long", "ok"}, `accept {"x":"ok"}`, "at most 3 characters"},
+		{"a default", one(`{"type":"string","default":"d"}`), []string{""}, `accept {"x":"d"}`, "without an answer"},
+		{"needed", one(`{"type":"string"}`), []string{"", "", ""}, `cancel`, "an answer is needed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
+				e := tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(c.schema)})
+				return strings.TrimSpace(fmt.Sprintf("%s %s", e.Action, e.Content)), nil
+			})
+			var asked []string
+			said := 0
+			m := llmtest.Script(uses("asks"), say("end"))
+			a := &agent.Agent{Model: m, Permissions: bypass, Toolsets: []tool.Set{&changing{lists: [][]tool.Tool{{asks}}}},
+				AskUser: func(_ context.Context, _ tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+					asked = append(asked, questions[0].Text)
+					if strings.Contains(questions[0].Text, "Fill in.") {
+						return []tool.Answer{{Options: []string{"Answer"}}}, nil
+					}
+					said++
+					return []tool.Answer{{Text: c.says[said-1]}}, nil
+				}}
+			if _, err := a.Prompt(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			last := m.Requests()[1].Messages
+			if got := fmt.Sprint(last[len(last)-1].Content); !strings.Contains(got, "{"+c.want+"}") {
+				t.Errorf("%s, not %s", got, c.want)
+			}
+			if c.want == "decline" && len(asked) > 0 || !strings.Contains(strings.Join(asked, "\n"), c.problem) {
+				t.Errorf("%q", asked)
+			}
+		})
+	}
+}
