@@ -173,6 +173,32 @@ func TestReadKinds(t *testing.T) {
 	}
 }
 
+func TestParseJSON(t *testing.T) {
+	for _, c := range []struct{ data, wrong string }{
+		{`{"b": {"description": "d", "prompt": "p", "tools": ["Read", "Bash(git *)"], "maxTurns": 3, "background": true, "memory": "user"}, "a": {"description": "x", "prompt": "y", "mcpServers": [{"s": {"command": "c"}}]}}`, ""},
+		{`[]`, "JSON object"}, {`null`, "JSON object"}, {`{"a": 1}`, "JSON object"}, {`{`, "JSON object"},
+		{`{"a": {"description": "d"}}`, "a: prompt is missing"},
+		{`{"a": {"prompt": "d"}}`, "a: description is missing"},
+		{`{"a": null}`, "a: description is missing"},
+		{`{"a": {"prompt": 1}}`, "prompt: it must be a text"},
+		{`{"a b": {"prompt": "p", "description": "d"}}`, "cannot be a name"},
+		{`{"a": {"prompt": "p", "description": "d", "maxTurns": 1.5}}`, "a number from 1"},
+		{`{"a": {"prompt": "p", "description": "d", "permissionMode": "yolo"}}`, "unknown permission mode"},
+		{`{"a": {"prompt": "p", "description": "d"}, "A": {"prompt": "p", "description": "d"}}`, "twice"},
+	} {
+		list, notes, err := ParseJSON([]byte(c.data), nil)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) || strings.Contains(err.Error(), "line 0") {
+				t.Errorf("%s: %v", c.data, err)
+			}
+			continue
+		}
+		if err != nil || len(list) != 2 || list[0].Agent.Name != "a" || list[1].Agent.Budget.Turns != 3 || len(list[1].Agent.Policies) != 1 || !list[1].Background || list[0].Servers[0].Config == nil || !slices.Equal(notes, []string{"b: memory: it says nothing here"}) {
+			t.Errorf("%+v, %q, %v", list, notes, err)
+		}
+	}
+}
+
 func kind(name, text string) string {
 	return "---\nname: " + name + "\ndescription: d\n---\n" + text + "\n"
 }

@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,7 @@ const (
 	maxTools       = 200
 	maxNames       = 32     // skills, and servers
 	maxTurns       = 10_000 // answers of the model
+	maxJSON        = 1 << 20
 )
 
 // Keys of Claude Code's files: those that count, and those that say nothing here.
@@ -75,9 +77,16 @@ func read(data []byte, file string, place *workspace.Workspace) (Definition, []*
 	if note != nil {
 		r.notes = append(r.notes, note)
 	}
-	if r.Agent.System = strings.TrimSpace(string(text)); !utf8.Valid(text) {
+	if !utf8.Valid(text) {
 		return Definition{}, nil, &front.Fault{Line: 1, Text: "the text is not UTF-8"}
 	}
+	r.Agent.System = strings.TrimSpace(string(text))
+	err = r.takeAll(values)
+	return r.Definition, r.notes, err
+}
+
+// takeAll takes in the values, and checks that nothing is missing.
+func (r *reader) takeAll(values []front.Value) (err error) {
 	var rules []permission.Rule
 	for _, v := range values {
 		if v.Key == "tools" {
@@ -86,22 +95,66 @@ func read(data []byte, file string, place *workspace.Workspace) (Definition, []*
 			err = r.take(v)
 		}
 		if err != nil {
-			return Definition{}, r.notes, err
+			return err
 		}
+	}
+	first := 1
+	if r.Source == "" {
+		first = 0
 	}
 	switch a := r.Agent; {
 	case a.Name == "":
-		err = &front.Fault{Line: 1, Text: "name is missing: the name of the agent, such as reviewer"}
+		return &front.Fault{Line: first, Text: "name is missing: the name of the agent, such as reviewer"}
 	case a.Description == "":
-		err = &front.Fault{Line: 1, Text: "description is missing: when to use the agent, in a line"}
+		return &front.Fault{Line: first, Text: "description is missing: when to use the agent, in a line"}
+	case a.System == "" && first == 0:
+		return &front.Fault{Text: "prompt is missing: what the agent is told to be"}
 	case a.System == "":
-		err = &front.Fault{Line: 1, Text: "there is no text after the front matter; it is what the agent is told to be"}
-	}
-	if err != nil {
-		return Definition{}, r.notes, err
+		return &front.Fault{Line: first, Text: "there is no text after the front matter; it is what the agent is told to be"}
 	}
 	r.narrow(rules)
-	return r.Definition, r.notes, nil
+	return nil
+}
+
+// ParseJSON reads kinds of agents from an object of them by name, each with the keys
+// that front matter has, and prompt for the text. Notes say what is idle in them; one
+// that is wrong is an error.
+func ParseJSON(data []byte, hooks *workspace.Workspace) (list []Definition, notes []string, err error) {
+	if len(data) > maxJSON {
+		return nil, nil, fmt.Errorf("it has more than %d KB", maxJSON>>10)
+	}
+	var kinds map[string]map[string]any
+	if err := json.Unmarshal(data, &kinds); err != nil || kinds == nil {
+		return nil, nil, errors.New(`it must be a JSON object of agents by name, such as {"reviewer": {"description": "…", "prompt": "…"}}`)
+	}
+	if len(kinds) > maxFiles {
+		return nil, nil, fmt.Errorf("it has more than %d agents", maxFiles)
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		r := reader{Definition: Definition{Agent: new(agent.Agent)}, place: hooks}
+		prompt, ok := kinds[name]["prompt"].(string)
+		if _, there := kinds[name]["prompt"]; there && !ok {
+			return nil, nil, fmt.Errorf("%s: prompt: it must be a text", name)
+		}
+		r.Agent.System = strings.TrimSpace(prompt)
+		delete(kinds[name], "prompt")
+		if kinds[name] == nil {
+			kinds[name] = map[string]any{}
+		}
+		kinds[name]["name"] = name
+		err := r.takeAll(front.ValuesOf(kinds[name]))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%.80s: %w", name, err)
+		}
+		if Find(list, name) >= 0 {
+			return nil, nil, fmt.Errorf("%s is there twice: names that differ in their case alone are one", name)
+		}
+		for _, n := range r.notes {
+			notes = append(notes, name+": "+n.Text)
+		}
+		list = append(list, r.Definition)
+	}
+	return list, notes, nil
 }
 
 // take takes in a value of front matter.

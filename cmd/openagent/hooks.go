@@ -23,13 +23,7 @@ func (s *setup) hooks() []hook.Hook {
 	if len(wanted) == 0 {
 		return nil
 	}
-	within := false
-	o.settings.Decode("hooks_in_sandbox", &within)
-	place := s.workspace
-	if !within {
-		place = &workspace.Workspace{Root: s.project, Dirs: o.dirs, Env: o.env}
-		s.outside = place
-	}
+	place := s.hookPlace()
 	var list []hook.Hook
 	for _, w := range wanted {
 		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: place, Line: w.Command, Project: s.project, Async: w.Async})
@@ -37,6 +31,31 @@ func (s *setup) hooks() []hook.Hook {
 		list = append(list, h)
 	}
 	return list
+}
+
+// hookPlace is where commands of hooks run.
+func (s *setup) hookPlace() *workspace.Workspace {
+	within := false
+	if s.options.settings != nil {
+		s.options.settings.Decode("hooks_in_sandbox", &within)
+	}
+	if within {
+		return s.workspace
+	}
+	if s.outside == nil {
+		s.outside = &workspace.Workspace{Root: s.project, Dirs: s.options.dirs, Env: s.options.env}
+	}
+	return s.outside
+}
+
+// hooked reports whether hooks of agents' own files are called: settings can switch
+// all hooks off.
+func (s *setup) hooked() bool {
+	off := false
+	if s.options.settings != nil {
+		s.options.settings.Decode("disableAllHooks", &off)
+	}
+	return !off
 }
 
 // warnOfHooks tells of hooks that nothing calls yet.

@@ -48,6 +48,8 @@ type options struct {
 	plugins        []string
 	mcp            []string // servers: files or JSON
 	mcpStrict      bool
+	agents         string // kinds of agents, as JSON
+	agent          string // the kind that the agent is
 	logLevel       string
 	logFormat      string
 	debug          bool
@@ -130,9 +132,11 @@ func (o *options) flags() flags {
 		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
-		{name: "plugin-dir", arg: "DIR", path: true, help: "folder whose tools/ holds further tools, once it is trusted; may be repeated", set: more(&o.plugins)},
+		{name: "plugin-dir", arg: "DIR", path: true, help: "folder whose tools/ and agents/ hold further tools and agents, once they are trusted; may be repeated", set: more(&o.plugins)},
 		{name: "mcp-config", arg: "FILE|JSON", help: "MCP servers, as .mcp.json has them; may be repeated", set: more(&o.mcp)},
 		{name: "strict-mcp-config", help: "no MCP servers but those of --mcp-config", set: yes(&o.mcpStrict)},
+		{name: "agents", arg: "JSON", help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", set: raw(&o.agents)},
+		{name: "agent", arg: "NAME", help: "be one of the agents that openagent agents lists, with its instructions, tools and model", set: text(&o.agent)},
 		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
 		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
 		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
@@ -163,6 +167,7 @@ func (o *options) check() error {
 		{o.id != "" && (o.resume != "" || o.latest) && !o.fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
 		{o.sessionDir != "" && o.ephemeral && o.resume == "" && !o.latest, "--session-dir and --no-session-persistence do not go together; leave one out"},
 		{o.bypass && o.mode != "" && o.mode != string(permission.Bypass), "--dangerously-skip-permissions and --permission-mode " + o.mode + " do not go together; leave one out"},
+		{o.agent != "" && o.system != "", "--agent and --system-prompt do not go together; leave one out, or add to the instructions with --append-system-prompt"},
 		{o.partial && o.output != formatStream, "--include-partial-messages needs --output-format stream-json"},
 		{o.input == formatStream && o.output != formatStream, "--input-format stream-json needs --output-format stream-json"},
 		{o.promptTool == askByStdio && o.input != formatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},

@@ -125,7 +125,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 // report returns a report of the session that knows its past.
 func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	r := newReport(s.session.ID, s.provider.name.value, put)
-	r.servers, r.commands, r.skills, r.instructions = s.serverNames, s.slashNames, s.skillNames, s.instructionFiles
+	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.serverNames, s.slashNames, s.skillNames, s.instructionFiles, s.kindNames()
 	if s.options.partial {
 		r.showPieces()
 	}

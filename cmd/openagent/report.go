@@ -30,6 +30,7 @@ type report struct {
 	commands     func() []string
 	skills       func() []string // that the model can run
 	instructions func() []string // files that the model was told
+	kinds        []string        // of agents
 
 	config    event.Configured
 	mode      permission.Mode
@@ -47,7 +48,7 @@ type report struct {
 
 func newReport(session, provider string, put func(line any)) *report {
 	return &report{put: put, session: session, provider: provider, simulated: provider == demoName, servers: func() []namedServer { return []namedServer{} }, commands: func() []string { return []string{} },
-		skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
+		kinds: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: newCalls()}
 }
 
@@ -175,9 +176,8 @@ func (r *report) begin() {
 	for _, t := range r.config.Tools {
 		names = append(names, t.Name)
 	}
-	none := []string{}
 	r.line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
-		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: none, Skills: r.skills(), Instructions: r.instructions(),
+		PermissionMode: string(r.mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.kinds, Skills: r.skills(), Instructions: r.instructions(),
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: version(), origin: r.sign("")})
 }
 

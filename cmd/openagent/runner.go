@@ -60,13 +60,7 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 	s := newSetup(o, p, dir)
 	defer s.unlessUsed(&err)
 	s.schedule = r.schedule
-	if err := r.host.findServers(ctx, s, false); err != nil {
-		return nil, err
-	}
-	if err := r.host.addSkills(ctx, s, false, false); err != nil {
-		return nil, err
-	}
-	if s.agent, err = r.host.newAgent(s); err != nil {
+	if err := r.host.makeAgent(ctx, s, false, false); err != nil {
 		return nil, err
 	}
 	r.host.brief(s)

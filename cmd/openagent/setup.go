@@ -37,6 +37,8 @@ type setup struct {
 	briefing  *briefing                        // nil: nothing is told of the folder
 	triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
 	person    bool                             // somebody can be asked
+	kinds     []kind                           // of agents
+	kind      *kind                            // that the agent is; nil: it is of none
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
@@ -76,13 +78,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	if ask != nil || o.input == formatStream {
 		s.schedule, s.triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
-	if err := h.findServers(ctx, s, ask != nil); err != nil {
-		return nil, err
-	}
-	if err := h.addSkills(ctx, s, ask != nil, true); err != nil {
-		return nil, err
-	}
-	if s.agent, err = h.newAgent(s); err != nil {
+	if err := h.makeAgent(ctx, s, ask != nil, true); err != nil {
 		return nil, err
 	}
 	h.brief(s)
@@ -123,6 +119,35 @@ func newSetup(o *options, p provider, dir string) *setup {
 	return s
 }
 
+// makeAgent finds what the agent of a run can use, and makes it. With ask a person at
+// the terminal is asked about what is not trusted; what is wrong with files of agents
+// and skills is said if tell is set.
+func (h *host) makeAgent(ctx context.Context, s *setup, ask, tell bool) error {
+	if err := h.findKinds(ctx, s, ask, tell); err != nil {
+		return err
+	}
+	if err := s.become(); err != nil {
+		return err
+	}
+	var err error
+	if s.kind != nil { // which may have a model of its own
+		if s.provider, err = h.provider(s.options); err != nil {
+			return err
+		}
+		if s.provider.needsKey() {
+			return s.provider.noKey()
+		}
+	}
+	if err := h.findServers(ctx, s, ask); err != nil {
+		return err
+	}
+	if err := h.addSkills(ctx, s, ask, tell); err != nil {
+		return err
+	}
+	s.agent, err = h.newAgent(s)
+	return err
+}
+
 // newAgent makes the agent that the options describe.
 func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	o := s.options
@@ -155,10 +180,11 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		}
 		a.Fallbacks = append(a.Fallbacks, m)
 	}
-	if a.System, err = o.instructions(s.project); err != nil {
+	if a.System, err = s.instructions(); err != nil {
 		return nil, err
 	}
 	a.Tools, a.DeferredTools = h.chooseTools(s, s.withDiagnostics(h.kit(s).Tools()))
+	s.narrow(a)
 	return a, nil
 }
 

@@ -36,12 +36,23 @@ func inGit(dir string) bool {
 	}
 }
 
-// instructions puts the system prompt together from the flags and our own.
-func (o *options) instructions(dir string) (string, error) {
+// surroundings are the lines of our instructions that say where the agent is.
+func surroundings(dir string, now time.Time) string {
+	all := systemPrompt(dir, now)
+	return all[strings.LastIndex(all, "\nWorking folder: ")+1:]
+}
+
+// instructions puts the system prompt together from the flags, the kind of the agent
+// and our own.
+func (s *setup) instructions() (string, error) {
+	o, dir := s.options, s.project
 	system := ""
-	if o.system == "" {
+	switch {
+	case s.kind != nil:
+		system = s.kind.Agent.System + "\n\n" + surroundings(dir, time.Now())
+	case o.system == "":
 		system = systemPrompt(dir, time.Now())
-	} else {
+	default:
 		given, err := textOrFile("--system-prompt", o.system)
 		if err != nil {
 			return "", err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tools/custom"
 )
 
@@ -318,8 +319,11 @@ func (h *host) listTrust(format string) error {
 		f := t.Files[place]
 		state := fileState(place, f)
 		kind := "settings"
-		if isServerFile(place) {
+		switch {
+		case isServerFile(place):
 			kind = "MCP servers"
+		case isKindFolder(place):
+			kind = "agents"
 		}
 		list = append(list, entry{File: place, State: state, Since: f.Since})
 		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), kind})
@@ -331,8 +335,11 @@ func (h *host) listTrust(format string) error {
 }
 
 func fileState(place string, t trustedFile) string {
-	if isServerFile(place) {
+	switch {
+	case isServerFile(place):
 		return serverFileState(place, t)
+	case isKindFolder(place):
+		return kindFolderState(place, t)
 	}
 	s, err := config.Load(config.Options{Dir: filepath.Dir(filepath.Dir(place))})
 	if err != nil {
@@ -350,9 +357,9 @@ func fileState(place string, t trustedFile) string {
 	return "changed"
 }
 
-// addTrust trusts a project: its tools, its skills, its settings and its MCP servers. A
-// folder that is none, without .openagent, .mcp.json and skills, is taken for a folder
-// of tools.
+// addTrust trusts a project: its tools, its skills, its agents, its settings and its
+// MCP servers; or a plugin's skills and agents. A folder that is none, without any of
+// these, is taken for a folder of tools.
 func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err := needDir("trust add", dir); err != nil {
 		return err
@@ -364,7 +371,8 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err != nil {
 		return usagef("trust add: %w", err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil {
+	kinds := kindFoldersIn(dir)
+	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(kinds) > 0 {
 		tools = filepath.Join(dir, ".openagent", "tools")
 		from := h.sources(new(options), dir)
 		from.Trusted, from.Given = nil, nil
@@ -385,8 +393,16 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 		h.complain("%v", err)
 	}
 	skills := skillsOf(dir)
-	if len(l.Files) == 0 && len(files) == 0 && servers == nil && len(skills) == 0 {
-		return usagef("trust add: %s holds no tools, no skills, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+	if len(l.Files) == 0 && len(files) == 0 && servers == nil && len(skills) == 0 && len(kinds) == 0 {
+		return usagef("trust add: %s holds no tools, no skills, no agents, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+	}
+	for _, found := range kinds {
+		if err := h.trustKinds(ctx, found); err != nil {
+			return err
+		}
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.oneLine(found.Dir), h.kindList(found))); err != nil {
+			return err
+		}
 	}
 	for _, found := range skills {
 		if err := h.trustSkills(ctx, found); err != nil {
@@ -451,7 +467,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) || isKindFolder(place) && slices.ContainsFunc(agentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)
 				removed++
 			}

@@ -16,11 +16,16 @@ import (
 
 // A Fault is something wrong in a line of a file.
 type Fault struct {
-	Line int // from 1
+	Line int // from 1; 0: there are no lines
 	Text string
 }
 
-func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Text) }
+func (f *Fault) Error() string {
+	if f.Line == 0 {
+		return f.Text
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, f.Text)
+}
 
 func at(line int, format string, args ...any) *Fault {
 	return &Fault{line, fmt.Sprintf(format, args...)}

@@ -3,6 +3,8 @@ package front
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,16 @@ type Value struct {
 	Key   string
 	Line  int // of the key in the file
 	value any
+}
+
+// ValuesOf returns the members of a JSON object as if they were front matter, by name.
+// They have no lines.
+func ValuesOf(object map[string]any) []Value {
+	var out []Value
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		out = append(out, Value{Key: key, value: object[key]})
+	}
+	return out
 }
 
 // Fault returns a Fault of the value's line.
@@ -52,6 +64,10 @@ func (v Value) Count(most int) (int, error) {
 		n = uint64(max(x, 0))
 	case int64:
 		n = uint64(max(x, 0))
+	case float64: // of JSON
+		if n = uint64(max(x, 0)); float64(n) != x {
+			n = 0
+		}
 	}
 	if n < 1 || n > uint64(most) {
 		return 0, v.Fault("it must be a number from 1 to %d", most)
