@@ -35,7 +35,8 @@ type question struct {
 	ToolName    string             `json:"tool_name"`
 	Input       json.RawMessage    `json:"input"`
 	ToolUse     string             `json:"tool_use_id"`
-	Agent       *string            `json:"agent_id"`
+	Agent       *string            `json:"agent_id"`             // its session; null: the one that is run
+	AgentName   string             `json:"agent_name,omitempty"` // of an agent that works for it
 	BlockedPath *string            `json:"blocked_path"`
 	Reason      string             `json:"decision_reason"`
 	ReasonType  string             `json:"decision_reason_type"`
@@ -69,7 +70,7 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	if a.grants.cover(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
-	use, err := a.d.report.calls.wait(ctx, call.ID)
+	use, err := a.d.report.calls.find(ctx, a.d.s.session.ID, call)
 	if err != nil {
 		return nobody, err
 	}
@@ -80,6 +81,9 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	pending, err := a.d.s.session.Pending(ctx)
 	if err != nil || ctx.Err() != nil {
 		return nobody, cmp.Or(err, ctx.Err())
+	}
+	if call.Session != a.d.s.session.ID { // an agent's beneath, whose calls have ids of their own
+		q.Agent, q.AgentName, pending = new(call.Session), call.Agent, nil
 	}
 	for _, p := range pending {
 		if p.Call.ID == call.ID {

@@ -38,7 +38,7 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 		return nobody, err
 	}
 	for _, p := range pending {
-		if p.Call.ID == call.ID {
+		if p.Call.ID == call.ID && call.Session == c.s.session.ID {
 			q.request = p
 		}
 	}
@@ -60,7 +60,7 @@ func (q *asking) over() bool { return q.ctx.Err() != nil }
 func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
 
 func (q *asking) pose(c *conversation) {
-	c.screen.line(inYellow, "? %s %s", q.call.Name, briefly(q.call.Input))
+	c.screen.line(inYellow, "? %s%s %s", c.whose(q.call), q.call.Name, briefly(q.call.Input))
 	c.screen.diff(q.request.Preview)
 	if len(q.request.Widths) == 0 || c.grants.check(q.usual().Rules...) != nil {
 		c.screen.ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A report turns the events of a session into lines of stream-json, and the end
@@ -31,6 +32,11 @@ type report struct {
 	skills       func() []string // that the model can run
 	instructions func() []string // files that the model was told
 	kinds        []string        // of agents
+
+	agent   string             // the name of the agent; "" at the root
+	parent  *string            // the call that has put the agent to work; nil at the root
+	prefix  string             // of its calls among those of all agents; "" at the root
+	beneath map[string]*report // of agents that work for this one, by session
 
 	config    event.Configured
 	mode      permission.Mode
@@ -127,9 +133,33 @@ func (r *report) event(e event.Event) {
 		r.line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, origin: r.sign("")})
 	case event.HookResponse:
 		r.hook(d)
+	case event.AgentEvent:
+		r.under(d)
 	case event.ToolProgress:
-		r.line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
+		r.line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Parent: r.parent, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
 			Status: d.Status, Error: d.Error, origin: r.sign("")})
+	}
+}
+
+// under takes in an event of an agent that works for this one. Its messages and calls
+// are lines with the call that has put it to work.
+func (r *report) under(d event.AgentEvent) {
+	if d.Event == nil {
+		return
+	}
+	child := r.beneath[d.Event.Session]
+	if child == nil {
+		child = newReport(r.session, r.provider, r.line)
+		child.agent, child.parent = d.Agent, new(d.ID)
+		child.calls, child.prefix = r.calls, d.Event.Session+"/"
+		if r.beneath == nil {
+			r.beneath = map[string]*report{}
+		}
+		r.beneath[d.Event.Session] = child
+	}
+	child.event(*d.Event)
+	if _, ended := d.Event.Data.(event.RunEnd); ended {
+		delete(r.beneath, d.Event.Session)
 	}
 }
 
@@ -172,6 +202,9 @@ func (r *report) sign(uuid string) origin {
 // begin says what the run is made with.
 func (r *report) begin() {
 	r.live = true
+	if r.parent != nil {
+		return
+	}
 	names := make([]string, 0, len(r.config.Tools))
 	for _, t := range r.config.Tools {
 		names = append(names, t.Name)
@@ -194,12 +227,12 @@ func (r *report) user(e event.Event, m event.UserMessage) {
 
 func (r *report) message(e event.Event, m event.UserMessage) {
 	r.line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
-		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, origin: r.sign(e.UUID())})
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, origin: r.sign(e.UUID())})
 }
 
 // calling notes that a model is called: after a failure perhaps another one.
 func (r *report) calling(d event.ModelStart) {
-	if f := r.failed; f != nil && f.Model != d.Model {
+	if f := r.failed; f != nil && f.Model != d.Model && r.parent == nil {
 		r.failures = 0
 		r.say("%s; going on with %s", f.Message, d.Model)
 		r.line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
@@ -218,7 +251,7 @@ func (r *report) modelFailed(e event.Event, f event.ModelFailed) {
 	if r.partial != nil {
 		withdrawn = r.partial.withdraw() || withdrawn
 	}
-	if !f.Retry || r.failures > r.config.Retries {
+	if !f.Retry || r.failures > r.config.Retries || r.parent != nil {
 		return
 	}
 	wait := max(0, f.RetryAt.Sub(e.Time))
@@ -240,10 +273,10 @@ func (r *report) assistant(e event.Event, m event.AssistantMessage) {
 	r.batch = batch{}
 	for i, u := range m.Response.Message.ToolUses() {
 		id := callID(e.Seq, i)
-		r.calls.add(id, u)
+		r.calls.add(r.prefix+id, u)
 		r.batch.ids = append(r.batch.ids, id)
 	}
-	r.line(assistantLine{Type: "assistant", Message: shownMessage(m), origin: r.sign(e.UUID())})
+	r.line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, origin: r.sign(e.UUID())})
 }
 
 func (r *report) decided(call string, d permission.Decision) { r.decisions[call] = d }
@@ -251,14 +284,14 @@ func (r *report) decided(call string, d permission.Decision) { r.decisions[call]
 // result takes in the result of a call. The results of one answer are one line,
 // in the order of the calls.
 func (r *report) result(e event.Event, d event.ToolResult) {
-	u, known := r.calls.get(d.Call)
+	u, known := r.calls.get(r.prefix + d.Call)
 	if !known {
 		return
 	}
 	if d.Cause == event.ByDenial {
 		why := r.decisions[d.Call]
 		r.line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
-			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, origin: r.sign("")})
+			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, origin: r.sign("")})
 	}
 	delete(r.decisions, d.Call)
 	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
@@ -280,13 +313,13 @@ func (r *report) flush() {
 		if !ok {
 			continue
 		}
-		u, _ := r.calls.get(id)
+		u, _ := r.calls.get(r.prefix + id)
 		blocks = append(blocks, toolResultBlock{"tool_result", u.ID, shownContent(d.Result.Content), d.Result.IsError})
 		if d.Result.Details != nil {
 			details[u.ID] = d.Result.Details
 		}
 	}
-	r.line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), origin: r.sign(b.last.UUID())})
+	r.line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), Parent: r.parent, origin: r.sign(b.last.UUID())})
 }
 
 // joinDetails returns the details of a single result as they are, those of
@@ -343,8 +376,8 @@ func (r *report) broken(err error, soFar event.RunEnd) {
 	r.end.Reason, r.end.Message = event.Internal, err.Error()
 }
 
-// calls knows the tool calls of a session by our own ids. Lines carry the
-// provider's, which stand in its messages.
+// calls knows the tool calls of a session by our own ids, and those of agents beneath
+// it by theirs, see callKey. Lines carry the provider's, which stand in its messages.
 type calls struct {
 	mu    sync.Mutex
 	byID  map[string]llm.ToolUse
@@ -371,11 +404,42 @@ func (c *calls) get(id string) (llm.ToolUse, bool) {
 	return u, ok
 }
 
+// callKey is where a call is found, made by an agent of the session at the root or by
+// one beneath it.
+func callKey(root string, call tool.Call) string {
+	if call.Session == "" || call.Session == root {
+		return call.ID
+	}
+	return call.Session + "/" + call.ID
+}
+
+// beneathPatience is how long the message of an agent beneath another is waited for: it
+// is not shown at all while nobody follows the run.
+const beneathPatience = time.Second
+
+// find returns the call of the model that a call is, or the one that made it in a
+// batch, once the message that asks for it has been shown.
+func (c *calls) find(ctx context.Context, root string, call tool.Call) (llm.ToolUse, error) {
+	key := callKey(root, call)
+	if key == call.ID {
+		return c.wait(ctx, key)
+	}
+	soon, cancel := context.WithTimeout(ctx, beneathPatience)
+	defer cancel()
+	u, err := c.wait(soon, key)
+	if err != nil && ctx.Err() == nil {
+		return llm.ToolUse{ID: call.ID, Name: call.Name, Input: call.Input}, nil
+	}
+	return u, err
+}
+
 // wait returns a call of the model, or the one that made it in a batch, once the
 // message that asks for it has been shown.
 func (c *calls) wait(ctx context.Context, id string) (llm.ToolUse, error) {
-	if parts := strings.SplitN(id, ".", 3); len(parts) == 3 {
-		id = parts[0] + "." + parts[1]
+	if at := strings.IndexByte(id, '.') + 1; at > 0 { // "s/c5.0.2" is of "s/c5.0"
+		if end := strings.IndexByte(id[at:], '.'); end >= 0 {
+			id = id[:at+end]
+		}
 	}
 	for {
 		c.mu.Lock()

@@ -130,6 +130,7 @@ type (
 		ToolUse  string `json:"tool_use_id"`
 		Reason   string `json:"reason"`
 		Rule     string `json:"rule"`
+		Agent    string `json:"agent,omitempty"` // that works for the one that is run
 		origin
 	}
 	resultLine struct {

@@ -263,6 +263,10 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 			}
 		case event.ToolResult:
 			c.result(d)
+		case event.AgentEvent:
+			c.under(d, "")
+		case event.AgentEnd:
+			c.screen.line(inDim, "  . agent %s has ended: %s", c.h.oneLine(d.Agent), d.Reason)
 		case event.RunEnd:
 			c.total(d)
 		}
@@ -337,7 +341,7 @@ func (c *conversation) total(end event.RunEnd) {
 // put hands a query to the person, once the call that it belongs to is on the
 // screen. It reports whether somebody is there to be asked.
 func (c *conversation) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
-	if _, err := c.calls.wait(ctx, call.ID); err != nil {
+	if _, err := c.calls.find(ctx, c.s.session.ID, call); err != nil {
 		return false, err
 	}
 	select {
