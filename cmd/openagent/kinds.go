@@ -221,10 +221,11 @@ func (s *setup) become() error {
 	}
 	a := k.Agent
 	if k.Model != "" && flags.model == "" {
-		if err := o.permitsModel(k.Model); err != nil {
+		name, err := sized(k.Model)
+		if err = cmp.Or(err, o.permitsModel(name)); err != nil {
 			return usagef("--agent %s: %w", a.Name, err)
 		}
-		o.model = k.Model
+		o.model = name
 	}
 	if m := a.Permissions.Mode; m != "" && flags.mode == "" {
 		if err := o.permits(m); err != nil {

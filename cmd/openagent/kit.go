@@ -15,7 +15,7 @@ import (
 
 // atHand are the tools beyond the core that a model sees from the start; the
 // rest it finds by ToolSearch.
-var atHand = []string{"TodoWrite", "Skill", enterPlanName, exitPlanName}
+var atHand = []string{"Agent", "TodoWrite", "Skill", enterPlanName, exitPlanName}
 
 // Switching to plan mode leads nowhere where nobody can approve a plan.
 const (
@@ -33,6 +33,7 @@ func (h *host) kit(s *setup) tools.Kit {
 	if s.skills != nil {
 		k.Skills = s.skills
 	}
+	h.addCrew(s, &k)
 	home, err := h.home()
 	if err != nil {
 		return k

@@ -35,21 +35,36 @@ func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
 	if err != nil {
 		return err
 	}
+	for _, k := range s.kinds {
+		own, err := h.serversOf(k.Servers)
+		if err != nil {
+			continue // who wants the agent hears of it
+		}
+		for _, c := range own {
+			h.secrets = append(h.secrets, c.Secrets()...)
+		}
+	}
+	if s.kind != nil && !s.options.mcpStrict {
+		own, err := h.serversOf(s.kind.Servers)
+		if err != nil {
+			return usagef("--agent %s: %w", s.kind.Agent.Name, err)
+		}
+		maps.Copy(configs, own)
+	}
 	if len(configs) == 0 && s.options.input != formatStream {
 		return nil
 	}
 	for _, c := range configs {
 		h.secrets = append(h.secrets, c.Secrets()...)
 	}
-	log := h.logger(s.options)
-	o := mcp.Options{Workspace: s.workspace, Logins: h.logins(), LoginCommand: loginCommand, Version: version(), Log: log, Changed: func(st mcp.Status) {
-		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
-			log.Warn("an MCP server cannot be used", "server", st.Name, "error", st.Error)
-		}
+	o := h.serverOptions(s)
+	logged := o.Changed
+	o.Changed = func(st mcp.Status) {
+		logged(st)
 		if tell := s.told.Load(); tell != nil {
 			(*tell)(st)
 		}
-	}}
+	}
 	if !ask && s.options.input != formatStream {
 		o.Wait = serverPatience
 	}
@@ -61,6 +76,15 @@ func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
 		}
 	}
 	return nil
+}
+
+func (h *host) serverOptions(s *setup) mcp.Options {
+	log := h.logger(s.options)
+	return mcp.Options{Workspace: s.workspace, Logins: h.logins(), LoginCommand: loginCommand, Version: version(), Log: log, Changed: func(st mcp.Status) {
+		if st.State == mcp.Failed || st.State == mcp.NeedsAuth {
+			log.Warn("an MCP server cannot be used", "server", st.Name, "error", st.Error)
+		}
+	}}
 }
 
 // addServers gives the agent the tools of the servers and begins to connect them.

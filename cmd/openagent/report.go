@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type report struct {
 	batch     batch
 	failures  int                // of the model in use, in a row
 	failed    *event.ModelFailed // not yet followed by another call
+	denied    []event.Denial     // to agents beneath
 	end       event.RunEnd
 	endUUID   string
 }
@@ -78,7 +80,7 @@ func (r *report) past(ctx context.Context, store session.Store) error {
 // expect prepares for the next run: a prompt, or the rest of an interrupted run.
 func (r *report) expect(prompt bool) {
 	r.held, r.live = prompt, false
-	r.end, r.endUUID = event.RunEnd{}, ""
+	r.end, r.endUUID, r.denied = event.RunEnd{}, "", nil
 }
 
 // event takes in the next event of the session.
@@ -122,6 +124,7 @@ func (r *report) event(e event.Event) {
 		r.flush()
 		if !r.held {
 			r.end, r.endUUID = d, e.UUID()
+			r.end.Denials = slices.Concat(d.Denials, r.denied)
 		}
 	case event.TextDelta, event.ThinkingDelta, event.ToolInputDelta:
 		if r.partial != nil {
@@ -159,6 +162,12 @@ func (r *report) under(d event.AgentEvent) {
 	}
 	child.event(*d.Event)
 	if _, ended := d.Event.Data.(event.RunEnd); ended {
+		for _, x := range child.end.Denials {
+			if !strings.Contains(x.Call, "/") {
+				x.Call = child.prefix + x.Call
+			}
+			r.denied = append(r.denied, x)
+		}
 		delete(r.beneath, d.Event.Session)
 	}
 }

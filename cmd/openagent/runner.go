@@ -68,6 +68,7 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 		return nil, err
 	}
 	s.addServers()
+	s.agent.AwaitAgents = true // nobody could hear of them later
 	return s, nil
 }
 

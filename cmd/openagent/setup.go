@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/sandbox"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/trigger"
@@ -39,6 +40,7 @@ type setup struct {
 	person    bool                             // somebody can be asked
 	kinds     []kind                           // of agents
 	kind      *kind                            // that the agent is; nil: it is of none
+	crew      *subagent.Crew                   // puts them to work
 	agent     *agent.Agent
 	session   *agent.Session
 	store     session.Store
@@ -89,6 +91,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	s.addServers()
 	s.agent.AskUser = ask
+	s.agent.AwaitAgents = ask == nil && o.input != formatStream // there is no later prompt that could hear of them
 	if o.promptTool == askLater {
 		s.agent.CanUseTool = deferred
 	}
@@ -184,6 +187,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		return nil, err
 	}
 	a.Tools, a.DeferredTools = h.chooseTools(s, s.withDiagnostics(h.kit(s).Tools()))
+	a.Inbox = s.crew.Inbox("")
 	s.narrow(a)
 	return a, nil
 }

@@ -183,20 +183,29 @@ func (s *setup) skillOf(text string) (*tool.Expansion, error) {
 	return x, nil
 }
 
-// modelNamed is the model that a skill wants, within what managed settings permit. The
-// names of Claude's sizes stand for the latest of each.
+// sized is the name of a model, where the names of Claude's sizes stand for the latest
+// of each.
+func sized(name string) (string, error) {
+	if !slices.Contains([]string{"haiku", "sonnet", "opus"}, strings.ToLower(name)) {
+		return name, nil
+	}
+	latest := ""
+	for _, e := range catalog.Embedded().Entries() {
+		if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(name)) && e.Name > latest {
+			latest = e.Name
+		}
+	}
+	if latest == "" {
+		return "", fmt.Errorf("there is no model %s", name)
+	}
+	return latest, nil
+}
+
+// modelNamed is the model that a skill wants, within what managed settings permit.
 func (s *setup) modelNamed(name string) (llm.Model, error) {
-	if slices.Contains([]string{"haiku", "sonnet", "opus"}, strings.ToLower(name)) {
-		latest := catalog.Entry{}
-		for _, e := range catalog.Embedded().Entries() {
-			if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(name)) && strings.Compare(e.Name, latest.Name) > 0 {
-				latest = e
-			}
-		}
-		if latest.Name == "" {
-			return nil, fmt.Errorf("there is no model %s", name)
-		}
-		name = latest.Name
+	name, err := sized(name)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.options.permitsModel(name); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ const slashHelp = `/help           this
 /resume         go on with a run that was cut short
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
+/agents         the agents that can be put to work
 /skills         list the skills; /NAME [ARGUMENTS] runs one
 /cost           what this conversation has cost
 /mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
@@ -62,6 +63,11 @@ func (c *conversation) command(ctx context.Context, line string) {
 		err = c.rewind(ctx, strings.Fields(arg))
 	case "/cost":
 		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
+	case "/agents":
+		for _, k := range c.s.kinds {
+			e := k.shown()
+			c.screen.line(inPlain, "%s (%s, %s): %s", e.Name, e.From, e.does(), short(c.h.oneLine(e.Description), 200))
+		}
 	case "/skills":
 		for _, k := range c.s.skills.UserInvocable() {
 			c.screen.line(inPlain, "/%s", c.h.oneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+short(k.Description, 120)))

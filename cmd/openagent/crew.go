@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+)
+
+// addCrew has the tools of a run put agents to work, which share its tasks, teams and
+// mail.
+func (h *host) addCrew(s *setup, k *tools.Kit) {
+	c := &subagent.Crew{Worktrees: s.workspace, Team: s.shared}
+	for _, kind := range s.kinds { // who works for another should know where
+		own := *kind.Agent
+		own.System += "\n\n" + surroundings(s.project, time.Now())
+		d := kind.Definition
+		d.Agent = &own
+		c.Definitions = append(c.Definitions, d)
+	}
+	if s.skills != nil {
+		c.Skill = s.skillText
+	}
+	c.Connect = func(ctx context.Context, servers []subagent.Server) ([]tool.Tool, func(), error) {
+		return h.connect(ctx, s, servers)
+	}
+	s.crew = c
+	k.Agents, k.Teams, k.Mail = c, s.shared, s.shared
+	k.Background = append(k.Background, c)
+}
+
+// skillText is the text of a skill, for a kind of agent that begins with it.
+func (s *setup) skillText(_ context.Context, name string) (string, error) {
+	x, err := s.skills.Expand(name, "")
+	if err != nil {
+		return "", err
+	}
+	return x.Text, nil
+}
+
+// connect starts the MCP servers that a kind of agent brings along, and returns their
+// tools and what ends them.
+func (h *host) connect(ctx context.Context, s *setup, servers []subagent.Server) ([]tool.Tool, func(), error) {
+	if s.options.mcpStrict {
+		return nil, nil, errors.New("--strict-mcp-config lets agents bring no servers along")
+	}
+	configs, err := h.serversOf(servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := h.serverOptions(s)
+	o.Wait = serverPatience
+	all := mcp.New(configs, o)
+	all.Start()
+	release := func() {
+		if err := all.Close(); err != nil {
+			o.Log.Warn("ending the MCP servers of an agent", "error", err)
+		}
+	}
+	ts, err := all.Tools(ctx)
+	for _, st := range all.Status() {
+		if st.State != mcp.Connected && err == nil {
+			err = fmt.Errorf("the MCP server %s: %s", st.Name, cmp.Or(st.Error, string(st.State)))
+		}
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return ts, release, nil
+}
+
+// serversOf reads the configurations that kinds bring along.
+func (h *host) serversOf(servers []subagent.Server) (map[string]mcp.Config, error) {
+	configs := map[string]mcp.Config{}
+	for _, server := range servers {
+		if server.Config == nil {
+			continue
+		}
+		data, err := encodeLine(map[string]any{"mcpServers": map[string]any{server.Name: server.Config}})
+		if err != nil {
+			return nil, err
+		}
+		found, err := mcp.Parse(data, h.getenv)
+		if err != nil {
+			return nil, err
+		}
+		c, ok := found[server.Name]
+		if !ok {
+			return nil, errors.New("the configuration of " + server.Name + " is empty")
+		}
+		configs[server.Name] = c
+	}
+	return configs, nil
+}
