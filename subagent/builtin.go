@@ -23,18 +23,18 @@ func Builtin() []Definition {
 	return []Definition{
 		{Agent: &agent.Agent{
 			Name:        "general-purpose",
-			Description: "any piece of work that can be done apart: searches of several steps, changes that can be described in full",
+			Description: "any work that can be described in full",
 			System:      generalText,
 		}},
 		{ReadOnly: true, Agent: &agent.Agent{
 			Name:         "Explore",
-			Description:  "finds things in files and history and says where they are; changes nothing. Say how thorough it is to be",
+			Description:  "finds things in files and history; changes nothing. Say how thorough to be",
 			System:       exploreText,
 			AllowedTools: lookers,
 		}},
 		{ReadOnly: true, Agent: &agent.Agent{
 			Name:         "Plan",
-			Description:  "works out how a change is to be made, step by step with the files to touch; changes nothing",
+			Description:  "works out the steps of a change; changes nothing",
 			System:       planText,
 			AllowedTools: lookers,
 		}},

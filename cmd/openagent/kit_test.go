@@ -44,7 +44,7 @@ func agentFor(t *testing.T, o *options) (*agent.Agent, *llmtest.Server) {
 
 // Every request pays for the tools at hand.
 func TestDefaultSetSize(t *testing.T) {
-	const most = 9 << 10 // bytes
+	const most = 10<<10 + 512 // bytes
 	a, server := agentFor(t, new(options))
 	if _, err := a.Prompt(t.Context(), "hi"); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestDefaultSetSize(t *testing.T) {
 	for _, tl := range body.Tools {
 		names = append(names, tl.Name)
 	}
-	const want = "Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch TodoWrite EnterPlanMode ExitPlanMode"
+	const want = "Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch Agent TodoWrite EnterPlanMode ExitPlanMode"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("at hand are %s", got)
 	}
@@ -83,13 +83,13 @@ func TestDefaultSetSize(t *testing.T) {
 func TestChooseTools(t *testing.T) {
 	const (
 		core = "Read Write Edit Glob Grep Bash BashOutput KillShell AskUser ToolSearch WebFetch WebSearch"
-		more = "TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate NotebookEdit CronCreate CronDelete CronList LSP Config"
+		more = "TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate SendMessage TeamCreate TeamDelete NotebookEdit CronCreate CronDelete CronList LSP Config"
 		rest = "EnterWorktree ExitWorktree RemoteTrigger MultiEdit CodeSearch TodoRead Batch PauseForHuman"
 		hand = "TodoWrite EnterPlanMode ExitPlanMode"
 	)
 	for _, c := range []struct{ tools, pool, deferred string }{
-		{"", core + " " + more + " " + hand + " " + rest, more + " " + rest},
-		{"all", core + " " + more + " " + hand + " " + rest, ""},
+		{"", core + " Agent " + more + " " + hand + " " + rest, more + " " + rest},
+		{"all", core + " Agent " + more + " " + hand + " " + rest, ""},
 		{"core", core, ""},
 		{"none", "", ""},
 		{"LSP,Read", "Read LSP", ""},
@@ -121,7 +121,7 @@ func TestChooseTools(t *testing.T) {
 // call.
 func TestGrantsKnowAsks(t *testing.T) {
 	a, _ := agentFor(t, new(options))
-	g := &grants{agent: a}
+	g := &grants{agent: a, permits: new(options).permitsRule}
 	g.add("Bash(git *)", "ExitPlanMode")
 	asked := permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}
 	if !g.cover(t.Context(), tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"git commit"}`), Dir: t.TempDir()}, asked) {
