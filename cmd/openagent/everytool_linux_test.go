@@ -30,6 +30,7 @@ type exercise struct {
 var exercises = []exercise{
 	{tool: "ToolSearch", input: `{"query":"select:TaskCreate,TaskGet,TaskList,TaskOutput,TaskStop,TaskUpdate,NotebookEdit,CronCreate,CronDelete,CronList,LSP,Config"}`, gives: "(?s)TaskCreate.*Config"},
 	{tool: "ToolSearch", input: `{"query":"select:EnterWorktree,ExitWorktree,RemoteTrigger,MultiEdit,CodeSearch,TodoRead,Batch,PauseForHuman"}`, gives: "(?s)EnterWorktree.*PauseForHuman"},
+	{tool: "ToolSearch", input: `{"query":"select:SendMessage,TeamCreate,TeamDelete"}`, gives: "(?s)SendMessage.*TeamDelete"},
 	{tool: "Write", input: `{"file_path":"n.txt","content":"one\ntwo\nthree\n"}`, gives: "n.txt"},
 	{tool: "Read", input: `{"file_path":"n.txt"}`, gives: "2→two"},
 	{tool: "Edit", input: `{"file_path":"n.txt","old_string":"two","new_string":"2"}`, gives: "n.txt"},
@@ -48,6 +49,10 @@ var exercises = []exercise{
 	{tool: "TaskList", input: `{}`, gives: "Build"},
 	{tool: "TaskOutput", input: `{"id":"task_1"}`, gives: "begun"},
 	{tool: "TaskStop", input: `{"id":"task_1"}`, gives: "Task stopped"},
+	{tool: "Agent", input: `{"prompt":"Look.","description":"look","subagent_type":"nobody"}`, gives: `subagent_type "nobody" is unknown.*Explore`, fails: true},
+	{tool: "TeamCreate", input: `{"name":"movers","members":["ada"]}`, gives: "movers"},
+	{tool: "SendMessage", input: `{"to":"ada","message":"Begin."}`, gives: "ada"},
+	{tool: "TeamDelete", input: `{"id":"movers"}`, gives: "movers"},
 	{tool: "Read", input: `{"file_path":"n.ipynb"}`, gives: "first"},
 	{tool: "NotebookEdit", input: `{"file_path":"n.ipynb","command":"replace","cell_number":0,"source":"second"}`, gives: "cell"},
 	{tool: "CronCreate", input: `{"name":"look","schedule":"@every 90m","command":"true"}`, gives: "The schedule runs while this program lives", asks: "xplain: ", says: "y"},

@@ -150,7 +150,7 @@ func TestConversation(t *testing.T) {
 	p.types("/resume\n")
 	p.sees("no run was cut short")
 	p.types("/dance\n")
-	p.sees("there is no command /dance")
+	p.sees("there is no command and no skill /dance")
 	p.types("/mode wild\n")
 	p.sees("unknown permission mode")
 	p.types("write them\n")
