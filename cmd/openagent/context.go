@@ -66,7 +66,9 @@ func (h *host) newBriefing(o *options) *briefing {
 
 // close ends what looks at git.
 func (b *briefing) close() {
+	b.mu.Lock() // nothing begins to look after this
 	b.cancel()
+	b.mu.Unlock()
 	b.going.Wait()
 }
 
