@@ -184,10 +184,21 @@ func notFound(id string, err error) error {
 	return err
 }
 
+// An id with others after slashes is that of an agent that worked for the session.
 func (h *host) showSession(ctx context.Context, o *sessionsOptions, id string) error {
-	store, err := h.locate(ctx, o, id)
+	id, rest, deeper := strings.Cut(id, "/")
+	found, err := h.locate(ctx, o, id)
 	if err != nil {
 		return err
+	}
+	path, store := id, session.Store(found)
+	for deeper {
+		store = session.Under(store, id)
+		id, rest, deeper = strings.Cut(rest, "/")
+		if _, err := session.Stat(ctx, store, id); err != nil {
+			return usagef("sessions show: no agent %s worked for %s: %v", clip(id), path, err)
+		}
+		path += "/" + id
 	}
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {
@@ -196,7 +207,7 @@ func (h *host) showSession(ctx context.Context, o *sessionsOptions, id string) e
 		if o.format == formatJSON {
 			err = h.showFact(e)
 		} else {
-			err = h.showTurn(e)
+			err = h.showTurn(path, e)
 		}
 		if err != nil {
 			return err
@@ -226,7 +237,7 @@ func (h *host) showFact(e event.Event) error {
 }
 
 // showTurn writes what a fact adds to the conversation, for people.
-func (h *host) showTurn(e event.Event) error {
+func (h *host) showTurn(path string, e event.Event) error {
 	var b strings.Builder
 	switch d := e.Data.(type) {
 	case event.UserMessage:
@@ -252,6 +263,8 @@ func (h *host) showTurn(e event.Event) error {
 		if d.Key == "" {
 			fmt.Fprintf(&b, "\n-- files were rewound: rewind --to %d --files undoes it\n", e.Seq-1)
 		}
+	case event.AgentEnd:
+		fmt.Fprintf(&b, "\n-- agent %s: %s, %s; sessions show %s/%s has what it did\n", h.oneLine(d.Agent), d.Reason, plural(d.Turns, "turn"), path, d.Session)
 	case event.RunEnd:
 		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, plural(d.Turns, "turn"), money(d.CostUSD))
 	}
