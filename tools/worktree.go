@@ -304,6 +304,10 @@ func unmake(ctx context.Context, root *os.Root, g git, w worktree, base string, 
 	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // fails where git has not begun
 	err := root.RemoveAll(w.folder())
 	if branch {
+		// A git that was killed may have left its lock. The branch's name is ours alone.
+		if lock, e := g.line(ctx, w.From, "rev-parse", "--path-format=absolute", "--git-path", "refs/heads/"+w.Branch+".lock"); e == nil {
+			_ = os.Remove(lock)
+		}
 		if old, e := g.commit(ctx, w.From, "refs/heads/"+w.Branch); e == nil && old == base {
 			_, e = g.run(ctx, w.From, "update-ref", "-d", "refs/heads/"+w.Branch, base)
 			err = errors.Join(err, e)

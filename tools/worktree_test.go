@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -696,6 +697,39 @@ func TestWorktreeCancelled(t *testing.T) {
 		r.follow(out.Result)
 		r.ok(r.exit, `{"action":"remove"}`)
 	}
+}
+
+// A git that is killed while it makes the branch leaves its lock: the name can be used
+// again all the same.
+func TestWorktreeLockLeft(t *testing.T) {
+	r := newRepo(t)
+	lock := filepath.Join(r.top, ".git", "refs", "heads", "worktree-x.lock")
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &locking{Workspace: r.files, lock: lock, cancel: cancel}
+	if out := tool.Run(ctx, EnterWorktree(s), r.call(`{"name":"x"}`), 1<<40); !out.Result.IsError {
+		t.Fatal("it was made")
+	}
+	r.untouched()
+	r.ok(r.enter, `{"name":"x"}`)
+}
+
+// locking leaves a lock in the place of the first git that makes a branch.
+type locking struct {
+	*workspace.Workspace
+	lock   string
+	cancel context.CancelFunc
+	done   bool
+}
+
+func (l *locking) Start(ctx context.Context, c workspace.Command) (workspace.Process, error) {
+	if slices.Contains(c.Args, "update-ref") && !l.done {
+		l.done = true
+		if err := os.WriteFile(l.lock, nil, 0o600); err != nil {
+			return nil, err
+		}
+		defer l.cancel()
+	}
+	return l.Workspace.Start(ctx, c)
 }
 
 // stopping cancels its call once so many processes were started.
