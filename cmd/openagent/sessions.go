@@ -184,7 +184,8 @@ func notFound(id string, err error) error {
 	return err
 }
 
-// An id with others after slashes is that of an agent that worked for the session.
+// showSession shows a session. An id with others after slashes is that of an agent that
+// worked for the session.
 func (h *host) showSession(ctx context.Context, o *sessionsOptions, id string) error {
 	id, rest, deeper := strings.Cut(id, "/")
 	found, err := h.locate(ctx, o, id)
