@@ -39,3 +39,15 @@ func (c *conversation) whose(call tool.Call) string {
 	}
 	return c.h.oneLine(call.Agent) + ": "
 }
+
+// under shows the calls of an agent that works for the one of the demo.
+func (v *demoView) under(d event.AgentEvent) {
+	if d.Event == nil {
+		return
+	}
+	if m, ok := d.Event.Data.(event.AssistantMessage); ok {
+		for _, u := range m.Response.Message.ToolUses() {
+			v.line(inDim, "  "+v.host.oneLine(d.Agent)+" | "+u.Name+" "+cut(v.host.oneLine(briefly(u.Input)), demoWidth-20))
+		}
+	}
+}

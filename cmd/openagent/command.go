@@ -21,7 +21,7 @@ type action func(ctx context.Context, args []string) error
 // commands lists the commands in the order in which help shows them.
 func commands() []command {
 	return []command{
-		{name: "demo", args: "[fix|survey|chaos] [--dir DIR]", summary: "see an agent at work: no key, no network"},
+		{name: "demo", args: "[fix|survey|chaos|team] [--dir DIR]", summary: "see an agent at work: no key, no network"},
 		{name: "sessions", args: "[list | show ID | search TEXT | rename ID [TITLE] | tag ID [TAG] | export ID | rewind ID | delete ID… | verify [ID…] | repair ID… | import [PATH] | answer ID | prune]",
 			words:   []string{"list", "show", "search", "rename", "tag", "export", "rewind", "delete", "verify", "repair", "import", "answer", "prune"},
 			summary: "list, show, find, name, export, rewind, check and delete sessions", prepare: sessionsCommand},

@@ -28,6 +28,7 @@ const (
 	demoBackup = "demo-rules-backup" // answers where demoRules does not
 	// demoPrices is the model whose prices a demo reckons with.
 	demoPrices = catalog.DefaultModel
+	demoSystem = "This is a demo: rules answer in the place of a model."
 	// demoPace is how long a terminal waits for each piece of an answer, and
 	// demoPiece how long such a piece is in bytes.
 	demoPace  = 12 * time.Millisecond
@@ -36,7 +37,7 @@ const (
 	demoPatience = 3 * time.Second
 )
 
-const demoHelp = `Usage: openagent demo [fix|survey|chaos] [flags]
+const demoHelp = `Usage: openagent demo [fix|survey|chaos|team] [flags]
 
 Shows an agent at work: no key, no network. The model's replies are rules,
 simulated; the loop, the wire, the tools, the files and the permissions are real.
@@ -45,6 +46,7 @@ simulated; the loop, the wire, the tools, the files and the permissions are real
   survey   reads a folder of yours, without changing anything, and reports
   chaos    does its work while everything goes wrong: refused calls, broken
            streams and inputs, tools that hang, panic and flood, a killed process
+  team     puts six agents to work at once, and adds up what they report
 
 Flags:
 `
@@ -62,14 +64,14 @@ func (c *demoCall) flags() flags {
 	return flags{
 		{name: "dir", arg: "DIR", path: true, help: "the folder that survey reads; the working folder if not given", set: text(&c.dir)},
 		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout", set: oneOf(&c.format, formats)},
-		{name: "keep", help: "keep the folder that fix or chaos worked in", set: yes(&c.keep)},
+		{name: "keep", help: "keep the folder that fix, chaos or team worked in", set: yes(&c.keep)},
 		{name: "help", short: 'h', help: "show this", set: yes(&c.help)},
 	}
 }
 
 // parse reads the arguments of the demo.
 func (c *demoCall) parse(args []string) error {
-	names := []string{"fix", "survey", "chaos"}
+	names := []string{"fix", "survey", "chaos", "team"}
 	rest, err := c.flags().parse(args)
 	switch {
 	case err != nil || c.help:
@@ -82,7 +84,7 @@ func (c *demoCall) parse(args []string) error {
 		c.scenario = rest[0]
 	}
 	switch {
-	case (c.scenario == "fix" || c.scenario == "chaos") && c.dir != "":
+	case slices.Contains([]string{"fix", "chaos", "team"}, c.scenario) && c.dir != "":
 		return usagef("--dir: demo %s works in a folder of its own; leave it out, or use openagent demo survey --dir %s", c.scenario, clip(c.dir))
 	case c.scenario == "survey" && c.keep:
 		return usagef("--keep: demo survey makes nothing that could be kept; leave it out")
@@ -148,7 +150,7 @@ func showDemo(ctx context.Context, h *host, args []string) (err error) {
 	if !c.keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	}
-	scene := map[string]func(*demoCall, string) (*showing, error){"fix": newFix, "survey": newSurvey, "chaos": newChaos}[c.scenario]
+	scene := map[string]func(*demoCall, string) (*showing, error){"fix": newFix, "survey": newSurvey, "chaos": newChaos, "team": newTeam}[c.scenario]
 	s, err := scene(c, temp)
 	if err != nil {
 		return err
@@ -177,7 +179,7 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	client := demoClient(server)
 	a := &agent.Agent{
 		Model: client.Model(demoRules), Dir: s.workspace.Root, Tools: s.tools, Permissions: s.policy,
-		System: "This is a demo: rules answer in the place of a model.", Output: tool.Output{Dir: temp},
+		System: demoSystem, Output: tool.Output{Dir: temp},
 		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20}, Retry: s.retry,
 	}
 	for _, name := range s.fallbacks {
@@ -291,11 +293,16 @@ func demoCatalog() *catalog.Table {
 // ids that the rules gave the calls.
 type talk struct {
 	model   string // that is asked
+	prompt  string // what it was asked first
+	beneath bool   // it is an agent that works for another
 	results map[string]llmtest.Result
 }
 
 func newTalk(r *llmtest.Request) *talk {
-	t := &talk{model: r.Model, results: map[string]llmtest.Result{}}
+	t := &talk{model: r.Model, results: map[string]llmtest.Result{}, beneath: !strings.HasPrefix(r.System, demoSystem)}
+	if len(r.Messages) > 0 {
+		t.prompt = r.Messages[0].Text()
+	}
 	for _, res := range r.AllResults() {
 		t.results[res.Use.ID] = res
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
@@ -44,7 +46,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 	return &showing{
 		title: "fix", place: ws.Root + " " + fate, workspace: ws, bodies: true,
 		task:  "The tests of " + fixCode + " fail. Find out why and mend it.",
-		tools: []tool.Tool{tools.Read(ws), tools.Edit(ws), tools.Bash(ws)},
+		tools: []tool.Tool{tools.Read(ws), tools.Edit(ws), tools.Bash(ws), tools.Agent(new(subagent.Crew))},
 		policy: permission.Policy{
 			Allow: []permission.Rule{"Bash(sh " + fixTest + ")"},
 			Deny:  []permission.Rule{"Bash(rm *)"},
@@ -62,11 +64,16 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 // answerFix is the model of the scenario fix. All it knows is in the results.
 func answerFix(t *talk) llmtest.Step {
 	switch {
+	case t.beneath:
+		return t.lookUp()
 	case !t.has("before"):
 		return llmtest.Step{Text: "I read the program and its tests, and run them.", Calls: uses(
 			llmtest.Use("code", "Read", map[string]string{"file_path": fixCode}),
 			llmtest.Use("tests", "Read", map[string]string{"file_path": fixTest}),
 			shell("before", "sh "+fixTest))}
+	case !t.has("divides"):
+		return llmtest.Step{Text: "Two agents look at once: one for divisions, one for what the tests want.", Calls: uses(
+			explorer("divides", "divides", "Divisions", "grep -n / "+fixCode), explorer("wants", "wants", "What is wanted", "grep -n expect "+fixTest))}
 	case !t.has("shortcut"):
 		return t.tryShortcut()
 	case !t.has("edit"):
@@ -77,6 +84,20 @@ func answerFix(t *talk) llmtest.Step {
 		return llmtest.Step{Text: "Now the tests again.", Calls: uses(shell("after", "sh "+fixTest))}
 	}
 	return llmtest.Say(t.fixSummary())
+}
+
+// explorer starts an agent that looks something up by a command.
+func explorer(id, name, what, command string) llm.ToolUse {
+	return llmtest.Use(id, "Agent", map[string]string{"subagent_type": "Explore", "name": name, "description": what, "prompt": "Look up: " + command})
+}
+
+// lookUp is the model of such an agent.
+func (t *talk) lookUp() llmtest.Step {
+	_, command, _ := strings.Cut(t.prompt, ": ")
+	if !t.has("look") {
+		return llmtest.Step{Calls: uses(shell("look", command))}
+	}
+	return llmtest.Say(t.text("look"))
 }
 
 // tryShortcut looks at the first run of the tests and has a bad idea.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -109,7 +110,29 @@ func TestDemoFix(t *testing.T) {
 	wantAll(t, out, "simulated", "Read cart.sh", "sh test.sh", "FAIL  discount 2000 10: want 1800, got 0", "exit 1", "exit 0",
 		"rm test.sh", "denied: rule Bash(rm *)", "a rule of the demo says yes", "-    echo $(($1 - $1 * $2 / 10))", "+    echo $(($1 - $1 * $2 / 100))",
 		"before  4 passed, 2 failed", "after   6 passed, 0 failed", "changed cart.sh, line 10: 10 became 100",
-		"end     completed; 5 turns, 6 calls, 1 denied", "person 0.00 s", "openagent demo survey --dir .")
+		"divides | Bash grep -n / cart.sh", "wants | Bash grep -n expect test.sh", "end     completed; 6 turns, 8 calls, 1 denied", "person 0.00 s", "openagent demo survey --dir .")
+	if left := d.leftBehind(t); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Six agents work at once, and what is said of them is what their tools returned.
+func TestDemoTeam(t *testing.T) {
+	d := newDemoTest(t, "")
+	out := d.run(t, exitDone, "team")
+	wantPlain(t, out)
+	wantAll(t, out, "simulated", "orders.csv | Bash wc -l orders.csv", "end     completed; 2 turns, 6 calls, 0 denied")
+	sum := 0
+	for _, name := range teamFiles {
+		data, err := demoFiles.ReadFile("demo/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := bytes.Count(data, []byte("\n"))
+		wantAll(t, out, fmt.Sprintf("%-12s%4d lines", name, n))
+		sum += n
+	}
+	wantAll(t, out, fmt.Sprintf("%-12s%4d lines", "in all", sum))
 	if left := d.leftBehind(t); left != nil {
 		t.Errorf("left behind: %v", left)
 	}
@@ -220,7 +243,7 @@ func TestDemoColours(t *testing.T) {
 }
 
 func TestDemoJSON(t *testing.T) {
-	for _, args := range [][]string{{"fix"}, {"survey", "--dir", "."}} {
+	for _, args := range [][]string{{"fix"}, {"team"}, {"survey", "--dir", "."}} {
 		for _, format := range []string{formatJSON, formatStream} {
 			t.Run(args[0]+" "+format, func(t *testing.T) {
 				d := newDemoTest(t, "").onTerminal() // nobody is asked all the same
@@ -265,7 +288,7 @@ func TestDemoUsage(t *testing.T) {
 		{[]string{"survey", "--dir", file}, "is not a folder"},
 		{[]string{"fix", "--dir", "."}, "openagent demo survey --dir ."},
 		{[]string{"chaos", "--dir", "."}, "demo chaos works in a folder of its own"},
-		{[]string{"kaos"}, "openagent demo fix|survey|chaos"},
+		{[]string{"kaos"}, "openagent demo fix|survey|chaos|team"},
 		{[]string{"survey", "--keep"}, "--keep"},
 		{[]string{"--output-format", "xml"}, "stream-json"},
 		{[]string{"--nonsense"}, "unknown flag --nonsense"},
@@ -354,7 +377,11 @@ func TestDemoNextSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*showing{fix, survey, chaos} {
+	team, err := newTeam(&demoCall{}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*showing{fix, survey, chaos, team} {
 		for _, next := range s.next {
 			words := strings.Fields(next.command)
 			if words[0] != "openagent" {

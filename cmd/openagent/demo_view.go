@@ -111,6 +111,8 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 		v.question(ctx, d)
 	case event.ToolResult:
 		v.result(d)
+	case event.AgentEvent:
+		v.under(d)
 	}
 	return v.err
 }
@@ -328,10 +330,11 @@ func (v *demoView) label(u llm.ToolUse) string {
 		Command  string `json:"command"`
 		Pattern  string `json:"pattern"`
 		Glob     string `json:"glob"`
+		What     string `json:"description"`
 	}
 	about := ""
 	if json.Unmarshal(u.Input, &in) == nil {
-		about = cmp.Or(in.FilePath, in.Command, strings.TrimSpace(in.Pattern+" "+in.Glob))
+		about = cmp.Or(in.FilePath, in.Command, strings.TrimSpace(in.Pattern+" "+in.Glob), in.What)
 	}
 	return cut(" "+v.host.oneLine(u.Name+" "+about), demoColumn-2)
 }
