@@ -342,6 +342,17 @@ func TestTasksFreed(t *testing.T) {
 	}
 }
 
+// What a crew knows of a session ends with it.
+func TestCrewForgets(t *testing.T) {
+	s := newStage(t)
+	s.plays("look", "found")
+	s.plays("go", spawn("look", nil), "end")
+	s.prompt("go")
+	if n := subagent.Crews(s.crew); n != 0 {
+		t.Errorf("%d trees are kept", n)
+	}
+}
+
 // Names, depth and number are bounded.
 func TestCrewBounds(t *testing.T) {
 	s := newStage(t)

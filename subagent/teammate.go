@@ -48,32 +48,37 @@ func (c *Crew) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) 
 	}
 	j.team = t.ID
 	j.atEnd(func() { _ = c.Team.Unregister(context.WithoutCancel(ctx), j.root, s.Name) })
-	a.Inbox = c.Inbox(s.Name)
+	a.Inbox = func(ctx context.Context, _ string, keep func([]agent.Input) error) error {
+		return c.deliver(ctx, j.root, s.Name, keep)
+	}
 	a.System += fmt.Sprintf("\n\nYou are %s, a member of the team %s, which %s leads. SendMessage reaches the others: %s. Messages to you arrive by themselves. When you have done what you were asked, say what came of it and end your turn: you are called again when somebody writes to you.",
 		s.Name, t.Name, t.Leader(), strings.Join(t.Others(s.Name), ", "))
 	return nil
 }
 
-// Inbox returns the inbox of an agent of a tree, by its name; "" is the agent at the
-// root, which has no other. It is for [agent.Agent].Inbox.
+// Inbox returns the inbox of an agent at the root, by its name; "" is one that has
+// none. It is for [agent.Agent].Inbox.
 func (c *Crew) Inbox(name string) agent.InboxFunc {
 	return func(ctx context.Context, session string, keep func([]agent.Input) error) error {
 		if c.Team == nil {
 			return nil
 		}
-		if name == "" {
-			if err := c.roused(ctx, session); err != nil {
-				return err
-			}
+		if err := c.roused(ctx, session); err != nil {
+			return err
 		}
-		return c.Team.Take(ctx, c.space(session), cmp.Or(name, LeadName), func(mail []team.Message) error {
-			var all []agent.Input
-			for _, m := range mail {
-				all = append(all, agent.Input{ID: "mail:" + m.ID, Text: team.Text([]team.Message{m})})
-			}
-			return keep(all)
-		})
+		return c.deliver(ctx, session, cmp.Or(name, LeadName), keep)
 	}
+}
+
+// deliver has the mail of an agent put on record.
+func (c *Crew) deliver(ctx context.Context, root, name string, keep func([]agent.Input) error) error {
+	return c.Team.Take(ctx, root, name, func(mail []team.Message) error {
+		var all []agent.Input
+		for _, m := range mail {
+			all = append(all, agent.Input{ID: "mail:" + m.ID, Text: team.Text([]team.Message{m})})
+		}
+		return keep(all)
+	})
 }
 
 // errLeft leaves mail where it is.
@@ -115,18 +120,6 @@ func (c *Crew) members(root string) []*job {
 		}
 	}
 	return all
-}
-
-// space is the session at the root of the tree that a session belongs to.
-func (c *Crew) space(session string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for root, cr := range c.crews {
-		if cr.jobs[session] != nil {
-			return root
-		}
-	}
-	return session
 }
 
 // idle has a member of a team wait for mail, which puts it to work again. It reports

@@ -119,10 +119,11 @@ type agentDetails struct {
 // Agent returns the tool that starts agents, as spawner offers them now: a
 // [tool.Set] that makes it at each prompt follows what changes. Its calls need no
 // permission of their own, because those of the agents are judged like any other;
-// rules for it name types, as Agent(Explore).
+// rules for it name types, as Agent(Explore). If spawner has a method EndSession(session
+// string) error, the tool has it too.
 func Agent(spawner Spawner) tool.Tool {
 	offer := spawner.Offer()
-	return spelledTool(tool.Spec{
+	return agentTool{spawner: spawner, spelled: spelledTool(tool.Spec{
 		Name: "Agent", Aliases: []string{"Task", "new_task"}, Title: "Start an agent", Description: agentText + listedTypes(offer.Types),
 		Idempotent: true, // a call that is repeated after a crash finds its agent
 		Timeout:    -1,   // turns, budget and its caller's context bound it
@@ -148,8 +149,17 @@ func Agent(spawner Spawner) tool.Tool {
 		// What it touches is not known: it waits for earlier calls that change
 		// something, and later ones for it, but for other agents, unless it only reads.
 		return tool.Class{ReadOnly: t.ReadOnly, Delegated: true, Access: access}
-	})
+	})}
 }
+
+// agentTool is the tool Agent. It tells the spawner of a session's end.
+type agentTool struct {
+	spelled[agentInput]
+	spawner Spawner
+}
+
+// EndSession ends what the spawner keeps for a session.
+func (t agentTool) EndSession(session string) error { return endSession(t.spawner, session) }
 
 func listedTypes(types []AgentType) string {
 	var b strings.Builder

@@ -1,0 +1,8 @@
+package subagent
+
+// Crews returns how many trees of agents a crew knows.
+func Crews(c *Crew) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.crews)
+}
