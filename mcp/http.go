@@ -20,22 +20,23 @@ import (
 const maxDepth = 1000
 
 // A carrier makes the requests to a server: with the headers of its
-// configuration, to its host only, and bounding what comes back.
+// configuration, to its host only, with TLS if its URL has it, and bounding what comes back.
 type carrier struct {
 	base    http.RoundTripper
 	headers map[string]string
+	scheme  string
 	host    string
 	stop    context.Context // ends all requests
 	auth    *oauth.Client   // nil: nobody logs in
 	refused atomic.Pointer[refusal]
 }
 
-// errElsewhere ends requests that a server sends to another host.
-var errElsewhere = errors.New("the server redirects to another host")
+// errElsewhere ends requests that a server sends to another host, or out of TLS.
+var errElsewhere = errors.New("the server redirects to another host, or from https to http")
 
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != c.host {
-		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Host, 200))
+	if r.URL.Host != c.host || c.scheme == "https" && r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Scheme+"://"+r.URL.Host, 200))
 	}
 	resp, err := c.authorized(r)
 	if err != nil {
@@ -166,7 +167,7 @@ func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.
 			headers[name] = value
 		}
 	}
-	carries := &carrier{base: base, headers: headers, host: u.Host, stop: stop, auth: auth}
+	carries := &carrier{base: base, headers: headers, scheme: u.Scheme, host: u.Host, stop: stop, auth: auth}
 	client := &http.Client{Transport: carries}
 	if c.kind() == SSE {
 		return &sdk.SSEClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil
