@@ -107,6 +107,9 @@ func TestInstructions(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := all.Instructions()
+	if s := statusOf(t, all, "f"); s.Instructions != "Be brief." {
+		t.Errorf("%q", s.Instructions)
+	}
 	body := string(script.Requests()[0].Body)
 	at := strings.Index(body, "You are.")
 	for _, want := range []string{"not by the user", `Be kind.\n‹/mcp-server`, "bbbb", "cccc", "dddd", "Be brief."} {

@@ -22,7 +22,7 @@ func (all *Servers) Instructions() string {
 	var b strings.Builder
 	left := 0
 	for _, s := range servers {
-		text := s.instructions()
+		text := s.told
 		if text == "" || !s.serves() {
 			continue
 		}
@@ -42,8 +42,8 @@ func (all *Servers) Instructions() string {
 }
 
 // instructions are what a server tells models, which cannot end what marks them.
-func (s *server) instructions() string {
-	text := strings.TrimSpace(clip(tool.Clean(s.told), maxDescription))
+func instructions(told string) string {
+	text := strings.TrimSpace(clip(tool.Clean(clip(told, 4*maxDescription)), maxDescription))
 	return strings.NewReplacer("<mcp-server", "‹mcp-server", "</mcp-server", "‹/mcp-server").Replace(text)
 }
 

@@ -80,7 +80,7 @@ func serve(manners string) {
 	if has("banner") {
 		put("Starting the server …\n{\"level\":\"info\"}\n[not json")
 	}
-	more := false
+	more, lists := false, 0
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<24)
 	for in.Scan() {
@@ -113,6 +113,12 @@ func serve(manners string) {
 			switch {
 			case has("endless"):
 				reply(`{"tools":[],"nextCursor":"x"}`)
+			case has("fat"): // pages of 1 MB
+				reply(`{"tools":[{"name":"t` + m.Params.Cursor + `","description":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"type":"object"}}],"nextCursor":"` + m.Params.Cursor + `x"}`)
+			case has("restless") && m.Params.Cursor == "":
+				lists++
+				put(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				reply(`{"tools":[{"name":"lists","inputSchema":{"type":"object"}}]}`)
 			case m.Params.Cursor == "":
 				reply(`{"tools":[` + toolsFor(manners) + `],"nextCursor":"2"}`)
 			case more:
@@ -122,6 +128,8 @@ func serve(manners string) {
 			}
 		case "tools/call":
 			switch m.Params.Name {
+			case "lists":
+				reply(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, lists))
 			case "echo":
 				if has("noise") {
 					put("log: called")

@@ -84,8 +84,15 @@ func shorten(name string, limit int, of string) string {
 
 // clip cuts a text of foreign origin to at most n bytes of UTF-8.
 func clip(s string, n int) string {
+	long := len(s) > n+utf8.UTFMax
+	if long { // the rest is of any size
+		s = s[:n+utf8.UTFMax]
+	}
 	s = strings.ToValidUTF8(s, "�")
-	if len(s) <= n {
+	switch {
+	case len(s) <= n && long:
+		return s + "…"
+	case len(s) <= n:
 		return s
 	}
 	for n > 0 && !utf8.RuneStart(s[n]) {

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
 )
 
 const maxPrompts = 200 // of a server
@@ -81,10 +82,23 @@ func (all *Servers) Prompt(ctx context.Context, name, args string) (llm.Blocks, 
 		if len(content) == 0 {
 			return errors.New("the prompt is empty")
 		}
-		blocks = result(&sdk.CallToolResult{Content: content}).Content
+		blocks = bounded(result(&sdk.CallToolResult{Content: content}).Content)
 		return nil
 	})
 	return blocks, err
+}
+
+// bounded are blocks with no more than 100 KB of text.
+func bounded(blocks llm.Blocks) llm.Blocks {
+	left := maxMentioned
+	for i, b := range blocks {
+		if t, ok := b.(llm.Text); ok {
+			t.Text = clip(tool.Clean(t.Text), left)
+			left = max(left-len(t.Text), 0)
+			blocks[i] = t
+		}
+	}
+	return blocks
 }
 
 // findPrompt finds a prompt by its name. It waits for a server whose prompt it can be.
@@ -199,7 +213,7 @@ func words(text string) ([]string, error) {
 
 // listPrompts returns the prompts of a server. A list that cannot be read is a
 // problem that holds up nothing.
-func (s *server) listPrompts(ctx context.Context, ses *session) (prompts []Prompt, problem string) {
+func (s *server) listPrompts(ctx context.Context, ses *session, sum *listing) (prompts []Prompt, problem string) {
 	if ses.capabilities().Prompts == nil {
 		return nil, ""
 	}
@@ -208,6 +222,9 @@ func (s *server) listPrompts(ctx context.Context, ses *session) (prompts []Promp
 		page, err := ses.client.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 		if err != nil {
 			return "", err
+		}
+		if !sum.take(page.Prompts) {
+			return "", errEnough
 		}
 		listed = append(listed, page.Prompts...)
 		if len(listed) > maxPrompts {
@@ -227,7 +244,7 @@ func (s *server) listPrompts(ctx context.Context, ses *session) (prompts []Promp
 		if name == "" {
 			continue
 		}
-		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: clip(listed[i].Description, maxDescription), own: raw[i]}
+		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: clip(tool.Clean(clip(listed[i].Description, 4*maxDescription)), maxDescription), own: raw[i]}
 		for _, a := range listed[i].Arguments[:min(len(listed[i].Arguments), 50)] {
 			if a != nil {
 				p.Arguments = append(p.Arguments, Argument{Name: a.Name, Description: line(a.Description), Required: a.Required})

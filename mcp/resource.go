@@ -66,7 +66,9 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 				return "", err
 			}
 			for _, r := range page.Resources {
-				list = append(list, Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIMEType: r.MIMEType})
+				if len(r.URI) <= maxURI { // others cannot be read
+					list = append(list, Resource{URI: r.URI, Name: line(r.Name), Description: clip(r.Description, maxDescription), MIMEType: line(r.MIMEType)})
+				}
 			}
 			return page.NextCursor, enough(len(list))
 		})
@@ -81,7 +83,9 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 			return fmt.Errorf("listing templates of resources: %w", err)
 		}
 		for _, r := range templates.ResourceTemplates[:min(len(templates.ResourceTemplates), maxResources)] {
-			list = append(list, Resource{URI: r.URITemplate, Name: r.Name, Description: r.Description, MIMEType: r.MIMEType, Template: true})
+			if len(r.URITemplate) <= maxURI {
+				list = append(list, Resource{URI: r.URITemplate, Name: line(r.Name), Description: clip(r.Description, maxDescription), MIMEType: line(r.MIMEType), Template: true})
+			}
 		}
 		return nil
 	})

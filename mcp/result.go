@@ -87,7 +87,10 @@ func link(c *sdk.ResourceLink) string {
 	return s + "]"
 }
 
-func line(s string) string { return clip(strings.Join(strings.Fields(s), " "), maxLine) }
+// line is a text of foreign origin in a line, without what moves a terminal.
+func line(s string) string {
+	return clip(strings.Join(strings.Fields(tool.Clean(clip(s, 4*maxLine))), " "), maxLine)
+}
 
 // imageKind is the type of an image that providers take, by its content.
 func imageKind(data []byte) string {

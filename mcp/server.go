@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -99,6 +100,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 	since := time.Now()
 	s.connected(ses, has)
 	tried()
+	known, settle := has.sum, settling{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,7 +113,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		select {
 		case <-ctx.Done():
 			return time.Since(since), ctx.Err()
-		case <-time.After(settleTime):
+		case <-time.After(settle.next(time.Now())):
 		}
 		select {
 		case <-ses.changed:
@@ -120,10 +122,15 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
 		has, err := s.list(soon, ses)
 		cancel()
+		settle.last = time.Now()
 		if err != nil {
 			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
 			continue // those known stay
 		}
+		if has.sum == known { // nobody needs to be told
+			continue
+		}
+		known = has.sum
 		s.connected(ses, has)
 	}
 }
@@ -133,6 +140,7 @@ type offer struct {
 	tools    []tool.Tool
 	prompts  []Prompt
 	problems []string
+	sum      [sha256.Size]byte // of what was listed
 }
 
 // begin connects and reads the tools, within the time to start.
@@ -168,14 +176,15 @@ func (s *server) begin(ctx context.Context) (*session, *offer, error) {
 const newest = "2026-07-28"
 
 func (s *server) list(ctx context.Context, ses *session) (*offer, error) {
-	listed, problem, err := ses.list(ctx)
+	sum := newListing()
+	listed, problem, err := ses.list(ctx, sum)
 	if err != nil {
 		return nil, err
 	}
 	has := new(offer)
 	has.tools, has.problems = s.adopt(listed)
-	prompts, trouble := s.listPrompts(ctx, ses)
-	has.prompts = prompts
+	prompts, trouble := s.listPrompts(ctx, ses, sum)
+	has.prompts, has.sum = prompts, sum.sum()
 	for _, p := range []string{problem, trouble} {
 		if p != "" {
 			has.problems = append(has.problems, p)
@@ -268,7 +277,7 @@ func (s *server) connected(ses *session, has *offer) {
 	s.all.mu.Lock()
 	s.tools, s.prompts, s.problems = has.tools, has.prompts, has.problems
 	if ses != nil {
-		s.told = ses.client.InitializeResult().Instructions
+		s.told = instructions(ses.client.InitializeResult().Instructions)
 	}
 	s.had = true
 	s.all.version.Add(1)

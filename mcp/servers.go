@@ -266,7 +266,7 @@ func (s *server) status() Status {
 	}
 	if s.session != nil {
 		begun := s.session.client.InitializeResult()
-		st.Protocol, st.Instructions = begun.ProtocolVersion, clip(begun.Instructions, maxDescription)
+		st.Protocol, st.Instructions = begun.ProtocolVersion, s.told
 		if i := begun.ServerInfo; i != nil {
 			st.ServerName, st.ServerVersion = line(i.Name), line(i.Version)
 		}

@@ -177,8 +177,8 @@ func (ses *session) close() {
 	<-closed
 }
 
-// list returns what tools the server has.
-func (ses *session) list(ctx context.Context) (tools []*sdk.Tool, problem string, err error) {
+// list returns what tools the server has, and writes them to sum.
+func (ses *session) list(ctx context.Context, sum *listing) (tools []*sdk.Tool, problem string, err error) {
 	if c := ses.client.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return nil, "", nil
 	}
@@ -187,6 +187,9 @@ func (ses *session) list(ctx context.Context) (tools []*sdk.Tool, problem string
 		page, err := ses.client.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", fmt.Errorf("listing its tools: %w", err)
+		}
+		if !sum.take(page.Tools) {
+			return tools, fmt.Sprintf("only the first %d tools are there: the list is larger than %d MB", len(tools), maxMessage>>20), nil
 		}
 		tools = append(tools, page.Tools...)
 		if len(tools) > maxTools {

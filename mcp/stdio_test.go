@@ -246,6 +246,30 @@ func TestBadTools(t *testing.T) {
 	}
 }
 
+// A server that announces a change whenever its list is read is not told about, and
+// a list whose pages have no end is cut.
+func TestListsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	changed := make(chan mcp.Status, 100)
+	ws := &workspace.Workspace{Root: t.TempDir()}
+	all := mcp.New(map[string]mcp.Config{"restless": with("restless"), "fat": with("fat")}, mcp.Options{Workspace: ws, Changed: func(s mcp.Status) { changed <- s }})
+	defer ws.Close()
+	defer all.Close()
+	tools := toolsOf(t, all)
+	if s := statusOf(t, all, "fat"); len(s.Tools) < 10 || len(s.Tools) > 16 || !strings.Contains(strings.Join(s.Problems, ""), "larger than 16 MB") {
+		t.Errorf("%d tools, %s", len(s.Tools), s.Problems)
+	}
+	version := all.Version()
+	for limit := time.Now().Add(soon); call(t, tools, "mcp__restless__lists", `{}`).Result.Text() < "4"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the list is not read again")
+		}
+	}
+	if len(changed) != 2 || all.Version() != version {
+		t.Errorf("%d changes, %d versions", len(changed), all.Version()-version)
+	}
+}
+
 // A list that announces its changes is read anew, all pages of it.
 func TestListChanged(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -69,8 +70,9 @@ func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, 
 		spec.Idempotent = a.IdempotentHint
 		spec.OpenWorld = a.OpenWorldHint == nil || *a.OpenWorldHint
 	}
+	own := strings.Clone(listed.Name) // what was listed is not kept: it may be large
 	run := func(ctx context.Context, call tool.Call, _ json.RawMessage) (*tool.Result, error) {
-		return s.call(ctx, listed.Name, call)
+		return s.call(ctx, own, call)
 	}
 	if out, ok := listed.OutputSchema.(object); ok {
 		// Results are checked against it, where it can be read.
