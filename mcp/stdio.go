@@ -30,6 +30,9 @@ const (
 	probing = 5 * time.Second
 	// finding bounds how long an error waits to learn how the server ended.
 	finding = time.Second
+	// maxOpen bounds the requests of a server that are not answered: the SDK queues
+	// them without bound, and a server need not read the answers.
+	maxOpen = 100
 
 	methodDiscover = "server/discover"
 )
@@ -79,6 +82,7 @@ type child struct {
 	noise  keeper     // lines on stdout that are no messages
 	probe  jsonrpc.ID // of server/discover, while it is not answered
 	late   *time.Timer
+	open   int // requests of the server that are not answered
 }
 
 func newChild(space *workspace.Workspace, c Config, legacy bool) *child {
@@ -166,10 +170,39 @@ func (c *child) message(line []byte) {
 		c.keepNoise(line)
 		return
 	}
-	if r, ok := m.(*jsonrpc.Response); ok {
-		c.probed(r.ID)
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		c.probed(m.ID)
+	case *jsonrpc.Request:
+		if m.IsCall() && !c.admit() {
+			c.refuse(m.ID)
+			return
+		}
 	}
 	c.deliver(m)
+}
+
+// admit counts a request of the server. It reports whether it may be made.
+func (c *child) admit() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= maxOpen {
+		return false
+	}
+	c.open++
+	return true
+}
+
+// refuse answers a request of the server, if that can be done at once.
+func (c *child) refuse(id jsonrpc.ID) {
+	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d requests are not answered yet", maxOpen)}})
+	if err != nil {
+		return
+	}
+	select {
+	case c.input.queue <- append(data, '\n'):
+	default:
+	}
 }
 
 func (c *child) keepNoise(line []byte) {
@@ -228,6 +261,9 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 		c.late = time.AfterFunc(min(probing, c.config.start()/3), c.giveUp)
 		c.mu.Unlock()
 	}
+	if _, ok := m.(*jsonrpc.Response); ok {
+		defer c.answered()
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -249,6 +285,12 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (c *child) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = max(c.open-1, 0)
 }
 
 // undiscovered is the answer to server/discover of a server that does not know it.
