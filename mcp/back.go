@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +22,7 @@ const (
 	maxAsked = 16 << 10 // bytes of a question's form
 	maxAsks  = 20       // questions of a call to the person
 	maxLog   = 2 << 10  // bytes of a message of a log
+	maxLogs  = 100      // messages of a server's log in a minute
 )
 
 // watchKey finds the call in the context of a request that a server makes within one,
@@ -113,6 +116,25 @@ func checkLogLevel(level string) error {
 	return nil
 }
 
+// A logRate bounds the messages of a log by time.
+type logRate struct {
+	mu    sync.Mutex
+	since time.Time
+	n     int
+}
+
+// take reports whether a message may be passed on, and whether it is the first in
+// its minute that may not.
+func (r *logRate) take(now time.Time) (may, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.since) >= time.Minute {
+		r.since, r.n = now, 0
+	}
+	r.n++
+	return r.n <= maxLogs, r.n == maxLogs+1
+}
+
 // logged passes on a message of a server's log.
 func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
 	if p == nil {
@@ -129,6 +151,13 @@ func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
 	}
 	log := s.all.options.log()
 	if !log.Enabled(ctx, level) {
+		return
+	}
+	may, first := s.logs.take(time.Now())
+	if first {
+		log.Warn("an MCP server says too much, and the rest of this minute is left out", "server", s.name)
+	}
+	if !may {
 		return
 	}
 	text, ok := p.Data.(string)
