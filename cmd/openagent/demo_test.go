@@ -313,7 +313,7 @@ func TestDemoInterrupted(t *testing.T) {
 	if code := demo(ctx, &d.host, nil); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d\n%s%s", code, exitInterrupted, &d.out, &d.err)
 	}
-	wantAll(t, d.out.String(), "interrupted; 3 turns")
+	wantAll(t, d.out.String(), "interrupted; 4 turns")
 	if left := d.leftBehind(t); left != nil {
 		t.Errorf("left behind: %v", left)
 	}
