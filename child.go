@@ -180,17 +180,26 @@ func (p *Parent) Model(name string) (llm.Model, bool) {
 // Last reads what the last piece of a child's work came to, with the text of its last
 // answer. It fails with [session.ErrNotFound].
 func (p *Parent) Last(ctx context.Context, id string) (event.AgentEnd, string, error) {
-	store := p.session.childStore(p.loop.x.store)
-	info, err := session.Stat(ctx, store, id)
+	info, err := p.Child(ctx, id)
 	if err != nil {
-		return event.AgentEnd{}, "", fmt.Errorf("agent: looking for the agent %s: %w", id, err)
+		return event.AgentEnd{}, "", err
 	}
 	at := event.AgentStart{Session: id}
 	if info.Agent != nil {
 		at.Agent = info.Agent.Name
 	}
-	end, text := lastOf(ctx, store, at)
+	end, text, _ := lastOf(ctx, p.session.childStore(p.loop.x.store), at)
 	return end, text, nil
+}
+
+// Child describes the session of a child, at work or not. It fails with
+// [session.ErrNotFound].
+func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
+	info, err := session.Stat(ctx, p.session.childStore(p.loop.x.store), id)
+	if err != nil {
+		return session.Info{}, fmt.Errorf("agent: looking for the agent %s: %w", id, err)
+	}
+	return info, nil
 }
 
 // hire makes a child's session and records that it is put to work.

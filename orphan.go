@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
@@ -17,9 +18,13 @@ func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
 		if s.brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
 			continue
 		}
-		end, text := lastOf(ctx, s.childStore(s.store()), at)
+		end, text, dir := lastOf(ctx, s.childStore(s.store()), at)
+		if dir != "" && dir != s.fold.state.Dir() {
+			text = strings.TrimSpace(text + "\n\nIt worked in " + dir + ": what it has changed is there.")
+		}
 		w := &work{key: at.Key, name: at.Agent}
-		if n := w.notice(end, text); at.Background && !s.fold.state.Known(n.ID) {
+		told := at.Background || prompt && dir != "" // the call's result says nothing of what the agent has done
+		if n := w.notice(end, text); told && !s.fold.state.Known(n.ID) {
 			facts = append(facts, n.message(event.AsNotice))
 		}
 		facts = append(facts, end) // last: without it all is done again
@@ -30,21 +35,21 @@ func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
 // cutShort is what the model is told of an agent that died with its program.
 const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
 
-// lastOf reads what a child's work came to, from its own session; without a key, what
-// its last work did.
-func lastOf(ctx context.Context, store session.Store, at event.AgentStart) (event.AgentEnd, string) {
-	end := event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
+// lastOf reads what a child's work came to, from its own session, and where it worked;
+// without a key, what its last work did.
+func lastOf(ctx context.Context, store session.Store, at event.AgentStart) (end event.AgentEnd, text, dir string) {
+	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
 	var state engine.State
 	var last *event.RunEnd
 	mine := false
 	for e, err := range store.Read(ctx, at.Session, 0) {
 		if errors.Is(err, session.ErrNotFound) { // it had not begun
 			end.Reason, end.CostUSD = event.Interrupted, new(float64)
-			return end, ""
+			return end, "", ""
 		}
 		if err != nil {
 			end.Message = err.Error()
-			return end, ""
+			return end, "", ""
 		}
 		state.Apply(e)
 		switch f := e.Data.(type) {
@@ -66,10 +71,10 @@ func lastOf(ctx context.Context, store session.Store, at event.AgentStart) (even
 	}
 	if last == nil {
 		end.Reason, end.CostUSD = event.Interrupted, new(float64)
-		return end, ""
+		return end, "", state.Dir()
 	}
 	end.Reason, end.Message = last.Reason, last.Message
 	end.Turns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
 	end.Models, end.Duration = last.Models, last.Duration
-	return end, last.Text
+	return end, last.Text, state.Dir()
 }

@@ -62,7 +62,7 @@ func (w *work) do(ctx context.Context) (*Result, error) {
 
 // recall returns what work came to whose end is on record.
 func (w *work) recall(ctx context.Context) (*Result, error) {
-	end, text := lastOf(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
+	end, text, _ := lastOf(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
 	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, ModelCalls: end.ModelCalls,
 		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
 	return res, res.failure()

@@ -186,12 +186,11 @@ func (c *Crew) equip(ctx context.Context, p *agent.Parent, d Definition, s tools
 	if err := c.join(ctx, s, j, a); err != nil {
 		return child, err
 	}
-	if cmp.Or(s.Isolation, d.Isolation) == WorktreeIsolation {
-		if err := c.isolate(ctx, p, s, j, a); err != nil {
-			return child, err
-		}
+	at, err := spotOf(ctx, p, d, s)
+	if err != nil || at == nil {
+		return child, err
 	}
-	return child, nil
+	return child, c.isolate(ctx, *at, cmp.Or(s.Isolation, d.Isolation) != "", j, a)
 }
 
 // connect adds the tools of the MCP servers that the kind names.

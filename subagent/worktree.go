@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,44 @@ type Worktrees interface {
 // tidying bounds the time for looking at a worktree whose agent has ended.
 const tidying = time.Minute
 
+// A spot is where the worktree of an agent is, or is to be made: beneath from, named
+// after the call that has started the agent.
+type spot struct {
+	from, session, call string
+	earlier             bool // it was made for earlier work of the agent
+}
+
+// spotOf returns where the worktree of an agent is to be, nil if it works where its
+// parent does. An agent that goes on has that of its first work.
+func spotOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn) (*spot, error) {
+	if s.Resume != "" {
+		info, err := p.Child(ctx, s.Resume)
+		if err != nil {
+			return nil, err
+		}
+		if of := info.Agent; of != nil {
+			if from, ok := tools.ApartFrom(info.Dir, of.Session, of.Call); ok {
+				return &spot{from, of.Session, of.Call, true}, nil
+			}
+		}
+	}
+	if cmp.Or(s.Isolation, d.Isolation) != WorktreeIsolation {
+		return nil, nil
+	}
+	return &spot{from: s.Call.Dir, session: s.Call.Session, call: s.Call.ID}, nil
+}
+
 // isolate gives an agent a git worktree of its own. When it ends, one in which nothing
 // has changed is removed; any other stays, and the agent that it works for is told
 // what changed and where it is.
-func (c *Crew) isolate(ctx context.Context, p *agent.Parent, s tools.Spawn, j *job, a *agent.Agent) error {
-	if c.Worktrees == nil {
+func (c *Crew) isolate(ctx context.Context, at spot, asked bool, j *job, a *agent.Agent) error {
+	switch {
+	case c.Worktrees == nil:
 		return errors.New("there are no worktrees here; leave out isolation")
+	case at.earlier && !asked && !tools.There(c.Worktrees, at.from, at.session, at.call):
+		return errors.New("the worktree that the agent has worked in is gone; ask for isolation worktree to have it made again, or start another agent")
 	}
-	w, err := tools.MakeWorktree(ctx, c.Worktrees, s.Call.Dir, s.Call.Session, s.Call.ID)
+	w, err := tools.MakeWorktree(ctx, c.Worktrees, at.from, at.session, at.call)
 	if err != nil {
 		return fmt.Errorf("making a worktree for the agent: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -44,11 +45,34 @@ func MakeWorktree(ctx context.Context, files Worktrees, from, session, call stri
 		if base, err = g.line(ctx, w.Path, "merge-base", "HEAD", base); err != nil {
 			return nil, err
 		}
+		if _, err := takeMark(files, w); err != nil { // nobody enters it meanwhile
+			return nil, err
+		}
 	} else if err := makeWorktree(ctx, files, g, w, base); err != nil {
 		return nil, err
 	}
 	dir := w.entered(files, prefix, base, "").Patch.Dir
 	return &Worktree{Name: w.Name, Path: w.Path, Dir: dir, Branch: w.Branch, tree: w, git: g, base: base}, nil
+}
+
+// ApartFrom returns the folder from which [MakeWorktree] has made the worktree of a
+// session and a call that dir lies in; it reports false if dir lies in no such one.
+func ApartFrom(dir, session, call string) (from string, ok bool) {
+	below := string(filepath.Separator) + filepath.Join(filepath.FromSlash(worktreesFolder), madeUpName(session, call))
+	from, rest, ok := strings.Cut(dir, below)
+	return from, ok && (rest == "" || rest[0] == filepath.Separator)
+}
+
+// There reports whether the worktree of a session and a call that [MakeWorktree] has
+// made from a folder is still there.
+func There(files Worktrees, from, session, call string) bool {
+	root, _, err := files.OpenRoot("", from)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Lstat(newWorktree(from, madeUpName(session, call)).folder())
+	return err == nil && info.IsDir()
 }
 
 // Changes says what differs from the commit that was checked out: a line for each

@@ -1,0 +1,149 @@
+package subagent_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+)
+
+// repository makes the folder of the stage a repository with a file.
+func (s *stage) repository() (git func(args ...string) string) {
+	git = func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", s.dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			s.t.Skip("git: ", string(out), err)
+		}
+		return string(out)
+	}
+	os.WriteFile(filepath.Join(s.dir, "a.txt"), []byte("one\n"), 0o600)
+	git("init", "-q")
+	git("add", ".")
+	git("commit", "-q", "-m", "x")
+	return git
+}
+
+// An agent apart that is sent back to work goes on in its worktree, whether the call
+// asks for isolation again or not.
+func TestAgentApartResumed(t *testing.T) {
+	for name, isolation := range map[string]string{"asked for": "worktree", "not asked for": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			git := s.repository()
+			s.plays("change", use("Bash", map[string]any{"command": "echo two >> a.txt"}), "changed",
+				use("Bash", map[string]any{"command": "cat a.txt; echo three >> a.txt"}), func(r *llmtest.Request) llmtest.Step {
+					return llmtest.Step{Text: "it held " + told(r)}
+				})
+			s.plays("go", spawn("change", map[string]any{"isolation": "worktree"}), func(r *llmtest.Request) llmtest.Step {
+				_, rest, _ := strings.Cut(told(r), "agent id: ")
+				id, _, _ := strings.Cut(rest, ",")
+				return llmtest.Call(spawn("more", map[string]any{"resume": id, "isolation": isolation}))
+			}, func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+			res := s.prompt("go")
+			if !strings.Contains(res.Text, "one\ntwo\n") || !strings.Contains(res.Text, "a.txt | 2 ++") {
+				t.Errorf("told %q", res.Text)
+			}
+			if data, _ := os.ReadFile(filepath.Join(s.dir, "a.txt")); string(data) != "one\n" {
+				t.Errorf("the file outside of it is %q", data)
+			}
+			if n := strings.Count(git("worktree", "list"), "\n"); n != 2 {
+				t.Errorf("%d worktrees", n)
+			}
+		})
+	}
+}
+
+// Work apart that is cut short by the user or by the end of the program is told of,
+// with the place of what it has changed.
+func TestAgentApartCutShort(t *testing.T) {
+	s := newStage(t)
+	s.repository()
+	sess := s.agent.Session("")
+	s.plays("change", use("Bash", map[string]any{"command": "echo two >> a.txt"}), func(*llmtest.Request) llmtest.Step {
+		sess.Interrupt(t.Context())
+		return llmtest.Call(use("Bash", map[string]any{"command": "sleep 60"}))
+	})
+	s.plays("go", spawn("change", map[string]any{"isolation": "worktree"}), func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+	if res, err := sess.Prompt(t.Context(), "go"); err == nil {
+		t.Fatalf("not interrupted: %+v", res)
+	}
+	res, err := sess.Prompt(t.Context(), "and?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(s.dir, ".openagent", "worktrees"); !strings.Contains(res.Text, want) {
+		t.Errorf("told %q", res.Text)
+	}
+	sess.Close()
+}
+
+// A worktree that is gone is made again only where the call asks for one.
+func TestAgentApartGone(t *testing.T) {
+	s := newStage(t)
+	s.repository()
+	s.plays("look", "looked", use("Bash", map[string]any{"command": "pwd"}), func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: "in " + told(r)} })
+	again := func(isolation string) func(r *llmtest.Request) llmtest.Step {
+		return func(r *llmtest.Request) llmtest.Step {
+			_, rest, _ := strings.Cut(told(r), "agent id: ")
+			id, _, _ := strings.Cut(rest, ",")
+			return llmtest.Call(spawn("more", map[string]any{"resume": id, "isolation": isolation}))
+		}
+	}
+	s.plays("go", spawn("look", map[string]any{"isolation": "worktree"}), again(""), again("worktree"),
+		func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+	res := s.prompt("go")
+	for _, want := range []string{"the worktree that the agent has worked in is gone", "in more\n" + filepath.Join(s.dir, ".openagent", "worktrees")} {
+		if !strings.Contains(res.Text, want) {
+			t.Errorf("no %q in %q", want, res.Text)
+		}
+	}
+}
+
+// An agent apart that dies with its program is told of with the place of what it has
+// changed: in the background by its notice, else beside the result of its call.
+func TestAgentApartDies(t *testing.T) {
+	for name, background := range map[string]bool{"background": true, "foreground": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.repository()
+			before, after := t.TempDir(), t.TempDir()
+			s.agent.Sessions = session.Dir{Path: before}
+			died := make(chan struct{})
+			s.plays("change", use("Bash", map[string]any{"command": "echo two >> a.txt"}), func(r *llmtest.Request) llmtest.Step {
+				if err := os.CopyFS(after, os.DirFS(before)); err != nil {
+					t.Error(err)
+				}
+				close(died)
+				return llmtest.Call(use("Bash", map[string]any{"command": "sleep 60"}))
+			})
+			s.plays("go", spawn("change", map[string]any{"isolation": "worktree", "run_in_background": background}), "waiting",
+				func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+			sess := s.agent.Session("")
+			ctx, stop := context.WithCancel(t.Context())
+			go func() { <-died; stop() }()
+			sess.Prompt(ctx, "go")
+			<-died
+			stop()
+			sess.Close()
+
+			s.plays("go", func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+			next := *s.agent
+			next.Sessions = session.Dir{Path: after}
+			again := next.Session(sess.ID)
+			defer again.Close()
+			res, err := again.Prompt(t.Context(), "and?")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := filepath.Join(s.dir, ".openagent", "worktrees"); strings.Count(res.Text, want) == 0 {
+				t.Errorf("told %q", res.Text)
+			}
+		})
+	}
+}
