@@ -19,7 +19,9 @@ import (
 type Child struct {
 	// Agent is what it is. Of what it leaves out, its parent's count: models, tools,
 	// directory, limits of results and tries. Its own tools, rules, policies and hooks
-	// are bounded by its parent's, see [Parent]; its callbacks are not called.
+	// are bounded by its parent's, see [Parent]: what its policies and hooks allow, and
+	// rules and modes that its hooks set to allow more, do not count. Its callbacks are
+	// not called.
 	Agent *Agent
 	Name  string // what it is called; "" is Agent's name
 	Call  string // the call of the tool that starts it

@@ -39,11 +39,11 @@ type stage struct {
 	parts map[string]func(r *llmtest.Request) llmtest.Step
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
 	s := &stage{t: t, dir: t.TempDir(), team: new(team.Memory), parts: map[string]func(*llmtest.Request) llmtest.Step{}}
 	s.ws = &workspace.Workspace{Root: s.dir}
 	t.Cleanup(func() { s.ws.Close() })
-	s.crew = &subagent.Crew{Team: s.team, Worktrees: s.ws}
+	s.crew = &subagent.Crew{Team: s.team, Worktrees: s.ws, Agents: kinds}
 	kit := tools.Kit{Workspace: s.ws, Tasks: s.team, Teams: s.team, Mail: s.team, Agents: s.crew, Background: []tools.Background{s.crew}}
 	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: new(session.Memory), Inbox: s.crew.Inbox("")}
 	for _, e := range kit.Tools() {

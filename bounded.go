@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/permission"
+)
+
+// A strict policy is a child's own: it may deny, ask and defer, and allows nothing.
+type strict struct{ own permission.Judge }
+
+func (s strict) Decide(r permission.Request) permission.Decision {
+	if d := s.own.Decide(r); d.Behavior != permission.Allowed {
+		return d
+	}
+	return permission.Decision{}
+}
+
+// onlyStrict returns a child's own policies as they count.
+func onlyStrict(own []permission.Judge) []permission.Judge {
+	out := slices.Clone(own)
+	for i, j := range out {
+		if j != nil {
+			out[i] = strict{j}
+		}
+	}
+	return out
+}
+
+// boundedHooks returns a child's own hooks as they count: they answer no question in
+// the place of the parent's hooks and callback, and only add rules that deny or ask.
+func boundedHooks(own []hook.Hook) []hook.Hook {
+	out := slices.Clone(own)
+	for i := range out {
+		call := out[i].Func
+		if call == nil {
+			continue
+		}
+		out[i].Func = func(ctx context.Context, in *hook.Input) (hook.Output, error) {
+			o, err := call(ctx, in)
+			if o.Permission == permission.Allowed {
+				o.Permission = permission.NoOpinion
+			}
+			o.Updates = slices.DeleteFunc(slices.Clone(o.Updates), func(u hook.Update) bool {
+				return u.Type != hook.AddRules || u.Behavior != permission.Denied && u.Behavior != permission.Asked
+			})
+			return o, err
+		}
+	}
+	return out
+}
