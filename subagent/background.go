@@ -24,7 +24,7 @@ func (c *Crew) start(ctx context.Context, p *agent.Parent, j *job, child agent.C
 
 // work starts a piece of work in the background. A member of a team waits for mail
 // when it is done; ended, unless nil, is called before.
-func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func()) (string, error) {
+func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func(*agent.Result)) (string, error) {
 	j.mu.Lock()
 	j.parent, j.began, j.result, j.err = p, time.Now(), nil, nil
 	j.mu.Unlock()
@@ -33,7 +33,7 @@ func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Ch
 		j.result, j.err = res, err
 		j.mu.Unlock()
 		if ended != nil {
-			ended()
+			ended(res)
 		}
 		if j.team == "" || !c.idle(p, j, child) {
 			c.discharge(j)
@@ -43,11 +43,16 @@ func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Ch
 		return "", err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	if cr := c.crews[j.root]; cr != nil { // else the session has ended
+		cr.jobs[id] = j
+	}
+	c.mu.Unlock()
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.id = id
-	c.crews[j.root].jobs[id] = j
+	stopped := j.stopped
+	j.mu.Unlock()
+	if stopped { // while it started
+		p.Stop(id)
+	}
 	return id, nil
 }
 
@@ -113,13 +118,13 @@ func (c *Crew) StopOwner(ctx context.Context, call tool.Call, owner string) (str
 // end ends an agent in the background and waits for its end.
 func (c *Crew) end(ctx context.Context, j *job) error {
 	j.mu.Lock()
-	j.leaving = true
-	p, id := j.parent, j.id
+	j.stopped = j.parent != nil
+	p := j.parent
 	j.mu.Unlock()
 	if p == nil {
 		return fmt.Errorf("the agent %s is not in the background: it ends with the call that has started it", j.name)
 	}
-	p.Stop(id)
+	p.Stop(j.id)
 	j.wake()
 	select {
 	case <-j.over:

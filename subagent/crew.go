@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -63,7 +64,8 @@ const (
 
 // A crew is the agents of one tree.
 type crew struct {
-	jobs  map[string]*job // by session
+	jobs  map[string]*job // in the background, by session
+	busy  map[string]*job // by session, until they have ended
 	names map[string]*job // that are taken
 	count int             // at work, and about to be
 }
@@ -242,20 +244,22 @@ func (c *Crew) connect(ctx context.Context, p *agent.Parent, d Definition, a *ag
 // enlist takes the place and the name of an agent that is about to begin.
 func (c *Crew) enlist(s tools.Spawn) (*job, error) {
 	root := cmp.Or(s.Call.Root, s.Call.Session)
-	j := &job{root: root, kind: s.Type, id: s.Resume, name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
+	j := &job{root: root, kind: s.Type, id: cmp.Or(s.Resume, session.DerivedID(s.Call.Session, s.Call.ID)), name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crews == nil {
 		c.crews = map[string]*crew{}
 	}
 	if c.crews[root] == nil {
-		c.crews[root] = &crew{jobs: map[string]*job{}, names: map[string]*job{}}
+		c.crews[root] = &crew{jobs: map[string]*job{}, busy: map[string]*job{}, names: map[string]*job{}}
 	}
 	cr := c.crews[root]
 	most := cmp.Or(c.MaxAgents, defaultAgents)
 	switch {
 	case cr.count >= most:
 		return nil, fmt.Errorf("%d agents are at work, and no more may be at a time: wait for one of them", cr.count)
+	case cr.busy[j.id] != nil:
+		return nil, fmt.Errorf("the agent %s is at work, or a member of a team that waits for mail: it can be resumed when it has ended", j.id)
 	case s.Name != "" && cr.names[s.Name] != nil:
 		return nil, fmt.Errorf("the name %s is taken by an agent that is at work", s.Name)
 	}
@@ -263,6 +267,7 @@ func (c *Crew) enlist(s tools.Spawn) (*job, error) {
 		j.name = fmt.Sprintf("%s-%d", s.Type, n)
 	}
 	cr.names[j.name] = j
+	cr.busy[j.id] = j
 	cr.count++
 	return j, nil
 }
@@ -283,12 +288,13 @@ func (c *Crew) discharge(j *job) {
 	defer c.mu.Unlock()
 	cr := c.crews[j.root]
 	cr.count--
+	delete(cr.busy, j.id)
 	if cr.names[j.name] == j {
 		delete(cr.names, j.name)
 	}
 }
 
-// EndSession forgets the agents of a session at the root.
+// EndSession forgets the agents of a session at the root. The tool Agent calls it.
 func (c *Crew) EndSession(session string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,10 +312,7 @@ func (c *Crew) find(call tool.Call, id string) *job {
 	if cr == nil {
 		return nil
 	}
-	if j := cr.jobs[id]; j != nil {
-		return j
-	}
-	return cr.names[id]
+	return cmp.Or(cr.busy[id], cr.jobs[id], cr.names[id])
 }
 
 var (

@@ -18,17 +18,18 @@ import (
 // A job is an agent that was put to work, from its start to its end.
 type job struct {
 	root, kind, name string
+	id               string        // its session
 	team             string        // that it is a member of; "" for none
 	over             chan struct{} // closed at its end
 
 	mu      sync.Mutex
-	id      string // its session
 	parent  *agent.Parent
 	began   time.Time
 	turns   int
 	tools   map[string]int // calls that ran, by tool
 	text    string         // its last answer
 	leaving bool           // it has agreed to end
+	stopped bool           // somebody ends it
 	result  *agent.Result  // of its last piece of work
 	err     error
 	rouse   func() // ends its waiting for mail; nil: it does not wait
@@ -101,12 +102,6 @@ func (j *job) wake() {
 	if rouse != nil {
 		rouse()
 	}
-}
-
-func (j *job) session() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.id
 }
 
 // last ends what the agent had, and returns what is to be said of it.

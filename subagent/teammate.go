@@ -129,7 +129,7 @@ func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 	if !c.stays(ctx, j) {
 		return false
 	}
-	child.Session = j.session()
+	child.Session = j.id
 	return p.Go(func(ctx context.Context) {
 		p.Notify(hook.Input{Event: hook.TeammateIdle, Teammate: j.name, Team: j.team})
 		ctx, cancel := context.WithCancel(ctx)
@@ -154,7 +154,7 @@ func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 // stays reports whether an agent that is done goes on to be a member of its team.
 func (c *Crew) stays(ctx context.Context, j *job) bool {
 	j.mu.Lock()
-	leaving := j.leaving
+	leaving := j.leaving || j.stopped
 	j.mu.Unlock()
 	if leaving || ctx.Err() != nil {
 		return false
@@ -168,22 +168,25 @@ func (c *Crew) stays(ctx context.Context, j *job) bool {
 func (c *Crew) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
 	err = c.Team.Take(ctx, j.root, j.name, func(mail []team.Message) error {
 		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: team.Text(mail)}
-		recorded := make(chan struct{})
+		recorded := make(chan struct{}, 1)
 		child.Watch = func(e event.Event) {
 			if m, ok := e.Data.(event.UserMessage); ok && m.ID == child.Input.ID {
-				close(recorded)
+				recorded <- struct{}{} // once: ids are unique
 			}
 			j.see(e)
 		}
-		ended := make(chan struct{})
-		if _, err := c.work(ctx, p, j, child, func() { close(ended) }); err != nil {
+		ended := make(chan *agent.Result, 1)
+		if _, err := c.work(ctx, p, j, child, func(res *agent.Result) { ended <- res }); err != nil {
 			return err
 		}
 		begun = true
 		select {
 		case <-recorded:
 			return nil
-		case <-ended:
+		case res := <-ended:
+			if res != nil { // it has begun, now or in an earlier program
+				return nil
+			}
 			return errors.New("the agent could not be put to work again")
 		}
 	})
