@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -208,11 +209,13 @@ func (s *Session) person(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Children returns the agents that are at work for the session.
+// Children returns the agents that are at work for the session in this program. What
+// has become of those of a program that died is recorded by the next run.
 func (s *Session) Children() []event.AgentStart {
 	var out []event.AgentStart
+	b := s.children()
 	_ = s.consult(context.Background(), func(f *fold, _ func(...event.Fact) error) error {
-		out = f.state.AtWork()
+		out = slices.DeleteFunc(f.state.AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
 		return nil
 	})
 	return out

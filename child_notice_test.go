@@ -111,7 +111,6 @@ type saga struct {
 	kids  int
 	lost  llm.Usage
 	agent agent.Agent
-	seen  func(r *llmtest.Request)
 }
 
 func newSaga(t *testing.T, seed uint64, store session.Store) *saga {

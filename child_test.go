@@ -23,7 +23,11 @@ import (
 
 // delegate is a tool that puts kind to work with what it is asked.
 func delegate(kind *agent.Agent, background bool, seen ...*error) tool.Tool {
-	return tool.New(tool.Spec{Name: "delegate", Idempotent: true, Timeout: -1}, func(ctx context.Context, call tool.Call, n number) (*tool.Result, error) {
+	return delegateAs("delegate", kind, background, seen...)
+}
+
+func delegateAs(name string, kind *agent.Agent, background bool, seen ...*error) tool.Tool {
+	return tool.New(tool.Spec{Name: name, Idempotent: true, Timeout: -1}, func(ctx context.Context, call tool.Call, n number) (*tool.Result, error) {
 		p, ok := agent.ParentOf(ctx)
 		if !ok {
 			return nil, errors.New("no parent")

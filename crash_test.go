@@ -74,7 +74,11 @@ func crashAgent(dir, url string, ws *workspace.Workspace) *agent.Agent {
 // host runs or resumes the session until it is done or killed.
 func host(dir string) {
 	ws := &workspace.Workspace{Root: dir}
-	s := crashAgent(dir, os.Getenv("AGENT_TEST_URL"), ws).Session("s")
+	a := crashAgent(dir, os.Getenv("AGENT_TEST_URL"), ws)
+	if os.Getenv(hostFamily) != "" {
+		withFamily(a)
+	}
+	s := a.Session("s")
 	fmt.Println("up")
 	open, err := s.Open(context.Background())
 	if err == nil {
@@ -84,6 +88,9 @@ func host(dir string) {
 		}
 		for _, e := range events {
 			err = errors.Join(err, e)
+		}
+		if os.Getenv(hostFamily) != "" {
+			err = errors.Join(err, afterFamily(s))
 		}
 	}
 	err = errors.Join(err, s.Close(), ws.Close())

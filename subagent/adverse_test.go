@@ -79,7 +79,9 @@ func TestResumedTwice(t *testing.T) {
 func TestAgentsWaitForEachOther(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {
-		wait := func(name string) llm.ToolUse { return use("TaskOutput", map[string]any{"id": name, "wait_ms": 600_000}) }
+		wait := func(name string) llm.ToolUse {
+			return use("TaskOutput", map[string]any{"id": name, "wait_ms": 600_000})
+		}
 		member := func(name string) map[string]any { return map[string]any{"name": name, "run_in_background": true} }
 		for _, pair := range [][2]string{{"ann", "bob"}, {"bob", "ann"}} {
 			s.plays(pair[0], wait(pair[1]), func(r *llmtest.Request) llmtest.Step {
