@@ -73,6 +73,30 @@ func TestChildrenEndWithTheirProcesses(t *testing.T) {
 	}
 }
 
+// BenchmarkCancelAgents measures the end of 50 agents, each with a process that sleeps,
+// from the end of the root's context on.
+func BenchmarkCancelAgents(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		run, marker := sleepers(b, 50, false)
+		ctx, cancel := context.WithCancel(b.Context())
+		ended := make(chan struct{})
+		go func() { run.Prompt(ctx, "go"); close(ended) }()
+		for strings.Count(processes(b, marker), "\n") < 50 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		b.StartTimer()
+		cancel()
+		<-ended
+		run.Close()
+		b.StopTimer()
+		if left := processes(b, marker); left != "" {
+			b.Fatal(left)
+		}
+		b.StartTimer()
+	}
+}
+
 // hostFamily tells the host that its agent has others.
 const hostFamily = "AGENT_TEST_FAMILY"
 

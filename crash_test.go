@@ -237,7 +237,7 @@ func TestInterruptStorm(t *testing.T) {
 }
 
 // processes lists those whose command line holds the marker.
-func processes(t *testing.T, marker string) string {
+func processes(t testing.TB, marker string) string {
 	t.Helper()
 	out, err := exec.Command("ps", "-eo", "pid,args").Output()
 	if err != nil {
