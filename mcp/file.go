@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +36,7 @@ func LoadFile(path string, getenv func(string) string) (map[string]Config, error
 	}
 	configs, err := Parse(data, getenv)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return configs, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return configs, nil
 }
@@ -42,7 +44,8 @@ func LoadFile(path string, getenv func(string) string) (map[string]Config, error
 // Parse reads what [LoadFile] reads. In the command, args, env, cwd, url, headers
 // and oauth of a server ${NAME} becomes the variable's value, and ${NAME:-text}
 // text where there is no such variable or it is empty; a ${NAME} that is not set
-// is an error.
+// is an error. Where some servers cannot be used, the error says so of each and the
+// others are returned with it; where nothing can be read they are nil.
 func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("it is larger than %d KB", maxFile>>10)
@@ -62,17 +65,20 @@ func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 		return nil, fmt.Errorf("it has more than %d servers", maxServers)
 	}
 	configs := make(map[string]Config, len(file.Servers))
-	for name, raw := range file.Servers {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
 		var c Config
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return nil, fmt.Errorf("the server %q: %w", clip(name, 100), err)
+		err := json.Unmarshal(file.Servers[name], &c)
+		if err == nil {
+			err = c.expand(getenv)
 		}
-		if err := c.expand(getenv); err != nil {
-			return nil, fmt.Errorf("the server %q: %w", clip(name, 100), err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the server %q: %w", clip(name, 100), err))
+			continue
 		}
 		configs[name] = c
 	}
-	return configs, nil
+	return configs, errors.Join(errs...)
 }
 
 // wrong adds the line to an error of syntax.

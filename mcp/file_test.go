@@ -32,6 +32,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+	got, err = Parse([]byte(`{"a":{"command":"x"},"b":{"command":"${NOTHING}"},"c":{"args":5},"d":{"command":"y"}}`), getenv)
+	if err == nil || len(got) != 2 || got["d"].Command != "y" || !strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"c"`) {
+		t.Errorf("%+v %v", got, err)
+	}
 	if got, err := Parse([]byte(`{"a":{"command":"x"}}`), getenv); err != nil || got["a"].Command != "x" {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -103,7 +103,10 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 		if home, err := h.home(); err == nil {
 			found, err := mcp.LoadFile(filepath.Join(home, userServersName), h.getenv)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-				return nil, usagef("%w; mend or remove the file", err)
+				if found == nil {
+					return nil, usagef("%w; mend or remove the file", err)
+				}
+				h.complain("%v", err)
 			}
 			maps.Copy(all, found)
 		}
@@ -113,7 +116,10 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 		}
 		maps.Copy(all, found)
 		if found, err = h.localServers(project); err != nil {
-			return nil, usagef("%w; mend or remove the file", err)
+			if found == nil {
+				return nil, usagef("%w; mend or remove the file", err)
+			}
+			h.complain("%v", err)
 		}
 		maps.Copy(all, found)
 	}
@@ -168,7 +174,7 @@ func readServerFile(dir string) (*serverFile, error) {
 }
 
 // projectServers are those of the project's file, if it is trusted as it is now.
-// One that cannot be read is reported and holds up nothing.
+// What cannot be read is reported and holds up nothing.
 func (h *host) projectServers(ctx context.Context, dir string, ask bool) (map[string]mcp.Config, error) {
 	f, err := readServerFile(dir)
 	if err != nil {
@@ -222,10 +228,10 @@ func (h *host) trustServers(ctx context.Context, f *serverFile) error {
 
 func (h *host) serverList(f *serverFile) string {
 	configs, err := mcp.Parse(f.data, func(name string) string { return "${" + name + "}" })
-	if err != nil {
-		return "  " + h.oneLine(err.Error()) + "\n"
-	}
 	var b strings.Builder
+	if err != nil {
+		fmt.Fprintf(&b, "  %s\n", h.oneLine(err.Error()))
+	}
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		c := configs[name]
 		what := c.URL

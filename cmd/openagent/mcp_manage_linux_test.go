@@ -78,4 +78,9 @@ func TestServersAreManaged(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(work, ".mcp.json")); err != nil || !strings.Contains(string(data), `"other": 1`) || !strings.Contains(string(data), "evil") {
 		t.Errorf("%s %v", data, err)
 	}
+	// One that cannot be used does not keep the others away.
+	p.write("home/mcp.json", `{"mcpServers":{"lacking":{"command":"x","args":["${NO_SUCH_VARIABLE}"]},"plain":{"command":"true"}}}`)
+	if out, code := p.run("", "mcp", "list"); code != 0 || !strings.Contains(out, `"lacking": the variable NO_SUCH_VARIABLE is not set`) || !strings.Contains(out, "plain  user") {
+		t.Error(code, out)
+	}
 }
