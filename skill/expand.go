@@ -27,25 +27,12 @@ const (
 // skill's folder. Where no mark is, arguments come after the instructions. Whether the
 // user or the model may run the skill is for the caller to judge.
 func (r *Registry) Expand(name, args string) (*tool.Expansion, error) {
-	s := r.Get(name)
-	if s == nil {
-		return nil, r.Unknown(name)
-	}
-	if !s.available() {
-		return nil, fmt.Errorf("the skill %s is not available here", s.Name)
+	s, now, body, err := r.read(name)
+	if err != nil {
+		return nil, err
 	}
 	if args = strings.TrimSpace(args); len(args) > maxArgs {
 		return nil, fmt.Errorf("the arguments have %d bytes, of which at most %d are filled in; say the rest in your own words once the skill runs", len(args), maxArgs)
-	}
-	now, body := s, s.Instructions
-	if s.file != nil {
-		var err error
-		if now, body, err = s.file.load(); err != nil {
-			return nil, fmt.Errorf("running the skill %s: %w", s.Name, err)
-		}
-	}
-	if body = strings.TrimSpace(tool.Clean(body)); body == "" {
-		return nil, fmt.Errorf("the skill %s has no instructions", s.Name)
 	}
 	text, marked, err := fill(body, args, now.Dir)
 	if err != nil {
@@ -54,8 +41,44 @@ func (r *Registry) Expand(name, args string) (*tool.Expansion, error) {
 	if !marked && args != "" {
 		text += "\n\nARGUMENTS: " + args
 	}
-	return &tool.Expansion{Kind: tool.SlashCommand, Name: s.Name, Args: args, Text: now.heading(s.Name, args) + text,
+	return &tool.Expansion{Kind: tool.SlashCommand, Name: s.Name, Args: args, Text: now.heading(s.Name, args) + now.bounds() + "\n\n" + text,
 		Scope: &tool.Scope{Skill: s.Name, Tools: now.Tools, Model: now.Model}}, nil
+}
+
+// Text returns the instructions of a skill, by its name or an alias, for who has them
+// without running the skill: nothing is in force by them, and marks of arguments stay.
+func (r *Registry) Text(name string) (string, error) {
+	s, now, body, err := r.read(name)
+	if err != nil {
+		return "", err
+	}
+	if now.Dir != "" {
+		body = strings.ReplaceAll(body, dirMark, now.Dir)
+	}
+	if len(body) > maxText {
+		return "", fmt.Errorf("reading the skill %s: %w", s.Name, errTooLong)
+	}
+	return now.heading(s.Name, "") + "\n\n" + body, nil
+}
+
+// read finds a skill, and reads it as it is now.
+func (r *Registry) read(name string) (s, now *Skill, body string, err error) {
+	if s = r.Get(name); s == nil {
+		return nil, nil, "", r.Unknown(name)
+	}
+	if !s.available() {
+		return nil, nil, "", fmt.Errorf("the skill %s is not available here", s.Name)
+	}
+	now, body = s, s.Instructions
+	if s.file != nil {
+		if now, body, err = s.file.load(); err != nil {
+			return nil, nil, "", fmt.Errorf("running the skill %s: %w", s.Name, err)
+		}
+	}
+	if body = strings.TrimSpace(tool.Clean(body)); body == "" {
+		return nil, nil, "", fmt.Errorf("the skill %s has no instructions", s.Name)
+	}
+	return s, now, body, nil
 }
 
 // heading says what the text is, and what is beside it.
@@ -76,15 +99,19 @@ func (s *Skill) heading(name, args string) string {
 		}
 		b.WriteString(".")
 	}
-	if len(s.Tools) > 0 {
-		var names []string
-		for _, r := range s.Tools {
-			names = append(names, string(r))
-		}
-		fmt.Fprintf(&b, " While it is in force only these tools run: %s.", strings.Join(names, ", "))
-	}
-	b.WriteString("\n\n")
 	return b.String()
+}
+
+// bounds says which tools run while the skill is in force.
+func (s *Skill) bounds() string {
+	if len(s.Tools) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range s.Tools {
+		names = append(names, string(r))
+	}
+	return fmt.Sprintf(" While it is in force only these tools run: %s.", strings.Join(names, ", "))
 }
 
 // files lists the files of the skill beside its SKILL.md, by their slash paths in its

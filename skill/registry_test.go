@@ -126,6 +126,10 @@ Do first then second $1 one, all: first "second $1 one". Costs $10, $HOME, ! In 
 	if sc := x.Scope; x.Kind != tool.SlashCommand || x.Name != "x" || sc.Skill != "x" || len(sc.Tools) != 2 || sc.Model != "big" {
 		t.Errorf("%+v, %+v", x, x.Scope)
 	}
+	text, err := r.Text("x")
+	if want := "Do $1 then $2, all: $ARGUMENTS. Costs $10, $HOME, $3! In " + dir + "/x/a."; err != nil || !strings.HasSuffix(text, "references/a.md, run.sh.\n\n"+want) {
+		t.Errorf("the text is %q, %v", text, err)
+	}
 	r.Replace(&Skill{Name: "y", Instructions: "No marks, but $ and $0."})
 	if x, _ := r.Expand("y", "args"); !strings.HasSuffix(x.Text, "No marks, but $ and $0.\n\nARGUMENTS: args") {
 		t.Errorf("%q", x.Text)

@@ -37,11 +37,7 @@ func (h *host) addCrew(s *setup, k *tools.Kit) {
 
 // skillText is the text of a skill, for a kind of agent that begins with it.
 func (s *setup) skillText(_ context.Context, name string) (string, error) {
-	x, err := s.skills.Expand(name, "")
-	if err != nil {
-		return "", err
-	}
-	return x.Text, nil
+	return s.skills.Text(name)
 }
 
 // connect starts the MCP servers that a kind of agent brings along, and returns their

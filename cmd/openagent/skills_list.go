@@ -120,8 +120,8 @@ func (h *host) showSkill(s *setup, format, name string) error {
 	}
 	e := entryOf(s, k)
 	e.Files = k.Files()
-	if x, err := s.skills.Expand(k.Name, ""); err == nil {
-		e.Text = x.Text
+	if text, err := s.skills.Text(k.Name); err == nil {
+		e.Text = text
 	} else {
 		e.Text = err.Error()
 	}
