@@ -24,9 +24,7 @@ func (h *host) addCrew(s *setup, k *tools.Kit) {
 		d.Agent = &own
 		c.Definitions = append(c.Definitions, d)
 	}
-	if s.skills != nil {
-		c.Skill = s.skillText
-	}
+	c.Skill = s.skillText
 	c.Connect = func(ctx context.Context, servers []subagent.Server) ([]tool.Tool, func(), error) {
 		return h.connect(ctx, s, servers)
 	}
@@ -37,6 +35,9 @@ func (h *host) addCrew(s *setup, k *tools.Kit) {
 
 // skillText is the text of a skill, for a kind of agent that begins with it.
 func (s *setup) skillText(_ context.Context, name string) (string, error) {
+	if s.skills == nil {
+		return "", fmt.Errorf("there are no skills here, so not %s", name)
+	}
 	return s.skills.Text(name)
 }
 

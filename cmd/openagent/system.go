@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"os"
 	"path/filepath"
@@ -49,7 +50,15 @@ func (s *setup) instructions() (string, error) {
 	system := ""
 	switch {
 	case s.kind != nil:
-		system = s.kind.Agent.System + "\n\n" + surroundings(dir, time.Now())
+		system = s.kind.Agent.System
+		for _, name := range s.kind.Skills {
+			text, err := s.skillText(context.Background(), name)
+			if err != nil {
+				return "", usagef("--agent %s: %w", s.kind.Agent.Name, err)
+			}
+			system += "\n\n" + text
+		}
+		system += "\n\n" + surroundings(dir, time.Now())
 	case o.system == "":
 		system = systemPrompt(dir, time.Now())
 	default:
