@@ -16,7 +16,7 @@ import (
 // callback. What is left to ask about is asked by question.
 func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) event.Fact {
 	call := j.call
-	t := x.tool(call.Name)
+	t := x.toolOf(j)
 	if t == nil {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
 			Source: permission.FromDefault, Reason: gone(call)}}
@@ -125,7 +125,7 @@ func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Too
 
 // question asks about a call, by the callback. Nobody there means no.
 func (x *executor) question(ctx context.Context, e engine.Ask, j *job) event.Fact {
-	call, t := j.call, x.tool(j.call.Name)
+	call, t := j.call, x.toolOf(j)
 	if t == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: gone(call)}}
 	}
@@ -216,8 +216,7 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 // recheck judges a call again, right before it runs: its input, the mode and the
 // directory are final now. What it touches may be something else than what was
 // judged, and then has to be allowed by itself.
-func (x *executor) recheck(e engine.RunTool, call tool.Call, judged tool.Class) (permission.Decision, bool) {
-	t := x.tool(call.Name)
+func (x *executor) recheck(e engine.RunTool, t tool.Tool, call tool.Call, judged tool.Class) (permission.Decision, bool) {
 	if t == nil {
 		return permission.Deny(gone(call)), true
 	}

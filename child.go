@@ -38,6 +38,9 @@ type Child struct {
 	Mode permission.Mode
 	// Watch, unless nil, sees the events of its run, one at a time, in order.
 	Watch func(event.Event)
+	// apart: the call may start several such agents, so that each has a session that
+	// follows from Input.ID.
+	apart bool
 	// Note, unless nil, says what the parent's model is to be told beside the last
 	// answer of work in the background. It is called once, when the work has ended.
 	Note func() string
@@ -271,7 +274,11 @@ func (c *Child) called() string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
 
 // idOf is the id of a child's session.
 func (p *Parent) idOf(c Child) string {
-	return cmp.Or(c.Session, session.DerivedID(p.session.ID, c.Call))
+	word := c.Call
+	if c.apart {
+		word = c.key()
+	}
+	return cmp.Or(c.Session, session.DerivedID(p.session.ID, word))
 }
 
 // least is the smaller of two limits, of which 0 is none.

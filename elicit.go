@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
@@ -20,6 +21,12 @@ type callHost struct {
 	x    *executor
 	call tool.Call
 	line *line
+
+	mu       sync.Mutex
+	over     bool
+	sampled  int                  // requests to the model
+	cancels  []context.CancelFunc // of these
+	sampling sync.WaitGroup
 }
 
 // Elicit puts a server's question to a person, and hooks before and after it.

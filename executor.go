@@ -103,6 +103,14 @@ func (x *executor) tool(name string) tool.Tool {
 	return x.tools[name]
 }
 
+// toolOf returns the tool of a job's call, nil if it is there no more.
+func (x *executor) toolOf(j *job) tool.Tool {
+	if j.asks != nil {
+		return j.asks
+	}
+	return x.tool(j.call.Name)
+}
+
 // replace puts t in the place of the tool of its name.
 func (x *executor) replace(t tool.Tool) {
 	x.mu.Lock()
@@ -154,6 +162,7 @@ type job struct {
 	model   llm.Model       // CallModel, Digest: nil if the agent has it no more
 	request *llm.Request    // CallModel
 	call    tool.Call       // effects of calls
+	asks    tool.Tool       // Authorize, Ask: in place of the tool of the call's name; nil but for sampling
 	id      string          // RunTool: the provider's id of the call
 	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
 	class   tool.Class      // Ask, RunTool: what the call was judged to do
@@ -205,7 +214,7 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact {
 	start := time.Now()
-	if d, denied := x.recheck(e, j.call, j.class); denied {
+	if d, denied := x.recheck(e, x.toolOf(j), j.call, j.class); denied {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}
@@ -217,7 +226,9 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact
 		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
 	}
 	if n, ok := j.signals.(*line); ok && len(x.agent.Toolsets) > 0 { // no other tools have servers behind them
-		ctx = tool.WithHost(ctx, &callHost{x, j.call, n})
+		host := &callHost{x: x, call: j.call, line: n}
+		defer host.end()
+		ctx = tool.WithHost(ctx, host)
 	}
 	out := tool.Do(ctx, t, j.call)
 	cause := event.ByTool

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 Logging and roots are deprecated in the newest version of the protocol; servers of the others have them.
+//lint:file-ignore SA1019 Logging, sampling and roots are deprecated in the newest version of the protocol; servers of the others have them.
 
 package mcp
 
@@ -20,7 +20,7 @@ import (
 
 const (
 	maxAsked = 16 << 10 // bytes of a question's form
-	maxAsks  = 20       // questions of a call to the person
+	maxAsks  = 20       // questions of a call to the person and the model
 	maxLog   = 2 << 10  // bytes of a message of a log
 	maxLogs  = 100      // messages of a server's log in a minute
 )

@@ -79,7 +79,10 @@ type Config struct {
 	// wanted: debug, info, notice, warning, error, critical, alert or emergency. "" leaves
 	// that to the server. They go to Options.Log.
 	LogLevel string `json:"logLevel,omitempty"`
-	Disabled bool   `json:"disabled,omitempty"`
+	// Sampling lets the server put requests to the agent's model during calls of its
+	// tools. Each needs permission, as a call of the tool mcp__server__sampling would.
+	Sampling bool `json:"sampling,omitempty"`
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 const (

@@ -98,6 +98,10 @@ func (a *answering) Elicit(context.Context, tool.Elicitation) tool.Elicited {
 	return tool.Elicited{Action: tool.Accepted, Content: []byte(`{"name":"Ada"}`)}
 }
 
+func (a *answering) Sample(_ context.Context, s tool.Sampling) (tool.Sampled, error) {
+	return tool.Sampled{Text: "sampled for " + s.Tool + ": " + s.Messages[0].Content.Text(), Model: "m"}, nil
+}
+
 // The official servers: all that they have, by each of their transports.
 func TestOfficialServers(t *testing.T) {
 	t.Parallel()
@@ -105,13 +109,14 @@ func TestOfficialServers(t *testing.T) {
 	for _, kind := range []string{mcp.Stdio, mcp.HTTP, mcp.SSE} {
 		t.Run("everything "+kind, func(t *testing.T) {
 			t.Parallel()
-			c := mcp.Config{Command: node, Args: []string{everything}, AlwaysLoad: true, StartTimeoutMS: 60_000}
+			c := mcp.Config{Command: node, Args: []string{everything}, StartTimeoutMS: 60_000}
 			switch kind {
 			case mcp.HTTP:
-				c = mcp.Config{URL: listening(t, "streamableHttp"), AlwaysLoad: true}
+				c = mcp.Config{URL: listening(t, "streamableHttp")}
 			case mcp.SSE:
-				c = mcp.Config{Type: mcp.SSE, URL: listening(t, "sse"), AlwaysLoad: true}
+				c = mcp.Config{Type: mcp.SSE, URL: listening(t, "sse")}
 			}
+			c.AlwaysLoad, c.Sampling = true, true
 			all, tools := connect(t, map[string]mcp.Config{"e": c})
 			if st := statusOf(t, all, "e"); st.State != mcp.Connected || st.Instructions == "" {
 				t.Fatalf("%+v", st)
@@ -157,6 +162,9 @@ func TestOfficialServers(t *testing.T) {
 			mu.Unlock()
 			if text := do("trigger-elicitation-request", `{}`); run.asked != 1 || !strings.Contains(text, "Ada") {
 				t.Error(run.asked, text)
+			}
+			if text := do("trigger-sampling-request", `{"prompt":"Who was Ada?","maxTokens":50}`); !strings.Contains(text, "sampled for mcp__e__sampling") || !strings.Contains(text, "Who was Ada?") {
+				t.Error(text)
 			}
 			if text := do("get-roots-list", `{}`); !strings.Contains(text, "file://") {
 				t.Error(text)

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 Logging and roots are deprecated in the newest version of the protocol; servers of the others have them.
+//lint:file-ignore SA1019 Logging, sampling and roots are deprecated in the newest version of the protocol; servers of the others have them.
 
 package mcp
 
@@ -57,7 +57,7 @@ type watch struct {
 	timer *time.Timer
 	quiet time.Duration
 	held  int // the timer stands still
-	asks  int // questions to the person
+	asks  int // questions to the person and the model
 
 	session string // that the call belongs to
 	number  uint64 // grows from call to call
@@ -91,7 +91,7 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	}()
 	undo := context.AfterFunc(ctx, ses.stop)
 	defer undo()
-	ses.self = sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, &sdk.ClientOptions{
+	options := &sdk.ClientOptions{
 		Logger: s.all.options.log(),
 		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{ListChanged: true},
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
@@ -107,7 +107,14 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
-	})
+	}
+	if s.config.Sampling {
+		options.Capabilities.Sampling = &sdk.SamplingCapabilities{} // without tools
+		options.CreateMessageWithToolsHandler = func(ctx context.Context, r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
+			return ses.sample(ctx, s, r.Params)
+		}
+	}
+	ses.self = sdk.NewClient(&sdk.Implementation{Name: "openagent", Version: s.all.options.version()}, options)
 	ses.setRoots(s.all.folders())
 	ses.client, err = ses.self.Connect(stopped, transport, nil)
 	if err != nil {

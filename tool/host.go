@@ -10,6 +10,9 @@ import (
 type Host interface {
 	// Elicit puts a server's question to the person.
 	Elicit(ctx context.Context, e Elicitation) Elicited
+	// Sample has the run's model answer a server. It fails with [ErrDeclined] where that
+	// is not permitted.
+	Sample(ctx context.Context, s Sampling) (Sampled, error)
 }
 
 // An Elicitation is a question that a server puts to the person.

@@ -108,6 +108,10 @@ func play(scenario, url string) error {
 	return nil
 }
 
+func (agreeing) Sample(context.Context, tool.Sampling) (tool.Sampled, error) {
+	return tool.Sampled{}, tool.ErrDeclined
+}
+
 // agreeing is a person who agrees to all and fills in only what has no default.
 type agreeing struct{}
 

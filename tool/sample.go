@@ -1,0 +1,40 @@
+package tool
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Sampling is a server's request to the run's model.
+type Sampling struct {
+	Server string
+	// Tool is the name by which permission rules know such requests of the server,
+	// mcp__server__sampling.
+	Tool      string
+	System    string
+	Messages  []llm.Message // texts and images
+	MaxTokens int           // of the answer
+	Stop      []string      // stop sequences
+	Models    []string      // names of models, the one liked best first: hints
+}
+
+// A Sampled is the model's answer to a [Sampling].
+type Sampled struct {
+	Text  string
+	Model string
+	Stop  llm.StopReason
+}
+
+// ErrDeclined is matched where a person, a rule or whoever else decides about it does
+// not permit a server's request.
+var ErrDeclined = errors.New("the request is declined")
+
+// Sample has the [Host] of ctx answer. Where there is none it fails with [ErrDeclined].
+func Sample(ctx context.Context, s Sampling) (Sampled, error) {
+	if h, ok := ctx.Value(hostKey{}).(Host); ok {
+		return h.Sample(ctx, s)
+	}
+	return Sampled{}, ErrDeclined
+}
