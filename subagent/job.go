@@ -2,6 +2,7 @@ package subagent
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,8 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -50,16 +52,23 @@ func (j *job) see(e event.Event) {
 		}
 		for _, u := range d.Response.Message.ToolUses() {
 			j.tools[u.Name]++
-			j.leaving = j.leaving || leaves(u)
 		}
+	case event.ToolResult:
+		j.leaving = j.leaving || leaves(d.Result, j.name)
 	case event.UserMessage:
 		j.leaving = false
 	}
 }
 
-// leaves reports whether a call tells others that the agent ends.
-func leaves(u llm.ToolUse) bool {
-	return u.Name == "SendMessage" && strings.Contains(string(u.Input), `"shutdown_response"`)
+// leaves reports whether by a call, with this result, an agent has told others that it
+// ends. One that nobody was reached by stays.
+func leaves(r tool.Result, name string) bool {
+	var sent struct { // what SendMessage says of a message
+		From    string           `json:"from"`
+		Type    team.MessageType `json:"type"`
+		Reached []string         `json:"reached"`
+	}
+	return !r.IsError && json.Unmarshal(r.Details, &sent) == nil && sent.Type == team.ShutdownResponse && sent.From == name && len(sent.Reached) > 0
 }
 
 // atEnd has something done when the agent has ended, the last first.
