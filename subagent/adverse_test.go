@@ -79,8 +79,11 @@ func TestResumedTwice(t *testing.T) {
 func TestAgentsWaitForEachOther(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {
-		wait := func(name string) llm.ToolUse {
-			return use("TaskOutput", map[string]any{"id": name, "wait_ms": 600_000})
+		wait := func(name string) func(*llmtest.Request) llmtest.Step {
+			return func(*llmtest.Request) llmtest.Step {
+				time.Sleep(time.Second) // the other has begun
+				return llmtest.Call(use("TaskOutput", map[string]any{"id": name, "wait_ms": 600_000}))
+			}
 		}
 		member := func(name string) map[string]any { return map[string]any{"name": name, "run_in_background": true} }
 		for _, pair := range [][2]string{{"ann", "bob"}, {"bob", "ann"}} {
@@ -96,7 +99,7 @@ func TestAgentsWaitForEachOther(t *testing.T) {
 		if _, err := run.Prompt(t.Context(), "go"); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took != 10*time.Minute {
+		if took := time.Since(began); took != 10*time.Minute+time.Second {
 			t.Errorf("it took %v", took)
 		}
 	})
