@@ -29,6 +29,33 @@ func onlyStrict(own []permission.Judge) []permission.Judge {
 	return out
 }
 
+// above is the parent's deny rules and plan mode as they are at the time of each call:
+// what is forbidden while a child works is forbidden to it.
+type above struct{ parent *Session }
+
+func (a above) Decide(r permission.Request) permission.Decision {
+	a.parent.mu.Lock()
+	x := a.parent.loop.x
+	a.parent.mu.Unlock()
+	mode := x.mode.Load()
+	if mode == nil {
+		return permission.Decision{}
+	}
+	rules := x.rules.Load().In(*mode)
+	if d, denied := rules.Denies(r); denied {
+		return d
+	}
+	if !rules.Plans() {
+		return permission.Decision{}
+	}
+	switch d := rules.Decide(r); {
+	case d.Behavior == permission.Denied, d.Behavior == permission.Asked && d.Source == permission.FromMode:
+		d.Behavior = permission.Denied
+		return d
+	}
+	return permission.Decision{}
+}
+
 // boundedHooks returns a child's own hooks as they count: they answer no question in
 // the place of the parent's hooks and callback, and only add rules that deny or ask.
 func boundedHooks(own []hook.Hook) []hook.Hook {

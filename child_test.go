@@ -353,3 +353,41 @@ func waitFor(t *testing.T, ok func() bool) {
 		}
 	}
 }
+
+// What the parent may not do any more its children may not either, those that are at
+// work among them.
+func TestChildWhenTheParentChanges(t *testing.T) {
+	for name, change := range map[string]func(s *agent.Session) error{
+		"to plan mode": func(s *agent.Session) error { return s.SetMode(t.Context(), permission.Plan) },
+		"to nothing":   nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ran atomic.Int32
+			w := write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran.Add(1); return tool.Text("ok"), nil })
+			var s *agent.Session
+			var failed error
+			helper := &agent.Agent{Name: "helper", Model: &llmtest.Model{Rule: func(_ *llmtest.Request, n int) llmtest.Step {
+				if n == 1 && change != nil {
+					failed = change(s)
+				}
+				if n < 2 {
+					return uses("write")
+				}
+				return say("done")
+			}}}
+			a := &agent.Agent{Permissions: bypass, Model: llmtest.Script(delegates(1), say("end")), Tools: []tool.Tool{w, delegate(helper, false)}}
+			s = a.Session("")
+			defer s.Close()
+			if _, err := s.Prompt(t.Context(), "go"); err != nil || failed != nil {
+				t.Fatal(err, failed)
+			}
+			want := int32(2)
+			if change != nil {
+				want = 1
+			}
+			if ran.Load() != want {
+				t.Errorf("it ran %d times, want %d", ran.Load(), want)
+			}
+		})
+	}
+}

@@ -33,6 +33,7 @@ type executor struct {
 	transcript string // file of the journal
 	secrets    *secrets
 	rules      atomic.Pointer[permission.Compiled] // the agent's, and those that hooks have added
+	mode       atomic.Pointer[permission.Mode]     // in force; nil before the first fact
 	roots      []string
 	unreadable []string // patterns of the deny rules for reading
 	log        *slog.Logger

@@ -84,7 +84,7 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
-	own.Policies = slices.Concat(from.Policies, onlyStrict(own.Policies))
+	own.Policies = slices.Concat(from.Policies, []permission.Judge{above{p.session}}, onlyStrict(own.Policies))
 	own.Hooks = slices.Concat(from.Hooks, boundedHooks(own.Hooks))
 	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
 	own.MayChange, own.MayAllow = from.MayChange, from.MayAllow

@@ -50,6 +50,7 @@ type loop struct {
 	ruled   bool              // hooks have changed the rules, or a skill has
 	touched []string          // files, since the context was asked for
 	bound   *permission.Bound // what skills let run
+	mode    permission.Mode   // that the executor knows of
 	over    bool              // flights are waited for, nothing else
 	failed  error             // of the log: nothing can be recorded any more
 	stuck   error
@@ -290,6 +291,10 @@ func (l *loop) note(facts ...event.Fact) {
 		e := event.Event{Seq: l.fold.last + 1, Prev: l.fold.last, Time: at, Session: l.s.ID, Data: f}
 		l.unsaved = append(l.unsaved, e)
 		l.fold.apply(e)
+		if m := l.fold.state.Mode(); m != l.mode {
+			l.mode = m
+			l.x.mode.Store(&m)
+		}
 		if b := l.fold.state.Bound(); b != l.bound {
 			l.bound = b
 			l.takeRules()

@@ -26,12 +26,14 @@ func (c *Crew) start(ctx context.Context, p *agent.Parent, j *job, child agent.C
 // when it is done; ended, unless nil, is called before.
 func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func(*agent.Result)) (string, error) {
 	j.mu.Lock()
-	j.parent, j.began, j.result, j.err = p, time.Now(), nil, nil
+	rest := make(chan struct{})
+	j.parent, j.began, j.rest, j.result, j.err = p, time.Now(), rest, nil, nil
 	j.mu.Unlock()
 	id, err := p.Start(ctx, child, func(res *agent.Result, err error) {
 		j.mu.Lock()
 		j.result, j.err = res, err
 		j.mu.Unlock()
+		close(rest)
 		if ended != nil {
 			ended(res)
 		}
@@ -66,6 +68,7 @@ func (c *Crew) Output(ctx context.Context, call tool.Call, id string, wait time.
 		limit := time.NewTimer(wait)
 		defer limit.Stop()
 		select {
+		case <-j.resting():
 		case <-j.over:
 		case <-limit.C:
 		case <-ctx.Done():

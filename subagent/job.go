@@ -27,6 +27,7 @@ type job struct {
 	mu      sync.Mutex
 	parent  *agent.Parent
 	began   time.Time
+	rest    chan struct{} // closed when the piece of work that goes on is done
 	turns   int
 	tools   map[string]int // calls that ran, by tool
 	text    string         // its last answer
@@ -119,6 +120,13 @@ func (j *job) last() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.note
+}
+
+// resting returns a channel that is closed when the agent is done with what it does.
+func (j *job) resting() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.rest
 }
 
 // say adds something to what is told of the agent's end.
