@@ -36,13 +36,14 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	if err != nil {
 		return tool.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
 	}
-	// A call that is made again after a crash may ask for something else.
+	// A call that is made again after a crash may ask for something else. What comes after
+	// a point is of the call before it, as with the calls of a batch.
 	hash := sha256.New()
 	hash.Write(input)
 	for _, b := range prompt.Blocks {
 		hash.Write(b.(llm.Image).Data)
 	}
-	prompt.ID = fmt.Sprintf("%s/sampling.%d.%x", h.call.ID, number, hash.Sum(nil)[:8])
+	prompt.ID = fmt.Sprintf("%s.sampling%d-%x", h.call.ID, number, hash.Sum(nil)[:8])
 	if err := h.permit(ctx, q, prompt.ID, input); err != nil {
 		return tool.Sampled{}, err
 	}

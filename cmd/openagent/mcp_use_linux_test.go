@@ -123,3 +123,35 @@ func TestServerPromptsAndResources(t *testing.T) {
 		t.Error(len(requests))
 	}
 }
+
+// A real server with sampling asks the model, with permission only, and what the model
+// says is seen beneath the call.
+func TestServerSampling(t *testing.T) {
+	t.Parallel()
+	model := llmtest.NewServer(t, llmtest.Call(llmtest.Use("", "mcp__everything__trigger-sampling-request", map[string]any{"prompt": "Who was Ada?", "maxTokens": 50})),
+		llmtest.Say("a countess"), llmtest.Say("end"),
+		llmtest.Call(llmtest.Use("", "mcp__everything__trigger-sampling-request", map[string]any{"prompt": "Who was Ada?", "maxTokens": 50})), llmtest.Say("end"))
+	p := newMCPPlace(t, model.URL)
+	config := everything(t)
+	config["mcpServers"].(map[string]any)["everything"].(map[string]any)["sampling"] = true
+	config["mcpServers"].(map[string]any)["everything"].(map[string]any)["alwaysLoad"] = true
+	p.write("home/mcp.json", config)
+	tool := "mcp__everything__trigger-sampling-request"
+	out, code := p.run("", "-p", "--allowed-tools", tool+" mcp__everything__sampling", "--output-format", "stream-json", "go")
+	requests := model.Requests()
+	if code != 0 || len(requests) != 3 {
+		t.Fatal(code, len(requests), out)
+	}
+	if body := string(requests[1].Body); !strings.Contains(body, "Who was Ada?") || strings.Contains(body, `"tools":[{`) {
+		t.Error(body)
+	}
+	if got := requests[2].Results(); len(got) != 1 || !strings.Contains(got[0].Text, "a countess") {
+		t.Errorf("%+v", got)
+	}
+	if id := requests[2].Results()[0].Use.ID; !strings.Contains(out, `"text":"a countess"`) || !strings.Contains(out, `"parent_tool_use_id":"`+id+`"`) {
+		t.Error(out)
+	}
+	if out, code := p.run("", "-p", "--allowed-tools", tool, "go"); code != 0 || len(model.Requests()) != 5 || !strings.Contains(model.Requests()[4].Results()[0].Text, "the request is declined") {
+		t.Error(code, len(model.Requests()), out)
+	}
+}
