@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,10 +134,7 @@ func TestServerSampling(t *testing.T) {
 		llmtest.Say("a countess"), llmtest.Say("end"),
 		llmtest.Call(llmtest.Use("", "mcp__everything__trigger-sampling-request", map[string]any{"prompt": "Who was Ada?", "maxTokens": 50})), llmtest.Say("end"))
 	p := newMCPPlace(t, model.URL)
-	config := everything(t)
-	config["mcpServers"].(map[string]any)["everything"].(map[string]any)["sampling"] = true
-	config["mcpServers"].(map[string]any)["everything"].(map[string]any)["alwaysLoad"] = true
-	p.write("home/mcp.json", config)
+	p.write("home/mcp.json", samplingServer(t))
 	tool := "mcp__everything__trigger-sampling-request"
 	out, code := p.run("", "-p", "--allowed-tools", tool+" mcp__everything__sampling", "--output-format", "stream-json", "go")
 	requests := model.Requests()
@@ -153,5 +152,77 @@ func TestServerSampling(t *testing.T) {
 	}
 	if out, code := p.run("", "-p", "--allowed-tools", tool, "go"); code != 0 || len(model.Requests()) != 5 || !strings.Contains(model.Requests()[4].Results()[0].Text, "the request is declined") {
 		t.Error(code, len(model.Requests()), out)
+	}
+}
+
+// samplingServer is everything, which may ask the model.
+func samplingServer(t *testing.T) map[string]any {
+	config := everything(t)
+	own := config["mcpServers"].(map[string]any)["everything"].(map[string]any)
+	own["sampling"], own["alwaysLoad"] = true, true
+	return config
+}
+
+// A program that drives the command is asked about a server's request to the model, and
+// learns which call it belongs to.
+func TestServerSamplingAsked(t *testing.T) {
+	t.Parallel()
+	model := llmtest.NewServer(t, llmtest.Call(llmtest.Use("", "mcp__everything__trigger-sampling-request", map[string]any{"prompt": "Who was Ada?", "maxTokens": 50})),
+		llmtest.Say("a countess"), llmtest.Say("end"))
+	p := newMCPPlace(t, model.URL)
+	p.write("home/mcp.json", samplingServer(t))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.name, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--permission-prompt-tool", "stdio")
+	cmd.Dir = filepath.Join(p.top, "work")
+	cmd.Env = append(os.Environ(), "OPENAGENT_HOME="+filepath.Join(p.top, "home"), "GORACE="+quickEnd, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+p.url)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) {
+		if _, err := io.WriteString(in, text+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	say(`{"type":"user","message":{"role":"user","content":"go"}}`)
+	var asked []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var line struct {
+			Type    string
+			ID      string `json:"request_id"`
+			Request struct {
+				Tool string `json:"tool_name"`
+				Use  string `json:"tool_use_id"`
+			}
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		switch line.Type {
+		case "control_request":
+			asked = append(asked, line.Request.Use+" "+line.Request.Tool)
+			say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + line.ID + `","response":{"behavior":"allow"}}}`)
+		case "result":
+			in.Close()
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	requests := model.Requests()
+	if len(requests) != 3 {
+		t.Fatal(len(requests), asked)
+	}
+	id := requests[2].Results()[0].Use.ID
+	if len(asked) != 2 || asked[1] != id+" mcp__everything__sampling" {
+		t.Error(asked)
 	}
 }
