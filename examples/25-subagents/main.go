@@ -77,7 +77,7 @@ func run(ctx context.Context, out io.Writer) error {
 // model plays the coordinator and both agents.
 func model() llm.Model {
 	explore := func(what, file string) llmtest.Step {
-		return llmtest.Call(llmtest.Use("", "Agent", map[string]string{"subagent_type": "Explore", "description": "Look at the " + what,
+		return llmtest.Call(llmtest.Use("", "Agent", map[string]string{"subagent_type": "Explore", "name": what, "description": "Look at the " + what,
 			"prompt": "What does the " + what + " do? Look at " + file + " and answer in a sentence."}))
 	}
 	both := explore("server", "server.go")
