@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -196,4 +197,50 @@ func TestMailOnRecord(t *testing.T) {
 			t.Errorf("ann was put to work %d times", starts)
 		}
 	})
+}
+
+// A store that has lost the sessions of agents.
+type forgetful struct {
+	session.Memory
+	lost atomic.Bool
+}
+
+func (f *forgetful) Under(id string) session.Store {
+	if f.lost.Load() {
+		return new(session.Memory)
+	}
+	return f.Memory.Under(id)
+}
+
+// A member that cannot be put to work again leaves, and its leader is told.
+func TestTeammateLost(t *testing.T) {
+	s := newStage(t)
+	store := new(forgetful)
+	s.agent.Sessions, s.agent.AwaitAgents = store, true
+	var last string
+	s.plays("ann's work", "ann is idle")
+	s.plays("go", use("TeamCreate", map[string]any{"name": "red", "members": []string{"ann"}}),
+		spawn("ann's work", map[string]any{"name": "ann"}), "waiting", "waiting", "waiting")
+	run := s.agent.Session("")
+	defer run.Close()
+	if _, err := run.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	store.lost.Store(true)
+	if _, err := s.team.Send(t.Context(), run.ID, team.Message{From: "main", To: "ann", Content: "hello"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	mail, err := s.team.Watch(ctx, run.ID, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-mail
+	if err := s.team.Take(ctx, run.ID, "main", func(m []team.Message) error { last = m[0].Content; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(last, "ann could not be put to work again") {
+		t.Errorf("told %q", last)
+	}
 }

@@ -147,8 +147,21 @@ func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 				return
 			}
 		}
+		if err != nil && ctx.Err() == nil {
+			c.report(ctx, j, err)
+		}
 		c.discharge(j)
 	})
+}
+
+// report tells the leader of an agent that it could not be put to work again.
+func (c *Crew) report(ctx context.Context, j *job, why error) {
+	t, err := c.Team.TeamOf(ctx, j.root, j.name)
+	if err != nil {
+		return
+	}
+	text := fmt.Sprintf("(%s could not be put to work again and has left: %v. What was sent to it waits for an agent of its name.)", j.name, why)
+	_, _ = c.Team.Send(ctx, j.root, team.Message{From: j.name, To: t.Leader(), Content: text})
 }
 
 // stays reports whether an agent that is done goes on to be a member of its team.
