@@ -62,10 +62,22 @@ func (l *life) lose(es []event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range es {
-		if f, ok := e.Data.(event.AssistantMessage); ok && e.Session != "s" {
-			l.lost = l.lost.Add(f.Response.Usage)
+		if e.Session != "s" {
+			l.lost = l.lost.Add(paid(e.Data))
 		}
 	}
+}
+
+// paid is what a fact says that a model was used for; of an answer that was cut short
+// it is an estimate.
+func paid(d event.Data) llm.Usage {
+	switch f := d.(type) {
+	case event.AssistantMessage:
+		return f.Response.Usage
+	case event.ModelFailed:
+		return f.Usage
+	}
+	return llm.Usage{}
 }
 
 func (m dying) Under(id string) session.Store { return dying{session.Under(m.Store, id), m.life} }
@@ -271,9 +283,7 @@ func (s *saga) sums(told map[string]int) {
 			if err != nil {
 				break // it has not begun
 			}
-			if f, ok := e.Data.(event.AssistantMessage); ok {
-				used = used.Add(f.Response.Usage)
-			}
+			used = used.Add(paid(e.Data))
 		}
 	}
 	if len(told) != len(started) {
