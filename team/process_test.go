@@ -116,7 +116,14 @@ func hold(d *team.Dir, name string) error {
 		return err
 	}
 	fmt.Println("claimed", claimed.ID)
-	select {}
+	return untilKilled()
+}
+
+// untilKilled waits. A select without cases would be a deadlock to the runtime where it
+// finds no other goroutine, and end the process.
+func untilKilled() error {
+	time.Sleep(time.Hour)
+	return nil
 }
 
 // takeAndDie reads its mail and dies before it is taken out.
@@ -125,7 +132,7 @@ func takeAndDie(d *team.Dir, name string) error {
 		for _, m := range messages {
 			fmt.Println("read", m.ID)
 		}
-		select {}
+		return untilKilled()
 	})
 }
 
@@ -135,7 +142,7 @@ func sendAndDie(d *team.Dir, name string) error {
 		return err
 	}
 	fmt.Println("sent s/c1.0")
-	select {}
+	return untilKilled()
 }
 
 // beAtWork registers and lives on.
@@ -144,7 +151,7 @@ func beAtWork(d *team.Dir, name string) error {
 		return err
 	}
 	fmt.Println("at work")
-	select {}
+	return untilKilled()
 }
 
 // A child is another process. Its words come line by line.
