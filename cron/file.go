@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/openagent-go/agent/internal/filelock"
 )
 
 const (
@@ -72,7 +74,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlockFile(lock), lock.Close()) }()
+	defer func() { err = errors.Join(err, filelock.Release(lock), lock.Close()) }()
 	c, err := f.read()
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 
 // open opens the file; nil where there is none.
 func (f File) open() (*os.File, fs.FileInfo, error) {
-	file, err := os.OpenFile(f.Path, os.O_RDONLY|openFlags, 0)
+	file, err := os.OpenFile(f.Path, os.O_RDONLY|filelock.OpenFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -197,12 +199,12 @@ func syncFolder(folder string) error {
 // lock waits for the lock.
 func (f File) lock(ctx context.Context) (*os.File, error) {
 	name := f.Path + ".lock"
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|openFlags, 0o600)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the schedule: %w", err)
 	}
 	for patience := lockPatience; ; patience -= lockPause {
-		held, err := lockFile(file)
+		held, err := filelock.Try(file)
 		if held && err == nil {
 			return file, nil
 		}

@@ -73,7 +73,7 @@ func TestFrontMatter(t *testing.T) {
 		{name: "flag", front: "user-invocable: maybe\n", wrong: "2: user-invocable must be true or false"},
 		{name: "twice", front: "allowed-tools: Read\nallowed_tools: Bash\n", wrong: "3: allowed-tools is there twice"},
 		{name: "no object", front: "- a\n- b\n", wrong: "2: the front matter must be keys"},
-		{name: "anchors", front: "a: &x [1]\nb: [*x, *x]\n", wrong: "2: anchors"},
+		{name: "anchors", front: "a: &x [1]\nb: [*x, *x]\n", wrong: "2: a: anchors"},
 		{name: "broken", front: "name: x\ndescription: \"open\n", wrong: "3: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
+	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -54,10 +50,18 @@ func at(line int, format string, args ...any) error {
 	return &fault{line, fmt.Sprintf(format, args...)}
 }
 
+// faultOf returns the fault of front matter that cannot be read.
+func faultOf(err error) error {
+	if f := (*front.Fault)(nil); errors.As(err, &f) {
+		return &fault{f.Line, f.Text}
+	}
+	return err
+}
+
 // split takes a SKILL.md apart: the front matter without its marks, "" if there is
 // none, and the text, with the number of its first line. whole says that data is all
 // of the file.
-func split(data []byte, whole bool) (front, body []byte, line int, err error) {
+func split(data []byte, whole bool) (matter, body []byte, line int, err error) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(bytes.TrimRight(first, " \t\r")) != "---" {
@@ -68,11 +72,11 @@ func split(data []byte, whole bool) (front, body []byte, line int, err error) {
 		l, next, more := bytes.Cut(at, []byte("\n"))
 		line++
 		if mark := string(bytes.TrimRight(l, " \t\r")); mark == "---" || mark == "..." {
-			front = rest[:len(rest)-len(at)]
-			if len(front) > maxFront {
+			matter = rest[:len(rest)-len(at)]
+			if len(matter) > maxFront {
 				return nil, nil, 0, tooMuchFront()
 			}
-			return front, next, line, nil
+			return matter, next, line, nil
 		}
 		if !more {
 			break
@@ -97,27 +101,20 @@ var known = []string{"name", "description", "aliases", "allowed-tools", "when-to
 
 // understand reads front matter into a skill. Notes are what people should mend
 // though the skill can be used.
-func understand(front []byte, s *Skill) (notes []fault, err error) {
-	if len(bytes.TrimSpace(front)) == 0 {
+func understand(matter []byte, s *Skill) (notes []fault, err error) {
+	if len(bytes.TrimSpace(matter)) == 0 {
 		return []fault{{1, "there is no front matter: name and description are guessed"}}, nil
 	}
-	values, err := mapping(front)
+	values, mended, err := front.Parse(matter)
 	if err != nil {
-		mended, ok := quoted(front)
-		if !ok {
-			return nil, err
-		}
-		var wrong error
-		if values, wrong = mapping(mended); wrong != nil {
-			return nil, err
-		}
-		var f *fault
-		if errors.As(err, &f) {
-			notes = append(notes, fault{f.line, "the front matter is no YAML, and was read as if this value were in quotes: " + f.text})
-		}
+		return nil, faultOf(err)
+	}
+	if mended != nil {
+		notes = append(notes, fault{mended.Line, mended.Text})
 	}
 	seen := map[string]bool{}
-	for _, v := range values {
+	for _, read := range values {
+		v := value{read.Key, read.Any(), read.Line}
 		key := strings.ReplaceAll(strings.ToLower(v.key), "_", "-")
 		if seen[key] {
 			return nil, at(v.line, "%s is there twice", key)
@@ -200,101 +197,6 @@ type value struct {
 	key   string
 	value any
 	line  int // in the file
-}
-
-// mapping reads YAML whose top level is an object.
-func mapping(front []byte) ([]value, error) {
-	f, err := parser.ParseBytes(front, 0)
-	if err != nil {
-		return nil, yamlFault(err)
-	}
-	if len(f.Docs) == 0 || f.Docs[0].Body == nil {
-		return nil, nil
-	}
-	if len(f.Docs) > 1 {
-		return nil, at(2, "the front matter is more than one document")
-	}
-	var nodes []*ast.MappingValueNode
-	switch n := f.Docs[0].Body.(type) {
-	case *ast.MappingNode:
-		nodes = n.Values
-	case *ast.MappingValueNode:
-		nodes = []*ast.MappingValueNode{n}
-	case *ast.CommentGroupNode:
-		return nil, nil
-	default:
-		return nil, at(2, "the front matter must be keys with values, such as description: what it is for")
-	}
-	var out []value
-	for _, n := range nodes {
-		line := n.Key.GetToken().Position.Line + 1 // after the first ---
-		var refers refers
-		ast.Walk(&refers, n)
-		if refers {
-			return nil, at(line, "anchors and aliases of YAML are not understood here; write the value out")
-		}
-		v := value{key: strings.TrimSpace(n.Key.String()), line: line}
-		if len(v.key) > 1 && (v.key[0] == '"' || v.key[0] == '\'') {
-			v.key = v.key[1 : len(v.key)-1]
-		}
-		if err := yaml.NodeToValue(n.Value, &v.value); err != nil {
-			return nil, at(line, "%s: %s", v.key, yamlFault(err).Error())
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// refers notes whether there is an anchor or an alias: a few of them can stand for
-// very much.
-type refers bool
-
-func (r *refers) Visit(n ast.Node) ast.Visitor {
-	switch n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		*r = true
-	}
-	if *r {
-		return nil
-	}
-	return r
-}
-
-var yamlPlace = regexp.MustCompile(`^\[(\d+):\d+\] `)
-
-// yamlFault makes a line of a YAML error, with the line of the file.
-func yamlFault(err error) error {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	line := 2
-	if m := yamlPlace.FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
-		if _, err := fmt.Sscan(m[1], &line); err == nil {
-			line++
-		}
-	}
-	return &fault{line, clip(text, 200)}
-}
-
-var plainLine = regexp.MustCompile(`^([A-Za-z][\w-]*):[ \t]+(.*\S)\s*$`)
-
-// quoted puts values in quotes that are no YAML by themselves, as in
-// "argument-hint: [action] [options]" or "description: how to: a guide", which people
-// write and other readers of such files accept.
-func quoted(front []byte) ([]byte, bool) {
-	lines := strings.Split(string(front), "\n")
-	changed := false
-	for i, l := range lines {
-		m := plainLine.FindStringSubmatch(l)
-		if m == nil || strings.ContainsAny(m[2][:1], `"'|>&*!`) {
-			continue
-		}
-		if _, err := parser.ParseBytes([]byte(l), 0); err == nil {
-			continue
-		}
-		lines[i] = m[1] + ": '" + strings.ReplaceAll(m[2], "'", "''") + "'"
-		changed = true
-	}
-	return []byte(strings.Join(lines, "\n")), changed
 }
 
 // text returns a value that is a text. A list is one that was meant as a text in

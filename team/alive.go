@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/filelock"
 )
 
 // aliveFolder has a file for each program that has agents at work in a space. The
@@ -60,11 +62,11 @@ func (s *desk) lives(holder string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	free, err := lockFile(f)
+	free, err := filelock.Try(f)
 	if err != nil || !free {
 		return true
 	}
 	_ = os.Remove(f.Name())
-	_ = unlockFile(f)
+	_ = filelock.Release(f)
 	return false
 }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/filelock"
 )
 
 const (
@@ -37,7 +39,7 @@ func folderName(space string) string {
 
 // openFile opens a regular file, never through a link, for the owner alone.
 func openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(name, flag|openFlags, 0o600)
+	f, err := os.OpenFile(name, flag|filelock.OpenFlags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (l *lock) take(ctx context.Context) error {
 			}
 			l.file = f
 		}
-		held, err := lockFile(l.file)
+		held, err := filelock.Try(l.file)
 		if err != nil {
 			return fmt.Errorf("locking %s: %w", l.path, err)
 		}
@@ -136,14 +138,14 @@ func (l *lock) current() bool {
 
 // release gives the lock back at once: closing alone would leave it with a child
 // process that was forked but has not come to its exec yet.
-func (l *lock) release() error { return unlockFile(l.file) }
+func (l *lock) release() error { return filelock.Release(l.file) }
 
 // close closes the file, and gives the lock back if it is held.
 func (l *lock) close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := errors.Join(unlockFile(l.file), l.file.Close())
+	err := errors.Join(filelock.Release(l.file), l.file.Close())
 	l.file = nil
 	return err
 }

@@ -71,7 +71,7 @@ func Parse(matter []byte) (values []Value, note *Fault, err error) {
 		return nil, nil, err
 	}
 	if errors.As(err, &note) {
-		note.Text = "it is no YAML, and was read as if the value were in quotes: " + note.Text
+		note.Text = "the front matter is no YAML, and was read as if the value were in quotes: " + note.Text
 	}
 	return values, note, nil
 }

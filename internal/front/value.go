@@ -30,6 +30,10 @@ func (v Value) Fault(format string, args ...any) *Fault {
 	return at(v.Line, "%s: %s", v.Key, fmt.Sprintf(format, args...))
 }
 
+// Any returns the value as YAML has it: a string, number, bool, list or object, nil for
+// none.
+func (v Value) Any() any { return v.value }
+
 // Text returns a text, "" for no value. Numbers, true and false are texts as well.
 func (v Value) Text() (string, error) {
 	switch x := v.value.(type) {

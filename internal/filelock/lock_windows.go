@@ -1,4 +1,4 @@
-package cron
+package filelock
 
 import (
 	"errors"
@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const openFlags = 0
+// OpenFlags are none: there is nothing to keep from.
+const OpenFlags = 0
 
-// lockFile reports whether it got the lock of an open file. The system gives it
+// Try reports whether it got the lock of an open file. The system gives it
 // back when the process dies.
-func lockFile(f *os.File) (bool, error) {
+func Try(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()),
 		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
@@ -20,6 +21,7 @@ func lockFile(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-func unlockFile(f *os.File) error {
+// Release gives the lock back.
+func Release(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, new(windows.Overlapped))
 }
