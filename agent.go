@@ -223,8 +223,8 @@ func (a *Agent) check() error {
 	if slices.Contains(a.Tools, nil) || slices.Contains(a.Toolsets, nil) {
 		return bad("Tools or Toolsets hold nil")
 	}
-	if t := a.Thinking; t.Budget < 0 || t.On() && t.Tokens() == 0 {
-		return bad("Thinking has budget %d and effort %q; the efforts are low, medium, high and max", t.Budget, t.Effort)
+	if err := a.Thinking.Check(); err != nil {
+		return bad("Thinking: %v", err)
 	}
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)

@@ -111,9 +111,12 @@ func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	return s.change(ctx, func(set *settings) { set.model = m })
 }
 
-// SetThinking changes how much the model thinks, from the next model call; the
-// zero Thought switches thinking off.
+// SetThinking changes how much the model thinks, from the next model call. The
+// zero Thought leaves that to the provider, [llm.ThinkOff] switches thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("agent: %w: thinking: %w", ErrConfig, err)
+	}
 	return s.change(ctx, func(set *settings) { set.thinking = &t })
 }
 

@@ -5,6 +5,8 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -183,24 +185,64 @@ const (
 )
 
 // A Thought says how much a model should think before it answers. The zero
-// value leaves thinking off. Budget is in tokens; Effort is low, medium, high
-// or max, for models that take a word instead. Clients translate one into the
-// other where the model knows only one: 1,024, 5,120, 10,240, 32,768 tokens.
+// value asks for nothing: some models then think, others do not. Budget is in
+// tokens; Effort is low, medium, high or max, for models that take a word
+// instead. Clients translate one into the other where the model knows only one:
+// 1,024, 5,120, 10,240, 32,768 tokens.
 type Thought struct {
-	Budget int    `json:"budget,omitempty"`
-	Effort string `json:"effort,omitempty"`
+	Mode   ThinkingMode `json:"mode,omitempty"`
+	Budget int          `json:"budget,omitempty"`
+	Effort string       `json:"effort,omitempty"`
+}
+
+// A ThinkingMode says whether a model thinks. The zero value: it does where a
+// Budget or an Effort is set, else as its provider has it.
+type ThinkingMode string
+
+const (
+	// ThinkAdaptive lets the model decide, guided by the Effort if there is one.
+	// Where a model must be told an amount it is told one of high effort.
+	ThinkAdaptive ThinkingMode = "adaptive"
+	// ThinkOff switches thinking off, where it is on by default and can be.
+	ThinkOff ThinkingMode = "off"
+)
+
+// Check refuses a Thought that means nothing: a negative budget, an effort or a
+// mode that does not exist, an amount of thinking that is switched off.
+func (t Thought) Check() error {
+	switch {
+	case t.Mode != "" && t.Mode != ThinkAdaptive && t.Mode != ThinkOff:
+		return fmt.Errorf("there is no thinking mode %q; there are %s and %s", t.Mode, ThinkAdaptive, ThinkOff)
+	case t.Budget < 0:
+		return fmt.Errorf("a thinking budget of %d tokens is negative", t.Budget)
+	case t.Effort != "" && efforts[t.Effort] == 0:
+		return fmt.Errorf("there is no effort %q; there are low, medium, high and max", t.Effort)
+	case t.Mode == ThinkOff && (t.Budget > 0 || t.Effort != ""):
+		return errors.New("thinking is off and yet has a budget or an effort")
+	}
+	return nil
 }
 
 // On reports whether thinking is asked for.
-func (t Thought) On() bool { return t.Budget > 0 || t.Effort != "" }
-
-// Tokens returns the thinking budget in tokens, 0 when thinking is off.
-func (t Thought) Tokens() int {
-	if t.Budget > 0 {
-		return t.Budget
-	}
-	return map[string]int{"low": 1024, "medium": 5120, "high": 10240, "max": 32768}[t.Effort]
+func (t Thought) On() bool {
+	return t.Mode == ThinkAdaptive || t.Mode != ThinkOff && (t.Budget > 0 || t.Effort != "")
 }
+
+// Tokens returns the thinking budget in tokens, 0 when thinking is not asked for.
+func (t Thought) Tokens() int {
+	switch {
+	case !t.On():
+		return 0
+	case t.Budget > 0:
+		return t.Budget
+	case t.Effort == "":
+		return efforts["high"]
+	}
+	return efforts[t.Effort]
+}
+
+// efforts are the budgets that words stand for.
+var efforts = map[string]int{"low": 1024, "medium": 5120, "high": 10240, "max": 32768}
 
 // A Memo keeps what clients derived from the messages of one transcript. Each
 // client stores one value under its own key. The zero Memo is ready to use.

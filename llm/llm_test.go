@@ -145,9 +145,21 @@ func TestThought(t *testing.T) {
 	for _, test := range []struct {
 		thought llm.Thought
 		tokens  int
-	}{{llm.Thought{}, 0}, {llm.Thought{Effort: "low"}, 1024}, {llm.Thought{Effort: "max"}, 32768}, {llm.Thought{Budget: 7, Effort: "max"}, 7}} {
+		legal   bool
+	}{
+		{llm.Thought{}, 0, true}, {llm.Thought{Effort: "low"}, 1024, true}, {llm.Thought{Effort: "max"}, 32768, true}, {llm.Thought{Budget: 7, Effort: "max"}, 7, true},
+		{llm.Thought{Mode: llm.ThinkAdaptive}, 10240, true}, {llm.Thought{Mode: llm.ThinkAdaptive, Effort: "low"}, 1024, true}, {llm.Thought{Mode: llm.ThinkOff}, 0, true},
+		{llm.Thought{Mode: llm.ThinkOff, Effort: "low"}, 0, false}, {llm.Thought{Mode: llm.ThinkOff, Budget: 1}, 0, false},
+		{llm.Thought{Mode: "deep"}, 0, false}, {llm.Thought{Budget: -1}, 0, false}, {llm.Thought{Budget: -1, Effort: "low"}, 1024, false},
+	} {
 		if test.thought.Tokens() != test.tokens || test.thought.On() != (test.tokens > 0) {
 			t.Errorf("%+v: %d tokens", test.thought, test.thought.Tokens())
 		}
+		if err := test.thought.Check(); (err == nil) != test.legal {
+			t.Errorf("%+v: %v", test.thought, err)
+		}
+	}
+	if err := (llm.Thought{Effort: "some"}).Check(); err == nil {
+		t.Error("an unknown effort is taken")
 	}
 }

@@ -203,7 +203,7 @@ func (r *reader) take(v front.Value) (err error) {
 			return v.Fault("there is no isolation %.40q, only %s", r.Isolation, WorktreeIsolation)
 		}
 	case "effort":
-		if a.Thinking.Effort, err = v.Text(); err == nil && a.Thinking.On() && a.Thinking.Tokens() == 0 {
+		if a.Thinking.Effort, err = v.Text(); err == nil && a.Thinking.Check() != nil {
 			return v.Fault("there is no effort %.40q; there are low, medium, high and max", a.Thinking.Effort)
 		}
 	case "color":
