@@ -349,6 +349,7 @@ type Info struct {
 	MaxOutput int    `json:"max_output,omitempty"`
 	Price     *Price `json:"price,omitempty"`   // nil: unknown, and so is the cost
 	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
+	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
 }
 
 // An Informed model knows its [Info].

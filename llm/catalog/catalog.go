@@ -40,6 +40,12 @@ type Entry struct {
 	MaxOutput int        `json:"max_output,omitempty"` // most output tokens of a reply
 	Price     *llm.Price `json:"price,omitempty"`      // nil: unknown
 
+	DisplayName string `json:"display_name,omitempty"` // for people; "": Name
+	Description string `json:"description,omitempty"`  // for people, a line
+	// Efforts are the words that change how much it thinks. Nil: by Thinking.
+	Efforts []string `json:"efforts,omitempty"`
+	Fast    bool     `json:"fast,omitempty"` // its provider offers it faster, at a higher price
+
 	Thinking            Thinking `json:"thinking,omitempty"`
 	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
 	NoForcedTool        bool     `json:"no_forced_tool,omitempty"`        // refuses a tool choice other than auto and none
@@ -56,6 +62,30 @@ type Entry struct {
 // Info returns what [llm.Info] holds of e.
 func (e Entry) Info() llm.Info {
 	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches()}
+}
+
+// ModelInfo returns what [llm.ModelInfo] holds of e.
+func (e Entry) ModelInfo() llm.ModelInfo {
+	i := llm.ModelInfo{Value: e.Name, Provider: e.Provider, DisplayName: e.DisplayName, Description: e.Description, Efforts: e.efforts(), Adaptive: e.Thinking == ThinkingAdaptive,
+		Fast: e.Fast, MaxOutput: e.MaxOutput, Price: e.Price, Source: e.Source, Date: e.Date}
+	if i.DisplayName == "" {
+		i.DisplayName = e.Name
+	}
+	i.Window, i.Assumed = e.Info().Room()
+	return i
+}
+
+// efforts are the words for how much a model is to think, the least first.
+var efforts = []string{"low", "medium", "high", "max"}
+
+func (e Entry) efforts() []string {
+	switch {
+	case e.Efforts != nil:
+		return slices.Clone(e.Efforts)
+	case e.Thinking == ThinkingNone || e.Thinking == ThinkingUnknown:
+		return nil
+	}
+	return slices.Clone(efforts)
 }
 
 // Edits says in which form a model writes changes of files best.
@@ -83,6 +113,11 @@ func (e Entry) check() error {
 	}
 	if e.Edits != "" && e.Edits != EditsReplace && e.Edits != EditsPatch {
 		return fmt.Errorf("model %s: edits %q; it is %s or %s", e.Name, e.Edits, EditsReplace, EditsPatch)
+	}
+	for _, word := range e.Efforts {
+		if !slices.Contains(efforts, word) {
+			return fmt.Errorf("model %s: there is no effort %q; there are %s", e.Name, word, strings.Join(efforts, ", "))
+		}
 	}
 	if e.Window < 0 || e.MaxOutput < 0 {
 		return fmt.Errorf("model %s: negative number of tokens", e.Name)
@@ -146,7 +181,7 @@ func (t *Table) Register(e Entry) error {
 		price := *e.Price
 		e.Price = &price
 	}
-	e.Aliases = slices.Clone(e.Aliases)
+	e.Aliases, e.Efforts = slices.Clone(e.Aliases), slices.Clone(e.Efforts)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName == nil {

@@ -61,6 +61,24 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
+func TestModelInfo(t *testing.T) {
+	e, _ := Embedded().Lookup("", DefaultModel)
+	i := e.ModelInfo()
+	if i.Value != DefaultModel || i.DisplayName == "" || !i.Adaptive || !slices.Equal(i.Efforts, []string{"low", "medium", "high", "max"}) || i.Window != e.Window || i.Assumed || i.Date == "" {
+		t.Errorf("%+v", i)
+	}
+	i.Efforts[0] = "changed"
+	if again := e.ModelInfo(); again.Efforts[0] != "low" {
+		t.Error("the efforts are shared")
+	}
+	if i := (Entry{Name: "own"}).ModelInfo(); i.DisplayName != "own" || i.Window != llm.AssumedWindow || !i.Assumed || i.Efforts != nil || i.Price != nil {
+		t.Errorf("of what is not known: %+v", i)
+	}
+	if err := new(Table).Register(Entry{Name: "own", Efforts: []string{"extreme"}}); err == nil {
+		t.Error("an effort that there is not")
+	}
+}
+
 func TestCost(t *testing.T) {
 	e, _ := Embedded().Lookup("", "claude-sonnet-4-5")
 	u := llm.Usage{Input: 1_000, Output: 2_000, CacheRead: 100_000, CacheWrite: 10_000}

@@ -49,18 +49,35 @@ func (c *Client) Model(name string) llm.Model {
 	if !known {
 		entry = guess(name)
 	}
-	return &model{client: c, name: name, entry: entry}
+	m := &model{client: c, name: name, entry: entry}
+	m.local = entry.Window == 0 && wire.Loopback(wire.Host(wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)))
+	return m
 }
 
 type model struct {
 	client *Client
 	name   string
 	entry  catalog.Entry
+	local  bool // it is served on this machine, and its window is not known
 }
 
 func (m *model) Name() string { return m.name }
 
-func (m *model) Info() llm.Info { return m.entry.Info() }
+func (m *model) Info() llm.Info {
+	i := m.entry.Info()
+	if m.local {
+		i.Window, i.Assumed = llm.AssumedLocalWindow, true
+	}
+	return i
+}
+
+// Describe implements [llm.Described].
+func (m *model) Describe() llm.ModelInfo {
+	i := m.entry.ModelInfo()
+	i.Value = m.name
+	i.Window, i.Assumed = m.Info().Room()
+	return i
+}
 
 // Secrets returns what must not be seen of the client: its key, and what its
 // headers and base URL hold of credentials.
