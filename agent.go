@@ -102,6 +102,7 @@ type Agent struct {
 	Retry       Retry
 	MaxTokens   int // of an answer, thinking included; 0: 16,384 or what the model can
 	Thinking    llm.Thought
+	Cache       llm.Cache // how providers keep the prompt; zero: for five minutes after each use
 	Temperature *float64
 	ToolChoice  llm.ToolChoice // of the first answer to a prompt
 	Stop        []string       // stop sequences
@@ -225,6 +226,9 @@ func (a *Agent) check() error {
 	}
 	if err := a.Thinking.Check(); err != nil {
 		return bad("Thinking: %v", err)
+	}
+	if err := a.Cache.Check(); err != nil {
+		return bad("Cache: %v", err)
 	}
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)

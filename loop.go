@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -375,6 +376,7 @@ func (l *loop) prepare(j *job) {
 	case engine.CallModel:
 		j.model = l.x.modelNamed(e.Model)
 		j.request = l.fold.request(e)
+		j.request.Cache.Key = cmp.Or(j.request.Cache.Key, l.s.ID)
 	case engine.Authorize:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
@@ -426,7 +428,7 @@ func (f *fold) request(e engine.CallModel) *llm.Request {
 	}
 	n := len(t.Messages)
 	return &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
-		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Memo: &f.memo}
+		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Cache: c.Cache, Memo: &f.memo}
 }
 
 // open returns an open call, where the run is now.

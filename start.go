@@ -69,7 +69,7 @@ func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
 	x.models[m.Name()] = m
 	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Retries: a.Retry.tries(), Parallel: a.Parallel,
+		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel,
 		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it

@@ -122,7 +122,11 @@ func (s *State) worst(model string, input, output, thinking int) (tokens int, us
 		return tokens, 0, s.cfg.Limits.USD <= 0
 	}
 	p := *info.Price
-	in, out := max(p.Input, p.CacheWrite, p.CacheRead)/1e6, p.Output/1e6
+	write := p.CacheWrite
+	if s.cfg.Cache.Hour() {
+		write = p.WriteHour()
+	}
+	in, out := max(p.Input, write, p.CacheRead)/1e6, p.Output/1e6
 	if p.LongAt > 0 && input > p.LongAt {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}

@@ -98,6 +98,7 @@ type (
 		ToolChoice  llm.ToolChoice      `json:"tool_choice,omitzero"`
 		Stop        []string            `json:"stop,omitempty"` // stop sequences
 		Thinking    llm.Thought         `json:"thinking,omitzero"`
+		Cache       llm.Cache           `json:"cache,omitzero"`
 		Limits      Limits              `json:"limits,omitzero"`
 		Small       string              `json:"small,omitempty"`       // model that digests results
 		Retries     int                 `json:"retries"`               // further tries of a failed call

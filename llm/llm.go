@@ -10,6 +10,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Role says who speaks in a [Message].
@@ -162,6 +163,7 @@ type Request struct {
 	Stop        []string
 	Thinking    Thought
 	Blocking    bool // ask for one reply instead of a stream
+	Cache       Cache
 	// Memo lets a client keep the encoded bytes of Messages between the
 	// requests of one transcript. It holds as long as messages are only
 	// appended. May be nil.
@@ -261,6 +263,34 @@ func (m *Memo) Load(key string, init func() any) any {
 	return v
 }
 
+// A Cache says how a provider is to keep the prompt, so that the next request pays
+// a tenth for what it repeats. The zero Cache keeps it for five minutes after each
+// use, which is right where the requests of a conversation follow each other.
+type Cache struct {
+	Off bool          `json:"off,omitempty"` // nothing is marked to be kept
+	TTL time.Duration `json:"ttl,omitempty"` // 0: five minutes; one hour is the only other
+	// Key is the same in the requests of one conversation, for providers that find
+	// the cache by it. A session gives its id.
+	Key string `json:"key,omitempty"`
+}
+
+// Hour reports whether the prompt is to be kept for an hour.
+func (c Cache) Hour() bool { return !c.Off && c.TTL == time.Hour }
+
+// Check refuses lifetimes that there are not.
+func (c Cache) Check() error {
+	if c.TTL != 0 && c.TTL != 5*time.Minute && c.TTL != time.Hour {
+		return fmt.Errorf("a prompt cache lives 5m or 1h, not %v", c.TTL)
+	}
+	return nil
+}
+
+// A Counter is a [Model] that can ask its provider how many tokens the input of a
+// request counts, before it is sent. Its errors are those of Stream.
+type Counter interface {
+	CountTokens(ctx context.Context, req *Request) (int, error)
+}
+
 // A StopReason says why a model stopped.
 type StopReason string
 
@@ -285,13 +315,16 @@ type Response struct {
 }
 
 // Usage counts tokens, as Anthropic does: Input excludes what was read from or
-// written to the cache. Reasoning is a part of Output, 0 where not reported.
+// written to the cache. Reasoning is a part of Output, 0 where not reported, and
+// CacheWriteHour the part of CacheWrite that is kept for an hour.
 type Usage struct {
 	Input      int `json:"input,omitempty"`
 	Output     int `json:"output,omitempty"`
 	CacheRead  int `json:"cache_read,omitempty"`
 	CacheWrite int `json:"cache_write,omitempty"`
 	Reasoning  int `json:"reasoning,omitempty"`
+
+	CacheWriteHour int `json:"cache_write_hour,omitempty"`
 }
 
 // maxTokenCount is where counts saturate: no honest reply comes near it, and
@@ -304,7 +337,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: add(u.Input, v.Input), Output: add(u.Output, v.Output),
 		CacheRead: add(u.CacheRead, v.CacheRead), CacheWrite: add(u.CacheWrite, v.CacheWrite),
-		Reasoning: add(u.Reasoning, v.Reasoning),
+		Reasoning: add(u.Reasoning, v.Reasoning), CacheWriteHour: add(u.CacheWriteHour, v.CacheWriteHour),
 	}
 }
 
@@ -369,6 +402,9 @@ type Price struct {
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cache_read"`
 	CacheWrite float64 `json:"cache_write"`
+	// CacheWriteHour is for what is kept for an hour. 0: 1.6 times CacheWrite, as
+	// with Anthropic's models, where it is twice the input beside 1.25 times.
+	CacheWriteHour float64 `json:"cache_write_hour,omitempty"`
 	// Above LongAt tokens of context the whole call costs LongInput and
 	// LongOutput times as much. Zero LongAt: one price for all.
 	LongAt     int     `json:"long_at,omitempty"`
@@ -378,12 +414,21 @@ type Price struct {
 
 // Cost returns the price of u in USD.
 func (p Price) Cost(u Usage) float64 {
-	in := p.Input*float64(u.Input) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite)
+	hour := min(max(u.CacheWriteHour, 0), max(u.CacheWrite, 0))
+	in := p.Input*float64(u.Input) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite-hour) + p.WriteHour()*float64(hour)
 	out := p.Output * float64(u.Output)
 	if p.LongAt > 0 && u.Context() > p.LongAt {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}
 	return (in + out) / 1e6
+}
+
+// WriteHour returns the price of what is written to be kept for an hour.
+func (p Price) WriteHour() float64 {
+	if p.CacheWriteHour > 0 {
+		return p.CacheWriteHour
+	}
+	return p.CacheWrite * 1.6
 }
 
 // Estimate returns about how many tokens the request's input counts: a quarter

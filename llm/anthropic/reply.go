@@ -52,7 +52,10 @@ type usage struct {
 	Output     *wire.Count `json:"output_tokens"`
 	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
 	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
-	Details    *struct {
+	Written    *struct {
+		Hour *wire.Count `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Details *struct {
 		Thinking *wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
@@ -71,6 +74,9 @@ func (u *usage) apply(to *llm.Usage) {
 	set(&to.Output, u.Output)
 	set(&to.CacheRead, u.CacheRead)
 	set(&to.CacheWrite, u.CacheWrite)
+	if u.Written != nil {
+		set(&to.CacheWriteHour, u.Written.Hour)
+	}
 	if u.Details != nil {
 		set(&to.Reasoning, u.Details.Thinking)
 	}

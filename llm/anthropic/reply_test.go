@@ -10,9 +10,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const events = "text/event-stream"
@@ -311,6 +313,19 @@ func BenchmarkDelta(b *testing.B) {
 	for n := 0; n < b.N; n += size {
 		if _, err := llm.Collect(b.Context(), c.Model("m"), &request); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// What is kept for an hour is told from the rest, in a stream and in one piece.
+func TestUsageOfAnHour(t *testing.T) {
+	want := llm.Usage{Input: 7, Output: 3, CacheRead: 30, CacheWrite: 20, CacheWriteHour: 8}
+	s := llmtest.NewServer(t, llmtest.Step{Text: "a", Usage: want}, llmtest.Step{Text: "a", Usage: want})
+	m := (&Client{APIKey: "k", BaseURL: s.URL}).Model("claude-sonnet-4-6")
+	for _, blocking := range []bool{false, true} {
+		got, err := llm.Collect(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.UserText("hi")}, Blocking: blocking, Cache: llm.Cache{TTL: time.Hour}})
+		if err != nil || got.Usage != want {
+			t.Errorf("blocking %v: %v, %v", blocking, got, err)
 		}
 	}
 }

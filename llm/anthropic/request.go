@@ -17,8 +17,33 @@ const (
 	minAnswer        = 256    // least that must be left for the answer
 )
 
-// cacheMark makes a block a cache breakpoint.
-const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+// mark returns the member that makes a block a cache breakpoint, nothing where
+// nothing is to be kept. All breakpoints of a request live equally long, so that
+// none of an hour comes after one of five minutes, which the API refuses.
+func mark(c llm.Cache) []byte {
+	switch {
+	case c.Off:
+		return nil
+	case c.Hour():
+		return hourMark
+	}
+	return minutesMark
+}
+
+var (
+	minutesMark = []byte(`,"cache_control":{"type":"ephemeral"}`)
+	hourMark    = []byte(`,"cache_control":{"type":"ephemeral","ttl":"1h"}`)
+)
+
+// marked returns encoded in pieces, with mark as a member of the last of the
+// objects that end with tail.
+func marked(body [][]byte, encoded []byte, tail string, mark []byte) [][]byte {
+	at := len(encoded) - len(tail)
+	if at < 0 {
+		return body
+	}
+	return append(body, encoded[:at], mark, encoded[at:])
+}
 
 // transcript is what a [llm.Memo] keeps for this package.
 type transcript struct {
@@ -51,13 +76,17 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 		return nil, err
 	}
 	head := o.append(make([]byte, 0, 512), m.name, !req.Blocking)
-	body := append(make([][]byte, 0, 16), head, toolsJSON, t.cache.System(req.System, encodeSystem), []byte(`,"messages":[`))
-	body = appendMessages(body, snap, o.thinking != "")
+	keep := mark(req.Cache)
+	body := append(make([][]byte, 0, 24), head)
+	body = marked(body, toolsJSON, `}]`, keep)
+	body = marked(body, t.cache.System(req.System, encodeSystem), `}]`, keep)
+	body = append(body, []byte(`,"messages":[`))
+	body = appendMessages(body, snap, o.thinking != "", keep)
 	return append(body, []byte(`]}`)), nil
 }
 
 // appendMessages adds the messages with a breakpoint in the last two of the user.
-func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
+func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool, keep []byte) [][]byte {
 	open, isUser := snap.Open, snap.Last.Role == llm.User
 	if !isUser && mustGoOn(snap.Last, thinking) {
 		open, isUser = append(codec{}.Turn(nil, snap.Last, false), ","+message(wire.Continue)...), true
@@ -69,7 +98,7 @@ func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
 	from := 0
 	for _, end := range marks {
 		at := end - len(`}`+messageEnd)
-		body = append(body, snap.Closed[from:at], []byte(cacheMark))
+		body = append(body, snap.Closed[from:at], keep)
 		from = at
 	}
 	body = append(body, snap.Closed[from:])
@@ -79,8 +108,7 @@ func appendMessages(body [][]byte, snap wire.Snapshot, thinking bool) [][]byte {
 	if !isUser {
 		return append(body, open)
 	}
-	at := len(open) - len(`}`+messageEnd)
-	return append(body, open[:at], []byte(cacheMark), open[at:])
+	return marked(body, open, `}`+messageEnd, keep)
 }
 
 // mustGoOn reports whether the final turn of the assistant needs a word of the
@@ -276,9 +304,6 @@ func encodeTools(tools []llm.Tool) ([]byte, error) {
 			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
 		}
 		out = append(append(out, `,"input_schema":`...), schema...)
-		if i == len(tools)-1 {
-			out = append(out, cacheMark...)
-		}
 		out = append(out, '}')
 	}
 	return append(out, ']'), nil
@@ -287,5 +312,5 @@ func encodeTools(tools []llm.Tool) ([]byte, error) {
 // encodeSystem returns the member "system" with a comma before it.
 func encodeSystem(prompt string) []byte {
 	out := wire.AppendString([]byte(`,"system":[{"type":"text","text":`), prompt)
-	return append(out, cacheMark+`}]`...)
+	return append(out, `}]`...)
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
@@ -238,6 +241,31 @@ func TestCacheBreakpoints(t *testing.T) {
 			if want := n == len(d.Messages)-1 || n == len(d.Messages)-3; marked != want {
 				t.Errorf("message %d of %d: marked %v", n, len(d.Messages), marked)
 			}
+		}
+	}
+}
+
+func TestCachePolicy(t *testing.T) {
+	req := &llm.Request{System: "be good", Tools: []llm.Tool{{Name: "f"}}, Messages: []llm.Message{user(say("q")), assistant(say("a")), user(say("r"))}, Memo: &llm.Memo{}}
+	for _, tt := range []struct {
+		cache llm.Cache
+		marks map[string]int
+	}{
+		{llm.Cache{}, map[string]int{`{"type":"ephemeral"}`: 4}},
+		{llm.Cache{TTL: 5 * time.Minute}, map[string]int{`{"type":"ephemeral"}`: 4}},
+		{llm.Cache{TTL: time.Hour, Key: "k"}, map[string]int{`{"type":"ephemeral","ttl":"1h"}`: 4}},
+		{llm.Cache{Off: true, TTL: time.Hour}, map[string]int{}},
+	} {
+		r := *req
+		r.Cache = tt.cache
+		body := encoded(t, "claude-sonnet-4-6", &r)
+		lawful(t, body)
+		got := map[string]int{}
+		for _, m := range regexp.MustCompile(`"cache_control":(\{[^}]*\})`).FindAllSubmatch(body, -1) {
+			got[string(m[1])]++
+		}
+		if !maps.Equal(got, tt.marks) {
+			t.Errorf("%+v: %v", tt.cache, got)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (e Entry) check() error {
 		return nil
 	}
 	p := *e.Price
-	for _, v := range []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.LongInput, p.LongOutput} {
+	for _, v := range []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.CacheWriteHour, p.LongInput, p.LongOutput} {
 		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("model %s: a price of %v", e.Name, v)
 		}

@@ -85,6 +85,14 @@ func TestCost(t *testing.T) {
 	if got, want := e.Price.Cost(u), 0.003+0.030+0.030+0.0375; math.Abs(got-want) > 1e-9 {
 		t.Errorf("cost %v, want %v", got, want)
 	}
+	u.CacheWriteHour = 4_000 // of the 10,000
+	if got, want := e.Price.Cost(u), 0.003+0.030+0.030+0.0225+0.024; math.Abs(got-want) > 1e-9 {
+		t.Errorf("cost with some kept for an hour %v, want %v", got, want)
+	}
+	if own := (llm.Price{CacheWrite: 1}); math.Abs(own.WriteHour()-1.6) > 1e-9 {
+		t.Errorf("an hour costs %v where the price does not say", own.WriteHour())
+	}
+	u.CacheWriteHour = 0
 	u.CacheRead = 190_000
 	if got, want := e.Price.Cost(u), 2*(0.003+0.057+0.0375)+1.5*0.030; math.Abs(got-want) > 1e-9 {
 		t.Errorf("cost of a long context %v, want %v", got, want)

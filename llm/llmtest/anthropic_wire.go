@@ -57,6 +57,7 @@ func anthropicUsage(u llm.Usage) object {
 	return object{
 		"input_tokens": u.Input, "output_tokens": u.Output,
 		"cache_creation_input_tokens": u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
+		"cache_creation": object{"ephemeral_5m_input_tokens": u.CacheWrite - u.CacheWriteHour, "ephemeral_1h_input_tokens": u.CacheWriteHour},
 	}
 }
 

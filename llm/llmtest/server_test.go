@@ -98,13 +98,13 @@ func TestAnthropicReplies(t *testing.T) {
 		Type, Role, Model string
 		StopReason        string `json:"stop_reason"`
 		Content           []anthropicBlockText
-		Usage             map[string]int
+		Usage             map[string]any
 	}
 	decodeInto(t, body, &whole)
 	if whole.Type != "message" || whole.Role != "assistant" || whole.StopReason != "tool_use" || whole.Model != "claude-sonnet-4-20250514" {
 		t.Errorf("got %+v", whole)
 	}
-	wantUsage := map[string]int{"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
+	wantUsage := map[string]float64{"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
 	for k, v := range wantUsage {
 		if whole.Usage[k] != v {
 			t.Errorf("usage is %v, want %v", whole.Usage, wantUsage)
