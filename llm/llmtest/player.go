@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// wire is one of the two APIs.
+// wire is one of the APIs.
 type wire interface {
 	check(body []byte, host Host) []Violation
 	checkParsed(v any, host Host) []Violation

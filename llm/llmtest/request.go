@@ -238,13 +238,19 @@ func openaiMessage(m object) llm.Message {
 	out.Content = append(out.Content, openaiBlocks(m["content"])...)
 	for _, v := range objectsOf(m["tool_calls"]) {
 		f := objectOf(v["function"])
-		u := llm.ToolUse{ID: textOf(v["id"]), Name: textOf(f["name"]), Input: json.RawMessage(textOf(f["arguments"]))}
-		if !json.Valid(u.Input) {
-			u.Input, u.Invalid = json.RawMessage(`{}`), string(u.Input)
-		}
+		u := writtenCall(textOf(v["id"]), textOf(f["name"]), textOf(f["arguments"]))
 		out.Content = append(out.Content, u)
 	}
 	return out
+}
+
+// writtenCall returns a call whose arguments are JSON in a string.
+func writtenCall(id, name, arguments string) llm.ToolUse {
+	u := llm.ToolUse{ID: id, Name: name, Input: json.RawMessage(arguments)}
+	if !json.Valid(u.Input) {
+		u.Input, u.Invalid = json.RawMessage(`{}`), arguments
+	}
+	return u
 }
 
 func openaiBlocks(content any) llm.Blocks {

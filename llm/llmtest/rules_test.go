@@ -272,6 +272,7 @@ func TestEachRuleFires(t *testing.T) {
 	}{
 		{CheckAnthropic, anthropicCases(), "A", 51},
 		{CheckOpenAI, openaiCases(), "O", 27},
+		{CheckResponses, responsesCases(), "R", 31},
 	} {
 		seen := set{}
 		for _, c := range api.cases {

@@ -24,9 +24,9 @@ const (
 	pipeURL     = "http://llm.test"
 )
 
-// A Server speaks the Anthropic Messages API (POST …/messages, …/count_tokens)
-// and the OpenAI Chat Completions API (POST …/chat/completions), blocking and
-// streaming, and answers with steps. A request that breaks a rule of its API
+// A Server speaks the Anthropic Messages API (POST …/messages, …/count_tokens),
+// the OpenAI Chat Completions API (POST …/chat/completions) and the OpenAI
+// Responses API (POST …/responses), blocking and streaming, and answers with steps. A request that breaks a rule of its API
 // gets status 400 and the provider's words, uses up no step and is on record.
 //
 // The zero Server refuses every request. Fields must not change after the
@@ -202,8 +202,11 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 	defer s.active.Add(-1)
 	path := strings.TrimRight(hr.URL.Path, "/")
 	var api wire = anthropicWire{}
-	if strings.HasSuffix(path, "/chat/completions") {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
 		api = openaiWire{}
+	case strings.HasSuffix(path, "/responses"):
+		api = responsesWire{}
 	}
 	id := fmt.Sprintf("req_%06d", s.ids.Add(1))
 	w.Header().Set(api.requestID(), id)
@@ -216,7 +219,7 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 		refuse(w, api, refusal{status: http.StatusNotFound})
 	case strings.HasSuffix(path, "/messages/count_tokens"):
 		s.countTokens(w, hr)
-	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/chat/completions"):
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/responses"):
 		s.answer(w, hr, api)
 	default:
 		refuse(w, api, refusal{status: http.StatusNotFound})

@@ -1,0 +1,324 @@
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	maxImage = 20 << 20 // bytes of base64
+	maxName  = 64
+)
+
+var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
+
+// codec encodes content blocks. What it puts into a part: of words the inside of a
+// JSON string, of media a content part, of all else an item; of the phase of the
+// words before it (kind Other) its name as Ref.
+type codec struct {
+	own    bool // OpenAI or Azure: results of tools may hold images and files
+	images bool // the model reads images
+	files  bool // and PDF documents
+}
+
+func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
+	switch b := b.(type) {
+	case llm.Text:
+		addText(t, b.Text)
+	case llm.Verbatim:
+		if t.Role == llm.Assistant {
+			verbatim(t, b)
+		}
+	case llm.Thinking:
+		if t.Role == llm.Assistant {
+			if item := reasoningItem(b.Extra); item != nil {
+				t.Add(wire.Thought, item)
+			}
+		}
+	case llm.Image:
+		if t.Role == llm.User {
+			c.image(t, b)
+		}
+	case llm.Document:
+		if t.Role == llm.User {
+			c.document(t, b)
+		}
+	case llm.ToolUse:
+		data := wire.AppendString([]byte(`{"type":"function_call","call_id":`), id)
+		data = wire.AppendString(append(data, `,"name":`...), wire.ToolName(b.Name, maxName))
+		data = wire.AppendString(append(data, `,"arguments":`...), string(wire.AppendObject(nil, b.Input)))
+		t.Add(wire.Call, append(data, '}'))
+	case llm.ToolResult:
+		c.result(t, b, id)
+	}
+}
+
+func addText(t *wire.Turn, s string) {
+	if !wire.Blank(s) {
+		t.Add(wire.Words, wire.AppendEscaped(nil, s))
+	}
+}
+
+// reasoning is a reasoning item as it is sent back: without status, and without
+// an id that the API would refuse.
+type reasoning struct {
+	Type      string            `json:"type"`
+	ID        string            `json:"id,omitempty"`
+	Summary   []json.RawMessage `json:"summary"`
+	Content   []json.RawMessage `json:"content,omitempty"`
+	Encrypted string            `json:"encrypted_content,omitempty"`
+}
+
+var reasoningID = regexp.MustCompile(`^rs[a-zA-Z0-9_-]{1,62}$`)
+
+// reasoningItem returns what is sent of a reasoning item: nothing of one that
+// only has an id, as nothing is stored under it.
+func reasoningItem(raw json.RawMessage) []byte {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil // none, or another provider's
+	}
+	var r reasoning
+	if json.Unmarshal(raw, &r) != nil || r.Type != "reasoning" || r.Encrypted == "" && len(r.Content) == 0 {
+		return nil
+	}
+	if !reasoningID.MatchString(r.ID) {
+		r.ID = ""
+	}
+	if r.Summary == nil {
+		r.Summary = []json.RawMessage{}
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return wire.AppendJSON(nil, data)
+}
+
+// phaseType marks the Verbatim block that says which phase the text before it
+// belongs to: commentary or final_answer.
+const phaseType = "phase"
+
+// clientSide are items that the client would have had to answer.
+var clientSide = []string{"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request", "function_call", "reasoning"}
+
+// verbatim adds an item of ours as it came, and the text of another provider's.
+func verbatim(t *wire.Turn, v llm.Verbatim) {
+	var head struct {
+		Type  string `json:"type"`
+		Phase string `json:"phase"`
+	}
+	if v.Provider != Provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
+		addText(t, v.Shown)
+		return
+	}
+	switch {
+	case head.Type == phaseType:
+		if head.Phase == "commentary" || head.Phase == "final_answer" {
+			t.Parts = append(t.Parts, wire.Part{Kind: wire.Other, Ref: head.Phase})
+		}
+	case slices.Contains(clientSide, head.Type):
+		addText(t, v.Shown)
+	case head.Type == "message" && wire.Blank(v.Shown):
+	default:
+		t.Add(wire.ServerCall, wire.AppendObject(nil, v.Raw))
+	}
+}
+
+func (c codec) image(t *wire.Turn, i llm.Image) {
+	media, _, _ := wire.Picture(i.Data)
+	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
+	case !c.images:
+		addText(t, "[image left out: this model reads no images]")
+	case media == "":
+		addText(t, "[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
+	case size > maxImage:
+		addText(t, fmt.Sprintf("[image left out: %d bytes, the limit is 20 MB in base64]", len(i.Data)))
+	default:
+		out := append(make([]byte, 0, size+96), `{"type":"input_image","image_url":"data:`...)
+		out = append(append(out, media...), ";base64,"...)
+		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, i.Data), `"}`...))
+	}
+}
+
+func (c codec) document(t *wire.Turn, d llm.Document) {
+	switch {
+	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
+		if !wire.Blank(d.Title) {
+			addText(t, d.Title+":")
+		}
+		addText(t, string(d.Data))
+	case d.MediaType == "application/pdf" && c.files && len(d.Data) > 0:
+		title := d.Title
+		if wire.Blank(title) {
+			title = "document.pdf"
+		}
+		out := wire.AppendString([]byte(`{"type":"input_file","filename":`), title)
+		out = append(out, `,"file_data":"data:application/pdf;base64,`...)
+		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, d.Data), `"}`...))
+	default:
+		addText(t, fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
+	}
+}
+
+// result adds the output of a call. What is no text goes with it where the host
+// is known to take that, else after all outputs, in the turn's message.
+func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
+	inside := &wire.Turn{Role: llm.User}
+	for _, b := range r.Content {
+		switch b.(type) {
+		case llm.Text, llm.Image, llm.Document:
+			c.Block(inside, b, "", false)
+		}
+	}
+	media := inside.Has(wire.Media)
+	out := append(make([]byte, 0, inside.Size()+128), `{"type":"function_call_output","call_id":`...)
+	out = append(wire.AppendString(out, id), `,"output":`...)
+	if media && c.own {
+		if r.IsError {
+			inside.Parts = slices.Insert(inside.Parts, 0, wire.Part{Kind: wire.Words, Data: []byte("Error:")})
+		}
+		t.Add(wire.Answer, append(content(out, inside.Parts), '}'))
+		return
+	}
+	t.Add(wire.Answer, append(spoken(out, inside.Parts, r.IsError), `"}`...))
+	if !media {
+		return
+	}
+	addText(t, "Attachment of the result of tool call "+id+":")
+	for _, p := range inside.Parts {
+		if p.Kind == wire.Media {
+			t.Parts = append(t.Parts, p)
+		}
+	}
+}
+
+// spoken appends the words among the parts as a JSON string that is left open.
+func spoken(dst []byte, parts []wire.Part, failed bool) []byte {
+	dst = append(dst, '"')
+	if failed {
+		dst = append(dst, "Error: "...)
+	}
+	words, media := 0, 0
+	for _, p := range parts {
+		if p.Kind != wire.Words {
+			media++
+			continue
+		}
+		if words++; words > 1 {
+			dst = append(dst, `\n`...)
+		}
+		dst = append(dst, p.Data...)
+	}
+	switch {
+	case words == 0 && media > 0:
+		dst = append(dst, "(see the attachment below)"...)
+	case words == 0 && failed:
+		dst = append(dst, "the tool failed without a message"...)
+	case words == 0:
+		dst = append(dst, "(no output)"...)
+	}
+	return dst
+}
+
+// content appends the words and media among the parts as a list.
+func content(dst []byte, parts []wire.Part) []byte {
+	dst = append(dst, '[')
+	n := 0
+	for _, p := range parts {
+		if p.Kind != wire.Words && p.Kind != wire.Media {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		if p.Kind == wire.Words {
+			dst = append(append(append(dst, `{"type":"input_text","text":"`...), p.Data...), `"}`...)
+		} else {
+			dst = append(dst, p.Data...)
+		}
+	}
+	return append(dst, ']')
+}
+
+func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
+	dst = slices.Grow(dst, t.Size()+64*len(t.Parts)+128)
+	if t.Role == llm.User {
+		return userTurn(dst, t.Parts)
+	}
+	if t.First {
+		dst = append(userTurn(dst, nil), ',')
+	}
+	return assistantTurn(dst, t.Parts)
+}
+
+// userTurn appends the outputs of calls and, for the rest, a message.
+func userTurn(dst []byte, parts []wire.Part) []byte {
+	start, rest := len(dst), 0
+	for _, p := range parts {
+		if p.Kind != wire.Answer {
+			rest++
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.Data...)
+	}
+	if rest == 0 {
+		if len(dst) > start {
+			return dst
+		}
+		parts = []wire.Part{{Kind: wire.Words, Data: []byte(wire.NoContent)}}
+	}
+	if len(dst) > start {
+		dst = append(dst, ',')
+	}
+	return append(content(append(dst, `{"type":"message","role":"user","content":`...), parts), '}')
+}
+
+// assistantTurn appends the items of a turn in their order: words that belong
+// together make a message, and no reasoning is left without what it led to.
+func assistantTurn(dst []byte, parts []wire.Part) []byte {
+	start := len(dst)
+	last := len(parts) // where the items end that may follow reasoning
+	for last > 0 && (parts[last-1].Kind == wire.Thought || parts[last-1].Kind == wire.Other) {
+		if parts[last-1].Kind == wire.Other && last > 1 && parts[last-2].Kind == wire.Words {
+			break
+		}
+		last--
+	}
+	for i := 0; i < last; i++ {
+		p := parts[i]
+		if p.Kind == wire.Other {
+			continue // a phase of no words
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		if p.Kind != wire.Words {
+			dst = append(dst, p.Data...)
+			continue
+		}
+		dst = append(append(dst, `{"type":"message","role":"assistant","content":"`...), p.Data...)
+		for i+1 < last && parts[i+1].Kind == wire.Words {
+			i++
+			dst = append(dst, parts[i].Data...)
+		}
+		dst = append(dst, '"')
+		if i+1 < last && parts[i+1].Kind == wire.Other {
+			i++
+			dst = append(append(append(dst, `,"phase":"`...), parts[i].Ref...), '"')
+		}
+		dst = append(dst, '}')
+	}
+	if len(dst) == start {
+		dst = append(dst, `{"type":"message","role":"assistant","content":"`+wire.NoContent+`"}`...)
+	}
+	return dst
+}

@@ -1,0 +1,594 @@
+package responses
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/sse"
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+// maxItems bounds the items of one reply.
+const maxItems = 1000
+
+// A decoder turns one reply into deltas and a response.
+type decoder struct {
+	reply    *wire.Reply
+	emit     func(llm.Delta) bool
+	res      llm.Response
+	items    []*item       // in order of appearance
+	at       map[int]*item // by output_index
+	blocks   int           // that deltas have begun
+	complete bool
+	scratch  []byte
+}
+
+// An item is a piece of output under way.
+type item struct {
+	output int // output_index
+	kind   string
+	id     string
+	callID string
+	name   string
+	text   wire.Text // text, summaries or arguments
+	index  int       // of the block, from when begun is set
+	begun  bool
+	parts  int             // of the reasoning, as far as they have begun
+	phase  string          // of a message
+	marker bool            // the block of the phase has been sent
+	final  json.RawMessage // the item once it is done
+	refuse bool
+	cited  bool
+}
+
+// output is an item as the API writes it.
+type output struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Phase     string          `json:"phase"`
+	Content   []part          `json:"content"`
+	Summary   []part          `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
+	Status    string          `json:"status"`
+	Role      json.RawMessage `json:"role"`
+}
+
+type part struct {
+	Type        string            `json:"type"`
+	Text        string            `json:"text"`
+	Refusal     string            `json:"refusal"`
+	Annotations []json.RawMessage `json:"annotations"`
+}
+
+// whole is a response as the API writes it.
+type whole struct {
+	ID         string            `json:"id"`
+	Object     string            `json:"object"`
+	Model      string            `json:"model"`
+	Status     string            `json:"status"`
+	Output     []json.RawMessage `json:"output"`
+	Usage      *usage            `json:"usage"`
+	Error      *failure          `json:"error"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+}
+
+type failure struct {
+	Code    string `json:"code"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+type usage struct {
+	Input    wire.Count `json:"input_tokens"`
+	Output   wire.Count `json:"output_tokens"`
+	InputHas struct {
+		Cached  wire.Count `json:"cached_tokens"`
+		Written wire.Count `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputHas struct {
+		Reasoning wire.Count `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func (u *usage) normal() llm.Usage {
+	read, written := u.InputHas.Cached, u.InputHas.Written
+	return llm.Usage{
+		Input: int(max(0, u.Input-read-written)), Output: int(u.Output),
+		CacheRead: int(read), CacheWrite: int(written), Reasoning: int(u.OutputHas.Reasoning),
+	}
+}
+
+func newDecoder(reply *wire.Reply, emit func(llm.Delta) bool, name string) *decoder {
+	return &decoder{reply: reply, emit: emit, res: llm.Response{Model: name, RequestID: reply.RequestID}, at: map[int]*item{}}
+}
+
+// errLeft says that the caller wants no more deltas.
+var errLeft = errors.New("left")
+
+// left hides that the caller left.
+func left(err error) error {
+	if err == errLeft {
+		return nil
+	}
+	return err
+}
+
+func (d *decoder) protocol(format string, args ...any) error {
+	return d.reply.Error(llm.Protocol, fmt.Sprintf(format, args...))
+}
+
+// blocking decodes a reply that is one JSON object.
+func (d *decoder) blocking() error {
+	body, err := io.ReadAll(d.reply)
+	if err != nil {
+		return d.reply.Fail(err, llm.Truncated)
+	}
+	if !json.Valid(body) {
+		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
+	}
+	var w whole
+	if err := json.Unmarshal(body, &w); err != nil || w.Object != "response" && w.Status == "" && w.Output == nil {
+		if c, ok := wire.Complain(body); ok {
+			return d.reply.Complaint(c)
+		}
+		return d.protocol("the reply is no response")
+	}
+	return left(d.end(&w))
+}
+
+// stream decodes a reply of server-sent events. It ends with response.completed,
+// response.incomplete or a failure; any other end is a truncation.
+func (d *decoder) stream() error {
+	events := sse.NewReader(d.reply, 0)
+	for {
+		e, err := events.Next()
+		if err != nil {
+			return d.broken(err)
+		}
+		if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
+			return d.reply.Error(llm.Truncated, "the stream ended without response.completed")
+		}
+		if err := d.event(e.Data); err != nil {
+			return left(err)
+		}
+		if d.complete {
+			return nil
+		}
+	}
+}
+
+func (d *decoder) broken(err error) error {
+	var line *sse.TooLongError
+	if errors.As(err, &line) {
+		return d.protocol("%v", err)
+	}
+	if err == io.EOF {
+		err = errors.New("the stream ended without response.completed")
+	}
+	return d.reply.Fail(err, llm.Truncated)
+}
+
+type streamEvent struct {
+	Type      string          `json:"type"`
+	Index     int             `json:"output_index"`
+	Summary   int             `json:"summary_index"`
+	Delta     json.RawMessage `json:"delta"`
+	Arguments string          `json:"arguments"`
+	Item      json.RawMessage `json:"item"`
+	Response  *whole          `json:"response"`
+}
+
+// event takes in one event. What it does not know it skips.
+func (d *decoder) event(data []byte) error {
+	if kind, index, text, ok := d.quick(data); ok {
+		return d.grow(kind, index, text)
+	}
+	var e streamEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return d.protocol("an event is not valid: %v", err)
+	}
+	switch e.Type {
+	case "response.created", "response.in_progress", "response.queued":
+		if e.Response != nil {
+			d.begin(e.Response)
+		}
+	case "response.output_item.added":
+		_, err := d.add(e.Index, e.Item)
+		return err
+	case "response.output_item.done":
+		return d.done(e.Index, e.Item)
+	case "response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta",
+		"response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		var text string
+		if json.Unmarshal(e.Delta, &text) != nil {
+			return d.protocol("the delta of a %s is no string", e.Type)
+		}
+		return d.grow(deltaOf([]byte(e.Type)), e.Index, []byte(text))
+	case "response.reasoning_summary_part.added":
+		return d.paragraph(e.Index)
+	case "response.function_call_arguments.done":
+		if it := d.at[e.Index]; it != nil && it.kind == "function_call" {
+			return d.fill(it, e.Arguments)
+		}
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		if e.Response == nil {
+			return d.protocol("a %s without a response", e.Type)
+		}
+		if e.Response.Status == "" {
+			e.Response.Status = strings.TrimPrefix(e.Type, "response.")
+		}
+		return d.end(e.Response)
+	case "error":
+		c, _ := wire.Complain(data)
+		return d.complaint(c)
+	case "":
+		if c, ok := wire.Complain(data); ok {
+			return d.complaint(c)
+		}
+		return d.protocol("an event has no type")
+	}
+	return nil
+}
+
+// A delta is a kind of text that comes in pieces.
+type delta uint8
+
+const (
+	noDelta delta = iota
+	textDelta
+	refusalDelta
+	argumentsDelta
+	thoughtDelta
+)
+
+func deltaOf(event []byte) delta {
+	switch string(event) {
+	case "response.output_text.delta":
+		return textDelta
+	case "response.refusal.delta":
+		return refusalDelta
+	case "response.function_call_arguments.delta":
+		return argumentsDelta
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return thoughtDelta
+	}
+	return noDelta
+}
+
+func (d *decoder) begin(w *whole) {
+	if w.ID != "" {
+		d.res.ID = w.ID
+	}
+	if w.Model != "" {
+		d.res.Model = w.Model
+	}
+}
+
+// add begins the item at an output_index.
+func (d *decoder) add(index int, raw json.RawMessage) (*item, error) {
+	var o output
+	if len(raw) > 0 && json.Unmarshal(raw, &o) != nil {
+		return nil, d.protocol("output item %d is not valid", index)
+	}
+	if it := d.at[index]; it != nil && (it.id == o.ID || it.id == "") && it.final == nil {
+		return it, nil
+	}
+	it, err := d.newItem(index, o.Type)
+	if err != nil {
+		return nil, err
+	}
+	it.id, it.callID, it.name, it.phase = o.ID, o.CallID, o.Name, o.Phase
+	if it.kind == "function_call" {
+		if err := d.start(it, llm.ToolUse{ID: it.use().ID, Name: it.name}, []byte(o.Arguments)); err != nil {
+			return nil, err
+		}
+	}
+	return it, nil
+}
+
+func (d *decoder) newItem(index int, kind string) (*item, error) {
+	if len(d.items) == maxItems {
+		return nil, d.protocol("more than %d items in one reply", maxItems)
+	}
+	it := &item{output: index, kind: kind}
+	d.items = append(d.items, it)
+	d.at[index] = it
+	return it, nil
+}
+
+// start sends the first delta of an item's block.
+func (d *decoder) start(it *item, b llm.Block, text []byte) error {
+	it.begun, it.index = true, d.blocks
+	d.blocks++
+	return d.send(llm.Delta{Index: it.index, Block: b, Text: it.text.Add(text)})
+}
+
+func (d *decoder) send(delta llm.Delta) error {
+	if !d.emit(delta) {
+		return errLeft
+	}
+	return nil
+}
+
+// kinds are the items that pieces of text belong to, and the blocks of these.
+var kinds = map[delta]string{textDelta: "message", refusalDelta: "message", argumentsDelta: "function_call", thoughtDelta: "reasoning"}
+
+// grow adds a piece of text to an item. Hosts that do not announce their items
+// have them begun here.
+func (d *decoder) grow(kind delta, index int, text []byte) error {
+	it := d.at[index]
+	if it == nil {
+		if kind == argumentsDelta {
+			return d.protocol("arguments for a call that has not begun")
+		}
+		var err error
+		if it, err = d.newItem(index, kinds[kind]); err != nil {
+			return err
+		}
+	}
+	if it.kind != kinds[kind] {
+		return d.protocol("a piece of a %s for item %d, which is %s", kinds[kind], index, it.kind)
+	}
+	it.refuse = it.refuse || kind == refusalDelta
+	if len(text) == 0 {
+		return nil
+	}
+	return d.say(it, text)
+}
+
+func (d *decoder) say(it *item, text []byte) error {
+	if it.begun {
+		return d.send(llm.Delta{Index: it.index, Text: it.text.Add(text)})
+	}
+	if it.kind == "reasoning" {
+		return d.start(it, llm.Thinking{}, text)
+	}
+	return d.start(it, llm.Text{}, text)
+}
+
+// paragraph separates the parts of a summary.
+func (d *decoder) paragraph(index int) error {
+	it := d.at[index]
+	if it == nil || it.kind != "reasoning" {
+		return nil
+	}
+	if it.parts++; it.parts == 1 || it.text.Len() == 0 {
+		return nil
+	}
+	return d.say(it, []byte("\n\n"))
+}
+
+// fill adds what is missing of a text that is known as a whole.
+func (d *decoder) fill(it *item, text string) error {
+	rest, ok := strings.CutPrefix(text, it.text.String())
+	if !ok || rest == "" {
+		return nil
+	}
+	return d.say(it, []byte(rest))
+}
+
+// done takes in a finished item, which may be the first that is heard of it.
+func (d *decoder) done(index int, raw json.RawMessage) error {
+	it, err := d.add(index, raw)
+	if err != nil {
+		return err
+	}
+	var o output
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return d.protocol("output item %d is not valid", index)
+	}
+	it.kind, it.final = cmp.Or(o.Type, it.kind), bytes.Clone(raw)
+	it.id, it.phase = cmp.Or(o.ID, it.id), cmp.Or(o.Phase, it.phase)
+	switch it.kind {
+	case "message":
+		text := ""
+		for _, p := range o.Content {
+			text += p.Text + p.Refusal
+			it.refuse = it.refuse || p.Type == "refusal"
+			it.cited = it.cited || len(p.Annotations) > 0
+		}
+		if err := d.fill(it, text); err != nil {
+			return err
+		}
+		return d.mark(it)
+	case "function_call":
+		it.callID, it.name = cmp.Or(o.CallID, it.callID), cmp.Or(o.Name, it.name)
+		return d.fill(it, o.Arguments)
+	case "reasoning":
+		if err := d.fill(it, o.thought()); err != nil || it.begun {
+			return err
+		}
+		return d.start(it, llm.Thinking{}, nil)
+	}
+	if it.begun {
+		return nil
+	}
+	return d.start(it, it.verbatim(), nil)
+}
+
+// thought returns the readable reasoning: its summary, else its text.
+func (o *output) thought() string {
+	var list []string
+	for _, p := range o.Summary {
+		list = append(list, p.Text)
+	}
+	if len(list) == 0 {
+		for _, p := range o.Content {
+			list = append(list, p.Text)
+		}
+		return strings.Join(list, "")
+	}
+	return strings.Join(list, "\n\n")
+}
+
+// mark sends the block that says the phase of a message.
+func (d *decoder) mark(it *item) error {
+	if it.phase == "" || it.marker || !it.begun || it.cited {
+		return nil
+	}
+	it.marker = true
+	d.blocks++
+	return d.send(llm.Delta{Index: d.blocks - 1, Block: it.phaseBlock()})
+}
+
+func (it *item) phaseBlock() llm.Verbatim {
+	raw := wire.AppendString([]byte(`{"type":"`+phaseType+`","phase":`), it.phase)
+	return llm.Verbatim{Provider: Provider, Raw: append(raw, '}')}
+}
+
+// verbatim returns an item of one of the provider's tools.
+func (it *item) verbatim() llm.Verbatim {
+	return llm.Verbatim{Provider: Provider, Raw: wire.AppendJSON(nil, it.final)}
+}
+
+// end hands over the response.
+func (d *decoder) end(w *whole) error {
+	d.begin(w)
+	if w.Status == "failed" || w.Status == "cancelled" {
+		c := wire.Complaint{Kind: w.Status, Message: "the provider ended the response as " + w.Status}
+		if w.Error != nil {
+			c = wire.Complaint{Kind: cmp.Or(w.Error.Type, w.Error.Code), Code: w.Error.Code, Message: w.Error.Message}
+		}
+		return d.complaint(c)
+	}
+	for i, raw := range w.Output {
+		if it := d.at[i]; it == nil || it.final == nil {
+			if err := d.done(i, raw); err != nil {
+				return err
+			}
+		}
+	}
+	if w.Usage != nil {
+		d.res.Usage = w.Usage.normal()
+	}
+	slices.SortStableFunc(d.items, func(a, b *item) int { return cmp.Compare(a.output, b.output) })
+	d.res.Message = llm.Message{Role: llm.Assistant}
+	for _, it := range d.items {
+		d.res.Message.Content = append(d.res.Message.Content, it.content()...)
+	}
+	d.res.Stop = d.stop(w)
+	d.complete = true
+	return d.send(llm.Delta{Done: &d.res})
+}
+
+// content returns the finished blocks of an item, none if there is nothing in it.
+func (it *item) content() llm.Blocks {
+	if !it.begun {
+		return nil
+	}
+	switch it.kind {
+	case "message":
+		switch {
+		case it.cited:
+			return llm.Blocks{llm.Verbatim{Provider: Provider, Shown: it.text.String(), Raw: it.message()}}
+		case it.marker:
+			return llm.Blocks{llm.Text{Text: it.text.String()}, it.phaseBlock()}
+		}
+		return llm.Blocks{llm.Text{Text: it.text.String()}}
+	case "reasoning":
+		return llm.Blocks{llm.Thinking{Text: it.text.String(), Extra: it.extra()}}
+	case "function_call":
+		return llm.Blocks{it.use()}
+	}
+	return llm.Blocks{it.verbatim()}
+}
+
+func (it *item) use() llm.ToolUse {
+	use := llm.ToolUse{ID: cmp.Or(it.callID, it.id), Name: it.name}
+	if use.ID == "" {
+		use.ID = "call_" + strconv.Itoa(it.output)
+	}
+	use.Input, use.Invalid = wire.ToolInput([]byte(it.text.String()))
+	return use
+}
+
+// extra returns a reasoning item as it goes back, nil where it cannot.
+func (it *item) extra() json.RawMessage { return reasoningItem(it.final) }
+
+// message returns a message with citations as it goes back: without an id, as
+// nothing is stored under it.
+func (it *item) message() json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(it.final, &fields) != nil {
+		return nil
+	}
+	raw := append([]byte(`{"type":"message","role":"assistant","content":`), wire.AppendJSON(nil, fields["content"])...)
+	if it.phase != "" {
+		raw = wire.AppendString(append(raw, `,"phase":`...), it.phase)
+	}
+	return append(raw, '}')
+}
+
+// stop returns why the reply ended. What nobody has documented stays as it is.
+func (d *decoder) stop(w *whole) llm.StopReason {
+	calls, refused := false, false
+	for _, it := range d.items {
+		calls = calls || it.kind == "function_call"
+		refused = refused || it.refuse
+	}
+	switch reason := w.Incomplete.Reason; {
+	case reason == "content_filter":
+		return llm.Refusal
+	case reason == "max_output_tokens" || w.Status == "incomplete" && reason == "":
+		return llm.MaxTokens
+	case w.Status == "incomplete":
+		return llm.StopReason(reason)
+	case calls:
+		return llm.UseTools
+	case refused:
+		return llm.Refusal
+	}
+	return llm.EndTurn
+}
+
+// classes of the codes with which a response fails, where these say more than
+// the words that all providers share.
+var classes = map[string]llm.Class{
+	"server_is_overloaded": llm.Overloaded, "slow_down": llm.Overloaded, "overloaded": llm.Overloaded,
+	"rate_limit_exceeded": llm.RateLimit, "usage_limit_reached": llm.RateLimit,
+	"invalid_prompt": llm.Invalid, "bio_policy": llm.Invalid, "cyber_policy": llm.Invalid, "data_residency_mismatch": llm.Forbidden,
+	"invalid_encrypted_content": llm.Invalid, "image_content_policy_violation": llm.Invalid, "unsupported_image_media_type": llm.Invalid,
+	"failed_to_download_image": llm.Invalid, "model_not_found": llm.NotFound,
+}
+
+func classOf(c wire.Complaint, class llm.Class) llm.Class {
+	if class == llm.Billing || class == llm.TooLong {
+		return class
+	}
+	if known, ok := classes[c.Code]; ok {
+		return known
+	}
+	if strings.Contains(c.Code, "image") { // invalid_image_url, image_too_large …
+		return llm.Invalid
+	}
+	return class
+}
+
+// complaint returns the error that came inside of a reply.
+func (d *decoder) complaint(c wire.Complaint) error {
+	if c.Kind == "error" {
+		c.Kind = c.Code
+	}
+	err := d.reply.Complaint(c)
+	var e *llm.APIError
+	if errors.As(err, &e) {
+		e.Class = classOf(c, e.Class)
+	}
+	return err
+}
+
+// explain reads the body of an error.
+func explain(status int, body []byte) (llm.Class, string, string) { return wire.Explain(status, body) }

@@ -1,0 +1,216 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+)
+
+const (
+	maxTools  = 128
+	minOutput = 16 // least max_output_tokens that the API takes
+)
+
+// transcript is what a [llm.Memo] keeps for this package.
+type transcript struct {
+	history wire.History
+	cache   wire.Cache
+
+	mu    sync.Mutex
+	first *llm.Block // of the first message, from which key is made
+	key   string
+}
+
+// cacheKey returns what routes the requests of a conversation to the same cache:
+// a digest of its first message.
+func (t *transcript) cacheKey(m llm.Message) string {
+	if len(m.Content) == 0 {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first != &m.Content[0] || t.key == "" {
+		data, err := json.Marshal(m.Content)
+		if err != nil {
+			return ""
+		}
+		sum := sha256.Sum256(data)
+		t.first, t.key = &m.Content[0], hex.EncodeToString(sum[:16])
+	}
+	return t.key
+}
+
+// encode returns the body of a request in pieces. The pieces with the messages
+// belong to the memo and are the same from one request to the next.
+func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
+	if len(req.Messages) == 0 {
+		return nil, invalid("a request needs at least one message")
+	}
+	c := codec{own: at.own, images: !m.entry.NoImages, files: at.own && !m.entry.NoPDF}
+	t := req.Memo.Load(fmt.Sprint(Provider, c), func() any {
+		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
+	}).(*transcript)
+	toolsJSON, err := t.cache.Tools(req.Tools, encodeTools)
+	if err != nil {
+		return nil, err
+	}
+	if toolsJSON, err = m.withBuiltIn(toolsJSON); err != nil {
+		return nil, err
+	}
+	choice, err := toolChoice(req.ToolChoice, req.Tools, len(toolsJSON) > 0)
+	if err != nil {
+		return nil, err
+	}
+	snap := t.history.Snapshot(req.Messages)
+	head := m.head(req, choice)
+	if at.own {
+		if key := t.cacheKey(req.Messages[0]); key != "" {
+			head = append(append(append(head, `,"prompt_cache_key":"`...), key...), '"')
+		}
+	}
+	body := append(make([][]byte, 0, 8), head, toolsJSON, t.cache.System(req.System, encodeSystem), []byte(`,"input":[`), snap.Closed)
+	if len(snap.Closed) > 0 {
+		body = append(body, []byte(","))
+	}
+	return append(body, snap.Open, []byte(`]}`)), nil
+}
+
+// head returns the body from its start up to the tools.
+func (m *model) head(req *llm.Request, choice string) []byte {
+	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.name)
+	b = append(b, `,"store":false,"truncation":"disabled"`...)
+	if !req.Blocking {
+		b = append(b, `,"stream":true`...)
+	}
+	if n := req.MaxTokens; n > 0 {
+		if m.entry.MaxOutput > 0 {
+			n = min(n, m.entry.MaxOutput)
+		}
+		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), int64(max(n, minOutput)), 10)
+	}
+	if t := req.Temperature; t != nil && *t == *t && !m.entry.NoSamplers {
+		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), 2), 'g', -1, 64)
+	}
+	if m.entry.Thinking == catalog.ThinkingEffort {
+		b = m.reasoning(append(b, `,"include":["reasoning.encrypted_content"]`...), req.Thinking)
+	}
+	return append(b, choice...)
+}
+
+// reasoning appends how much the model is to think, and that it is to say what.
+func (m *model) reasoning(b []byte, want llm.Thought) []byte {
+	summary := wire.First(m.client.Summary, "auto")
+	word := effort(want)
+	switch {
+	case word != "" && summary != "none":
+		return append(b, `,"reasoning":{"effort":"`+word+`","summary":"`+summary+`"}`...)
+	case word != "":
+		return append(b, `,"reasoning":{"effort":"`+word+`"}`...)
+	}
+	return b
+}
+
+// effort returns the word for an amount of thinking, "" for the model's own.
+func effort(t llm.Thought) string {
+	switch n := t.Tokens(); {
+	case !t.On():
+		return ""
+	case n == 0:
+		return "medium"
+	case n <= 1024:
+		return "low"
+	case n <= 5120:
+		return "medium"
+	}
+	return "high"
+}
+
+// toolChoice returns the JSON member with a comma before it, "" where it may be left out.
+func toolChoice(c llm.ToolChoice, tools []llm.Tool, any bool) (string, error) {
+	if !any {
+		return "", nil
+	}
+	switch c.Mode {
+	case llm.ChooseAuto:
+		return "", nil
+	case llm.ChooseNone:
+		return `,"tool_choice":"none"`, nil
+	case llm.ChooseAny:
+		return `,"tool_choice":"required"`, nil
+	case llm.ChooseTool:
+		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
+			return "", invalid("the tool choice %q is not among the tools", c.Name)
+		}
+		return string(append(wire.AppendString([]byte(`,"tool_choice":{"type":"function","name":`), c.Name), '}')), nil
+	}
+	return "", invalid("unknown tool choice %q", c.Mode)
+}
+
+// encodeTools returns the member "tools" with a comma before it.
+func encodeTools(tools []llm.Tool) ([]byte, error) {
+	if len(tools) > maxTools {
+		return nil, invalid("%d tools, the limit is %d", len(tools), maxTools)
+	}
+	out := []byte(`,"tools":[`)
+	names := map[string]bool{}
+	for i, tool := range tools {
+		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
+			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
+		}
+		if names[tool.Name] {
+			return nil, invalid("two tools are named %q", tool.Name)
+		}
+		names[tool.Name] = true
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendString(append(out, `{"type":"function","name":`...), tool.Name)
+		if !wire.Blank(tool.Description) {
+			out = wire.AppendString(append(out, `,"description":`...), tool.Description)
+		}
+		schema, err := wire.ObjectSchema(tool.Input)
+		if err != nil {
+			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
+		}
+		// Left out, strict would be true.
+		out = append(append(append(out, `,"parameters":`...), schema...), `,"strict":false}`...)
+	}
+	return append(out, ']'), nil
+}
+
+// withBuiltIn adds the provider's own tools to the member "tools".
+func (m *model) withBuiltIn(tools []byte) ([]byte, error) {
+	if len(m.client.BuiltIn) == 0 {
+		return tools, nil
+	}
+	out := []byte(`,"tools":[`)
+	if len(tools) > 0 {
+		out = append(slices.Clone(tools[:len(tools)-1]), ',')
+	}
+	for i, raw := range m.client.BuiltIn {
+		var head struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
+			return nil, invalid("built-in tool %d is no JSON object with a type", i)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendObject(out, raw)
+	}
+	return append(out, ']'), nil
+}
+
+// encodeSystem returns the member "instructions" with a comma before it.
+func encodeSystem(prompt string) []byte {
+	return wire.AppendString([]byte(`,"instructions":`), prompt)
+}
