@@ -164,10 +164,21 @@ type Request struct {
 	Thinking    Thought
 	Blocking    bool // ask for one reply instead of a stream
 	Cache       Cache
+	// Format, unless nil, is what the answer is to be. Clients leave it out where
+	// host or model have no way to say it, see [Info].Formats.
+	Format *Format
 	// Memo lets a client keep the encoded bytes of Messages between the
 	// requests of one transcript. It holds as long as messages are only
 	// appended. May be nil.
 	Memo *Memo
+}
+
+// A Format says that an answer is to be JSON that satisfies a schema, of type
+// object. Providers take a part of JSON Schema and do not guarantee the rest, so
+// that the answer has to be checked.
+type Format struct {
+	Name   string          `json:"name,omitempty"` // [a-zA-Z0-9_-]{1,64}; "": answer
+	Schema json.RawMessage `json:"schema"`
 }
 
 // A ToolChoice restricts which tool the model may call. The zero value is auto.
@@ -383,6 +394,7 @@ type Info struct {
 	Price     *Price `json:"price,omitempty"`   // nil: unknown, and so is the cost
 	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
 	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
+	Formats   bool   `json:"formats,omitempty"` // host and model take a [Format], beside tools too
 }
 
 // An Informed model knows its [Info].

@@ -70,6 +70,8 @@ type Cache struct {
 	toolsJSON  []byte
 	system     string
 	systemJSON []byte
+	format     llm.Format
+	formatJSON []byte
 }
 
 // Tools returns what encode makes of tools, from the last call if these are the same.
@@ -90,6 +92,19 @@ func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error))
 		c.tools, c.toolsJSON = slices.Clone(tools), data
 	}
 	return data, err
+}
+
+// Format returns what encode makes of a format, nothing of nil.
+func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
+	if f == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.format.Name != f.Name || string(c.format.Schema) != string(f.Schema) {
+		c.format, c.formatJSON = *f, encode(*f)
+	}
+	return c.formatJSON
 }
 
 // System returns what encode makes of a system prompt, nothing of a blank one.

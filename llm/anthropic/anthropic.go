@@ -108,6 +108,7 @@ func guess(name string) catalog.Entry {
 		e.Thinking = catalog.ThinkingAdaptive
 	}
 	e.NoSamplers = family == "fable" || family == "mythos" || family == "opus" && version >= 407 || version >= 500
+	e.Formats = version >= 405
 	e.NoForcedTool = family == "fable" || family == "mythos" || version >= 505
 	return e
 }

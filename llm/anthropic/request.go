@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -74,6 +75,9 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 	o, err := m.options(req, tools, choice, snap)
 	if err != nil {
 		return nil, err
+	}
+	if m.entry.Formats {
+		o.format = t.cache.Format(req.Format, encodeFormat)
 	}
 	head := o.append(make([]byte, 0, 512), m.name, !req.Blocking)
 	keep := mark(req.Cache)
@@ -146,7 +150,9 @@ type options struct {
 	maxTokens   int
 	temperature *float64
 	stop        []string
-	thinking    string // JSON members, "" when off
+	thinking    string // JSON member, "" when off
+	effort      string // a word, "" for none
+	format      []byte // JSON, nil for none
 	choice      string // JSON, "" for the default
 }
 
@@ -159,7 +165,7 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 	forced := choice.Mode == llm.ChooseAny || choice.Mode == llm.ChooseTool
 	o.maxTokens = m.maxTokens(req)
 	if req.Thinking.On() && (!forced || o.choice == "") {
-		o.thinking = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
+		o.thinking, o.effort = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
 	}
 	if t := req.Temperature; t != nil && o.thinking == "" && !m.entry.NoSamplers {
 		v := min(max(*t, 0), 1)
@@ -219,20 +225,21 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	return "", invalid("unknown tool choice %q", c.Mode)
 }
 
-// thinking returns the JSON members that turn thinking on, "" if it cannot be.
-func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) string {
+// thinking returns the JSON member that turns thinking on, "" if it cannot be, and
+// the word for how much, if it takes one.
+func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (member, word string) {
 	switch m.entry.Thinking {
 	case catalog.ThinkingAdaptive:
-		return `"thinking":{"type":"adaptive"},"output_config":{"effort":"` + effort(want) + `"}`
+		return `"thinking":{"type":"adaptive"}`, effort(want)
 	case catalog.ThinkingBudget:
 		budget := min(max(want.Tokens(), minBudget), maxTokens-minAnswer)
 		// In a tool loop that began without thinking it must stay off.
 		if budget < minBudget || spoke != nil && spoke.Has(wire.Call) && spoke.Parts[0].Kind != wire.Thought {
-			return ""
+			return "", ""
 		}
-		return `"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
+		return `"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`, ""
 	}
-	return ""
+	return "", ""
 }
 
 // effort returns the word for an amount of thinking.
@@ -263,6 +270,7 @@ func (o options) append(b []byte, model string, stream bool) []byte {
 	if o.thinking != "" {
 		b = append(append(b, ','), o.thinking...)
 	}
+	b = o.appendConfig(b)
 	for i, s := range o.stop {
 		if i == 0 {
 			b = append(b, `,"stop_sequences":[`...)
@@ -278,6 +286,34 @@ func (o options) append(b []byte, model string, stream bool) []byte {
 		b = append(append(b, `,"tool_choice":`...), o.choice...)
 	}
 	return b
+}
+
+// appendConfig writes how the answer is to be.
+func (o options) appendConfig(b []byte) []byte {
+	if o.effort == "" && o.format == nil {
+		return b
+	}
+	b = append(b, `,"output_config":{`...)
+	if o.effort != "" {
+		b = append(append(append(b, `"effort":"`...), o.effort...), '"')
+	}
+	if o.format != nil {
+		if o.effort != "" {
+			b = append(b, ',')
+		}
+		b = append(append(b, `"format":`...), o.format...)
+	}
+	return append(b, '}')
+}
+
+// encodeFormat returns the format of an answer, nil for a schema that has no form
+// which the API takes.
+func encodeFormat(f llm.Format) []byte {
+	schema, ok := strict.Anthropic(f.Schema)
+	if !ok {
+		return nil
+	}
+	return append(append([]byte(`{"type":"json_schema","schema":`), schema...), '}')
 }
 
 // encodeTools returns the member "tools" with a comma before it.

@@ -383,3 +383,33 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+func TestFormat(t *testing.T) {
+	format := &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}
+	const closed = `"format":{"type":"json_schema","schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":"integer"}},"required":["b"],"additionalProperties":false}}}`
+	for _, tt := range []struct {
+		model  string
+		think  llm.Thought
+		format *llm.Format
+		want   string
+	}{
+		{"claude-sonnet-4-6", llm.Thought{}, format, `"output_config":{` + closed},
+		{"claude-sonnet-4-6", llm.Thought{Effort: "low"}, format, `"output_config":{"effort":"low",` + closed},
+		{"claude-haiku-4-5-20251001", llm.Thought{Budget: 2000}, format, `"output_config":{` + closed},
+		{"claude-opus-7", llm.Thought{}, format, `"output_config":{` + closed},
+		{"claude-sonnet-4-6", llm.Thought{}, &llm.Format{Schema: json.RawMessage(`{"type":"object"}`)}, ""},
+		{"claude-opus-4-1", llm.Thought{}, format, ""},
+		{"claude-3-5-haiku", llm.Thought{}, format, ""},
+	} {
+		m := new(Client).Model(tt.model).(*model)
+		pieces, err := m.encode(&llm.Request{Messages: []llm.Message{llm.UserText("hi")}, MaxTokens: 4000, Thinking: tt.think, Format: tt.format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := bytes.Join(pieces, nil)
+		lawful(t, body)
+		if tt.want == "" && bytes.Contains(body, []byte("output_config")) || !bytes.Contains(body, []byte(tt.want)) {
+			t.Errorf("%s: %s", tt.model, body)
+		}
+	}
+}

@@ -52,6 +52,7 @@ type Entry struct {
 	MaxCompletionTokens bool     `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
 	NoImages            bool     `json:"no_images,omitempty"`             // reads no images
 	NoPDF               bool     `json:"no_pdf,omitempty"`                // reads no PDF documents
+	Formats             bool     `json:"formats,omitempty"`               // takes a JSON Schema for its answer, beside tools too
 
 	Edits Edits `json:"edits,omitempty"` // how it changes files best; "": by its name
 
@@ -61,7 +62,7 @@ type Entry struct {
 
 // Info returns what [llm.Info] holds of e.
 func (e Entry) Info() llm.Info {
-	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches()}
+	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats}
 }
 
 // ModelInfo returns what [llm.ModelInfo] holds of e.

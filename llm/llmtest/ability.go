@@ -13,6 +13,7 @@ type ability struct {
 	noPrefill     bool
 	noForced      bool // tool_choice any and tool
 	oneSampler    bool // temperature and top_p together
+	noFormat      bool // output_config.format
 }
 
 var claudeName = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2})(?:\D|$))?`)
@@ -33,6 +34,7 @@ func abilityOf(model string) ability {
 		noTemperature: modern,
 		noPrefill:     modern || (opus || sonnet) && since(4, 6),
 		noForced:      newest || (opus || sonnet) && major == 5 && minor == 5,
+		noFormat:      !newest && !since(4, 5),
 		oneSampler:    !newest && since(4, 5) || opus && major == 4 && minor == 1,
 	}
 }

@@ -67,7 +67,7 @@ func checkAnthropic(v any) []Violation {
 	c.turns = mergeTurns(c.messages)
 	for _, check := range []func(){
 		c.checkFields, c.checkRoles, c.checkContent, c.checkPairs, c.checkServerTools, c.checkEnd, c.checkThinking, c.checkLoop,
-		c.checkSignatures, c.checkModel, c.checkTools, c.checkSystem, c.checkCache, c.checkImages, c.checkScalars,
+		c.checkSignatures, c.checkModel, c.checkTools, c.checkSystem, c.checkCache, c.checkImages, c.checkScalars, c.checkFormat,
 	} {
 		check()
 	}

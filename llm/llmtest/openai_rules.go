@@ -285,6 +285,7 @@ func (c *openaiCheck) checkOptions() {
 	if c.body["stream_options"] != nil && !boolOf(c.body["stream"]) {
 		c.add("O24", "stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	}
+	c.checkFormat()
 	if objectOf(c.body["response_format"])["type"] == "json_object" && !mentionsJSON(c.body["messages"]) {
 		c.add("O27", "messages", "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
 	}

@@ -148,7 +148,11 @@ func (r *Request) readAnthropic(body object) {
 		r.ToolChoice = llm.ToolChoice{Mode: llm.ToolChoiceMode(mode), Name: textOf(choice["name"])}
 	}
 	budget, _ := integerOf(objectOf(body["thinking"])["budget_tokens"])
-	r.Thinking = llm.Thought{Budget: int(budget), Effort: textOf(objectOf(body["output_config"])["effort"])}
+	config := objectOf(body["output_config"])
+	r.Thinking = llm.Thought{Budget: int(budget), Effort: textOf(config["effort"])}
+	if f := objectOf(config["format"]); f != nil {
+		r.Format = &llm.Format{Schema: raw(f["schema"])}
+	}
 }
 
 func anthropicBlocks(in []object) llm.Blocks {
@@ -216,6 +220,9 @@ func (r *Request) readOpenAI(body object) {
 	}
 	r.ToolChoice = openaiChoice(body["tool_choice"])
 	r.Thinking.Effort = textOf(body["reasoning_effort"])
+	if f := objectOf(objectOf(body["response_format"])["json_schema"]); f != nil {
+		r.Format = &llm.Format{Name: textOf(f["name"]), Schema: raw(f["schema"])}
+	}
 }
 
 // addResult adds a tool result to the user message at the end, made if need be.

@@ -347,10 +347,10 @@ func TestAbilities(t *testing.T) {
 		model string
 		want  ability
 	}{
-		{"claude-sonnet-4-20250514", ability{}},
+		{"claude-sonnet-4-20250514", ability{noFormat: true}},
 		{"claude-3-5-sonnet-20241022", ability{}},
 		{"gpt-4o", ability{}},
-		{"claude-opus-4-1-20250805", ability{oneSampler: true}},
+		{"claude-opus-4-1-20250805", ability{oneSampler: true, noFormat: true}},
 		{"claude-haiku-4-5", ability{oneSampler: true}},
 		{"claude-sonnet-4-6", ability{noPrefill: true, oneSampler: true}},
 		{"us.anthropic.claude-opus-4.7", ability{noEnabled: true, noTemperature: true, noPrefill: true, oneSampler: true}},

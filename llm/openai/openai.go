@@ -49,16 +49,18 @@ func (c *Client) Model(name string) llm.Model {
 	if !known {
 		entry = guess(name)
 	}
+	base := wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	entry.Formats = entry.Formats && dialectOf(base, name).formats
 	m := &model{client: c, name: name, entry: entry}
-	m.local = entry.Window == 0 && wire.Loopback(wire.Host(wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)))
+	m.local = entry.Window == 0 && wire.Loopback(wire.Host(base))
 	return m
 }
 
 type model struct {
 	client *Client
 	name   string
-	entry  catalog.Entry
-	local  bool // it is served on this machine, and its window is not known
+	entry  catalog.Entry // its Formats holds for the host too
+	local  bool          // it is served on this machine, and its window is not known
 }
 
 func (m *model) Name() string { return m.name }
@@ -90,13 +92,18 @@ func (m *model) Secrets() []string {
 	return list
 }
 
-var reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
+var (
+	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9])`)
+	// formatter is of models that take a schema for their answer where their host does.
+	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|grok-[3-9]|claude-[a-z]+-(4[.-][5-9]|[5-9])|claude-(fable|mythos))`)
+)
 
 // guess returns what a model that is not in the catalogue accepts, as far as
 // its name says. Prices and sizes it does not guess.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider}
 	own := name[strings.LastIndexByte(name, '/')+1:]
+	e.Formats = formatter.MatchString(own)
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
 		e.Thinking, e.NoSamplers, e.MaxCompletionTokens = catalog.ThinkingEffort, true, true
 	}
@@ -112,6 +119,7 @@ type dialect struct {
 	openrouter bool
 	reasoning  bool // a "reasoning" object for reasoning_effort
 	xai        bool
+	formats    bool // takes json_schema in response_format, also beside tools
 }
 
 // An echo is the way in which a host wants its model's reasoning back.
@@ -137,17 +145,17 @@ func dialectOf(base, name string) dialect {
 	var d dialect
 	switch {
 	case host == "api.openai.com" || under("api.openai.com"):
-		d.strict, d.completion = true, true
+		d.strict, d.completion, d.formats = true, true, true
 	case under("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"):
-		d.strict, d.completion, d.azure = true, true, true
+		d.strict, d.completion, d.azure, d.formats = true, true, true, true
 	case under("openrouter.ai"):
-		d.echo, d.reasoning, d.openrouter = detailsEcho, true, true
+		d.echo, d.reasoning, d.openrouter, d.formats = detailsEcho, true, true, true
 	case under("ai-gateway.vercel.sh"):
 		d.echo, d.reasoning = detailsEcho, true
 	case under("moonshot.ai", "moonshot.cn", "kimi.com", "deepseek.com"):
 		d.echo = alwaysEcho
 	case under("x.ai"):
-		d.echo, d.xai = textEcho, true
+		d.echo, d.xai, d.formats = textEcho, true, true
 	case under("z.ai", "bigmodel.cn", "avian.io"):
 		d.echo = textEcho
 	case wire.Loopback(host):

@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -42,6 +44,9 @@ func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, host, choice)
+	if m.entry.Formats {
+		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
+	}
 	body := append(make([][]byte, 0, 8), head, toolsJSON, []byte(`,"messages":[`), t.cache.System(req.System, encodeSystem), snap.Closed)
 	if len(snap.Closed) > 0 {
 		body = append(body, []byte(","))
@@ -140,6 +145,21 @@ func toolChoice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 		return string(append(wire.AppendString([]byte(`,"tool_choice":{"type":"function","function":{"name":`), c.Name), `}}`...)), nil
 	}
 	return "", invalid("unknown tool choice %q", c.Mode)
+}
+
+// encodeFormat returns the member "response_format" with a comma before it. A schema
+// that strict mode does not take is sent without it.
+func encodeFormat(f llm.Format) []byte {
+	schema, ok := strict.OpenAI(f.Schema)
+	if !ok {
+		var err error
+		if schema, err = wire.ObjectSchema(f.Schema); err != nil {
+			return nil
+		}
+	}
+	b := wire.AppendString([]byte(`,"response_format":{"type":"json_schema","json_schema":{"name":`), wire.ToolName(cmp.Or(f.Name, "answer"), maxName))
+	b = strconv.AppendBool(append(b, `,"strict":`...), ok)
+	return append(append(append(b, `,"schema":`...), schema...), `}}`...)
 }
 
 // encodeTools returns the member "tools" with a comma before it.

@@ -182,9 +182,9 @@ func TestRefusedRequests(t *testing.T) {
 
 func TestDialect(t *testing.T) {
 	for base, want := range map[string]dialect{
-		DefaultBaseURL:                          {strict: true, completion: true},
-		"https://me.openai.azure.com/openai/v1": {strict: true, completion: true, azure: true},
-		"https://OpenRouter.ai/api/v1":          {echo: detailsEcho, reasoning: true, openrouter: true},
+		DefaultBaseURL:                          {strict: true, completion: true, formats: true},
+		"https://me.openai.azure.com/openai/v1": {strict: true, completion: true, azure: true, formats: true},
+		"https://OpenRouter.ai/api/v1":          {echo: detailsEcho, reasoning: true, openrouter: true, formats: true},
 		"https://api.moonshot.cn/v1":            {echo: alwaysEcho},
 		"https://api.z.ai/api/paas/v4":          {echo: textEcho},
 		"http://localhost:11434/v1":             {echo: textEcho},
@@ -283,5 +283,40 @@ func BenchmarkEncode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestFormat(t *testing.T) {
+	req := &llm.Request{Messages: request.Messages, Format: &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}}
+	loose := &llm.Request{Messages: request.Messages, Format: &llm.Format{Name: "a map", Schema: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`)}}
+	const strictly = `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":["integer","null"]}},"required":["b","a"],"additionalProperties":false}}}`
+	for _, tt := range []struct {
+		base, model string
+		req         *llm.Request
+		want        string
+	}{
+		{DefaultBaseURL, "gpt-5", req, strictly},
+		{DefaultBaseURL, "gpt-4o-2024-08-06", req, strictly},
+		{openRouter, "openai/gpt-4.1", req, strictly},
+		{"https://me.openai.azure.com/openai/v1", "gpt-5.1", req, strictly},
+		{DefaultBaseURL, "gpt-5", loose, `"response_format":{"type":"json_schema","json_schema":{"name":"a_map","strict":false,"schema":{"additionalProperties":{"type":"string"},"properties":{},"type":"object"}}}`},
+		{DefaultBaseURL, "gpt-3.5-turbo", req, ""},
+		{openRouter, "z-ai/glm-4.6", req, ""},
+		{deepSeek, "deepseek-chat", req, ""},
+		{"http://127.0.0.1:1234/v1", "gpt-5", req, ""},
+	} {
+		m := (&Client{BaseURL: tt.base}).Model(tt.model).(*model)
+		if got := m.Info().Formats; got != (tt.want != "") {
+			t.Errorf("%s at %s: Formats %v", tt.model, tt.base, got)
+		}
+		pieces, err := m.encode(tt.req, dialectOf(tt.base, tt.model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := bytes.Join(pieces, nil)
+		lawful(t, body, llmtest.OpenAI)
+		if tt.want == "" && bytes.Contains(body, []byte("response_format")) || !bytes.Contains(body, []byte(tt.want)) {
+			t.Errorf("%s at %s: %s", tt.model, tt.base, body)
+		}
 	}
 }
