@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -46,6 +47,17 @@ type Exchange struct {
 	// Explain reads the body of an error: type and words of the provider, and the
 	// class where these say more than the status; else "".
 	Explain func(status int, body []byte) (class llm.Class, kind, message string)
+
+	limiter *limit.Limiter
+	call    limit.Call
+}
+
+// Bound has the exchange wait for a limiter before it is sent, for as long as that
+// takes: no time limit counts meanwhile. A nil limiter binds nothing.
+func (x *Exchange) Bound(l *limit.Limiter, model string, req *llm.Request) {
+	if l != nil {
+		x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: req.Estimate(), Output: req.MaxTokens}
+	}
 }
 
 // A Reply is a successful answer. It must be closed.
@@ -64,6 +76,8 @@ type Reply struct {
 	buffer  *bufio.Reader
 	read    int64
 	secrets []string
+	permit  limit.Permit
+	used    *llm.Usage // nil: not known
 }
 
 // A lapse is the reason why an exchange ended before the caller wanted it to.
@@ -75,7 +89,11 @@ func (l *lapse) Error() string { return l.text }
 // errors are those of [Reply.Fail]. It follows redirects within the same host
 // only, so that neither key nor prompt reach another one.
 func (x *Exchange) Do(parent context.Context) (*Reply, error) {
-	r := &Reply{x: x, parent: parent, secrets: Secrets(x.URL, x.Header)}
+	permit, err := x.limiter.Wait(parent, x.call)
+	if err != nil {
+		return nil, x.refused(err)
+	}
+	r := &Reply{x: x, parent: parent, secrets: Secrets(x.URL, x.Header), permit: permit}
 	r.ctx, r.cancel = context.WithCancelCause(parent)
 	r.after(x.Total, "no complete reply within %v")
 	headers := r.after(x.Headers, "no reply within %v")
@@ -87,6 +105,25 @@ func (x *Exchange) Do(parent context.Context) (*Reply, error) {
 		headers.Stop()
 	}
 	return r, nil
+}
+
+// refused names the provider in a limiter's error.
+func (x *Exchange) refused(err error) error {
+	var api *llm.APIError
+	if errors.As(err, &api) {
+		e := *api
+		e.Provider = x.Provider
+		return &e
+	}
+	return err
+}
+
+// Used says what the request has used, as far as it is known, for the limiter. It is
+// called before Close.
+func (r *Reply) Used(u llm.Usage) {
+	if r.x.limiter != nil && u != (llm.Usage{}) {
+		r.used = &u
+	}
 }
 
 // after ends the exchange when d is over.
@@ -124,12 +161,16 @@ func (r *Reply) send() error {
 		return r.Fail(err, llm.Network)
 	}
 	r.body, r.Header = resp.Body, resp.Header
+	if x.limiter != nil {
+		r.permit.Answered(resp.StatusCode, resp.Header, r.retryAfter())
+	}
 	r.RequestID = requestID(resp.Header)
 	if x.Idle > 0 {
 		r.idle = r.after(x.Idle, "no data for %v")
 	}
 	r.buffer = bufio.NewReaderSize(countingReader{r}, 4<<10)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		r.used = &llm.Usage{} // nothing
 		return r.refusal(resp)
 	}
 	return nil
@@ -424,4 +465,5 @@ func (r *Reply) Close(complete bool) {
 		t.Stop()
 	}
 	r.cancel(nil)
+	r.permit.Done(r.used)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -32,6 +33,7 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
+	Limiter *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
 
 	// Time limits. 0: the default; negative: none.
 	HeaderTimeout   time.Duration // until a stream begins: 300 s
@@ -136,12 +138,13 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err != nil {
 		return err
 	}
+	exchange.Bound(m.client.Limiter, m.name, req)
 	reply, err := exchange.Do(ctx)
 	if err != nil {
 		return err
 	}
 	d := &decoder{reply: reply, emit: emit, res: llm.Response{Model: m.name, RequestID: reply.RequestID}}
-	defer func() { reply.Close(d.complete) }()
+	defer func() { reply.Used(d.res.Usage); reply.Close(d.complete) }()
 	if err := reply.Page(); err != nil {
 		return err
 	}

@@ -1,0 +1,349 @@
+package limit
+
+import (
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// What is counted.
+const (
+	requests = iota
+	input
+	output
+	tokens // input and output
+	kinds
+)
+
+var reasons = [kinds]Reason{ForRequests, ForInput, ForOutput, ForTokens}
+
+// needs is an amount of each kind.
+type needs [kinds]float64
+
+const (
+	own     = iota // the limiter's bounds
+	learned        // the provider's
+)
+
+const (
+	// probePause is how long a request without an answer keeps others from being sent
+	// while nothing is known of the limits.
+	probePause = 10 * time.Second
+	// firstHold is the wait after a refusal that does not say how long, doubled with
+	// each further one up to lastHold.
+	firstHold, lastHold = time.Second, 30 * time.Second
+	// margin is for estimates that are too low; what it takes too much is given back
+	// with the reply's header.
+	margin = 1.1
+)
+
+// A lane is the requests to one model.
+type lane struct {
+	buckets  [2][kinds]bucket
+	queue    []*waiter
+	known    bool      // the limits are, or that there are none
+	probed   time.Time // when a request was sent while they were not; zero: it has ended
+	held     time.Time // nothing is sent before
+	refusals int       // in a row, without a word of how long
+	reserved needs     // by all requests so far
+	answered needs     // of it, by those whose header was read
+	done     needs     // of it, by those that are over
+	ratio    float64   // of tokens as counted by the provider to tokens as estimated
+	peak     float64   // tokens of long answers
+}
+
+func newLane(l *Limiter) *lane {
+	a := &lane{ratio: 1.25}
+	for i, n := range []int{l.Requests, l.Input, l.Output, l.Tokens} {
+		if n > 0 {
+			a.buckets[own][i] = bucket{limit: float64(n), level: float64(n), rate: float64(n) / 60}
+			a.known = true // who bounds the requests knows what is permitted
+		}
+	}
+	return a
+}
+
+// needs is what a call is taken to need.
+func (a *lane) needs(c Call) needs {
+	in, out := float64(max(c.Input, 0))*a.ratio*margin, float64(max(c.Output, 0))
+	return needs{1, in, out, in + out}
+}
+
+// of is what is taken from a bucket for a need. A provider that counts answers while
+// they are written is not asked for the longest that is possible.
+func (a *lane) of(b *bucket, kind int, n needs) float64 {
+	if kind == output && b.live && a.peak > 0 {
+		return min(n[kind], 2*a.peak)
+	}
+	return n[kind]
+}
+
+// wait returns how long a call has to wait, if it is the first, and what for.
+func (a *lane) wait(c Call, now time.Time) (d time.Duration, reason Reason) {
+	longest := func(w time.Duration, r Reason) {
+		if w > d {
+			d, reason = w, r
+		}
+	}
+	longest(a.held.Sub(now), ForHold)
+	if !a.known && !a.probed.IsZero() {
+		longest(a.probed.Add(probePause).Sub(now), ForLimits)
+	}
+	n := a.needs(c)
+	for set := range a.buckets {
+		for i := range a.buckets[set] {
+			if b := &a.buckets[set][i]; b.limit > 0 {
+				longest(b.wait(a.of(b, i, n), now), reasons[i])
+			}
+		}
+	}
+	return d, reason
+}
+
+// take takes what a call needs.
+func (a *lane) take(p *Permit, c Call, now time.Time) {
+	p.need = a.needs(c)
+	p.answered, p.done = a.answered, a.done
+	for set := range a.buckets {
+		for i := range a.buckets[set] {
+			if b := &a.buckets[set][i]; b.limit > 0 {
+				n := min(a.of(b, i, p.need), b.limit)
+				b.refill(now)
+				b.level -= n
+				p.taken[set][i] = n
+			}
+		}
+	}
+	for i := range p.need {
+		a.reserved[i] += p.need[i]
+	}
+	if !a.known {
+		a.probed = now
+	}
+}
+
+// unsend gives back what a request has taken that was never sent.
+func (a *lane) unsend(p *Permit, now time.Time) {
+	for set := range a.buckets {
+		for i := range a.buckets[set] {
+			a.buckets[set][i].add(p.taken[set][i], now)
+		}
+	}
+	for i := range p.need {
+		a.reserved[i] -= p.need[i]
+	}
+	a.probed = time.Time{}
+}
+
+// hear takes in the header of a reply.
+func (a *lane) hear(p *Permit, status int, h http.Header, retryAfter time.Duration, now time.Time) {
+	for i := range p.need {
+		a.answered[i] += p.need[i]
+	}
+	rep, said := read(h, now)
+	busy := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529
+	switch {
+	case said:
+		a.known = true
+	case status < 300:
+		a.known = true // there are none, or they are not told
+	case status == http.StatusTooManyRequests && !a.bounded():
+		a.known = false // who waits goes on one by one
+	}
+	a.probed = time.Time{}
+	if status < 300 {
+		a.refusals = 0
+	}
+	for i := range rep {
+		a.learn(p, i, &rep[i], now)
+	}
+	switch {
+	case busy && retryAfter >= 0:
+		a.hold(now.Add(retryAfter))
+	case status == http.StatusTooManyRequests && !a.exhausted(now):
+		a.hold(now.Add(min(firstHold<<min(a.refusals, 10), lastHold)))
+		a.refusals++
+	}
+}
+
+func (a *lane) hold(until time.Time) {
+	if until.After(a.held) {
+		a.held = until
+	}
+}
+
+// bounded reports whether limits of the provider are known.
+func (a *lane) bounded() bool {
+	for i := range a.buckets[learned] {
+		if a.buckets[learned][i].limit > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// exhausted reports whether a limit of the provider makes requests wait.
+func (a *lane) exhausted(now time.Time) bool {
+	for i := range a.buckets[learned] {
+		if b := &a.buckets[learned][i]; b.limit > 0 && b.wait(1, now) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// learn takes in what a reply says of one kind. What is left as the provider sees it
+// includes this request, and of the others that are under way nobody knows which it
+// has counted: the truth lies between.
+func (a *lane) learn(p *Permit, kind int, r *told, now time.Time) {
+	if !r.ok {
+		return
+	}
+	b := &a.buckets[learned][kind]
+	first := b.limit <= 0
+	before := b.level
+	b.set(r, now)
+	since := p.answered[kind]
+	if kind == output || kind == tokens { // these are used until the end
+		since = p.done[kind]
+	}
+	open := max(a.reserved[kind]-since-p.need[kind], 0) // of other requests
+	if kind == output {
+		a.watch(b, p, r, before, first, open)
+		if b.live {
+			open += p.taken[learned][kind]
+		}
+	}
+	low, high := r.left-open, r.left
+	if first {
+		b.level = low
+		p.taken[learned][kind] = min(p.need[kind], b.limit)
+		if kind == output {
+			b.level = min(low, b.limit)
+		}
+	}
+	b.level = min(max(b.level, low), high)
+	if kind == input {
+		p.taken[learned][kind] = -1 // it is counted exactly
+	}
+}
+
+// watch finds out whether a provider takes max_tokens off at the start, or what is
+// written when it is.
+func (a *lane) watch(b *bucket, p *Permit, r *told, before float64, first bool, open float64) {
+	took := p.taken[learned][output]
+	if first || open > 0 || took < b.limit/20 {
+		return
+	}
+	b.live = r.left > before+took/2
+}
+
+// settle takes in what a request has used in the end.
+func (a *lane) settle(p *Permit, u *llm.Usage, now time.Time) {
+	if p.state == sent { // no answer: it may have been counted
+		for i := range p.need {
+			a.answered[i] += p.need[i]
+		}
+		a.probed = time.Time{}
+	}
+	for i := range p.need {
+		a.done[i] += p.need[i]
+	}
+	if u == nil {
+		return
+	}
+	used := needs{1, float64(u.Input + u.CacheWrite), float64(u.Output), float64(u.Context() + u.Output)}
+	for set := range a.buckets {
+		for i := range a.buckets[set] {
+			if taken := p.taken[set][i]; taken > 0 && i != requests {
+				a.buckets[set][i].add(taken-used[i], now)
+			}
+		}
+	}
+	if used[output] > 0 {
+		a.peak = max(used[output], a.peak*0.95)
+	}
+	if all := float64(u.Context()); all > 0 {
+		a.ratio = math.Min(math.Max(math.Max(all/p.context, 0.9*a.ratio+0.1*all/p.context), 0.5), 10)
+	}
+}
+
+// A bucket holds what may be used at once and is filled evenly, or at the end of
+// each window.
+type bucket struct {
+	limit  float64 // 0: none
+	level  float64
+	rate   float64   // a second
+	at     time.Time // of the level
+	window bool      // it is full again at reset, and not before
+	reset  time.Time
+	period time.Duration // of the windows; 0: there is no word of a next one
+	live   bool          // see lane.watch
+}
+
+func (b *bucket) refill(now time.Time) {
+	switch {
+	case b.limit <= 0:
+		return
+	case b.window:
+		if now.Before(b.reset) {
+			return
+		}
+		if b.level = b.limit; b.period <= 0 {
+			b.limit = 0 // nothing is known until the next reply
+			return
+		}
+		b.reset = b.reset.Add(now.Sub(b.reset).Truncate(b.period) + b.period)
+	case b.at.IsZero():
+	case now.After(b.at):
+		b.level = min(b.level+b.rate*now.Sub(b.at).Seconds(), b.limit)
+	}
+	if b.at.Before(now) {
+		b.at = now
+	}
+}
+
+// wait returns how long it takes until n can be taken. What is more than fits is
+// taken of the full bucket.
+func (b *bucket) wait(n float64, now time.Time) time.Duration {
+	b.refill(now)
+	missing := min(n, b.limit) - b.level
+	switch {
+	case b.limit <= 0 || missing <= 1e-6:
+		return 0
+	case b.window:
+		return b.reset.Sub(now)
+	}
+	return time.Duration(math.Ceil(missing/b.rate*1e6))*time.Microsecond + time.Microsecond
+}
+
+func (b *bucket) add(n float64, now time.Time) {
+	if b.limit > 0 {
+		b.refill(now)
+		b.level = min(b.level+n, b.limit)
+	}
+}
+
+// set takes in limit and pace as a reply tells them.
+func (b *bucket) set(r *told, now time.Time) {
+	b.refill(now)
+	limit := r.limit
+	if limit <= 0 { // only what is left is told
+		limit = max(b.limit, r.left, 1)
+	}
+	b.limit, b.at = limit, now
+	switch {
+	case r.limit <= 0 && !r.timed:
+		b.window, b.period, b.reset = true, 0, now.Add(time.Minute)
+	case r.window:
+		b.window, b.period, b.reset = true, 0, now.Add(r.reset)
+		if r.limit > 0 { // the next window is at least that long, or a reply will tell
+			b.period = time.Minute
+		}
+	default:
+		b.window, b.rate = false, limit/r.period(limit).Seconds()
+	}
+	b.level = min(b.level, b.limit)
+}
