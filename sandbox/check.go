@@ -10,6 +10,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
+func init() { permission.UnderstandShell() }
+
 // A DeniedError says that the settings do not let a path be used, or a command run.
 type DeniedError struct {
 	Path    string // absolute and without symlinks; "" where it is about a command
