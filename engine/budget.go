@@ -9,7 +9,7 @@ import (
 )
 
 // size estimates the tokens of the next request: the provider's own count of
-// the last one, and three bytes a token for what it has not counted.
+// the last one, and [llm.TokensAtMost] for what it has not counted.
 type size struct {
 	fixed   int    // system prompt and tools
 	said    int    // all messages
@@ -47,7 +47,7 @@ func (s *size) tokens(model string) int {
 	return s.counted + s.added
 }
 
-func textTokens[T string | json.RawMessage](s T) int { return (len(s) + 2) / 3 }
+func textTokens[T string | json.RawMessage](s T) int { return llm.TokensAtMost(s) }
 
 // blockTokens is what a block costs beside its text.
 const blockTokens = 8
@@ -64,15 +64,15 @@ func contentTokens(bs llm.Blocks) int {
 		case llm.RedactedThinking:
 			n += textTokens(b.Data)
 		case llm.Image:
-			n += 1600 // the most that an image of 1568 pixels a side counts for
+			n += llm.ImageTokens
 		case llm.Document:
 			n += max(3000, len(b.Data)/10)
 		case llm.ToolUse:
-			n += len(b.Input)/3 + textTokens(b.Name)
+			n += textTokens(b.Input) + textTokens(b.Name)
 		case llm.ToolResult:
 			n += contentTokens(b.Content)
 		case llm.Verbatim:
-			n += len(b.Raw) / 3
+			n += textTokens(b.Raw)
 		}
 	}
 	return n
