@@ -113,11 +113,14 @@ type (
 	}
 	// ToolUse asks for a tool to be called. Input is a JSON object; where the
 	// model wrote broken JSON it is {} and Invalid holds the text as written.
+	// Extra is an object that the provider wants back with the call, as Gemini
+	// does; nil for most.
 	ToolUse struct {
 		ID      string          `json:"id"`
 		Name    string          `json:"name"`
 		Input   json.RawMessage `json:"input"`
 		Invalid string          `json:"invalid,omitempty"`
+		Extra   json.RawMessage `json:"extra,omitempty"`
 	}
 	// ToolResult answers the ToolUse with the same ID.
 	ToolResult struct {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,7 @@ type Codec interface {
 // IDs says what a provider accepts as id of a tool call.
 type IDs struct {
 	Max    int  // bytes
+	Exact  bool // Max letters and digits, no fewer
 	Narrow bool // letters, digits, _ and - only
 	Once   bool // not twice in a request; else not twice in a turn
 }
@@ -280,6 +282,10 @@ func (h *History) id(own string) string {
 	for h.taken[id] {
 		h.next[base]++
 		suffix := "_" + strconv.Itoa(h.next[base])
+		if h.IDs.Exact {
+			id = digest(own+suffix, h.IDs.Max)
+			continue
+		}
 		id = base[:min(len(base), h.IDs.Max-len(suffix))] + suffix
 	}
 	h.taken[id] = true
@@ -287,6 +293,12 @@ func (h *History) id(own string) string {
 }
 
 func (ids IDs) legal(id string) string {
+	if ids.Exact {
+		if len(id) == ids.Max && strings.IndexFunc(id, func(r rune) bool { return !letterOrDigit(r) }) < 0 {
+			return id
+		}
+		return digest(id, ids.Max)
+	}
 	if ids.Narrow {
 		id = strings.Map(narrow, id)
 	}
@@ -297,6 +309,24 @@ func (ids IDs) legal(id string) string {
 		return "call"
 	}
 	return id
+}
+
+func letterOrDigit(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// digest returns n letters and digits that stand for s.
+func digest(s string, n int) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	f := fnv.New64a()
+	f.Write([]byte(s))
+	sum := f.Sum64()
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = digits[sum%62]
+		sum /= 62
+	}
+	return string(out)
 }
 
 // answered returns the user turn t with a result for each call that lacks one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
@@ -151,6 +152,7 @@ type options struct {
 	temperature *float64
 	stop        []string
 	thinking    string // JSON member, "" when off
+	unthinking  bool   // it must be said that thinking is off
 	effort      string // a word, "" for none
 	format      []byte // JSON, nil for none
 	choice      string // JSON, "" for the default
@@ -167,6 +169,9 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 	if req.Thinking.On() && (!forced || o.choice == "") {
 		o.thinking, o.effort = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
 	}
+	// Older models do not think unless asked to. The newest, which take no forced
+	// choice of tools either, always do.
+	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.entry.Thinking == catalog.ThinkingAdaptive && !m.entry.NoForcedTool
 	if t := req.Temperature; t != nil && o.thinking == "" && !m.entry.NoSamplers {
 		v := min(max(*t, 0), 1)
 		if v == v {
@@ -191,6 +196,8 @@ func (m *model) maxTokens(req *llm.Request) int {
 		if m.entry.Thinking == catalog.ThinkingBudget {
 			n += req.Thinking.Tokens()
 		}
+	} else if budget := req.Thinking.Tokens(); m.entry.Thinking == catalog.ThinkingBudget && n <= budget {
+		n += budget // what was asked for is for the answer
 	}
 	if most > 0 {
 		n = min(n, most)
@@ -230,7 +237,14 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (member, word string) {
 	switch m.entry.Thinking {
 	case catalog.ThinkingAdaptive:
-		return `"thinking":{"type":"adaptive"}`, effort(want)
+		if want.Budget == 0 && want.Effort == "" {
+			return `"thinking":{"type":"adaptive"}`, ""
+		}
+		word := effort(want)
+		if word == "max" && strings.HasPrefix(m.name, "claude-sonnet-4-6") {
+			word = "high" // https://platform.claude.com/docs/en/build-with-claude/effort: of that generation only Opus takes max
+		}
+		return `"thinking":{"type":"adaptive"}`, word
 	case catalog.ThinkingBudget:
 		budget := min(max(want.Tokens(), minBudget), maxTokens-minAnswer)
 		// In a tool loop that began without thinking it must stay off.
@@ -245,8 +259,6 @@ func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (mem
 // effort returns the word for an amount of thinking.
 func effort(t llm.Thought) string {
 	switch n := t.Tokens(); {
-	case n == 0:
-		return "medium"
 	case n <= 1024:
 		return "low"
 	case n <= 5120:
@@ -269,6 +281,8 @@ func (o options) append(b []byte, model string, stream bool) []byte {
 	}
 	if o.thinking != "" {
 		b = append(append(b, ','), o.thinking...)
+	} else if o.unthinking {
+		b = append(b, `,"thinking":{"type":"disabled"}`...)
 	}
 	b = o.appendConfig(b)
 	for i, s := range o.stop {

@@ -184,9 +184,27 @@ func TestOptions(t *testing.T) {
 		}},
 		{"budget too small", "claude-sonnet-4-5", llm.Request{Thinking: llm.Thought{Budget: 5}}, func(d decoded) bool { return d.Thinking.Budget == 1024 }},
 		{"budget above the limit", "claude-sonnet-4-5", llm.Request{Thinking: llm.Thought{Budget: 9000}, MaxTokens: 4000}, func(d decoded) bool {
-			return d.Thinking.Budget == 4000-minAnswer && d.MaxTokens == 4000
+			return d.Thinking.Budget == 9000 && d.MaxTokens == 13000
 		}},
-		{"no room to think", "claude-sonnet-4-5", llm.Request{Thinking: llm.Thought{Budget: 9000}, MaxTokens: 1100}, func(d decoded) bool { return d.Thinking.Type == "" }},
+		{"budget below the limit", "claude-sonnet-4-5", llm.Request{Thinking: llm.Thought{Budget: 9000}, MaxTokens: 9001}, func(d decoded) bool {
+			return d.Thinking.Budget == 9001-minAnswer && d.MaxTokens == 9001
+		}},
+		{"budget above what the model can", "claude-opus-4-1", llm.Request{Thinking: llm.Thought{Budget: 40000}, MaxTokens: 4000}, func(d decoded) bool {
+			return d.Thinking.Budget == 32000-minAnswer && d.MaxTokens == 32000
+		}},
+		{"adaptive, as the model likes", "claude-opus-4-6", llm.Request{Thinking: llm.Thought{Mode: llm.ThinkAdaptive}}, func(d decoded) bool {
+			return d.Thinking.Type == "adaptive" && d.Output.Effort == ""
+		}},
+		{"adaptive, which the model is not", "claude-haiku-4-5", llm.Request{Thinking: llm.Thought{Mode: llm.ThinkAdaptive}}, func(d decoded) bool {
+			return d.Thinking.Type == "enabled" && d.Thinking.Budget == 10240
+		}},
+		{"most", "claude-opus-4-6", llm.Request{Thinking: llm.Thought{Effort: "max"}}, func(d decoded) bool { return d.Output.Effort == "max" }},
+		{"most that there is", "claude-sonnet-4-6", llm.Request{Thinking: llm.Thought{Effort: "max"}}, func(d decoded) bool { return d.Output.Effort == "high" }},
+		{"off", "claude-sonnet-4-6", llm.Request{Thinking: llm.Thought{Mode: llm.ThinkOff}, Temperature: temperature(.5)}, func(d decoded) bool {
+			return d.Thinking.Type == "disabled" && d.Output.Effort == "" && *d.Temperature == .5
+		}},
+		{"off as it is", "claude-sonnet-4-5", llm.Request{Thinking: llm.Thought{Mode: llm.ThinkOff}}, func(d decoded) bool { return d.Thinking.Type == "" }},
+		{"off cannot be", "claude-mythos-5", llm.Request{Thinking: llm.Thought{Mode: llm.ThinkOff}}, func(d decoded) bool { return d.Thinking.Type == "" }},
 		{"adaptive", "claude-sonnet-4-6", llm.Request{Thinking: llm.Thought{Budget: 5000}}, func(d decoded) bool {
 			return d.Thinking.Type == "adaptive" && d.Output.Effort == "medium" && d.Thinking.Budget == 0
 		}},

@@ -53,9 +53,10 @@ func (m *message) reasoning() string {
 }
 
 type toolCall struct {
-	Index    *int     `json:"index"`
-	ID       words    `json:"id"`
-	Function function `json:"function"`
+	Index    *int            `json:"index"`
+	ID       words           `json:"id"`
+	Function function        `json:"function"`
+	Extra    json.RawMessage `json:"extra_content"`
 }
 
 type function struct {

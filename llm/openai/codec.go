@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -16,15 +18,36 @@ const (
 	maxName  = 64
 )
 
-var toolIDs = wire.IDs{Max: 40}
+// rule returns what [wire.History] keeps to.
+func (i IDs) rule() wire.IDs {
+	if i == IDsNine {
+		return wire.IDs{Max: 9, Exact: true}
+	}
+	return wire.IDs{Max: 40}
+}
+
+// unsigned stands for the signature of a call that another model made
+// (https://ai.google.dev/gemini-api/docs/thought-signatures).
+const unsigned = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// signs reports whether a model refuses calls without a signature.
+func signs(model string) bool {
+	ok, _ := path.Match("gemini-[3-9]*", strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]))
+	return ok
+}
 
 // codec encodes content blocks. What it puts into a part: of words and thoughts
 // the inside of a JSON string, of calls, answers and media an object, of
 // reasoning details (kind Other) the inside of an array.
 type codec struct {
-	echo   echo
+	echo   Echo
+	ids    IDs
 	images bool // the model reads images
+	gifs   bool // of this kind, too
 	files  bool // the host takes PDF documents
+	bridge bool // the model must speak between results of tools and the user
+	// calls are sent with their signatures, and must have some
+	signatures, signed bool
 }
 
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
@@ -51,10 +74,30 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		data := wire.AppendString([]byte(`{"id":`), id)
 		data = wire.AppendString(append(data, `,"type":"function","function":{"name":`...), wire.ToolName(b.Name, maxName))
 		data = wire.AppendString(append(data, `,"arguments":`...), string(wire.AppendObject(nil, b.Input)))
-		t.Add(wire.Call, append(data, `}}`...))
+		data = append(data, '}')
+		if extra := c.extra(b, !t.Has(wire.Call)); extra != nil {
+			data = append(append(data, `,"extra_content":`...), extra...)
+		}
+		t.Add(wire.Call, append(data, '}'))
 	case llm.ToolResult:
 		c.result(t, b, id)
 	}
+}
+
+// extra returns what a call carries beside its function, nil if nothing. Only the
+// first call of a turn must be signed.
+func (c codec) extra(u llm.ToolUse, first bool) []byte {
+	if !c.signatures {
+		return nil
+	}
+	var has struct{ Google json.RawMessage }
+	switch {
+	case json.Unmarshal(u.Extra, &has) == nil && has.Google != nil:
+		return wire.AppendJSON(nil, u.Extra)
+	case first && c.signed:
+		return []byte(unsigned)
+	}
+	return nil
 }
 
 func addText(t *wire.Turn, s string) {
@@ -65,14 +108,14 @@ func addText(t *wire.Turn, s string) {
 
 // thinking keeps what the host wants back. A signature without Extra is Anthropic's.
 func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
-	if c.echo == noEcho || b.Signature != "" && b.Extra == nil {
+	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil {
 		return
 	}
 	if b.Text != "" {
 		t.Add(wire.Thought, wire.AppendEscaped(nil, b.Text))
 	}
 	var details []json.RawMessage
-	if c.echo == detailsEcho && json.Unmarshal(b.Extra, &details) == nil && len(details) > 0 {
+	if c.echo == EchoDetails && json.Unmarshal(b.Extra, &details) == nil && len(details) > 0 {
 		inside := bytes.TrimSpace(wire.AppendJSON(nil, b.Extra))
 		t.Add(wire.Other, inside[1:len(inside)-1])
 	}
@@ -85,6 +128,8 @@ func (c codec) image(t *wire.Turn, i llm.Image) {
 		addText(t, "[image left out: this model reads no images]")
 	case media == "":
 		addText(t, "[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
+	case media == "image/gif" && !c.gifs:
+		addText(t, "[image left out: this host reads no GIF]")
 	case size > maxImage:
 		addText(t, fmt.Sprintf("[image left out: %d bytes, the limit is 20 MB in base64]", len(i.Data)))
 	default:
@@ -163,16 +208,16 @@ func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
 	dst = slices.Grow(dst, t.Size()+128)
 	if t.Role == llm.User {
-		return userTurn(dst, t.Parts)
+		return c.userTurn(dst, t.Parts)
 	}
 	if t.First {
-		dst = append(userTurn(dst, nil), ',')
+		dst = append(c.userTurn(dst, nil), ',')
 	}
 	return c.assistant(dst, t)
 }
 
 // userTurn appends the tool messages and, for the rest, a user message.
-func userTurn(dst []byte, parts []wire.Part) []byte {
+func (c codec) userTurn(dst []byte, parts []wire.Part) []byte {
 	start := len(dst)
 	rest, media := 0, false
 	for _, p := range parts {
@@ -193,6 +238,9 @@ func userTurn(dst []byte, parts []wire.Part) []byte {
 		parts = []wire.Part{{Kind: wire.Words, Data: []byte(wire.NoContent)}}
 	}
 	if len(dst) > start {
+		if c.bridge {
+			dst = append(dst, `,{"role":"assistant","content":"(results received)"}`...)
+		}
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `{"role":"user","content":`...)
@@ -259,11 +307,15 @@ func (c codec) assistant(dst []byte, t *wire.Turn) []byte {
 		dst = append(dst, `,"content":"`+wire.NoContent+`"`...)
 	}
 	switch c.echo {
-	case textEcho, alwaysEcho:
-		if calls && (c.echo == alwaysEcho || t.Has(wire.Thought)) {
+	case EchoContent, EchoAlways:
+		if calls && (c.echo == EchoAlways || t.Has(wire.Thought)) {
 			dst = join(append(dst, `,"reasoning_content":`...), t.Parts, wire.Thought, "")
 		}
-	case detailsEcho:
+	case EchoReasoning:
+		if calls && t.Has(wire.Thought) {
+			dst = join(append(dst, `,"reasoning":`...), t.Parts, wire.Thought, "")
+		}
+	case EchoDetails:
 		if t.Has(wire.Thought) {
 			dst = join(append(dst, `,"reasoning":`...), t.Parts, wire.Thought, "")
 		}

@@ -167,7 +167,7 @@ func TestReplay(t *testing.T) {
 		again := &llm.Request{Messages: append(next, results), Tools: []llm.Tool{{Name: "weather"}}, MaxTokens: 100}
 		base := bases[item.Provider]
 		host := "compat"
-		if dialectOf(base, item.Expected.Model).strict {
+		if profileAt(base).Limit == "max_completion_tokens" {
 			host = "openai"
 		}
 		body := encoded(t, base, item.Expected.Model, again)
@@ -189,7 +189,7 @@ func TestReplay(t *testing.T) {
 func encoded(t testing.TB, base, name string, req *llm.Request) []byte {
 	t.Helper()
 	m := new(Client).Model(name).(*model)
-	pieces, err := m.encode(req, dialectOf(base, name))
+	pieces, err := m.encode(req, profileAt(base).target(name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,14 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +30,9 @@ const (
 // A Client reaches a Chat Completions API. The zero Client is ready to use. Its
 // fields must not change once a model of it is in use. It never retries.
 type Client struct {
-	APIKey  string         // "": OPENAI_API_KEY. A loopback BaseURL needs none
-	BaseURL string         // "": OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended
+	APIKey  string         // "": the profile's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
+	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended
+	Profile *Profile       // what the host wants; nil: by BaseURL
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
@@ -51,8 +54,8 @@ func (c *Client) Model(name string) llm.Model {
 	if !known {
 		entry = guess(name)
 	}
-	base := wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
-	entry.Formats = entry.Formats && dialectOf(base, name).formats
+	base, profile := c.where()
+	entry.Formats = entry.Formats && profile.Formats
 	m := &model{client: c, name: name, entry: entry}
 	m.local = entry.Window == 0 && wire.Loopback(wire.Host(base))
 	return m
@@ -86,12 +89,21 @@ func (m *model) Describe() llm.ModelInfo {
 // Secrets returns what must not be seen of the client: its key, and what its
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {
-	base := wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	base, profile := m.client.where()
 	list := wire.Secrets(base, m.client.Header)
-	if key := wire.First(m.client.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
+	if key := wire.First(m.client.APIKey, profile.key()); key != "" {
 		list = append(list, key)
 	}
 	return list
+}
+
+// where returns the base URL and the profile of its host.
+func (c *Client) where() (string, *Profile) {
+	if c.Profile != nil {
+		return wire.First(c.BaseURL, c.Profile.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL), c.Profile
+	}
+	base := wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+	return base, profileAt(base)
 }
 
 var (
@@ -112,63 +124,6 @@ func guess(name string) catalog.Entry {
 	return e
 }
 
-// A dialect is what a host wants different.
-type dialect struct {
-	echo       echo
-	completion bool // max_completion_tokens for max_tokens
-	strict     bool // OpenAI itself, or Azure
-	azure      bool
-	openrouter bool
-	reasoning  bool // a "reasoning" object for reasoning_effort
-	xai        bool
-	formats    bool // takes json_schema in response_format, also beside tools
-}
-
-// An echo is the way in which a host wants its model's reasoning back.
-type echo uint8
-
-const (
-	noEcho      echo = iota
-	textEcho         // reasoning_content beside tool calls
-	alwaysEcho       // the same, "" where there is none
-	detailsEcho      // reasoning_details
-)
-
-func dialectOf(base, name string) dialect {
-	host := wire.Host(base)
-	under := func(domains ...string) bool {
-		for _, d := range domains {
-			if host == d || strings.HasSuffix(host, "."+d) {
-				return true
-			}
-		}
-		return false
-	}
-	var d dialect
-	switch {
-	case host == "api.openai.com" || under("api.openai.com"):
-		d.strict, d.completion, d.formats = true, true, true
-	case under("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"):
-		d.strict, d.completion, d.azure, d.formats = true, true, true, true
-	case under("openrouter.ai"):
-		d.echo, d.reasoning, d.openrouter, d.formats = detailsEcho, true, true, true
-	case under("ai-gateway.vercel.sh"):
-		d.echo, d.reasoning = detailsEcho, true
-	case under("moonshot.ai", "moonshot.cn", "kimi.com", "deepseek.com"):
-		d.echo = alwaysEcho
-	case under("x.ai"):
-		d.echo, d.xai, d.formats = textEcho, true, true
-	case under("z.ai", "bigmodel.cn", "avian.io"):
-		d.echo = textEcho
-	case wire.Loopback(host):
-		d.echo = textEcho
-		if low := strings.ToLower(name); strings.Contains(low, "kimi") || strings.Contains(low, "deepseek") {
-			d.echo = alwaysEcho
-		}
-	}
-	return d
-}
-
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
@@ -184,13 +139,12 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	base := wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
-	host := dialectOf(base, m.name)
-	body, err := m.encode(req, host)
+	base, profile := m.client.where()
+	body, err := m.encode(req, profile.target(m.name))
 	if err != nil {
 		return err
 	}
-	exchange, err := m.client.exchange(base, host, req.Blocking, body)
+	exchange, err := m.client.exchange(base, profile, req.Blocking, body)
 	if err != nil {
 		return err
 	}
@@ -211,15 +165,15 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 }
 
 // exchange returns the request for body.
-func (c *Client) exchange(base string, host dialect, blocking bool, body [][]byte) (*wire.Exchange, error) {
+func (c *Client) exchange(base string, host *Profile, blocking bool, body [][]byte) (*wire.Exchange, error) {
 	header := http.Header{
 		"Content-Type": {"application/json"},
 		"Accept":       {"text/event-stream"},
 		"User-Agent":   {"openagent-go"},
 	}
-	if key := wire.First(c.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
-		if host.azure {
-			header.Set("Api-Key", key)
+	if key := wire.First(c.APIKey, host.key()); key != "" {
+		if host.KeyHeader != "" {
+			header.Set(host.KeyHeader, key)
 		} else {
 			header.Set("Authorization", "Bearer "+key)
 		}
@@ -235,8 +189,12 @@ func (c *Client) exchange(base string, host dialect, blocking bool, body [][]byt
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	if header.Get("Authorization") == "" && header.Get("Api-Key") == "" && !wire.Loopback(wire.Host(base)) {
-		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set OPENAI_API_KEY or Client.APIKey", RetryAfter: -1}
+	if header.Get("Authorization") == "" && header.Get(cmp.Or(host.KeyHeader, "Api-Key")) == "" && !host.Keyless && !wire.Loopback(wire.Host(base)) {
+		names := strings.Join(append(slices.Clone(host.Keys), "OPENAI_API_KEY"), ", ")
+		if slices.Contains(host.Keys, "OPENAI_API_KEY") {
+			names = strings.Join(host.Keys, ", ")
+		}
+		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set " + names + " or Client.APIKey", RetryAfter: -1}
 	}
 	return x, nil
 }

@@ -48,6 +48,7 @@ type part struct {
 	text     wire.Text // text, thinking or arguments
 	slot     *int      // of a call: the index that the host gave it
 	id, name string
+	extra    json.RawMessage // extra_content of a call
 }
 
 func newDecoder(reply *wire.Reply, emit func(llm.Delta) bool, name string) *decoder {
@@ -289,6 +290,7 @@ func (d *decoder) call(c *toolCall) error {
 		}
 		p = d.part()
 		p.slot, p.id, p.name = c.Index, string(c.ID), string(c.Function.Name)
+		p.sign(c.Extra)
 		d.calls = append(d.calls, p)
 		return d.send(llm.Delta{Index: p.index, Block: llm.ToolUse{ID: p.id, Name: p.name}, Text: p.text.Add([]byte(c.Function.Arguments))})
 	}
@@ -298,10 +300,18 @@ func (d *decoder) call(c *toolCall) error {
 	if p.name == "" {
 		p.name = string(c.Function.Name)
 	}
+	p.sign(c.Extra)
 	if c.Function.Arguments == "" {
 		return nil
 	}
 	return d.send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
+}
+
+// sign keeps what a call carries beside its function, if that is an object.
+func (p *part) sign(extra json.RawMessage) {
+	if len(extra) > 0 && extra[0] == '{' {
+		p.extra = bytes.Clone(extra)
+	}
 }
 
 // find returns the call that a piece belongs to, nil if it begins a new one.
@@ -344,7 +354,7 @@ func (d *decoder) content(p *part) llm.Block {
 	case d.thought:
 		return llm.Thinking{Text: p.text.String(), Signature: d.details.signature, Extra: d.details.json()}
 	}
-	use := llm.ToolUse{ID: p.id, Name: p.name}
+	use := llm.ToolUse{ID: p.id, Name: p.name, Extra: p.extra}
 	if use.ID == "" {
 		use.ID = "call_" + strconv.Itoa(p.index)
 	}

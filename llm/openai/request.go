@@ -1,16 +1,16 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 )
 
 const (
@@ -26,15 +26,16 @@ type transcript struct {
 
 // encode returns the body of a request in pieces. The pieces with the messages
 // belong to the memo and are the same from one request to the next.
-func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
+func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{echo: host.echo, images: !m.entry.NoImages, files: host.strict && !m.entry.NoPDF}
-	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
-		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
+	c := codec{echo: host.echo, ids: host.IDs, images: !m.entry.NoImages && !host.NoImages, gifs: !host.NoGIF, files: host.Files && !m.entry.NoPDF,
+		bridge: host.AnswersFirst, signatures: host.Signatures, signed: signs(m.name)}
+	t := req.Memo.Load(fmt.Sprint(provider, c, host.Schemas), func() any {
+		return &transcript{history: wire.History{Codec: c, IDs: c.ids.rule()}}
 	}).(*transcript)
-	toolsJSON, err := t.cache.Tools(req.Tools, encodeTools)
+	toolsJSON, err := t.cache.Tools(req.Tools, host.encodeTools)
 	if err != nil {
 		return nil, err
 	}
@@ -51,36 +52,63 @@ func (m *model) encode(req *llm.Request, host dialect) ([][]byte, error) {
 	if len(snap.Closed) > 0 {
 		body = append(body, []byte(","))
 	}
-	return append(body, snap.Open, []byte(`]}`)), nil
+	end := `]}`
+	if host.AnswersFirst && snap.Last.Role == llm.Assistant {
+		end = `,{"role":"user","content":"` + wire.Continue + `"}]}`
+	}
+	return append(body, snap.Open, []byte(end)), nil
 }
 
 // head returns the body from its start up to the tools.
-func (m *model) head(req *llm.Request, host dialect, choice string) []byte {
+func (m *model) head(req *llm.Request, host target, choice string) []byte {
 	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.name)
 	if !req.Blocking {
-		b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
+		b = append(b, `,"stream":true`...)
+		if !host.NoStreamOptions {
+			b = append(b, `,"stream_options":{"include_usage":true}`...)
+		}
 	}
-	if host.openrouter {
-		b = append(b, `,"usage":{"include":true}`...)
-	}
+	b = appendMembers(b, host.Members)
+	thinking, choice, least := m.thinking(req, host, choice)
 	if n := req.MaxTokens; n > 0 {
+		// Where the thinking counts as output there must be room for it.
+		if n <= least {
+			n += least
+		}
 		if m.entry.MaxOutput > 0 {
 			n = min(n, m.entry.MaxOutput)
 		}
-		name := `,"max_tokens":`
-		if host.completion || m.entry.MaxCompletionTokens && !host.reasoning {
-			name = `,"max_completion_tokens":`
+		name := host.Limit
+		switch {
+		case name == "" && m.entry.MaxCompletionTokens:
+			name = "max_completion_tokens"
+		case name == "":
+			name = "max_tokens"
 		}
-		b = strconv.AppendInt(append(b, name...), int64(n), 10)
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	if t := req.Temperature; t != nil && *t == *t && !m.entry.NoSamplers {
-		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), 2), 'g', -1, 64)
+	samplers := !m.entry.NoSamplers && !host.noSamplers
+	if t := req.Temperature; t != nil && *t == *t && samplers {
+		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), cmp.Or(host.Hottest, 2)), 'g', -1, 64)
 	}
-	if !m.entry.NoSamplers {
+	if samplers && !host.NoStop {
 		b = appendStops(b, req.Stop)
 	}
-	b = append(b, m.thinking(req.Thinking, host)...)
+	b = append(b, thinking...)
 	return append(b, choice...)
+}
+
+// appendMembers appends the members of a JSON object.
+func appendMembers(b []byte, object json.RawMessage) []byte {
+	if len(object) == 0 {
+		return b
+	}
+	inside := bytes.TrimSpace(wire.AppendObject(nil, object))
+	if inside = inside[1 : len(inside)-1]; len(inside) == 0 {
+		return b
+	}
+	return append(append(b, ','), inside...)
 }
 
 func appendStops(b []byte, stops []string) []byte {
@@ -100,30 +128,6 @@ func appendStops(b []byte, stops []string) []byte {
 		b = append(b, ']')
 	}
 	return b
-}
-
-// thinking returns the JSON member that asks for reasoning, with a comma before
-// it, "" where the host or model would refuse it.
-func (m *model) thinking(want llm.Thought, host dialect) string {
-	if !want.On() || m.entry.Thinking == catalog.ThinkingNone || host.xai && !strings.Contains(m.name, "grok-3-mini") {
-		return ""
-	}
-	word := "high"
-	switch n := want.Tokens(); {
-	case want.Effort != "" && n == 0:
-		word = "medium"
-	case n <= 1024:
-		word = "low"
-	case n <= 5120:
-		word = "medium"
-	}
-	switch {
-	case host.reasoning && want.Budget > 0:
-		return `,"reasoning":{"max_tokens":` + strconv.Itoa(want.Budget) + `}`
-	case host.reasoning:
-		return `,"reasoning":{"effort":"` + word + `"}`
-	}
-	return `,"reasoning_effort":"` + word + `"`
 }
 
 // toolChoice returns the JSON member with a comma before it, "" where it may be left out.
@@ -163,7 +167,7 @@ func encodeFormat(f llm.Format) []byte {
 }
 
 // encodeTools returns the member "tools" with a comma before it.
-func encodeTools(tools []llm.Tool) ([]byte, error) {
+func (p *Profile) encodeTools(tools []llm.Tool) ([]byte, error) {
 	if len(tools) > maxTools {
 		return nil, invalid("%d tools, the limit is %d", len(tools), maxTools)
 	}
@@ -188,7 +192,13 @@ func encodeTools(tools []llm.Tool) ([]byte, error) {
 		if err != nil {
 			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
 		}
-		out = append(append(append(out, `,"parameters":`...), schema...), `}}`...)
+		if p.Schemas == SchemasGoogle {
+			schema = googleSchema(schema)
+		}
+		if len(schema) > 0 {
+			out = append(append(out, `,"parameters":`...), schema...)
+		}
+		out = append(out, `}}`...)
 	}
 	return append(out, ']'), nil
 }

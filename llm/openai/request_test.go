@@ -173,28 +173,42 @@ func TestRefusedRequests(t *testing.T) {
 		"schema broken":   {Messages: hi, Tools: []llm.Tool{{Name: "a", Input: json.RawMessage(`{`)}}},
 		"unknown choice":  {Messages: hi, Tools: []llm.Tool{{Name: "a"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}},
 	} {
-		_, err := new(Client).Model("m").(*model).encode(req, dialect{})
+		_, err := new(Client).Model("m").(*model).encode(req, generic.target("m"))
 		if class(err) != llm.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestDialect(t *testing.T) {
-	for base, want := range map[string]dialect{
-		DefaultBaseURL:                          {strict: true, completion: true, formats: true},
-		"https://me.openai.azure.com/openai/v1": {strict: true, completion: true, azure: true, formats: true},
-		"https://OpenRouter.ai/api/v1":          {echo: detailsEcho, reasoning: true, openrouter: true, formats: true},
-		"https://api.moonshot.cn/v1":            {echo: alwaysEcho},
-		"https://api.z.ai/api/paas/v4":          {echo: textEcho},
-		"http://localhost:11434/v1":             {echo: textEcho},
-		"http://[::1]:8080/v1":                  {echo: textEcho},
-		"https://openrouter.ai.evil.example/v1": {},
-		"https://notopenai.com":                 {},
-		"::":                                    {},
+func TestProfileAt(t *testing.T) {
+	for base, want := range map[string]string{
+		DefaultBaseURL:                                             "openai",
+		"https://me.openai.azure.com/openai/v1":                    "azure",
+		"https://OpenRouter.ai/api/v1":                             "openrouter",
+		"https://ai-gateway.vercel.sh/v1":                          "vercel",
+		"https://api.deepseek.com":                                 "deepseek",
+		"https://api.z.ai/api/paas/v4":                             "glm",
+		"https://open.bigmodel.cn/api/paas/v4":                     "glm",
+		"https://api.moonshot.cn/v1":                               "kimi",
+		"https://api.groq.com/openai/v1":                           "groq",
+		"https://api.x.ai/v1":                                      "xai",
+		"https://api.mistral.ai/v1":                                "mistral",
+		"https://generativelanguage.googleapis.com/v1beta/openai/": "gemini",
+		"https://router.huggingface.co/v1":                         "huggingface",
+		"https://api.avian.io/v1":                                  "avian",
+		"http://localhost:11434/v1":                                "ollama",
+		"http://192.168.1.7:11434/v1":                              "ollama",
+		"http://8.8.8.8:11434/v1":                                  "generic",
+		"http://[::1]:8080/v1":                                     "llamacpp",
+		"http://127.0.0.1:8000/v1":                                 "vllm",
+		"http://localhost:1234/v1":                                 "lmstudio",
+		"http://localhost:5555/v1":                                 "local",
+		"https://openrouter.ai.evil.example/v1":                    "generic",
+		"https://notopenai.com":                                    "generic",
+		"::":                                                       "generic",
 	} {
-		if got := dialectOf(base, "m"); got != want {
-			t.Errorf("%s: %+v, want %+v", base, got, want)
+		if got := profileAt(base).Name; got != want {
+			t.Errorf("%s: %s, want %s", base, got, want)
 		}
 	}
 }
@@ -263,7 +277,7 @@ func BenchmarkEncode(b *testing.B) {
 					a, u := turn(i)
 					req.Messages = append(req.Messages, a, u)
 				}
-				if _, err := m.encode(req, dialect{}); err != nil {
+				if _, err := m.encode(req, generic.target("m")); err != nil {
 					b.Fatal(err)
 				}
 				return req
@@ -273,7 +287,7 @@ func BenchmarkEncode(b *testing.B) {
 			for b.Loop() {
 				a, u := turn(len(req.Messages))
 				req.Messages = append(req.Messages, a, u)
-				if _, err := m.encode(req, dialect{}); err != nil {
+				if _, err := m.encode(req, generic.target("m")); err != nil {
 					b.Fatal(err)
 				}
 				if len(req.Messages) > 2*n+2000 {
@@ -309,7 +323,7 @@ func TestFormat(t *testing.T) {
 		if got := m.Info().Formats; got != (tt.want != "") {
 			t.Errorf("%s at %s: Formats %v", tt.model, tt.base, got)
 		}
-		pieces, err := m.encode(tt.req, dialectOf(tt.base, tt.model))
+		pieces, err := m.encode(tt.req, profileAt(tt.base).target(tt.model))
 		if err != nil {
 			t.Fatal(err)
 		}
