@@ -6,7 +6,12 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-var eventStart = []byte(`{"type":"response.`)
+var (
+	eventStart = []byte(`{"type":"response.`)
+	deltaName  = []byte("delta")
+	indexName  = []byte("output_index")
+	typeName   = []byte("type")
+)
 
 // quick reads an event that is a piece of text without decoding JSON in general:
 // an object with members of strings, numbers and empty lists. It reports false
@@ -52,12 +57,14 @@ func (d *decoder) quick(data []byte) (kind delta, index int, text []byte, ok boo
 				n = 10*n + int(rest[digits]-'0')
 				digits++
 			}
-			if indexed || digits == 0 {
+			if indexed || digits == 0 || digits > 1 && rest[0] == '0' {
 				return 0, 0, nil, false
 			}
 			index, indexed, rest = n, true, rest[digits:]
+		case bytes.EqualFold(name, deltaName) || bytes.EqualFold(name, indexName) || bytes.EqualFold(name, typeName):
+			return 0, 0, nil, false // encoding/json would take these too
 		default:
-			if rest, ok = skip(rest); !ok {
+			if rest, ok = skip(rest); !ok || !plain(name) {
 				return 0, 0, nil, false
 			}
 		}
@@ -72,16 +79,26 @@ func skip(data []byte) ([]byte, bool) {
 	switch c := data[0]; {
 	case c == '"':
 		end := bytes.IndexByte(data[1:], '"')
-		if end < 0 || bytes.IndexByte(data[1:1+end], '\\') >= 0 {
+		if end < 0 || !plain(data[1:1+end]) {
 			return nil, false
 		}
 		return data[end+2:], true
-	case c == '-' || '0' <= c && c <= '9':
+	case '0' <= c && c <= '9':
 		n := 1
 		for n < len(data) && '0' <= data[n] && data[n] <= '9' {
 			n++
 		}
-		return data[n:], true
+		return data[n:], n == 1 || c != '0'
 	}
 	return bytes.CutPrefix(data, []byte("[]"))
+}
+
+// plain reports whether s is ASCII that needs no escapes.
+func plain(s []byte) bool {
+	for _, c := range s {
+		if c < ' ' || c == '\\' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }

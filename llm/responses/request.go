@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/openagent-go/agent/internal/wire"
@@ -15,8 +17,9 @@ import (
 )
 
 const (
-	maxTools  = 128
-	minOutput = 16 // least max_output_tokens that the API takes
+	maxTools    = 128
+	minOutput   = 16 // least max_output_tokens that the API takes
+	maxCacheKey = 64
 )
 
 // transcript is what a [llm.Memo] keeps for this package.
@@ -30,10 +33,11 @@ type transcript struct {
 }
 
 // cacheKey returns what routes the requests of a conversation to the same cache:
-// a digest of its first message.
-func (t *transcript) cacheKey(m llm.Message) string {
-	if len(m.Content) == 0 {
-		return ""
+// the conversation's own key, else a digest of its first message.
+func (t *transcript) cacheKey(req *llm.Request) string {
+	m := req.Messages[0]
+	if key := req.Cache.Key; key != "" && len(key) <= maxCacheKey || len(m.Content) == 0 {
+		return key
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,9 +75,9 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, choice)
-	if at.own {
-		if key := t.cacheKey(req.Messages[0]); key != "" {
-			head = append(append(append(head, `,"prompt_cache_key":"`...), key...), '"')
+	if at.own && !req.Cache.Off {
+		if key := t.cacheKey(req); key != "" {
+			head = wire.AppendString(append(head, `,"prompt_cache_key":`...), key)
 		}
 	}
 	body := append(make([][]byte, 0, 8), head, toolsJSON, t.cache.System(req.System, encodeSystem), []byte(`,"input":[`), snap.Closed)
@@ -108,27 +112,45 @@ func (m *model) head(req *llm.Request, choice string) []byte {
 // reasoning appends how much the model is to think, and that it is to say what.
 func (m *model) reasoning(b []byte, want llm.Thought) []byte {
 	summary := wire.First(m.client.Summary, "auto")
-	word := effort(want)
+	word := m.effort(want)
+	if !want.On() || summary == "none" {
+		summary = ""
+	}
 	switch {
-	case word != "" && summary != "none":
+	case word != "" && summary != "":
 		return append(b, `,"reasoning":{"effort":"`+word+`","summary":"`+summary+`"}`...)
 	case word != "":
 		return append(b, `,"reasoning":{"effort":"`+word+`"}`...)
+	case summary != "":
+		return append(b, `,"reasoning":{"summary":"`+summary+`"}`...)
 	}
 	return b
 }
 
+var numbered = regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?`)
+
 // effort returns the word for an amount of thinking, "" for the model's own.
-func effort(t llm.Thought) string {
+// Those since gpt-5.1 can be told not to think, those since gpt-5.2 to think most.
+func (m *model) effort(t llm.Thought) string {
+	version := 0
+	if match := numbered.FindStringSubmatch(m.name[strings.LastIndexByte(m.name, '/')+1:]); match != nil {
+		major, _ := strconv.Atoi(match[1])
+		minor, _ := strconv.Atoi(match[2])
+		version = 100*major + minor
+	}
 	switch n := t.Tokens(); {
-	case !t.On():
+	case t.Mode == llm.ThinkOff && version > 500:
+		return "none"
+	case t.Mode == llm.ThinkOff && version == 500:
+		return "minimal"
+	case !t.On() || t.Mode == llm.ThinkAdaptive && t.Budget == 0 && t.Effort == "":
 		return ""
-	case n == 0:
-		return "medium"
 	case n <= 1024:
 		return "low"
 	case n <= 5120:
 		return "medium"
+	case n > 10240 && version > 501:
+		return "xhigh"
 	}
 	return "high"
 }

@@ -79,6 +79,13 @@ func (m *model) Info() llm.Info {
 	return info
 }
 
+// Describe implements [llm.Described].
+func (m *model) Describe() llm.ModelInfo {
+	i := m.entry.ModelInfo()
+	i.Value, i.Provider = m.name, Provider
+	return i
+}
+
 func (m *model) base() string {
 	return wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
 }
