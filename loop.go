@@ -294,7 +294,7 @@ func (l *loop) note(facts ...event.Fact) {
 		l.fold.apply(e)
 		if m := l.fold.state.Mode(); m != l.mode {
 			l.mode = m
-			l.x.mode.Store(&m)
+			l.x.mode.Store(new(m)) // &m would cost an allocation each time
 		}
 		if b := l.fold.state.Bound(); b != l.bound {
 			l.bound = b
