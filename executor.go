@@ -168,6 +168,7 @@ type job struct {
 	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
 	class   tool.Class      // Ask, RunTool: what the call was judged to do
 	input   hook.Input      // Fire
+	answer  *candidate      // CheckOutput
 	more    []event.Fact    // what else is to be recorded, after the fact
 	verdict permission.Decision
 	signals signals
@@ -208,6 +209,8 @@ func (x *executor) do(ctx context.Context, j *job) event.Fact {
 		return x.checkpoint(ctx, e)
 	case engine.GatherResults:
 		return x.gather(e.Key(), j)
+	case engine.CheckOutput:
+		return x.checkOutput(e, j.answer)
 	}
 	panic(fmt.Sprintf("agent: unknown effect %T", j.effect))
 }

@@ -393,6 +393,8 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 			hooked.Block = why
 		}
 		return hooked
+	case engine.CheckOutput:
+		return event.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "it could not be checked: " + why}
 	case engine.TakeCheckpoint:
 		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:

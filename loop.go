@@ -350,7 +350,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.Resumed, event.SessionNamed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)
@@ -401,6 +401,8 @@ func (l *loop) prepare(j *job) {
 		j.done = l.fold.transcript.Call(e.Call).Done
 	case engine.Fire:
 		j.input = l.hookInput(e)
+	case engine.CheckOutput:
+		j.answer = l.candidate(e)
 	}
 }
 
@@ -427,8 +429,12 @@ func (f *fold) request(e engine.CallModel) *llm.Request {
 		c.ToolChoice = llm.ToolChoice{}
 	}
 	n := len(t.Messages)
-	return &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
+	r := &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
 		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Cache: c.Cache, Memo: &f.memo}
+	if c.Output != nil {
+		f.shaped(r, c.Output)
+	}
+	return r
 }
 
 // open returns an open call, where the run is now.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,8 +13,11 @@ import (
 // A Result is what a prompt came to. There is one whatever the end, with what
 // was made so far.
 type Result struct {
-	Session    string
-	Text       string // the final answer, all parts of it
+	Session string
+	Text    string // the final answer, all parts of it
+	// Output is the answer to a prompt with a schema, which it satisfies. Nil: there was
+	// no schema, or the run ended in another way.
+	Output     json.RawMessage
 	Partial    string // text of an answer that was broken off
 	Usage      llm.Usage
 	CostUSD    *float64                  // nil: the price of a model is not known
@@ -33,7 +37,7 @@ type Result struct {
 }
 
 func newResult(session string, e event.RunEnd) *Result {
-	return &Result{Session: session, Text: e.Text, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
+	return &Result{Session: session, Text: e.Text, Output: e.Output, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
 		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
 		modelCalls: e.ModelCalls, lostUSD: e.LostUSD, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
 }
@@ -95,6 +99,8 @@ func (e *EndError) Is(target error) bool {
 		return target == ErrStopped
 	case event.Suspended:
 		return target == ErrSuspended
+	case event.OutputInvalid:
+		return target == ErrOutputInvalid
 	case event.Internal:
 		return target == ErrInternal
 	}
@@ -117,6 +123,9 @@ func endError(e event.RunEnd, cause error) error {
 	}
 	if cause == nil && e.Class != "" {
 		cause = &llm.APIError{Class: e.Class, Status: e.Status, Message: e.Message, RequestID: e.RequestID, RetryAfter: -1}
+	}
+	if e.Reason == event.OutputInvalid {
+		cause = &OutputError{Said: e.Text, Problem: e.Message}
 	}
 	return &EndError{Reason: e.Reason, Message: e.Message, Err: cause}
 }

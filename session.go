@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -49,6 +50,14 @@ type Input struct {
 	ID     string
 	Text   string
 	Blocks []llm.Block // images, documents; after the text
+	// Output, of a prompt, is a JSON Schema of type object that the final answer has to
+	// satisfy: [Result].Output does then. Where host and model hold answers to a schema
+	// they are told it; else the model is offered a tool StructuredOutput to answer by.
+	// The answer is checked here in any case. One that fails goes back to the model with
+	// what is wrong, as often as Corrections says (0: 3, negative: never), and then the
+	// run ends as output_invalid, with an error that matches [ErrOutputInvalid].
+	Output      json.RawMessage
+	Corrections int
 	// Expansion, unless nil, is what a command stands for, such as a skill: its text
 	// takes the place of Text. It is for prompts only.
 	Expansion *tool.Expansion

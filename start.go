@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
@@ -27,7 +28,14 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 		return nil, err
 	}
 	var notes []Note
+	var output *event.Output
 	if in != nil {
+		if output, err = in.output(); err != nil {
+			return nil, err
+		}
+		if output != nil && x.tool(engine.OutputTool) != nil {
+			return nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+		}
 		at := Place{Dir: x.roots[0], Start: true}
 		at.hide(x.unreadable)
 		notes = x.notes(ctx, at)
@@ -50,7 +58,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil
 	default:
-		first = slices.Concat([]event.Fact{s.configured(x, pool)}, x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
+		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
 	}
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
@@ -64,10 +72,10 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 }
 
 // configured is what the run is made with.
-func (s *Session) configured(x *executor, pool []event.Tool) event.Fact {
+func (s *Session) configured(x *executor, pool []event.Tool, output *event.Output) event.Fact {
 	a, m := &s.agent, s.currentModel()
 	x.models[m.Name()] = m
-	c := event.Configured{Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
+	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel,
 		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}

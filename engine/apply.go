@@ -88,6 +88,8 @@ func (s *State) apply(e event.Event) bool {
 		return s.resumed(e.Seq, f)
 	case event.Hooked:
 		return s.hooked(f)
+	case event.OutputChecked:
+		return s.outputChecked(f)
 	case event.PermissionsChanged:
 		return s.permissionsChanged(f)
 	case event.AgentStart:
@@ -116,6 +118,9 @@ func (s *State) configure(f event.Configured) bool {
 		s.rules.Allow = nil
 	}
 	fixed := textTokens(f.System)
+	if f.Output != nil {
+		fixed += textTokens(f.Output.Schema)
+	}
 	s.found = nil
 	for i := range f.Tools {
 		t := &f.Tools[i]
@@ -147,6 +152,9 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		}
 		s.open, s.stop, s.need = true, nil, need{}
 		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
+		if s.cfg.Output != nil {
+			s.run.answer = new(answer)
+		}
 		s.settleOwed()
 		s.model.fallback = 0
 		clear(s.repeats)
@@ -202,6 +210,12 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 // wantModel makes a new model call wanted.
 func (s *State) wantModel(cause int64) {
 	s.anew()
+	if a := s.run.answer; a != nil {
+		a.output, a.judged = nil, false
+		if s.run.end == event.Completed { // by an answer that is not the last
+			s.run.end = ""
+		}
+	}
 	s.need = need{kind: needModel}
 	s.model.cause, s.model.attempt, s.model.tries = cause, 0, 0
 	s.model.calling, s.model.wait, s.model.changed = false, nil, false
@@ -237,6 +251,9 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	s.spend(f.Model, r.Usage, f.CostUSD)
 	s.size.answered(f.Model, r)
 	text := r.Message.Text()
+	if a := s.run.answer; a != nil {
+		a.part = text
+	}
 	if s.run.continuing {
 		text = s.run.text + text
 	}

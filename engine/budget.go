@@ -209,6 +209,9 @@ func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
 		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Agents: maps.Clone(s.run.agents), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
+	if a := s.run.answer; a != nil {
+		f.Output = a.output
+	}
 	if !s.run.unknown {
 		f.CostUSD = new(s.run.cost)
 	}

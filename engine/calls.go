@@ -18,6 +18,7 @@ type phase int
 
 const (
 	proposed  phase = iota // needs Authorize
+	checking               // is the answer: needs CheckOutput
 	asking                 // needs Ask
 	allowed                // needs RunTool
 	running                // needs RunTool still, but may have had an effect
@@ -95,6 +96,8 @@ func (s *State) callEffects(effects []Effect) []Effect {
 			if !barrier {
 				effects = append(effects, Authorize{c.key("authorize"), c.id, s.mode, s.dir, c.guard})
 			}
+		case checking:
+			effects = append(effects, CheckOutput{c.key("output"), c.id})
 		case asking:
 			if c.id == s.asked && !c.deferred {
 				effects = append(effects, Ask{c.key("ask"), c.id})
@@ -236,7 +239,11 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 		}
 		c := &call{id: callID(seq, n), toolID: u.ID}
 		n++
-		s.look(c, u)
+		if s.answersBy(u) {
+			c.name, c.spec, c.phase, c.judged = OutputTool, new(event.Tool), checking, true
+		} else {
+			s.look(c, u)
+		}
 		switch cut := truncated(f.Response.Stop) && at == last; {
 		case f.Response.Stop == llm.Refusal:
 			c.refuse(event.ByCancel, tool.NoFault, "not run: the model's answer was refused")

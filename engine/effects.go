@@ -182,6 +182,9 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 		if s.awaits() {
 			return append(effects, Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)})
 		}
+		if s.unjudged() {
+			return append(effects, s.checkOutput())
+		}
 		return s.finish(effects, s.need.reason, s.need)
 	case needContinue:
 		if s.need.msg != "" {

@@ -118,6 +118,8 @@ func (w *world) show() {
 
 func detail(e engine.Effect) string {
 	switch e := e.(type) {
+	case engine.CheckOutput:
+		return strings.TrimRight(" check "+e.Call, " ")
 	case engine.Digest:
 		return fmt.Sprintf(" %s max=%d reserved=%.4f", e.Model, e.MaxTokens, e.ReservedUSD)
 	case engine.CallModel:
@@ -142,6 +144,9 @@ func brief(f event.Fact) string {
 		return fmt.Sprintf("user_message %s %q", f.Delivery, f.Message.Text())
 	case event.RunEnd:
 		s := fmt.Sprintf("run_end %s turns=%d text=%q", f.Reason, f.Turns, f.Text)
+		if f.Output != nil {
+			s += " output=" + string(f.Output)
+		}
 		if f.CostUSD != nil {
 			s += fmt.Sprintf(" usd=%.4f", *f.CostUSD)
 		}
@@ -274,6 +279,17 @@ func (w *world) do(words []string) {
 				f.Block = value
 			case "stop":
 				f.Stop = value
+			}
+		}
+		w.report(w.happen(f))
+	case "checked": // checked [CALL] OUTPUT or !PROBLEM
+		f := event.OutputChecked{Problem: strings.TrimPrefix(args[len(args)-1], "!")}
+		if f.Problem == args[len(args)-1] {
+			f.Output, f.Problem = json.RawMessage(f.Problem), ""
+		}
+		for _, e := range w.state.Effects() {
+			if e, ok := e.(engine.CheckOutput); ok && f.Key == "" && (len(args) == 1 || e.Call == args[0]) {
+				f.Key, f.Call = e.Key(), e.Call
 			}
 		}
 		w.report(w.happen(f))

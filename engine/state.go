@@ -144,6 +144,7 @@ type run struct {
 	ends          int                       // how often it has come to an end
 	told          bool                      // Stop hooks were called for this end
 	failureTold   bool                      // StopFailure hooks were
+	answer        *answer                   // nil: the prompt has no schema
 }
 
 // Open reports whether a run goes on.

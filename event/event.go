@@ -4,6 +4,7 @@
 package event
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/openagent-go/agent/hook"
@@ -76,8 +77,9 @@ const (
 	DoomLoop        EndReason = "doom_loop" // the same call again and again
 	ContextOverflow EndReason = "context_overflow"
 	ModelError      EndReason = "model_error"
-	Suspended       EndReason = "suspended" // a permission question was deferred; Resume goes on
-	Internal        EndReason = "internal"  // a fault of the program, such as a panic
+	OutputInvalid   EndReason = "output_invalid" // the answer does not satisfy the prompt's schema
+	Suspended       EndReason = "suspended"      // a permission question was deferred; Resume goes on
+	Internal        EndReason = "internal"       // a fault of the program, such as a panic
 )
 
 // Facts.
@@ -108,6 +110,7 @@ type (
 		Start       Start               `json:"start,omitempty"`       // with the first prompt in a program
 		Awaits      bool                `json:"awaits,omitempty"`      // the run does not end while agents work in the background
 		Agent       string              `json:"agent,omitempty"`       // what kind of agent it is, where it works for another
+		Output      *Output             `json:"output,omitempty"`      // what the answer has to be; nil: anything
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -279,6 +282,14 @@ type (
 		Block   string     `json:"block,omitempty"`   // why the message is kept away, or the run goes on
 		Stop    string     `json:"stop,omitempty"`    // why the run is stopped
 	}
+	// OutputChecked says whether an answer satisfies the schema of the prompt.
+	OutputChecked struct {
+		Key     string          `json:"key"`
+		Call    string          `json:"call,omitempty"`    // that holds the answer; "": it is the text
+		Output  json.RawMessage `json:"output,omitempty"`  // it does; this is it
+		Problem string          `json:"problem,omitempty"` // it does not, in the words of the model
+		Found   bool            `json:"found,omitempty"`   // the output stood among other words
+	}
 	// PermissionsChanged adds to the agent's rules, or takes away what was added, for
 	// the rest of the session.
 	PermissionsChanged struct {
@@ -320,6 +331,7 @@ type (
 		// RequestID is the provider's id of the request that failed, with Class.
 		RequestID string              `json:"request_id,omitempty"`
 		Text      string              `json:"text,omitempty"`    // the final text, all parts of it
+		Output    json.RawMessage     `json:"output,omitempty"`  // the answer to a prompt with a schema, which it satisfies
 		Partial   string              `json:"partial,omitempty"` // text of an answer that was broken off
 		Turns     int                 `json:"turns"`
 		Usage     llm.Usage           `json:"usage"`
@@ -380,6 +392,13 @@ type Tool struct {
 	Barrier    bool     `json:"barrier,omitempty"`
 	Batch      bool     `json:"batch,omitempty"`
 	State      string   `json:"state,omitempty"`
+}
+
+// Output is what the answer to a prompt has to be.
+type Output struct {
+	Schema      json.RawMessage `json:"schema"`                // of type object
+	Corrections int             `json:"corrections,omitempty"` // that the model may make
+	Tool        bool            `json:"tool,omitempty"`        // the schema has no form that every provider takes: by a tool
 }
 
 // Limits bound one prompt. Zero means no limit.
@@ -524,6 +543,7 @@ func (Rewound) data()            {}
 func (SessionNamed) data()       {}
 func (Hooked) data()             {}
 func (PermissionsChanged) data() {}
+func (OutputChecked) data()      {}
 func (AgentStart) data()         {}
 func (AgentEnd) data()           {}
 func (RunEnd) data()             {}
@@ -552,6 +572,7 @@ func (Rewound) fact()            {}
 func (SessionNamed) fact()       {}
 func (Hooked) fact()             {}
 func (PermissionsChanged) fact() {}
+func (OutputChecked) fact()      {}
 func (AgentStart) fact()         {}
 func (AgentEnd) fact()           {}
 func (RunEnd) fact()             {}

@@ -36,6 +36,7 @@ var names = map[string]Data{
 	"rewound":             Rewound{},
 	"session_named":       SessionNamed{},
 	"hooked":              Hooked{},
+	"output_checked":      OutputChecked{},
 	"permissions_changed": PermissionsChanged{},
 	"agent_start":         AgentStart{},
 	"agent_end":           AgentEnd{},

@@ -25,7 +25,7 @@ var kinds = []event.Fact{
 	event.ToolStart{},
 	event.ToolDone{}, event.ToolAmended{},
 	event.ToolResult{},
-	event.Hooked{}, event.PermissionsChanged{},
+	event.Hooked{}, event.OutputChecked{}, event.PermissionsChanged{},
 	event.Checkpointed{},
 	event.ModeChanged{},
 	event.ToolChanged{}, event.ToolsChanged{},
