@@ -60,7 +60,7 @@ func checkOpenAI(v any, host Host) []Violation {
 		asked: set{}, answered: set{}, open: map[string]int{},
 	}
 	for _, check := range []func(){
-		c.checkFields, c.checkMessages, c.checkReasoning, c.checkTools, c.checkOptions, c.checkModel,
+		c.checkFields, c.checkMessages, c.checkReasoning, c.checkTools, c.checkOptions, c.checkModel, c.checkHost,
 	} {
 		check()
 	}

@@ -265,6 +265,7 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, api wire) {
 		v, err := parse(body)
 		if err == nil {
 			api.read(r, objectOf(v))
+			r.wantsUsage = r.wantsUsage || s.Host == Mistral // which tells it unasked
 		}
 		r.Broken = append(s.checkHeader(hr.Header, api), s.check(api, r, v, err)...)
 		verdict = s.judge(r)

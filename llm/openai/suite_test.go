@@ -9,10 +9,17 @@ import (
 	"github.com/openagent-go/agent/llm/openai"
 )
 
-// TestContract runs the suite that every client of a model must pass.
+// TestContract runs the suite that every client of a model must pass, with the
+// profile of each host.
 func TestContract(t *testing.T) {
-	llmtest.RunModelTests(t, func(baseURL string) llm.Model {
-		c := &openai.Client{APIKey: "sk-test-0123456789abcdef", BaseURL: baseURL, HTTP: &http.Client{Transport: &http.Transport{}}}
-		return c.Model("gpt-4.1")
-	})
+	for _, p := range append(openai.Profiles(), openai.Profile{}) {
+		t.Run(p.Name, func(t *testing.T) {
+			// The suite's server is none of these hosts.
+			p.Members, p.KeyHeader, p.NoStreamOptions, p.IDs = nil, "", false, openai.IDsShort
+			llmtest.RunModelTests(t, func(baseURL string) llm.Model {
+				c := &openai.Client{APIKey: "sk-test-0123456789abcdef", BaseURL: baseURL, HTTP: &http.Client{Transport: &http.Transport{}}, Profile: &p}
+				return c.Model("gpt-4.1")
+			})
+		})
+	}
 }
