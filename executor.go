@@ -50,7 +50,8 @@ type executor struct {
 		key    string
 		drafts *drafts
 	}
-	drafts map[string]*draft // of the last answer's calls that have not run, by call
+	fetched map[string]int    // how many keys each model has got, where that changes
+	drafts  map[string]*draft // of the last answer's calls that have not run, by call
 }
 
 // grace is how long what ignores its cancellation is waited for.
@@ -139,6 +140,27 @@ func (x *executor) replace(t tool.Tool) {
 func (x *executor) learn(m llm.Model) {
 	if s, ok := m.(secretive); ok {
 		x.secrets.add(s.Secrets())
+	}
+}
+
+// learnKeys takes in the keys that a model got for its last call.
+func (x *executor) learnKeys(m llm.Model) {
+	k, ok := m.(keyed)
+	if !ok {
+		return
+	}
+	n := k.Fetched()
+	if n == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fetched[m.Name()] != n {
+		if x.fetched == nil {
+			x.fetched = map[string]int{}
+		}
+		x.fetched[m.Name()] = n
+		x.secrets.add(k.Secrets())
 	}
 }
 

@@ -3,8 +3,10 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -351,6 +353,52 @@ func TestSecretsOfClients(t *testing.T) {
 		if !slices.Contains(secrets, "key-of-the-client") || !slices.Contains(secrets, "token-of-the-gateway") {
 			t.Errorf("%T knows %q", m, secrets)
 		}
+	}
+}
+
+// A key that was got during the run is a secret of it, and so is the one that
+// came in its place.
+func TestSecretsThatAreFetched(t *testing.T) {
+	for _, name := range []string{"anthropic", "openai"} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			server := llmtest.NewPipe(t, uses("write"), llmtest.Step{Status: 401}, say("done"))
+			m := (&anthropic.Client{Key: rotating(&n), BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
+			if name == "openai" {
+				m = (&openai.Client{Key: rotating(&n), BaseURL: server.URL, HTTP: server.Client()}).Model("gpt-4.1")
+			}
+			leak := write(func(context.Context, tool.Call, int) (*tool.Result, error) {
+				return &tool.Result{Content: llm.Blocks{llm.Text{Text: "a fetched-key-1"}}}, nil
+			})
+			a := &agent.Agent{Model: m, Tools: []tool.Tool{leak}, Permissions: bypass}
+			if _, err := a.Prompt(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			requests := server.Requests()
+			last := requests[len(requests)-1]
+			if len(requests) != 3 || strings.Contains(string(last.Body), "fetched-key") || !strings.Contains(string(last.Body), "a ***") {
+				t.Errorf("%d requests, the last %s", len(requests), last.Body)
+			}
+			var sent []string
+			for _, r := range requests {
+				sent = append(sent, r.Header.Get("X-Api-Key")+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			}
+			if want := []string{"fetched-key-1", "fetched-key-2", "fetched-key-3 after fetched-key-2"}; !slices.Equal(sent, want) {
+				t.Errorf("keys %q", sent)
+			}
+		})
+	}
+}
+
+// rotating gives another key each time.
+func rotating(n *int) llm.KeyFunc {
+	return func(ctx context.Context) (string, error) {
+		*n++
+		key := fmt.Sprintf("fetched-key-%d", *n)
+		if refused := llm.RefusedKey(ctx); refused != "" {
+			key += " after " + refused
+		}
+		return key, nil
 	}
 }
 

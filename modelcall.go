@@ -24,6 +24,7 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j *job) event.
 	}
 	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: drafts{signals: j.signals}}
 	defer r.calls.end(ctx)
+	defer x.learnKeys(j.model)
 	x.keep(e.Key(), &r.calls)
 	for d, err := range j.model.Stream(ctx, j.request) {
 		if err != nil {

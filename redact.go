@@ -15,6 +15,12 @@ import (
 // A secretive tool or model knows values that must not be shown.
 type secretive interface{ Secrets() []string }
 
+// A keyed model gets keys while it works: once Fetched has grown, its Secrets are more.
+type keyed interface {
+	secretive
+	Fetched() int
+}
+
 // secrets replaces what must not be shown. The zero value knows none.
 type secrets struct {
 	mu     sync.Mutex

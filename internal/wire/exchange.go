@@ -46,7 +46,12 @@ type Exchange struct {
 	Total    time.Duration // for all of it
 	// Explain reads the body of an error: type and words of the provider, and the
 	// class where these say more than the status; else "".
-	Explain func(status int, body []byte) (class llm.Class, kind, message string)
+	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
+	// Authorize, unless nil, puts the credentials on a request that is complete
+	// without them; its body can be read by GetBody. When the provider refuses them
+	// it is called once more, with again set, for fresh ones. The time that it takes
+	// is bounded as that of a header is.
+	Authorize func(req *http.Request, again bool) error
 
 	limiter *limit.Limiter
 	call    limit.Call
@@ -89,6 +94,14 @@ func (l *lapse) Error() string { return l.text }
 // errors are those of [Reply.Fail]. It follows redirects within the same host
 // only, so that neither key nor prompt reach another one.
 func (x *Exchange) Do(parent context.Context) (*Reply, error) {
+	r, err := x.do(parent, false)
+	if api := (*llm.APIError)(nil); x.Authorize != nil && errors.As(err, &api) && api.Class == llm.Auth && api.Status != 0 && api.Status != http.StatusProxyAuthRequired {
+		return x.do(parent, true)
+	}
+	return r, err
+}
+
+func (x *Exchange) do(parent context.Context, again bool) (*Reply, error) {
 	permit, err := x.limiter.Wait(parent, x.call)
 	if err != nil {
 		return nil, x.refused(err)
@@ -96,8 +109,13 @@ func (x *Exchange) Do(parent context.Context) (*Reply, error) {
 	r := &Reply{x: x, parent: parent, secrets: Secrets(x.URL, x.Header), permit: permit}
 	r.ctx, r.cancel = context.WithCancelCause(parent)
 	r.after(x.Total, "no complete reply within %v")
+	req, err := r.request(again)
+	if err != nil {
+		r.Close(false)
+		return nil, err
+	}
 	headers := r.after(x.Headers, "no reply within %v")
-	if err := r.send(); err != nil {
+	if err := r.send(req); err != nil {
 		r.Close(false)
 		return nil, err
 	}
@@ -136,7 +154,8 @@ func (r *Reply) after(d time.Duration, format string) *time.Timer {
 	return t
 }
 
-func (r *Reply) send() error {
+// request returns the request, with its credentials.
+func (r *Reply) request(again bool) (*http.Request, error) {
 	x := r.x
 	size := int64(0)
 	for _, piece := range x.Body {
@@ -144,13 +163,48 @@ func (r *Reply) send() error {
 	}
 	req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, x.URL, &pieces{all: x.Body})
 	if err != nil {
-		return &llm.APIError{Class: llm.Invalid, Provider: x.Provider, RetryAfter: -1,
+		return nil, &llm.APIError{Class: llm.Invalid, Provider: x.Provider, RetryAfter: -1,
 			Message: "the base URL is not usable: " + Mask(innermost(err).Error(), r.secrets)}
 	}
 	req.Header = x.Header
 	req.ContentLength = size
 	req.GetBody = func() (io.ReadCloser, error) { return &pieces{all: x.Body}, nil }
+	if x.Authorize == nil {
+		return req, nil
+	}
+	limit := r.after(x.Headers, "no credentials within %v")
+	err = x.Authorize(req, again)
+	if limit != nil {
+		limit.Stop()
+	}
+	r.secrets = append(r.secrets, Secrets(x.URL, req.Header)...)
+	if err != nil {
+		return nil, r.unauthorized(err)
+	}
+	return req, nil
+}
 
+// unauthorized says what it means that there are no credentials.
+func (r *Reply) unauthorized(err error) error {
+	var l *lapse
+	if ended := r.parent.Err(); ended != nil {
+		return ended
+	}
+	if errors.As(context.Cause(r.ctx), &l) {
+		return r.Error(llm.Timeout, l.text)
+	}
+	if api := (*llm.APIError)(nil); errors.As(err, &api) {
+		e := *api
+		e.Provider, e.Message = r.x.Provider, clean(e.Message, r.secrets)
+		return &e
+	}
+	e := r.Error(llm.Auth, err.Error())
+	e.Err = masked(err, r.secrets)
+	return e
+}
+
+func (r *Reply) send(req *http.Request) error {
+	x := r.x
 	client := http.Client{}
 	if x.HTTP != nil {
 		client = *x.HTTP
@@ -361,7 +415,7 @@ func (r *Reply) refusal(resp *http.Response) error {
 	case text == "":
 		e.Message = http.StatusText(resp.StatusCode)
 	default:
-		class, kind, message := r.x.Explain(resp.StatusCode, body)
+		class, kind, message := r.x.Explain(resp.StatusCode, resp.Header, body)
 		if class != "" {
 			e.Class = class
 		}
@@ -418,7 +472,7 @@ func clean(s string, secrets []string) string {
 
 // requestID returns the id under which the provider can find the request.
 func requestID(h http.Header) string {
-	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id", "Cf-Ray"} {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id", "X-Amzn-Requestid", "Cf-Ray"} {
 		if id := h.Get(name); id != "" {
 			return clean(id[:min(len(id), 200)], nil)
 		}

@@ -127,7 +127,7 @@ func (c Complaint) Class(status int) llm.Class {
 }
 
 // Explain is an [Exchange].Explain for the shapes that [Complain] knows.
-func Explain(status int, body []byte) (class llm.Class, kind, message string) {
+func Explain(status int, _ http.Header, body []byte) (class llm.Class, kind, message string) {
 	c, ok := Complain(body)
 	if !ok {
 		c.Message = string(body)

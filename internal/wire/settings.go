@@ -29,6 +29,16 @@ func Limit(d, byDefault time.Duration) time.Duration {
 	return max(d, 0)
 }
 
+// Join adds a path to a base URL, before its query if it has one.
+func Join(base, path string) string {
+	base, query, found := strings.Cut(base, "?")
+	base = strings.TrimRight(base, "/") + path
+	if found {
+		base += "?" + query
+	}
+	return base
+}
+
 // Host returns the host name in a URL, in lower case, "" if there is none.
 func Host(rawURL string) string {
 	u, err := url.Parse(rawURL)

@@ -29,6 +29,7 @@ const (
 // must not change once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": ANTHROPIC_API_KEY. A loopback BaseURL needs none
+	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
 	BaseURL string         // "": ANTHROPIC_BASE_URL, else DefaultBaseURL. /v1/messages is appended
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
@@ -60,7 +61,8 @@ type model struct {
 	client *Client
 	name   string
 	entry  catalog.Entry
-	local  bool // it is served on this machine, and its window is not known
+	local  bool      // it is served on this machine, and its window is not known
+	keys   wire.Keys // those that Client.Key gave
 }
 
 func (m *model) Name() string { return m.name }
@@ -86,11 +88,16 @@ func (m *model) Describe() llm.ModelInfo {
 func (m *model) Secrets() []string {
 	base := wire.First(m.client.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
 	list := wire.Secrets(base, m.client.Header)
-	if key := wire.First(m.client.APIKey, os.Getenv("ANTHROPIC_API_KEY")); key != "" {
+	list = append(list, m.keys.Secrets()...)
+	if key := m.client.key(); key != "" {
 		list = append(list, key)
 	}
 	return list
 }
+
+// Fetched returns how many keys Client.Key gave so far: once it has grown,
+// Secrets holds more.
+func (m *model) Fetched() int { return m.keys.Count() }
 
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
@@ -134,7 +141,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err != nil {
 		return err
 	}
-	exchange, err := m.client.exchange(req.Blocking, body)
+	exchange, err := m.exchange(req.Blocking, body)
 	if err != nil {
 		return err
 	}
@@ -154,10 +161,19 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	return d.stream()
 }
 
+// key returns the key that does not change, "" if there is none or Key gives them.
+func (c *Client) key() string {
+	if c.Key != nil {
+		return ""
+	}
+	return wire.First(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
+}
+
 // exchange returns the request for body.
-func (c *Client) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
+func (m *model) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
+	c := m.client
 	base := wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
-	key := wire.First(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
+	key := c.key()
 	header := http.Header{
 		"Content-Type":      {"application/json"},
 		"Accept":            {"text/event-stream"},
@@ -178,8 +194,18 @@ func (c *Client) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) 
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
+	if c.Key != nil {
+		x.Authorize = func(r *http.Request, again bool) error {
+			key, err := m.keys.Ask(r.Context(), provider, c.Key, again)
+			if err == nil {
+				r.Header.Set("X-Api-Key", key)
+			}
+			return err
+		}
+		return x, nil
+	}
 	if header.Get("X-Api-Key") == "" && header.Get("Authorization") == "" && !wire.Loopback(wire.Host(base)) {
-		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set ANTHROPIC_API_KEY or Client.APIKey", RetryAfter: -1}
+		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set ANTHROPIC_API_KEY, Client.APIKey or Client.Key", RetryAfter: -1}
 	}
 	return x, nil
 }

@@ -31,7 +31,8 @@ const (
 // fields must not change once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": the profile's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
-	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended
+	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
+	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended, before a query
 	Profile *Profile       // what the host wants; nil: by BaseURL
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
@@ -66,6 +67,7 @@ type model struct {
 	name   string
 	entry  catalog.Entry // its Formats holds for the host too
 	local  bool          // it is served on this machine, and its window is not known
+	keys   wire.Keys     // those that Client.Key gave
 }
 
 func (m *model) Name() string { return m.name }
@@ -91,10 +93,23 @@ func (m *model) Describe() llm.ModelInfo {
 func (m *model) Secrets() []string {
 	base, profile := m.client.where()
 	list := wire.Secrets(base, m.client.Header)
-	if key := wire.First(m.client.APIKey, profile.key()); key != "" {
+	list = append(list, m.keys.Secrets()...)
+	if key := m.client.key(profile); key != "" {
 		list = append(list, key)
 	}
 	return list
+}
+
+// Fetched returns how many keys Client.Key gave so far: once it has grown,
+// Secrets holds more.
+func (m *model) Fetched() int { return m.keys.Count() }
+
+// key returns the key that does not change, "" if there is none or Key gives them.
+func (c *Client) key(profile *Profile) string {
+	if c.Key != nil {
+		return ""
+	}
+	return wire.First(c.APIKey, profile.key())
 }
 
 // where returns the base URL and the profile of its host.
@@ -144,7 +159,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err != nil {
 		return err
 	}
-	exchange, err := m.client.exchange(base, profile, req.Blocking, body)
+	exchange, err := m.exchange(base, profile, req.Blocking, body)
 	if err != nil {
 		return err
 	}
@@ -164,22 +179,29 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	return d.stream()
 }
 
+// present puts a key on a request. Tokens of Microsoft Entra, which are JWTs, have
+// their place in another header than the keys of Azure.
+func (p *Profile) present(h http.Header, key string) {
+	if p.KeyHeader == "" || wire.JWT(key) {
+		h.Set("Authorization", "Bearer "+key)
+		return
+	}
+	h.Set(p.KeyHeader, key)
+}
+
 // exchange returns the request for body.
-func (c *Client) exchange(base string, host *Profile, blocking bool, body [][]byte) (*wire.Exchange, error) {
+func (m *model) exchange(base string, host *Profile, blocking bool, body [][]byte) (*wire.Exchange, error) {
+	c := m.client
 	header := http.Header{
 		"Content-Type": {"application/json"},
 		"Accept":       {"text/event-stream"},
 		"User-Agent":   {"openagent-go"},
 	}
-	if key := wire.First(c.APIKey, host.key()); key != "" {
-		if host.KeyHeader != "" {
-			header.Set(host.KeyHeader, key)
-		} else {
-			header.Set("Authorization", "Bearer "+key)
-		}
+	if key := c.key(host); key != "" {
+		host.present(header, key)
 	}
 	x := &wire.Exchange{
-		Provider: provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/chat/completions", Header: header, Body: body, Explain: wire.Explain,
+		Provider: provider, HTTP: c.HTTP, URL: wire.Join(base, "/chat/completions"), Header: header, Body: body, Explain: wire.Explain,
 		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 300*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
 	}
 	if blocking {
@@ -189,12 +211,22 @@ func (c *Client) exchange(base string, host *Profile, blocking bool, body [][]by
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
+	if c.Key != nil {
+		x.Authorize = func(r *http.Request, again bool) error {
+			key, err := m.keys.Ask(r.Context(), provider, c.Key, again)
+			if err == nil {
+				host.present(r.Header, key)
+			}
+			return err
+		}
+		return x, nil
+	}
 	if header.Get("Authorization") == "" && header.Get(cmp.Or(host.KeyHeader, "Api-Key")) == "" && !host.Keyless && !wire.Loopback(wire.Host(base)) {
 		names := strings.Join(append(slices.Clone(host.Keys), "OPENAI_API_KEY"), ", ")
 		if slices.Contains(host.Keys, "OPENAI_API_KEY") {
 			names = strings.Join(host.Keys, ", ")
 		}
-		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set " + names + " or Client.APIKey", RetryAfter: -1}
+		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set " + names + ", Client.APIKey or Client.Key", RetryAfter: -1}
 	}
 	return x, nil
 }

@@ -1,0 +1,25 @@
+package llm
+
+import "context"
+
+// A KeyFunc returns the key, or token, of a request. Clients ask it for each
+// request, from several goroutines at once, so one that costs something keeps
+// what it got. When a provider refuses a key (401) it is asked once more, and
+// [RefusedKey] tells it which key that was. An [*APIError] keeps its class;
+// any other error is of class [Auth], which is not tried again.
+type KeyFunc func(ctx context.Context) (string, error)
+
+type refusedKey struct{}
+
+// WithRefusedKey returns the context in which a [KeyFunc] is asked for another
+// key than this one.
+func WithRefusedKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, refusedKey{}, key)
+}
+
+// RefusedKey returns the key that the provider refused, "" when a [KeyFunc] is
+// asked for the first time in a request.
+func RefusedKey(ctx context.Context) string {
+	key, _ := ctx.Value(refusedKey{}).(string)
+	return key
+}
