@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -359,12 +360,15 @@ func TestSecretsOfClients(t *testing.T) {
 // A key that was got during the run is a secret of it, and so is the one that
 // came in its place.
 func TestSecretsThatAreFetched(t *testing.T) {
-	for _, name := range []string{"anthropic", "openai"} {
+	for _, name := range []string{"anthropic", "openai", "responses"} {
 		t.Run(name, func(t *testing.T) {
 			n := 0
 			server := llmtest.NewPipe(t, uses("write"), llmtest.Step{Status: 401}, say("done"))
 			m := (&anthropic.Client{Key: rotating(&n), BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
-			if name == "openai" {
+			switch name {
+			case "responses":
+				m = (&responses.Client{Key: rotating(&n), BaseURL: server.URL, HTTP: server.Client()}).Model("gpt-4.1")
+			case "openai":
 				m = (&openai.Client{Key: rotating(&n), BaseURL: server.URL, HTTP: server.Client()}).Model("gpt-4.1")
 			}
 			leak := write(func(context.Context, tool.Call, int) (*tool.Result, error) {

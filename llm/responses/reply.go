@@ -589,6 +589,3 @@ func (d *decoder) complaint(c wire.Complaint) error {
 	}
 	return err
 }
-
-// explain reads the body of an error.
-func explain(status int, body []byte) (llm.Class, string, string) { return wire.Explain(status, body) }

@@ -33,7 +33,8 @@ const (
 // must not change once a model of it is in use. It never retries.
 type Client struct {
 	APIKey  string         // "": OPENAI_API_KEY. A loopback BaseURL needs none
-	BaseURL string         // "": OPENAI_BASE_URL, else DefaultBaseURL. /responses is appended
+	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
+	BaseURL string         // "": OPENAI_BASE_URL, else DefaultBaseURL. /responses is appended, before a query
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
@@ -69,6 +70,7 @@ type model struct {
 	client *Client
 	name   string
 	entry  catalog.Entry
+	keys   wire.Keys // those that Client.Key gave
 }
 
 func (m *model) Name() string { return m.name }
@@ -94,11 +96,16 @@ func (m *model) base() string {
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {
 	list := wire.Secrets(m.base(), m.client.Header)
-	if key := wire.First(m.client.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
+	list = append(list, m.keys.Secrets()...)
+	if key := m.client.key(); key != "" {
 		list = append(list, key)
 	}
 	return list
 }
+
+// Fetched returns how many keys Client.Key gave so far: once it has grown,
+// Secrets holds more.
+func (m *model) Fetched() int { return m.keys.Count() }
 
 var reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9]|gpt-oss|codex)`)
 
@@ -131,6 +138,15 @@ func hostOf(base string) host {
 	return host{}
 }
 
+// present puts a key on a request.
+func (h host) present(header http.Header, key string) {
+	if h.azure {
+		wire.AzureKey(header, key)
+		return
+	}
+	header.Set("Authorization", "Bearer "+key)
+}
+
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
@@ -152,7 +168,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err != nil {
 		return err
 	}
-	exchange, err := m.client.exchange(base, at, req.Blocking, body)
+	exchange, err := m.exchange(base, at, req.Blocking, body)
 	if err != nil {
 		return err
 	}
@@ -171,22 +187,27 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	return d.stream()
 }
 
+// key returns the key that does not change, "" if there is none or Key gives them.
+func (c *Client) key() string {
+	if c.Key != nil {
+		return ""
+	}
+	return wire.First(c.APIKey, os.Getenv("OPENAI_API_KEY"))
+}
+
 // exchange returns the request for body.
-func (c *Client) exchange(base string, at host, blocking bool, body [][]byte) (*wire.Exchange, error) {
+func (m *model) exchange(base string, at host, blocking bool, body [][]byte) (*wire.Exchange, error) {
+	c := m.client
 	header := http.Header{
 		"Content-Type": {"application/json"},
 		"Accept":       {"text/event-stream"},
 		"User-Agent":   {"openagent-go"},
 	}
-	if key := wire.First(c.APIKey, os.Getenv("OPENAI_API_KEY")); key != "" {
-		if at.azure {
-			header.Set("Api-Key", key)
-		} else {
-			header.Set("Authorization", "Bearer "+key)
-		}
+	if key := c.key(); key != "" {
+		at.present(header, key)
 	}
 	x := &wire.Exchange{
-		Provider: Provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/responses", Header: header, Body: body, Explain: explain,
+		Provider: Provider, HTTP: c.HTTP, URL: wire.Join(base, "/responses"), Header: header, Body: body, Explain: wire.Explain,
 		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 300*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
 	}
 	if blocking {
@@ -196,8 +217,18 @@ func (c *Client) exchange(base string, at host, blocking bool, body [][]byte) (*
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
+	if c.Key != nil {
+		x.Authorize = func(r *http.Request, again bool) error {
+			key, err := m.keys.Ask(r.Context(), Provider, c.Key, again)
+			if err == nil {
+				at.present(r.Header, key)
+			}
+			return err
+		}
+		return x, nil
+	}
 	if header.Get("Authorization") == "" && header.Get("Api-Key") == "" && !wire.Loopback(wire.Host(base)) {
-		return nil, &llm.APIError{Class: llm.Auth, Provider: Provider, Message: "no API key: set OPENAI_API_KEY or Client.APIKey", RetryAfter: -1}
+		return nil, &llm.APIError{Class: llm.Auth, Provider: Provider, Message: "no API key: set OPENAI_API_KEY, Client.APIKey or Client.Key", RetryAfter: -1}
 	}
 	return x, nil
 }
