@@ -140,11 +140,11 @@ func hostOf(base string) host {
 
 // present puts a key on a request.
 func (h host) present(header http.Header, key string) {
-	if h.azure {
-		wire.AzureKey(header, key)
+	if h.azure && !wire.JWT(key) {
+		header.Set("Api-Key", key)
 		return
 	}
-	header.Set("Authorization", "Bearer "+key)
+	header.Set("Authorization", "Bearer "+key) // tokens of Microsoft Entra are JWTs
 }
 
 // Stream implements [llm.Model].
