@@ -26,38 +26,39 @@ import (
 // ended goes on with the run, so that a run that does one thing after the other
 // needs one goroutine and no switch to another.
 type loop struct {
-	s       *Session
-	x       *executor
-	fold    *fold
-	log     session.Log
-	feed    *feed         // nil where nobody watches
-	baton   chan struct{} // has room for one: it lies here while the loop rests
-	flights flights
-	spare   []*flight       // have landed, and are used again
-	ready   []*flight       // to be launched; reused
-	unsaved []event.Event   // are applied, and not on record yet; reused
-	sync    bool            // one of them has to be on the disk
-	ctx     context.Context // of the whole run; its end stops the run
-	cancel  context.CancelCauseFunc
-	ignore  func() bool       // stops looking for the end of ctx
-	next    []event.Fact      // begin the run proper, once an earlier one is closed
-	saving  *leash.Leash      // the context of appends; nil before the first
-	watch   *time.Timer       // for flights that have to be given up
-	watched time.Time         // when it goes off; zero when it does not
-	began   bool              // something is on record
-	heard   bool              // tools were asked for notices, and nothing was recorded since
-	at      time.Time         // when that was, with the monotonic clock
-	stopped bool              // the end of ctx is on record
-	ruled   bool              // hooks have changed the rules, or a skill has
-	touched []string          // files, since the context was asked for
-	bound   *permission.Bound // what skills let run
-	mode    permission.Mode   // that the executor knows of
-	over    bool              // flights are waited for, nothing else
-	failed  error             // of the log: nothing can be recorded any more
-	stuck   error
-	done    chan struct{} // closed after everything else
-	result  *Result       // for the consumer, with done
-	err     error         // likewise
+	s        *Session
+	x        *executor
+	fold     *fold
+	log      session.Log
+	feed     *feed         // nil where nobody watches
+	baton    chan struct{} // has room for one: it lies here while the loop rests
+	flights  flights
+	spare    []*flight       // have landed, and are used again
+	ready    []*flight       // to be launched; reused
+	unsaved  []event.Event   // are applied, and not on record yet; reused
+	sync     bool            // one of them has to be on the disk
+	ctx      context.Context // of the whole run; its end stops the run
+	cancel   context.CancelCauseFunc
+	ignore   func() bool        // stops looking for the end of ctx
+	next     []event.Fact       // begin the run proper, once an earlier one is closed
+	saving   *leash.Leash       // the context of appends; nil before the first
+	watch    *time.Timer        // for flights that have to be given up
+	watched  time.Time          // when it goes off; zero when it does not
+	began    bool               // something is on record
+	heard    bool               // tools were asked for notices, and nothing was recorded since
+	at       time.Time          // when that was, with the monotonic clock
+	stopped  bool               // the end of ctx is on record
+	ruled    bool               // hooks have changed the rules, or a skill has
+	touched  []string           // files, since the context was asked for
+	bound    *permission.Bound  // what skills let run
+	mode     permission.Mode    // that the executor knows of
+	uncached *event.CacheBroken // to be shown
+	over     bool               // flights are waited for, nothing else
+	failed   error              // of the log: nothing can be recorded any more
+	stuck    error
+	done     chan struct{} // closed after everything else
+	result   *Result       // for the consumer, with done
+	err      error         // likewise
 
 	mu     sync.Mutex
 	landed []*flight // have ended, and wait for the baton
@@ -292,6 +293,11 @@ func (l *loop) note(facts ...event.Fact) {
 		e := event.Event{Seq: l.fold.last + 1, Prev: l.fold.last, Time: at, Session: l.s.ID, Data: f}
 		l.unsaved = append(l.unsaved, e)
 		l.fold.apply(e)
+		if w := l.fold.cache; w != nil {
+			if b := w.Apply(e, &l.fold.state, &l.fold.transcript); b != nil {
+				l.uncached = b
+			}
+		}
 		if m := l.fold.state.Mode(); m != l.mode {
 			l.mode = m
 			l.x.mode.Store(new(m)) // &m would cost an allocation each time
@@ -330,6 +336,10 @@ func (l *loop) record(facts ...event.Fact) error {
 		if end, ok := e.Data.(event.RunEnd); ok {
 			l.ended(end)
 		}
+	}
+	if b := l.uncached; b != nil && l.feed != nil {
+		l.uncached = nil
+		l.feed.put(event.Event{Session: l.s.ID, Data: *b})
 	}
 	return nil
 }

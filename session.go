@@ -346,6 +346,7 @@ type fold struct {
 	memo       llm.Memo // of the models' clients, about the transcript
 	last       int64    // sequence number of the last fact
 	named      event.SessionNamed
+	cache      *engine.CacheWatch // nil until a prompt is watched
 }
 
 func (f *fold) apply(e event.Event) {

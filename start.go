@@ -63,6 +63,9 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
 		l.feed = newFeed(s.reread)
+		if s.fold.cache == nil {
+			s.fold.cache = new(engine.CacheWatch)
+		}
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.settings().mode, s.prompted = "", true

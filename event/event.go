@@ -5,6 +5,7 @@ package event
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/hook"
@@ -434,6 +435,32 @@ type Denial struct {
 	Nobody bool              `json:"nobody,omitempty"` // it would have been asked, but nobody was there
 }
 
+// A CacheCause says what made a provider's prompt cache useless.
+type CacheCause string
+
+const (
+	CacheOtherModel CacheCause = "model"    // another model was called
+	CacheExpired    CacheCause = "expired"  // it was not used for longer than it is kept
+	CacheTools      CacheCause = "tools"    // a tool was added, taken away or described otherwise
+	CacheSystem     CacheCause = "system"   // the system prompt changed
+	CacheSettings   CacheCause = "settings" // thinking or tool choice changed
+	CacheMessages   CacheCause = "messages" // the conversation changed, as by a compaction
+	CacheLost       CacheCause = "lost"     // nothing changed: the provider did not find it
+)
+
+// At sets the first byte in which a text differs from what it was, and what is there.
+func (b *CacheBroken) At(was, is string) {
+	n := 0
+	for n < len(was) && n < len(is) && was[n] == is[n] {
+		n++
+	}
+	excerpt := func(s string) string {
+		from, to := max(0, n-20), min(len(s), n+60)
+		return strings.ToValidUTF8(s[min(from, to):to], "")
+	}
+	b.Byte, b.Was, b.Is = n, excerpt(was), excerpt(is)
+}
+
 // Signals.
 type (
 	// TextDelta is a piece of text of the answer being written. Key tells the
@@ -477,6 +504,26 @@ type (
 		// Widths are rules that allow less or more than the Suggestions, which are
 		// among them, the narrowest first.
 		Widths []permission.Suggestion `json:"widths,omitempty"`
+	}
+	// CacheBroken means that the provider's prompt cache held more of a conversation
+	// than the answered request could use of it, and says what has changed. It comes
+	// after the answer, where somebody watches.
+	CacheBroken struct {
+		Key     string     `json:"key"` // of the model call
+		Model   string     `json:"model"`
+		Cause   CacheCause `json:"cause"`
+		Text    string     `json:"text"`               // what happened, in words
+		Held    int        `json:"held"`               // tokens that the cache held
+		Read    int        `json:"read"`               // and those that were read of it
+		CostUSD *float64   `json:"cost_usd,omitempty"` // of the difference; nil: not known
+		// What changed: the Tool, or the Message (-1: none, 0: the first) and the block in
+		// it; and from which byte of its text on, with what was and is there.
+		Tool    string `json:"tool,omitempty"`
+		Message int    `json:"message"`
+		Block   int    `json:"block,omitempty"`
+		Byte    int    `json:"byte,omitempty"`
+		Was     string `json:"was,omitempty"`
+		Is      string `json:"is,omitempty"`
 	}
 	// HookStarted means that a hook is being called. ID is the same in what follows.
 	HookStarted struct {
@@ -583,6 +630,7 @@ func (ToolInputDelta) data()    {}
 func (ToolProgress) data()      {}
 func (PermissionRequest) data() {}
 func (UserQuestion) data()      {}
+func (CacheBroken) data()       {}
 func (HookStarted) data()       {}
 func (HookProgress) data()      {}
 func (HookResponse) data()      {}
@@ -594,6 +642,7 @@ func (ToolInputDelta) signal()    {}
 func (ToolProgress) signal()      {}
 func (PermissionRequest) signal() {}
 func (UserQuestion) signal()      {}
+func (CacheBroken) signal()       {}
 func (HookStarted) signal()       {}
 func (HookProgress) signal()      {}
 func (HookResponse) signal()      {}

@@ -47,6 +47,7 @@ var names = map[string]Data{
 	"tool_progress":       ToolProgress{},
 	"permission_request":  PermissionRequest{},
 	"user_question":       UserQuestion{},
+	"cache_broken":        CacheBroken{},
 	"hook_started":        HookStarted{},
 	"hook_progress":       HookProgress{},
 	"hook_response":       HookResponse{},

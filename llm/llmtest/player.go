@@ -59,7 +59,11 @@ func (p player) playAnswer() {
 	r := p.step.response(&p.request.Request, func() string { return p.s.newID(p.api.idPrefix()) })
 	r.ID = cmp.Or(r.ID, p.s.newID("msg_"))
 	r.Model = cmp.Or(r.Model, p.request.Model)
-	r.Usage = p.request.usage(r)
+	var cache *PromptCache
+	if _, ok := p.api.(anthropicWire); ok {
+		cache = p.s.Cache
+	}
+	r.Usage = p.request.usage(r, cache)
 	if p.request.Blocking {
 		data, err := json.Marshal(p.api.body(r))
 		if err != nil {

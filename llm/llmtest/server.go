@@ -44,6 +44,10 @@ type Server struct {
 	// beyond MaxOutput is one (A52).
 	Window, MaxOutput int
 
+	// Cache counts the input of requests to the Messages API whose step says nothing of
+	// usage. Nil: all of it is read anew.
+	Cache *PromptCache
+
 	// URL is the base URL: for Anthropic as it is, for OpenAI with or without
 	// /v1. Listen sets it, and Client where it is empty: in memory any will do.
 	URL string
@@ -232,7 +236,18 @@ func (s *Server) countTokens(w http.ResponseWriter, hr *http.Request) {
 		refuse(w, anthropicWire{}, *err)
 		return
 	}
-	writeJSON(w, http.StatusOK, object{"input_tokens": tokens(len(body))})
+	v, _ := parse(body)
+	for name := range objectOf(v) {
+		if !slices.Contains([]string{"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"}, name) {
+			refuse(w, anthropicWire{}, refusal{status: http.StatusBadRequest, message: name + ": Extra inputs are not permitted"})
+			return
+		}
+	}
+	n := tokens(len(body))
+	if blocks := prefixBlocks(body); len(blocks) > 0 {
+		n = blocks[len(blocks)-1].tokens
+	}
+	writeJSON(w, http.StatusOK, object{"input_tokens": n})
 }
 
 // readBody reads a body of known length, as the real APIs want it.
@@ -371,7 +386,7 @@ func (s *Server) record(r *Request, answered bool) int {
 func tokens(bytes int) int { return max(1, bytes/4) }
 
 // usage returns the step's usage, or an estimate that keeps to max_tokens.
-func (r *Request) usage(answer llm.Response) llm.Usage {
+func (r *Request) usage(answer llm.Response, cache *PromptCache) llm.Usage {
 	if answer.Usage != (llm.Usage{}) {
 		return answer.Usage
 	}
@@ -386,7 +401,11 @@ func (r *Request) usage(answer llm.Response) llm.Usage {
 			size += len(c.Name) + len(inputText(c))
 		}
 	}
-	u := llm.Usage{Input: tokens(len(r.Body)), Output: tokens(size)}
+	u := llm.Usage{Input: tokens(len(r.Body))}
+	if cache != nil {
+		u = cache.Usage(r.Body)
+	}
+	u.Output = tokens(size)
 	if r.MaxTokens > 0 {
 		u.Output = min(u.Output, r.MaxTokens)
 	}
