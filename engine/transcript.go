@@ -155,7 +155,9 @@ func (t *Transcript) enable(names []string) {
 
 func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	if len(f.Response.Message.Content) > 0 {
-		t.Messages = append(t.Messages, f.Response.Message)
+		m := f.Response.Message
+		m.Model = f.Model
+		t.Messages = append(t.Messages, m)
 	}
 	n := countUses(f.Response.Message.Content)
 	t.calls, t.open = nil, n > 0

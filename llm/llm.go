@@ -25,6 +25,11 @@ const (
 type Message struct {
 	Role    Role   `json:"role"`
 	Content Blocks `json:"content"`
+	// Model is the model that made the message, by the name that it was asked by.
+	// Its thoughts go back to this model only: providers bind them to it. Sessions
+	// set it in their requests, from the facts. Empty: not known, the thoughts go
+	// to every model of their kind.
+	Model string `json:"model,omitempty"`
 }
 
 // UserText returns a user message: a text block, then the given blocks. An

@@ -43,6 +43,8 @@ type Turn struct {
 	Role  llm.Role
 	First bool // of the transcript
 	Parts []Part
+	// Maker is the model that made the message whose blocks are being added.
+	Maker string
 }
 
 // Add appends a part.
@@ -213,6 +215,7 @@ func (h *History) add(m llm.Message) {
 			}
 		}
 	}
+	h.turn.Maker = m.Model
 	for _, b := range m.Content {
 		switch b := b.(type) {
 		case llm.ToolUse:

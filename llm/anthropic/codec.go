@@ -24,7 +24,8 @@ var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 
 // codec encodes content blocks. A turn is one message.
 type codec struct {
-	noImages, noPDF bool // what the model does not read
+	noImages, noPDF bool   // what the model does not read
+	model           string // whose own thoughts it takes back
 }
 
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
@@ -43,13 +44,13 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 		}
 	case llm.Thinking:
 		// Extra marks the reasoning of other providers, and without a signature it is none of ours.
-		if t.Role == llm.Assistant && b.Signature != "" && b.Extra == nil {
+		if t.Role == llm.Assistant && b.Signature != "" && b.Extra == nil && t.MadeBy(c.model) {
 			data := wire.AppendString([]byte(`{"type":"thinking","thinking":`), b.Text)
 			data = wire.AppendString(append(data, `,"signature":`...), b.Signature)
 			t.Add(wire.Thought, append(data, '}'))
 		}
 	case llm.RedactedThinking:
-		if t.Role == llm.Assistant && b.Data != "" {
+		if t.Role == llm.Assistant && b.Data != "" && t.MadeBy(c.model) {
 			t.Add(wire.Thought, append(wire.AppendString([]byte(`{"type":"redacted_thinking","data":`), b.Data), '}'))
 		}
 	case llm.ToolUse:

@@ -59,7 +59,7 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{noImages: m.entry.NoImages, noPDF: m.entry.NoPDF}
+	c := codec{noImages: m.entry.NoImages, noPDF: m.entry.NoPDF, model: m.name}
 	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)

@@ -40,6 +40,7 @@ func signs(model string) bool {
 // the inside of a JSON string, of calls, answers and media an object, of
 // reasoning details (kind Other) the inside of an array.
 type codec struct {
+	model  string // whose own reasoning it takes back
 	echo   Echo
 	ids    IDs
 	images bool // the model reads images
@@ -75,7 +76,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		data = wire.AppendString(append(data, `,"type":"function","function":{"name":`...), wire.ToolName(b.Name, maxName))
 		data = wire.AppendString(append(data, `,"arguments":`...), string(wire.AppendObject(nil, b.Input)))
 		data = append(data, '}')
-		if extra := c.extra(b, !t.Has(wire.Call)); extra != nil {
+		if extra := c.extra(b, t.MadeBy(c.model), !t.Has(wire.Call)); extra != nil {
 			data = append(append(data, `,"extra_content":`...), extra...)
 		}
 		t.Add(wire.Call, append(data, '}'))
@@ -84,15 +85,16 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	}
 }
 
-// extra returns what a call carries beside its function, nil if nothing. Only the
-// first call of a turn must be signed.
-func (c codec) extra(u llm.ToolUse, first bool) []byte {
+// extra returns what a call carries beside its function, nil if nothing: the
+// signature if the call is the model's own. Only the first call of a turn must be
+// signed.
+func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	if !c.signatures {
 		return nil
 	}
 	var has struct{ Google json.RawMessage }
 	switch {
-	case json.Unmarshal(u.Extra, &has) == nil && has.Google != nil:
+	case own && json.Unmarshal(u.Extra, &has) == nil && has.Google != nil:
 		return wire.AppendJSON(nil, u.Extra)
 	case first && c.signed:
 		return []byte(unsigned)
@@ -108,7 +110,7 @@ func addText(t *wire.Turn, s string) {
 
 // thinking keeps what the host wants back. A signature without Extra is Anthropic's.
 func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
-	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil {
+	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil || !t.MadeBy(c.model) {
 		return
 	}
 	if b.Text != "" {

@@ -30,7 +30,7 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{echo: host.echo, ids: host.IDs, images: !m.entry.NoImages && !host.NoImages, gifs: !host.NoGIF, files: host.Files && !m.entry.NoPDF,
+	c := codec{model: m.name, echo: host.echo, ids: host.IDs, images: !m.entry.NoImages && !host.NoImages, gifs: !host.NoGIF, files: host.Files && !m.entry.NoPDF,
 		bridge: host.AnswersFirst, signatures: host.Signatures, signed: signs(m.name)}
 	t := req.Memo.Load(fmt.Sprint(provider, c, host.Schemas), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: c.ids.rule()}}

@@ -22,9 +22,10 @@ var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 // JSON string, of media a content part, of all else an item; of the phase of the
 // words before it (kind Other) its name as Ref.
 type codec struct {
-	own    bool // OpenAI or Azure: results of tools may hold images and files
-	images bool // the model reads images
-	files  bool // and PDF documents
+	model  string // whose own reasoning and items it takes back
+	own    bool   // OpenAI or Azure: results of tools may hold images and files
+	images bool   // the model reads images
+	files  bool   // and PDF documents
 }
 
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
@@ -33,10 +34,10 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		addText(t, b.Text)
 	case llm.Verbatim:
 		if t.Role == llm.Assistant {
-			verbatim(t, b)
+			c.verbatim(t, b)
 		}
 	case llm.Thinking:
-		if t.Role == llm.Assistant {
+		if t.Role == llm.Assistant && t.MadeBy(c.model) {
 			if item := reasoningItem(b.Extra); item != nil {
 				t.Add(wire.Thought, item)
 			}
@@ -107,8 +108,9 @@ const phaseType = "phase"
 // clientSide are items that the client would have had to answer.
 var clientSide = []string{"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request", "function_call", "reasoning"}
 
-// verbatim adds an item of ours as it came, and the text of another provider's.
-func verbatim(t *wire.Turn, v llm.Verbatim) {
+// verbatim adds an item of ours as it came, and the text of another provider's or
+// another model's: the reasoning that an item came of does not go with that.
+func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 	var head struct {
 		Type  string `json:"type"`
 		Phase string `json:"phase"`
@@ -122,7 +124,7 @@ func verbatim(t *wire.Turn, v llm.Verbatim) {
 		if head.Phase == "commentary" || head.Phase == "final_answer" {
 			t.Parts = append(t.Parts, wire.Part{Kind: wire.Other, Ref: head.Phase})
 		}
-	case slices.Contains(clientSide, head.Type):
+	case slices.Contains(clientSide, head.Type) || !t.MadeBy(c.model):
 		addText(t, v.Shown)
 	case head.Type == "message" && wire.Blank(v.Shown):
 	default:

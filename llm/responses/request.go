@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -58,7 +60,7 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{own: at.own, images: !m.entry.NoImages, files: at.own && !m.entry.NoPDF}
+	c := codec{model: m.name, own: at.own, images: !m.entry.NoImages, files: at.own && !m.entry.NoPDF}
 	t := req.Memo.Load(fmt.Sprint(Provider, c), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
@@ -75,6 +77,9 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, choice)
+	if m.entry.Formats {
+		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
+	}
 	if at.own && !req.Cache.Off {
 		if key := t.cacheKey(req); key != "" {
 			head = wire.AppendString(append(head, `,"prompt_cache_key":`...), key)
@@ -174,6 +179,21 @@ func toolChoice(c llm.ToolChoice, tools []llm.Tool, any bool) (string, error) {
 		return string(append(wire.AppendString([]byte(`,"tool_choice":{"type":"function","name":`), c.Name), '}')), nil
 	}
 	return "", invalid("unknown tool choice %q", c.Mode)
+}
+
+// encodeFormat returns the member "text" with a comma before it. A schema that
+// strict mode does not take is sent without it.
+func encodeFormat(f llm.Format) []byte {
+	schema, ok := strict.OpenAI(f.Schema)
+	if !ok {
+		var err error
+		if schema, err = wire.ObjectSchema(f.Schema); err != nil {
+			return nil
+		}
+	}
+	b := wire.AppendString([]byte(`,"text":{"format":{"type":"json_schema","name":`), wire.ToolName(cmp.Or(f.Name, "answer"), maxName))
+	b = strconv.AppendBool(append(b, `,"strict":`...), ok)
+	return append(append(append(b, `,"schema":`...), schema...), `}}`...)
 }
 
 // encodeTools returns the member "tools" with a comma before it.

@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/llm/limit"
 )
 
 const (
@@ -38,6 +39,7 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
+	Limiter *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
 
 	// BuiltIn are tools that the provider runs, as its documentation writes them:
 	// {"type":"web_search"} … What they did is kept in blocks that only this API
@@ -63,14 +65,16 @@ func (c *Client) Model(name string) llm.Model {
 	if !known {
 		entry = guess(name)
 	}
-	return &model{client: c, name: name, entry: entry}
+	m := &model{client: c, name: name, entry: entry}
+	m.entry.Formats = entry.Formats && hostOf(m.base()).own
+	return m
 }
 
 type model struct {
 	client *Client
 	name   string
-	entry  catalog.Entry
-	keys   wire.Keys // those that Client.Key gave
+	entry  catalog.Entry // its Formats holds for the host too
+	keys   wire.Keys     // those that Client.Key gave
 }
 
 func (m *model) Name() string { return m.name }
@@ -107,13 +111,18 @@ func (m *model) Secrets() []string {
 // Secrets holds more.
 func (m *model) Fetched() int { return m.keys.Count() }
 
-var reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9]|gpt-oss|codex)`)
+var (
+	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9]|gpt-oss|codex)`)
+	// formatter is of models that take a schema for their answer.
+	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|codex)`)
+)
 
 // guess returns what a model that is not in the catalogue accepts, as far as
 // its name says. Prices and sizes it does not guess.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: vendor}
 	own := name[strings.LastIndexByte(name, '/')+1:]
+	e.Formats = formatter.MatchString(own)
 	if reasoner.MatchString(own) && !strings.Contains(own, "-chat") {
 		e.Thinking, e.NoSamplers = catalog.ThinkingEffort, true
 	}
@@ -172,12 +181,13 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 	if err != nil {
 		return err
 	}
+	exchange.Bound(m.client.Limiter, m.name, req)
 	reply, err := exchange.Do(ctx)
 	if err != nil {
 		return err
 	}
 	d := newDecoder(reply, emit, m.name)
-	defer func() { reply.Close(d.complete) }()
+	defer func() { reply.Used(d.res.Usage); reply.Close(d.complete) }()
 	if err := reply.Page(); err != nil {
 		return err
 	}

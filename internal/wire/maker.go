@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"regexp"
+	"strings"
+)
+
+// MadeBy reports whether what the turn is being given was made by a model, or by
+// one that nobody knows.
+func (t *Turn) MadeBy(model string) bool {
+	return t.Maker == model || t.Maker == "" || model == "" || ModelOf(t.Maker) == ModelOf(model)
+}
+
+// marks of a name that say which snapshot of a model it is, in which form it is
+// offered, or where.
+var snapshot = regexp.MustCompile(`([-@]20\d\d-?\d\d-?\d\d|-latest)?(-v\d+)?(:[a-z0-9]+)?$`)
+
+// ModelOf returns the name of a model without what a host adds to it: who makes
+// it, the region, and the snapshot.
+func ModelOf(name string) string {
+	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	if at := strings.LastIndex(name, "anthropic."); at >= 0 { // Bedrock
+		name = name[at+len("anthropic."):]
+	}
+	return name[:snapshot.FindStringIndex(name)[0]]
+}
