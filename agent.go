@@ -160,19 +160,13 @@ type Retry struct {
 // Prompt asks the agent something in a new session and waits for the result.
 // See [Session.Prompt]. Without a session store nothing of the session is kept.
 func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
-	s := a.Session("")
-	defer s.Close()
-	s.agent.AwaitAgents = true
-	if a.Sessions == nil {
-		s.agent.Sessions = unkept{}
-	}
-	return s.Prompt(ctx, text, more...)
+	return a.Do(ctx, Input{Text: text, Blocks: more})
 }
 
 // Stream is like [Agent.Prompt] but yields events while they happen. See [Session.Stream].
 func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
 	s := a.Session("")
-	s.agent.AwaitAgents = true
+	s.def().AwaitAgents = true
 	events := s.Stream(ctx, text, more...)
 	return func(yield func(event.Event, error) bool) {
 		defer s.Close()
@@ -183,8 +177,8 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // Session returns the session with the given id, which need not exist yet; ""
 // makes a new id. It is opened at its first use and should be closed.
 func (a *Agent) Session(id string) *Session {
-	s := &Session{ID: cmp.Or(id, session.NewID()), agent: *a}
-	own := &s.agent
+	s := &Session{ID: cmp.Or(id, session.NewID())}
+	own := new(*a)
 	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
 	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
 	own.AllowedTools, own.DisallowedTools, own.DeferredTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools), slices.Clone(a.DeferredTools)
@@ -193,6 +187,10 @@ func (a *Agent) Session(id string) *Session {
 	p := &own.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
 	p.Private, p.Origins, p.Ceilings = slices.Clone(p.Private), slices.Clone(p.Origins), slices.Clone(p.Ceilings)
+	if own.Sessions == nil {
+		own.Sessions = new(session.Memory)
+	}
+	s.agent.Store(own)
 	return s
 }
 

@@ -27,7 +27,8 @@ type brood struct {
 
 // errand is a piece of work that goes on.
 type errand struct {
-	session    string // the child's
+	session    string   // the child's
+	child      *Session // nil until it is made
 	background bool
 	cancel     context.CancelCauseFunc
 }
@@ -82,7 +83,7 @@ func (b *brood) begin(ctx context.Context, c Child, session string, background b
 		ctx = b.ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	b.works[key] = errand{session, background, cancel}
+	b.works[key] = errand{session, nil, background, cancel}
 	return ctx, func() {
 		cancel(nil)
 		b.mu.Lock()
@@ -90,6 +91,44 @@ func (b *brood) begin(ctx context.Context, c Child, session string, background b
 		b.mu.Unlock()
 		b.all.Done()
 	}, nil
+}
+
+// adopt notes the session of a piece of work that goes on.
+func (b *brood) adopt(key string, child *Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w, ok := b.works[key]; ok {
+		w.child = child
+		b.works[key] = w
+	}
+}
+
+// errSpent is the cause of the end of a child for which a new budget leaves nothing.
+var errSpent = errors.New("nothing is left of the budget for it")
+
+// bound bounds the agents at work by what a new budget of their parent leaves to them.
+func (b *brood) bound(ctx context.Context, budget Budget, work []event.AgentStart) {
+	for _, at := range work {
+		b.mu.Lock()
+		w, ok := b.works[at.Key]
+		b.mu.Unlock()
+		if !ok || w.child == nil {
+			continue
+		}
+		if budget.USD > 0 && at.ReservedUSD <= 0 || budget.ModelCalls > 0 && at.ModelCalls <= 0 {
+			w.cancel(errSpent)
+			continue
+		}
+		had := w.child.def().Budget
+		own := had
+		own.USD, own.ModelCalls = least(own.USD, at.ReservedUSD), least(own.ModelCalls, at.ModelCalls)
+		if own == had {
+			continue
+		}
+		if err := w.child.SetBudget(ctx, own); err != nil { // the price of its model is not known
+			w.cancel(fmt.Errorf("it cannot be bounded: %w", err))
+		}
+	}
 }
 
 // stop ends the work of a child in the background.
@@ -197,8 +236,8 @@ func (s *Session) show(sig event.Signal) {
 // person waits for the turn to ask a person: one question of all agents of a tree is
 // open at a time.
 func (s *Session) person(ctx context.Context) (done func(), err error) {
-	for s.agent.bond != nil {
-		s = s.agent.bond.parent
+	for b := s.def().bond; b != nil; b = s.def().bond {
+		s = b.parent
 	}
 	b := s.children()
 	select {

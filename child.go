@@ -73,14 +73,14 @@ func (p *Parent) Session() string { return p.session.ID }
 // Depth returns how many agents the run's agent works for: 0 at the root.
 func (p *Parent) Depth() int {
 	n := 0
-	for b := p.session.agent.bond; b != nil; b = b.parent.agent.bond {
+	for b := p.session.def().bond; b != nil; b = b.parent.def().bond {
 		n++
 	}
 	return n
 }
 
 // Agent returns the run's agent, not to be changed.
-func (p *Parent) Agent() *Agent { return &p.session.agent }
+func (p *Parent) Agent() *Agent { return p.session.def() }
 
 // ErrShare is matched where nothing is left of the budget that a child could use.
 var ErrShare = errors.New("nothing is left of the budget for another agent")
@@ -229,6 +229,7 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, ErrKind)
 		}
 	}
+	brood := p.session.children()
 	err := p.session.consult(ctx, func(f *fold, record func(...event.Fact) error) error {
 		w.toolID = f.providerID(c.Call)
 		own := p.inherit(f, c)
@@ -249,6 +250,9 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 					start.ReservedUSD, start.ModelCalls = at.ReservedUSD, at.ModelCalls
 				}
 			}
+			if l := f.state.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0) {
+				return fmt.Errorf("agent: starting %s: %w", name, ErrShare) // a new budget has left it nothing
+			}
 		}
 		own.Budget.USD, own.Budget.ModelCalls = start.ReservedUSD, start.ModelCalls
 		own.bond = &bond{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.bond.only}
@@ -256,6 +260,7 @@ func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, err
 			return err
 		}
 		w.session = own.Session(id)
+		brood.adopt(w.key, w.session)
 		if begun {
 			return nil
 		}

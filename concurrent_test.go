@@ -61,7 +61,7 @@ func TestControlStorm(t *testing.T) {
 			func(int) error { return s.SetMode(ctx, permission.AcceptEdits) },
 			func(n int) error { return s.SetModel(ctx, others[n%len(others)]) },
 			func(int) error { return s.SetThinking(ctx, llm.Thought{Effort: "low"}) },
-			func(int) error { s.SetCanUseTool(slowly); return nil },
+			func(int) error { return s.SetCanUseTool(ctx, slowly) },
 			func(int) error {
 				pending, err := s.Pending(ctx)
 				for _, p := range pending {

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -77,126 +75,6 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 		return l.say(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
 	return r, err
-}
-
-// SetMode changes the permission mode, from the next call that is judged.
-func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
-	if _, err := permission.ParseMode(string(mode)); err != nil {
-		return fmt.Errorf("agent: %w", err)
-	}
-	s.mu.Lock()
-	s.settings().mode = mode // for a prompt that begins meanwhile
-	s.mu.Unlock()
-	err := s.tell(ctx, func(l *loop) error { return l.say(event.ModeChanged{Mode: mode}) })
-	if errors.Is(err, ErrNotRunning) {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.settings().mode == mode {
-		s.settings().mode = "" // the run has it
-	}
-	return err
-}
-
-// SetModel changes the model, from the next model call. The new model need not
-// be one of the agent's.
-func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
-	if m == nil || strings.TrimSpace(m.Name()) == "" {
-		return fmt.Errorf("agent: %w: the model has no name", ErrConfig)
-	}
-	if s.agent.Budget.USD > 0 && llm.InfoOf(m).Price == nil {
-		return fmt.Errorf("agent: %w: the price of model %q is not known, so its cost cannot be bounded", ErrConfig, m.Name())
-	}
-	return s.change(ctx, func(set *settings) { set.model = m })
-}
-
-// SetThinking changes how much the model thinks, from the next model call. The
-// zero Thought leaves that to the provider, [llm.ThinkOff] switches thinking off.
-func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
-	if err := t.Check(); err != nil {
-		return fmt.Errorf("agent: %w: thinking: %w", ErrConfig, err)
-	}
-	return s.change(ctx, func(set *settings) { set.thinking = &t })
-}
-
-// change sets a model option and tells the run that goes on.
-func (s *Session) change(ctx context.Context, set func(*settings)) error {
-	s.mu.Lock()
-	set(s.settings())
-	m, thinking := s.currentModel(), s.currentThinking()
-	s.mu.Unlock()
-	err := s.tell(ctx, func(l *loop) error {
-		l.x.addModel(m)
-		l.x.learn(m)
-		return l.say(event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: thinking})
-	})
-	if errors.Is(err, ErrNotRunning) {
-		return nil
-	}
-	return err
-}
-
-// settings returns what was set, to be changed. It is called with the lock.
-func (s *Session) settings() *settings {
-	if s.set == nil {
-		s.set = new(settings)
-	}
-	return s.set
-}
-
-func (s *Session) currentModel() llm.Model {
-	if s.set != nil && s.set.model != nil {
-		return s.set.model
-	}
-	return s.agent.Model
-}
-
-func (s *Session) currentThinking() llm.Thought {
-	if s.set != nil && s.set.thinking != nil {
-		return *s.set.thinking
-	}
-	return s.agent.Thinking
-}
-
-// ReplaceTool puts t in the place of the tool of its name, from the next call that
-// starts, and for later prompts of the session; a tool that one of the agent's
-// Toolsets brings comes back with the next prompt. Calls that are running go on.
-func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
-	if err := tool.Check(t); err != nil {
-		return fmt.Errorf("agent: %w: %w", ErrConfig, err)
-	}
-	name := t.Spec().Name
-	found := false
-	err := s.tell(ctx, func(l *loop) error {
-		if l.x.tool(name) == nil {
-			return nil
-		}
-		found = true
-		l.x.replace(t)
-		return l.say(event.ToolChanged{Tool: describe(t)})
-	})
-	if err != nil && !errors.Is(err, ErrNotRunning) {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, old := range s.agent.Tools {
-		if old.Spec().Name == name {
-			s.agent.Tools[i], found = t, true
-		}
-	}
-	if !found {
-		return fmt.Errorf("agent: %w: there is no tool %q to replace", ErrConfig, name)
-	}
-	return nil
-}
-
-// SetCanUseTool replaces the callback; nil removes it.
-func (s *Session) SetCanUseTool(fn CanUseToolFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.agent.CanUseTool = fn
 }
 
 // Pending returns the permission questions that wait for a decision, the one

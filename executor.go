@@ -24,7 +24,8 @@ import (
 // them, and what it needs of the conversation is handed to it.
 type executor struct {
 	session    string
-	agent      *Agent
+	agent      *Agent                                         // as it was when the run began
+	def        func() *Agent                                  // as it is now
 	ask        func() CanUseToolFunc                          // the callback in force
 	person     func(context.Context) (done func(), err error) // waits for the turn to ask a person
 	models     map[string]llm.Model                           // by name; with mu, once the run goes on
@@ -58,7 +59,7 @@ type executor struct {
 const grace = 5 * time.Second
 
 func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, error) {
-	a := &s.agent
+	a := s.def()
 	if err := a.check(); err != nil {
 		return nil, nil, err
 	}
@@ -66,10 +67,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
-	current, store := s.currentModel(), s.store()
-	s.mu.Unlock()
-	info := llm.InfoOf(current)
+	info := llm.InfoOf(a.Model)
 	versions := a.versions()
 	pool, err := a.poolFor(ctx, info)
 	if err != nil {
@@ -84,8 +82,8 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
-		hooks: hooks, store: store, transcript: journalOf(store, s.ID), secrets: newSecrets(a.Secrets, pool, append(a.models(), current)), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {
 		x.tools[t.Spec().Name] = t

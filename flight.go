@@ -240,7 +240,7 @@ func (l *loop) fly(f *flight) (ok bool) {
 		f.notes = l.x.notes(&f.line.Leash, f.place)
 		l.fetch(f.line)
 	case askToolsets:
-		f.pool = l.x.gatherTools(&f.line.Leash, f.job.model)
+		f.pool = l.x.refreshTools(&f.line.Leash, f.job.model)
 	default:
 		f.fact = l.x.do(f.line, &f.job)
 	}
@@ -279,7 +279,7 @@ func (l *loop) land() {
 		}
 		facts = append(facts, l.x.brief(&l.fold.state, f.notes)...)
 		if f.pool != nil && !l.over {
-			facts = append(facts, l.takeTools(f.pool)...)
+			facts = append(facts, l.takeFresh(f.pool)...)
 		}
 		l.heard = l.heard || f.job.effect == engine.Effect(askNotices{})
 		f.line.Cut()

@@ -21,7 +21,8 @@ import (
 // the host to do. What in says of session, directory, mode and agent is filled in
 // where it is empty. It fails with [hook.ErrDepth] within too many hooks.
 func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
-	set, err := hook.Compile(s.agent.Hooks)
+	a := s.def()
+	set, err := hook.Compile(a.Hooks)
 	if err != nil {
 		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
 	}
@@ -38,16 +39,16 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	}
 	s.mu.Unlock()
 	if in.Dir == "" {
-		if in.Dir, err = s.agent.dir(); err != nil {
+		if in.Dir, err = a.dir(); err != nil {
 			return hook.Outcome{}, err
 		}
 	}
-	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, s.agent.kindOrName(), s.agent.childID(s.ID)
-	x := &executor{session: s.ID, agent: &s.agent, hooks: set, log: s.agent.logger()}
+	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, a.kindOrName(), a.childID(s.ID)
+	x := &executor{session: s.ID, agent: a, hooks: set, log: a.logger()}
 	if l != nil {
 		x.secrets = l.x.secrets
 	} else {
-		x.secrets = newSecrets(s.agent.Secrets, s.agent.Tools, s.agent.models())
+		x.secrets = newSecrets(a.Secrets, a.Tools, a.models())
 	}
 	return x.callHooks(ctx, in, nil), nil
 }
@@ -63,7 +64,7 @@ func journalOf(s session.Store, id string) string {
 // end calls the hooks of the session's end, for a session in which a run began.
 func (s *Session) end() {
 	s.mu.Lock()
-	began := s.prompted && !s.ended && s.loop != nil && s.agent.bond == nil // an agent beneath another has its SubagentStop
+	began := s.prompted && !s.ended && s.loop != nil && s.def().bond == nil // an agent beneath another has its SubagentStop
 	s.ended = s.ended || began
 	s.mu.Unlock()
 	if began {

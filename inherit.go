@@ -45,7 +45,7 @@ func (a *Agent) childID(id string) string {
 // rootSession is the session at the root of the tree, "" for the root itself.
 func (a *Agent) rootSession() string {
 	root := ""
-	for b := a.bond; b != nil; b = b.parent.agent.bond {
+	for b := a.bond; b != nil; b = b.parent.def().bond {
 		root = b.parent.ID
 	}
 	return root
@@ -54,7 +54,7 @@ func (a *Agent) rootSession() string {
 // inherit returns the agent of a child: its own, completed and bounded by the
 // parent's.
 func (p *Parent) inherit(f *fold, c Child) *Agent {
-	from, own := &p.session.agent, *c.Agent
+	from, own := p.session.def(), *c.Agent
 	if own.Model == nil {
 		own.Model = cmp.Or(p.loop.x.modelNamed(f.state.Model()), from.Model)
 		if own.Fallbacks == nil {
@@ -122,7 +122,7 @@ func (a *Agent) offered() [][]string {
 
 // inForce is the policy by which the parent's calls are judged now.
 func (p *Parent) inForce(f *fold) permission.Policy {
-	rules, more := p.session.agent.Permissions, f.state.Rules()
+	rules, more := p.session.def().Permissions, f.state.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
 	rules.Mode, rules.Bound = f.state.Mode(), f.state.Bound()
 	return rules

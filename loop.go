@@ -188,12 +188,12 @@ func (l *loop) guard(fn func() error) (err error) {
 	return err
 }
 
-// say records a fact of the host. What it says also holds for the prompt that waits
+// say records facts of the host. What they say also holds for the prompt that waits
 // for the end of an earlier run.
-func (l *loop) say(f event.Fact) error {
-	err := l.record(f)
+func (l *loop) say(facts ...event.Fact) error {
+	err := l.record(facts...)
 	if err == nil && l.next != nil {
-		l.next = append(l.next, f)
+		l.next = append(l.next, facts...)
 	}
 	return err
 }
@@ -360,7 +360,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)

@@ -233,7 +233,7 @@ func TestThinkingOfResumedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.SetThinking(t.Context(), llm.Thought{Effort: "high"})
-	s.SetCanUseTool(nil)
+	s.SetCanUseTool(t.Context(), nil)
 	for _, err := range s.Resume(t.Context()) {
 		if err != nil {
 			t.Error(err)

@@ -67,9 +67,10 @@ func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm
 func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 	s := a.Session("")
 	defer s.Close()
-	s.agent.AwaitAgents = true
+	own := s.def() // nobody else has the session yet
+	own.AwaitAgents = true
 	if a.Sessions == nil {
-		s.agent.Sessions = unkept{}
+		own.Sessions = unkept{}
 	}
 	return s.Do(ctx, in)
 }

@@ -21,6 +21,7 @@ func (askToolsets) Intent() event.Fact { return nil }
 
 // A newPool is what became of the tools while a run goes on.
 type newPool struct {
+	of      *Agent // with the Tools that it is made of
 	pool    []tool.Tool
 	offered []event.Tool
 	system  string
@@ -62,21 +63,39 @@ func (x *executor) outdated() bool {
 	return true
 }
 
-// gatherTools puts the tools together anew, nil where that fails: the old ones stay.
-func (x *executor) gatherTools(ctx context.Context, m llm.Model) *newPool {
-	var info llm.Info
-	if m != nil {
-		info = llm.InfoOf(m)
-	}
-	pool, err := x.agent.poolFor(ctx, info)
+// refreshTools puts the tools together anew, nil where that fails: the old ones stay.
+func (x *executor) refreshTools(ctx context.Context, m llm.Model) *newPool {
+	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {
 		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.text(err.Error()))
 		return nil
 	}
-	fresh := new(newPool)
-	fresh.pool, fresh.offered = x.agent.offer(pool, info.Window)
-	fresh.system = x.agent.instructions()
 	return fresh
+}
+
+// gatherTools puts the tools of an agent together as they are now.
+func (x *executor) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*newPool, error) {
+	var info llm.Info
+	if m != nil {
+		info = llm.InfoOf(m)
+	}
+	pool, err := a.poolFor(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	fresh := &newPool{of: a, system: a.instructions()}
+	fresh.pool, fresh.offered = a.offer(pool, info.Window)
+	return fresh, nil
+}
+
+// takeFresh is takeTools for what a Toolset's change has led to. Where the agent was
+// changed meanwhile the Toolsets are asked again.
+func (l *loop) takeFresh(fresh *newPool) []event.Fact {
+	if fresh.of != l.x.def() {
+		l.x.versions = nil
+		return nil
+	}
+	return l.takeTools(fresh)
 }
 
 // takeTools makes a run go on with other tools. Those that the model has seen stay

@@ -356,6 +356,9 @@ func TestEveryEvent(t *testing.T) {
 		s.Steer(ctx, agent.Input{Text: "more"})
 		s.SetMode(ctx, permission.Plan)
 		s.SetThinking(ctx, llm.Thought{Budget: 2000})
+		s.SetFallback(ctx)
+		s.SetBudget(ctx, agent.Budget{Turns: 50})
+		s.SetCanUseTool(ctx, answer(permission.Allow()))
 		s.ReplaceTool(ctx, report)
 		set.version.Store(1)
 		return tool.Text("ok"), nil

@@ -120,14 +120,11 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 // the run's.
 func (h *callHost) sampler(names []string) llm.Model {
 	for _, name := range names {
-		if m := h.x.modelNamed(name); m != nil && (h.x.agent.Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
+		if m := h.x.modelNamed(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
 			return m
 		}
 	}
-	s := h.line.loop.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.currentModel()
+	return h.x.def().Model
 }
 
 // A sampleRequest is what is decided about, as the input of a call.

@@ -8,12 +8,12 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -23,7 +23,7 @@ import (
 // a stream.
 type Session struct {
 	ID    string
-	agent Agent // as it was; its CanUseTool and Sessions are this session's
+	agent atomic.Pointer[Agent] // as it was, and as it was set since: changed with mu, by another Agent
 
 	mu       sync.Mutex
 	set      *settings // nil: nothing was set
@@ -35,13 +35,6 @@ type Session struct {
 	running  bool   // loop goes on
 	brood    *brood // nil: it has started no agents
 	last     *Result
-}
-
-// settings are what was set for a session in place of the agent's.
-type settings struct {
-	mode     permission.Mode // for the next prompt; "" is what is in force
-	model    llm.Model       // nil is the agent's
-	thinking *llm.Thought    // likewise
 }
 
 // An Input is a prompt, or a message to a prompt that runs.
@@ -177,8 +170,9 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	s.mu.Lock()
 	store := s.store()
-	f := s.agent.Session("")
+	f := s.def().Session("")
 	*f.settings() = *s.settings()
+	f.set.gone = nil
 	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
 		f.set.mode = s.fold.state.Mode()
 	}
@@ -227,7 +221,10 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	tools := s.agent.Tools
+	tools := s.def().Tools
+	if s.set != nil {
+		tools = slices.Concat(tools, s.set.gone)
+	}
 	if s.loop != nil {
 		tools = slices.Concat(tools, s.loop.x.everyTool())
 	}
@@ -257,11 +254,11 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 		return nil
 	}
 	if dir == "" {
-		if dir, err = s.agent.dir(); err != nil {
+		if dir, err = s.def().dir(); err != nil {
 			return err
 		}
 	}
-	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.agent.lineage()})
+	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.def().lineage()})
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
@@ -272,14 +269,11 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// store returns where the session is kept. It is called with the lock, or after
-// the session was opened.
-func (s *Session) store() session.Store {
-	if s.agent.Sessions == nil {
-		s.agent.Sessions = new(session.Memory)
-	}
-	return s.agent.Sessions
-}
+// def is what the agent is now, not to be changed once others have the session.
+func (s *Session) def() *Agent { return s.agent.Load() }
+
+// store returns where the session is kept.
+func (s *Session) store() session.Store { return s.def().Sessions }
 
 // restore replays the facts on the path to the last one.
 func (s *Session) restore(ctx context.Context, log session.Log) error {
@@ -360,12 +354,11 @@ func (f *fold) apply(e event.Event) {
 }
 
 func (s *Session) callback() CanUseToolFunc {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.agent.bond; b != nil {
-		return b.parent.callback()
+	a := s.def()
+	if a.bond != nil {
+		return a.bond.parent.callback()
 	}
-	return s.agent.CanUseTool
+	return a.CanUseTool
 }
 
 // stream runs a prompt, or resumes the last run when in is nil.

@@ -32,7 +32,7 @@ func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
 	if m != nil {
 		own.Model, own.Info = m.Name(), llm.InfoOf(m)
 	}
-	if m == nil || x.agent.Budget.USD > 0 && own.Info.Price == nil {
+	if m == nil || x.def().Budget.USD > 0 && own.Info.Price == nil {
 		x.log.Warn("the model that a skill wants is not used: it cannot be had, or its price is not known and there is a budget", "skill", own.Skill, "model", own.Model)
 		own.Model, own.Info = "", llm.Info{}
 	}

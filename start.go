@@ -23,25 +23,30 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	if hook.Depth(ctx) > hook.MaxDepth {
 		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
-	x, pool, err := newExecutor(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	var notes []Note
 	var output *event.Output
 	if in != nil {
+		var err error
 		if output, err = in.output(); err != nil {
 			return nil, err
 		}
-		if output != nil && x.tool(engine.OutputTool) != nil {
-			return nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
-		}
-		at := Place{Dir: x.roots[0], Start: true}
-		at.hide(x.unreadable)
-		notes = x.notes(ctx, at)
+	}
+	x, pool, notes, err := s.equip(ctx, in != nil)
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.def() != x.agent { // it was changed meanwhile
+		s.mu.Unlock()
+		x, pool, notes, err = s.equip(ctx, in != nil)
+		s.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if output != nil && x.tool(engine.OutputTool) != nil {
+		return nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+	}
 	if s.running {
 		return nil, ErrBusy
 	}
@@ -54,11 +59,11 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	case in == nil && !state.Open() && !state.Pending():
 		return nil, ErrNotResumable
 	case in == nil:
-		first = append(s.resumption(x), s.orphans(ctx, false)...)
+		first = append(append(s.resumption(x), s.recalled()...), s.orphans(ctx, false)...)
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil
 	default:
-		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
+		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.recalled(), x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
 	}
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
@@ -74,19 +79,36 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	return l, nil
 }
 
+// equip makes what carries out a run, with its tools and, for a prompt, what the model
+// is told of the place.
+func (s *Session) equip(ctx context.Context, prompt bool) (*executor, []event.Tool, []Note, error) {
+	x, pool, err := newExecutor(ctx, s)
+	if err != nil || !prompt {
+		return x, pool, nil, err
+	}
+	at := Place{Dir: x.roots[0], Start: true}
+	at.hide(x.unreadable)
+	return x, pool, x.notes(ctx, at), nil
+}
+
+// recalled tells of a callback that was changed since the last prompt.
+func (s *Session) recalled() []event.Fact {
+	if s.set == nil || !s.set.changed.callback {
+		return nil
+	}
+	s.set.changed.callback = false
+	return []event.Fact{event.CallbackChanged{Set: s.def().CanUseTool != nil}}
+}
+
 // configured is what the run is made with.
 func (s *Session) configured(x *executor, pool []event.Tool, output *event.Output) event.Fact {
-	a, m := &s.agent, s.currentModel()
-	x.models[m.Name()] = m
+	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
-		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.MaxTokens, Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: s.currentThinking(), Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel,
-		Limits: event.Limits{Turns: a.Budget.Turns, ModelCalls: a.Budget.ModelCalls, USD: a.Budget.USD, Time: a.Budget.Time}}
+		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
+		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel,
+		Limits: a.Budget.limits()}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it
-	}
-	if c.MaxTokens == 0 {
-		c.MaxTokens = defaultMaxTokens + c.Thinking.Tokens()
 	}
 	if c.Parallel == 0 {
 		c.Parallel = defaultParallel
@@ -96,11 +118,6 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 	}
 	for name, m := range x.models {
 		c.Models[name] = llm.InfoOf(m)
-	}
-	for _, m := range a.Fallbacks {
-		if m.Name() != c.Model && !slices.Contains(c.Fallbacks, m.Name()) {
-			c.Fallbacks = append(c.Fallbacks, m.Name())
-		}
 	}
 	return c
 }
@@ -136,23 +153,29 @@ func (s *Session) modeInForce() permission.Mode {
 		return s.set.mode
 	case s.prompted:
 		return had
-	case s.agent.Permissions.Mode != "":
-		return s.agent.Permissions.Mode
+	case s.def().Permissions.Mode != "":
+		return s.def().Permissions.Mode
 	case had == permission.Plan, had == permission.DontAsk:
 		return had
 	}
 	return permission.Default
 }
 
-// resumption goes on with a run; its model must be one that the agent has.
+// resumption goes on with a run, with what was set for the session since; its model must
+// be one that the agent has.
 func (s *Session) resumption(x *executor) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
-	m := s.currentModel()
-	if x.modelNamed(s.fold.state.Model()) == nil || s.settings().model != nil || s.set.thinking != nil {
-		x.models[m.Name()] = m
-		facts = append(facts, event.ModelChanged{Model: m.Name(), Info: llm.InfoOf(m), Thinking: s.currentThinking()})
+	a, did := x.agent, s.settings().changed
+	if x.modelNamed(s.fold.state.Model()) == nil || did.model {
+		facts = append(facts, a.modelChanged())
 	}
-	if s.settings().mode != "" {
+	if did.fallbacks {
+		facts = append(facts, a.fallbacksChanged())
+	}
+	if did.budget {
+		facts = append(facts, event.BudgetChanged{Limits: a.Budget.limits()})
+	}
+	if s.set.mode != "" {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts

@@ -78,6 +78,12 @@ func (s *State) apply(e event.Event) bool {
 		return true
 	case event.ModelChanged:
 		return s.modelChanged(f)
+	case event.FallbacksChanged:
+		return s.fallbacksChanged(f)
+	case event.BudgetChanged:
+		return s.budgetChanged(f)
+	case event.CallbackChanged:
+		return true
 	case event.ToolChanged:
 		return s.toolChanged(f)
 	case event.ToolsChanged:
@@ -511,11 +517,83 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 func (s *State) modelChanged(f event.ModelChanged) bool {
 	s.cfg.Model, s.cfg.Thinking = f.Model, f.Thinking
 	s.know(f.Model, f.Info)
+	if f.MaxTokens > 0 {
+		s.cfg.MaxTokens = f.MaxTokens
+	}
 	for i := range s.scopes {
 		s.scopes[i].Model = "" // the host's word counts
 	}
 	s.model.fallback, s.model.tries = 0, 0
 	s.model.changed = s.model.calling // what is under way is the other one's
+	return true
+}
+
+// fallbacksChanged takes other fallback models. One that is in use stays in use as
+// long as it is one of them.
+func (s *State) fallbacksChanged(f event.FallbacksChanged) bool {
+	moved := func(n int) int {
+		if n == 0 || n > len(s.cfg.Fallbacks) {
+			return 0
+		}
+		return slices.Index(f.Fallbacks, s.cfg.Fallbacks[n-1]) + 1
+	}
+	was := s.model.fallback
+	s.model.fallback = moved(was)
+	if was > 0 && s.model.fallback == 0 {
+		s.model.tries, s.model.changed = 0, s.model.calling
+	}
+	s.scopes = slices.Clone(s.scopes)
+	for i := range s.scopes {
+		s.scopes[i].fallback = moved(s.scopes[i].fallback)
+	}
+	s.cfg.Fallbacks = f.Fallbacks
+	for _, name := range f.Fallbacks {
+		s.know(name, f.Models[name])
+	}
+	return true
+}
+
+// budgetChanged takes another budget. Agents at work share what it leaves: those that
+// were not bounded get a part, and parts that are more than what is left shrink.
+func (s *State) budgetChanged(f event.BudgetChanged) bool {
+	if !s.open {
+		return false
+	}
+	if f.Limits.Time != s.cfg.Limits.Time {
+		s.run.alarms++
+	}
+	s.cfg.Limits = f.Limits
+	s.agents = slices.Clone(s.agents)
+	if l := f.Limits.USD; l > 0 {
+		left, sum := max(0, l-s.run.cost-s.run.lost), 0.0
+		for i := range s.agents {
+			a := &s.agents[i]
+			if a.ReservedUSD == 0 {
+				a.ReservedUSD = left / float64(len(s.agents)+1)
+			}
+			sum += a.ReservedUSD
+		}
+		for i := range s.agents {
+			if a := &s.agents[i]; sum > left {
+				a.ReservedUSD *= left / sum
+			}
+		}
+	}
+	if l := f.Limits.ModelCalls; l > 0 {
+		left, sum := max(0, l-s.run.modelCalls), 0
+		for i := range s.agents {
+			a := &s.agents[i]
+			if a.ModelCalls == 0 {
+				a.ModelCalls = left / (len(s.agents) + 1)
+			}
+			sum += a.ModelCalls
+		}
+		for i := range s.agents {
+			if a := &s.agents[i]; sum > left {
+				a.ModelCalls = a.ModelCalls * left / sum
+			}
+		}
+	}
 	return true
 }
 

@@ -267,7 +267,7 @@ func (s *State) closing(effects []Effect) []Effect {
 
 func record(facts ...event.Fact) []Effect { return []Effect{Record{"record", facts}} }
 
-func (s *State) alarmKey() string { return key("alarm", s.run.seq, 0, 0) }
+func (s *State) alarmKey() string { return key("alarm", s.run.seq, 0, s.run.alarms) }
 
 func (s *State) continuation() event.Fact {
 	return event.UserMessage{ID: key("continue", s.model.cause, 0, s.model.attempt), Delivery: event.AsContinue, Message: llm.UserText(ContinueText)}

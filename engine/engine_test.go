@@ -322,6 +322,24 @@ func (w *world) do(words []string) {
 		w.happen(event.ModeChanged{Mode: permission.Mode(args[0])})
 	case "model":
 		w.happen(event.ModelChanged{Model: args[0]})
+	case "agent": // agent KEY CALL USD
+		usd, _ := strconv.ParseFloat(args[2], 64)
+		w.report(w.happen(event.AgentStart{Key: args[0], Call: args[1], Session: args[0], Agent: args[0], ReservedUSD: usd}))
+	case "ended": // ended KEY USD
+		usd, _ := strconv.ParseFloat(args[1], 64)
+		w.report(w.happen(event.AgentEnd{Key: args[0], Session: args[0], Agent: args[0], Reason: event.Completed, CostUSD: &usd, ModelCalls: 1,
+			Models: map[string]event.Spending{"m": {Usage: llm.Usage{Input: 1}, CostUSD: &usd}}}))
+	case "fallbacks":
+		w.report(w.happen(event.FallbacksChanged{Fallbacks: args}))
+	case "budget": // as JSON
+		var f event.BudgetChanged
+		if err := json.Unmarshal([]byte(args[0]), &f.Limits); err != nil {
+			w.t.Fatal(err)
+		}
+		w.report(w.happen(f))
+		for _, at := range w.state.AtWork() {
+			fmt.Fprintf(&w.out, "  %s may use %.4f in %d calls\n", at.Key, at.ReservedUSD, at.ModelCalls)
+		}
 	case "tools":
 		f := event.ToolsChanged{System: "x"}
 		for _, name := range args {

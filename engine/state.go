@@ -137,6 +137,7 @@ type run struct {
 	api           time.Duration
 	first         time.Duration
 	rang          bool // the time limit was reached
+	alarms        int  // how often the time limit was changed
 	kept          bool // the files are, as they were before this prompt
 	tools         map[string]event.ToolUse
 	agents        map[string]event.Spending // nil: none were used

@@ -249,9 +249,25 @@ type (
 	}
 	// ModelChanged is a new model or thinking budget, from the next model call on.
 	ModelChanged struct {
-		Model    string      `json:"model"`
-		Info     llm.Info    `json:"info,omitzero"`
-		Thinking llm.Thought `json:"thinking,omitzero"`
+		Model     string      `json:"model"`
+		Info      llm.Info    `json:"info,omitzero"`
+		Thinking  llm.Thought `json:"thinking,omitzero"`
+		MaxTokens int         `json:"max_tokens,omitempty"` // of an answer, from now on; 0: as before
+	}
+	// FallbacksChanged is another list of fallback models, from the next model call on.
+	FallbacksChanged struct {
+		Fallbacks []string            `json:"fallbacks,omitempty"`
+		Models    map[string]llm.Info `json:"models,omitempty"` // of those models, by name
+	}
+	// BudgetChanged is another budget of the run that goes on. What it has used so far
+	// counts. Where less is left than agents at work may use, what they may use shrinks.
+	BudgetChanged struct {
+		Limits Limits `json:"limits"`
+	}
+	// CallbackChanged means that another callback decides about calls from now on, or
+	// none. What it does cannot be recorded, and it does not outlive its program.
+	CallbackChanged struct {
+		Set bool `json:"set"` // there is one
 	}
 	// Stopped means that the run is to end: nothing new is started, every open
 	// call still gets its result. Cleared are the queued messages that were dropped.
@@ -584,6 +600,9 @@ func (ModeChanged) data()        {}
 func (ToolChanged) data()        {}
 func (ToolsChanged) data()       {}
 func (ModelChanged) data()       {}
+func (FallbacksChanged) data()   {}
+func (BudgetChanged) data()      {}
+func (CallbackChanged) data()    {}
 func (Stopped) data()            {}
 func (Resumed) data()            {}
 func (Rewound) data()            {}
@@ -613,6 +632,9 @@ func (ModeChanged) fact()        {}
 func (ToolChanged) fact()        {}
 func (ToolsChanged) fact()       {}
 func (ModelChanged) fact()       {}
+func (FallbacksChanged) fact()   {}
+func (BudgetChanged) fact()      {}
+func (CallbackChanged) fact()    {}
 func (Stopped) fact()            {}
 func (Resumed) fact()            {}
 func (Rewound) fact()            {}

@@ -64,7 +64,9 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	d.tellOfServers()
 	if s.options.promptTool == askByStdio {
 		d.asker = newAsker(d)
-		s.session.SetCanUseTool(d.asker.decide)
+		if err := s.session.SetCanUseTool(ctx, d.asker.decide); err != nil {
+			return notBegun(ctx, closing(ctx, d.out, err))
+		}
 	}
 	defer h.runMeanwhile(ctx, s, func(line string) { s.agent.Log.Info(line) })()
 	if prompt, _ := promptArg(args); prompt != "" || len(blocks) > 0 {

@@ -62,7 +62,9 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 		return notBegun(ctx, err)
 	}
 	c.s, c.grants = s, newGrants(s)
-	s.session.SetCanUseTool(c.decide)
+	if err := s.session.SetCanUseTool(ctx, c.decide); err != nil {
+		return notBegun(ctx, err)
+	}
 	strike := func() bool { return c.strike(ctx) }
 	h.interrupted.Store(&strike)
 	defer h.interrupted.Store(nil)

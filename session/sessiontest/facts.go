@@ -29,7 +29,7 @@ var kinds = []event.Fact{
 	event.Checkpointed{},
 	event.ModeChanged{},
 	event.ToolChanged{}, event.ToolsChanged{},
-	event.ModelChanged{},
+	event.ModelChanged{}, event.FallbacksChanged{}, event.BudgetChanged{}, event.CallbackChanged{},
 	event.Stopped{},
 	event.Resumed{},
 	event.Rewound{},
