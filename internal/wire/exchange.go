@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -419,12 +420,33 @@ func (r *Reply) refusal(resp *http.Response) error {
 		if class != "" {
 			e.Class = class
 		}
+		if class == llm.ServerError && resp.StatusCode < 500 {
+			e.Status = 0 // it is about the answer, not the request
+		}
 		if message == "" {
 			message = text
 		}
 		e.Type, e.Message = clean(kind, r.secrets), clean(message, r.secrets)
+		if e.RetryAfter < 0 {
+			e.RetryAfter = retryDelay(body)
+		}
 	}
 	return e
+}
+
+// retryDelay returns the time in a google.rpc.RetryInfo, -1 if there is none:
+// Google has no header for it.
+func retryDelay(body []byte) time.Duration {
+	_, rest, ok := bytes.Cut(body, []byte(`"retryDelay"`))
+	if _, rest, ok = bytes.Cut(rest, []byte(`"`)); !ok {
+		return -1
+	}
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	d, err := time.ParseDuration(string(value))
+	if err != nil || d < 0 {
+		return -1
+	}
+	return d
 }
 
 // ClassOf returns the class of an HTTP status.

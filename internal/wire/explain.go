@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,7 +14,8 @@ import (
 type Complaint struct{ Kind, Code, Message string }
 
 // Complain reads the error out of a JSON body in any of the shapes seen:
-// {"error":{…}}, {"error":"…"}, [{"error":{…}}], {"message":"…"}, {"detail":"…"}.
+// {"error":{…}}, {"error":"…"}, [{"error":{…}}], {"message":"…"}, {"detail":"…"},
+// {"detail":[{"msg":"…"}]}, {"message":{"detail":[…]}}.
 // It reports false if body has none.
 func Complain(body []byte) (Complaint, bool) {
 	var list []json.RawMessage
@@ -27,17 +29,17 @@ func Complain(body []byte) (Complaint, bool) {
 	inner, ok := outer["error"]
 	if !ok || string(inner) == "null" {
 		inner = body
-		if scalar(outer["message"]) == "" && scalar(outer["detail"]) == "" {
+		if words(outer["message"]) == "" && words(outer["detail"]) == "" {
 			return Complaint{}, false
 		}
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(inner, &fields) != nil {
-		return Complaint{Message: scalar(inner)}, true
+		return Complaint{Kind: scalar(outer["type"]), Code: scalar(outer["code"]), Message: words(inner)}, true
 	}
-	c := Complaint{Kind: scalar(fields["type"]), Code: scalar(fields["code"]), Message: scalar(fields["message"])}
+	c := Complaint{Kind: scalar(fields["type"]), Code: scalar(fields["code"]), Message: words(fields["message"])}
 	if c.Message == "" {
-		c.Message = scalar(fields["detail"])
+		c.Message = words(fields["detail"])
 	}
 	if c.Kind == "" {
 		c.Kind = scalar(fields["status"])
@@ -46,6 +48,36 @@ func Complain(body []byte) (Complaint, bool) {
 		c.Kind = c.Code
 	}
 	return c, true
+}
+
+// words returns what a member says: text, or the list of what a validator found,
+// as FastAPI and Mistral send it.
+func words(raw json.RawMessage) string {
+	if s := scalar(raw); s != "" {
+		return s
+	}
+	var under struct{ Detail json.RawMessage }
+	if json.Unmarshal(raw, &under) == nil && under.Detail != nil {
+		return words(under.Detail)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return ""
+	}
+	var said []string
+	for _, item := range list {
+		var found struct {
+			Loc []any
+			Msg string
+		}
+		switch s := scalar(item); {
+		case s != "":
+			said = append(said, s)
+		case json.Unmarshal(item, &found) == nil && found.Msg != "":
+			said = append(said, strings.TrimSpace(fmt.Sprint(found.Loc...)+" "+found.Msg))
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // scalar returns a JSON string or number as text, else "".
@@ -89,7 +121,9 @@ var (
 	tooLong = []string{"prompt is too long", "context limit", "context_length_exceeded", "maximum context length",
 		"context window", "available context size", "input is too long"}
 	noCredit = []string{"insufficient_quota", "credit balance", "insufficient balance", "insufficient credit", "billing_error",
-		"insufficient_credits", "billing_hard_limit"}
+		"insufficient_credits", "billing_hard_limit", "exceeded_current_quota", "doesn't have any credits"}
+	// badKey is what xAI and Google say with status 400.
+	badKey = []string{"incorrect api key", "api key not valid", "invalid api key"}
 )
 
 // Class returns the class of an error: by its status, refined by its words. A
@@ -114,6 +148,10 @@ func (c Complaint) Class(status int) llm.Class {
 		return llm.Billing
 	case (status < 500 && status != http.StatusTooManyRequests) && has(tooLong):
 		return llm.TooLong
+	case status == http.StatusBadRequest && has(badKey):
+		return llm.Auth
+	case c.Code == "tool_use_failed": // Groq: the model wrote a call that cannot be read, and may not again
+		return llm.ServerError
 	case status >= 400 && status < 500:
 		return ClassOf(status)
 	case known:

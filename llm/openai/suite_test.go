@@ -15,7 +15,7 @@ func TestContract(t *testing.T) {
 	for _, p := range append(openai.Profiles(), openai.Profile{}) {
 		t.Run(p.Name, func(t *testing.T) {
 			// The suite's server is none of these hosts.
-			p.Members, p.KeyHeader, p.NoStreamOptions, p.IDs = nil, "", false, openai.IDsShort
+			p.Members, p.KeyHeader, p.NoStreamOptions, p.AnswersFirst, p.IDs = nil, "", false, false, openai.IDsShort
 			llmtest.RunModelTests(t, func(baseURL string) llm.Model {
 				c := &openai.Client{APIKey: "sk-test-0123456789abcdef", BaseURL: baseURL, HTTP: &http.Client{Transport: &http.Transport{}}, Profile: &p}
 				return c.Model("gpt-4.1")
