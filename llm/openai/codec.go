@@ -92,9 +92,13 @@ func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	if !c.signatures {
 		return nil
 	}
-	var has struct{ Google json.RawMessage }
+	var has struct {
+		Google struct {
+			Signature string `json:"thought_signature"`
+		}
+	}
 	switch {
-	case own && json.Unmarshal(u.Extra, &has) == nil && has.Google != nil:
+	case own && json.Unmarshal(u.Extra, &has) == nil && has.Google.Signature != "":
 		return wire.AppendJSON(nil, u.Extra)
 	case first && c.signed:
 		return []byte(unsigned)

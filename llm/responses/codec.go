@@ -26,9 +26,26 @@ type codec struct {
 	own    bool   // OpenAI or Azure: results of tools may hold images and files
 	images bool   // the model reads images
 	files  bool   // and PDF documents
+	seen   set    // ids of items: the API refuses one that comes twice
+}
+
+type set map[string]bool
+
+// fresh reports whether an id has not been used in the transcript, which begins
+// with the first block of its first turn.
+func (c codec) fresh(id string) bool {
+	if id == "" || c.seen == nil {
+		return true
+	}
+	was := c.seen[id]
+	c.seen[id] = true
+	return !was
 }
 
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
+	if t.First && len(t.Parts) == 0 {
+		clear(c.seen)
+	}
 	switch b := b.(type) {
 	case llm.Text:
 		addText(t, b.Text)
@@ -38,7 +55,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		}
 	case llm.Thinking:
 		if t.Role == llm.Assistant && t.MadeBy(c.model) {
-			if item := reasoningItem(b.Extra); item != nil {
+			if item, id := reasoningItem(b.Extra); item != nil && c.fresh(id) {
 				t.Add(wire.Thought, item)
 			}
 		}
@@ -78,15 +95,15 @@ type reasoning struct {
 
 var reasoningID = regexp.MustCompile(`^rs[a-zA-Z0-9_-]{1,62}$`)
 
-// reasoningItem returns what is sent of a reasoning item: nothing of one that
-// only has an id, as nothing is stored under it.
-func reasoningItem(raw json.RawMessage) []byte {
+// reasoningItem returns what is sent of a reasoning item, and its id: nothing of
+// one that only has an id, as nothing is stored under it.
+func reasoningItem(raw json.RawMessage) ([]byte, string) {
 	if len(raw) == 0 || raw[0] != '{' {
-		return nil // none, or another provider's
+		return nil, "" // none, or another provider's
 	}
 	var r reasoning
 	if json.Unmarshal(raw, &r) != nil || r.Type != "reasoning" || r.Encrypted == "" && len(r.Content) == 0 {
-		return nil
+		return nil, ""
 	}
 	if !reasoningID.MatchString(r.ID) {
 		r.ID = ""
@@ -96,9 +113,9 @@ func reasoningItem(raw json.RawMessage) []byte {
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
-		return nil
+		return nil, ""
 	}
-	return wire.AppendJSON(nil, data)
+	return wire.AppendJSON(nil, data), r.ID
 }
 
 // phaseType marks the Verbatim block that says which phase the text before it
@@ -114,6 +131,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 	var head struct {
 		Type  string `json:"type"`
 		Phase string `json:"phase"`
+		ID    string `json:"id"`
 	}
 	if v.Provider != Provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
 		addText(t, v.Shown)
@@ -124,7 +142,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 		if head.Phase == "commentary" || head.Phase == "final_answer" {
 			t.Parts = append(t.Parts, wire.Part{Kind: wire.Other, Ref: head.Phase})
 		}
-	case slices.Contains(clientSide, head.Type) || !t.MadeBy(c.model):
+	case slices.Contains(clientSide, head.Type) || !t.MadeBy(c.model) || !c.fresh(head.ID):
 		addText(t, v.Shown)
 	case head.Type == "message" && wire.Blank(v.Shown):
 	default:

@@ -516,7 +516,10 @@ func (it *item) use() llm.ToolUse {
 }
 
 // extra returns a reasoning item as it goes back, nil where it cannot.
-func (it *item) extra() json.RawMessage { return reasoningItem(it.final) }
+func (it *item) extra() json.RawMessage {
+	raw, _ := reasoningItem(it.final)
+	return raw
+}
 
 // message returns a message with citations as it goes back: without an id, as
 // nothing is stored under it.

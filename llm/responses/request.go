@@ -62,6 +62,7 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 	}
 	c := codec{model: m.name, own: at.own, images: !m.entry.NoImages, files: at.own && !m.entry.NoPDF}
 	t := req.Memo.Load(fmt.Sprint(Provider, c), func() any {
+		c.seen = set{}
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
 	toolsJSON, err := t.cache.Tools(req.Tools, encodeTools)

@@ -36,6 +36,9 @@ func Transcript(data []byte) []llm.Message {
 	var msgs []llm.Message
 	for len(data) > 0 && len(msgs) < 60 {
 		m := llm.Message{Role: []llm.Role{llm.User, llm.Assistant}[int(next())%2]}
+		if m.Role == llm.Assistant {
+			m.Model = []string{"", "", "claude-sonnet-4-5", "gpt-5.2", "kimi-k2.6", "m"}[next()%6]
+		}
 		for n := int(next()) % 5; n > 0; n-- {
 			m.Content = append(m.Content, block(next, id, text))
 		}
@@ -56,7 +59,7 @@ func block(next func() byte, id, text func() string) llm.Block {
 		{MediaType: "image/png", Data: PNG(3000, 2)},
 		{MediaType: "image/png", Data: []byte("none")},
 	}
-	switch next() % 14 {
+	switch next() % 17 {
 	case 0, 1:
 		return llm.Text{Text: text()}
 	case 2, 3:
@@ -85,6 +88,22 @@ func block(next func() byte, id, text func() string) llm.Block {
 			{Provider: "anthropic", Shown: text(), Raw: json.RawMessage(`{"type":"text","text":"cited","citations":[]}`)},
 			{Provider: "other", Shown: text(), Raw: json.RawMessage(`{"foo":1}`)},
 		}[next()%4]
+	case 13:
+		return []llm.Thinking{
+			{Text: text(), Extra: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`)},
+			{Text: text(), Extra: json.RawMessage(`{"type":"reasoning","id":"item_1","summary":null,"content":[{"type":"reasoning_text","text":"t"}]}`)},
+			{Text: text(), Extra: json.RawMessage(`{"type":"reasoning","id":"rs_2","summary":[]}`)},
+			{Text: text(), Extra: json.RawMessage(`{"type":`)},
+		}[next()%4]
+	case 14:
+		return []llm.Verbatim{
+			{Provider: "openai-responses", Raw: json.RawMessage(`{"type":"phase","phase":"commentary"}`)},
+			{Provider: "openai-responses", Raw: json.RawMessage(`{"type":"web_search_call","status":"completed"}`)},
+			{Provider: "openai-responses", Shown: text(), Raw: json.RawMessage(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"cited","annotations":[]}]}`)},
+			{Provider: "openai-responses", Shown: text(), Raw: json.RawMessage(`{"type":"custom_tool_call","call_id":"c"}`)},
+		}[next()%4]
+	case 15:
+		return llm.ToolUse{ID: id(), Name: "read", Input: json.RawMessage(`{"path":"x"}`), Extra: json.RawMessage([]string{`{"google":{"thought_signature":"s"}}`, `{`, `{"google":null}`}[next()%3])}
 	}
 	return llm.ToolUse{ID: id(), Name: "read", Input: json.RawMessage(`{"path":"x"}`)}
 }
