@@ -28,6 +28,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/trace"
 )
 
 // An Agent is the definition of an agent. Only Model is required. A session
@@ -116,7 +117,10 @@ type Agent struct {
 	// Secrets are replaced by *** wherever a tool's result holds them, as are the
 	// values of environment variables whose names say that they are secret.
 	Secrets []string
-	Log     *slog.Logger // nil: no logs
+	Log     *slog.Logger // nil: no logs; docs/observability.md lists the records
+	// Trace is told of what runs do, and of what agents beneath them do, as spans. Nil:
+	// nobody is.
+	Trace trace.Func
 
 	bond *bond // of an agent beneath another; nil: it is nobody's
 }

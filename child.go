@@ -128,6 +128,9 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 		leave()
 		return "", err
 	}
+	if a := w.session.def(); a.Trace != nil {
+		a.bond.origin = ctx
+	}
 	go func() {
 		defer leave()
 		res, err := w.do(life)

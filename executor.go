@@ -208,6 +208,13 @@ type signals interface {
 
 // do carries out a job and returns what came of it.
 func (x *executor) do(ctx context.Context, j *job) event.Fact {
+	if x.agent.Trace != nil {
+		return x.observed(ctx, j)
+	}
+	return x.perform(ctx, j)
+}
+
+func (x *executor) perform(ctx context.Context, j *job) event.Fact {
 	switch e := j.effect.(type) {
 	case engine.CallModel:
 		return x.model(ctx, e, j)

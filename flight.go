@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/leash"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -58,13 +59,17 @@ func (fs *flights) drop(f *flight) {
 type line struct {
 	leash.Leash
 	loop  *loop
+	key   string      // of the effect
 	muted atomic.Bool // its signals are not shown any more
 }
 
 // Value lets tools find the run, see [ParentOf].
 func (n *line) Value(key any) any {
-	if key == (runKey{}) {
+	switch key {
+	case runKey{}:
 		return n.loop
+	case limit.NoticeKey:
+		return limit.NoticeFunc(n.waits)
 	}
 	return n.Leash.Value(key)
 }
@@ -91,7 +96,7 @@ func (l *loop) flightFor(e engine.Effect) *flight {
 	} else {
 		f = new(flight)
 	}
-	f.key, f.line, f.wanted = e.Key(), &line{loop: l}, true
+	f.key, f.line, f.wanted = e.Key(), &line{loop: l, key: e.Key()}, true
 	f.line.Parent = l.ctx
 	f.job.effect, f.job.signals = e, f.line
 	return f

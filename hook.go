@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/trace"
 )
 
 // Hook calls the session's hooks of an event that the host knows of and the run
@@ -76,14 +77,19 @@ func (s *Session) end() {
 
 // callHooks calls the hooks of in's event; show, unless nil, is told of each. What
 // they say is without secrets then.
-func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) hook.Outcome {
+func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) (out hook.Outcome) {
 	var watch func(hook.Step)
 	if show != nil && show.watched() {
 		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
 		e, call := in.Event, in.Call
 		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
-	out := x.hooks.Run(ctx, in, watch)
+	if x.agent.Trace != nil && slices.Contains(x.hooks.Events(), in.Event) {
+		inner, end := x.watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
+		ctx = inner
+		defer func() { end(endOfHooks(&out)) }()
+	}
+	out = x.hooks.Run(ctx, in, watch)
 	for _, err := range out.Errors {
 		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.text(err.Error()))
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/openagent-go/agent/permission"
@@ -15,6 +16,9 @@ type bond struct {
 	call   string
 	kind   string
 	only   [][]string // names of tools; one has to be in each list
+	// origin is the context of the call that has started work in the background, for a
+	// tracer; nil where there is none.
+	origin context.Context
 }
 
 func (a *Agent) lineage() *session.Lineage {
@@ -104,6 +108,9 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 	}
 	own.Secrets = slices.Concat(own.Secrets, from.Secrets)
 	own.Log = cmp.Or(own.Log, from.Log)
+	if own.Trace == nil {
+		own.Trace = from.Trace
+	}
 	own.Checkpoint = nil // the parent has kept the files before the call that starts it
 	return &own
 }

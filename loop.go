@@ -59,6 +59,7 @@ type loop struct {
 	done     chan struct{} // closed after everything else
 	result   *Result       // for the consumer, with done
 	err      error         // likewise
+	span     *watchedRun   // nil where nobody traces
 
 	mu     sync.Mutex
 	landed []*flight // have ended, and wait for the baton
@@ -67,6 +68,7 @@ type loop struct {
 
 // begin is the first goroutine of a run; it has the baton.
 func (l *loop) begin(prompt bool, first []event.Fact) {
+	l.observe(!prompt)
 	l.ignore = context.AfterFunc(l.ctx, func() {
 		if l.take() {
 			l.drive()
@@ -329,6 +331,9 @@ func (l *loop) record(facts ...event.Fact) error {
 		return l.failed
 	}
 	l.unsaved, l.sync, l.began = events[:0], false, true
+	if l.x.agent.Log != nil {
+		l.logged(events)
+	}
 	for _, e := range events {
 		if l.feed != nil {
 			l.feed.put(e)
@@ -374,6 +379,9 @@ func (l *loop) ended(end event.RunEnd) {
 		cause = context.Cause(l.ctx)
 	}
 	l.err = endError(end, cause)
+	if l.span != nil {
+		l.span.fact = end
+	}
 	l.result = newResult(l.s.ID, end)
 	l.s.mu.Lock()
 	l.s.last = l.result
@@ -547,6 +555,9 @@ func (l *loop) close() {
 	if l.stuck != nil {
 		l.err = errors.Join(l.err, l.stuck)
 	}
+	if l.span != nil {
+		l.span.finish()
+	}
 	l.s.mu.Lock()
 	l.s.running = false
 	if l.failed != nil {
@@ -574,7 +585,7 @@ func (l *loop) lost() {
 		l.s.last = l.result
 	}
 	if l.s.fold != nil {
-		l.x.complain("session log failed", "session", l.s.ID, "error", errors.Join(l.failed, l.s.fold.log.Close()))
+		l.x.complain("session log failed", "error", errors.Join(l.failed, l.s.fold.log.Close()))
 		l.s.fold = nil
 	}
 }

@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/permission"
@@ -406,6 +409,11 @@ func TestEveryEvent(t *testing.T) {
 		Model: llmtest.Script(llmtest.Call(llmtest.Use("", "AskUser", map[string]any{"questions": []any{map[string]any{"question": "q?"}}})), say("x"))}
 	s = asking.Session("")
 	watch(s).Close()
+	l := new(limit.Limiter)
+	p, _ := l.Wait(t.Context(), limit.Call{})
+	p.Answered(429, nil, 5*time.Millisecond)
+	s = (&agent.Agent{Model: limited{llmtest.Script(say("x")), l}}).Session("")
+	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	for _, name := range event.Types() {
 		if !seen[name] {
@@ -464,4 +472,19 @@ func TestModeAcrossPrompts(t *testing.T) {
 	s = a.Session("s") // not in bypass mode
 	prompt(s, "write", 0)
 	s.Close()
+}
+
+// A limited model waits for a limiter.
+type limited struct {
+	llm.Model
+	limiter *limit.Limiter
+}
+
+func (m limited) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	p, err := m.limiter.Wait(ctx, limit.Call{})
+	defer p.Done(nil)
+	if err != nil {
+		return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, err) }
+	}
+	return m.Model.Stream(ctx, req)
 }

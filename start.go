@@ -72,6 +72,9 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 			s.fold.cache = new(engine.CacheWatch)
 		}
 	}
+	if x.agent.Log != nil {
+		x.log = x.logOf(s.fold.last + 1)
+	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.settings().mode, s.prompted = "", true
 	s.loop, s.running = l, true

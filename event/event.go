@@ -575,6 +575,15 @@ type (
 		Agent string `json:"agent"` // its name
 		Event *Event `json:"event,omitempty"`
 	}
+	// RateLimitWait means that a request waits before it is sent, so that the provider
+	// does not refuse it.
+	RateLimitWait struct {
+		Key    string        `json:"key"`
+		Model  string        `json:"model"`
+		Reason string        `json:"reason"`          // requests, input_tokens, output_tokens, tokens, retry_after, concurrent or first_reply
+		Ahead  int           `json:"ahead,omitempty"` // requests that are served first
+		Least  time.Duration `json:"least,omitempty"` // that it takes, as far as it is known
+	}
 	// UserQuestion means that the run waits for a person's answers.
 	UserQuestion struct {
 		Call      tool.Call       `json:"call"`
@@ -657,6 +666,7 @@ func (HookStarted) data()       {}
 func (HookProgress) data()      {}
 func (HookResponse) data()      {}
 func (AgentEvent) data()        {}
+func (RateLimitWait) data()     {}
 
 func (TextDelta) signal()         {}
 func (ThinkingDelta) signal()     {}
@@ -669,3 +679,4 @@ func (HookStarted) signal()       {}
 func (HookProgress) signal()      {}
 func (HookResponse) signal()      {}
 func (AgentEvent) signal()        {}
+func (RateLimitWait) signal()     {}

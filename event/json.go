@@ -55,6 +55,7 @@ var names = map[string]Data{
 	"hook_progress":       HookProgress{},
 	"hook_response":       HookResponse{},
 	"agent_event":         AgentEvent{},
+	"rate_limit_wait":     RateLimitWait{},
 }
 
 var types = func() map[reflect.Type]string {

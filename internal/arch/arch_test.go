@@ -20,7 +20,8 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/strict", "engine", "session", "event", "hook", "llm", "tool", "permission"},
+	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"trace":               {"event", "llm"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},

@@ -15,11 +15,11 @@ import (
 type Leash struct {
 	Parent context.Context // its values; its end too, unless Loose
 	Loose  bool            // the parent's end is none of this one's
+	own    bool            // err was not the parent's; with mu
 	Limit  time.Time       // the deadline; zero for none
 
 	mu     sync.Mutex
-	err    error           // of the end that was found out without real, and
-	own    bool            // it was not the parent's
+	err    error           // of the end that was found out without real
 	real   context.Context // nil until somebody waits
 	cancel context.CancelFunc
 }

@@ -1,0 +1,218 @@
+package trace
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Record is a span in a trace: one line of JSON.
+type Record struct {
+	Version  int            `json:"v"` // 1
+	Trace    string         `json:"trace"`
+	Span     string         `json:"span"`
+	Parent   string         `json:"parent,omitempty"`
+	Kind     Kind           `json:"kind"`
+	Name     string         `json:"name,omitempty"`
+	Session  string         `json:"session"`
+	Agent    string         `json:"agent,omitempty"`
+	Key      string         `json:"key,omitempty"`
+	Start    time.Time      `json:"start"`
+	Duration float64        `json:"duration_ms"`
+	Error    string         `json:"error,omitempty"`
+	Message  string         `json:"message,omitempty"` // with Error
+	Attrs    map[string]any `json:"attributes,omitempty"`
+	// With [Recorder].Content: what went in and what came of it.
+	Input  string `json:"input,omitempty"`
+	Output string `json:"output,omitempty"`
+}
+
+const (
+	version = 1
+	// maxMessage and maxContent bound texts in a record, in bytes.
+	maxMessage, maxContent = 500, 4 << 10
+	defaultMax             = 64 << 20
+)
+
+// A Recorder writes spans as lines of JSON, each when it has ended, so that a span
+// comes after those within it. Its Trace method is a [Func]. Close it.
+type Recorder struct {
+	// Content adds inputs and outputs of models and tools, 4 KB of each: as the session
+	// has them on record, which may be private.
+	Content bool
+	Max     int64 // bytes that are written; 0: 64 MB. What is beyond is counted
+
+	mu      sync.Mutex
+	w       io.Writer
+	closer  io.Closer
+	written int64
+	dropped int
+	err     error
+	closed  bool
+}
+
+// NewRecorder returns a recorder that writes to w, one record a call.
+func NewRecorder(w io.Writer) *Recorder { return &Recorder{w: w} }
+
+// Create returns a recorder that adds to a file, which only its owner may read.
+func Create(name string) (*Recorder, error) {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("trace: %s is not a file", name), err, f.Close())
+	}
+	return &Recorder{w: f, closer: f}, nil
+}
+
+// Close says how many spans were dropped, if any, closes the file and returns the
+// first error of writing. Spans that end later are dropped.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.dropped > 0 && r.err == nil {
+		_, r.err = fmt.Fprintf(r.w, "{\"v\":%d,\"dropped\":%d}\n", version, r.dropped)
+	}
+	if r.closer != nil {
+		r.err = errors.Join(r.err, r.closer.Close())
+	}
+	return r.err
+}
+
+type spanKey struct{}
+
+// parent is where a span lies, for those within it.
+type parent struct{ trace, span string }
+
+// Trace implements [Func].
+func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End)) {
+	rec := Record{Version: version, Kind: s.Kind, Name: s.Name, Session: s.Session, Agent: s.Agent, Key: s.Key, Span: newID(8), Start: time.Now().UTC()}
+	up, ok := ctx.Value(spanKey{}).(parent)
+	if !ok && s.Origin != nil {
+		up, ok = s.Origin.Value(spanKey{}).(parent)
+	}
+	if rec.Trace, rec.Parent = up.trace, up.span; !ok {
+		rec.Trace = newID(16)
+	}
+	if r.Content {
+		rec.Input = inputOf(&s)
+	}
+	begun := time.Now()
+	return context.WithValue(ctx, spanKey{}, parent{rec.Trace, rec.Span}), func(e End) {
+		rec.Duration = milliseconds(time.Since(begun))
+		rec.Error, rec.Message = e.Error, clip(e.Message, maxMessage)
+		rec.Attrs = Attributes(&s, &e)
+		if r.Content {
+			rec.Output = outputOf(e.Fact)
+		}
+		r.write(&rec)
+	}
+}
+
+func (r *Recorder) write(rec *Record) {
+	line, err := json.Marshal(rec)
+	line = append(line, '\n')
+	most := r.Max
+	if most <= 0 {
+		most = defaultMax
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed || r.err != nil:
+		return
+	case err != nil:
+		r.err = err
+		return
+	case r.written+int64(len(line)) > most:
+		r.dropped++
+		return
+	}
+	n, err := r.w.Write(line)
+	r.written += int64(n)
+	r.err = err
+}
+
+func newID(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return clip(s, maxMessage)
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// inputOf is what goes into a span.
+func inputOf(s *Span) string {
+	if s.Input != nil {
+		return clip(string(s.Input), maxContent)
+	}
+	if s.Request == nil || len(s.Request.Messages) == 0 {
+		return ""
+	}
+	return clip(textOf(s.Request.Messages[len(s.Request.Messages)-1].Content), maxContent)
+}
+
+// outputOf is what has come of it.
+func outputOf(f event.Fact) string {
+	switch f := f.(type) {
+	case event.AssistantMessage:
+		return clip(textOf(f.Response.Message.Content), maxContent)
+	case event.ToolResult:
+		return clip(f.Result.Text(), maxContent)
+	case event.ToolDone:
+		return clip(f.Result.Text(), maxContent)
+	case event.RunEnd:
+		return clip(f.Text, maxContent)
+	}
+	return ""
+}
+
+func textOf(bs llm.Blocks) string {
+	var b strings.Builder
+	for _, c := range bs {
+		switch c := c.(type) {
+		case llm.Text:
+			b.WriteString(c.Text)
+		case llm.ToolUse:
+			fmt.Fprintf(&b, "[%s %s]", c.Name, c.Input)
+		case llm.ToolResult:
+			b.WriteString(c.Content.Text())
+		}
+		if b.Len() > maxContent {
+			break
+		}
+	}
+	return b.String()
+}
