@@ -28,6 +28,7 @@ var rules = map[string][]string{
 	"session":             {"session/history", "event", "tool", "llm", "permission"},
 	"session/export":      {"internal/redact", "session", "event", "tool", "llm", "permission"},
 	"session/transcript":  {"session", "session/history", "event", "llm"},
+	"session/account":     {"engine", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"hook", "tool", "llm", "permission"},

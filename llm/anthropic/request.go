@@ -55,7 +55,10 @@ type transcript struct {
 
 // encode returns the body of a request in pieces. The pieces with the messages
 // belong to the memo and are the same from one request to the next.
-func (m *model) encode(req *llm.Request) ([][]byte, error) {
+func (m *model) encode(req *llm.Request) ([][]byte, error) { return m.body(req, false) }
+
+// body is encode, without what the end point that counts tokens does not take.
+func (m *model) body(req *llm.Request, counted bool) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
@@ -80,8 +83,12 @@ func (m *model) encode(req *llm.Request) ([][]byte, error) {
 	if m.entry.Formats {
 		o.format = t.cache.Format(req.Format, encodeFormat)
 	}
-	head := o.append(make([]byte, 0, 512), m.name, !req.Blocking)
-	keep := mark(req.Cache)
+	head, keep := make([]byte, 0, 512), mark(req.Cache)
+	if counted {
+		head, keep = o.appendCounted(head, m.name), nil
+	} else {
+		head = o.append(head, m.name, !req.Blocking)
+	}
 	body := append(make([][]byte, 0, 24), head)
 	body = marked(body, toolsJSON, `}]`, keep)
 	body = marked(body, t.cache.System(req.System, encodeSystem), `}]`, keep)
@@ -267,6 +274,18 @@ func effort(t llm.Thought) string {
 		return "high"
 	}
 	return "max"
+}
+
+// appendCounted is append for the end point that counts tokens.
+func (o options) appendCounted(b []byte, model string) []byte {
+	b = wire.AppendString(append(b, `{"model":`...), model)
+	if o.thinking != "" {
+		b = append(append(b, ','), o.thinking...)
+	}
+	if o.choice != "" {
+		b = append(append(b, `,"tool_choice":`...), o.choice...)
+	}
+	return b
 }
 
 // append writes the body from its start up to the tools.

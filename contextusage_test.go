@@ -1,0 +1,85 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	agent "github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// The context is shown by category, whoever counts it, and the categories sum up.
+func TestContextUsage(t *testing.T) {
+	reply := func(name, text string) tool.Tool {
+		return tool.New(tool.Spec{Name: name, Description: "Does " + name, ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+			return tool.Text(text), nil
+		})
+	}
+	steps := []llmtest.Step{
+		{Thinking: strings.Repeat("let me think ", 40), Calls: []llm.ToolUse{llmtest.Use("a", "Read", map[string]any{}), llmtest.Use("b", "Grep", map[string]any{}), llmtest.Use("c", "mcp__x__y", map[string]any{})}},
+		llmtest.Say("That is it."),
+	}
+	for name, tt := range map[string]struct {
+		model func(t *testing.T) llm.Model
+		want  engine.Counting
+	}{
+		"counted by the provider": {func(t *testing.T) llm.Model {
+			s := llmtest.NewServer(t, steps...)
+			return (&anthropic.Client{APIKey: "k", BaseURL: s.URL}).Model("claude-sonnet-4-5")
+		}, engine.ByProvider},
+		"by the last answer's usage": {func(*testing.T) llm.Model {
+			m := llmtest.Script(slices.Clone(steps)...)
+			m.Facts.Window = 200_000
+			m.Steps[1].Usage = llm.Usage{Input: 3000, CacheRead: 1000, Output: 10}
+			return m
+		}, engine.ByUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &agent.Agent{Model: tt.model(t), System: "You are careful.", Thinking: llm.Thought{Budget: 2048}, Sessions: new(session.Memory),
+				Tools: []tool.Tool{reply("Read", strings.Repeat("a line of the file\n", 200)), reply("Grep", strings.Repeat("found ", 50)), reply("mcp__x__y", "y"), reply("Skill", "s"), reply("Agent", "a")},
+				Context: func(context.Context, agent.Place) []agent.Note {
+					return []agent.Note{{ID: "n", Text: strings.Repeat("Always test. ", 100)}}
+				}}
+			s := a.Session("")
+			defer s.Close()
+			if u, err := s.ContextUsage(t.Context()); err != nil || u.Tokens != 0 || len(u.Categories) != 0 {
+				t.Errorf("before a prompt: %+v, %v", u, err)
+			}
+			if _, err := s.Prompt(t.Context(), "Look at it."); err != nil {
+				t.Fatal(err)
+			}
+			u, err := s.ContextUsage(t.Context())
+			if err != nil || u.Counted != tt.want || u.Window == 0 || u.Free+u.Reserve+u.Tokens != u.Window {
+				t.Fatalf("%+v, %v", u, err)
+			}
+			sum := 0
+			var names []string
+			for _, c := range u.Categories {
+				sum += c.Tokens
+				names = append(names, c.Name)
+				if c.Tokens <= 0 || c.Count <= 0 {
+					t.Errorf("%+v", c)
+				}
+			}
+			if sum != u.Tokens {
+				t.Errorf("the categories sum up to %d of %d", sum, u.Tokens)
+			}
+			if want := []string{"system", "tools", "mcp", "skills", "agents", "instructions", "files", "results", "thinking", "messages"}; !slices.Equal(names, want) {
+				t.Errorf("categories %v", names)
+			}
+			if u.Heaviest[0].Name != "Read" || u.Heaviest[0].Count != 2 {
+				t.Errorf("heaviest: %+v", u.Heaviest)
+			}
+			if tt.want == engine.ByUsage && (u.Tokens < 4010 || u.Tokens > 4100) {
+				t.Errorf("%d tokens", u.Tokens)
+			}
+		})
+	}
+}

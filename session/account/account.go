@@ -1,0 +1,298 @@
+// Package account says what the facts of a session come to: what it has cost, by model,
+// agent and tool, how the provider's prompt cache did, and what fills the context.
+package account
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Book is the account of a session, kept fact by fact. The zero Book is empty.
+type Book struct {
+	state      engine.State
+	transcript engine.Transcript
+	watch      engine.CacheWatch
+	notes      map[string]bool
+
+	runs   []event.RunEnd
+	cache  Cache
+	tools  map[string]*Tool
+	inPlay map[string]int // tokens in the next request, by tool; "" is all the rest
+	fixed  map[string]int // those of descriptions
+}
+
+// Read returns the account of a session's facts.
+func Read(events iter.Seq2[event.Event, error]) (*Book, error) {
+	b := new(Book)
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		b.Apply(e)
+	}
+	return b, nil
+}
+
+// A Cost is what a session has cost so far.
+type Cost struct {
+	USD     *float64  `json:"usd"` // nil: the price of a model is not known
+	LostUSD float64   `json:"lost_usd,omitempty"`
+	Usage   llm.Usage `json:"usage"`
+	Prompts int       `json:"prompts"`
+	Turns   int       `json:"turns"`
+	Models  []Line    `json:"models"` // agents beneath the session included
+	Agents  []Line    `json:"agents"` // the session's own under ""
+	Tools   []Tool    `json:"tools"`  // of the session's own agent
+	Cache   Cache     `json:"cache"`  // likewise
+}
+
+// A Line is the share of a model or an agent, the dearest first.
+type Line struct {
+	Name  string    `json:"name"`
+	Usage llm.Usage `json:"usage"`
+	USD   *float64  `json:"usd"`
+}
+
+// A Tool is what a tool has cost: the input of all requests that carried its description
+// and its results, by their estimated share of each request's input, and the digests of
+// its results. What the model wrote to call it is not in it.
+type Tool struct {
+	Name    string   `json:"name"`
+	Calls   int      `json:"calls"`
+	Results int      `json:"result_tokens"`        // estimated, when they came
+	Carried int      `json:"carried_tokens"`       // times the requests that they were in, descriptions included
+	USD     *float64 `json:"usd"`                  // of what was carried, and of digests
+	Digests float64  `json:"digest_usd,omitempty"` // the part of USD for digests
+}
+
+// A Cache is how the provider's prompt cache did.
+type Cache struct {
+	Requests int                 `json:"requests"` // answered
+	Input    int                 `json:"input_tokens"`
+	Read     int                 `json:"read_tokens"`
+	Written  int                 `json:"written_tokens"`
+	Hour     int                 `json:"written_hour_tokens,omitempty"`
+	SavedUSD *float64            `json:"saved_usd"` // beside the same requests without a cache; nil: a price is not known
+	Breaks   []event.CacheBroken `json:"breaks,omitempty"`
+}
+
+// Rate is the share of the input that was read from the cache.
+func (c Cache) Rate() float64 {
+	all := c.Input + c.Read + c.Written
+	if all == 0 {
+		return 0
+	}
+	return float64(c.Read) / float64(all)
+}
+
+// Apply enters a fact.
+func (b *Book) Apply(e event.Event) {
+	if b.tools == nil {
+		b.tools, b.inPlay, b.fixed, b.notes = map[string]*Tool{}, map[string]int{}, map[string]int{}, map[string]bool{}
+		b.cache.SavedUSD = new(0.0)
+	}
+	caller := ""
+	if f, ok := e.Data.(event.ToolResult); ok {
+		if c := b.transcript.Call(f.Call); c != nil {
+			caller = c.Name
+		}
+	}
+	if !b.state.Apply(e) {
+		return
+	}
+	b.transcript.Apply(e)
+	if broken := b.watch.Apply(e, &b.state, &b.transcript); broken != nil {
+		b.cache.Breaks = append(b.cache.Breaks, *broken)
+	}
+	switch f := e.Data.(type) {
+	case event.Configured, event.ToolsChanged, event.ToolChanged:
+		b.offer()
+	case event.UserMessage:
+		if f.Delivery == event.AsContext {
+			b.notes[f.Message.Text()] = true
+		}
+		b.inPlay[""] += 4 + f.Message.Content.Estimate()
+	case event.ToolResult:
+		n := 8 + f.Result.Content.Estimate()
+		b.tool(caller).Results += n
+		b.tool(caller).Calls++
+		b.inPlay[caller] += n
+		b.offer()
+	case event.ToolAmended:
+		if f.CostUSD != nil {
+			if c := b.transcript.Call(f.Call); c != nil {
+				t := b.tool(c.Name)
+				t.Digests += *f.CostUSD
+			}
+		}
+	case event.AssistantMessage:
+		b.answered(f)
+		b.inPlay[""] += f.Response.Message.Content.Estimate()
+	case event.RunEnd:
+		b.runs = append(b.runs, f)
+	}
+}
+
+func (b *Book) tool(name string) *Tool {
+	if b.tools[name] == nil {
+		b.tools[name] = &Tool{Name: name, USD: new(0.0)}
+	}
+	return b.tools[name]
+}
+
+// offer takes note of the tools that are described in the next request.
+func (b *Book) offer() {
+	clear(b.fixed)
+	for i := range b.transcript.Tools {
+		b.fixed[b.transcript.Tools[i].Name] = b.transcript.Tools[i].Estimate()
+	}
+}
+
+// answered splits the input of a request among those who have filled it.
+func (b *Book) answered(f event.AssistantMessage) {
+	u := f.Response.Usage
+	b.cache.Requests++
+	b.cache.Input += u.Input
+	b.cache.Read += u.CacheRead
+	b.cache.Written += u.CacheWrite
+	b.cache.Hour += u.CacheWriteHour
+	price := b.state.Config().Models[f.Model].Price
+	if price == nil {
+		b.cache.SavedUSD = nil
+	} else if b.cache.SavedUSD != nil {
+		*b.cache.SavedUSD += price.Cost(llm.Usage{Input: u.Context(), Output: u.Output}) - price.Cost(u)
+	}
+	total := llm.Tokens(b.transcript.System)
+	for _, n := range b.inPlay {
+		total += n
+	}
+	for _, n := range b.fixed {
+		total += n
+	}
+	if total == 0 {
+		return
+	}
+	input := u
+	input.Output, input.Reasoning = 0, 0
+	for _, name := range names(b.fixed, b.inPlay) {
+		n := b.fixed[name] + b.inPlay[name]
+		if name == "" || n == 0 {
+			continue
+		}
+		t := b.tool(name)
+		t.Carried += n
+		if price == nil {
+			t.USD = nil
+		} else if t.USD != nil {
+			*t.USD += price.Cost(input) * float64(n) / float64(total)
+		}
+	}
+}
+
+func names(sets ...map[string]int) []string {
+	var list []string
+	for _, m := range sets {
+		list = slices.AppendSeq(list, maps.Keys(m))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Cost returns what the session has cost, an open run included.
+func (b *Book) Cost() Cost {
+	c := Cost{USD: new(0.0), Cache: b.cache}
+	runs := b.runs
+	if end, open := b.state.SoFar(); open {
+		runs = append(slices.Clip(runs), end)
+	}
+	models, agents := map[string]*Line{}, map[string]*Line{}
+	for _, r := range runs {
+		c.Prompts++
+		c.Turns += r.Turns
+		c.LostUSD += r.LostUSD
+		c.Usage = c.Usage.Add(r.Usage)
+		c.USD = sum(c.USD, r.CostUSD)
+		own := Line{Usage: r.Usage, USD: r.CostUSD}
+		for name, s := range r.Models {
+			enter(models, name, s.Usage, s.CostUSD)
+		}
+		for name, s := range r.Agents {
+			enter(agents, name, s.Usage, s.CostUSD)
+			own.Usage = less(own.Usage, s.Usage)
+			if own.USD != nil && s.CostUSD != nil {
+				own.USD = new(*own.USD - *s.CostUSD)
+			}
+		}
+		enter(agents, "", own.Usage, own.USD)
+	}
+	c.Models, c.Agents = sorted(models), sorted(agents)
+	for _, t := range b.tools {
+		tool := *t
+		if tool.USD != nil {
+			tool.USD = new(*tool.USD + tool.Digests)
+		}
+		if tool.Name != "" {
+			c.Tools = append(c.Tools, tool)
+		}
+	}
+	slices.SortFunc(c.Tools, func(a, b Tool) int {
+		return cmp.Or(cmp.Compare(value(b.USD), value(a.USD)), cmp.Compare(b.Carried, a.Carried), strings.Compare(a.Name, b.Name))
+	})
+	return c
+}
+
+// Cache returns how the provider's prompt cache did.
+func (b *Book) Cache() Cache { return b.cache }
+
+// Context returns what the next request would hold, without asking the provider.
+func (b *Book) Context() engine.ContextUsage {
+	return b.state.ContextUsage(&b.transcript, func(text string) bool { return b.notes[text] }, 0, 0)
+}
+
+func enter(lines map[string]*Line, name string, u llm.Usage, usd *float64) {
+	l := lines[name]
+	if l == nil {
+		l = &Line{Name: name, USD: new(0.0)}
+		lines[name] = l
+	}
+	l.Usage, l.USD = l.Usage.Add(u), sum(l.USD, usd)
+}
+
+// sum adds amounts, of which nil is not known.
+func sum(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
+}
+
+// less returns u without v, and nothing less than 0.
+func less(u, v llm.Usage) llm.Usage {
+	return llm.Usage{Input: max(0, u.Input-v.Input), Output: max(0, u.Output-v.Output), CacheRead: max(0, u.CacheRead-v.CacheRead),
+		CacheWrite: max(0, u.CacheWrite-v.CacheWrite), Reasoning: max(0, u.Reasoning-v.Reasoning), CacheWriteHour: max(0, u.CacheWriteHour-v.CacheWriteHour)}
+}
+
+func value(usd *float64) float64 {
+	if usd == nil {
+		return -1
+	}
+	return *usd
+}
+
+func sorted(lines map[string]*Line) []Line {
+	var list []Line
+	for _, l := range lines {
+		list = append(list, *l)
+	}
+	slices.SortFunc(list, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(value(b.USD), value(a.USD)), cmp.Compare(b.Usage.Context(), a.Usage.Context()), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
