@@ -50,16 +50,14 @@ func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 // count has a request counted, and its tools and system prompt alone. It returns 0
 // where nobody can.
 func (s *Session) count(ctx context.Context, model string, req *llm.Request) (total, fixed int) {
-	s.mu.Lock()
-	m := s.currentModel()
-	s.mu.Unlock()
+	m := s.agent.Load().Model
 	counter, ok := m.(llm.Counter)
 	if !ok || m.Name() != model || len(req.Messages) == 0 {
 		return 0, 0
 	}
 	total, err := counter.CountTokens(ctx, req)
 	if err != nil {
-		s.agent.logger().Debug("asking the provider to count tokens", "error", err)
+		s.agent.Load().logger().Debug("asking the provider to count tokens", "error", err)
 		return 0, 0
 	}
 	alone := *req
