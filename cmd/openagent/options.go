@@ -78,7 +78,7 @@ const (
 var (
 	formats     = []string{formatText, formatJSON, formatStream}
 	efforts     = []string{"low", "medium", "high", "max"}
-	providers   = []string{anthropicName, openaiName, demoName}
+	providers   = []string{anthropicName, openaiName, responsesName, demoName}
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{askByStdio, askLater}
@@ -106,7 +106,7 @@ func (o *options) flags() flags {
 		{name: "model", arg: "NAME", help: "model to use (default claude-sonnet-4-6)", set: text(&o.model)},
 		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
 		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
-		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai", set: text(&o.base)},
+		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", set: text(&o.base)},
 		{name: "max-turns", arg: "N", help: "most answers of the model", set: count(&o.turns)},
 		{name: "max-budget-usd", arg: "X", help: "most money to spend", set: dollars(&o.usd)},
 		{name: "max-tokens", arg: "N", help: "most tokens of one answer", set: count(&o.maxTokens)},

@@ -11,14 +11,25 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 )
 
 // Names of providers.
 const (
 	anthropicName = "anthropic"
 	openaiName    = "openai"
+	responsesName = responses.Provider
 	demoName      = "demo"
 )
+
+// vendor returns whose variables, models and addresses those of a provider are: an
+// API may be one of several that its vendor has.
+func vendor(provider string) string {
+	if provider == responsesName {
+		return openaiName
+	}
+	return provider
+}
 
 // The models that are used where nobody names one.
 const (
@@ -55,7 +66,7 @@ func (e environ) first(names ...string) setting {
 func variables(suffix, provider string) []string {
 	names := []string{"OPENAGENT_" + suffix, "CODEANY_" + suffix}
 	if provider != "" && provider != demoName {
-		names = append(names, strings.ToUpper(provider)+"_"+suffix)
+		names = append(names, strings.ToUpper(vendor(provider))+"_"+suffix)
 	}
 	return names
 }
@@ -103,7 +114,7 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 }
 
 func defaultModel(provider string) setting {
-	switch provider {
+	switch vendor(provider) {
 	case openaiName:
 		return setting{openaiModel, "default"}
 	case demoName:
@@ -117,14 +128,14 @@ func (p provider) defaultSmall() setting {
 	switch {
 	case p.name.value == anthropicName && vendorOf(p.model.value) == anthropicName:
 		return setting{anthropicSmall, "default"}
-	case p.name.value == openaiName && strings.TrimRight(p.base.value, "/") == openai.DefaultBaseURL:
+	case vendor(p.name.value) == openaiName && strings.TrimRight(p.base.value, "/") == openai.DefaultBaseURL:
 		return setting{openaiSmall, "default"}
 	}
 	return setting{p.model.value, "model"}
 }
 
 func defaultBase(provider string) setting {
-	switch provider {
+	switch vendor(provider) {
 	case openaiName:
 		return setting{openai.DefaultBaseURL, "default"}
 	case demoName:
@@ -223,22 +234,24 @@ func (p provider) llm(name string) (llm.Model, error) {
 	if name == p.model.value || p.name.value == demoName {
 		return p.reach(name), nil
 	}
-	vendor := vendorOf(name)
-	if vendor == "" || vendor == p.name.value || p.base.source != "default" {
+	maker := vendorOf(name)
+	if maker == "" || maker == vendor(p.name.value) || p.base.source != "default" {
 		return p.reach(name), nil
 	}
 	other := p
-	other.name = setting{vendor, "model"}
-	other.base = p.environ.first(strings.ToUpper(vendor) + "_BASE_URL").or(defaultBase(vendor))
-	other.key = p.environ.first(strings.ToUpper(vendor) + "_API_KEY")
+	other.name = setting{maker, "model"}
+	other.base = p.environ.first(strings.ToUpper(maker) + "_BASE_URL").or(defaultBase(maker))
+	other.key = p.environ.first(strings.ToUpper(maker) + "_API_KEY")
 	if other.needsKey() {
-		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, vendor, strings.ToUpper(vendor))
+		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, maker, strings.ToUpper(maker))
 	}
 	return other.reach(name), nil
 }
 
 func (p provider) reach(name string) llm.Model {
 	switch p.name.value {
+	case responsesName:
+		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
 	case openaiName:
 		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
 	case demoName:

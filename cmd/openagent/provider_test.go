@@ -31,6 +31,7 @@ func TestProvider(t *testing.T) {
 		{"ours first", options{}, "OPENAGENT_API_KEY=1 CODEANY_API_KEY=2 ANTHROPIC_API_KEY=3 OPENAGENT_MODEL=claude-a CODEANY_MODEL=claude-b CODEANY_BASE_URL=https://b.example ANTHROPIC_BASE_URL=https://c.example",
 			"anthropic claude-a https://b.example 1", false, "model OPENAGENT_MODEL CODEANY_BASE_URL OPENAGENT_API_KEY"},
 		{"named", options{provider: "openai"}, "CODEANY_API_KEY=2 CODEANY_MODEL=m OPENAI_BASE_URL=https://c.example/v1", "openai m https://c.example/v1 2", false, "--provider CODEANY_MODEL OPENAI_BASE_URL CODEANY_API_KEY"},
+		{"Responses", options{provider: "openai-responses"}, "OPENAI_API_KEY=o", "openai-responses gpt-5.2 https://api.openai.com/v1 o", false, "--provider default default OPENAI_API_KEY"},
 		{"named by variable", options{}, "OPENAGENT_PROVIDER=openai OPENAI_MODEL=x", "openai x https://api.openai.com/v1 ", true, "OPENAGENT_PROVIDER OPENAI_MODEL default "},
 		{"this machine", options{base: "http://localhost:11434/v1", provider: "openai", model: "llama"}, "", "openai llama http://localhost:11434/v1 ", false, ""},
 		{"this machine, guessed", options{model: "llama"}, "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "openai llama http://127.0.0.1:1/v1 ", false, ""},
