@@ -58,6 +58,7 @@ var rules = map[string][]string{
 	"llm/responses":       {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"llm/catalog":         {"llm"},
 	"llm/limit":           {"llm"},
+	"llm/prompttools":     {"llm", "internal/wire"},
 	"llm/llmtest":         {"llm", "internal/..."},
 	"internal/...":        {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"cmd/...":             {"..."},
