@@ -153,10 +153,19 @@ func (d *dialog) changeMode(ctx context.Context, mode permission.Mode) error {
 // that it does not rely on a hook that is never called.
 func (d *dialog) initialize(o order) (any, error) {
 	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
-		"jsonSchema": o.Schema, "systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
+		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
 		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {
 			return nil, fmt.Errorf("initialize: %s is not supported by this version", name)
 		}
+	}
+	if !slices.Contains([]string{"", "null", "{}"}, string(o.Schema)) {
+		schema, err := readSchema(o.Schema)
+		if err != nil {
+			return nil, fmt.Errorf("initialize: jsonSchema: %w", err)
+		}
+		d.mu.Lock()
+		d.schema = schema
+		d.mu.Unlock()
 	}
 	models := []modelChoice{}
 	for _, e := range catalog.Embedded().Entries() {

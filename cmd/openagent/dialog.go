@@ -34,8 +34,9 @@ type dialog struct {
 	changed chan struct{} // has room for one
 	current *turn         // runs, or is about to
 	queue   []agent.Input
-	ended   bool  // nothing more comes
-	broken  error // what came cannot be understood
+	schema  json.RawMessage // of answers, as initialize has it; nil: as the flags have it
+	ended   bool            // nothing more comes
+	broken  error           // what came cannot be understood
 }
 
 // A turn is one prompt of a dialog.
@@ -336,7 +337,9 @@ func (d *dialog) message(ctx context.Context, in inLine) error {
 	if strings.TrimSpace(text) == "" && len(blocks) == 0 {
 		return errors.New("the message is empty")
 	}
-	input := agent.Input{ID: in.UUID, Text: text, Blocks: blocks}
+	d.mu.Lock()
+	input := agent.Input{ID: in.UUID, Text: text, Blocks: blocks, Output: d.schema}
+	d.mu.Unlock()
 	if input.ID == "" {
 		input.ID = session.NewID()
 	}

@@ -22,6 +22,7 @@ const (
 	exitKey         = 4
 	exitNobody      = 5
 	exitLimit       = 6
+	exitSchema      = 7
 	exitStopped     = 8
 	exitInterrupted = 130
 	exitTerminated  = 143
@@ -94,6 +95,7 @@ var outcomes = map[event.EndReason]outcome{
 	event.ContextOverflow: {errorRun, exitLimit},
 	event.DoomLoop:        {errorRun, exitLimit},
 	event.HookStopped:     {errorRun, exitStopped},
+	event.OutputInvalid:   {"error_max_structured_output_retries", exitSchema},
 	event.ModelError:      {errorRun, exitModel},
 	event.Refused:         {errorRun, exitModel},
 	event.Interrupted:     {cancelled, exitInterrupted},

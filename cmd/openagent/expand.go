@@ -21,6 +21,9 @@ func isServerPrompt(text string) bool {
 // is what the server makes of it, and with @server:uri goes the resource. One that cannot be read is
 // reported to the user and the model.
 func (h *host) expand(ctx context.Context, s *setup, in agent.Input) (agent.Input, error) {
+	if in.Output == nil {
+		in.Output = s.options.answer
+	}
 	if x, err := s.skillOf(in.Text); err != nil || x != nil {
 		in.Expansion = x
 		return in, err

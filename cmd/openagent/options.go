@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -45,6 +47,8 @@ type options struct {
 	thinking       int
 	dir            string
 	dirs, files    []string
+	schema         string          // of answers, as given: JSON or @file
+	answer         json.RawMessage // the schema itself
 	plugins        []string
 	mcp            []string // servers: files or JSON
 	mcpStrict      bool
@@ -137,6 +141,7 @@ func (o *options) flags() flags {
 		{name: "strict-mcp-config", help: "no MCP servers but those of --mcp-config", set: yes(&o.mcpStrict)},
 		{name: "agents", arg: "JSON", help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", set: raw(&o.agents)},
 		{name: "agent", arg: "NAME", help: "be one of the agents that openagent agents lists, with its instructions, tools and model", set: text(&o.agent)},
+		{name: "json-schema", arg: "SCHEMA|@FILE", help: "JSON Schema of type object that the answer has to satisfy; it is checked, and is structured_output of the result", set: raw(&o.schema)},
 		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
 		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
 		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
@@ -190,7 +195,25 @@ func (o *options) check() error {
 			return usagef("--cwd: %v", err)
 		}
 	}
+	if o.schema != "" {
+		schema, err := textOrFile("--json-schema", o.schema)
+		if err != nil {
+			return err
+		}
+		if o.answer, err = readSchema([]byte(schema)); err != nil {
+			return usagef("--json-schema: %w", err)
+		}
+	}
 	return errors.Join(absolute("--add-dir", o.dirs), absolute("--plugin-dir", o.plugins))
+}
+
+// readSchema checks a schema of answers.
+func readSchema(schema json.RawMessage) (json.RawMessage, error) {
+	s, err := tool.ReadSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return s.JSON(), nil
 }
 
 // absolute makes the paths of folders that must exist absolute.

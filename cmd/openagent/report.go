@@ -366,7 +366,7 @@ func (r *report) finished(ctx context.Context) (resultLine, outcome) {
 	o := outcomeOf(ctx, end)
 	l := resultLine{Type: "result", Subtype: o.subtype, IsError: o.subtype != success, Result: cmp.Or(end.Text, end.Partial), Turns: end.Turns,
 		DurationMS: end.Duration.Milliseconds(), APIMS: end.API.Milliseconds(), TTFTMS: end.First.Milliseconds(), CostUSD: end.CostUSD,
-		Usage: shownUsage(end.Usage), ModelUsage: shownModels(end.Models), Denials: []denial{}, Reason: end.Reason, APIStatus: end.Status,
+		Usage: shownUsage(end.Usage), ModelUsage: shownModels(end.Models), Denials: []denial{}, Reason: end.Reason, APIStatus: end.Status, Structured: end.Output,
 		origin: r.sign(r.endUUID)}
 	if l.IsError && end.Message != "" {
 		l.Errors = []string{end.Message}

@@ -92,7 +92,7 @@ func (c *conversation) skill(ctx context.Context, line string) error {
 	case c.running.Load():
 		return errors.New("the agent works; Ctrl-C stops it")
 	}
-	return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Expansion: x}))
+	return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.options.answer}))
 }
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {
