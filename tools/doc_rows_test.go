@@ -17,7 +17,7 @@ var toolRows = map[string]toolRow{
 	// Core.
 	"Read": {[]string{`{"file_path":"a.txt"}`},
 		"{n tools.maxReadLines} lines of {n tools.maxLineWidth} characters, {size tools.maxReadBytes}; files that are to be changed {size tools.maxFile}; folders {n tools.maxEntries} of {n tools.maxFolder} entries; " +
-			"images {n tools.maxSide} pixels a side, {size tools.maxImage}, {n tools.maxPixels} pixels as they are; PDF {size tools.maxPDF}, {n tools.maxPDFPages} pages; " +
+			"images {n attach.maxSide} pixels a side, {size attach.maxImage}, {n attach.maxPixels} pixels as they are; PDF {size attach.maxPDF}, {n attach.maxPDFPages} pages; " +
 			"notebooks {size tools.maxOutput} an output, {n tools.maxNotebookImages} images",
 		[]string{"TestReadText", "TestReadLimits", "TestReadImages", "TestReadPDF", "TestReadNotebook"}},
 	"Write": {[]string{`{"file_path":"a.txt","content":""}`}, "file {size workspace.MaxFile}; diff {size tools.maxDiff}, by lines up to {size tools.maxCompared}",

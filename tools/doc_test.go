@@ -332,7 +332,7 @@ func (d *doc) constant(pkg, name string) int64 {
 }
 
 var codeFolders = map[string]string{
-	"tools": ".", "custom": "custom", "engine": "../engine", "team": "../team", "cron": "../cron", "tool": "../tool", "workspace": "../workspace",
+	"tools": ".", "attach": "../attach", "custom": "custom", "engine": "../engine", "team": "../team", "cron": "../cron", "tool": "../tool", "workspace": "../workspace",
 	"trigger": "../trigger", "search": "search", "agent": "..",
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -229,10 +230,10 @@ func resourceResult(in readMcpResourceInput, contents []ResourceContent) *tool.R
 			continue
 		}
 		note := fmt.Sprintf("[%d bytes of %s]\n", len(c.Blob), cmp.Or(clipLine(c.MIMEType, 100), "an unknown type"))
-		if kind := imageType(c.Blob); kind != "" && len(c.Blob) <= maxBlob && images < maxImages {
-			if img, _, err := fitImage(kind, c.Blob); err == nil {
+		if kind := attach.ImageType(c.Blob); kind != "" && len(c.Blob) <= maxBlob && images < maxImages {
+			if p, err := attach.Image(c.Blob); err == nil {
 				images++
-				r.Content = append(append(r.Content, tool.Text(head+note).Content...), img)
+				r.Content = append(append(r.Content, tool.Text(head+note).Content...), p.Image)
 				continue
 			}
 			note = fmt.Sprintf("[an image (%s) of %d bytes that cannot be shown]\n", kind, len(c.Blob))

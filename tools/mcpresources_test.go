@@ -151,7 +151,7 @@ func TestListMcpResourcesMany(t *testing.T) {
 
 func TestReadMcpResource(t *testing.T) {
 	d := newDepot()
-	d.contents["docs img"] = []ResourceContent{{URI: "img", MIMEType: "text/html", Blob: picture(t, maxSide+32)}}
+	d.contents["docs img"] = []ResourceContent{{URI: "img", MIMEType: "text/html", Blob: picture(t, 1568+32)}}
 	d.contents["docs pictures"] = slices.Repeat([]ResourceContent{{Blob: picture(t, 4)}}, maxImages+3)
 	x := ReadMcpResource(d)
 	tooltest.Check(t, x)
@@ -176,7 +176,7 @@ func TestReadMcpResource(t *testing.T) {
 	}
 	r := tooltest.Run(t, x, `{"server":"docs","uri":"img"}`)
 	img, ok := r.Content[len(r.Content)-1].(llm.Image)
-	if config, err := png.DecodeConfig(bytes.NewReader(img.Data)); !ok || err != nil || config.Width != maxSide || img.MediaType != "image/png" {
+	if config, err := png.DecodeConfig(bytes.NewReader(img.Data)); !ok || err != nil || config.Width != 1568 || img.MediaType != "image/png" {
 		t.Errorf("image %v, %v, %v", ok, config, err)
 	}
 	if want := `{"images":1,"parts":1,"server":"docs","uri":"img"}`; string(r.Details) != want {

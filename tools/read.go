@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -121,10 +122,10 @@ func (r reading) result(ctx context.Context) (*tool.Result, error) {
 
 // content shows a file by what is in it, whatever its name.
 func (r reading) content(ctx context.Context, data []byte) *tool.Result {
-	if kind := imageType(data); kind != "" {
+	if kind := attach.ImageType(data); kind != "" {
 		return showImage(r.path, kind, data)
 	}
-	if bytes.HasPrefix(data, []byte("%PDF-")) {
+	if attach.IsPDF(data) {
 		return showPDF(r.path, data)
 	}
 	text, _, _ := decode(data)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -125,10 +126,10 @@ func (s *notebookView) image(data string) string {
 	if err != nil {
 		return "[an image that cannot be read]"
 	}
-	img, _, err := fitImage(imageType(raw), raw)
+	p, err := attach.Image(raw)
 	if err != nil {
 		return fmt.Sprintf("[an image that cannot be shown: %v]", err)
 	}
-	s.images = append(s.images, img)
+	s.images = append(s.images, p.Image)
 	return fmt.Sprintf("[image %d below]", len(s.images))
 }

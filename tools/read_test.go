@@ -240,7 +240,7 @@ func TestReadPDF(t *testing.T) {
 	d.fails(d.read, readInput{FilePath: "locked.pdf"}, "encrypted")
 	d.put("cut.pdf", good[:60])
 	d.fails(d.read, readInput{FilePath: "cut.pdf"}, "damaged")
-	d.put("big.pdf", good+strings.Repeat(" ", maxPDF)+"%%EOF")
+	d.put("big.pdf", good+strings.Repeat(" ", 20<<20)+"%%EOF")
 	d.fails(d.read, readInput{FilePath: "big.pdf"}, "pdftotext")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -63,8 +64,8 @@ func mediaType(header string) string {
 // show makes of a body what the model sees, by what is in it where that is not
 // text, else by its type.
 func (p *fetched) show(ctx context.Context, kind string, data []byte) error {
-	image := imageType(data)
-	pdf := bytes.HasPrefix(data, []byte("%PDF-"))
+	image := attach.ImageType(data)
+	pdf := attach.IsPDF(data)
 	switch {
 	case (image != "" || pdf) && p.truncated:
 		p.refusal = fmt.Sprintf("it is an image or a document of more than %d MB", maxPage>>20)

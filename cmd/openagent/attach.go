@@ -1,77 +1,202 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
-	"github.com/openagent-go/agent/workspace"
 )
 
-const (
-	maxAttachment = 32 << 20 // bytes of an image or a PDF
-	maxText       = 2 << 20  // bytes of a text
-)
-
-// attach reads the files that go with a prompt. What a file is, is told by its
-// content.
-func attach(ctx context.Context, paths []string) ([]llm.Block, error) {
+// attached reads the files that go with a prompt.
+func attached(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
 	for _, path := range paths {
-		more, err := attachment(ctx, path)
+		more, err := attach.File(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usagef("--file: there is no file %s", path)
+		}
 		if err != nil {
-			return nil, usagef("--file: %v", err)
+			return nil, usagef("--file: %w", err)
 		}
 		blocks = append(blocks, more...)
 	}
 	return blocks, nil
 }
 
-func attachment(ctx context.Context, path string) ([]llm.Block, error) {
-	data, err := readFile(path, maxAttachment)
-	if err != nil {
-		return nil, err
-	}
-	switch kind := http.DetectContentType(data); {
-	case strings.HasPrefix(kind, "image/"), kind == "application/pdf":
-		return shown(ctx, path)
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, fmt.Errorf("%s is empty", path)
-	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		return nil, fmt.Errorf("%s is neither an image (PNG, JPEG, GIF, WebP) nor a PDF nor UTF-8 text", path)
-	case len(data) > maxText:
-		return nil, fmt.Errorf("%s is a text of more than %d MB; let the agent read it in parts instead", path, maxText>>20)
-	}
-	return []llm.Block{llm.Document{MediaType: "text/plain", Title: filepath.Base(path), Data: data}}, nil
+const (
+	maxMentions     = 20        // files of a prompt
+	maxMentionText  = 200 << 10 // bytes of their text
+	maxMentionImage = 10 << 20  // bytes of images and documents
+)
+
+// A mention is a file that the user names in a prompt: @path, @"path with spaces",
+// with lines as in @path#L10-20.
+type mention struct {
+	shown       string // as it was written
+	path        string
+	first, last int // lines; 0: from the beginning, to the end
 }
 
-// shown makes of an image or a PDF what the tool Read makes of it: checked, and
-// as small as providers want it.
-func shown(ctx context.Context, path string) ([]llm.Block, error) {
-	abs, err := filepath.Abs(path)
+var (
+	// What stands before the @ of an e-mail address is no space and no bracket.
+	mentionStart = regexp.MustCompile("(?:^|[\\s(\\[{<\"'`,;])@")
+	mentionLines = regexp.MustCompile(`^(.+)#L?(\d{1,9})(?:-L?(\d{1,9}))?$`)
+)
+
+// mentions returns the files named in a text that exist, as exists says.
+func mentions(text string, exists func(path string) bool) []mention {
+	var list []mention
+	seen := map[string]bool{}
+	for _, at := range mentionStart.FindAllStringIndex(text, -1) {
+		m, ok := mentioned(text[at[1]:], exists)
+		if ok && !seen[m.shown] {
+			seen[m.shown] = true
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// mentioned reads what stands after an @.
+func mentioned(rest string, exists func(path string) bool) (mention, bool) {
+	if quote := strings.IndexAny(rest, `"'`); quote == 0 {
+		end := strings.IndexByte(rest[1:], rest[0])
+		if end <= 0 || strings.Contains(rest[1:1+end], "\n") {
+			return mention{}, false
+		}
+		word, tail := rest[1:1+end], rest[2+end:]
+		if lines := regexp.MustCompile(`^#L?\d+(-L?\d+)?`).FindString(tail); lines != "" {
+			word += lines
+		}
+		return pathIn(word, exists)
+	}
+	word := rest
+	if end := strings.IndexAny(rest, " \t\r\n"); end >= 0 {
+		word = rest[:end]
+	}
+	for range 10 {
+		if m, ok := pathIn(word, exists); ok {
+			return m, true
+		}
+		if word == "" || !strings.ContainsRune(".,;:!?)]}>\"'`", rune(word[len(word)-1])) {
+			break
+		}
+		word = word[:len(word)-1] // a name may end in what ends a sentence
+	}
+	return mention{}, false
+}
+
+func pathIn(word string, exists func(path string) bool) (mention, bool) {
+	if exists(word) {
+		return mention{shown: word, path: word}, true
+	}
+	parts := mentionLines.FindStringSubmatch(word)
+	if parts == nil || !exists(parts[1]) {
+		return mention{}, false
+	}
+	m := mention{shown: word, path: parts[1]}
+	m.first, _ = strconv.Atoi(parts[2]) // digits, few of them
+	m.last = m.first
+	if parts[3] != "" {
+		m.last, _ = strconv.Atoi(parts[3])
+	}
+	return m, m.first > 0 && m.last >= m.first
+}
+
+// mentionedFiles returns the content of the files that a text mentions: what the tool
+// Read shows of them, with the permissions that the agent has and nobody to ask. A word
+// that names no file is left as it is. What cannot be shown is told to the user, and to
+// the model.
+func (h *host) mentionedFiles(ctx context.Context, s *setup, text string) []llm.Block {
+	if !strings.Contains(text, "@") {
+		return nil
+	}
+	dir := s.project
+	exists := func(path string) bool {
+		if path == "" || strings.ContainsRune(path, 0) {
+			return false
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		_, err := os.Lstat(path)
+		return err == nil
+	}
+	var blocks []llm.Block
+	texts, images := 0, 0
+	for i, m := range mentions(text, exists) {
+		why := ""
+		switch {
+		case i >= maxMentions:
+			why = fmt.Sprintf("more than %d files are mentioned", maxMentions)
+		case texts >= maxMentionText || images >= maxMentionImage:
+			why = "the files before it are long enough"
+		default:
+			r, err := s.showFile(ctx, m)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err == nil && r.IsError {
+				err = errors.New(r.Text())
+			}
+			if err != nil {
+				why = err.Error()
+				break
+			}
+			blocks = append(blocks, llm.Text{Text: fmt.Sprintf("The user mentions @%s. What Read shows of it:\n\n%s", m.shown, r.Text())})
+			for _, b := range r.Content {
+				switch b := b.(type) {
+				case llm.Text:
+					texts += len(b.Text)
+				case llm.Image:
+					images += len(b.Data)
+					blocks = append(blocks, b)
+				case llm.Document:
+					images += len(b.Data)
+					blocks = append(blocks, b)
+				}
+			}
+		}
+		if why != "" {
+			h.complain("@%s does not go with the prompt: %s", m.shown, why)
+			blocks = append(blocks, llm.Text{Text: fmt.Sprintf("The user mentions @%s, which is not shown here: %s", m.shown, why)})
+		}
+	}
+	return blocks
+}
+
+// showFile has the tool Read show a file, under the rules and policies of the agent.
+func (s *setup) showFile(ctx context.Context, m mention) (*tool.Result, error) {
+	a := *s.agent
+	a.Tools, a.Toolsets = []tool.Tool{tools.Read(s.workspace)}, nil
+	a.AllowedTools, a.DisallowedTools, a.DeferredTools = nil, nil, nil
+	a.CanUseTool, a.AskUser, a.Inbox, a.Context, a.Checkpoint, a.Small = nil, nil, nil, nil, nil, nil
+	a.Hooks = nil
+	for _, h := range s.agent.Hooks { // those that guard and see calls; no session begins here
+		if h.On == hook.PreToolUse || h.On == hook.PostToolUse {
+			a.Hooks = append(a.Hooks, h)
+		}
+	}
+	input := map[string]any{"file_path": cmp.Or(m.path, ".")}
+	if m.first > 0 {
+		input["offset"], input["limit"] = m.first, m.last-m.first+1
+	}
+	data, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
-	ws := &workspace.Workspace{Root: filepath.Dir(abs)}
-	defer ws.Close()
-	input, err := json.Marshal(map[string]string{"file_path": abs})
-	if err != nil {
-		return nil, err
-	}
-	r, err := tools.Read(ws).Run(ctx, tool.Call{ID: "attach", Name: "Read", Input: input, Session: "attach", Dir: ws.Root})
-	switch {
-	case err != nil:
-		return nil, err
-	case r.IsError:
-		return nil, fmt.Errorf("%s", r.Text())
-	}
-	return r.Content, nil
+	return a.Call(ctx, "Read", data)
 }

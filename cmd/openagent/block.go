@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/attach"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -140,16 +141,29 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 			if !slices.Contains(mediaTypes[b.Type], b.Source.MediaType) {
 				return "", nil, fmt.Errorf("block %d has the media type %q; one of %s is taken", i+1, clip(b.Source.MediaType), strings.Join(mediaTypes[b.Type], ", "))
 			}
-			if b.Type == "image" {
-				blocks = append(blocks, llm.Image{MediaType: b.Source.MediaType, Data: data})
-			} else {
-				blocks = append(blocks, llm.Document{MediaType: b.Source.MediaType, Title: b.Title, Data: data})
+			block, err := fitting(b.Type, b.Source.MediaType, b.Title, data)
+			if err != nil {
+				return "", nil, fmt.Errorf("block %d: %w", i+1, err)
 			}
+			blocks = append(blocks, block)
 		default:
 			return "", nil, fmt.Errorf("block %d is of type %q; a user message takes text, image and document", i+1, clip(b.Type))
 		}
 	}
 	return "", blocks, nil
+}
+
+// fitting returns content as providers take it. What a host says of an image's type
+// is not relied upon.
+func fitting(kind, media, title string, data []byte) (llm.Block, error) {
+	switch {
+	case kind == "image":
+		p, err := attach.Image(data)
+		return p.Image, err
+	case media == "application/pdf":
+		return attach.PDF(title, data)
+	}
+	return llm.Document{MediaType: media, Title: title, Data: data}, nil
 }
 
 func (s source) bytes() ([]byte, error) {
@@ -163,5 +177,5 @@ func (s source) bytes() ([]byte, error) {
 	case "text":
 		return []byte(s.Data), nil
 	}
-	return nil, fmt.Errorf("its source is of type %q; base64 and text are taken", clip(s.Type))
+	return nil, fmt.Errorf("its source is of type %q; base64 and text are taken: fetch what a URL names, and send its content", clip(s.Type))
 }

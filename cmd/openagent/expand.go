@@ -18,9 +18,15 @@ func isServerPrompt(text string) bool {
 }
 
 // expand makes a prompt of what the user wrote: /name runs a skill, /mcp__server__prompt
-// is what the server makes of it, and with @server:uri goes the resource. One that cannot be read is
-// reported to the user and the model.
+// is what the server makes of it, with @server:uri goes the resource, and
+// with @path the file. One that cannot be read is reported to the user and the model.
 func (h *host) expand(ctx context.Context, s *setup, in agent.Input) (agent.Input, error) {
+	return h.expandSaid(ctx, s, in, in.Text)
+}
+
+// expandSaid is expand where only said is the user's own: the rest came through a pipe,
+// and names no files.
+func (h *host) expandSaid(ctx context.Context, s *setup, in agent.Input, said string) (agent.Input, error) {
 	if in.Output == nil {
 		in.Output = s.options.answer
 	}
@@ -28,11 +34,14 @@ func (h *host) expand(ctx context.Context, s *setup, in agent.Input) (agent.Inpu
 		in.Expansion = x
 		return in, err
 	}
+	if !isServerPrompt(in.Text) {
+		in.Blocks = append(in.Blocks[:len(in.Blocks):len(in.Blocks)], h.mentionedFiles(ctx, s, said)...)
+	}
 	if s.servers == nil {
 		if isServerPrompt(in.Text) {
 			return in, fmt.Errorf("%s: there are no MCP servers", clip(in.Text))
 		}
-		return in, nil
+		return in, ctx.Err()
 	}
 	if isServerPrompt(in.Text) {
 		name, args := strings.TrimSpace(in.Text), ""

@@ -62,7 +62,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 			h.complain("%v", err)
 		}
 	}()
-	blocks, err := attach(ctx, o.files)
+	blocks, err := attached(o.files)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,11 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := h.expand(ctx, s, agent.Input{Text: text, Blocks: blocks})
+	said := text
+	if len(args) == 1 {
+		said, _ = promptArg(args)
+	}
+	in, err := h.expandSaid(ctx, s, agent.Input{Text: text, Blocks: blocks}, said)
 	if err != nil {
 		return notBegun(ctx, usagef("%w", err))
 	}

@@ -1,22 +1,18 @@
-package tools
+package attach
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"image"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
 
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -31,9 +27,9 @@ const (
 	maxPixels = 50_000_000
 )
 
-// imageType returns the media type of an image by its first bytes, "" for what
-// is not an image that can be shown.
-func imageType(data []byte) string {
+// ImageType returns the media type of an image by its first bytes, "" for what
+// is not an image that models take.
+func ImageType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		return "image/png"
@@ -47,52 +43,52 @@ func imageType(data []byte) string {
 	return ""
 }
 
-func showImage(path, kind string, data []byte) *tool.Result {
-	img, size, err := fitImage(kind, data)
-	if err != nil {
-		return tool.Errorf("%s is an image (%s) that cannot be shown: %v", path, kind, err)
-	}
-	text := fmt.Sprintf("Image %s (%s, %dx%d pixels)", path, kind, size.old.X, size.old.Y)
-	if size.new != size.old {
-		text += fmt.Sprintf(", shown at %dx%d", size.new.X, size.new.Y)
-	}
-	r := tool.Text(text + ".")
-	r.Content = append(r.Content, img)
-	r.Title = "Read " + filepath.Base(path)
-	r.Details = details(map[string]any{"filePath": path, "mediaType": kind, "width": size.old.X, "height": size.old.Y})
-	return r
+// A Picture is an image as models take it, with its size in pixels before and now.
+type Picture struct {
+	llm.Image
+	Was, Is image.Point
 }
 
-type imageSize struct{ old, new image.Point }
-
-// fitImage returns an image as providers take it. It is decoded as a whole even
-// if it is passed on as it is: a damaged one would spoil the transcript.
-func fitImage(kind string, data []byte) (img llm.Image, size imageSize, err error) {
+// Image returns an image of any type that models take: what it is, is told by its
+// content. It stands upright, no side is longer than 1,568 pixels, and its base64 is
+// at most 5 MiB; of a moving one it is the first frame. Where nothing has to be changed
+// the data stays as it is, but it is decoded as a whole: a damaged image would spoil a
+// conversation for good. One of more than 50 million pixels is refused, undecoded.
+func Image(data []byte) (p Picture, err error) {
+	kind := ImageType(data)
 	decoder := decoders[kind]
 	if decoder.image == nil {
-		return img, size, errors.New("it is of no known format")
+		return p, errors.New("it is no PNG, JPEG, GIF or WebP image")
 	}
 	config, err := decoder.config(bytes.NewReader(data))
 	if err != nil {
-		return img, size, err
+		return p, err
 	}
 	if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
-		return img, size, fmt.Errorf("it has %dx%d pixels, more than %d million", config.Width, config.Height, maxPixels/1_000_000)
+		return p, fmt.Errorf("it has %dx%d pixels, more than %d million", config.Width, config.Height, maxPixels/1_000_000)
 	}
 	pixels, err := decoder.image(bytes.NewReader(data))
 	if err != nil {
-		return img, size, err
+		return p, err
 	}
-	size.old = pixels.Bounds().Size()
-	size.new = fitSize(size.old, maxSide)
-	if size.new == size.old && len(data) <= maxImage && kind != "image/gif" {
-		return llm.Image{MediaType: kind, Data: data}, size, nil
+	turned := kind == "image/jpeg" && orientation(data) > 1
+	p.Was = pixels.Bounds().Size()
+	if turned {
+		pixels = upright(scale(pixels, fitSize(p.Was, maxSide)), orientation(data)) // the smaller one is turned
+		if size := pixels.Bounds().Size(); (size.X > size.Y) != (p.Was.X > p.Was.Y) {
+			p.Was = image.Pt(p.Was.Y, p.Was.X)
+		}
+	}
+	p.Is = fitSize(pixels.Bounds().Size(), maxSide)
+	if p.Is == p.Was && len(data) <= maxImage && kind != "image/gif" && !turned {
+		p.Image = llm.Image{MediaType: kind, Data: data}
+		return p, nil
 	}
 	for side := maxSide; ; side /= 2 {
-		size.new = fitSize(size.old, side)
-		img, err := encodeImage(scale(pixels, size.new), kind != "image/jpeg")
-		if err != nil || len(img.Data) <= maxImage {
-			return img, size, err
+		p.Is = fitSize(pixels.Bounds().Size(), side)
+		p.Image, err = encodeImage(scale(pixels, p.Is), kind != "image/jpeg")
+		if err != nil || len(p.Data) <= maxImage {
+			return p, err
 		}
 	}
 }
@@ -159,9 +155,4 @@ func encodeImage(img image.Image, lossless bool) (llm.Image, error) {
 		return llm.Image{}, fmt.Errorf("encoding the image: %w", err)
 	}
 	return llm.Image{MediaType: "image/jpeg", Data: b.Bytes()}, nil
-}
-
-// decodeBase64 reads base64 that may be broken into lines.
-func decodeBase64(s string) ([]byte, error) {
-	return base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(s))
 }

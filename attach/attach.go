@@ -1,0 +1,107 @@
+// Package attach makes content of prompts out of files: images, PDFs and texts, as
+// providers take them. What a file is, is told by its content, not by its name.
+package attach
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	maxFile = 32 << 20 // bytes of an image or a PDF
+	maxText = 2 << 20  // bytes of a text
+)
+
+// File returns the content of a file for a prompt, as [Bytes] makes it.
+//
+//	blocks, err := attach.File("invoice.pdf")
+//	res, err := a.Prompt(ctx, "What is to be paid?", blocks...)
+func File(path string) ([]llm.Block, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("attaching a file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("attaching a file: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("attaching %s: it is no regular file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("attaching a file: %w", err)
+	}
+	blocks, err := Bytes(filepath.Base(path), data)
+	if err != nil {
+		return nil, fmt.Errorf("attaching %s: %w", path, err)
+	}
+	return blocks, nil
+}
+
+// Bytes returns content for a prompt: an image as [Image] makes it with a word about
+// its size, a PDF as [PDF] does, a text (UTF-8, or UTF-16 with its byte order mark) of
+// up to 2 MB as a document. Anything else is an error.
+func Bytes(title string, data []byte) ([]llm.Block, error) {
+	switch {
+	case len(data) > maxFile:
+		return nil, fmt.Errorf("it has more than %d MB", maxFile>>20)
+	case ImageType(data) != "":
+		p, err := Image(data)
+		if err != nil {
+			return nil, fmt.Errorf("it is an image (%s) that cannot be shown: %w", ImageType(data), err)
+		}
+		return []llm.Block{llm.Text{Text: fmt.Sprintf("Image %s (%s, %s).", title, ImageType(data), p.Size())}, p.Image}, nil
+	case IsPDF(data):
+		d, err := PDF(title, data)
+		if err != nil {
+			return nil, err
+		}
+		return []llm.Block{d}, nil
+	}
+	text, ok := readText(data)
+	switch {
+	case !ok:
+		return nil, errors.New("it is neither an image (PNG, JPEG, GIF, WebP) nor a PDF nor text in UTF-8 or UTF-16")
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, errors.New("it is empty")
+	case len(text) > maxText:
+		return nil, fmt.Errorf("it is a text of more than %d MB; let the agent read it in parts instead", maxText>>20)
+	}
+	return []llm.Block{llm.Document{MediaType: "text/plain", Title: title, Data: text}}, nil
+}
+
+// Size says how large a picture is, and how large it is shown.
+func (p Picture) Size() string {
+	s := fmt.Sprintf("%dx%d pixels", p.Was.X, p.Was.Y)
+	if p.Is != p.Was {
+		s += fmt.Sprintf(", shown at %dx%d", p.Is.X, p.Is.Y)
+	}
+	return s
+}
+
+// readText returns a text as UTF-8, false for what is none.
+func readText(data []byte) ([]byte, bool) {
+	for mark, order := range map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian} {
+		if rest, ok := bytes.CutPrefix(data, []byte(mark)); ok && len(rest)%2 == 0 {
+			units := make([]uint16, len(rest)/2)
+			for i := range units {
+				units[i] = order.Uint16(rest[2*i:])
+			}
+			text := []byte(string(utf16.Decode(units)))
+			return text, !bytes.ContainsAny(text, "\x00\uFFFD")
+		}
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	return data, utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+}

@@ -1,0 +1,52 @@
+package attach
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	maxPDF      = 20 << 20 // bytes
+	maxPDFPages = 100      // Anthropic refuses more
+)
+
+// IsPDF reports whether data begins as a PDF does.
+func IsPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
+
+// PDF returns a document that models read as it is: its text is not extracted here.
+// What every provider refuses would end a conversation for good, so it is refused
+// here: more than 20 MB, more than 100 pages, encryption, a file without an end.
+func PDF(title string, data []byte) (llm.Document, error) {
+	pages := countPages(data)
+	switch {
+	case !IsPDF(data):
+		return llm.Document{}, fmt.Errorf("it is no PDF")
+	case len(data) > maxPDF:
+		return llm.Document{}, fmt.Errorf("it is a PDF of %d MB, more than the %d MB that can be shown. Extract its text with a command such as pdftotext", len(data)>>20, maxPDF>>20)
+	case pages > maxPDFPages:
+		return llm.Document{}, fmt.Errorf("it is a PDF of %d pages, more than the %d that can be shown. Extract its text with a command such as pdftotext", pages, maxPDFPages)
+	case bytes.Contains(data, []byte("/Encrypt")):
+		return llm.Document{}, fmt.Errorf("it is a PDF that is encrypted, and cannot be shown")
+	case !bytes.Contains(data[max(0, len(data)-2048):], []byte("%%EOF")):
+		return llm.Document{}, fmt.Errorf("it is a PDF that is damaged: it has no end")
+	}
+	return llm.Document{MediaType: "application/pdf", Title: title, Data: data}, nil
+}
+
+// countPages counts the pages of a PDF that are not in compressed objects.
+func countPages(data []byte) int {
+	n := 0
+	for {
+		i := bytes.Index(data, []byte("/Type"))
+		if i < 0 {
+			return n
+		}
+		data = data[i+len("/Type"):]
+		rest, ok := bytes.CutPrefix(bytes.TrimLeft(data[:min(len(data), 32)], " \r\n\t"), []byte("/Page"))
+		if ok && (len(rest) == 0 || rest[0] != 's') {
+			n++
+		}
+	}
+}
