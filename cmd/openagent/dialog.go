@@ -79,8 +79,8 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 		}
 	}()
 	o, err := d.serve(ctx)
-	if err == nil {
-		err = d.failure()
+	if bad := d.failure(); bad != nil { // why anything else failed
+		err = bad
 	}
 	if err != nil && !d.report.live {
 		return notBegun(program, closing(ctx, d.out, err))
