@@ -101,7 +101,8 @@ type Agent struct {
 	// prompt outside of a session.
 	AwaitAgents bool
 	Retry       Retry
-	MaxTokens   int // of an answer, thinking included; 0: 16,384 or what the model can
+	Compaction  *Compaction // nil: as usual
+	MaxTokens   int         // of an answer, thinking included; 0: 16,384 or what the model can
 	Thinking    llm.Thought
 	Cache       llm.Cache // how providers keep the prompt; zero: for five minutes after each use
 	Temperature *float64
@@ -232,6 +233,9 @@ func (a *Agent) check() error {
 	if err := a.Cache.Check(); err != nil {
 		return bad("Cache: %v", err)
 	}
+	if err := a.Compaction.check(); err != nil {
+		return bad("%v", err)
+	}
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)
 	}
@@ -244,11 +248,14 @@ func (a *Agent) check() error {
 	return nil
 }
 
-// models returns the model, its fallbacks and the small one.
+// models returns the model, its fallbacks, the small one and that of summaries.
 func (a *Agent) models() []llm.Model {
 	all := append([]llm.Model{a.Model}, a.Fallbacks...)
 	if a.Small != nil {
 		all = append(all, a.Small)
+	}
+	if a.Compaction != nil && a.Compaction.Model != nil {
+		all = append(all, a.Compaction.Model)
 	}
 	return all
 }

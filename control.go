@@ -50,6 +50,10 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	if in.Expansion != nil {
 		return "", fmt.Errorf("agent: %w: a command is a prompt of its own, not a message to one that runs", ErrConfig)
 	}
+	if in.Compact {
+		f := in.wish()
+		return f.ID, s.tell(ctx, func(l *loop) error { return l.say(f) })
+	}
 	m := in.message(d)
 	err := s.tell(ctx, func(l *loop) error {
 		if l.fold.state.Known(m.ID) {

@@ -189,6 +189,7 @@ type job struct {
 	class   tool.Class      // Ask, RunTool: what the call was judged to do
 	input   hook.Input      // Fire
 	answer  *candidate      // CheckOutput
+	short   *shortening     // Compact
 	more    []event.Fact    // what else is to be recorded, after the fact
 	verdict permission.Decision
 	signals signals
@@ -228,6 +229,8 @@ func (x *executor) perform(ctx context.Context, j *job) event.Fact {
 		return x.askPerson(ctx, e, j)
 	case engine.Digest:
 		return x.digest(ctx, e, j)
+	case engine.Compact:
+		return x.compact(ctx, e, j)
 	case engine.RunHooks:
 		return x.after(ctx, e.Key(), j)
 	case engine.Fire:

@@ -354,7 +354,7 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	case e.Event == hook.PermissionDenied && out.Retry:
 		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.input.Tool))
 	case !out.Block:
-	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop:
+	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop, e.Event == hook.PreCompact:
 		f.Block = why
 	case e.Event == hook.PostToolBatch && f.Stop == "":
 		f.Stop = why

@@ -169,6 +169,8 @@ var moments = []moment{
 		}
 		<-idle
 	}},
+	{hook.PreCompact, "manual", `{"trigger":"manual","custom_instructions":"mind the tests"}`, compacts},
+	{hook.PostCompact, "manual", `{"trigger":"manual","compact_summary":"All is well."}`, compacts},
 	{hook.CwdChanged, "", `{"old_cwd":"DIR","new_cwd":"DIR/sub"}`, func(t *testing.T, w *stage) {
 		w.tool(t, tool.New(tool.Spec{Name: "go"}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 			r := tool.Text("there")
@@ -266,6 +268,21 @@ func again(t *testing.T, w *stage, other func(*agent.Session) *agent.Session) {
 	}
 }
 
+// compacts has a conversation compacted.
+func compacts(t *testing.T, w *stage) {
+	w.agent.Model = llmtest.Script(say(strings.Repeat("much ", 500)), say("more"), say("<summary>All is well.</summary>"))
+	s := w.agent.Session("")
+	defer s.Close()
+	for range 2 {
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Compact(t.Context(), "mind the tests"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // meanwhile sends a message while a prompt runs.
 func meanwhile(t *testing.T, w *stage, send func(*agent.Session, context.Context, agent.Input) (string, error)) {
 	var s *agent.Session
@@ -284,8 +301,8 @@ func meanwhile(t *testing.T, w *stage, send func(*agent.Session, context.Context
 // shell command, which are told the same.
 func TestMoments(t *testing.T) {
 	for _, e := range hook.Events {
-		if n := slices.IndexFunc(moments, func(m moment) bool { return m.event == e }); n < 0 != e.Coming() {
-			t.Errorf("%s has no moment, or is not there yet and has one", e)
+		if n := slices.IndexFunc(moments, func(m moment) bool { return m.event == e }); n < 0 {
+			t.Errorf("%s has no moment", e)
 		}
 	}
 	for _, m := range moments {

@@ -71,6 +71,7 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 	if own.Small == nil {
 		own.Small, own.DigestAbove = from.Small, cmp.Or(own.DigestAbove, from.DigestAbove)
 	}
+	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
 	if own.Dir == "" {
 		own.Dir = f.state.Dir()
 	}

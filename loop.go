@@ -365,7 +365,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.CompactionRequested, event.Compacted, event.RunEnd:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)
@@ -411,6 +411,9 @@ func (l *loop) prepare(j *job) {
 		j.model = l.x.modelNamed(e.Model)
 		j.call = l.open(e.Call)
 		j.done = l.fold.transcript.Call(e.Call).Done
+	case engine.Compact:
+		j.model = l.x.modelNamed(e.Model)
+		j.short = l.fold.shorten(e)
 	case engine.GatherResults:
 		j.call = l.open(e.Call)
 		j.done = &event.ToolDone{Result: l.fold.transcript.Gather(e.Call)}

@@ -414,6 +414,14 @@ func TestEveryEvent(t *testing.T) {
 	p.Answered(429, nil, 5*time.Millisecond)
 	s = (&agent.Agent{Model: limited{llmtest.Script(say("x")), l}}).Session("")
 	watch(s).Close()
+	s = (&agent.Agent{Model: llmtest.Script(say(strings.Repeat("x", 9000)), say("y"))}).Session("")
+	watch(s)
+	for e, err := range s.StreamInput(t.Context(), agent.Input{Compact: true}) {
+		if err == nil {
+			seen[event.Type(e.Data)] = true
+		}
+	}
+	s.Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	for _, name := range event.Types() {
 		if !seen[name] {

@@ -54,6 +54,9 @@ type Input struct {
 	// Expansion, unless nil, is what a command stands for, such as a skill: its text
 	// takes the place of Text. It is for prompts only.
 	Expansion *tool.Expansion
+	// Compact: it is no prompt. The conversation is compacted, and Text says what matters
+	// for the summary, see [Session.Compact].
+	Compact bool
 }
 
 func (in Input) message(d event.Delivery) event.UserMessage {

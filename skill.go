@@ -6,6 +6,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
+// beginning makes the fact that a run begins with.
+func (x *executor) beginning(in *Input) event.Fact {
+	if in.Compact {
+		return in.wish()
+	}
+	return x.prompt(in)
+}
+
 // prompt makes the fact of a prompt. A skill that it begins gets its model.
 func (x *executor) prompt(in *Input) event.Fact {
 	m := in.message(event.AsPrompt)

@@ -23,14 +23,15 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	if hook.Depth(ctx) > hook.MaxDepth {
 		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
+	prompt := in != nil && !in.Compact
 	var output *event.Output
-	if in != nil {
+	if prompt {
 		var err error
 		if output, err = in.output(); err != nil {
 			return nil, err
 		}
 	}
-	x, pool, notes, err := s.equip(ctx, in != nil)
+	x, pool, notes, err := s.equip(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	defer s.mu.Unlock()
 	for s.def() != x.agent { // it was changed meanwhile
 		s.mu.Unlock()
-		x, pool, notes, err = s.equip(ctx, in != nil)
+		x, pool, notes, err = s.equip(ctx, prompt)
 		s.mu.Lock()
 		if err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil
 	default:
-		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.recalled(), x.opening(state, notes), []event.Fact{x.prompt(in)}, s.orphans(ctx, true))
+		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.recalled(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.orphans(ctx, true))
 	}
 	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
@@ -108,7 +109,7 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel,
+		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.Retry.tries(), Parallel: a.Parallel, Compaction: a.Compaction.configured(),
 		Limits: a.Budget.limits()}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it

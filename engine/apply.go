@@ -57,6 +57,10 @@ func (s *State) apply(e event.Event) bool {
 		return s.answered(e.Seq, f)
 	case event.ModelFailed:
 		return s.modelFailed(e.Seq, f)
+	case event.CompactionRequested:
+		return s.compactionRequested(e, f)
+	case event.Compacted:
+		return s.compacted(e.Seq, f)
 	case event.Waited:
 		return s.waited(f)
 	case event.Authorized:
@@ -156,17 +160,7 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		if s.open || len(s.calls) > 0 {
 			return false
 		}
-		s.open, s.stop, s.need = true, nil, need{}
-		s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
-		if s.cfg.Output != nil {
-			s.run.answer = new(answer)
-		}
-		s.settleOwed()
-		s.model.fallback = 0
-		clear(s.repeats)
-		clear(s.faults)
-		s.points = s.points[:0]
-		s.endScopes()
+		s.begin(e)
 		s.wantModel(e.Seq)
 		s.beginPoints(e.Seq, &f)
 		s.loaded = nil
@@ -193,6 +187,24 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 	return true
 }
 
+// begin opens a run.
+func (s *State) begin(e event.Event) {
+	s.open, s.stop, s.need = true, nil, need{}
+	s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
+	if s.cfg.Output != nil {
+		s.run.answer = new(answer)
+	}
+	s.settleOwed()
+	s.model.fallback = 0
+	clear(s.repeats)
+	clear(s.faults)
+	s.points = s.points[:0]
+	s.endScopes()
+	if c := s.compact; c != nil {
+		c.misses, c.skip, c.overflow, c.recovered = 0, 0, false, false
+	}
+}
+
 func (s *State) deliver(seq int64, f event.Delivered) bool {
 	delivered := false
 	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool {
@@ -207,7 +219,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 		return true
 	})
 	if delivered {
-		s.run.continuing = false
+		s.run.continuing, s.run.compacts = false, false
 		s.wantModel(seq)
 	}
 	return delivered
@@ -232,10 +244,13 @@ func (s *State) modelKey() string {
 }
 
 func (s *State) modelStart(f event.ModelStart) bool {
-	if f.Call != "" {
+	switch {
+	case f.Call != "":
 		return s.digestStart(f)
+	case f.Compacts != "":
+		return s.compactionStarted(f)
 	}
-	if !s.open || s.model.calling || f.Key != s.modelKey() || s.need.kind != needModel || len(s.calls) > 0 {
+	if !s.open || s.model.calling || s.compact != nil && s.compact.doing != "" || f.Key != s.modelKey() || s.need.kind != needModel || len(s.calls) > 0 {
 		return false
 	}
 	s.model.calling, s.model.wait, s.model.reserved = true, nil, f.ReservedUSD
@@ -249,6 +264,13 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	}
 	r := f.Response
 	s.model.calling = false
+	s.answers++
+	if s.compact != nil && r.Stop != llm.Overflow {
+		s.compact.recovered = false
+		if r.Usage.Context() > s.compact.windows[f.Model] {
+			delete(s.compact.windows, f.Model)
+		}
+	}
 	s.run.turns++
 	s.run.api += f.Duration
 	if s.run.first == 0 {
@@ -285,6 +307,11 @@ func (s *State) after(r llm.Response) need {
 	switch {
 	case r.Stop == llm.Refusal:
 		return need{kind: needEnd, reason: event.Refused, msg: "the model refused to answer"}
+	case r.Stop == llm.Overflow && s.overflowed(true):
+		if s.run.continuations++; s.run.continuations > maxContinuations {
+			return need{kind: needEnd, reason: event.MaxTokens}
+		}
+		return need{kind: needContinue}
 	case r.Stop == llm.Overflow:
 		return need{kind: needEnd, reason: event.ContextOverflow, msg: "the context window is full", class: llm.TooLong}
 	case r.Stop == llm.MaxTokens:
@@ -313,6 +340,9 @@ func isToolUse(b llm.Block) bool {
 func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
 
 func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
+	if c := s.compact; s.open && c != nil && c.calling && f.Key == s.compactionKey(c.cause) {
+		return s.summaryFailed(seq, f)
+	}
 	if !s.open || !s.model.calling || f.Key != s.modelKey() {
 		return false
 	}
@@ -334,7 +364,8 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	case f.Retry && s.model.tries <= s.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.fallBack(f):
-	case f.Class == llm.TooLong:
+	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && s.overflowed(f.Class == llm.TooLong):
+	case f.Class == llm.TooLong, f.Class == llm.TooLarge && s.compact != nil && s.compact.recovered:
 		s.need = need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
 	default:
 		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID}
@@ -677,6 +708,11 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 		s.model.attempt++
 		s.run.lost += s.model.reserved
 	}
+	if c := s.compact; c != nil && c.calling {
+		c.calling = false
+		c.attempt++
+		s.run.lost += c.reserved
+	}
 	for i := range s.calls {
 		c := &s.calls[i]
 		switch {
@@ -706,5 +742,9 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	}
 	s.open, s.stop, s.points = false, nil, s.points[:0]
 	s.model.calling, s.model.wait = false, nil
+	if c := s.compact; c != nil {
+		c.wish.seq, c.doing, c.calling, c.overflow = 0, "", false, false
+		c.attempt++
+	}
 	return true
 }

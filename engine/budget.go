@@ -47,6 +47,20 @@ func (s *size) tokens(model string) int {
 	return s.counted + s.added
 }
 
+// scale is how many tokens the provider counts for one that is estimated, where it is
+// more than one.
+func (s *size) scale(model string) float64 {
+	if whole := s.fixed + s.said; whole > 0 {
+		return max(1, float64(s.tokens(model))/float64(whole))
+	}
+	return 1
+}
+
+// rescaled is what the provider may count for so many estimated tokens.
+func (s *size) rescaled(model string, tokens int) int {
+	return int(float64(tokens) * s.scale(model))
+}
+
 func textTokens[T string | json.RawMessage](s T) int { return llm.TokensAtMost(s) }
 
 // blockTokens is what a block costs beside its text.
@@ -153,6 +167,9 @@ func (s *State) reserved() float64 {
 		if c := &s.calls[i]; c.phase == digesting && c.started {
 			sum += c.reserved
 		}
+	}
+	if s.compact != nil && s.compact.calling {
+		sum += s.compact.reserved
 	}
 	return sum
 }

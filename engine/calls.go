@@ -382,7 +382,9 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
 	}
 	if c.batch == "" {
-		s.size.add(contentTokens(f.Result.Content))
+		tokens := contentTokens(f.Result.Content)
+		s.size.add(tokens)
+		s.produced(c, tokens, &f.Result)
 	}
 	for i := range s.calls {
 		if s.calls[i].phase != settled {

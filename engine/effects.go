@@ -72,6 +72,26 @@ type (
 		MaxTokens   int
 		ReservedUSD float64
 	}
+	// Compact wants an [event.Compacted] with a summary, or an [event.ModelFailed]. What
+	// is to be summarised is for [Transcript.Shorten] to say.
+	Compact struct {
+		key          string
+		Trigger      event.Trigger
+		Instructions string
+		Model        string
+		Thinking     llm.Thought
+		MaxTokens    int
+		ReservedUSD  float64
+		Tries        int     // failures so far
+		Pending      bool    // a prompt is being worked on
+		Before       int     // tokens of a request
+		Fixed        int     // of system prompt and tools
+		Scale        float64 // what the provider counts for each token that is estimated, at least 1
+		Keep         int     // tokens of the newest messages to leave as they are
+		Most         int     // tokens that these may have in any case
+		Less         int     // 0: the whole conversation is summarised, as it is
+		Room         int     // tokens that its messages may have, else
+	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
 	// Fire wants an [event.Hooked] from the hooks of an event.
@@ -97,6 +117,7 @@ func (e RunTool) Key() string   { return e.key }
 func (e AskPerson) Key() string { return e.key }
 func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
+func (e Compact) Key() string   { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
 
@@ -118,6 +139,11 @@ func (e GatherResults) Intent() event.Fact { return nil }
 // Intent is an [event.ModelStart].
 func (e Digest) Intent() event.Fact {
 	return event.ModelStart{Key: e.key, Call: e.Call, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
+}
+
+// Intent is an [event.ModelStart].
+func (e Compact) Intent() event.Fact {
+	return event.ModelStart{Key: e.key, Compacts: e.Trigger, Model: e.Model, MaxTokens: e.MaxTokens, ReservedUSD: e.ReservedUSD}
 }
 
 // Intent is an [event.ModelStart].
@@ -166,6 +192,10 @@ func (s *State) wants(effects []Effect) []Effect {
 
 // nextEffects goes on with the conversation when no call is open.
 func (s *State) nextEffects(effects []Effect) []Effect {
+	if c := s.compact; c != nil && c.doing != "" {
+		effects, _ = s.compacting(effects)
+		return effects
+	}
 	if s.need.kind == needModel && !s.model.calling && s.model.wait == nil {
 		if reason := s.limit(); reason != "" {
 			return s.finish(effects, reason, need{})
@@ -177,9 +207,12 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 		}
 		return record(event.Delivered{IDs: ids})
 	}
+	if wanted, ok := s.compacting(effects); ok {
+		return wanted
+	}
 	switch s.need.kind {
 	case needEnd:
-		if s.awaits() {
+		if s.awaits() && !s.run.compacts {
 			return append(effects, Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)})
 		}
 		if s.unjudged() {
@@ -205,7 +238,7 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 // follow-ups before a model call, the first follow-up before the end, and then no
 // context of hooks.
 func (s *State) deliverable() []string {
-	if s.model.calling || s.model.wait != nil || s.need.kind == needContinue {
+	if s.model.calling || s.model.wait != nil || s.need.kind == needContinue || s.compact != nil && s.compact.doing != "" {
 		return nil
 	}
 	if s.need.kind == needEnd && s.need.reason != event.Completed {
@@ -216,6 +249,9 @@ func (s *State) deliverable() []string {
 	for _, q := range s.queue {
 		if (q.delivery == event.AsHook || q.delivery == event.AsContext) && s.need.kind == needEnd {
 			continue // context is for whoever goes on, and no reason to
+		}
+		if q.delivery == event.AsNotice && s.run.compacts && s.need.kind == needEnd {
+			continue // nor is news for a run that only compacts
 		}
 		if q.delivery != event.AsFollowUp {
 			ids = append(ids, q.id)
@@ -259,6 +295,9 @@ func (s *State) closing(effects []Effect) []Effect {
 		return record(facts...)
 	case s.model.calling:
 		return append(effects, s.callModel())
+	case s.compact != nil && s.compact.calling:
+		e, _ := s.summarise(s.compact.doing)
+		return append(effects, e)
 	case len(effects) > 0:
 		return effects
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -78,6 +79,8 @@ type world struct {
 	time       time.Duration
 	facts      []event.Event
 	wanted     map[string]bool // keys that were wanted at some time
+	input      int             // tokens of requests; 0: 100
+	answers    int64           // number of the last answer
 	out        strings.Builder
 }
 
@@ -88,6 +91,9 @@ func (w *world) happen(f event.Fact) bool {
 	counted := w.state.Apply(e)
 	if counted {
 		w.transcript.Apply(e)
+		if _, ok := f.(event.AssistantMessage); ok {
+			w.answers = w.seq
+		}
 	}
 	return counted
 }
@@ -124,6 +130,8 @@ func detail(e engine.Effect) string {
 		return fmt.Sprintf(" %s max=%d reserved=%.4f", e.Model, e.MaxTokens, e.ReservedUSD)
 	case engine.CallModel:
 		return fmt.Sprintf(" %s max=%d reserved=%.4f tries=%d", e.Model, e.MaxTokens, e.ReservedUSD, e.Tries)
+	case engine.Compact:
+		return strings.TrimRight(fmt.Sprintf(" %s %s max=%d reserved=%.4f before=%d keep=%d less=%d room=%d %s", e.Trigger, e.Model, e.MaxTokens, e.ReservedUSD, e.Before, e.Keep, e.Less, e.Room, e.Instructions), " ")
 	case engine.Fire:
 		return strings.TrimRight(fmt.Sprintf(" %s %s%s %v", e.Event, e.Call, e.Message, e.Fields), " ")
 	case engine.Wait:
@@ -142,6 +150,15 @@ func brief(f event.Fact) string {
 		return fmt.Sprintf("delivered %v", f.IDs)
 	case event.UserMessage:
 		return fmt.Sprintf("user_message %s %q", f.Delivery, f.Message.Text())
+	case event.Compacted:
+		s := fmt.Sprintf("compacted %s %d to %d", f.Trigger, f.Before, f.After)
+		for _, c := range f.Cleared {
+			s += " " + c.Call
+		}
+		if f.Failed != "" {
+			s += fmt.Sprintf(" failed=%q", f.Failed)
+		}
+		return s
 	case event.RunEnd:
 		s := fmt.Sprintf("run_end %s turns=%d text=%q", f.Reason, f.Turns, f.Text)
 		if f.Output != nil {
@@ -167,6 +184,9 @@ func brief(f event.Fact) string {
 // do makes the fact that a line of a script stands for.
 func (w *world) do(words []string) {
 	verb, args := words[0], words[1:]
+	if len(args) > 0 && strings.HasPrefix(args[0], "@") { // a call of the last answer
+		args[0] = fmt.Sprintf("c%d.%s", w.answers, args[0][1:])
+	}
 	rest := strings.Join(args, " ")
 	key := func(kind string) string { return w.key(kind, "") }
 	switch verb {
@@ -196,7 +216,7 @@ func (w *world) do(words []string) {
 		}
 		w.answer(llm.StopReason(args[0]), blocks...)
 	case "fail", "break": // fail CLASS [retry SECONDS]; break is the same within the answer
-		f := event.ModelFailed{Key: key("model"), Model: w.state.Model(), Class: llm.Class(args[0]), Message: "it failed", Partial: "part"}
+		f := event.ModelFailed{Key: cmp.Or(key("model"), key("compact")), Model: w.state.Model(), Class: llm.Class(args[0]), Message: "it failed", Partial: "part"}
 		if verb == "break" {
 			f.Usage, f.CostUSD = llm.Usage{Output: 1}, new(0.001)
 		}
@@ -254,6 +274,12 @@ func (w *world) do(words []string) {
 				f.Result.Patch.Dir = value
 			case "end":
 				f.Result.Patch.EndRun = true
+			case "long": // so many tokens of output
+				n, err := strconv.Atoi(value)
+				w.check(err)
+				f.Result = *tool.Text(strings.Repeat("abc", n))
+			case "error":
+				f.Result.IsError = true
 			case "fault":
 				f.Fault = tool.Fault(value)
 			case "stop":
@@ -263,6 +289,14 @@ func (w *world) do(words []string) {
 			}
 		}
 		w.report(w.happen(f))
+	case "wish": // wish ID INSTRUCTIONS: somebody wants a compaction
+		w.report(w.happen(event.CompactionRequested{ID: args[0], Instructions: strings.Join(args[1:], " ")}))
+	case "summary": // summary [failed=WHY] [large=TOKENS] TEXT: what came of a compaction
+		w.summary(args)
+	case "tokens": // tokens N: of the next answers, as the provider counts
+		n, err := strconv.Atoi(args[0])
+		w.check(err)
+		w.input = n
 	case "gather": // gather CALL: the result of a batch
 		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
 		w.report(w.happen(f))
@@ -364,11 +398,22 @@ func blocks(bs llm.Blocks) string {
 	for _, b := range bs {
 		switch b := b.(type) {
 		case llm.Text:
-			out = append(out, b.Text)
+			text := b.Text
+			if strings.HasPrefix(text, "This conversation was compacted") {
+				text = strings.ReplaceAll(text, "\n", " / ")
+			}
+			if len(text) > 1000 {
+				text = fmt.Sprintf("%s… %d bytes", text[:400], len(text))
+			}
+			out = append(out, text)
 		case llm.ToolUse:
 			out = append(out, fmt.Sprintf("[%s %s]", b.ID, b.Name))
 		case llm.ToolResult:
-			out = append(out, fmt.Sprintf("[%s: %s]", b.ID, b.Content.Text()))
+			text := b.Content.Text()
+			if len(text) > 1000 {
+				text = fmt.Sprintf("%s… %d bytes", text[:6], len(text))
+			}
+			out = append(out, fmt.Sprintf("[%s: %s]", b.ID, text))
 		}
 	}
 	return strings.Join(out, " ")
@@ -390,7 +435,42 @@ func config(t *testing.T, text string) event.Configured {
 
 func (w *world) answer(stop llm.StopReason, content ...llm.Block) {
 	w.report(w.happen(event.AssistantMessage{Key: w.key("model", ""), Model: w.state.Model(), CostUSD: new(0.01),
-		Response: llm.Response{Stop: stop, Usage: llm.Usage{Input: 100, Output: 10}, Message: llm.Message{Role: llm.Assistant, Content: content}}}))
+		Response: llm.Response{Stop: stop, Usage: llm.Usage{Input: cmp.Or(w.input, 100), Output: 10}, Message: llm.Message{Role: llm.Assistant, Content: content}}}))
+}
+
+// summary makes the fact of a compaction that is wanted.
+func (w *world) summary(args []string) {
+	var e engine.Compact
+	for _, wanted := range w.state.Effects() {
+		if c, ok := wanted.(engine.Compact); ok {
+			e = c
+		}
+	}
+	p := w.transcript.Shorten(e)
+	f := event.Compacted{Key: e.Key(), Trigger: e.Trigger, Before: e.Before, After: e.Before, Model: e.Model, Usage: llm.Usage{Input: 100, Output: 10}, CostUSD: new(0.003)}
+	large, failed := 0, ""
+	for len(args) > 0 {
+		name, value, ok := strings.Cut(args[0], "=")
+		if !ok {
+			break
+		}
+		switch args = args[1:]; name {
+		case "large":
+			n, err := strconv.Atoi(value)
+			w.check(err)
+			large = n
+		case "failed":
+			failed = value
+		}
+	}
+	if f.Failed = failed; failed == "" {
+		f.Until, f.Kept, f.Cleared, f.Memory = p.Until, p.Kept, p.Cleared, append(slices.Clone(p.Memory), "decision: "+strings.Join(args, " "))
+		f.Summary = strings.Join(args, " ") + strings.Repeat("abc", large)
+		_, f.After = p.Tokens(f)
+		f.After = int(float64(f.After+e.Fixed) * e.Scale)
+		fmt.Fprintf(&w.out, "  of %d messages, until %d, kept %v, cleared %v\n", len(p.Request), p.Until, p.Kept, p.Cleared)
+	}
+	w.report(w.happen(f))
 }
 
 // key finds the key of a wanted effect.
@@ -433,6 +513,10 @@ func FuzzEngine(f *testing.F) {
 		}
 		w := &world{t: t, wanted: map[string]bool{}}
 		c := config(t, `{"small":"s","start":"startup"}`)
+		if len(script)%3 == 0 { // every third one has a window that is soon full
+			c.Models = map[string]llm.Info{"m": {Window: 300}}
+			c.Compaction = &event.Compaction{Protect: 1, Keep: 1}
+		}
 		if len(script)%2 == 0 { // every other run has hooks for everything
 			c.Hooks = hook.Events
 		}
@@ -477,6 +561,7 @@ func (w *world) random(b byte, i int) {
 	switch {
 	case b%16 == 15:
 		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
+			event.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
 			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{},
@@ -499,7 +584,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 	}
 	switch e := e.(type) {
 	case engine.CallModel:
-		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd"}[b%6]
+		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd", llm.Overflow}[b%7]
 		var content []llm.Block
 		for i := range b % 4 {
 			u := llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope", "Batch"}[(b/4+i)%5], Input: json.RawMessage("{}")}
@@ -509,10 +594,21 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 			content = append(content, u)
 		}
 		if b%13 == 0 {
-			w.happen(event.ModelFailed{Key: e.Key(), Model: e.Model, Retry: b%2 == 0, Class: llm.Overloaded})
+			w.happen(event.ModelFailed{Key: e.Key(), Model: e.Model, Retry: b%2 == 0, Class: []llm.Class{llm.Overloaded, llm.TooLong}[b/2%2]})
 			return
 		}
 		w.answerTo(e.Key(), stop, content)
+	case engine.Compact:
+		p := w.transcript.Shorten(e)
+		f := event.Compacted{Key: e.Key(), Trigger: e.Trigger, Before: e.Before, Model: e.Model, Until: p.Until, Kept: p.Kept, Cleared: p.Cleared, Summary: "s"}
+		if _, f.After = p.Tokens(f); b%5 == 0 || p.Until == 0 {
+			f.Failed = "no"
+		}
+		if b%7 == 0 {
+			w.happen(event.ModelFailed{Key: e.Key(), Model: e.Model, Retry: b%2 == 0, Class: []llm.Class{llm.Overloaded, llm.TooLong}[b/2%2]})
+			return
+		}
+		w.happen(f)
 	case engine.Wait:
 		w.happen(event.Waited{Key: e.Key()})
 	case engine.Authorize:
@@ -532,7 +628,9 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 			w.happen(event.ToolDone{Key: e.Key(), Call: e.Call, Result: tool.Result{Questions: []tool.Question{{Text: "?"}}}})
 			return
 		}
-		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: tool.Result{Patch: tool.Patch{EndRun: b%31 == 0}}})
+		r := *tool.Text(strings.Repeat("abc", int(b)*8))
+		r.IsError, r.Patch.EndRun = b%5 == 0, b%31 == 0
+		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: r})
 	case engine.TakeCheckpoint:
 		w.happen(event.Checkpointed{Key: e.Key()})
 	case engine.AskPerson:
@@ -576,7 +674,8 @@ func (w *world) invariants(settled map[string]bool) {
 		if settled[e.Key()] {
 			w.t.Fatalf("the settled key %s is wanted again", e.Key())
 		}
-		if _, ok := e.(engine.CallModel); ok {
+		switch e.(type) {
+		case engine.CallModel, engine.Compact:
 			w.answeredAll()
 		}
 	}

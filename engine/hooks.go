@@ -170,7 +170,9 @@ func (s *State) hooked(f event.Hooked) bool {
 		}
 		return true
 	default:
-		return false
+		if !s.preCompacted(f) {
+			return false
+		}
 	}
 	if f.Stop != "" && s.stop == nil {
 		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}

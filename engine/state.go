@@ -45,7 +45,10 @@ type State struct {
 	known map[string]bool // ids of all user messages
 	queue []queued        // messages that wait for their delivery
 	size  size
-	found map[string]int // tokens of the deferred tools that were not found yet, by name
+
+	answers int            // of the model, since the last summary
+	compact *compaction    // nil: nothing is known that matters to one
+	found   map[string]int // tokens of the deferred tools that were not found yet, by name
 
 	open  bool // a run goes on
 	run   run
@@ -139,6 +142,7 @@ type run struct {
 	rang          bool // the time limit was reached
 	alarms        int  // how often the time limit was changed
 	kept          bool // the files are, as they were before this prompt
+	compacts      bool // it was begun to compact the conversation
 	tools         map[string]event.ToolUse
 	agents        map[string]event.Spending // nil: none were used
 	stops         int                       // how often Stop hooks made it go on, in a row
@@ -223,6 +227,9 @@ func (s *State) SoFar() (event.RunEnd, bool) {
 	end := s.runEnd(event.Internal, need{})
 	if s.model.calling {
 		end.LostUSD += s.model.reserved
+	}
+	if s.compact != nil && s.compact.calling {
+		end.LostUSD += s.compact.reserved
 	}
 	return end, s.open
 }

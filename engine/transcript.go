@@ -12,14 +12,16 @@ import (
 )
 
 // A Transcript is the conversation: the fold of the same facts that requests
-// are built from. It only grows. The zero Transcript is empty.
+// are built from. It grows, but for compactions. The zero Transcript is empty.
 type Transcript struct {
 	System   string
 	Tools    []llm.Tool
 	Messages []llm.Message
 
-	held map[string]llm.Message // queued, by id
-	last struct {               // the last prompt
+	marks  []mark          // of the Messages
+	memory []string        // what compactions have found
+	held   map[string]held // queued, by id
+	last   struct {        // the last prompt
 		id string
 		at int // its place among the Messages
 	}
@@ -28,6 +30,16 @@ type Transcript struct {
 	states  map[string]map[string]json.RawMessage
 	tools   toolset
 	enabled []string // deferred tools that were found
+	skills  []Begun  // that calls have put in force, the innermost last
+}
+
+// Begun is a skill that a call has put in force, in its words.
+type Begun struct{ Name, Text string }
+
+// held is a message that is queued.
+type held struct {
+	llm.Message
+	kind messageKind
 }
 
 // A Call is a call of the last answer with its bodies.
@@ -68,18 +80,23 @@ func (t *Transcript) Apply(e event.Event) {
 	case event.UserMessage:
 		if f.Delivery == event.AsPrompt || f.Delivery == event.AsContinue {
 			t.last.id, t.last.at = f.ID, len(t.Messages)
-			t.Messages = append(t.Messages, f.Message)
+			t.add(f.Message, e.Seq, kindOf(f.Delivery))
+			if f.Delivery == event.AsPrompt {
+				t.skills = nil
+			}
 			return
 		}
 		if t.held == nil {
-			t.held = map[string]llm.Message{}
+			t.held = map[string]held{}
 		}
-		t.held[f.ID] = f.Message
+		t.held[f.ID] = held{f.Message, kindOf(f.Delivery)}
 	case event.Delivered:
 		for _, id := range f.IDs {
-			t.Messages = append(t.Messages, t.held[id])
+			t.add(t.held[id].Message, e.Seq, t.held[id].kind)
 			delete(t.held, id)
 		}
+	case event.Compacted:
+		t.compact(f)
 	case event.Stopped:
 		for _, id := range f.Cleared {
 			delete(t.held, id)
@@ -101,7 +118,7 @@ func (t *Transcript) Apply(e event.Event) {
 			c.Done = &done
 		}
 	case event.ToolResult:
-		t.result(f)
+		t.result(e.Seq, f)
 	}
 }
 
@@ -111,7 +128,7 @@ func (t *Transcript) Message(id string) llm.Message {
 	if t.last.id == id && t.last.at < len(t.Messages) {
 		return t.Messages[t.last.at]
 	}
-	return t.held[id]
+	return t.held[id].Message
 }
 
 // withhold takes a message away that no model has seen.
@@ -119,6 +136,7 @@ func (t *Transcript) withhold(id string) {
 	delete(t.held, id)
 	if t.last.id == id && t.last.at < len(t.Messages) {
 		t.Messages = slices.Delete(slices.Clone(t.Messages), t.last.at, t.last.at+1) // requests hold the old ones
+		t.marks = slices.Delete(slices.Clone(t.marks), t.last.at, t.last.at+1)
 		t.last.id = ""
 	}
 }
@@ -157,7 +175,7 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 	if len(f.Response.Message.Content) > 0 {
 		m := f.Response.Message
 		m.Model = f.Model
-		t.Messages = append(t.Messages, m)
+		t.add(m, seq, isAnswer)
 	}
 	n := countUses(f.Response.Message.Content)
 	t.calls, t.open = nil, n > 0
@@ -219,13 +237,18 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 
 // result keeps a call's result, and adds all results to the conversation in
 // call order when the last one is there.
-func (t *Transcript) result(f event.ToolResult) {
+func (t *Transcript) result(seq int64, f event.ToolResult) {
 	c := t.Call(f.Call)
 	if c == nil || !t.open {
 		return
 	}
 	c.settled, c.content, c.isError = true, f.Result.Content, f.Result.IsError
 	t.enable(f.Result.Patch.Enable)
+	if b := f.Result.Patch.Begin; b != nil {
+		t.skills = append(slices.Clip(t.skills), Begun{b.Skill, f.Result.Text()})
+	} else if n := len(t.skills); f.Result.Patch.End && n > 0 {
+		t.skills = t.skills[:n-1]
+	}
 	if p := f.Result.Patch.State; p != nil {
 		t.merge(t.tools.find(c.Name).State, p)
 	}
@@ -238,7 +261,7 @@ func (t *Transcript) result(f event.ToolResult) {
 			m.Content = append(m.Content, llm.ToolResult{ID: c.Use.ID, Content: c.content, IsError: c.isError})
 		}
 	}
-	t.Messages = append(t.Messages, m)
+	t.add(m, seq, isResults)
 	t.open = false
 }
 
@@ -309,6 +332,12 @@ func (t *Transcript) Results() []Settled {
 	}
 	return out
 }
+
+// Skills returns the skills that calls have put in force, the innermost last.
+func (t *Transcript) Skills() []Begun { return t.skills }
+
+// Slot returns the members of a state slot.
+func (t *Transcript) Slot(name string) map[string]json.RawMessage { return t.states[name] }
 
 // State returns the content of the state slot of a tool as a JSON object, nil
 // if it is empty.

@@ -104,6 +104,7 @@ type (
 		Cache       llm.Cache           `json:"cache,omitzero"`
 		Limits      Limits              `json:"limits,omitzero"`
 		Small       string              `json:"small,omitempty"`       // model that digests results
+		Compaction  *Compaction         `json:"compaction,omitempty"`  // nil: all of it as usual
 		Retries     int                 `json:"retries"`               // further tries of a failed call
 		Parallel    int                 `json:"parallel"`              // read-only calls at a time
 		Checkpoints bool                `json:"checkpoints,omitempty"` // files are kept before a prompt changes some
@@ -128,11 +129,12 @@ type (
 	Delivered struct {
 		IDs []string `json:"ids"`
 	}
-	// ModelStart is recorded before a model is called: for the next answer, or to
-	// digest the result of a call.
+	// ModelStart is recorded before a model is called: for the next answer, to digest
+	// the result of a call, or to summarise the conversation.
 	ModelStart struct {
 		Key         string  `json:"key"`
-		Call        string  `json:"call,omitempty"` // whose result is digested
+		Call        string  `json:"call,omitempty"`     // whose result is digested
+		Compacts    Trigger `json:"compacts,omitempty"` // the call is for the summary of a compaction
 		Model       string  `json:"model"`
 		MaxTokens   int     `json:"max_tokens,omitempty"`
 		ReservedUSD float64 `json:"reserved_usd,omitempty"` // the most that the call can cost
@@ -161,6 +163,40 @@ type (
 		Retry     bool          `json:"retry,omitempty"`   // the same call may succeed later,
 		RetryAt   time.Time     `json:"retry_at,omitzero"` // from this time on
 		Duration  time.Duration `json:"duration,omitempty"`
+	}
+	// CompactionRequested is somebody's wish that the conversation be compacted: before
+	// the next model call of the run that goes on, else by a run that does nothing else.
+	CompactionRequested struct {
+		ID           string `json:"id"` // the caller's; one that is known is ignored
+		Instructions string `json:"instructions,omitempty"`
+	}
+	// Compacted makes the conversation shorter from now on, in one step: old results of
+	// tools are cleared, or a summary stands in the place of what came before. All of it
+	// stays on record.
+	Compacted struct {
+		Key          string  `json:"key"`
+		Trigger      Trigger `json:"trigger"`
+		Instructions string  `json:"instructions,omitempty"` // for the summary, with Manual
+		Failed       string  `json:"failed,omitempty"`       // why nothing has changed
+		// Before and After are the tokens of a request, as far as they are known: Before
+		// by the provider's count, After estimated on the high side.
+		Before  int       `json:"before"`
+		After   int       `json:"after"`
+		Cleared []Cleared `json:"cleared,omitempty"`
+		// Until is the number of the fact up to which messages are replaced; 0 without a
+		// summary. Kept are the facts before it whose messages stay: what the user wants now,
+		// and what was told of the place.
+		Until   int64   `json:"until,omitempty"`
+		Kept    []int64 `json:"kept,omitempty"`
+		Summary string  `json:"summary,omitempty"`
+		// Memory are decisions, constraints and preferences, those of earlier compactions
+		// included. Notes say how things stand: the list of steps, files, skills.
+		Memory   []string      `json:"memory,omitempty"`
+		Notes    string        `json:"notes,omitempty"`
+		Model    string        `json:"model,omitempty"` // that has written the summary
+		Usage    llm.Usage     `json:"usage,omitzero"`
+		CostUSD  *float64      `json:"cost_usd,omitempty"`
+		Duration time.Duration `json:"duration,omitempty"`
 	}
 	// Waited means that the time of a wait has come.
 	Waited struct {
@@ -426,6 +462,32 @@ type Limits struct {
 	Time       time.Duration `json:"time,omitempty"`
 }
 
+// A Trigger says why a conversation is compacted.
+type Trigger string
+
+const (
+	Auto     Trigger = "auto"     // it comes near the end of the context window
+	Manual   Trigger = "manual"   // somebody wants it
+	Overflow Trigger = "overflow" // the provider finds it too long
+)
+
+// Compaction says when and how a conversation is made shorter. Zero fields are the
+// defaults.
+type Compaction struct {
+	Off     bool    `json:"off,omitempty"`     // only by hand
+	At      float64 `json:"at,omitempty"`      // share of the window from which on, if that is earlier
+	Reserve int     `json:"reserve,omitempty"` // tokens of the window to keep free
+	Keep    int     `json:"keep,omitempty"`    // tokens at the end that a summary leaves
+	Protect int     `json:"protect,omitempty"` // newest tokens of results that are not cleared
+	Model   string  `json:"model,omitempty"`   // that writes summaries; "": the one in use
+}
+
+// A Cleared result of a call is no longer before the model.
+type Cleared struct {
+	Call string `json:"call"`
+	File string `json:"file,omitempty"` // holds the whole of it
+}
+
 // Spending is what one model was used for in a run.
 type Spending struct {
 	Usage   llm.Usage `json:"usage"`
@@ -654,6 +716,11 @@ func (OutputChecked) fact()      {}
 func (AgentStart) fact()         {}
 func (AgentEnd) fact()           {}
 func (RunEnd) fact()             {}
+
+func (CompactionRequested) data() {}
+func (CompactionRequested) fact() {}
+func (Compacted) data()           {}
+func (Compacted) fact()           {}
 
 func (TextDelta) data()         {}
 func (ThinkingDelta) data()     {}

@@ -56,6 +56,9 @@ var names = map[string]Data{
 	"hook_response":       HookResponse{},
 	"agent_event":         AgentEvent{},
 	"rate_limit_wait":     RateLimitWait{},
+
+	"compaction_requested": CompactionRequested{},
+	"compacted":            Compacted{},
 }
 
 var types = func() map[reflect.Type]string {

@@ -64,9 +64,6 @@ func eventTable(t *testing.T) string {
 		if e.Guards() {
 			fails = "**blocks**"
 		}
-		if e.Coming() {
-			fails += " (not called yet)"
-		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e, docs[e], subject, fails)
 	}
 	return b.String()

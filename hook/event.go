@@ -94,12 +94,12 @@ const (
 	InstructionsLoaded Event = "InstructionsLoaded"
 )
 
-// Events of what is not there yet: hooks for them are accepted, and only called by
-// hosts that know of such a moment themselves.
+// What becomes of long conversations.
 const (
-	// PreCompact: the conversation is about to be compacted.
+	// PreCompact: the conversation is about to be compacted. May keep it as it is.
 	PreCompact Event = "PreCompact"
-	// PostCompact: the conversation was compacted.
+	// PostCompact: the conversation was compacted: old results were cleared, or a summary
+	// stands in the place of what came before.
 	PostCompact Event = "PostCompact"
 )
 
@@ -115,11 +115,6 @@ var Events = []Event{
 
 // Known reports whether there is such an event.
 func (e Event) Known() bool { return slices.Contains(Events, e) }
-
-// Coming reports whether the event is of something that is not there yet.
-func (e Event) Coming() bool {
-	return slices.Index(Events, e) >= slices.Index(Events, PreCompact)
-}
 
 // Guards reports whether the event's hooks stand before something that they may
 // keep from happening: one that fails keeps it from happening. With other events

@@ -33,7 +33,9 @@ type Input struct {
 	// Prompts and runs.
 	Prompt    string `json:"prompt,omitempty"`                 // UserPromptSubmit, UserPromptExpansion
 	Source    string `json:"source,omitempty"`                 // SessionStart: startup, resume or fork; UserPromptSubmit: prompt, steer or follow_up; ConfigChange: user_settings, …
-	Trigger   string `json:"trigger,omitempty"`                // Setup: init
+	Trigger   string `json:"trigger,omitempty"`                // Setup: init; PreCompact, PostCompact: auto or manual
+	Wishes    string `json:"custom_instructions,omitempty"`    // PreCompact: of who wants the compaction
+	Summary   string `json:"compact_summary,omitempty"`        // PostCompact: "" where only old results were cleared
 	Model     string `json:"model,omitempty"`                  // SessionStart
 	Reason    string `json:"reason,omitempty"`                 // Stop, SessionEnd, PermissionDenied
 	Active    bool   `json:"stop_hook_active,omitempty"`       // Stop: the run goes on because of a Stop hook

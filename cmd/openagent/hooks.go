@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
@@ -56,15 +55,6 @@ func (s *setup) hooked() bool {
 		s.options.settings.Decode("disableAllHooks", &off)
 	}
 	return !off
-}
-
-// warnOfHooks tells of hooks that nothing calls yet.
-func (h *host) warnOfHooks(wanted []config.Hook) {
-	for _, w := range wanted {
-		if w.Event.Coming() {
-			h.complain("%s: hooks of %s are not called yet: there is nothing that they are about", w.Source, w.Event)
-		}
-	}
 }
 
 // withinHooks notes how many hooks the program itself was started within.

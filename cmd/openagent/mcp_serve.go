@@ -93,7 +93,6 @@ func (h *host) served(ctx context.Context, o *mcpOptions) (_ *setup, err error) 
 		return nil, err
 	}
 	h.warnOfSandbox(s)
-	h.warnOfHooks(configured.settings.Hooks())
 	if err := h.addCustomTools(ctx, s, false); err != nil {
 		return nil, err
 	}

@@ -85,7 +85,6 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	h.brief(s)
 	h.warnOfSandbox(s)
-	h.warnOfHooks(o.settings.Hooks())
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 func (w *Writer) configured(tools []string, model, dir string) event.Configured {
 	c := w.state.Config()
 	c.System = w.transcript.System
-	c.Mode, c.Parallel, c.Limits = permission.Default, 1, event.Limits{}
+	c.Mode, c.Parallel, c.Limits, c.Compaction = permission.Default, 1, event.Limits{}, &event.Compaction{Off: true}
 	if c.Model == "" {
 		c.Model = model
 	}
@@ -230,6 +230,9 @@ func (w *Writer) do(e engine.Effect, result func(call string) (tool.Result, bool
 		w.add(event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: r})
 	case engine.RunHooks:
 		w.add(event.ToolResult{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
+	case engine.Compact:
+		w.add(e.Intent())
+		w.add(event.Compacted{Key: e.Key(), Trigger: e.Trigger, Failed: engine.NothingToCompact, Before: e.Before, After: e.Before})
 	case engine.Digest:
 		w.add(event.ToolAmended{Key: e.Key(), Call: e.Call, Result: w.done(e.Call)})
 	case engine.AskPerson:

@@ -19,6 +19,7 @@ var kinds = []event.Fact{
 	event.ModelStart{},
 	event.AssistantMessage{},
 	event.ModelFailed{},
+	event.CompactionRequested{}, event.Compacted{},
 	event.Waited{},
 	event.Authorized{},
 	event.Answered{},

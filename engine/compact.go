@@ -1,0 +1,594 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// What compactions go by where nothing else is configured.
+const (
+	assumedWindow  = 200_000 // tokens, of a model of which it is not known
+	minReserve     = 10_000  // tokens of the window that are kept free
+	keepTokens     = 20_000  // at the end of the conversation, left as they are
+	protectTokens  = 40_000  // newest results that are not cleared
+	summaryTokens  = 8192    // of a summary, at most
+	promptTokens   = 1500    // of what asks for it
+	minClear       = 400     // tokens of a result that is worth clearing
+	clearedTokens  = 60      // of what stands in its place
+	maxMisses      = 3       // compactions in a row that fail or gain too little
+	maxLess        = 3       // ways of asking for a summary of less
+	summaryAnswers = 2       // since the last compaction, that make a summary worth while
+)
+
+// compaction is what a state knows of making the conversation shorter.
+type compaction struct {
+	results []result // that can be cleared, oldest first
+	wish    struct { // somebody's
+		seq          int64 // of the fact; 0: there is none
+		instructions string
+	}
+	overflow  bool          // the provider found the last request too long
+	recovered bool          // and the one before the last compaction as well
+	doing     event.Trigger // a summary is being made; "": none
+	calling   bool          // its model was called
+	cause     int64         // the fact that made it wanted
+	attempt   int           // counts all calls for summaries
+	tries     int           // failures of this one
+	less      int           // how much less than everything is summarised
+	reserved  float64
+	asked     string         // the key for which hooks had nothing against it
+	skip      int64          // the cause of the model call that goes without
+	misses    int            // in a row
+	why       string         // the last one
+	windows   map[string]int // of models that turned out to have smaller ones
+}
+
+// result is one that can be cleared.
+type result struct {
+	call   string
+	file   string // that holds it as a whole
+	tokens int
+}
+
+// shorten returns what is known of compactions, to be changed.
+func (s *State) shorten() *compaction {
+	if s.compact == nil {
+		s.compact = new(compaction)
+	}
+	return s.compact
+}
+
+// produced takes note of a result that may be cleared later: not of errors, and not of
+// the text of a skill.
+func (s *State) produced(c *call, tokens int, r *tool.Result) {
+	if tokens < minClear || r.IsError || r.Patch.Begin != nil {
+		return
+	}
+	out := result{call: c.id, tokens: tokens}
+	if r.Truncated {
+		var details struct {
+			File string `json:"outputPath"`
+		}
+		if json.Unmarshal(r.Details, &details) == nil {
+			out.file = details.File
+		}
+	}
+	k := s.shorten()
+	k.results = append(k.results, out)
+}
+
+func (s *State) compactionConfig() event.Compaction {
+	if s.cfg.Compaction != nil {
+		return *s.cfg.Compaction
+	}
+	return event.Compaction{}
+}
+
+// room returns the tokens that a request may have, and the model's window.
+func (s *State) room(model string) (room, window int) {
+	cfg, info := s.compactionConfig(), s.cfg.Models[model]
+	window = info.Window
+	if window <= 0 {
+		window = assumedWindow
+	}
+	if c := s.compact; c != nil && c.windows[model] > 0 {
+		window = min(window, c.windows[model])
+	}
+	reserve := cfg.Reserve
+	if reserve <= 0 {
+		output := s.cfg.MaxTokens
+		if info.MaxOutput > 0 {
+			output = min(output, info.MaxOutput)
+		}
+		reserve = max(minReserve, output)
+	}
+	room = window - min(reserve, window/2)
+	if cfg.At > 0 {
+		room = min(room, int(cfg.At*float64(window)))
+	}
+	return room, window
+}
+
+// trigger says why the conversation is to be compacted before the next model call, ""
+// where it is not.
+func (s *State) trigger() event.Trigger {
+	c := s.compact
+	switch {
+	case c != nil && c.wish.seq > 0 && (s.need.kind == needModel || s.need.kind == needEnd && s.need.reason == event.Completed):
+		return event.Manual
+	case s.need.kind != needModel:
+		return ""
+	case c != nil && c.overflow:
+		return event.Overflow
+	case s.answers < summaryAnswers || s.cfg.Compaction != nil && s.cfg.Compaction.Off:
+		return ""
+	case c != nil && c.skip == s.model.cause:
+		return ""
+	}
+	model := s.Model()
+	if room, _ := s.room(model); s.size.tokens(model) <= room {
+		return ""
+	}
+	return event.Auto
+}
+
+// compacting returns what a compaction wants done before anything else.
+func (s *State) compacting(effects []Effect) ([]Effect, bool) {
+	c := s.compact
+	if c != nil && c.doing != "" {
+		if w := s.model.wait; w != nil {
+			return append(effects, Wait{w.key, w.until}), true
+		}
+		if e, ok := s.summarise(c.doing); ok || c.calling {
+			return append(effects, e), true
+		}
+		return record(s.compactionFailed(c.doing, noBudget)), true
+	}
+	if s.model.calling || s.model.wait != nil {
+		return nil, false
+	}
+	trigger := s.trigger()
+	if trigger == "" {
+		return nil, false
+	}
+	if c != nil && c.misses >= maxMisses && trigger != event.Manual {
+		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s", c.misses, c.why))), true
+	}
+	if trigger == event.Manual && s.answers == 0 {
+		return record(s.compactionFailed(trigger, NothingToCompact)), true
+	}
+	cause := s.compactionCause(trigger)
+	if s.fires(hook.PreCompact) && (c == nil || c.asked != s.preCompactKey(cause)) {
+		f := Fire{key: s.preCompactKey(cause), Event: hook.PreCompact, Fields: map[string]string{"trigger": string(hookTrigger(trigger))}}
+		if trigger == event.Manual {
+			f.Fields["custom_instructions"] = c.wish.instructions
+		}
+		return append(effects, f), true
+	}
+	if trigger != event.Manual {
+		if f, ok := s.clearing(trigger, false); ok {
+			return record(f), true
+		}
+	}
+	if trigger == event.Manual || s.answers >= summaryAnswers && (c == nil || c.skip != s.model.cause) {
+		if e, ok := s.summarise(trigger); ok {
+			return append(effects, e), true
+		}
+		if trigger == event.Manual {
+			return record(s.compactionFailed(trigger, noBudget)), true
+		}
+	}
+	if trigger == event.Auto { // the budget says no: it says what becomes of the call as well
+		return nil, false
+	}
+	if f, ok := s.clearing(trigger, true); ok {
+		return record(f), true
+	}
+	return record(s.compactionFailed(trigger, "the conversation does not fit the model's context window, and nothing of it can be left out")), true
+}
+
+// Why a compaction does nothing.
+const (
+	NothingToCompact = "there is nothing to compact yet"
+	noBudget         = "a summary does not fit what is left of the budget"
+)
+
+func hookTrigger(t event.Trigger) event.Trigger {
+	if t == event.Overflow {
+		return event.Auto
+	}
+	return t
+}
+
+// compactionCause is the fact that makes a compaction wanted.
+func (s *State) compactionCause(t event.Trigger) int64 {
+	c := s.compact
+	switch {
+	case c != nil && c.doing != "":
+		return c.cause
+	case t == event.Manual && c != nil:
+		return c.wish.seq
+	}
+	return s.model.cause
+}
+
+func (s *State) compactionKey(cause int64) string {
+	attempt := 0
+	if s.compact != nil {
+		attempt = s.compact.attempt
+	}
+	return key("compact", cause, 0, attempt)
+}
+
+func (s *State) preCompactKey(cause int64) string {
+	attempt := 0
+	if s.compact != nil {
+		attempt = s.compact.attempt
+	}
+	return key("precompact", cause, 0, attempt)
+}
+
+// compactionFailed makes the fact of a compaction that has not even begun, or does not
+// go on.
+func (s *State) compactionFailed(t event.Trigger, why string) event.Fact {
+	n := s.size.tokens(s.Model())
+	f := event.Compacted{Key: s.compactionKey(s.compactionCause(t)), Trigger: t, Failed: why, Before: n, After: n}
+	if t == event.Manual {
+		f.Instructions = s.compact.wish.instructions
+	}
+	return f
+}
+
+// clearing makes the fact of a compaction without a model: old results are cleared. The
+// newest are not, unless all of them have to go. It reports false where that does not
+// gain enough.
+func (s *State) clearing(t event.Trigger, all bool) (event.Fact, bool) {
+	c := s.compact
+	if c == nil || len(c.results) == 0 {
+		return nil, false
+	}
+	model := s.Model()
+	before := s.size.tokens(model)
+	room, _ := s.room(model)
+	protect := s.compactionConfig().Protect
+	if protect <= 0 {
+		protect = protectTokens
+	}
+	protect = min(protect, room/4)
+	end, kept := len(c.results), 0
+	last := answerOf(c.results[end-1].call) // what the model has just asked for is not taken away from it
+	for end > 0 && !all && (kept+c.results[end-1].tokens <= protect || answerOf(c.results[end-1].call) == last) {
+		end--
+		kept += c.results[end].tokens
+	}
+	if end == 0 {
+		return nil, false
+	}
+	freed := 0
+	f := event.Compacted{Key: s.compactionKey(s.compactionCause(t)), Trigger: t, Before: before}
+	for _, r := range c.results[:end] {
+		freed += r.tokens - clearedTokens
+		f.Cleared = append(f.Cleared, event.Cleared{Call: r.call, File: r.file})
+	}
+	whole := s.size.fixed + s.size.said
+	f.After = s.size.rescaled(model, whole-freed)
+	enough := f.After*10 <= room*8
+	if t == event.Overflow { // what the provider counts is not known
+		enough = (whole-freed)*10 <= whole*7 || all && (whole-freed)*10 <= whole*9
+	}
+	return f, enough
+}
+
+// summarise returns the effect of a summary. It reports false where the budget does not
+// allow the call, or leaves none for the answer.
+func (s *State) summarise(t event.Trigger) (Compact, bool) {
+	c, cfg := s.compact, s.compactionConfig()
+	model := cfg.Model
+	if model == "" {
+		model = s.Model()
+	}
+	_, window := s.room(model)
+	room, _ := s.room(s.Model())
+	e := Compact{key: s.compactionKey(s.compactionCause(t)), Trigger: t, Model: model, Before: s.size.tokens(s.Model()), Fixed: s.size.fixed,
+		Scale: s.size.scale(s.Model()), Pending: !s.run.compacts, Thinking: s.cfg.Thinking}
+	output := min(summaryTokens, window/4)
+	if c != nil {
+		e.Less, e.Tries = c.less, c.tries
+	}
+	if t == event.Manual {
+		e.Instructions = c.wish.instructions
+	}
+	if t == event.Overflow {
+		e.Less = max(e.Less, 1)
+		room = min(room, e.Before)
+	}
+	input := s.size.tokens(model) + promptTokens
+	if e.Less == 0 && input+output+e.Thinking.Tokens() > window {
+		e.Less = 1
+	}
+	if e.Less > 0 {
+		e.Thinking = llm.Thought{}
+	}
+	e.Room = window - output - e.Thinking.Tokens() - promptTokens - s.size.fixed
+	if e.Less > 1 {
+		e.Room >>= e.Less - 1
+	}
+	e.Room = max(e.Room, 1000)
+	e.Keep = cfg.Keep
+	if e.Keep <= 0 {
+		e.Keep = keepTokens
+	}
+	e.Keep = min(e.Keep, room/5)
+	if t == event.Manual {
+		e.Keep = min(e.Keep, s.size.said/10)
+	}
+	e.Most = room / 2
+	var ok bool
+	if l := s.cfg.Limits.ModelCalls; l > 0 && s.run.modelCalls+s.lent()+1 >= l && !s.run.compacts {
+		return e, false
+	}
+	e.MaxTokens, e.ReservedUSD, ok = s.worst(model, input, output+e.Thinking.Tokens(), e.Thinking.Tokens())
+	return e, ok
+}
+
+func (s *State) compactionRequested(e event.Event, f event.CompactionRequested) bool {
+	if !s.open && (s.known[f.ID] || len(s.calls) > 0) {
+		return false
+	}
+	s.known[f.ID] = true
+	c := s.shorten()
+	c.wish.seq, c.wish.instructions = e.Seq, f.Instructions
+	if s.open {
+		return true
+	}
+	s.begin(e)
+	s.model.cause, s.model.attempt, s.model.tries = e.Seq, 0, 0
+	s.model.calling, s.model.wait, s.model.changed = false, nil, false
+	s.need = need{kind: needEnd, reason: event.Completed}
+	s.run.compacts, s.run.told, s.run.failureTold = true, true, true // nothing was asked that could have been answered
+	s.startPoint(key("hook", e.Seq, 1, 0), s.cfg.Start)
+	return true
+}
+
+// compactionStarted takes in that a model was called for a summary.
+func (s *State) compactionStarted(f event.ModelStart) bool {
+	if !s.open || s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 {
+		return false
+	}
+	t := f.Compacts
+	c := s.shorten()
+	switch {
+	case c.calling:
+		return false
+	case c.doing == "" && (t != s.trigger() || f.Key != s.compactionKey(s.compactionCause(t))):
+		return false
+	case c.doing != "" && (t != c.doing || f.Key != s.compactionKey(c.cause)):
+		return false
+	}
+	if e, ok := s.summarise(t); ok {
+		c.less = e.Less
+	}
+	c.cause = s.compactionCause(t)
+	c.doing, c.calling, c.reserved = t, true, f.ReservedUSD
+	s.run.modelCalls++
+	return true
+}
+
+// summaryFailed takes in that a call for a summary came to nothing.
+func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
+	c := s.compact
+	c.calling = false
+	c.attempt++
+	c.tries++
+	s.run.api += f.Duration
+	if f.Usage != (llm.Usage{}) {
+		s.spend(f.Model, f.Usage, f.CostUSD)
+		if f.CostUSD != nil {
+			s.run.lost += max(0, c.reserved-*f.CostUSD)
+		}
+	}
+	switch {
+	case s.stop != nil:
+		c.doing = ""
+	case f.Retry && c.tries <= s.cfg.Retries:
+		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
+	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && c.less < maxLess:
+		c.less, c.tries = c.less+1, 0
+	default:
+		s.missed(f.Message, need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID})
+	}
+	return true
+}
+
+// missed ends a compaction that has changed nothing. The end is that of a run which
+// does nothing else.
+func (s *State) missed(why string, end need) {
+	c := s.compact
+	t := c.doing
+	if t == "" {
+		t = s.trigger()
+	}
+	c.doing, c.less, c.tries = "", 0, 0
+	if t == event.Manual {
+		c.wish.seq = 0
+		if s.run.compacts && s.need.kind == needEnd {
+			s.need = end
+			s.run.text = "Not compacted: " + why + "."
+		}
+		return
+	}
+	c.skip = s.model.cause // this call may still fit
+	if why != NothingToCompact {
+		c.misses++
+		c.why = why
+	}
+}
+
+// compacted takes in a compaction.
+func (s *State) compacted(seq int64, f event.Compacted) bool {
+	c := s.compact
+	if !s.open || c == nil {
+		return false
+	}
+	switch {
+	case c.doing != "":
+		if f.Trigger != c.doing || f.Key != s.compactionKey(c.cause) || !c.calling && f.Failed == "" {
+			return false
+		}
+	case s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 || f.Until > 0 || f.Trigger != s.trigger() || f.Key != s.compactionKey(s.compactionCause(f.Trigger)):
+		return false
+	}
+	c.attempt++
+	if c.calling {
+		c.calling = false
+		s.run.api += f.Duration
+		switch {
+		case f.Model == "": // it was not called after all
+			s.run.modelCalls--
+		case f.Usage != (llm.Usage{}):
+			s.spend(f.Model, f.Usage, f.CostUSD)
+		default: // what it can have cost counts
+			s.run.lost += c.reserved
+		}
+	}
+	if f.Failed != "" {
+		switch {
+		case s.stop != nil:
+			c.doing = ""
+		case c.doing == "" && f.Trigger != event.Manual: // there is nothing more to try
+			c.overflow = false
+			s.need = need{kind: needEnd, reason: event.ContextOverflow, msg: f.Failed, class: llm.TooLong}
+		case c.doing != "" && c.less == 0 && f.Model != "": // the model has done something else: once more, with less freedom
+			c.less = 1
+		default:
+			end := need{kind: needEnd, reason: event.Completed}
+			if f.Failed == noBudget {
+				end.reason = event.MaxBudget
+			} else if f.Failed != NothingToCompact {
+				end = need{kind: needEnd, reason: event.ModelError, msg: f.Failed, class: llm.Protocol}
+			}
+			s.missed(f.Failed, end)
+		}
+		return true
+	}
+	s.shortened(seq, f)
+	return true
+}
+
+// shortened takes in a compaction that has changed the conversation.
+func (s *State) shortened(seq int64, f event.Compacted) {
+	c := s.compact
+	s.size.said, s.size.model, s.size.counted, s.size.added = max(0, f.After-s.size.fixed), "", 0, 0
+	c.results = slices.DeleteFunc(c.results, func(r result) bool {
+		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call })
+	})
+	if f.Until > 0 {
+		s.answers = 0
+	}
+	switch f.Trigger {
+	case event.Manual:
+		c.wish.seq = 0
+	default:
+		if room, _ := s.room(s.Model()); f.Trigger == event.Auto && (f.After*10 > f.Before*9 || f.After > room) {
+			c.misses++
+			c.why = fmt.Sprintf("the last one has made of %d tokens %d", f.Before, f.After)
+		} else {
+			c.misses = 0
+		}
+	}
+	c.doing, c.less, c.tries, c.overflow = "", 0, 0, false
+	if s.run.compacts && s.need.kind == needEnd {
+		s.run.text = fmt.Sprintf("Compacted: about %d tokens are %d now.", f.Before, f.After)
+	}
+	if s.fires(hook.PostCompact) {
+		s.point(Fire{key: key("postcompact", seq, 0, 0), Event: hook.PostCompact, Fields: map[string]string{
+			"trigger": string(hookTrigger(f.Trigger)), "compact_summary": f.Summary}})
+	}
+}
+
+// overflowed makes a compaction wanted after the provider has found a request too long.
+// It reports false where that was tried, or cannot be.
+func (s *State) overflowed(measured bool) bool {
+	if s.answers == 0 || s.cfg.Compaction != nil && s.cfg.Compaction.Off {
+		return false
+	}
+	c := s.shorten()
+	if c.recovered {
+		return false
+	}
+	if measured {
+		model := s.Model()
+		n := s.size.tokens(model)
+		known := s.cfg.Models[model].Window // of which a mistaken refusal makes no other one
+		if _, window := s.room(model); n < window && n > known/2 {
+			if c.windows == nil {
+				c.windows = map[string]int{}
+			}
+			c.windows[model] = n
+		}
+	}
+	c.overflow, c.recovered = true, true
+	return true
+}
+
+// preCompacted takes in what hooks say of a compaction that is about to be made.
+func (s *State) preCompacted(f event.Hooked) bool {
+	if f.Event != hook.PreCompact || s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 {
+		return false
+	}
+	t := s.trigger()
+	if t == "" || f.Key != s.preCompactKey(s.compactionCause(t)) {
+		return false
+	}
+	c := s.shorten()
+	if c.doing != "" || c.asked == f.Key {
+		return false
+	}
+	if f.Block == "" {
+		c.asked = f.Key
+		return true
+	}
+	c.attempt++
+	switch t {
+	case event.Manual:
+		c.wish.seq = 0
+		if s.run.compacts && s.need.kind == needEnd {
+			s.need = need{kind: needEnd, reason: event.HookStopped, msg: f.Block}
+		}
+	case event.Overflow:
+		c.overflow = false
+		s.need = need{kind: needEnd, reason: event.ContextOverflow, class: llm.TooLong, msg: "a PreCompact hook does not let the conversation be compacted: " + f.Block}
+	default:
+		c.skip = s.model.cause
+	}
+	return true
+}
+
+// answerOf returns the number of the answer that has made a call.
+func answerOf(call string) int64 {
+	seq, _ := splitCall(call)
+	return seq
+}
+
+// splitCall takes a call's id apart: the number of its answer, and its place there.
+func splitCall(id string) (seq int64, index int) {
+	a, b, _ := strings.Cut(strings.TrimPrefix(id, "c"), ".")
+	b, _, _ = strings.Cut(b, ".")
+	seq, err := strconv.ParseInt(a, 10, 64)
+	if err != nil {
+		return 0, 0
+	}
+	index, err = strconv.Atoi(b)
+	if err != nil {
+		return 0, 0
+	}
+	return seq, index
+}
