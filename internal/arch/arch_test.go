@@ -57,6 +57,8 @@ var rules = map[string][]string{
 	"llm/anthropic":       {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"llm/openai":          {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"llm/responses":       {"llm", "llm/catalog", "llm/limit", "internal/..."},
+	"llm/bedrock":         {"llm", "llm/anthropic", "internal/..."},
+	"llm/vertex":          {"llm", "llm/anthropic", "internal/..."},
 	"llm/catalog":         {"llm"},
 	"llm/limit":           {"llm"},
 	"llm/prompttools":     {"llm", "internal/wire"},

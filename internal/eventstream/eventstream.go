@@ -177,3 +177,20 @@ func (r *Reader) read(size int) error {
 	}
 	return nil
 }
+
+// Append appends a message; headers are pairs of names and texts.
+func Append(dst, payload []byte, headers ...string) []byte {
+	start, size := len(dst), 0
+	for i := 0; i+1 < len(headers); i += 2 {
+		size += 1 + len(headers[i]) + 3 + len(headers[i+1])
+	}
+	dst = binary.BigEndian.AppendUint32(dst, uint32(prelude+size+len(payload)+checksum))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(size))
+	dst = binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
+	for i := 0; i+1 < len(headers); i += 2 {
+		dst = append(append(append(dst, byte(len(headers[i]))), headers[i]...), stringType)
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(headers[i+1]))), headers[i+1]...)
+	}
+	dst = append(dst, payload...)
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
+}

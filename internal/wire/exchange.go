@@ -86,6 +86,10 @@ type Reply struct {
 	used    *llm.Usage // nil: not known
 }
 
+// ErrSame is what an Exchange's Authorize returns when it is asked for other
+// credentials and has none.
+var ErrSame = errors.New("there are no other credentials")
+
 // A lapse is the reason why an exchange ended before the caller wanted it to.
 type lapse struct{ text string }
 
@@ -97,7 +101,10 @@ func (l *lapse) Error() string { return l.text }
 func (x *Exchange) Do(parent context.Context) (*Reply, error) {
 	r, err := x.do(parent, false)
 	if api := (*llm.APIError)(nil); x.Authorize != nil && errors.As(err, &api) && api.Class == llm.Auth && api.Status != 0 && api.Status != http.StatusProxyAuthRequired {
-		return x.do(parent, true)
+		other, err2 := x.do(parent, true)
+		if !errors.Is(err2, ErrSame) {
+			return other, err2
+		}
 	}
 	return r, err
 }
@@ -193,6 +200,9 @@ func (r *Reply) unauthorized(err error) error {
 	}
 	if errors.As(context.Cause(r.ctx), &l) {
 		return r.Error(llm.Timeout, l.text)
+	}
+	if errors.Is(err, ErrSame) {
+		return err
 	}
 	if api := (*llm.APIError)(nil); errors.As(err, &api) {
 		e := *api

@@ -23,7 +23,7 @@ type Keys struct {
 }
 
 // Ask returns the key for a request; again says that the last one was refused.
-// Its error is the context's or an [*llm.APIError].
+// Its error is the context's, an [*llm.APIError] or [ErrSame].
 func (k *Keys) Ask(ctx context.Context, provider string, ask llm.KeyFunc, again bool) (string, error) {
 	if last := k.last(); again && last != "" {
 		ctx = llm.WithRefusedKey(ctx, last)
@@ -47,6 +47,9 @@ func (k *Keys) Ask(ctx context.Context, provider string, ask llm.KeyFunc, again 
 		return "", fail("the key that was got is empty", nil)
 	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "", fail("the key that was got is not one line of text", nil)
+	}
+	if again && key == llm.RefusedKey(ctx) {
+		return "", ErrSame
 	}
 	k.Learn(key)
 	return key, nil

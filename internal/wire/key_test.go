@@ -41,6 +41,9 @@ func TestKeys(t *testing.T) {
 	if refused != "key-number-one" || k.Count() != 2 || !slices.Equal(k.Secrets(), []string{"key-number-one", "two"}) {
 		t.Errorf("refused %q, %d of %q", refused, k.Count(), k.Secrets())
 	}
+	if _, err := k.Ask(t.Context(), "p", func(context.Context) (string, error) { return "two", nil }, true); !errors.Is(err, ErrSame) {
+		t.Errorf("the same again: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := k.Ask(ctx, "p", func(context.Context) (string, error) { return "", errors.New("x") }, false); err != context.Canceled {

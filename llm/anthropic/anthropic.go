@@ -34,7 +34,9 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
+	// Platform is where the API is served, in the place of BaseURL; nil: by Anthropic.
+	Platform *Platform
+	Limiter  *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
 
 	// Time limits. 0: the default; negative: none.
 	HeaderTimeout   time.Duration // until a stream begins: 300 s
@@ -48,6 +50,9 @@ func Model(name string) llm.Model { return new(Client).Model(name) }
 
 // Model returns the model of that name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
+	if c.Platform != nil {
+		return &model{client: c, name: name, entry: c.Platform.entry(c.Catalog, name)}
+	}
 	entry, known := c.Catalog.Lookup(provider, name)
 	if !known {
 		entry = guess(name)
@@ -86,6 +91,10 @@ func (m *model) Describe() llm.ModelInfo {
 // Secrets returns what must not be seen of the client: its key, and what its
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {
+	if p := m.client.Platform; p != nil {
+		secrets, _ := p.Secrets()
+		return append(secrets, wire.Secrets("", m.client.Header)...)
+	}
 	base := wire.First(m.client.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
 	list := wire.Secrets(base, m.client.Header)
 	list = append(list, m.keys.Secrets()...)
@@ -97,7 +106,13 @@ func (m *model) Secrets() []string {
 
 // Fetched returns how many keys Client.Key gave so far: once it has grown,
 // Secrets holds more.
-func (m *model) Fetched() int { return m.keys.Count() }
+func (m *model) Fetched() int {
+	if p := m.client.Platform; p != nil {
+		_, n := p.Secrets()
+		return n
+	}
+	return m.keys.Count()
+}
 
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
@@ -163,7 +178,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 
 // key returns the key that does not change, "" if there is none or Key gives them.
 func (c *Client) key() string {
-	if c.Key != nil {
+	if c.Key != nil || c.Platform != nil {
 		return ""
 	}
 	return wire.First(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
@@ -193,6 +208,9 @@ func (m *model) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
 	}
 	for name, values := range c.Header {
 		header[http.CanonicalHeaderKey(name)] = values
+	}
+	if c.Platform != nil {
+		return x, c.platform(x, m.name, blocking)
 	}
 	if c.Key != nil {
 		x.Authorize = func(r *http.Request, again bool) error {

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/openagent-go/agent/internal/wire"
@@ -10,8 +11,12 @@ import (
 )
 
 // CountTokens implements [llm.Counter]: /v1/messages/count_tokens costs nothing
-// (https://platform.claude.com/docs/en/build-with-claude/token-counting).
+// (https://platform.claude.com/docs/en/build-with-claude/token-counting). A
+// [Platform] is not asked: each counts in another way.
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
+	if p := m.client.Platform; p != nil {
+		return 0, &llm.APIError{Class: llm.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
+	}
 	body, err := m.body(req, true)
 	if err != nil {
 		return 0, err

@@ -87,7 +87,8 @@ func (m *model) body(req *llm.Request, counted bool) ([][]byte, error) {
 	if counted {
 		head, keep = o.appendCounted(head, m.name), nil
 	} else {
-		head = o.append(head, m.name, !req.Blocking)
+		stream := !req.Blocking && (m.client.Platform == nil || m.client.Platform.Streaming)
+		head = o.append(m.client.lead(head, m.name), stream)
 	}
 	body := append(make([][]byte, 0, 24), head)
 	body = marked(body, toolsJSON, `}]`, keep)
@@ -288,9 +289,8 @@ func (o options) appendCounted(b []byte, model string) []byte {
 	return b
 }
 
-// append writes the body from its start up to the tools.
-func (o options) append(b []byte, model string, stream bool) []byte {
-	b = wire.AppendString(append(b, `{"model":`...), model)
+// append writes the body from max_tokens up to the tools.
+func (o options) append(b []byte, stream bool) []byte {
 	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(o.maxTokens), 10)
 	if stream {
 		b = append(b, `,"stream":true`...)

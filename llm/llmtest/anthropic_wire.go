@@ -22,7 +22,7 @@ func (anthropicWire) read(r *Request, body object)          { r.readAnthropic(bo
 func (a anthropicWire) failureEvent(r refusal) []byte       { return event("error", a.failure(r)) }
 
 func (anthropicWire) hasKey(h http.Header) bool {
-	return h.Get("X-Api-Key") != "" || hasBearer(h)
+	return h.Get("X-Api-Key") != "" || hasBearer(h) || strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=")
 }
 
 func hasBearer(h http.Header) bool {

@@ -26,7 +26,9 @@ const (
 
 // A Server speaks the Anthropic Messages API (POST …/messages, …/count_tokens),
 // the OpenAI Chat Completions API (POST …/chat/completions) and the OpenAI
-// Responses API (POST …/responses), blocking and streaming, and answers with steps. A request that breaks a rule of its API
+// Responses API (POST …/responses), blocking and streaming, and answers with steps.
+// It also serves the Messages API as Amazon Bedrock (POST /model/…/invoke) and
+// Vertex AI (POST …/models/…:rawPredict) do. A request that breaks a rule of its API
 // gets status 400 and the provider's words, uses up no step and is on record.
 //
 // The zero Server refuses every request. Fields must not change after the
@@ -214,6 +216,10 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 	}
 	id := fmt.Sprintf("req_%06d", s.ids.Add(1))
 	w.Header().Set(api.requestID(), id)
+	if p := platformOf(hr.URL); p != nil && hr.Method == http.MethodPost {
+		s.answerPlatform(w, hr, p)
+		return
+	}
 	switch {
 	case hr.Method == http.MethodGet && strings.HasSuffix(path, "/models"):
 		writeJSON(w, http.StatusOK, object{"object": "list", "has_more": false, "data": []object{{
@@ -228,6 +234,22 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 	default:
 		refuse(w, api, refusal{status: http.StatusNotFound})
 	}
+}
+
+// answerPlatform answers a request that comes by way of Bedrock or Vertex.
+func (s *Server) answerPlatform(w http.ResponseWriter, hr *http.Request, p *platform) {
+	path := hr.URL.Path
+	w, hr, broken, unread := p.translate(w, hr)
+	if unread != nil {
+		refuse(w, anthropicWire{}, *unread)
+		return
+	}
+	if len(broken) > 0 && !s.Lenient {
+		s.record(&Request{Path: path, Header: hr.Header, Broken: broken}, false)
+		refuse(w, anthropicWire{}, refusal{status: http.StatusBadRequest, message: broken[0].Message})
+		return
+	}
+	s.answer(w, hr, anthropicWire{})
 }
 
 func (s *Server) countTokens(w http.ResponseWriter, hr *http.Request) {

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// renewEarly is how long before its end a value is renewed.
+const renewEarly = 5 * time.Minute
+
+// A Renewed is a value that is got when it is first needed, and again before it
+// ends: credentials, tokens. The zero Renewed is ready to use.
+type Renewed[T any] struct {
+	mu      sync.Mutex
+	busy    chan struct{} // closed when who gets the value now is done; nil: nobody
+	value   T
+	expires time.Time // zero: never
+	has     bool
+}
+
+// Get returns the value, asking get for it where there is none, it is about to
+// end, or it is stale, which may be nil. One caller asks while the others wait.
+// While an old value lasts, a failure to renew it is none.
+func (r *Renewed[T]) Get(ctx context.Context, stale func(T) bool, get func(context.Context) (T, time.Time, error)) (T, error) {
+	for {
+		r.mu.Lock()
+		old, has := r.value, r.has && (stale == nil || !stale(r.value))
+		left := time.Until(r.expires)
+		switch {
+		case has && (r.expires.IsZero() || left > renewEarly):
+			r.mu.Unlock()
+			return old, nil
+		case r.busy == nil:
+			done := make(chan struct{})
+			r.busy = done
+			r.mu.Unlock()
+			return r.renew(ctx, done, has && left > 0, old, get)
+		}
+		busy := r.busy
+		r.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
+	}
+}
+
+func (r *Renewed[T]) renew(ctx context.Context, done chan struct{}, lasts bool, old T, get func(context.Context) (T, time.Time, error)) (value T, err error) {
+	defer func() {
+		r.mu.Lock()
+		r.busy = nil
+		r.mu.Unlock()
+		close(done)
+	}()
+	value, expires, err := get(ctx)
+	if err != nil {
+		if lasts && ctx.Err() == nil {
+			return old, nil
+		}
+		return value, err
+	}
+	r.mu.Lock()
+	r.value, r.expires, r.has = value, expires, true
+	r.mu.Unlock()
+	return value, nil
+}

@@ -1,0 +1,280 @@
+// Package bedrock reaches Claude on Amazon Bedrock: the Messages API by
+// InvokeModel and InvokeModelWithResponseStream
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-invoke.html), with
+// requests signed here and no SDK of AWS.
+package bedrock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+)
+
+const (
+	// Name is the provider in errors, in llm.Info and in catalogues.
+	Name    = "bedrock"
+	service = "bedrock"
+	version = "bedrock-2023-05-31"
+)
+
+// A Client reaches the models of a region. The zero Client is ready to use: it
+// takes region and credentials from where AWS's own programs find them. Its fields
+// must not change once a model of it is in use. It never retries.
+//
+// The embedded Client holds what is the same everywhere: HTTP client, headers,
+// catalogue, limiter, time limits. Its BaseURL is where requests go, or else
+// AWS_ENDPOINT_URL_BEDROCK_RUNTIME, or the region's public host. Its Key or APIKey, or
+// else AWS_BEARER_TOKEN_BEDROCK, is a Bedrock API key; it is used where no Credentials
+// are given.
+//
+// Prices are those that the catalogue has for the model at Anthropic. What a region
+// or an inference profile adds to them is not known here: a catalogue may have
+// entries of its own with the provider bedrock and the id of a model or profile.
+type Client struct {
+	anthropic.Client
+	Region      string   // "": AWS_REGION, AWS_DEFAULT_REGION, else that of the profile
+	Credentials Provider // nil: Key, AWS_BEARER_TOKEN_BEDROCK, else Default()
+}
+
+// Model returns a model by its id (anthropic.claude-sonnet-4-6), by that of an
+// inference profile (us.…, eu.…, apac.…, global.…), or by an ARN.
+func Model(id string) llm.Model { return new(Client).Model(id) }
+
+// Model returns a model by its id, by that of an inference profile or by an ARN. It
+// implements [llm.Informed].
+func (c *Client) Model(id string) llm.Model {
+	s := &session{client: c, region: regionOf(id), provider: c.Credentials}
+	if s.region == "" {
+		s.region = c.region()
+	}
+	if s.provider == nil {
+		s.provider = Default()
+	}
+	inner := c.Client
+	inner.Platform = &anthropic.Platform{
+		Name: Name, Version: version, Betas: true,
+		URL: s.url, Base: Base, Authorize: s.authorize, Explain: s.explain, Secrets: s.secrets,
+	}
+	return inner.Model(id)
+}
+
+func (c *Client) region() string { return wire.First(c.Region, region()) }
+
+// A Found says what a Client would use, for people: it holds no secret.
+type Found struct {
+	Region string // "": none, which is an error unless a model is named by its ARN
+	Source string // of the credentials
+	Bearer bool   // they are a Bedrock API key
+}
+
+// Find looks for region and credentials without making a request for a model.
+func (c *Client) Find(ctx context.Context) (Found, error) {
+	s := &session{client: c, provider: c.Credentials}
+	f := Found{Region: c.region(), Bearer: s.keyed()}
+	if f.Bearer {
+		if f.Source = "AWS_BEARER_TOKEN_BEDROCK"; c.Key != nil || c.APIKey != "" {
+			f.Source = "the program"
+		}
+		return f, nil
+	}
+	if s.provider == nil {
+		s.provider = Default()
+	}
+	found, err := s.provider(ctx)
+	f.Source = found.Source
+	return f, err
+}
+
+// session is what the requests of a model share.
+type session struct {
+	client   *Client
+	region   string
+	provider Provider
+	current  wire.Renewed[Credentials]
+	keys     wire.Keys
+	skew     atomic.Int64 // what the clock here is behind AWS's, as a refusal told
+	used     atomic.Int64 // what the last request was signed with
+}
+
+// profile is the geography that an inference profile's id starts with.
+var profile = regexp.MustCompile(`^(us|eu|apac|jp|au|ca|us-gov|sa|me|af|global)\.`)
+
+var suffix = regexp.MustCompile(`-v\d+(:\d+(:\d+k)?)?$`)
+
+// Base returns the name that Anthropic has for a model of Bedrock: that of
+// us.anthropic.claude-haiku-4-5-20251001-v1:0 is claude-haiku-4-5-20251001. An ARN of
+// an application's own profile says nothing of the model and stays as it is.
+func Base(id string) string {
+	if strings.HasPrefix(id, "arn:") {
+		kind, rest, _ := strings.Cut(strings.Join(strings.SplitN(id, ":", 6)[min(5, strings.Count(id, ":")):], ""), "/")
+		if kind != "foundation-model" && kind != "inference-profile" {
+			return id
+		}
+		id = rest
+	}
+	name, ok := strings.CutPrefix(profile.ReplaceAllString(id, ""), "anthropic.")
+	if !ok {
+		return id
+	}
+	return suffix.ReplaceAllString(name, "")
+}
+
+var regionName = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
+
+// regionOf returns the region in an ARN, "" of other ids.
+func regionOf(id string) string {
+	if parts := strings.Split(id, ":"); len(parts) > 5 && parts[0] == "arn" {
+		return parts[3]
+	}
+	return ""
+}
+
+func (s *session) url(model string, stream bool) (string, error) {
+	base := wire.First(s.client.BaseURL, env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"))
+	where := s.region
+	switch {
+	case where == "":
+		return "", errors.New("no AWS region: set AWS_REGION, or region in the profile in " + configFile())
+	case !regionName.MatchString(where):
+		return "", fmt.Errorf("%.40q is not an AWS region; one is us-east-1", where)
+	}
+	if base == "" {
+		base = "https://bedrock-runtime." + where + ".amazonaws.com"
+		if strings.HasPrefix(where, "cn-") {
+			base += ".cn"
+		}
+	}
+	verb := "/invoke"
+	if stream {
+		verb = "/invoke-with-response-stream"
+	}
+	return strings.TrimRight(base, "/") + "/model/" + escape(model, false) + verb, nil
+}
+
+// keyed reports whether requests carry a Bedrock API key in the place of a signature.
+func (s *session) keyed() bool {
+	return s.client.Credentials == nil && (s.client.Key != nil || s.bearer() != "")
+}
+
+func (s *session) bearer() string {
+	if s.client.Key != nil {
+		return ""
+	}
+	return wire.First(s.client.APIKey, os.Getenv("AWS_BEARER_TOKEN_BEDROCK"))
+}
+
+func (s *session) authorize(r *http.Request, again bool) error {
+	ctx := r.Context()
+	if s.keyed() {
+		key := s.bearer()
+		if s.client.Key != nil {
+			var err error
+			if key, err = s.keys.Ask(ctx, Name, s.client.Key, again); err != nil {
+				return err
+			}
+		}
+		if key = "Bearer " + key; again && r.Header.Get("Authorization") == key {
+			return wire.ErrSame
+		}
+		r.Header.Set("Authorization", key)
+		return nil
+	}
+	sent := r.Header.Get("Authorization")
+	refused := func(c Credentials) bool { return again && strings.Contains(sent, "Credential="+c.AccessKeyID+"/") }
+	c, err := s.current.Get(ctx, refused, func(ctx context.Context) (Credentials, time.Time, error) {
+		c, err := s.provider(ctx)
+		return c, c.Expires, err
+	})
+	if err != nil {
+		return err
+	}
+	if skew := s.skew.Load(); again && refused(c) && skew == s.used.Load() {
+		return wire.ErrSame
+	}
+	s.used.Store(s.skew.Load())
+	s.keys.Learn(c.SecretAccessKey, c.SessionToken)
+	return sign(r, c, s.region, service, time.Now().Add(time.Duration(s.skew.Load())))
+}
+
+// Those of the program are told in any case, those that were got as far as they were.
+func (s *session) secrets() ([]string, int) {
+	list := s.keys.Secrets()
+	for _, v := range []string{s.bearer(), env("AWS_SECRET_ACCESS_KEY"), env("AWS_SESSION_TOKEN")} {
+		if v != "" {
+			list = append(list, v)
+		}
+	}
+	return list, s.keys.Count()
+}
+
+// Classes of errors that their status does not tell
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html).
+var classes = map[string]llm.Class{
+	"ExpiredTokenException":         llm.Auth,
+	"ExpiredToken":                  llm.Auth,
+	"UnrecognizedClientException":   llm.Auth,
+	"InvalidClientTokenId":          llm.Auth,
+	"InvalidSignatureException":     llm.Auth,
+	"SignatureDoesNotMatch":         llm.Auth,
+	"IncompleteSignatureException":  llm.Auth,
+	"MissingAuthenticationToken":    llm.Auth,
+	"ModelErrorException":           llm.ServerError,
+	"ModelTimeoutException":         llm.Timeout,
+	"ModelNotReadyException":        llm.Overloaded,
+	"ServiceQuotaExceededException": llm.RateLimit,
+	"ThrottlingException":           llm.RateLimit,
+}
+
+// explain reads an error: its type is in a header or in __type, its words in message.
+func (s *session) explain(status int, header http.Header, body []byte) (llm.Class, string, string) {
+	class, kind, message := wire.Explain(status, header, body)
+	if name := errorType(header.Get("X-Amzn-Errortype")); name != "" {
+		kind = name
+	}
+	if special, ok := classes[kind]; ok {
+		class = special
+	}
+	low := strings.ToLower(message)
+	if class == llm.Forbidden && strings.Contains(low, "token") && (strings.Contains(low, "expired") || strings.Contains(low, "invalid")) {
+		class = llm.Auth
+	}
+	if class == llm.Auth {
+		message += s.clock(header)
+	}
+	return class, kind, message
+}
+
+// errorType returns the name in com.amazon.x#Name:http://…
+func errorType(s string) string {
+	s, _, _ = strings.Cut(s, ":")
+	return s[strings.LastIndexByte(s, '#')+1:]
+}
+
+// allowedSkew is how far from AWS's clock a signature may be.
+const allowedSkew = 5 * time.Minute
+
+// clock notes how far the clock of this machine is from AWS's, so that the next
+// request is signed for the right time, and says so.
+func (s *session) clock(header http.Header) string {
+	theirs, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return ""
+	}
+	skew := time.Until(theirs)
+	if skew.Abs() < allowedSkew-time.Minute {
+		s.skew.Store(0)
+		return ""
+	}
+	s.skew.Store(int64(skew))
+	return fmt.Sprintf(" (the clock of this machine is off by %v)", skew.Abs().Round(time.Second))
+}
