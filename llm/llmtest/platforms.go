@@ -80,7 +80,6 @@ func (p *platform) translate(w http.ResponseWriter, hr *http.Request) (http.Resp
 		body, _ = json.Marshal(fields)
 	}
 	r := hr.Clone(hr.Context())
-	r.URL = &url.URL{Path: "/v1/messages"}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Anthropic-Version", "2023-06-01")
 	return out, r, broken, nil
