@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -40,6 +41,14 @@ func (s *Session) settings() *settings {
 		s.set = new(settings)
 	}
 	return s.set
+}
+
+// Agent returns what the session's agent is now: as it was when the session was made,
+// with what was set since. Its lists must not be changed. The permission mode in force
+// is in the events of a run.
+func (s *Session) Agent() *Agent {
+	own := *s.def()
+	return &own
 }
 
 // alter makes the session's agent another one, and has the run that goes on told.
@@ -247,6 +256,9 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 	err = s.tell(ctx, func(now *loop) error {
 		if now != l {
 			return nil
+		}
+		if l.fold.state.Config().Output != nil && slices.ContainsFunc(fresh.pool, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
+			return fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
 		}
 		s.mu.Lock()
 		done = s.swap(before, own)

@@ -327,16 +327,26 @@ func TestBroken(t *testing.T) {
 		"{\"max_budget_usd\": -1}":                                                "a number above 0",
 		"{\"timeout\": 10}":                                                       "not a number",
 		"{\"timeout\": \"10\"}":                                                   "write one such as 90s or 10m",
-		"{\"languageServers\":{}}":                                                "languageServers must be a list of language servers, not an object",
-		"{\"languageServers\":[\n5]}":                                             ":2: languageServers: a server must be an object, not a number",
-		"{\"languageServers\":[{\"command\":\"x\"}]}":                             "a server has no name",
-		"{\"languageServers\":[{\"name\":\"x\",\n\"comand\":\"x\"}]}":             ":2: languageServers: a server has no \"comand\"; it has name, command",
-		"{\"languageServers\":[{\"name\":\"x\",\"args\":\"x\"}]}":                 "languageServers.args must be a list of texts",
-		"{\"languageServers\":[{\"name\":\"x\",\"extensions\":{\"go\":\"go\"}}]}": "must be the end of a file's name",
-		"{\"languageServers\":[{\"name\":\"x\",\"env\":{\"A=\":\"go\"}}]}":        "cannot be the name of a variable",
-		"{\"languageServers\":[{\"name\":\"x\"},\n{\"name\":\"x\"}]}":             ":2: languageServers: there are two servers called \"x\"",
-		"{\"no_color\": \"yes\"}":                                                 "no_color must be true or false, not a text",
-		"{\"model\":\"a\",\n\"model\":\"b\"}":                                     ":2: \"model\" is there twice, first in line 1",
+		"{\"models\":{}}":                                                         "models must be a list of models, not an object",
+		"{\"models\":[{\"window\":1}]}":                                           "a model has no name",
+		"{\"models\":[{\"name\":\"x\",\n\"windwo\":1}]}":                          ":2: models: a model has no \"windwo\"; it has name, provider",
+		"{\"models\":[{\"name\":\"x\",\n\"window\":0}]}":                          ":2: models.window must be a whole number",
+		"{\"models\":[{\"name\":\"x\",\n\"price\":{\"input\":1}}]}":               ":2: models.price: output is missing",
+		"{\"models\":[{\"name\":\"x\",\"price\":{\n\"input\":-1,\"output\":1}}]}": ":2: models.price.input must be a number from 0 up",
+		"{\"models\":[{\"name\":\"x\",\"price\":{\"input\":1,\"output\":1,\"long_at\":5}}]}": "long_at, long_input, long_output go together",
+		"{\"models\":[{\"name\":\"x\",\"efforts\":[\"extreme\"]}]}":                          "is none of low, medium, high, max",
+		"{\"models\":[{\"name\":\"x\"},{\"name\":\"x\"}]}":                                   "there are two models called \"x\"",
+		"{\"models\":[{\"name\":\"x\",\"window\":5,\"max_output\":6}]}":                      "does not fit a window of 5",
+		"{\"languageServers\":{}}":                                                           "languageServers must be a list of language servers, not an object",
+		"{\"languageServers\":[\n5]}":                                                        ":2: languageServers: a server must be an object, not a number",
+		"{\"languageServers\":[{\"command\":\"x\"}]}":                                        "a server has no name",
+		"{\"languageServers\":[{\"name\":\"x\",\n\"comand\":\"x\"}]}":                        ":2: languageServers: a server has no \"comand\"; it has name, command",
+		"{\"languageServers\":[{\"name\":\"x\",\"args\":\"x\"}]}":                            "languageServers.args must be a list of texts",
+		"{\"languageServers\":[{\"name\":\"x\",\"extensions\":{\"go\":\"go\"}}]}":            "must be the end of a file's name",
+		"{\"languageServers\":[{\"name\":\"x\",\"env\":{\"A=\":\"go\"}}]}":                   "cannot be the name of a variable",
+		"{\"languageServers\":[{\"name\":\"x\"},\n{\"name\":\"x\"}]}":                        ":2: languageServers: there are two servers called \"x\"",
+		"{\"no_color\": \"yes\"}":                                                            "no_color must be true or false, not a text",
+		"{\"model\":\"a\",\n\"model\":\"b\"}":                                                ":2: \"model\" is there twice, first in line 1",
 	} {
 		for _, scope := range []Scope{User, Project, Local, Managed} {
 			p := newPlace(t)
@@ -459,5 +469,28 @@ func TestTrust(t *testing.T) {
 	}
 	if f, ok := s.File(Project); ok {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Models of all layers are put together, the higher layer's in the place of a lower
+// one's of the same name; those of a project that is not trusted do not count.
+func TestModels(t *testing.T) {
+	p := newPlace(t)
+	p.write(User, `{"models":[{"name":"a","window":1},{"name":"b","window":2}]}`)
+	p.write(Project, `{"models":[{"name":"b","window":3},{"name":"a","provider":"openai"}]}`)
+	p.write(Managed, `{"models":[{"name":"c"}]}`)
+	for trusted, want := range map[bool]string{
+		false: `[{"name":"a","window":1},{"name":"b","window":2},{"name":"c"}]`,
+		true:  `[{"name":"a","window":1},{"name":"b","window":3},{"name":"a","provider":"openai"},{"name":"c"}]`,
+	} {
+		p.Trusted = func(File) bool { return trusted }
+		s, err := Load(p.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Get("models")
+		if err != nil || string(v.Value) != want {
+			t.Errorf("trusted %v: %s, %v", trusted, v.Value, err)
+		}
 	}
 }

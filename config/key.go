@@ -30,6 +30,10 @@ const (
 	// language's id), rootMarkers, initOptions and env.
 	Servers Type = "list of language servers"
 
+	// Models are objects with name, provider, window, max_output, price (input, output,
+	// cache_read, cache_write: USD per million tokens) and what else a catalog.Entry has.
+	Models Type = "list of models"
+
 	// Hooks are commands by event: {"PreToolUse": [{"matcher": "Edit|Write", "hooks":
 	// [{"type": "command", "command": "check.sh", "timeout": 10}]}]}, in seconds.
 	Hooks Type = "object of hooks"
@@ -131,6 +135,7 @@ var keys = append([]Key{
 	{Name: "fallback_models", Type: Texts, Doc: "models to use, in this order, when the model stays unavailable", Flag: "fallback-model"},
 	{Name: "provider", Type: Text, Doc: "whose API is used; guessed from the model and the keys at hand where not set", Words: []string{"anthropic", "openai", "openai-responses", "demo"}, Env: []string{"OPENAGENT_PROVIDER"}, Flag: "provider"},
 	{Name: "base_url", Type: Text, Doc: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Env: []string{"OPENAGENT_BASE_URL", "CODEANY_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}, Flag: "base-url"},
+	{Name: "models", Type: Models, Doc: "models that the program does not know, or knows otherwise: their provider, window and prices; openagent models lists them", Joined: true},
 	{Name: allowKey, Type: Rules, Doc: "calls that need no question", Flag: "allowed-tools", Joined: true},
 	{Name: "permissions.ask", Type: Rules, Doc: "calls that a person is always asked about", Joined: true, Restricts: true},
 	{Name: "permissions.deny", Type: Rules, Doc: "calls that are refused; a name alone hides the tool", Flag: "disallowed-tools", Joined: true, Restricts: true},
@@ -238,6 +243,8 @@ func (k Key) accepts(data []byte, n *node) error {
 		return k.acceptsServers(data, n)
 	case Hooks:
 		return k.acceptsHooks(data, n)
+	case Models:
+		return k.acceptsModels(data, n)
 	case Table:
 		if n.kind != isObject {
 			return k.expected(n, "an "+string(k.Type))

@@ -43,7 +43,7 @@ func (k Key) ignored(v saying) string {
 		return ofMachine
 	case !v.trusted && !k.Restricts && k.tighter == nil:
 		return untrusted
-	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table && k.Type != Hooks:
+	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table && k.Type != Hooks && k.Type != Models:
 		return noLoosener
 	}
 	return ""
@@ -61,6 +61,10 @@ func (k Key) join(said []saying, r *result) {
 		l.Counts, l.Why, r.source = true, "counts, with what other layers say", v.source
 		if k.Type == Hooks {
 			r.value = joinHooks(r.value, v.value)
+			continue
+		}
+		if k.Type == Models {
+			r.value = joinModels(r.value, v.value)
 			continue
 		}
 		if k.Type == Table {
@@ -82,7 +86,7 @@ func (k Key) join(said []saying, r *result) {
 		}
 	}
 	switch {
-	case r.source == Source{}, k.Type == Hooks:
+	case r.source == Source{}, k.Type == Hooks, k.Type == Models:
 	case k.Type == Table:
 		r.value = encode(table)
 	default:

@@ -33,7 +33,7 @@ func commands() []command {
 		{name: "trust", args: "[list | add DIR | remove DIR]", words: []string{"list", "add", "remove"}, summary: "say which projects' tools, skills, agents and settings count", prepare: trustCommand},
 		{name: "permissions", args: "[list | explain [TOOL] INPUT | suggest | lint]", words: []string{"list", "explain", "suggest", "lint"}, summary: "show the rules with their sources, explain what they make of a call, find rules", prepare: permissionsCommand},
 		{name: "mcp", args: "list | add | add-json | remove | get | test | login | logout NAME | serve", words: []string{"list", "add", "add-json", "remove", "get", "test", "login", "logout", "serve"}, summary: "MCP servers: have them, try them, log in to them; be one for other programs", prepare: mcpCommand},
-		{name: "models", summary: "list known models with their prices", prepare: modelsCommand},
+		{name: "models", args: "[list | show NAME]", words: []string{"list", "show"}, summary: "list the models that are known, with windows and prices; show what is known of one", prepare: modelsCommand},
 		{name: "config", args: "[list | get KEY | set KEY VALUE | explain [KEY] | path]", words: []string{"list", "get", "set", "explain", "path"}, summary: "show and change settings, and say where each comes from", prepare: configCommand},
 		{name: "doctor", summary: "check what the program needs", prepare: doctorCommand},
 		{name: "completion", args: "bash|zsh|fish", words: []string{"bash", "zsh", "fish"}, summary: "print a completion script for a shell", prepare: completionCommand},

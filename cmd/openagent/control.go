@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
 )
@@ -45,6 +48,9 @@ type order struct {
 	Subtype        string          `json:"subtype"`
 	Model          *string         `json:"model"`
 	Mode           string          `json:"mode"`
+	Models         []string        `json:"models"`
+	Effort         string          `json:"effort"`
+	Tools          []string        `json:"tools"`
 	ThinkingTokens *int            `json:"max_thinking_tokens"`
 	CancelQueued   bool            `json:"cancel_queued"`
 	ServerName     string          `json:"serverName"`
@@ -56,6 +62,8 @@ type order struct {
 	Schema         json.RawMessage `json:"jsonSchema"`
 	System         json.RawMessage `json:"systemPrompt"`
 	AppendSystem   json.RawMessage `json:"appendSystemPrompt"`
+
+	budget
 }
 
 // A receipt says what an interrupt found, by the ids of messages.
@@ -64,10 +72,20 @@ type receipt struct {
 	Cancelled   []string `json:"cancelled"`
 }
 
+// A modelChoice is llm.ModelInfo as the Claude Agent SDK has it.
 type modelChoice struct {
-	Value       string `json:"value"`
-	Name        string `json:"displayName"`
-	Description string `json:"description"`
+	Value       string   `json:"value"`
+	Name        string   `json:"displayName"`
+	Description string   `json:"description"`
+	Effort      bool     `json:"supportsEffort,omitempty"`
+	Efforts     []string `json:"supportedEffortLevels,omitempty"`
+	Adaptive    bool     `json:"supportsAdaptiveThinking,omitempty"`
+	Fast        bool     `json:"supportsFastMode,omitempty"`
+}
+
+func choiceOf(i llm.ModelInfo) modelChoice {
+	text := fmt.Sprintf("%s, context window %d", i.Provider, i.Window)
+	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
 }
 
 // obey carries out a control request and answers it. What has to wait for an MCP server
@@ -98,8 +116,6 @@ func (d *dialog) reply(id string, answer any, err error) {
 }
 
 func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
-	nothing := struct{}{}
-	session := d.s.session
 	switch o.Subtype {
 	case "initialize":
 		return d.initialize(o)
@@ -109,36 +125,84 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		if o.Mode == "" {
 			return nil, errors.New("set_permission_mode: mode is missing")
 		}
-		return nothing, d.changeMode(ctx, permission.Mode(o.Mode))
+		return map[string]string{"mode": o.Mode}, d.changeMode(ctx, permission.Mode(o.Mode))
 	case "set_model":
 		name := d.s.provider.model.value
 		if o.Model != nil && *o.Model != "default" {
 			name = *o.Model
 		}
-		if err := d.s.options.permitsModel(name); err != nil {
-			return nil, err
+		return d.inForce(d.s.setModel(ctx, name))
+	case "set_fallback_models":
+		return d.inForce(d.s.setFallbacks(ctx, o.Models))
+	case "set_max_thinking_tokens":
+		thought := llm.Thought{Mode: llm.ThinkOff}
+		if o.ThinkingTokens != nil {
+			if *o.ThinkingTokens <= 0 {
+				return nil, fmt.Errorf("set_max_thinking_tokens: %d; write 1 or more, or null for no thinking", *o.ThinkingTokens)
+			}
+			thought = llm.Thought{Budget: *o.ThinkingTokens}
 		}
-		m, err := d.s.provider.llm(name)
+		return d.inForce(d.s.setThought(ctx, thought))
+	case "set_effort":
+		if !slices.Contains(efforts, o.Effort) {
+			return nil, fmt.Errorf("set_effort: %q is none of %s", clip(o.Effort), strings.Join(efforts, ", "))
+		}
+		return d.inForce(d.s.setThought(ctx, llm.Thought{Effort: o.Effort}))
+	case "set_budget":
+		b, err := o.budget.limits()
 		if err != nil {
 			return nil, err
 		}
-		return nothing, session.SetModel(ctx, m)
-	case "set_max_thinking_tokens":
-		thought := llm.Thought{}
-		if o.ThinkingTokens != nil {
-			if *o.ThinkingTokens < 0 {
-				return nil, fmt.Errorf("set_max_thinking_tokens: %d is negative", *o.ThinkingTokens)
-			}
-			thought.Budget = *o.ThinkingTokens
-		}
-		if err := d.s.options.permitsThinking(thought.Budget); err != nil {
-			return nil, err
-		}
-		return nothing, session.SetThinking(ctx, thought)
+		return d.inForce(d.s.setBudget(ctx, b))
+	case "set_tools":
+		return d.inForce(d.s.setTools(ctx, o.Tools))
+	case "get_settings":
+		return d.inForce(nil)
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}
 	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
+}
+
+// inForce answers a change by what is in force then.
+func (d *dialog) inForce(err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d.s.inForce(), nil
+}
+
+// limits reads a budget; what is not a positive number is refused.
+func (b budget) limits() (agent.Budget, error) {
+	out := agent.Budget{}
+	for name, n := range map[string]*float64{"max_turns": asAmount(b.Turns), "max_model_calls": asAmount(b.ModelCalls), "max_budget_usd": b.USD, "timeout_ms": asAmount(b.TimeMS)} {
+		if n != nil && !(*n > 0) {
+			return out, fmt.Errorf("set_budget: %s is %v; write a number above 0, or null for no limit", name, *n)
+		}
+	}
+	if b.Turns != nil {
+		out.Turns = *b.Turns
+	}
+	if b.ModelCalls != nil {
+		out.ModelCalls = *b.ModelCalls
+	}
+	if b.USD != nil {
+		out.USD = *b.USD
+	}
+	if b.TimeMS != nil {
+		if *b.TimeMS > math.MaxInt64/int64(time.Millisecond) {
+			return out, fmt.Errorf("set_budget: timeout_ms is %d, which is too long", *b.TimeMS)
+		}
+		out.Time = time.Duration(*b.TimeMS) * time.Millisecond
+	}
+	return out, nil
+}
+
+func asAmount[T int | int64](n *T) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
 }
 
 // changeMode changes the permission mode, as far as managed settings let it.
@@ -168,9 +232,9 @@ func (d *dialog) initialize(o order) (any, error) {
 		d.mu.Unlock()
 	}
 	models := []modelChoice{}
-	for _, e := range catalog.Embedded().Entries() {
+	for _, e := range d.s.provider.models.Entries() {
 		if e.Provider == d.s.provider.name.value {
-			models = append(models, modelChoice{e.Name, e.Name, fmt.Sprintf("%s, context window %d", e.Provider, e.Window)})
+			models = append(models, choiceOf(e.ModelInfo()))
 		}
 	}
 	none := []string{}

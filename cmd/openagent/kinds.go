@@ -221,7 +221,7 @@ func (s *setup) become() error {
 	}
 	a := k.Agent
 	if k.Model != "" && flags.model == "" {
-		name, err := sized(k.Model)
+		name, err := s.provider.sized(k.Model)
 		if err = cmp.Or(err, o.permitsModel(name)); err != nil {
 			return usagef("--agent %s: %w", a.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/llm"
@@ -46,7 +47,8 @@ type provider struct {
 	name, base, key, model setting
 	small                  setting // the model for digests
 	environ                environ
-	fixed                  bool // the provider was named, not guessed
+	models                 *catalog.Table // nil: those that the program knows by itself
+	fixed                  bool           // the provider was named, not guessed
 }
 
 // environ reads environment variables; values are trimmed.
@@ -88,7 +90,7 @@ func flagged(name, value string) setting {
 
 // newProvider finds out which provider is meant. It asks for no key.
 func newProvider(o *options, env environ, files kept) (provider, error) {
-	p := provider{environ: env}
+	p := provider{environ: env, models: files.models}
 	p.model = files.model.before(flagged("model", o.model).or(env.first(variables("MODEL", "")...)))
 	if p.model.value == "" && env.first(variables("MODEL", anthropicName)...).or(env.first(variables("MODEL", openaiName)...)).value == "" {
 		p.model = files.model.setting
@@ -126,7 +128,7 @@ func defaultModel(provider string) setting {
 // defaultSmall is a cheap model where the host surely has one, else the model itself.
 func (p provider) defaultSmall() setting {
 	switch {
-	case p.name.value == anthropicName && vendorOf(p.model.value) == anthropicName:
+	case p.name.value == anthropicName && p.vendorOf(p.model.value) == anthropicName:
 		return setting{anthropicSmall, "default"}
 	case vendor(p.name.value) == openaiName && strings.TrimRight(p.base.value, "/") == openai.DefaultBaseURL:
 		return setting{openaiSmall, "default"}
@@ -146,7 +148,7 @@ func defaultBase(provider string) setting {
 
 // guess tells the provider by the model, and by what the environment knows of.
 func (p *provider) guess() setting {
-	if name := vendorOf(p.model.value); name != "" {
+	if name := p.vendorOf(p.model.value); name != "" {
 		other := openaiName
 		if name == openaiName {
 			other = anthropicName
@@ -178,8 +180,8 @@ func (p *provider) guess() setting {
 var openaiLike = regexp.MustCompile(`^(gpt-|chatgpt|o\d|codex)`)
 
 // vendorOf returns who makes a model, "" where its name does not say.
-func vendorOf(model string) string {
-	if e, ok := catalog.Embedded().Lookup("", model); ok {
+func (p provider) vendorOf(model string) string {
+	if e, ok := p.models.Lookup("", model); ok && slices.Contains(providers, e.Provider) {
 		return e.Provider
 	}
 	switch name := strings.ToLower(model); {
@@ -209,7 +211,7 @@ func (e *noKeyError) Error() string {
 
 func (p provider) noKey() error {
 	looked := variables("API_KEY", p.name.value)
-	if !p.fixed && vendorOf(p.model.value) == "" || p.model.source == "default" && !p.fixed {
+	if !p.fixed && p.vendorOf(p.model.value) == "" || p.model.source == "default" && !p.fixed {
 		looked = append(looked, "OPENAI_API_KEY")
 	}
 	return &noKeyError{p.name.value, looked}
@@ -234,7 +236,7 @@ func (p provider) llm(name string) (llm.Model, error) {
 	if name == p.model.value || p.name.value == demoName {
 		return p.reach(name), nil
 	}
-	maker := vendorOf(name)
+	maker := p.vendorOf(name)
 	if maker == "" || maker == vendor(p.name.value) || p.base.source != "default" {
 		return p.reach(name), nil
 	}
@@ -251,13 +253,13 @@ func (p provider) llm(name string) (llm.Model, error) {
 func (p provider) reach(name string) llm.Model {
 	switch p.name.value {
 	case responsesName:
-		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
+		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
 	case openaiName:
-		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
 	case demoName:
 		return ruledModel()
 	}
-	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value}).Model(name)
+	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
 }
 
 // searchName is the tool that needs a search engine.

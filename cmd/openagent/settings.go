@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -312,7 +314,10 @@ func (o *options) managed(key string) (config.Value, bool) {
 }
 
 // kept are what files say about the provider and its models.
-type kept struct{ model, small, name, base keptSetting }
+type kept struct {
+	model, small, name, base keptSetting
+	models                   *catalog.Table // nil: they say of none
+}
 
 // A keptSetting is a setting of a file. Managed ones, and those of --settings,
 // count before flags and variables.
@@ -329,7 +334,7 @@ func (k keptSetting) before(s setting) setting {
 }
 
 func (o *options) kept() kept {
-	var k kept
+	k := kept{models: o.table()}
 	for key, to := range map[string]*keptSetting{"model": &k.model, "small_model": &k.small, "provider": &k.name, "base_url": &k.base} {
 		v := o.setting(key)
 		if v.Source.File == "" {
@@ -341,6 +346,40 @@ func (o *options) kept() kept {
 		}
 	}
 	return k
+}
+
+// table is the catalogue with the models of settings, nil where these name none.
+func (o *options) table() *catalog.Table {
+	var list []struct {
+		catalog.Entry
+		Price *struct {
+			llm.Price
+			CacheRead  *float64 `json:"cache_read"`
+			CacheWrite *float64 `json:"cache_write"`
+		} `json:"price"`
+	}
+	if o.settings == nil || !o.settings.Decode("models", &list) || len(list) == 0 {
+		return nil
+	}
+	t := new(catalog.Table)
+	for _, m := range list {
+		e := m.Entry
+		if m.Price != nil {
+			p := m.Price.Price
+			p.CacheRead, p.CacheWrite = p.Input, p.Input // where nothing is said of caches they save nothing
+			if m.Price.CacheRead != nil {
+				p.CacheRead = *m.Price.CacheRead
+			}
+			if m.Price.CacheWrite != nil {
+				p.CacheWrite = *m.Price.CacheWrite
+			}
+			e.Price = &p
+		}
+		if err := t.Register(e); err != nil {
+			panic(err) // it was checked
+		}
+	}
+	return t
 }
 
 // provider finds out which provider is meant by options that are configured.

@@ -85,6 +85,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	h.brief(s)
 	h.warnOfSandbox(s)
+	h.warnOfModel(s.provider, s.agent.Model)
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}

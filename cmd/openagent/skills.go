@@ -10,7 +10,6 @@ import (
 
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
 )
@@ -185,12 +184,12 @@ func (s *setup) skillOf(text string) (*tool.Expansion, error) {
 
 // sized is the name of a model, where the names of Claude's sizes stand for the latest
 // of each.
-func sized(name string) (string, error) {
+func (p provider) sized(name string) (string, error) {
 	if !slices.Contains([]string{"haiku", "sonnet", "opus"}, strings.ToLower(name)) {
 		return name, nil
 	}
 	latest := ""
-	for _, e := range catalog.Embedded().Entries() {
+	for _, e := range p.models.Entries() {
 		if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(name)) && e.Name > latest {
 			latest = e.Name
 		}
@@ -203,7 +202,7 @@ func sized(name string) (string, error) {
 
 // modelNamed is the model that a skill wants, within what managed settings permit.
 func (s *setup) modelNamed(name string) (llm.Model, error) {
-	name, err := sized(name)
+	name, err := s.provider.sized(name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,15 +8,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
 
 const slashHelp = `/help           this
 /model [NAME]   show or change the model
+/fallback [NAMES|none] show or change the models that are tried when the model stays unavailable
+/effort [WORD]  show or change how much the model thinks: low, medium, high, max, a number of tokens, adaptive or off
 /mode [MODE]    show or change the permission mode: %s
+/budget [WORDS] show or change the limits of a prompt: turns=N calls=N usd=X time=DURATION, none for no limit
+/tools [NAMES]  list the tools, or leave only those that are named; /tools all brings them back
 /resume         go on with a run that was cut short
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
@@ -51,6 +57,8 @@ func (c *conversation) command(ctx context.Context, line string) {
 			c.mode.Store(permission.Mode(arg))
 			c.screen.line(inDim, "mode %s", arg)
 		}
+	case "/fallback", "/effort", "/budget", "/tools":
+		err = c.tune(ctx, name, strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == ' ' }))
 	case "/mcp":
 		c.showServers()
 	case "/resume":
@@ -100,18 +108,65 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.name.value)
 		return nil
 	}
-	if err := c.s.options.permitsModel(name); err != nil {
+	if err := c.s.setModel(ctx, name); err != nil {
 		return err
 	}
-	m, err := c.s.provider.llm(name)
-	if err == nil {
-		err = c.s.session.SetModel(ctx, m)
+	now := c.s.inForce()
+	c.model = now.Model
+	text := "model " + now.Model
+	if now.Assumed {
+		text += fmt.Sprintf("; its context window is not known, %d tokens are assumed", now.Window)
 	}
-	if err == nil {
-		c.model = name
-		c.screen.line(inDim, "model %s", name)
+	if !now.Priced {
+		text += "; its price is not known"
 	}
-	return err
+	c.screen.line(inDim, "%s", text)
+	return nil
+}
+
+// tune shows or changes what a session works with.
+func (c *conversation) tune(ctx context.Context, name string, words []string) (err error) {
+	switch {
+	case len(words) == 0:
+	case name == "/fallback" && words[0] == "none":
+		err = c.s.setFallbacks(ctx, nil)
+	case name == "/fallback":
+		err = c.s.setFallbacks(ctx, words)
+	case name == "/effort":
+		var t llm.Thought
+		if t, err = thoughtOf(words[0]); err == nil {
+			err = c.s.setThought(ctx, t)
+		}
+	case name == "/budget":
+		var b agent.Budget
+		if b, err = changedBudget(c.s.session.Agent().Budget, words); err == nil {
+			err = c.s.setBudget(ctx, b)
+		}
+	case words[0] == "all":
+		err = c.s.setTools(ctx, nil)
+	default:
+		err = c.s.setTools(ctx, words)
+	}
+	if err != nil {
+		return err
+	}
+	now := c.s.inForce()
+	shown := map[string]string{"/fallback": cmp.Or(strings.Join(now.Fallbacks, ", "), "none"), "/effort": now.thinkingShown(), "/budget": now.budgetShown(), "/tools": strings.Join(now.Tools, ", ")}
+	c.screen.line(inDim, "%s: %s", strings.TrimPrefix(name, "/"), c.h.oneLine(shown[name]))
+	return nil
+}
+
+// thoughtOf reads how much a model is to think.
+func thoughtOf(word string) (llm.Thought, error) {
+	switch n, err := strconv.Atoi(word); {
+	case slices.Contains(efforts, word):
+		return llm.Thought{Effort: word}, nil
+	case word == string(llm.ThinkOff) || word == string(llm.ThinkAdaptive):
+		return llm.Thought{Mode: llm.ThinkingMode(word)}, nil
+	case err == nil && n > 0:
+		return llm.Thought{Budget: n}, nil
+	}
+	return llm.Thought{}, fmt.Errorf("%q is none of %s, adaptive, off, and no number of tokens from 1 up", clip(word), strings.Join(efforts, ", "))
 }
 
 // resume goes on with a run that was cut short.

@@ -145,6 +145,32 @@ func TestConversation(t *testing.T) {
 	p.sees("(?s)1 turn, 0 calls, .*> ")
 	p.types("/model\n")
 	p.sees("model claude-sonnet-4-6, provider anthropic")
+	for _, knob := range [][2]string{
+		{"/effort high", "effort: effort high"},
+		{"/effort 5000", "effort: up to 5000 tokens"},
+		{"/effort off", "effort: off"},
+		{"/effort much", "is none of low"},
+		{"/effort 0", "is none of low"},
+		{"/fallback claude-haiku-4-5", "fallback: claude-haiku-4-5"},
+		{"/fallback none", "fallback: none"},
+		{"/budget turns=50 usd=1.5", `budget: 50 turns, \$1.5`},
+		{"/budget turns=none usd=none time=1h", "budget: 1h0m0s"},
+		{"/budget turns=-1", "out of range"},
+		{"/budget more", "write turns=N"},
+		{"/tools Reed", "did you mean Read"},
+		{"/tools Read,Edit", "tools: Read, Edit"},
+		{"/tools all", "tools: .*Write"},
+		{"/model claude-opus-4-6", "model claude-opus-4-6"},
+	} {
+		p.types(knob[0] + "\n")
+		p.sees(knob[1])
+	}
+	p.types("/budget time=none\n")
+	p.sees("budget: no limit")
+	p.types("/tools all\n")
+	p.sees("tools: .*Write")
+	p.types("/model claude-sonnet-4-6\n")
+	p.sees("model claude-sonnet-4-6")
 	p.types("/mode\n")
 	p.sees("mode default; there are default, acceptEdits,")
 	p.types("/resume\n")

@@ -34,7 +34,7 @@ const (
 // and false says that the model is not known to refuse anything.
 type Entry struct {
 	Name      string     `json:"name"`     // as its provider knows it, without a date
-	Provider  string     `json:"provider"` // anthropic, openai …
+	Provider  string     `json:"provider"` // anthropic, openai …; "" stands for any
 	Aliases   []string   `json:"aliases,omitempty"`
 	Window    int        `json:"window,omitempty"`     // context window in tokens
 	MaxOutput int        `json:"max_output,omitempty"` // most output tokens of a reply
@@ -221,6 +221,10 @@ func (t *Table) get(provider, name string) (Entry, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	e, ok := t.byName[key(provider, name)]
+	if !ok { // one of no provider stands for any
+		e, ok = t.byName[key("", name)]
+		ok = ok && e.Provider == ""
+	}
 	return e, ok
 }
 

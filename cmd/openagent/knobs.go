@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// What can be changed of a session while it goes on, as far as managed settings let it.
+
+// inForce is what a session works with now.
+type inForce struct {
+	Model     string   `json:"model"`
+	Provider  string   `json:"provider,omitempty"`
+	Window    int      `json:"context_window"`
+	Assumed   bool     `json:"context_window_assumed,omitempty"`
+	Priced    bool     `json:"price_known"`
+	Fallbacks []string `json:"fallback_models"`
+	Effort    string   `json:"effort,omitempty"`
+	Thinking  int      `json:"max_thinking_tokens,omitempty"`
+	Mode      string   `json:"thinking,omitempty"` // adaptive or off
+	Budget    budget   `json:"budget"`
+	Tools     []string `json:"tools"`
+}
+
+// A budget is agent.Budget as control messages have it; null is no limit.
+type budget struct {
+	Turns      *int     `json:"max_turns"`
+	ModelCalls *int     `json:"max_model_calls"`
+	USD        *float64 `json:"max_budget_usd"`
+	TimeMS     *int64   `json:"timeout_ms"`
+}
+
+func (s *setup) inForce() inForce {
+	a := s.session.Agent()
+	m := llm.DescribeModel(a.Model)
+	f := inForce{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
+		Effort: a.Thinking.Effort, Thinking: a.Thinking.Budget, Mode: string(a.Thinking.Mode)}
+	for _, m := range a.Fallbacks {
+		f.Fallbacks = append(f.Fallbacks, m.Name())
+	}
+	for _, t := range a.Tools {
+		f.Tools = append(f.Tools, t.Spec().Name)
+	}
+	f.Budget = budget{limited(a.Budget.Turns), limited(a.Budget.ModelCalls), limited(a.Budget.USD), limited(a.Budget.Time.Milliseconds())}
+	return f
+}
+
+func limited[T int | int64 | float64](n T) *T {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// models returns the models of names.
+func (s *setup) models(names []string) ([]llm.Model, error) {
+	var list []llm.Model
+	for _, name := range names {
+		m, err := s.modelNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func (s *setup) setModel(ctx context.Context, name string) error {
+	list, err := s.models([]string{name})
+	if err != nil {
+		return err
+	}
+	return s.session.SetModel(ctx, list[0])
+}
+
+func (s *setup) setFallbacks(ctx context.Context, names []string) error {
+	list, err := s.models(names)
+	if err != nil {
+		return err
+	}
+	return s.session.SetFallback(ctx, list...)
+}
+
+// setThought changes how much the model thinks.
+func (s *setup) setThought(ctx context.Context, t llm.Thought) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if err := s.options.permitsThinking(t.Tokens()); err != nil {
+		return err
+	}
+	return s.session.SetThinking(ctx, t)
+}
+
+func (s *setup) setBudget(ctx context.Context, b agent.Budget) error {
+	if err := s.options.permitsBudget(b); err != nil {
+		return err
+	}
+	return s.session.SetBudget(ctx, b)
+}
+
+// setTools leaves the session those of the run's tools that are named, all for none.
+func (s *setup) setTools(ctx context.Context, names []string) error {
+	all, chosen := s.agent.Tools, []tool.Tool{}
+	var known []string
+	for _, t := range all {
+		known = append(known, t.Spec().Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no tool %q%s", clip(name), cmp.Or(likely(name, known), "; there are "+strings.Join(known, ", ")))
+		}
+	}
+	for i, t := range all {
+		if len(names) == 0 || slices.Contains(names, known[i]) {
+			chosen = append(chosen, t)
+		}
+	}
+	return s.session.SetTools(ctx, chosen)
+}
+
+// permitsBudget says why a run may not have a budget: managed settings bound it.
+func (o *options) permitsBudget(b agent.Budget) error {
+	for _, l := range []struct {
+		key   string
+		value float64
+	}{{"max_turns", float64(b.Turns)}, {"max_budget_usd", b.USD}, {"timeout", float64(b.Time)}} {
+		v, ok := o.managed(l.key)
+		if !ok {
+			continue
+		}
+		most := 0.0
+		if l.key == "timeout" {
+			most = float64(o.settings.Duration(l.key))
+		} else if err := json.Unmarshal(v.Value, &most); err != nil {
+			return fmt.Errorf("%s: %w", v.Source, err)
+		}
+		if l.value == 0 || l.value > most {
+			return fmt.Errorf("%s: %s may not be more than %s", v.Source, l.key, v.Value)
+		}
+	}
+	return nil
+}
+
+// changed returns a budget with what is named in words such as turns=5, usd=0.50,
+// calls=9 and time=10m; none stands for no limit.
+func changedBudget(b agent.Budget, words []string) (agent.Budget, error) {
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		none := value == "none"
+		var err error
+		switch name {
+		case "turns":
+			if b.Turns = 0; !none {
+				err = count(&b.Turns)(value)
+			}
+		case "calls":
+			if b.ModelCalls = 0; !none {
+				err = count(&b.ModelCalls)(value)
+			}
+		case "usd":
+			if b.USD = 0; !none {
+				err = dollars(&b.USD)(value)
+			}
+		case "time":
+			if b.Time = 0; !none {
+				err = duration(&b.Time)(value)
+			}
+		default:
+			return b, fmt.Errorf("write turns=N, calls=N, usd=X or time=DURATION, none for no limit, not %q", clip(w))
+		}
+		if err != nil {
+			return b, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return b, nil
+}
+
+// shown is a budget for people.
+func (f inForce) budgetShown() string {
+	var words []string
+	if n := f.Budget.Turns; n != nil {
+		words = append(words, plural(*n, "turn"))
+	}
+	if n := f.Budget.ModelCalls; n != nil {
+		words = append(words, plural(*n, "model call"))
+	}
+	if n := f.Budget.USD; n != nil {
+		words = append(words, fmt.Sprintf("$%g", *n))
+	}
+	if n := f.Budget.TimeMS; n != nil {
+		words = append(words, (time.Duration(*n) * time.Millisecond).String())
+	}
+	return cmp.Or(strings.Join(words, ", "), "no limit")
+}
+
+// thinkingShown is how much the model thinks, for people.
+func (f inForce) thinkingShown() string {
+	switch {
+	case f.Thinking > 0:
+		return fmt.Sprintf("up to %d tokens", f.Thinking)
+	case f.Effort != "":
+		return "effort " + f.Effort
+	}
+	return cmp.Or(f.Mode, "as the model has it")
+}
