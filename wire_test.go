@@ -19,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -68,6 +69,7 @@ func TestRequestsStayLegal(t *testing.T) {
 			(&anthropic.Client{APIKey: "k", BaseURL: a.URL, HTTP: a.Client()}).Model("claude-haiku-4-5"),
 			(&anthropic.Client{APIKey: "k", BaseURL: a.URL, HTTP: a.Client()}).Model("claude-sonnet-4-6"),
 			(&openai.Client{APIKey: "k", BaseURL: o.URL + "/v1", HTTP: o.Client()}).Model("gpt-4.1"),
+			(&responses.Client{APIKey: "k", BaseURL: o.URL + "/v1", HTTP: o.Client()}).Model("gpt-5.2"),
 		}
 		show := tool.New(tool.Spec{Name: "show", ReadOnly: true}, func(_ context.Context, _ tool.Call, in number) (*tool.Result, error) {
 			return &tool.Result{IsError: in.N == 2, Content: llm.Blocks{llm.Text{Text: " "}, llm.Image{MediaType: "image/jpeg", Data: picture()},
