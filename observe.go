@@ -53,6 +53,8 @@ func (x *executor) spanOf(j *job) (s trace.Span, ok bool) {
 		s.Kind, s.Name, s.Call = trace.Permission, j.call.Name, e.Call
 	case engine.AskPerson:
 		s.Kind, s.Name, s.Call = trace.Question, j.call.Name, e.Call
+	case engine.Compact:
+		s.Kind, s.Name = trace.Compaction, string(e.Trigger)
 	case engine.TakeCheckpoint:
 		s.Kind = trace.Checkpoint
 	default:

@@ -83,6 +83,9 @@ func (x *executor) recordOf(f event.Fact, tool func(call string) string) (level 
 			args = append(args, "fault", f.Fault)
 		}
 		return debug, "tool ended", args
+	case event.Compacted:
+		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.secrets.text(f.Failed), "duration", f.Duration}
+		return info, "context compacted", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	case event.ModeChanged:
 		return info, "mode changed", []any{"mode", f.Mode}
 	case event.ModelChanged:

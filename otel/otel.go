@@ -138,14 +138,11 @@ func describe(s *trace.Span) (name string, kind oteltrace.SpanKind, attrs []attr
 		if s.Resumed {
 			attrs = append(attrs, attribute.Bool("openagent.resumed", true))
 		}
-	case trace.Model, trace.Compaction:
+	case trace.Model:
 		kind = oteltrace.SpanKindClient
 		operation("chat", s.Name)
 		text("gen_ai.provider.name", providerName(s.Provider))
 		text("gen_ai.request.model", s.Name)
-		if s.Kind == trace.Compaction {
-			text("openagent.purpose", string(s.Kind))
-		}
 		if s.Tries > 0 {
 			attrs = append(attrs, attribute.Int("openagent.tries", s.Tries))
 		}
@@ -213,6 +210,12 @@ func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 		if f.Model != "" {
 			usage(f.Usage, f.CostUSD)
 		}
+	case event.Compacted:
+		attrs = append(attrs, attribute.Int("openagent.tokens_before", f.Before), attribute.Int("openagent.tokens_after", f.After))
+		if f.Model != "" {
+			attrs = append(attrs, attribute.String("gen_ai.request.model", f.Model))
+		}
+		usage(f.Usage, f.CostUSD)
 	case event.Answered:
 		attrs = append(attrs, attribute.String("openagent.decision", string(f.Decision.Behavior)))
 	case event.RunEnd:
@@ -250,7 +253,13 @@ func (t *teller) measure(ctx context.Context, s *trace.Span, e *trace.End, took 
 			t.tool.Record(ctx, took.Seconds(), metric.WithAttributes(attrs...))
 		}
 		return
-	case trace.Model, trace.Compaction:
+	case trace.Model:
+	case trace.Compaction:
+		if f, ok := e.Fact.(event.Compacted); ok && f.Model != "" {
+			s.Name = f.Model
+			break
+		}
+		return
 	default:
 		return
 	}
@@ -266,6 +275,8 @@ func (t *teller) measure(ctx context.Context, s *trace.Span, e *trace.End, took 
 	case event.ModelFailed:
 		u = f.Usage
 	case event.ToolAmended:
+		u = f.Usage
+	case event.Compacted:
 		u = f.Usage
 	}
 	if t.duration != nil {

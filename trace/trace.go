@@ -24,7 +24,7 @@ const (
 	Permission Kind = "permission" // somebody is asked about a call
 	Question   Kind = "question"   // somebody is asked a tool's questions
 	RateLimit  Kind = "rate_limit" // a request waits for its turn
-	Compaction Kind = "compaction"
+	Compaction Kind = "compaction" // of the conversation; its name is what has led to it
 	Checkpoint Kind = "checkpoint" // files are kept
 )
 
@@ -105,6 +105,10 @@ func EndOf(f event.Fact) End {
 	case event.Checkpointed:
 		if f.Error != "" {
 			e.Error, e.Message = "error", f.Error
+		}
+	case event.Compacted:
+		if f.Failed != "" {
+			e.Error, e.Message = "error", f.Failed
 		}
 	case event.RunEnd:
 		switch f.Reason {
@@ -195,6 +199,11 @@ func Attributes(s *Span, e *End) map[string]any {
 		if s.Kind == Model {
 			usage(f.Usage, f.CostUSD)
 		}
+	case event.Compacted:
+		set("model", f.Model)
+		set("before", f.Before)
+		set("after", f.After)
+		usage(f.Usage, f.CostUSD)
 	case event.Answered:
 		set("behavior", string(f.Decision.Behavior))
 		set("source", string(f.Decision.Source))
