@@ -452,8 +452,8 @@ func (f *fold) request(e engine.CallModel) *llm.Request {
 	n := len(t.Messages)
 	r := &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
 		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Cache: c.Cache, Memo: &f.memo}
-	if c.Output != nil {
-		f.shaped(r, c.Output)
+	if o := f.state.Output(); o != nil {
+		f.shaped(r, o)
 	}
 	return r
 }

@@ -114,7 +114,7 @@ type candidate struct {
 }
 
 func (l *loop) candidate(e engine.CheckOutput) *candidate {
-	c := &candidate{schema: l.fold.state.Config().Output.Schema}
+	c := &candidate{schema: l.fold.state.Output().Schema}
 	if e.Call == "" {
 		whole, last := l.fold.state.Answer()
 		c.texts = append(c.texts, whole)

@@ -284,3 +284,50 @@ func TestOutputPerPrompt(t *testing.T) {
 		t.Error(ok, err)
 	}
 }
+
+// A fallback model that is held to the schema in another way goes on with the answer.
+func TestOutputFallback(t *testing.T) {
+	down := &llmtest.Model{ID: "native", Facts: llm.Info{Formats: true}, Rule: func(req *llmtest.Request, n int) llmtest.Step {
+		if req.Format == nil || req.HasTool(engine.OutputTool) {
+			t.Errorf("native: %v", req.Format)
+		}
+		if n == 0 {
+			return llmtest.Say("no JSON")
+		}
+		return llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529, RetryAfter: -1})
+	}}
+	other := &llmtest.Model{ID: "other", Rule: func(req *llmtest.Request, _ int) llmtest.Step {
+		if req.Format != nil || !req.HasTool(engine.OutputTool) || req.ToolChoice.Name != engine.OutputTool {
+			t.Errorf("other: %v %+v", req.Format, req.ToolChoice)
+		}
+		return llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"name": "Ada", "age": 36}))
+	}}
+	a := &agent.Agent{Model: down, Fallbacks: []llm.Model{other}, Retry: agent.Retry{Tries: -1}}
+	who, res, err := agent.PromptAs[author](t.Context(), a, "who?")
+	if err != nil || who.Age != 36 || res.Turns != 2 {
+		t.Errorf("%+v, %+v, %v", who, res, err)
+	}
+}
+
+// A model that thinks is not forced, which would switch its thinking off.
+func TestOutputThinking(t *testing.T) {
+	s := llmtest.NewPipe(t)
+	n := 0
+	s.Rule = func(req *llmtest.Request, _ int) llmtest.Step {
+		if n++; n == 1 {
+			return llmtest.Step{Thinking: "hm", Text: "Ada"}
+		}
+		if req.ToolChoice.Mode != llm.ChooseAuto || req.Thinking.Budget == 0 {
+			t.Errorf("choice %+v, thinking %+v", req.ToolChoice, req.Thinking)
+		}
+		return llmtest.Step{Thinking: "hm", Calls: []llm.ToolUse{llmtest.Use("", engine.OutputTool, map[string]any{"name": "Ada", "age": 36})}}
+	}
+	a := &agent.Agent{Model: (&anthropic.Client{BaseURL: "http://api.anthropic.com", APIKey: "k", HTTP: s.Client()}).Model("claude-opus-4-1"), Thinking: llm.Thought{Budget: 2000}}
+	who, _, err := agent.PromptAs[author](t.Context(), a, "who?")
+	if err != nil || who.Age != 36 {
+		t.Errorf("%+v, %v", who, err)
+	}
+	for _, v := range s.Violations() {
+		t.Error(v)
+	}
+}

@@ -192,7 +192,7 @@ func (s *State) begin(e event.Event) {
 	s.open, s.stop, s.need = true, nil, need{}
 	s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
 	if s.cfg.Output != nil {
-		s.run.answer = new(answer)
+		s.run.answer = &answer{want: *s.cfg.Output}
 	}
 	s.settleOwed()
 	s.model.fallback = 0

@@ -520,6 +520,9 @@ func FuzzEngine(f *testing.F) {
 		if len(script)%2 == 0 { // every other run has hooks for everything
 			c.Hooks = hook.Events
 		}
+		if len(script)%3 == 0 { // and every third a schema
+			c.Output = &event.Output{Schema: json.RawMessage(`{"type":"object"}`), Corrections: 1}
+		}
 		w.happen(c)
 		settled := map[string]bool{}
 		for i, b := range script {
@@ -588,6 +591,9 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		var content []llm.Block
 		for i := range b % 4 {
 			u := llm.ToolUse{ID: fmt.Sprint(i), Name: []string{"Read", "Write", "Plan", "Nope", "Batch"}[(b/4+i)%5], Input: json.RawMessage("{}")}
+			if w.state.Output() != nil && (b+i)%3 == 0 {
+				u.Name = engine.OutputTool
+			}
 			if u.Name == "Batch" && b%3 > 0 {
 				u.Input = json.RawMessage(`{"tool_calls":[{"tool":"Write"},{"tool":"Nope"},{"tool":"Plan"},{"tool":"Batch"}]}`)
 			}
@@ -631,6 +637,12 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		r := *tool.Text(strings.Repeat("abc", int(b)*8))
 		r.IsError, r.Patch.EndRun = b%5 == 0, b%31 == 0
 		w.happen(event.ToolResult{Key: e.Key(), Call: e.Call, Result: r})
+	case engine.CheckOutput:
+		f := event.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "wrong"}
+		if b%2 == 0 {
+			f.Output, f.Problem = json.RawMessage("{}"), ""
+		}
+		w.happen(f)
 	case engine.TakeCheckpoint:
 		w.happen(event.Checkpointed{Key: e.Key()})
 	case engine.AskPerson:

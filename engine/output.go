@@ -27,6 +27,7 @@ func (e CheckOutput) Intent() event.Fact { return nil }
 
 // An answer is what the prompt's schema has come to.
 type answer struct {
+	want        event.Output
 	output      json.RawMessage // accepted
 	found       bool            // among other words
 	judged      bool            // the final answer was
@@ -45,23 +46,30 @@ func (s *State) Answer() (text, last string) {
 	return s.run.text, s.run.answer.part
 }
 
+// Output returns what the answer to the prompt has to be, nil for anything.
+func (s *State) Output() *event.Output {
+	if s.run.answer == nil {
+		return nil
+	}
+	return &s.run.answer.want
+}
+
 // Formats reports whether the next answer is held to the schema by the provider,
 // and if not, whether the model must be made to call [OutputTool].
 func (s *State) Formats() (native, force bool) {
-	o := s.cfg.Output
-	if o == nil {
+	a := s.run.answer
+	if a == nil {
 		return false, false
 	}
-	if !o.Tool && s.cfg.Models[s.Model()].Formats {
+	if !a.want.Tool && s.cfg.Models[s.Model()].Formats {
 		return true, false
 	}
-	a := s.run.answer
-	return false, !s.cfg.Thinking.On() && (len(s.cfg.Tools) == 0 || a != nil && a.corrections > 0)
+	return false, !s.cfg.Thinking.On() && (len(s.cfg.Tools) == 0 || a.corrections > 0)
 }
 
 // answersBy reports whether a call is the answer.
 func (s *State) answersBy(u llm.ToolUse) bool {
-	return s.cfg.Output != nil && strings.EqualFold(u.Name, OutputTool)
+	return s.run.answer != nil && strings.EqualFold(u.Name, OutputTool)
 }
 
 // unjudged reports whether the run would end with an answer that was not checked.
@@ -136,5 +144,5 @@ func (s *State) accept(f event.OutputChecked) {
 func (s *State) corrected() bool {
 	a := s.run.answer
 	a.corrections++
-	return a.corrections <= s.cfg.Output.Corrections
+	return a.corrections <= a.want.Corrections
 }
