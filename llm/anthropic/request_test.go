@@ -431,3 +431,8 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodeCost bounds what the next request of a long conversation costs.
+func TestEncodeCost(t *testing.T) {
+	wiretest.Cost(t, Model("claude-sonnet-4-6").(*model).encode)
+}

@@ -334,3 +334,9 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodeCost bounds what the next request of a long conversation costs.
+func TestEncodeCost(t *testing.T) {
+	m, at := Model("gpt-4.1").(*model), profileAt(DefaultBaseURL).target("gpt-4.1")
+	wiretest.Cost(t, func(req *llm.Request) ([][]byte, error) { return m.encode(req, at) })
+}

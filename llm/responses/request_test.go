@@ -282,3 +282,9 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// TestEncodeCost bounds what the next request of a long conversation costs.
+func TestEncodeCost(t *testing.T) {
+	m := Model("gpt-5.2").(*model)
+	wiretest.Cost(t, func(req *llm.Request) ([][]byte, error) { return m.encode(req, host{own: true}) })
+}
