@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ type options struct {
 	sessionDir     string
 	effort         string
 	thinking       int
+	toolsInPrompt  bool
 	dir            string
 	dirs, files    []string
 	schema         string          // of answers, as given: JSON or @file
@@ -82,7 +84,7 @@ const (
 var (
 	formats     = []string{formatText, formatJSON, formatStream}
 	efforts     = []string{"low", "medium", "high", "max"}
-	providers   = []string{anthropicName, openaiName, responsesName, demoName}
+	providers   = slices.Concat([]string{anthropicName, openaiName, responsesName}, hosts, []string{demoName})
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{askByStdio, askLater}
@@ -134,6 +136,7 @@ func (o *options) flags() flags {
 		{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.sessionDir)},
 		{name: "effort", arg: choice(efforts), words: efforts, help: "how much the model thinks", set: oneOf(&o.effort, efforts)},
 		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
+		{name: "tools-in-prompt", help: "write the tools into the prompt, for models that call none by themselves", set: yes(&o.toolsInPrompt)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
 		{name: "plugin-dir", arg: "DIR", path: true, help: "folder whose tools/, skills/ and agents/ hold further ones, once they are trusted; may be repeated", set: more(&o.plugins)},

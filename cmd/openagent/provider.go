@@ -49,6 +49,7 @@ type provider struct {
 	environ                environ
 	models                 *catalog.Table // nil: those that the program knows by itself
 	fixed                  bool           // the provider was named, not guessed
+	toolsInPrompt          bool           // tools are written into the prompt
 }
 
 // environ reads environment variables; values are trimmed.
@@ -90,7 +91,7 @@ func flagged(name, value string) setting {
 
 // newProvider finds out which provider is meant. It asks for no key.
 func newProvider(o *options, env environ, files kept) (provider, error) {
-	p := provider{environ: env, models: files.models}
+	p := provider{environ: env, models: files.models, toolsInPrompt: o.toolsInPrompt}
 	p.model = files.model.before(flagged("model", o.model).or(env.first(variables("MODEL", "")...)))
 	if p.model.value == "" && env.first(variables("MODEL", anthropicName)...).or(env.first(variables("MODEL", openaiName)...)).value == "" {
 		p.model = files.model.setting
@@ -107,7 +108,10 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	name := p.name.value
 	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(files.model.setting).or(defaultModel(name))
 	p.base = files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(files.base.setting).or(defaultBase(name)))
-	p.key = env.first(variables("API_KEY", name)...)
+	p.key = env.first(p.keyVariables()...)
+	if p.model.value == "" {
+		return p, usagef("%s: the provider %s has no default model; name one with --model", p.name.source, name)
+	}
 	p.small = files.small.before(env.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
 		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
@@ -121,6 +125,9 @@ func defaultModel(provider string) setting {
 		return setting{openaiModel, "default"}
 	case demoName:
 		return setting{demoName, "default"}
+	}
+	if slices.Contains(hosts, provider) {
+		return setting{}
 	}
 	return setting{catalog.DefaultModel, "default"}
 }
@@ -142,6 +149,9 @@ func defaultBase(provider string) setting {
 		return setting{openai.DefaultBaseURL, "default"}
 	case demoName:
 		return setting{}
+	}
+	if host, ok := openai.ProfileOf(provider); ok && slices.Contains(hosts, provider) {
+		return setting{host.BaseURL, "provider"} // models of other makers are reached there too
 	}
 	return setting{anthropic.DefaultBaseURL, "default"}
 }
@@ -195,6 +205,9 @@ func (p provider) vendorOf(model string) string {
 
 // needsKey reports whether there is no key and the host wants one.
 func (p provider) needsKey() bool {
+	if host := p.profile(); host != nil && host.Keyless {
+		return false
+	}
 	return p.key.value == "" && p.name.value != demoName && !onThisMachine(p.base.value)
 }
 
@@ -210,7 +223,7 @@ func (e *noKeyError) Error() string {
 }
 
 func (p provider) noKey() error {
-	looked := variables("API_KEY", p.name.value)
+	looked := p.keyVariables()
 	if !p.fixed && p.vendorOf(p.model.value) == "" || p.model.source == "default" && !p.fixed {
 		looked = append(looked, "OPENAI_API_KEY")
 	}
@@ -250,7 +263,9 @@ func (p provider) llm(name string) (llm.Model, error) {
 	return other.reach(name), nil
 }
 
-func (p provider) reach(name string) llm.Model {
+func (p provider) reach(name string) llm.Model { return p.inPrompt(p.native(name)) }
+
+func (p provider) native(name string) llm.Model {
 	switch p.name.value {
 	case responsesName:
 		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
@@ -258,6 +273,9 @@ func (p provider) reach(name string) llm.Model {
 		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
 	case demoName:
 		return ruledModel()
+	}
+	if host := p.profile(); host != nil {
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models}).Model(name)
 	}
 	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
 }
@@ -277,6 +295,9 @@ func (p provider) secrets() []string {
 		if v := p.environ.first(name).value; v != "" {
 			keys = append(keys, v)
 		}
+	}
+	if p.key.value != "" && !slices.Contains(keys, p.key.value) {
+		keys = append(keys, p.key.value)
 	}
 	return keys
 }

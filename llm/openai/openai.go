@@ -109,7 +109,10 @@ func (c *Client) key(profile *Profile) string {
 	if c.Key != nil {
 		return ""
 	}
-	return wire.First(c.APIKey, profile.key())
+	if c.Profile != nil && c.Profile.Keyless {
+		return wire.First(c.APIKey, profile.key()) // OpenAI's is not for it
+	}
+	return wire.First(c.APIKey, profile.key(), os.Getenv("OPENAI_API_KEY"))
 }
 
 // where returns the base URL and the profile of its host.

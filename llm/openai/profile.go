@@ -154,7 +154,10 @@ func ProfileOf(name string) (*Profile, bool) {
 	return nil, false
 }
 
-// profileAt returns the profile of the host of a base URL.
+// ProfileAt returns the profile of the host at a base URL, never nil: there is one
+// for hosts that are not known. It must not be changed.
+func ProfileAt(base string) *Profile { return profileAt(base) }
+
 func profileAt(base string) *Profile {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -212,7 +215,7 @@ func (p *Profile) key() string {
 			return v
 		}
 	}
-	return wire.First(os.Getenv("OPENAI_API_KEY"))
+	return ""
 }
 
 // A target is a host as it is for one model.

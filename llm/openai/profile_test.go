@@ -201,6 +201,7 @@ func TestProfileOfAClient(t *testing.T) {
 		{"both", &Client{Profile: profileNamed(t, "deepseek"), BaseURL: "https://gateway.example/x"}, "https://gateway.example/x/chat/completions", "Authorization", "Bearer of-deepseek"},
 		{"neither", &Client{}, "https://api.openai.com/v1/chat/completions", "Authorization", "Bearer of-openai"},
 		{"no key of its own", &Client{BaseURL: "https://api.groq.com/openai/v1"}, "https://api.groq.com/openai/v1/chat/completions", "Authorization", "Bearer of-openai"},
+		{"keyless", &Client{Profile: profileNamed(t, "ollama")}, "http://localhost:11434/v1/chat/completions", "Authorization", ""},
 		{"azure", &Client{BaseURL: "https://me.openai.azure.com/openai/v1"}, "https://me.openai.azure.com/openai/v1/chat/completions", "Api-Key", "of-azure"},
 		{"of the user", &Client{BaseURL: "https://models.example/v1", Profile: &Profile{KeyHeader: "X-Key", Keys: []string{"DEEPSEEK_API_KEY"}}}, "https://models.example/v1/chat/completions", "X-Key", "of-deepseek"},
 	} {
