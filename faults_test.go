@@ -30,6 +30,7 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -58,6 +59,13 @@ var providers = []provider{{
 	},
 	text: `"content":"`, input: `"arguments":"`, final: `"finish_reason":"`,
 	hurt: `{"error":{"type":"overloaded_error","message":"Overloaded"}}`,
+}, {
+	name: "responses",
+	model: func(url string, client *http.Client) llm.Model {
+		return (&responses.Client{APIKey: "k", BaseURL: url, HTTP: client, IdleTimeout: 2 * time.Minute}).Model("gpt-4.1")
+	},
+	text: `response.output_text.delta"`, input: `response.function_call_arguments.delta"`, final: `response.completed"`,
+	hurt: `{"type":"error","code":"server_is_overloaded","message":"Overloaded"}`,
 }}
 
 // A site is an agent that reaches a strict model server through one of faults.

@@ -20,6 +20,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 )
 
 // TestMain checks that no goroutine and no open file is left.
@@ -108,6 +109,26 @@ var apis = []api{{
 	novel: events(`{"id":"c","object":"novelty","choices":[]}`),
 	long: func(s string) string {
 		return events(`{"id":"c","choices":[{"index":0,"delta":{"content":"` + s + `"}}]}`)
+	},
+}, {
+	name: "responses",
+	model: func(url string, client *http.Client) llm.Model {
+		return (&responses.Client{BaseURL: url, APIKey: "k", HTTP: client, HeaderTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second, TotalTimeout: time.Minute}).Model("gpt-4.1")
+	},
+	stream: events(`{"type":"response.created","response":{"id":"r","object":"response","model":"x","status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}}`,
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi "}`,
+		"{\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"\u00e9!\"}",
+		`{"type":"response.output_item.added","output_index":1,"item":{"id":"fc_1","type":"function_call","call_id":"call_1","name":"write","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"n\":"}`,
+		`{"type":"response.function_call_arguments.delta","output_index":1,"delta":"1}"}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"id":"fc_1","type":"function_call","call_id":"call_1","name":"write","arguments":"{\"n\":1}"}}`,
+		`{"type":"response.completed","response":{"id":"r","object":"response","model":"x","status":"completed","usage":{"input_tokens":9,"output_tokens":5}}}`),
+	end:   `response.completed`,
+	hurt:  events(`{"type":"error","code":"server_is_overloaded","message":"Overloaded"}`),
+	novel: events(`{"type":"response.novelty","output_index":7}`),
+	long: func(s string) string {
+		return events(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"` + s + `"}`)
 	},
 }}
 
