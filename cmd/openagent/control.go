@@ -158,6 +158,8 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		return d.inForce(d.s.setTools(ctx, o.Tools))
 	case "get_settings":
 		return d.inForce(nil)
+	case "get_context_usage":
+		return d.s.session.ContextUsage(ctx)
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}

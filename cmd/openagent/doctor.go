@@ -60,6 +60,7 @@ func (h *host) examine(ctx context.Context) []finding {
 		h.examineSearch(),
 		examineOutputs(),
 		h.examineKept(ctx),
+		h.examineCache(ctx),
 		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
 	}
 	return list

@@ -25,10 +25,12 @@ type sessionsOptions struct {
 	limit       int
 	as, file    string
 	olderThan   time.Duration
+	context     bool
+	cache       bool
 	rewinding
 }
 
-const sessionsWords = "list, show ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
+const sessionsWords = "list, show ID, cost ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
 
 func sessionsCommand(h *host) (flags, action) {
 	o := new(sessionsOptions)
@@ -41,6 +43,8 @@ func sessionsCommand(h *host) (flags, action) {
 		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
 		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export: where to (default stdout)", set: text(&o.file)},
 		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, checkpoints of files alone)", set: age(&o.olderThan)},
+		flag{name: "context", help: "with show: what fills the model's context, by category", set: yes(&o.context)},
+		flag{name: "cache", help: "with show: how the provider's prompt cache did, and what broke it", set: yes(&o.cache)},
 		flag{name: "to", arg: "FACT|MESSAGE_ID|last", help: "with rewind: where to go back to: before a prompt, or after any other message or fact", set: text(&o.to)})
 	fs = append(fs, o.rewinding.flags()...)
 	fs = append(fs, o.answer.flags()...)
@@ -55,6 +59,14 @@ func sessionsCommand(h *host) (flags, action) {
 		switch n := len(args); {
 		case verb == "list" && n == 0:
 			return h.listSessions(ctx, o)
+		case verb == "show" && n == 1 && o.context && !o.cache:
+			return h.showSpending(ctx, o, args[0], "context")
+		case verb == "show" && n == 1 && o.cache && !o.context:
+			return h.showSpending(ctx, o, args[0], "cache")
+		case verb == "show" && o.context && o.cache:
+			return usagef("--context and --cache exclude each other")
+		case verb == "cost" && n == 1:
+			return h.showSpending(ctx, o, args[0], "cost")
 		case verb == "show" && n == 1:
 			return h.showSession(ctx, o, args[0])
 		case verb == "search" && n > 0:
@@ -96,6 +108,8 @@ func (o *sessionsOptions) checkVerb(verb string) error {
 		{o.file != "", "--output", []string{"export"}},
 		{o.olderThan != 0, "--older-than", []string{"prune"}},
 		{o.to != "", "--to", []string{"rewind"}},
+		{o.context, "--context", []string{"show"}},
+		{o.cache, "--cache", []string{"show"}},
 		{o.files, "--files", []string{"rewind"}},
 		{o.conversation, "--conversation", []string{"rewind"}},
 		{o.both, "--both", []string{"rewind"}},

@@ -28,7 +28,8 @@ const slashHelp = `/help           this
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
 /agents         the agents that can be put to work
 /skills         list the skills; /NAME [ARGUMENTS] runs one
-/cost           what this conversation has cost
+/cost           what this conversation has cost, by model, agent and tool
+/context        what fills the model's context
 /mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
 /quit           leave; openagent --continue goes on from here
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
@@ -70,7 +71,9 @@ func (c *conversation) command(ctx context.Context, line string) {
 	case "/rewind":
 		err = c.rewind(ctx, strings.Fields(arg))
 	case "/cost":
-		c.screen.line(inPlain, "$%.4f, as far as prices are known", c.spent)
+		err = c.showCost(ctx)
+	case "/context":
+		err = c.showContext(ctx)
 	case "/agents":
 		for _, k := range c.s.kinds {
 			e := k.shown()

@@ -29,9 +29,8 @@ type conversation struct {
 	asks   chan query
 	asked  query // what is asked on the screen
 	status *statuses
-	spent  float64 // USD, as far as known
-	model  string  // in use
-	ended  bool    // the person leaves
+	model  string // in use
+	ended  bool   // the person leaves
 
 	mode    atomic.Value // permission.Mode in force
 	running atomic.Bool
@@ -326,9 +325,6 @@ func (c *conversation) failure(e event.Event, f event.ModelFailed, streamed bool
 }
 
 func (c *conversation) total(end event.RunEnd) {
-	if end.CostUSD != nil {
-		c.spent += *end.CostUSD
-	}
 	if o := outcomes[end.Reason]; o.subtype != success {
 		c.screen.line(inRed, "! the run ended: %s", c.h.oneLine(endText(end)))
 	}

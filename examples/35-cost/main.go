@@ -1,0 +1,99 @@
+// Cost keeps the prompt in the provider's cache, hears of it when the cache is broken,
+// and shows what fills the context and who has spent what.
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/account"
+	"github.com/openagent-go/agent/tool"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	// A server in memory that counts as the provider's cache does, in place of the provider.
+	server := &llmtest.Server{Cache: new(llmtest.PromptCache), Rule: func(r *llmtest.Request, _ int) llmtest.Step {
+		if len(r.Results()) == 0 {
+			return llmtest.Call(llmtest.Use("", "look", map[string]int{"page": 1}))
+		}
+		return llmtest.Say("Nothing there.")
+	}}
+	defer server.Close()
+	client := &anthropic.Client{APIKey: "none", HTTP: server.Client(), BaseURL: server.URL}
+
+	look := func(how string) tool.Tool {
+		return tool.Func(tool.Spec{Name: "look", ReadOnly: true, Description: how + strings.Repeat(" Pages are counted from one.", 200)}, func(context.Context, struct {
+			Page int `json:"page"`
+		}) (string, error) {
+			return strings.Repeat("an empty line\n", 100), nil
+		})
+	}
+	facts := new(session.Memory)
+	a := &agent.Agent{Model: client.Model("claude-sonnet-4-6"), Tools: []tool.Tool{look("Looks at a page.")}, Sessions: facts,
+		Cache: llm.Cache{TTL: time.Hour}} // people think between prompts
+	s := a.Session("")
+	defer s.Close()
+	for i, prompt := range []string{"Look at page 1.", "Look again.", "And again."} {
+		if i == 2 { // a description that changes costs the whole conversation once
+			if err := s.ReplaceTool(ctx, look("Looks at one page.")); err != nil {
+				return err
+			}
+		}
+		for e, err := range s.Stream(ctx, prompt) {
+			if err != nil {
+				return err
+			}
+			switch d := e.Data.(type) {
+			case event.AssistantMessage:
+				u := d.Response.Usage
+				fmt.Fprintf(out, "%5d tokens in, %5d of them from the cache\n", u.Context(), u.CacheRead)
+			case event.CacheBroken:
+				fmt.Fprintf(out, "the cache was broken: %s\n", d.Text)
+			}
+		}
+	}
+
+	usage, err := s.ContextUsage(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nin the context, counted by the %s:\n", usage.Counted)
+	for _, c := range usage.Categories {
+		fmt.Fprintf(out, "  %-9s %5d\n", c.Name, c.Tokens)
+	}
+
+	book, err := account.Read(facts.Read(ctx, s.ID, 0))
+	if err != nil {
+		return err
+	}
+	cost := book.Cost()
+	fmt.Fprintf(out, "\n$%.4f, and $%.4f more without the cache\n", *cost.USD, *cost.Cache.SavedUSD)
+	for _, l := range cost.Models {
+		fmt.Fprintf(out, "  model %s: $%.4f\n", l.Name, *l.USD)
+	}
+	for _, l := range cost.Agents {
+		fmt.Fprintf(out, "  agent %s: $%.4f\n", cmp.Or(l.Name, "itself"), *l.USD)
+	}
+	for _, t := range cost.Tools {
+		fmt.Fprintf(out, "  tool %s: %d calls, $%.4f of the input\n", t.Name, t.Calls, *t.USD)
+	}
+	return nil
+}
