@@ -422,6 +422,13 @@ func TestEveryEvent(t *testing.T) {
 		}
 	}
 	s.Close()
+	s = (&agent.Agent{Model: llmtest.Script(say("{}"))}).Session("")
+	for e, err := range s.StreamInput(t.Context(), agent.Input{Output: json.RawMessage(`{"type":"object"}`)}) {
+		if err == nil {
+			seen[event.Type(e.Data)] = true
+		}
+	}
+	s.Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	for _, name := range event.Types() {
 		if !seen[name] {

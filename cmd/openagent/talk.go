@@ -366,7 +366,7 @@ func (c *conversation) typed(ctx context.Context, line string) {
 	case line[0] == '/':
 		c.command(ctx, line)
 	default:
-		if _, err := c.s.session.Steer(ctx, agent.Input{Text: line}); err != nil {
+		if _, err := c.s.session.Steer(ctx, agent.Input{Text: line, Blocks: c.h.mentionedFiles(ctx, c.s, line)}); err != nil {
 			c.screen.line(inYellow, "! not sent: %s", c.h.oneLine(err.Error()))
 			return
 		}

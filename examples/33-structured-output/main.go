@@ -68,7 +68,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	a := &agent.Agent{Model: pick.Model(
-		llmtest.Say("The total is 7.80 at Corner Bakery."), // no JSON: corrected
+		llmtest.Say("The total is 7.80 at Corner Bakery."),                                                                        // no JSON: corrected
 		llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"shop": "Corner Bakery", "items": []any{}, "total": 7.8})), // no cents: corrected
 		llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"shop": "Corner Bakery", "total": 780, "items": []Item{{"Rye bread", 420}, {"Croissants", 360}}})),
 	)}
