@@ -47,13 +47,21 @@ func (s *size) tokens(model string) int {
 	return s.counted + s.added
 }
 
-// scale is how many tokens the provider counts for one that is estimated, where it is
-// more than one.
+// scale is how many tokens the provider counts for one that is estimated, as far as it
+// has counted.
 func (s *size) scale(model string) float64 {
 	if whole := s.fixed + s.said; whole > 0 {
-		return max(1, float64(s.tokens(model))/float64(whole))
+		return max(0.25, float64(s.tokens(model))/float64(whole))
 	}
 	return 1
+}
+
+// compacted takes in that a request has so many tokens now, as the provider may count.
+func (s *size) compacted(model string, tokens int) {
+	if scale := s.scale(model); scale < 1 { // back to the high side, until it has counted
+		tokens = int(float64(tokens) / scale)
+	}
+	s.said, s.model, s.counted, s.added = max(0, tokens-s.fixed), "", 0, 0
 }
 
 // rescaled is what the provider may count for so many estimated tokens.

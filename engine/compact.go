@@ -280,7 +280,7 @@ func (s *State) clearing(t event.Trigger, all bool) (event.Fact, bool) {
 	}
 	whole := s.size.fixed + s.size.said
 	f.After = s.size.rescaled(model, whole-freed)
-	enough := f.After*10 <= room*8
+	enough := max(f.After, whole-freed)*10 <= room*8
 	if t == event.Overflow { // what the provider counts is not known
 		enough = (whole-freed)*10 <= whole*7 || all && (whole-freed)*10 <= whole*9
 	}
@@ -486,7 +486,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 // shortened takes in a compaction that has changed the conversation.
 func (s *State) shortened(seq int64, f event.Compacted) {
 	c := s.compact
-	s.size.said, s.size.model, s.size.counted, s.size.added = max(0, f.After-s.size.fixed), "", 0, 0
+	s.size.compacted(s.Model(), f.After)
 	c.results = slices.DeleteFunc(c.results, func(r result) bool {
 		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call })
 	})

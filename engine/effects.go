@@ -86,7 +86,7 @@ type (
 		Pending      bool    // a prompt is being worked on
 		Before       int     // tokens of a request
 		Fixed        int     // of system prompt and tools
-		Scale        float64 // what the provider counts for each token that is estimated, at least 1
+		Scale        float64 // what the provider counts for each token that is estimated
 		Keep         int     // tokens of the newest messages to leave as they are
 		Most         int     // tokens that these may have in any case
 		Less         int     // 0: the whole conversation is summarised, as it is

@@ -178,8 +178,8 @@ type (
 		Trigger      Trigger `json:"trigger"`
 		Instructions string  `json:"instructions,omitempty"` // for the summary, with Manual
 		Failed       string  `json:"failed,omitempty"`       // why nothing has changed
-		// Before and After are the tokens of a request, as far as they are known: Before
-		// by the provider's count, After estimated on the high side.
+		// Before and After are the tokens of a request: Before by the provider's count, as far
+		// as there is one, After estimated in the same measure.
 		Before  int       `json:"before"`
 		After   int       `json:"after"`
 		Cleared []Cleared `json:"cleared,omitempty"`

@@ -53,6 +53,7 @@ type order struct {
 	Tools          []string        `json:"tools"`
 	ThinkingTokens *int            `json:"max_thinking_tokens"`
 	CancelQueued   bool            `json:"cancel_queued"`
+	Instructions   string          `json:"instructions"` // of compact
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
@@ -160,6 +161,12 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		return d.inForce(nil)
 	case "get_context_usage":
 		return d.s.session.ContextUsage(ctx)
+	case "compact":
+		wish := agent.Input{Compact: true, Text: o.Instructions}
+		if _, err := d.s.session.Steer(ctx, wish); !errors.Is(err, agent.ErrNotRunning) {
+			return struct{}{}, err
+		}
+		return struct{}{}, d.enqueue(wish)
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}

@@ -343,6 +343,9 @@ func (d *dialog) message(ctx context.Context, in inLine) error {
 	if input.ID == "" {
 		input.ID = session.NewID()
 	}
+	if wishes, ok := compactCommand(text); ok && len(blocks) == 0 {
+		input.Text, input.Compact = wishes, true
+	}
 	if in.Priority == "now" || in.Priority == "next" {
 		d.mu.Lock()
 		current := d.current

@@ -30,6 +30,13 @@ func (h *host) expandSaid(ctx context.Context, s *setup, in agent.Input, said st
 	if in.Output == nil {
 		in.Output = s.options.answer
 	}
+	if in.Compact {
+		return in, nil
+	}
+	if wishes, ok := compactCommand(in.Text); ok && len(in.Blocks) == 0 {
+		in.Text, in.Compact = wishes, true
+		return in, nil
+	}
 	if x, err := s.skillOf(in.Text); err != nil || x != nil {
 		in.Expansion = x
 		return in, err
@@ -74,6 +81,12 @@ func (h *host) expandSaid(ctx context.Context, s *setup, in agent.Input, said st
 	return in, nil
 }
 
+// compactCommand takes /compact [instructions] apart.
+func compactCommand(text string) (instructions string, ok bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return strings.TrimSpace(rest), name == "/compact"
+}
+
 // slashNames are what the user may write after a slash, for hosts that show it.
 func (s *setup) slashNames() []string {
 	names := []string{}
@@ -97,12 +110,11 @@ func (s *setup) commands() []slashCommand {
 			list = append(list, slashCommand{k.Name, k.Description, k.Hint})
 		}
 	}
-	if s.servers == nil {
-		return list
+	if s.servers != nil {
+		for _, p := range s.servers.Prompts() {
+			_, hint, _ := strings.Cut(p.Usage(), " ")
+			list = append(list, slashCommand{p.Name, p.Description, hint})
+		}
 	}
-	for _, p := range s.servers.Prompts() {
-		_, hint, _ := strings.Cut(p.Usage(), " ")
-		list = append(list, slashCommand{p.Name, p.Description, hint})
-	}
-	return list
+	return append(list, slashCommand{"compact", "Summarise the conversation to make room", "[instructions]"})
 }

@@ -102,7 +102,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	if err != nil {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
-	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0
+	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
 	r.expect(!resume)
 	if out == nil {
 		r.notice = h.complain

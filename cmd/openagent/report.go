@@ -50,8 +50,10 @@ type report struct {
 	failures  int                // of the model in use, in a row
 	failed    *event.ModelFailed // not yet followed by another call
 	denied    []event.Denial     // to agents beneath
-	end       event.RunEnd
-	endUUID   string
+
+	compacting bool // a summary is being made
+	end        event.RunEnd
+	endUUID    string
 }
 
 func newReport(session, provider string, put func(line any)) *report {
@@ -107,11 +109,21 @@ func (r *report) event(e event.Event) {
 	case event.ModelChanged:
 		r.config.Model = d.Model
 	case event.ModelStart:
-		if d.Call == "" { // else a result is digested
+		switch {
+		case d.Compacts != "":
+			r.compacting = true
+			r.line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, origin: r.sign("")})
+		case d.Call == "": // else a result is digested
 			r.calling(d)
 		}
 	case event.ModelFailed:
+		if r.compacting {
+			r.endCompacting()
+			break
+		}
 		r.modelFailed(e, d)
+	case event.Compacted:
+		r.compacted(e, d)
 	case event.AssistantMessage:
 		r.assistant(e, d)
 	case event.Authorized:
@@ -121,6 +133,7 @@ func (r *report) event(e event.Event) {
 	case event.ToolResult:
 		r.result(e, d)
 	case event.RunEnd:
+		r.compacting = false
 		r.flush()
 		if !r.held {
 			r.end, r.endUUID = d, e.UUID()
@@ -237,6 +250,25 @@ func (r *report) user(e event.Event, m event.UserMessage) {
 func (r *report) message(e event.Event, m event.UserMessage) {
 	r.line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
 		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, origin: r.sign(e.UUID())})
+}
+
+// compacted tells that the conversation is shorter, or why it is not.
+func (r *report) compacted(e event.Event, d event.Compacted) {
+	r.endCompacting()
+	if d.Failed != "" {
+		r.say("the conversation was not compacted: %s", d.Failed)
+		return
+	}
+	r.line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, origin: r.sign(e.UUID()),
+		Metadata: compactMetadata{d.Trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
+	r.say("the conversation was compacted: about %d tokens are %d now", d.Before, d.After)
+}
+
+func (r *report) endCompacting() {
+	if r.compacting {
+		r.compacting = false
+		r.line(statusLine{Type: "system", Subtype: "status", Parent: r.parent, origin: r.sign("")})
+	}
 }
 
 // calling notes that a model is called: after a failure perhaps another one.

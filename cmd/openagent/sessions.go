@@ -272,6 +272,15 @@ func (h *host) showTurn(path string, e event.Event) error {
 			mark = "! "
 		}
 		fmt.Fprintf(&b, "%s%s\n", mark, short(h.oneLine(title(d)), 160))
+	case event.Compacted:
+		switch {
+		case d.Failed != "":
+			fmt.Fprintf(&b, "\n-- not compacted: %s\n", h.oneLine(d.Failed))
+		case d.Until > 0:
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees this in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, harmless(d.Summary))
+		default:
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d, %s cleared\n", d.Trigger, d.Before, d.After, plural(len(d.Cleared), "old result"))
+		}
 	case event.Rewound:
 		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
 	case event.Checkpointed:

@@ -113,6 +113,28 @@ type (
 		Withdrawn   bool   `json:"withdrawn"` // what was shown of the answer does not count
 		origin
 	}
+	compactLine struct {
+		Type     string          `json:"type"`
+		Subtype  string          `json:"subtype"` // compact_boundary
+		Metadata compactMetadata `json:"compact_metadata"`
+		Parent   *string         `json:"parent_tool_use_id"`
+		origin
+	}
+	compactMetadata struct {
+		Trigger    event.Trigger `json:"trigger"` // auto, manual or overflow
+		Before     int           `json:"pre_tokens"`
+		After      int           `json:"post_tokens"`
+		DurationMS int64         `json:"duration_ms,omitempty"`
+		Cleared    int           `json:"cleared_results,omitempty"`
+		Summarised bool          `json:"summarised"`
+	}
+	statusLine struct {
+		Type    string  `json:"type"`
+		Subtype string  `json:"subtype"` // status
+		Status  *string `json:"status"`  // compacting; null: no more
+		Parent  *string `json:"parent_tool_use_id"`
+		origin
+	}
 	fallbackLine struct {
 		Type      string `json:"type"`
 		Subtype   string `json:"subtype"`

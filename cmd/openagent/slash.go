@@ -30,6 +30,7 @@ const slashHelp = `/help           this
 /skills         list the skills; /NAME [ARGUMENTS] runs one
 /cost           what this conversation has cost, by model, agent and tool
 /context        what fills the model's context
+/compact [WORDS] summarise the conversation to make room; WORDS say what matters
 /mcp            the MCP servers and their prompts, which are written /mcp__server__prompt WORDS
 /quit           leave; openagent --continue goes on from here
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
@@ -60,6 +61,8 @@ func (c *conversation) command(ctx context.Context, line string) {
 		}
 	case "/fallback", "/effort", "/budget", "/tools":
 		err = c.tune(ctx, name, strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == ' ' }))
+	case "/compact":
+		err = c.compact(ctx, arg)
 	case "/mcp":
 		c.showServers()
 	case "/resume":
@@ -104,6 +107,18 @@ func (c *conversation) skill(ctx context.Context, line string) error {
 		return errors.New("the agent works; Ctrl-C stops it")
 	}
 	return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.options.answer}))
+}
+
+// compact has the conversation summarised: now, or before the agent's next step.
+func (c *conversation) compact(ctx context.Context, instructions string) error {
+	if !c.running.Load() {
+		return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Compact: true, Text: instructions}))
+	}
+	if err := c.s.session.Compact(ctx, instructions); err != nil {
+		return err
+	}
+	c.screen.line(inDim, "(the conversation will be compacted before the next step)")
+	return nil
 }
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {

@@ -262,6 +262,16 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 			if text := hookNews(d); text != "" {
 				c.screen.line(inDim, "  . %s", c.h.oneLine(text))
 			}
+		case event.ModelStart:
+			if d.Compacts != "" {
+				c.screen.line(inDim, "  . the conversation is being compacted")
+			}
+		case event.Compacted:
+			if d.Failed != "" {
+				c.screen.line(inYellow, "! not compacted: %s", c.h.oneLine(d.Failed))
+			} else {
+				c.screen.line(inDim, "  . compacted: about %d tokens are %d now", d.Before, d.After)
+			}
 		case event.ToolResult:
 			c.result(d)
 		case event.AgentEvent:

@@ -119,7 +119,9 @@ var kinds = map[string]llm.Class{
 
 var (
 	tooLong = []string{"prompt is too long", "context limit", "context_length_exceeded", "maximum context length",
-		"context window", "available context size", "input is too long"}
+		"context window", "available context size", "input is too long", "maximum prompt length", "exceeds the maximum number of tokens", "input length exceeds",
+		"context size has been exceeded", "context length of only", "greater than the context length", "exceeded model token limit", "must be less than max_seq_len",
+		"maximum input length", "maximum model length", "exceeds max length", "context length exceeded", "too large for model with", "prompt token count of", "reduce the length of the messages"}
 	noCredit = []string{"insufficient_quota", "credit balance", "insufficient balance", "insufficient credit", "billing_error",
 		"insufficient_credits", "billing_hard_limit", "exceeded_current_quota", "doesn't have any credits"}
 	// badKey is what xAI and Google say with status 400.
