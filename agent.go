@@ -182,8 +182,13 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 // Session returns the session with the given id, which need not exist yet; ""
 // makes a new id. It is opened at its first use and should be closed.
 func (a *Agent) Session(id string) *Session {
-	s := &Session{ID: cmp.Or(id, session.NewID())}
-	own := new(*a)
+	made := &struct { // in one piece: there may be many, most of them at rest
+		session Session
+		agent   Agent
+		store   session.Memory
+	}{agent: *a}
+	s, own := &made.session, &made.agent
+	s.ID = cmp.Or(id, session.NewID())
 	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
 	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
 	own.AllowedTools, own.DisallowedTools, own.DeferredTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools), slices.Clone(a.DeferredTools)
@@ -193,7 +198,7 @@ func (a *Agent) Session(id string) *Session {
 	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
 	p.Private, p.Origins, p.Ceilings = slices.Clone(p.Private), slices.Clone(p.Origins), slices.Clone(p.Ceilings)
 	if own.Sessions == nil {
-		own.Sessions = new(session.Memory)
+		own.Sessions = &made.store
 	}
 	s.agent.Store(own)
 	return s

@@ -242,7 +242,7 @@ func (d *dialog) initialize(o order) (any, error) {
 	}
 	models := []modelChoice{}
 	for _, e := range d.s.provider.models.Entries() {
-		if e.Provider == d.s.provider.name.value {
+		if e.Provider == vendor(d.s.provider.name.value) {
 			models = append(models, choiceOf(e.ModelInfo()))
 		}
 	}

@@ -84,11 +84,11 @@ func (p provider) known(e catalog.Entry, said config.Value) knownModel {
 }
 
 // hasKey reports whether models of a vendor can be reached.
-func (p provider) hasKey(vendor string) bool {
-	if vendor == "" || vendor == p.name.value {
+func (p provider) hasKey(maker string) bool {
+	if maker == "" || maker == vendor(p.name.value) {
 		return !p.needsKey()
 	}
-	return p.environ.first(strings.ToUpper(vendor)+"_API_KEY").value != ""
+	return p.environ.first(strings.ToUpper(maker)+"_API_KEY").value != ""
 }
 
 func (h *host) listModels(ctx context.Context, o *modelsOptions) error {
@@ -144,7 +144,7 @@ func (h *host) showModel(ctx context.Context, o *modelsOptions, name string) err
 		return usagef("%v", err)
 	}
 	m := shownModel{}
-	e, known := p.models.Lookup(p.name.value, name)
+	e, known := p.models.Lookup(vendor(p.name.value), name)
 	if !known {
 		e, known = p.models.Lookup("", name)
 	}

@@ -44,7 +44,9 @@ type Entry struct {
 	Description string `json:"description,omitempty"`  // for people, a line
 	// Efforts are the words that change how much it thinks. Nil: by Thinking.
 	Efforts []string `json:"efforts,omitempty"`
-	Fast    bool     `json:"fast,omitempty"` // its provider offers it faster, at a higher price
+	// Fast: its provider offers it faster, at a higher price. Anthropic's were read at
+	// platform.claude.com/docs/en/build-with-claude/fast-mode on 2026-11-21.
+	Fast bool `json:"fast,omitempty"`
 
 	Thinking            Thinking `json:"thinking,omitempty"`
 	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1

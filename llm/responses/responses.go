@@ -67,6 +67,7 @@ func (c *Client) Model(name string) llm.Model {
 	}
 	m := &model{client: c, name: name, entry: entry}
 	m.entry.Formats = entry.Formats && hostOf(m.base()).own
+	m.local = entry.Window == 0 && wire.Loopback(wire.Host(m.base()))
 	return m
 }
 
@@ -75,6 +76,7 @@ type model struct {
 	name   string
 	entry  catalog.Entry // its Formats holds for the host too
 	keys   wire.Keys     // those that Client.Key gave
+	local  bool          // it is served on this machine, and its window is not known
 }
 
 func (m *model) Name() string { return m.name }
@@ -82,6 +84,9 @@ func (m *model) Name() string { return m.name }
 func (m *model) Info() llm.Info {
 	info := m.entry.Info()
 	info.Provider = Provider
+	if m.local {
+		info.Window, info.Assumed = llm.AssumedLocalWindow, true
+	}
 	return info
 }
 
@@ -89,6 +94,7 @@ func (m *model) Info() llm.Info {
 func (m *model) Describe() llm.ModelInfo {
 	i := m.entry.ModelInfo()
 	i.Value, i.Provider = m.name, Provider
+	i.Window, i.Assumed = m.Info().Room()
 	return i
 }
 
