@@ -54,7 +54,7 @@ func (h *host) examine(ctx context.Context) []finding {
 		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
 		h.examineHome(),
 		h.examineSettings(),
-		h.examineProvider(),
+		h.examineProvider(ctx),
 		h.examineContext(ctx),
 		h.examineSandbox(),
 		h.examineSearch(),
@@ -176,13 +176,13 @@ func (h *host) examineSettings() finding {
 	return finding{name, ok, strings.Join(words, "; ")}
 }
 
-func (h *host) examineProvider() finding {
+func (h *host) examineProvider(ctx context.Context) finding {
 	const name = "provider"
 	dir, err := workingDir()
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
-	o, err := h.configure(context.Background(), new(options), dir, false)
+	o, err := h.configure(ctx, new(options), dir, false)
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
@@ -191,10 +191,20 @@ func (h *host) examineProvider() finding {
 		return finding{name, false, err.Error()}
 	}
 	h.secrets = p.secrets()
+	if platform(p.name.value) {
+		found, err := p.found(ctx)
+		detail := fmt.Sprintf("%s, model %s, %s", p.name.value, p.model.value, found)
+		if err != nil {
+			return finding{name, false, fmt.Sprintf("%s, model %s: %s", p.name.value, p.model.value, h.oneLine(err.Error()))}
+		}
+		return finding{name, true, detail}
+	}
 	detail := fmt.Sprintf("%s, model %s, %s", p.name.value, p.model.value, p.base.value)
 	switch {
 	case p.needsKey():
 		return finding{name, false, detail + ", no key: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or try openagent demo"}
+	case p.helper != nil:
+		return finding{name, true, detail + ", key from the command of apiKeyHelper"}
 	case p.key.value == "":
 		return finding{name, true, detail + ", no key and none needed"}
 	}

@@ -84,7 +84,7 @@ const (
 var (
 	formats     = []string{formatText, formatJSON, formatStream}
 	efforts     = []string{"low", "medium", "high", "max"}
-	providers   = slices.Concat([]string{anthropicName, openaiName, responsesName}, hosts, []string{demoName})
+	providers   = slices.Concat([]string{anthropicName, openaiName, responsesName, bedrockName, vertexName, azureName}, hosts, []string{demoName})
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{askByStdio, askLater}

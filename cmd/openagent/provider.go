@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -10,9 +14,14 @@ import (
 
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/azure"
+	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/llm/helper"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/responses"
+	"github.com/openagent-go/agent/llm/transport"
+	"github.com/openagent-go/agent/llm/vertex"
 )
 
 // Names of providers.
@@ -20,14 +29,23 @@ const (
 	anthropicName = "anthropic"
 	openaiName    = "openai"
 	responsesName = responses.Provider
+	bedrockName   = bedrock.Name
+	vertexName    = vertex.Name
+	azureName     = "azure"
 	demoName      = "demo"
 )
+
+// platform reports whether a provider has credentials of its own kind and no key.
+func platform(provider string) bool { return provider == bedrockName || provider == vertexName }
 
 // vendor returns whose variables, models and addresses those of a provider are: an
 // API may be one of several that its vendor has.
 func vendor(provider string) string {
-	if provider == responsesName {
+	switch provider {
+	case responsesName, azureName:
 		return openaiName
+	case bedrockName, vertexName:
+		return anthropicName
 	}
 	return provider
 }
@@ -37,6 +55,9 @@ const (
 	openaiModel    = "gpt-5.2"
 	anthropicSmall = "claude-haiku-4-5"
 	openaiSmall    = "gpt-5-mini"
+	bedrockModel   = "global.anthropic.claude-sonnet-4-6"
+	bedrockSmall   = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
+	vertexSmall    = "claude-haiku-4-5@20251001"
 )
 
 // A setting is a value and where it comes from.
@@ -50,6 +71,9 @@ type provider struct {
 	models                 *catalog.Table // nil: those that the program knows by itself
 	fixed                  bool           // the provider was named, not guessed
 	toolsInPrompt          bool           // tools are written into the prompt
+	helper                 llm.KeyFunc    // gives keys; nil: there is none
+	http                   *http.Client   // nil: the default
+	hidden                 []string       // secrets of how the models are reached
 }
 
 // environ reads environment variables; values are trimmed.
@@ -68,7 +92,14 @@ func (e environ) first(names ...string) setting {
 // variables are the names of a variable, ours and the forerunner's before the vendor's.
 func variables(suffix, provider string) []string {
 	names := []string{"OPENAGENT_" + suffix, "CODEANY_" + suffix}
-	if provider != "" && provider != demoName {
+	switch {
+	case provider == azureName:
+		return append(names, map[string][]string{"API_KEY": {"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, "BASE_URL": {"AZURE_OPENAI_ENDPOINT"}, "MODEL": {"AZURE_OPENAI_DEPLOYMENT"}}[suffix]...)
+	case platform(provider) && suffix == "API_KEY":
+		return nil // none of these is theirs
+	case platform(provider) && suffix == "BASE_URL":
+		return append(names, "ANTHROPIC_"+strings.ToUpper(provider)+"_BASE_URL")
+	case provider != "" && provider != demoName:
 		names = append(names, strings.ToUpper(vendor(provider))+"_"+suffix)
 	}
 	return names
@@ -107,19 +138,48 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	}
 	name := p.name.value
 	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(files.model.setting).or(defaultModel(name))
+	if name == azureName {
+		return p, p.azure(flagged("base-url", o.base), files)
+	}
 	p.base = files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(files.base.setting).or(defaultBase(name)))
 	p.key = env.first(p.keyVariables()...)
 	if p.model.value == "" {
 		return p, usagef("%s: the provider %s has no default model; name one with --model", p.name.source, name)
 	}
 	p.small = files.small.before(env.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
+	if platform(name) && p.base.value == "" {
+		p.base.source = "default"
+		return p, nil
+	}
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
 		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
 	}
 	return p, nil
 }
 
+// azure finds the resource and its key.
+func (p *provider) azure(flag setting, files kept) error {
+	p.base = files.base.before(flag.or(p.environ.first(variables("BASE_URL", azureName)...)).or(files.base.setting))
+	p.key = p.environ.first(variables("API_KEY", azureName)...)
+	p.small = files.small.before(p.environ.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
+	if p.base.value == "" {
+		return usagef("--provider azure: set AZURE_OPENAI_ENDPOINT, or --base-url, to the endpoint of the resource, such as https://my-resource.openai.azure.com")
+	}
+	if _, err := azure.BaseURL(p.base.value, p.apiVersion(), p.model.value); err != nil {
+		return usagef("%s: %v", p.base.source, err)
+	}
+	return nil
+}
+
+// apiVersion is that of Azure, "" for its addresses without one.
+func (p provider) apiVersion() string {
+	return p.environ.first("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION").value
+}
+
 func defaultModel(provider string) setting {
+	if provider == bedrockName {
+		return setting{bedrockModel, "default"}
+	}
 	switch vendor(provider) {
 	case openaiName:
 		return setting{openaiModel, "default"}
@@ -135,6 +195,10 @@ func defaultModel(provider string) setting {
 // defaultSmall is a cheap model where the host surely has one, else the model itself.
 func (p provider) defaultSmall() setting {
 	switch {
+	case p.name.value == bedrockName && p.model.source == "default":
+		return setting{bedrockSmall, "default"}
+	case p.name.value == vertexName:
+		return setting{vertexSmall, "default"}
 	case p.name.value == anthropicName && p.vendorOf(p.model.value) == anthropicName:
 		return setting{anthropicSmall, "default"}
 	case vendor(p.name.value) == openaiName && strings.TrimRight(p.base.value, "/") == openai.DefaultBaseURL:
@@ -144,6 +208,9 @@ func (p provider) defaultSmall() setting {
 }
 
 func defaultBase(provider string) setting {
+	if platform(provider) {
+		return setting{}
+	}
 	switch vendor(provider) {
 	case openaiName:
 		return setting{openai.DefaultBaseURL, "default"}
@@ -208,7 +275,7 @@ func (p provider) needsKey() bool {
 	if host := p.profile(); host != nil && host.Keyless {
 		return false
 	}
-	return p.key.value == "" && p.name.value != demoName && !onThisMachine(p.base.value)
+	return p.key.value == "" && p.helper == nil && !platform(p.name.value) && p.name.value != demoName && !onThisMachine(p.base.value)
 }
 
 // A noKeyError says that there is no key, which variables were looked at, and
@@ -250,7 +317,7 @@ func (p provider) llm(name string) (llm.Model, error) {
 		return p.reach(name), nil
 	}
 	maker := p.vendorOf(name)
-	if maker == "" || maker == vendor(p.name.value) || p.base.source != "default" {
+	if maker == "" || platform(p.name.value) || p.name.value == azureName || maker == vendor(p.name.value) || p.base.source != "default" {
 		return p.reach(name), nil
 	}
 	other := p
@@ -268,16 +335,76 @@ func (p provider) reach(name string) llm.Model { return p.inPrompt(p.native(name
 func (p provider) native(name string) llm.Model {
 	switch p.name.value {
 	case responsesName:
-		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
+		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
 	case openaiName:
-		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+	case azureName:
+		m, err := (&azure.Client{Endpoint: p.base.value, APIVersion: p.apiVersion(), Client: openai.Client{APIKey: p.key.value, Key: p.helper, HTTP: p.http, Catalog: p.models}}).Model(name)
+		if err == nil { // it was checked
+			return m
+		}
+	case bedrockName:
+		return p.bedrock().Model(name)
+	case vertexName:
+		return p.vertex().Model(name)
 	case demoName:
 		return ruledModel()
 	}
 	if host := p.profile(); host != nil {
-		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models}).Model(name)
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
 	}
-	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models}).Model(name)
+	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+}
+
+func (p provider) bedrock() *bedrock.Client {
+	return &bedrock.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models}}
+}
+
+func (p provider) vertex() *vertex.Client {
+	return &vertex.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models}}
+}
+
+// found says which credentials of a platform are at hand, for people.
+func (p provider) found(ctx context.Context) (string, error) {
+	if p.name.value == bedrockName {
+		f, err := p.bedrock().Find(ctx)
+		if err == nil && f.Region == "" {
+			err = errors.New("no AWS region: set AWS_REGION")
+		}
+		return fmt.Sprintf("region %s, credentials from %s", f.Region, f.Source), err
+	}
+	f, err := p.vertex().Find(ctx)
+	if err == nil && f.Project == "" {
+		err = errors.New("no project of Google Cloud: set ANTHROPIC_VERTEX_PROJECT_ID or GOOGLE_CLOUD_PROJECT")
+	}
+	return fmt.Sprintf("project %s, region %s, credentials from %s", f.Project, f.Region, f.Source), err
+}
+
+// reached adds what settings say of how models are reached.
+func (p *provider) reached(o *options) error {
+	text := func(key string) string {
+		s := ""
+		if v := o.setting(key); v.Value != nil {
+			if err := json.Unmarshal(v.Value, &s); err != nil {
+				panic(err) // it was checked
+			}
+		}
+		return s
+	}
+	if p.name.value == demoName || o.settings == nil {
+		return nil
+	}
+	way := transport.Options{Proxy: text("proxy"), CAFile: text("caFile"), CertFile: text("clientCert"), KeyFile: text("clientKey")}
+	p.hidden = way.Secrets()
+	var err error
+	if p.http, err = way.Client(); err != nil {
+		return usagef("reaching the models: %v", err)
+	}
+	if command := text("apiKeyHelper"); command != "" {
+		h := &helper.Helper{Command: command, TTL: o.settings.Duration("apiKeyHelperTTL")}
+		p.helper, p.key = h.Key, setting{}
+	}
+	return nil
 }
 
 // searchName is the tool that needs a search engine.
@@ -290,8 +417,8 @@ func (h *host) searchEngine() setting { return environ(h.getenv).first(searchVar
 
 // secrets are the keys at hand.
 func (p provider) secrets() []string {
-	var keys []string
-	for _, name := range append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"}, searchVariables[:3]...) {
+	keys := slices.Clone(p.hidden)
+	for _, name := range append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, searchVariables[:3]...) {
 		if v := p.environ.first(name).value; v != "" {
 			keys = append(keys, v)
 		}

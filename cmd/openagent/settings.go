@@ -383,7 +383,13 @@ func (o *options) table() *catalog.Table {
 }
 
 // provider finds out which provider is meant by options that are configured.
-func (h *host) provider(o *options) (provider, error) { return newProvider(o, h.getenv, o.kept()) }
+func (h *host) provider(o *options) (provider, error) {
+	p, err := newProvider(o, h.getenv, o.kept())
+	if err == nil {
+		err = p.reached(o)
+	}
+	return p, err
+}
 
 // noColor reports whether there are to be no colours.
 func (h *host) noColor() bool {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// renewEarly is how long before its end a value is renewed.
-const renewEarly = 5 * time.Minute
+// RenewEarly is how long before its end a value is renewed.
+const RenewEarly = 5 * time.Minute
 
 // A Renewed is a value that is got when it is first needed, and again before it
 // ends: credentials, tokens. The zero Renewed is ready to use.
@@ -28,7 +28,7 @@ func (r *Renewed[T]) Get(ctx context.Context, stale func(T) bool, get func(conte
 		old, has := r.value, r.has && (stale == nil || !stale(r.value))
 		left := time.Until(r.expires)
 		switch {
-		case has && (r.expires.IsZero() || left > renewEarly):
+		case has && (r.expires.IsZero() || left > RenewEarly):
 			r.mu.Unlock()
 			return old, nil
 		case r.busy == nil:

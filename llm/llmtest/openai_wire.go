@@ -14,7 +14,7 @@ type openaiWire struct{}
 
 func (openaiWire) check(body []byte, host Host) []Violation { return CheckHost(body, hostOr(host)) }
 func (openaiWire) checkParsed(v any, host Host) []Violation { return checkOpenAI(v, hostOr(host)) }
-func (openaiWire) hasKey(h http.Header) bool                { return hasBearer(h) }
+func (openaiWire) hasKey(h http.Header) bool                { return hasBearer(h) || h.Get("Api-Key") != "" }
 func (openaiWire) versionHeader() string                    { return "" }
 func (openaiWire) requestID() string                        { return "X-Request-Id" }
 func (openaiWire) idPrefix() string                         { return "call_" }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package helper
+
+import "os/exec"
+
+func group(*exec.Cmd) {}

@@ -1,0 +1,102 @@
+// Package helper gets keys from a command, such as one that asks a vault or a
+// cloud's own program for a token.
+package helper
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+const (
+	defaultTTL     = 5 * time.Minute
+	defaultTimeout = 30 * time.Second
+	maxOutput      = 64 << 10
+	maxWords       = 300 // bytes of what it complains
+)
+
+// A Helper is a command that prints a key. Its Key is an [llm.KeyFunc]. The fields
+// must not change once it is in use.
+type Helper struct {
+	Command string        // for the shell: sh -c, or cmd /C on Windows
+	TTL     time.Duration // how long a key is used, 0: 5 minutes; negative: it is never used twice
+	Timeout time.Duration // of a run of the command, 0: 30 seconds
+	Dir     string        // where it runs, "": here
+	Env     []string      // nil: the program's own
+
+	current wire.Renewed[string]
+}
+
+// Key returns what the command printed, less the space around it: what it printed
+// last as long as that is to be used and was not refused. One run serves all who
+// wait for it. Its errors hold nothing of stdout.
+func (h *Helper) Key(ctx context.Context) (string, error) {
+	if h.TTL < 0 {
+		key, err := h.run(ctx)
+		return key, err
+	}
+	ttl := h.TTL
+	if ttl == 0 {
+		ttl = defaultTTL
+	}
+	refused := llm.RefusedKey(ctx)
+	return h.current.Get(ctx, func(key string) bool { return key == refused }, func(ctx context.Context) (string, time.Time, error) {
+		key, err := h.run(ctx)
+		return key, time.Now().Add(ttl + wire.RenewEarly), err
+	})
+}
+
+func (h *Helper) run(ctx context.Context) (string, error) {
+	timeout := h.Timeout
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	shell, flag := "sh", "-c"
+	if runtime.GOOS == "windows" {
+		shell, flag = "cmd", "/C"
+	}
+	c := exec.CommandContext(ctx, shell, flag, h.Command)
+	c.Dir, c.Env = h.Dir, h.Env
+	var out, complaint limited
+	c.Stdout, c.Stderr = &out, &complaint
+	c.WaitDelay = time.Second
+	group(c)
+	err := c.Run()
+	key := strings.TrimSpace(out.String())
+	switch {
+	case ctx.Err() == context.DeadlineExceeded:
+		return "", &llm.APIError{Class: llm.Auth, Message: fmt.Sprintf("the key helper did not end within %v", timeout), RetryAfter: -1}
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		words := strings.Join(strings.Fields(complaint.String()), " ")
+		if words = wire.Mask(words, strings.Fields(key)); len(words) > maxWords {
+			words = strings.ToValidUTF8(words[:maxWords], "") + " …"
+		}
+		if words != "" {
+			words = ": " + words
+		}
+		return "", fmt.Errorf("the key helper failed: %w%s", err, words)
+	case key == "":
+		return "", errors.New("the key helper printed nothing")
+	}
+	return key, nil
+}
+
+// limited keeps the first bytes that are written.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.Buffer.Write(p[:min(len(p), max(0, maxOutput-l.Len()))])
+	return len(p), nil
+}
