@@ -35,6 +35,9 @@ func (p provider) profile() *openai.Profile {
 
 // keyVariables are the variables that may hold the key, in the order in which they count.
 func (p provider) keyVariables() []string {
+	if platform(p.name.value) {
+		return nil
+	}
 	names := variables("API_KEY", "")
 	if host := p.profile(); host != nil {
 		names = append(names, host.Keys...)
