@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -334,5 +337,109 @@ func TestOverflow(t *testing.T) {
 				t.Errorf("%s after %d failures", res.Reason, failed)
 			}
 		})
+	}
+}
+
+// Random conversations: whatever is said and called, a compaction splits no call from its
+// result, keeps the pending prompt to the letter, and a resumed session has the same
+// conversation. Every beginning of the record is one that a crash may leave.
+func TestCompactedHistories(t *testing.T) {
+	seed := uint64(1)
+	if os.Getenv("CI") == "" {
+		seed = uint64(time.Now().UnixNano())
+	}
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	summaries := 0
+	for range 60 {
+		store := new(session.Memory)
+		window := 24_000 + rnd.IntN(20_000)
+		prompt := ""
+		m := &llmtest.Model{Facts: llm.Info{Window: window}}
+		left := 0
+		m.Rule = func(r *llmtest.Request, n int) llmtest.Step {
+			checkAnthropicRules(t, &r.Request)
+			usage := llm.Usage{Input: tokensOf(&r.Request), Output: 50}
+			if wantsSummary(&r.Request) {
+				summaries++
+				return llmtest.Step{Text: "<memory>- decision: " + fmt.Sprint(n) + "</memory><summary>In short: " + strings.Repeat("word ", rnd.IntN(300)) + "</summary>", Usage: usage}
+			}
+			if !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Text() == prompt }) {
+				t.Errorf("seed %d: the prompt is gone", seed)
+			}
+			if left--; left < 0 {
+				return llmtest.Step{Text: "done", Usage: usage}
+			}
+			s := llmtest.Step{Usage: usage, Text: strings.Repeat("so ", rnd.IntN(400))}
+			if rnd.IntN(8) == 0 {
+				s.Text, s.Stop = "half of it ", llm.MaxTokens
+			}
+			for i := range rnd.IntN(4) {
+				s.Calls = append(s.Calls, llmtest.Use(fmt.Sprintf("u%d_%d", n, i), []string{"long", "groaning"}[rnd.IntN(2)], number{rnd.IntN(4000)}))
+			}
+			if len(s.Calls) == 0 && s.Stop == "" {
+				left = 0
+			}
+			return s
+		}
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning}, Sessions: store, Permissions: bypass, Compaction: &agent.Compaction{Keep: 500 + rnd.IntN(5000), Protect: rnd.IntN(8000)}}
+		s := a.Session("s")
+		for i := range 1 + rnd.IntN(6) {
+			prompt, left = fmt.Sprintf("prompt %d: %s", i, strings.Repeat("please ", rnd.IntN(200))), rnd.IntN(25)
+			if res, err := s.Prompt(t.Context(), prompt); err != nil && res.Reason != event.DoomLoop {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if rnd.IntN(4) == 0 {
+				if err := s.Compact(t.Context(), ""); err != nil && !strings.Contains(err.Error(), "no shorter") {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+		}
+		live, err := s.Messages(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		s = a.Session("s")
+		again, err := s.Messages(t.Context())
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(live) {
+			t.Errorf("seed %d: resumed the conversation is another one (%v)", seed, err)
+		}
+		s.Close()
+		checkPrefixes(t, history(t, store, "s"))
+	}
+	if summaries < 20 {
+		t.Errorf("seed %d: %d summaries", seed, summaries)
+	}
+}
+
+// A session of 320 turns with big outputs, in a window of 200,000 tokens: the figures of
+// docs/compaction.md.
+func TestLongSession(t *testing.T) {
+	for _, kind := range []string{"long", "groaning"} {
+		store := new(session.Memory)
+		l := &laborious{calls: 320, tokens: 6000, tool: kind, window: 200_000, summary: "<summary>" + strings.Repeat("What was done and found. ", 250) + "</summary>"}
+		m := l.model(t)
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning}, Sessions: store, Permissions: bypass}
+		s := a.Session("s")
+		if _, err := s.Prompt(t.Context(), "the work"); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		all := compactions(t, store, "s")
+		before, after, failed := 0, 0, 0
+		for _, c := range all {
+			before, after = before+c.Before, after+c.After
+			if c.Failed != "" {
+				failed++
+			}
+		}
+		if len(all) == 0 || failed > 0 || after*10 > before*4 {
+			t.Errorf("%s: %d compactions, %d failed, of %d tokens %d", kind, len(all), failed, before, after)
+		}
+		largest := 0
+		for _, r := range m.Requests() {
+			largest = max(largest, tokensOf(r))
+		}
+		t.Logf("%s: %d requests, the largest of %d tokens; %d compactions, on average of %d tokens %d (%d %% less)", kind, len(m.Requests()), largest, len(all), before/len(all), after/len(all), 100-after*100/before)
 	}
 }

@@ -78,6 +78,9 @@ func host(dir string) {
 	if os.Getenv(hostFamily) != "" {
 		withFamily(a)
 	}
+	if os.Getenv(hostCompacts) != "" {
+		a.Compaction = &agent.Compaction{At: 0.02}
+	}
 	s := a.Session("s")
 	fmt.Println("up")
 	open, err := s.Open(context.Background())
