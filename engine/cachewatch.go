@@ -20,6 +20,7 @@ type CacheWatch struct {
 		key string
 		sent
 	}
+	compacted bool // since the last answer
 }
 
 // sent is what a request was made of, as far as a cache is concerned.
@@ -53,6 +54,8 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 		if s.run.turns == 0 {
 			w.call.choice = c.ToolChoice
 		}
+	case event.Compacted:
+		w.compacted = w.compacted || f.Failed == ""
 	case event.AssistantMessage:
 		if f.Key != w.call.key || f.Key == "" {
 			break
@@ -62,9 +65,12 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 		b := w.compare(&now, f.Response.Usage)
 		if b != nil {
 			b.Key, b.Model, b.Read = f.Key, f.Model, f.Response.Usage.CacheRead
+			if b.Cause == event.CacheMessages && w.compacted {
+				b.Text = "the conversation was compacted"
+			}
 			b.CostUSD = extra(s.cfg.Models[f.Model].Price, f.Response.Usage, b.Held-b.Read)
 		}
-		now.at = e.Time
+		now.at, w.compacted = e.Time, false
 		if now.held = f.Response.Usage.CacheRead + f.Response.Usage.CacheWrite; now.held > 0 {
 			w.sent = append(slices.DeleteFunc(w.sent, func(o sent) bool { return o.model == now.model }), now)
 		}

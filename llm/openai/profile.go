@@ -66,6 +66,12 @@ type Profile struct {
 	// models the catalogue and their names say.
 	Formats bool
 
+	// CacheKey is the member that holds what requests of one conversation have in
+	// common, so that the host finds its prompt cache. "": there is none.
+	CacheKey string
+	// CacheMark: Claude models keep the prompt where cache_control asks for it.
+	CacheMark bool
+
 	NoImages bool // reads no images, whatever the model
 	NoGIF    bool // reads them but for GIF
 	Files    bool // takes PDF documents
@@ -281,17 +287,17 @@ var profiles = []Profile{
 	{
 		// Recorded. https://platform.openai.com/docs/api-reference/chat
 		Name: "openai", Hosts: []string{"api.openai.com"}, BaseURL: DefaultBaseURL, Keys: []string{"OPENAI_API_KEY"},
-		Limit: "max_completion_tokens", Formats: true, Files: true, Rules: openaiRules,
+		Limit: "max_completion_tokens", Formats: true, Files: true, CacheKey: "prompt_cache_key", Rules: openaiRules,
 	}, {
 		// Recorded. https://learn.microsoft.com/azure/ai-foundry/openai/reference
 		Name: "azure", Hosts: []string{"openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"},
 		Keys: []string{"AZURE_OPENAI_API_KEY"}, KeyHeader: "Api-Key",
-		Limit: "max_completion_tokens", Formats: true, Files: true, Rules: openaiRules,
+		Limit: "max_completion_tokens", Formats: true, Files: true, CacheKey: "prompt_cache_key", Rules: openaiRules,
 	}, {
-		// Recorded. https://openrouter.ai/docs/use-cases/reasoning-tokens
+		// Recorded. https://openrouter.ai/docs/use-cases/reasoning-tokens, …/guides/best-practices/prompt-caching
 		Name: "openrouter", Hosts: []string{"openrouter.ai"}, BaseURL: "https://openrouter.ai/api/v1", Keys: []string{"OPENROUTER_API_KEY"},
 		Limit: "max_tokens", Members: json.RawMessage(`{"usage":{"include":true}}`), Echo: EchoDetails,
-		Ask: AskObject, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Formats: true,
+		Ask: AskObject, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Formats: true, CacheKey: "session_id", CacheMark: true,
 	}, {
 		// Recorded. https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning
 		Name: "vercel", Hosts: []string{"ai-gateway.vercel.sh"}, BaseURL: "https://ai-gateway.vercel.sh/v1", Keys: []string{"AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
@@ -48,6 +49,7 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if m.entry.Formats {
 		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
 	}
+	head = m.appendCache(head, req.Cache, host)
 	body := append(make([][]byte, 0, 8), head, toolsJSON, []byte(`,"messages":[`), t.cache.System(req.System, encodeSystem), snap.Closed)
 	if len(snap.Closed) > 0 {
 		body = append(body, []byte(","))
@@ -97,6 +99,28 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 	}
 	b = append(b, thinking...)
 	return append(b, choice...)
+}
+
+// maxCacheKey is the longest key of a conversation that hosts take.
+const maxCacheKey = 64
+
+// appendCache appends what makes the host keep the prompt and find it again. Most keep
+// it by themselves.
+func (m *model) appendCache(b []byte, c llm.Cache, host target) []byte {
+	if c.Off {
+		return b
+	}
+	if host.CacheKey != "" && c.Key != "" && len(c.Key) <= maxCacheKey {
+		b = wire.AppendString(append(append(append(b, `,"`...), host.CacheKey...), `":`...), c.Key)
+	}
+	switch {
+	case !host.CacheMark || !strings.Contains(strings.ToLower(m.name), "claude"):
+	case c.Hour():
+		b = append(b, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`...)
+	default:
+		b = append(b, `,"cache_control":{"type":"ephemeral"}`...)
+	}
+	return b
 }
 
 // appendMembers appends the members of a JSON object.

@@ -125,6 +125,10 @@ func (b *Book) Apply(e event.Event) {
 		b.tool(caller).Calls++
 		b.inPlay[caller] += n
 		b.offer()
+	case event.Compacted:
+		if f.Failed == "" {
+			b.weigh()
+		}
 	case event.ToolAmended:
 		if f.CostUSD != nil {
 			if c := b.transcript.Call(f.Call); c != nil {
@@ -152,6 +156,25 @@ func (b *Book) offer() {
 	clear(b.fixed)
 	for i := range b.transcript.Tools {
 		b.fixed[b.transcript.Tools[i].Name] = b.transcript.Tools[i].Estimate()
+	}
+}
+
+// weigh takes stock of the conversation anew, once it is shorter.
+func (b *Book) weigh() {
+	clear(b.inPlay)
+	callers := map[string]string{}
+	for _, m := range b.transcript.Messages {
+		b.inPlay[""] += 4
+		for _, c := range m.Content {
+			caller := ""
+			switch c := c.(type) {
+			case llm.ToolUse:
+				callers[c.ID] = c.Name
+			case llm.ToolResult:
+				caller = callers[c.ID]
+			}
+			b.inPlay[caller] += llm.Blocks{c}.Estimate()
+		}
 	}
 }
 
