@@ -29,7 +29,6 @@ func (e CheckOutput) Intent() event.Fact { return nil }
 type answer struct {
 	want        event.Output
 	output      json.RawMessage // accepted
-	found       bool            // among other words
 	judged      bool            // the final answer was
 	part        string          // what the model said last, of a text of several parts
 	corrections int

@@ -16,7 +16,6 @@ type grammar struct {
 	all     bool     // every member is required
 	refused []string // keywords
 	root    object
-	depth   int
 	reason  string // the first thing found
 }
 
