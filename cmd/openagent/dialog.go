@@ -123,7 +123,7 @@ func (d *dialog) serve(ctx context.Context) (outcome, error) {
 			continue
 		}
 		t.input = in
-		err = d.report.run(d.s.session, d.started(t, traced(d.s.agent.Log, d.s.session.StreamInput(ctx, t.input))))
+		err = d.report.run(d.s.session, d.started(t, d.s.session.StreamInput(ctx, t.input)))
 		if d.asker != nil {
 			d.asker.rest()
 		}

@@ -26,6 +26,7 @@ type host struct {
 	// interrupted, where it is set, is told of an interrupt and reports whether
 	// it has taken care of it.
 	interrupted atomic.Pointer[func() bool]
+	limits      limiters
 }
 
 func newHost() *host {

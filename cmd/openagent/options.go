@@ -59,10 +59,12 @@ type options struct {
 	logLevel       string
 	logFormat      string
 	debug          bool
+	trace          string // file of the spans
 
 	// What configure adds.
 	settings *config.Settings // nil: none were read
 	flagged  *options         // what the flags alone say
+	rates    rates
 	ask      []permission.Rule
 	origins  []permission.Origin    // where the rules were written
 	env      map[string]string      // for the commands of tools
@@ -148,6 +150,7 @@ func (o *options) flags() flags {
 		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
 		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
 		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
+		{name: "trace", arg: "FILE", path: true, help: "add what the run does to a file, a span a line of JSON, without content", set: text(&o.trace)},
 		{name: "debug", help: "the same as --log-level debug", set: yes(&o.debug)},
 	}
 }

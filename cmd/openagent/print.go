@@ -111,7 +111,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	if resume {
 		events = s.session.Resume(ctx)
 	}
-	err = r.run(s.session, traced(s.agent.Log, events))
+	err = r.run(s.session, events)
 	if !r.live {
 		return notBegun(ctx, closing(ctx, out, err))
 	}

@@ -74,6 +74,8 @@ type provider struct {
 	helper                 llm.KeyFunc    // gives keys; nil: there is none
 	http                   *http.Client   // nil: the default
 	hidden                 []string       // secrets of how the models are reached
+	limits                 *limiters      // nil: requests wait for nothing
+	rates                  rates
 }
 
 // environ reads environment variables; values are trimmed.
@@ -335,11 +337,11 @@ func (p provider) reach(name string) llm.Model { return p.inPrompt(p.native(name
 func (p provider) native(name string) llm.Model {
 	switch p.name.value {
 	case responsesName:
-		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+		return (&responses.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
 	case openaiName:
-		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
 	case azureName:
-		m, err := (&azure.Client{Endpoint: p.base.value, APIVersion: p.apiVersion(), Client: openai.Client{APIKey: p.key.value, Key: p.helper, HTTP: p.http, Catalog: p.models}}).Model(name)
+		m, err := (&azure.Client{Endpoint: p.base.value, APIVersion: p.apiVersion(), Client: openai.Client{APIKey: p.key.value, Key: p.helper, HTTP: p.http, Catalog: p.models, Limiter: p.limits.of(&p)}}).Model(name)
 		if err == nil { // it was checked
 			return m
 		}
@@ -351,17 +353,17 @@ func (p provider) native(name string) llm.Model {
 		return ruledModel()
 	}
 	if host := p.profile(); host != nil {
-		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
 	}
-	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, HTTP: p.http, Key: p.helper}).Model(name)
+	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
 }
 
 func (p provider) bedrock() *bedrock.Client {
-	return &bedrock.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models}}
+	return &bedrock.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models, Limiter: p.limits.of(&p)}}
 }
 
 func (p provider) vertex() *vertex.Client {
-	return &vertex.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models}}
+	return &vertex.Client{Client: anthropic.Client{Key: p.helper, BaseURL: p.base.value, HTTP: p.http, Catalog: p.models, Limiter: p.limits.of(&p)}}
 }
 
 // found says which credentials of a platform are at hand, for people.

@@ -149,6 +149,8 @@ func (r *report) event(e event.Event) {
 		r.line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, origin: r.sign("")})
 	case event.HookResponse:
 		r.hook(d)
+	case event.RateLimitWait:
+		r.waits(d)
 	case event.AgentEvent:
 		r.under(d)
 	case event.ToolProgress:

@@ -139,7 +139,7 @@ func runPrompt(ctx context.Context, s *setup, prompt string) (string, error) {
 		return "", err
 	}
 	var failed error
-	for _, err := range traced(s.agent.Log, s.session.StreamInput(ctx, agent.Input{Text: prompt, Expansion: x})) {
+	for _, err := range s.session.StreamInput(ctx, agent.Input{Text: prompt, Expansion: x}) {
 		if err != nil {
 			failed = err
 		}

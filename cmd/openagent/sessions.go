@@ -25,12 +25,13 @@ type sessionsOptions struct {
 	limit       int
 	as, file    string
 	olderThan   time.Duration
+	chrome      bool
 	context     bool
 	cache       bool
 	rewinding
 }
 
-const sessionsWords = "list, show ID, cost ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
+const sessionsWords = "list, show ID, cost ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, trace ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
 
 func sessionsCommand(h *host) (flags, action) {
 	o := new(sessionsOptions)
@@ -41,7 +42,8 @@ func sessionsCommand(h *host) (flags, action) {
 		flag{name: "tag", arg: "TAG", help: "with list, search and prune: the sessions with this tag", set: text(&o.tag)},
 		flag{name: "limit", arg: "N", help: "with search: places to show (default 100)", set: count(&o.limit)},
 		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
-		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export: where to (default stdout)", set: text(&o.file)},
+		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export and trace: where to (default stdout)", set: text(&o.file)},
+		flag{name: "chrome", help: "with trace: for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", set: yes(&o.chrome)},
 		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, checkpoints of files alone)", set: age(&o.olderThan)},
 		flag{name: "context", help: "with show: what fills the model's context, by category", set: yes(&o.context)},
 		flag{name: "cache", help: "with show: how the provider's prompt cache did, and what broke it", set: yes(&o.cache)},
@@ -75,6 +77,8 @@ func sessionsCommand(h *host) (flags, action) {
 			return h.nameSession(ctx, o, verb, args[0], strings.Join(args[1:], " "))
 		case verb == "export" && n == 1:
 			return h.exportSession(ctx, o, args[0])
+		case verb == "trace" && n == 1:
+			return h.traceSession(ctx, o, args[0])
 		case verb == "rewind" && n == 1:
 			return h.rewindSession(ctx, o, args[0])
 		case verb == "delete" && n > 0:
@@ -105,7 +109,8 @@ func (o *sessionsOptions) checkVerb(verb string) error {
 		{o.tag != "", "--tag", []string{"list", "search", "prune"}},
 		{o.limit != 0, "--limit", []string{"search"}},
 		{o.as != "", "--format", []string{"export"}},
-		{o.file != "", "--output", []string{"export"}},
+		{o.file != "", "--output", []string{"export", "trace"}},
+		{o.chrome, "--chrome", []string{"trace"}},
 		{o.olderThan != 0, "--older-than", []string{"prune"}},
 		{o.to != "", "--to", []string{"rewind"}},
 		{o.context, "--context", []string{"show"}},

@@ -142,7 +142,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	s.Decode("max_turns", &c.turns)
 	s.Decode("max_budget_usd", &c.usd)
 	s.Decode("max_tokens", &c.maxTokens)
-	c.timeout = s.Duration("timeout")
+	c.timeout, c.rates = s.Duration("timeout"), ratesOf(s)
 	if o.thinking == 0 { // a flag's number of tokens counts before an effort of a file
 		s.Decode("effort", &c.effort)
 	}
@@ -385,6 +385,7 @@ func (o *options) table() *catalog.Table {
 // provider finds out which provider is meant by options that are configured.
 func (h *host) provider(o *options) (provider, error) {
 	p, err := newProvider(o, h.getenv, o.kept())
+	p.limits, p.rates = &h.limits, o.rates
 	if err == nil {
 		err = p.reached(o)
 	}

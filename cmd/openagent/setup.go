@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/trace"
 	"github.com/openagent-go/agent/trigger"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -43,6 +44,7 @@ type setup struct {
 	crew      *subagent.Crew                   // puts them to work
 	agent     *agent.Agent
 	session   *agent.Session
+	recorder  *trace.Recorder // nil: the run is not traced
 	store     session.Store
 	kept      *checkpoint.Store // states of files; nil where the session is not kept either
 	shared    commons           // tasks, teams and mail
@@ -82,6 +84,11 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	if err := h.makeAgent(ctx, s, ask != nil, true); err != nil {
 		return nil, err
+	}
+	if o.trace != "" {
+		if err := s.record(o.trace); err != nil {
+			return nil, err
+		}
 	}
 	h.brief(s)
 	h.warnOfSandbox(s)
@@ -217,6 +224,9 @@ func (s *setup) close() error {
 	var ended error
 	if s.session != nil {
 		ended = s.session.Close()
+	}
+	if s.recorder != nil {
+		ended = errors.Join(ended, s.recorder.Close())
 	}
 	if s.servers != nil {
 		ended = errors.Join(ended, s.servers.Close())

@@ -225,7 +225,7 @@ func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, e
 func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	began, streamed := false, false
 	var failed error
-	for e, err := range traced(c.s.agent.Log, events) {
+	for e, err := range events {
 		if err != nil {
 			failed = err
 			continue
@@ -274,6 +274,10 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 			}
 		case event.ToolResult:
 			c.result(d)
+		case event.RateLimitWait:
+			if d.Least >= notable {
+				c.screen.line(inDim, "  . %s", waitText(d))
+			}
 		case event.AgentEvent:
 			c.under(d, "")
 		case event.AgentEnd:
