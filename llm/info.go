@@ -36,6 +36,7 @@ type ModelInfo struct {
 	Efforts  []string `json:"efforts,omitempty"`
 	Adaptive bool     `json:"adaptive_thinking,omitempty"` // it decides by itself how much to think
 	Fast     bool     `json:"fast_mode,omitempty"`         // its provider offers it faster, at a higher price
+	NoTools  bool     `json:"no_tools,omitempty"`          // it calls no tools by itself
 	// Window is the context window in tokens; Assumed: it is not known, and this is
 	// what is reckoned with.
 	Window    int    `json:"window"`

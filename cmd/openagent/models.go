@@ -186,6 +186,9 @@ func (h *host) showModel(ctx context.Context, o *modelsOptions, name string) err
 // warnOfModel says what is assumed of the model that a run begins with.
 func (h *host) warnOfModel(p provider, m llm.Model) {
 	i := llm.DescribeModel(m)
+	if i.NoTools {
+		h.complain("the model %s calls no tools by itself; --tools-in-prompt writes them into its prompt", i.Value)
+	}
 	if p.name.value == demoName || !i.Assumed && i.Price != nil {
 		return
 	}

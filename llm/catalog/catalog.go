@@ -54,6 +54,7 @@ type Entry struct {
 	MaxCompletionTokens bool     `json:"max_completion_tokens,omitempty"` // OpenAI: wants this name for max_tokens
 	NoImages            bool     `json:"no_images,omitempty"`             // reads no images
 	NoPDF               bool     `json:"no_pdf,omitempty"`                // reads no PDF documents
+	NoTools             bool     `json:"no_tools,omitempty"`              // calls no tools by itself; see llm/prompttools
 	Formats             bool     `json:"formats,omitempty"`               // takes a JSON Schema for its answer, beside tools too
 
 	Edits Edits `json:"edits,omitempty"` // how it changes files best; "": by its name
@@ -70,7 +71,7 @@ func (e Entry) Info() llm.Info {
 // ModelInfo returns what [llm.ModelInfo] holds of e.
 func (e Entry) ModelInfo() llm.ModelInfo {
 	i := llm.ModelInfo{Value: e.Name, Provider: e.Provider, DisplayName: e.DisplayName, Description: e.Description, Efforts: e.efforts(), Adaptive: e.Thinking == ThinkingAdaptive,
-		Fast: e.Fast, MaxOutput: e.MaxOutput, Price: e.Price, Source: e.Source, Date: e.Date}
+		Fast: e.Fast, NoTools: e.NoTools, MaxOutput: e.MaxOutput, Price: e.Price, Source: e.Source, Date: e.Date}
 	if i.DisplayName == "" {
 		i.DisplayName = e.Name
 	}

@@ -49,6 +49,13 @@ type model struct {
 // Info implements [llm.Informed].
 func (m *model) Info() llm.Info { return llm.InfoOf(m.Model) }
 
+// Describe implements [llm.Described].
+func (m *model) Describe() llm.ModelInfo {
+	i := llm.DescribeModel(m.Model)
+	i.NoTools = false
+	return i
+}
+
 // Secrets returns what the model below must not show.
 func (m *model) Secrets() []string {
 	if s, ok := m.Model.(interface{ Secrets() []string }); ok {

@@ -27,6 +27,10 @@ func (s *scripted) Name() string { return "scripted" }
 
 func (s *scripted) Info() llm.Info { return llm.Info{Provider: "test", Window: 7} }
 
+func (s *scripted) Describe() llm.ModelInfo {
+	return llm.ModelInfo{Value: "scripted", Window: 7, NoTools: true}
+}
+
 func (s *scripted) Secrets() []string { return []string{"secret"} }
 
 func (s *scripted) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -222,7 +226,7 @@ func TestWhatTheModelSees(t *testing.T) {
 	if other := ask(); other.Memo == got.Memo || len(other.Messages) != 1 {
 		t.Errorf("%+v", other)
 	}
-	if llm.InfoOf(m).Window != 7 || m.(interface{ Secrets() []string }).Secrets()[0] != "secret" || m.Name() != "scripted" {
+	if llm.InfoOf(m).Window != 7 || llm.DescribeModel(m).Window != 7 || llm.DescribeModel(m).NoTools || !llm.DescribeModel(s).NoTools || m.(interface{ Secrets() []string }).Secrets()[0] != "secret" || m.Name() != "scripted" {
 		t.Error("the model below is hidden")
 	}
 }
