@@ -1,0 +1,110 @@
+// Compaction reads a book that is longer than what fits before the model: old chapters
+// are cleared on the way, a summary by hand remembers what was decided, and nothing is
+// lost from the record.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/examples/internal/pick"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+type chapter struct {
+	Number int `json:"number"`
+}
+
+// read returns a chapter of the book.
+var read = tool.Func(tool.Spec{Name: "read_chapter", Description: "Reads a chapter of the book, 1 to 5.", ReadOnly: true},
+	func(_ context.Context, c chapter) (string, error) {
+		return fmt.Sprintf("Chapter %d.\n", c.Number) + strings.Repeat(fmt.Sprintf("The lighthouse keeper counts the ships of day %d. ", c.Number), 120), nil
+	})
+
+func run(ctx context.Context, out io.Writer) error {
+	store := new(session.Memory)
+	a := &agent.Agent{
+		Model: pick.Model(reads(300), reads(2100), reads(3900), // old chapters are cleared here
+			reads(2400), reads(3400), // and here
+			llmtest.Step{Text: "Five days of ships, counted by their keeper, one day like the other.", Usage: llm.Usage{Input: 2800, Output: 20}},
+			llmtest.Say("<memory>\n- decision: ships are counted by day\n</memory>\n<summary>The book is read: a lighthouse keeper counts the ships of five days.</summary>"),
+			llmtest.Say("The lighthouse keeper.")),
+		Tools:    []tool.Tool{read},
+		Sessions: store,
+		// A window of 5,000 tokens, as it were, so that there is something to see.
+		Compaction: &agent.Compaction{At: 0.025, Keep: 1000, Protect: 1},
+	}
+	s := a.Session("book")
+	defer s.Close()
+	ask := func(in agent.Input) error {
+		for e, err := range s.StreamInput(ctx, in) {
+			if err != nil {
+				return err
+			}
+			switch e := e.Data.(type) {
+			case event.Compacted:
+				switch {
+				case e.Failed != "":
+					fmt.Fprintf(out, "  (%s: %s)\n", e.Trigger, e.Failed)
+				case e.Until == 0:
+					fmt.Fprintf(out, "  (%s: %d old results cleared, no model asked)\n", e.Trigger, len(e.Cleared))
+				default:
+					fmt.Fprintf(out, "  (%s: %s; remembered: %s)\n", e.Trigger, e.Summary, strings.Join(e.Memory, "; "))
+				}
+			case event.RunEnd:
+				fmt.Fprintln(out, e.Text)
+			}
+		}
+		return nil
+	}
+	if err := ask(agent.Input{Text: "Read the book, and say in a line what it is about."}); err != nil {
+		return err
+	}
+	// By hand, with what matters; s.Compact(ctx, "who is in it") is the same without events.
+	if err := ask(agent.Input{Compact: true, Text: "who is in it"}); err != nil {
+		return err
+	}
+	if err := ask(agent.Input{Text: "Who counts?"}); err != nil {
+		return err
+	}
+	chapters := 0
+	for e, err := range store.Read(ctx, "book", 0) {
+		if err != nil {
+			return err
+		}
+		if r, ok := e.Data.(event.ToolResult); ok && strings.HasPrefix(r.Result.Text(), "Chapter ") {
+			chapters++
+		}
+	}
+	messages, err := s.Messages(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d messages before the model, %d chapters on record.\n", len(messages), chapters)
+	return nil
+}
+
+var next int
+
+// reads is a call for the next chapter; the request for it has so many tokens.
+func reads(tokens int) llmtest.Step {
+	next++
+	s := llmtest.Call(llmtest.Use(fmt.Sprint("read-", next), "read_chapter", chapter{next}))
+	s.Usage = llm.Usage{Input: tokens, Output: 20}
+	return s
+}
