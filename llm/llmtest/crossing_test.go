@@ -11,9 +11,11 @@ import (
 
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
 	"github.com/openagent-go/agent/llm/responses"
+	"github.com/openagent-go/agent/llm/vertex"
 )
 
 // A place is where a conversation may go on: a model of a provider, and the rules
@@ -28,6 +30,15 @@ type place struct {
 
 func onAnthropic(h *http.Client, base, model string) llm.Model {
 	return (&anthropic.Client{APIKey: key, BaseURL: base, HTTP: h}).Model(model)
+}
+
+func onBedrock(h *http.Client, _, model string) llm.Model {
+	return (&bedrock.Client{Region: "us-east-1", Credentials: bedrock.Static("AKIDEXAMPLE", "wJalrXUtnFEMI", ""), Client: anthropic.Client{HTTP: h}}).Model(model)
+}
+
+func onVertex(h *http.Client, _, model string) llm.Model {
+	key := func(context.Context) (string, error) { return "token", nil }
+	return (&vertex.Client{Project: "p", Client: anthropic.Client{HTTP: h, Key: key}}).Model(model)
 }
 
 func onOpenAI(h *http.Client, base, model string) llm.Model {

@@ -61,6 +61,8 @@ func origins() []origin {
 	signed := llm.Thinking{Text: "THOUGHT", Signature: "SIGNED"}
 	return []origin{
 		{place{"anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", onAnthropic, llmtest.CheckAnthropic}, signed, search, numbered("toolu_01A%d"), nil},
+		{place{"bedrock", "", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", onBedrock, llmtest.CheckAnthropic}, signed, nil, numbered("toolu_bdrk_01%d"), nil},
+		{place{"vertex", "", "claude-sonnet-4-5@20250929", onVertex, llmtest.CheckAnthropic}, signed, nil, numbered("toolu_vrtx_01%d"), nil},
 		{place{"openai", "https://api.openai.com/v1", "gpt-5.2", onOpenAI, hosted(llmtest.OpenAI)}, nil, nil, numbered("call_9xQ%d"), nil},
 		{place{"azure", "", "gpt-5.2", profile("azure"), hosted(llmtest.OpenAI)}, nil, nil, numbered("call_7zA%d"), nil},
 		{place{"responses", "https://api.openai.com/v1", "gpt-5.2", onResponses, llmtest.CheckResponses},
