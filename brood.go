@@ -37,14 +37,14 @@ type errand struct {
 func (s *Session) children() *brood {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.brood == nil {
-		s.brood = &brood{works: map[string]errand{}, turn: make(chan struct{}, 1), closed: s.closed}
-		s.brood.ctx, s.brood.cancel = context.WithCancelCause(context.Background())
+	if s.settings().brood == nil {
+		s.set.brood = &brood{works: map[string]errand{}, turn: make(chan struct{}, 1), closed: s.closed}
+		s.set.brood.ctx, s.set.brood.cancel = context.WithCancelCause(context.Background())
 		if s.closed {
-			s.brood.cancel(ErrClosed)
+			s.set.brood.cancel(ErrClosed)
 		}
 	}
-	return s.brood
+	return s.set.brood
 }
 
 // childStore returns where the sessions of the session's agents are kept: beside its
@@ -158,7 +158,10 @@ func (b *brood) has(key string) bool {
 // dismiss ends the agents and waits for them.
 func (s *Session) dismiss() {
 	s.mu.Lock()
-	b := s.brood
+	var b *brood
+	if s.set != nil {
+		b = s.set.brood
+	}
 	s.mu.Unlock()
 	if b == nil {
 		return

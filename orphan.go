@@ -15,7 +15,7 @@ import (
 func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
 	var facts []event.Fact
 	for _, at := range s.fold.state.AtWork() {
-		if s.brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
+		if s.settings().brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
 			continue
 		}
 		end, text, dir := lastOf(ctx, s.childStore(s.store()), at)

@@ -31,9 +31,8 @@ type Session struct {
 	fold     *fold     // nil while the session is not open
 	prompted bool      // a prompt began in this Session, not only in the journal
 	closed   bool
-	ended    bool   // the hooks of its end were called
-	running  bool   // loop goes on
-	brood    *brood // nil: it has started no agents
+	ended    bool // the hooks of its end were called
+	running  bool // loop goes on
 	last     *Result
 }
 
@@ -175,7 +174,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	store := s.store()
 	f := s.def().Session("")
 	*f.settings() = *s.settings()
-	f.set.gone = nil
+	f.set.gone, f.set.brood = nil, nil
 	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
 		f.set.mode = s.fold.state.Mode()
 	}

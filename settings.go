@@ -25,11 +25,12 @@ import (
 // have. A callback and tools are the program's own. A new prompt in another program
 // begins with the Agent of that program.
 
-// settings are what was set for a session since it was made.
+// settings are what was set for a session since it was made, and what else few have.
 type settings struct {
 	mode    permission.Mode // for the next prompt; "" is what is in force
 	changed altered         // of the agent
 	gone    []tool.Tool     // that SetTools and ReplaceTool have taken away
+	brood   *brood          // not set, but as rare; nil: it has started no agents
 }
 
 // altered says what of the agent was changed; callback: and is not on record yet.
