@@ -11,9 +11,9 @@ type call struct {
 	req    Request
 	names  []string // see tools
 	ground *ground
-	sites  []*site    // of the command lines, by access
-	visits []*address // of what is fetched
-	found  []int      // room for what is found in a set
+	sites  []commandLine // by access
+	visits []*address    // of what is fetched
+	found  []int         // room for what is found in a set
 }
 
 // address reads the target of a fetch once.
@@ -42,9 +42,9 @@ func newCase(r Request) call {
 			continue
 		}
 		if c.sites == nil {
-			c.sites = make([]*site, len(r.Access))
+			c.sites = make([]commandLine, len(r.Access))
 		}
-		c.sites[i] = newSite(c.ground.at(a.Dir), a.Target)
+		c.sites[i] = lineOf(c.ground.at(a.Dir), a.Target)
 	}
 	return c
 }
@@ -171,7 +171,7 @@ func (c *call) first() Access {
 func (c *call) holds(x *rule, at int) bool {
 	a := &c.req.Access[at]
 	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
-		return slices.ContainsFunc(c.sites[at].Redirects, func(r Redirect) bool { return r.Write })
+		return c.sites[at].writes()
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
 		return c.sites[at].touches(x)
@@ -232,9 +232,7 @@ func (c *call) doubtful(s *ruleSet) bool {
 		b := s.of(tool)
 		files = files || b != nil && len(b.scoped) > 0
 	}
-	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *site) bool {
-		return x != nil && (x.Unclear != "" || x.loose || files && !x.evident())
-	})
+	return c.sites == nil || slices.ContainsFunc(c.sites, func(x commandLine) bool { return x != nil && x.doubtful(files) })
 }
 
 // allowedBy returns a rule of those that together cover the call.

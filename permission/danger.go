@@ -178,7 +178,7 @@ var writers = strings.Fields("cp mv tee install ln touch mkdir chmod sed split c
 // danger says what makes the line dangerous, "" if nothing is known to.
 func (s *site) danger() string {
 	if s.Unclear != "" {
-		return "it is not understood: " + s.Unclear
+		return notUnderstood + s.Unclear
 	}
 	for _, r := range s.Redirects {
 		if !s.within(r.in, r.word) {

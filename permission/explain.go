@@ -21,20 +21,26 @@ func (p Policy) Parts(r Request) []Part {
 		if s == nil {
 			continue
 		}
-		for i := range s.List {
-			d := s.judgeCommand(i, r.Tool, c, deny, ask)
-			out = append(out, Part{s.List[i].Raw, d})
+		out = append(out, s.parts(r.Tool, c, deny, ask)...)
+	}
+	return out
+}
+
+func (s *site) parts(tool string, p *Compiled, deny, ask []int) []Part {
+	var out []Part
+	for i := range s.List {
+		d := s.judgeCommand(i, tool, p, deny, ask)
+		out = append(out, Part{s.List[i].Raw, d})
+	}
+	for _, f := range s.Redirects {
+		if !f.Write {
+			continue
 		}
-		for _, f := range s.Redirects {
-			if !f.Write {
-				continue
-			}
-			d := decide(Asked, FromMode, rule{}, "no rule lets it write there")
-			if x, ok := s.editable(c.allow, f); ok {
-				d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
-			}
-			out = append(out, Part{"> " + show(f.Path), d})
+		d := decide(Asked, FromMode, rule{}, "no rule lets it write there")
+		if x, ok := s.editable(p.allow, f); ok {
+			d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
+		out = append(out, Part{"> " + show(f.Path), d})
 	}
 	return out
 }
@@ -90,8 +96,8 @@ func (r Request) Unclear() string {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if c, _ := parsed(a.Target); c.Unclear != "" {
-			return c.Unclear
+		if why := lineOf(&nowhere, a.Target).unclear(); why != "" {
+			return why
 		}
 	}
 	return ""

@@ -86,11 +86,13 @@ func (c *Command) join(name string, loose bool) string {
 	return b.String()
 }
 
+func (x *rule) matchesText(text string) bool {
+	return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
+}
+
 // runs reports whether the line, as written or in part, matches a pattern.
 func (s *site) runs(x *rule) bool {
-	match := func(text string) bool {
-		return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
-	}
+	match := x.matchesText
 	if match(strings.TrimSpace(s.line)) {
 		return true
 	}

@@ -174,7 +174,7 @@ func (c *Command) ownName() bool {
 // With secrets, commands that show files which they do not name are not either.
 func (s *site) whyNotRead(secrets bool) string {
 	if s.Unclear != "" {
-		return "it is not understood: " + s.Unclear
+		return notUnderstood + s.Unclear
 	}
 	if s.impure != "" {
 		return s.impure

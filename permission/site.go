@@ -21,10 +21,28 @@ type site struct {
 	reads         []*string // see commandReads
 }
 
-func newSite(g *ground, line string) *site {
+// notUnderstood begins what is said of lines that are not.
+const notUnderstood = "it is not understood: "
+
+func newSite(g *ground, line string) commandLine {
 	c, _ := parsed(line) // what the error says is in Unclear
 	return &site{ground: g, Commands: c, line: line, looks: maxLooks}
 }
+
+// writes reports whether the line redirects into a file.
+func (s *site) writes() bool {
+	return slices.ContainsFunc(s.Redirects, func(r Redirect) bool { return r.Write })
+}
+
+// doubtful reports whether a rule may hold for the line without being seen to, with files
+// one for what it opens.
+func (s *site) doubtful(files bool) bool {
+	return s.Unclear != "" || s.loose || files && !s.evident()
+}
+
+func (s *site) programs() []string { return s.heads }
+
+func (s *site) unclear() string { return s.Unclear }
 
 // evident reports whether all files that the commands of the line open are named by
 // words that are known to the last character.

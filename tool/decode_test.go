@@ -28,7 +28,6 @@ type everything struct {
 	List  []string      `json:"list"`
 	Plain string
 	None  string `json:"-"`
-	own   string
 }
 
 // FuzzDecode compares with encoding/json, which it is in place of.
