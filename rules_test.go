@@ -429,6 +429,10 @@ func TestEveryEvent(t *testing.T) {
 		}
 	}
 	s.Close()
+	cached := llmtest.Step{Text: "x", Usage: llm.Usage{Input: 10, Output: 5, CacheWrite: 5000}}
+	s = (&agent.Agent{Model: llmtest.Script(cached, cached)}).Session("") // the second finds nothing in the cache
+	watch(s)
+	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	for _, name := range event.Types() {
 		if !seen[name] {

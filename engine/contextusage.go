@@ -61,7 +61,6 @@ var categories = []string{InSystem, InTools, InMCP, InSkills, InAgents, InInstru
 type weighing struct {
 	shares map[string]*ContextShare
 	tools  map[string]*ContextShare
-	fixed  int // of system prompt and tools
 }
 
 func (w *weighing) add(category string, tokens int) {

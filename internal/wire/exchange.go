@@ -447,8 +447,9 @@ func (r *Reply) refusal(resp *http.Response) error {
 // retryDelay returns the time in a google.rpc.RetryInfo, -1 if there is none:
 // Google has no header for it.
 func retryDelay(body []byte) time.Duration {
-	_, rest, ok := bytes.Cut(body, []byte(`"retryDelay"`))
-	if _, rest, ok = bytes.Cut(rest, []byte(`"`)); !ok {
+	_, rest, _ := bytes.Cut(body, []byte(`"retryDelay"`))
+	_, rest, ok := bytes.Cut(rest, []byte(`"`))
+	if !ok {
 		return -1
 	}
 	value, _, _ := bytes.Cut(rest, []byte(`"`))
