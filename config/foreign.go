@@ -35,7 +35,6 @@ var foreigners = []foreignKey{
 	{name: "blockedMarketplaces", guards: true},
 	{name: "forceLoginMethod", guards: true},
 	{name: "forceLoginOrgUUID", guards: true},
-	{name: "apiKeyHelper"},
 	{name: "awsAuthRefresh"},
 	{name: "awsCredentialExport"},
 	{name: "otelHeadersHelper"},
