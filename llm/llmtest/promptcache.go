@@ -101,6 +101,7 @@ func prefixBlocks(body []byte) []prefixBlock {
 		}
 		ToolChoice json.RawMessage `json:"tool_choice"`
 		Thinking   json.RawMessage
+		Mark       *cacheMark `json:"cache_control"` // the API puts it on the last block
 	}
 	if json.Unmarshal(body, &r) != nil {
 		return nil
@@ -138,7 +139,24 @@ func prefixBlocks(body []byte) []prefixBlock {
 			add(salt, b)
 		}
 	}
+	if n := len(list); n > 0 && list[n-1].ttl == 0 {
+		list[n-1].ttl = r.Mark.lifetime()
+	}
 	return list
+}
+
+// A cacheMark is a cache_control.
+type cacheMark struct{ TTL string }
+
+// lifetime returns how long what is marked is kept, 0 without a mark.
+func (m *cacheMark) lifetime() time.Duration {
+	switch {
+	case m == nil:
+		return 0
+	case m.TTL == "1h":
+		return time.Hour
+	}
+	return 5 * time.Minute
 }
 
 // contentOf returns the blocks of content; a string is one.
@@ -161,7 +179,7 @@ func unmarked(raw json.RawMessage) (json.RawMessage, time.Duration) {
 	if json.Unmarshal(raw, &members) != nil {
 		return raw, 0
 	}
-	var mark *struct{ TTL string }
+	var mark *cacheMark
 	if json.Unmarshal(members["cache_control"], &mark) != nil {
 		mark = nil
 	}
@@ -174,11 +192,5 @@ func unmarked(raw json.RawMessage) (json.RawMessage, time.Duration) {
 	if json.Compact(&small, out) == nil {
 		out = small.Bytes()
 	}
-	switch {
-	case mark == nil:
-		return out, 0
-	case mark.TTL == "1h":
-		return out, time.Hour
-	}
-	return out, 5 * time.Minute
+	return out, mark.lifetime()
 }

@@ -70,3 +70,15 @@ func TestPromptCache(t *testing.T) {
 		})
 	}
 }
+
+// A mark at the top of a request is on its last block.
+func TestPromptCacheOfWholeRequest(t *testing.T) {
+	c := PromptCache{Min: 1000}
+	for i, want := range [][4]int{{0, 0, 3}, {0, 3, 1}} {
+		body := cached([]string{"s", "a", "b", "c"}[:3+i]...)
+		body = append([]byte(`{"cache_control":{"type":"ephemeral"},`), body[1:]...)
+		if got := each(c.Usage(body)); got != want {
+			t.Errorf("request %d: input, read, written, for an hour: %v, want %v", i, got, want)
+		}
+	}
+}

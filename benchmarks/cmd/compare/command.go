@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/benchmarks/build"
 	"github.com/openagent-go/agent/benchmarks/harness"
 )
 
@@ -65,7 +66,7 @@ func (b *bench) openagent(ctx context.Context) (string, error) {
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, lastLines(string(out), 5))
+		return "", fmt.Errorf("%w: %s", err, build.LastLines(string(out), 5))
 	}
 	return file, nil
 }
@@ -104,7 +105,7 @@ func (b *bench) firstRequest(ctx context.Context, file string, r *harness.Result
 	}
 	out, runErr := cmd.CombinedOutput() // ends for want of turns
 	if b.server.largest.Load() == 0 {
-		return fmt.Errorf("no request came: %w: %s", runErr, lastLines(string(out), 3))
+		return fmt.Errorf("no request came: %w: %s", runErr, build.LastLines(string(out), 3))
 	}
 	r.Bytes = float64(b.server.largest.Load())
 	return nil

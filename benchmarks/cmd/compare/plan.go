@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -20,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/benchmarks/build"
 	"github.com/openagent-go/agent/benchmarks/harness"
 	"github.com/openagent-go/agent/benchmarks/report"
 	"github.com/openagent-go/agent/benchmarks/wire"
@@ -111,56 +110,13 @@ func (b *bench) build(ctx context.Context) {
 			continue
 		}
 		log.Printf("building %s", p.name)
-		if out, err := b.goBuild(ctx, p.name, p.name, "."); err != nil {
-			reason := lastLines(out, 5)
-			log.Printf("%s: %v: %s", p.name, err, reason)
-			b.report.Add(harness.Result{Peer: p.peers[0], Phase: "made", Error: reason})
+		if _, err := build.Program(ctx, b.dir, p.name, p.name, "."); err != nil {
+			log.Print(err)
+			b.report.Add(harness.Result{Peer: p.peers[0], Phase: "made", Error: err.Error()})
 			continue
 		}
 		b.programs = append(b.programs, p)
 	}
-}
-
-// goBuild builds a package of a peer's folder, without cgo and symbols.
-func (b *bench) goBuild(ctx context.Context, name, peer, pkg string) (string, error) {
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(b.dir, name)}
-	mod, err := b.module(peer)
-	if err != nil {
-		return err.Error(), err
-	}
-	if mod != "" {
-		args = append(args, "-mod=mod", "-modfile="+mod)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = filepath.Join("peers", peer)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// module copies the go.mod and go.sum of a peer that is a module of its own, so
-// that what this repository's other modules have come to need can be added. It
-// returns the copy, "" for a peer of this module.
-func (b *bench) module(peer string) (string, error) {
-	copied := filepath.Join(b.dir, peer+".mod")
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join("peers", peer, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err == nil {
-			err = os.WriteFile(strings.TrimSuffix(copied, "mod")+name[3:], data, 0o644)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return copied, nil
-}
-
-func lastLines(s string, n int) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "; ")
 }
 
 func (b *bench) phase(ctx context.Context, phase string) {
@@ -211,9 +167,9 @@ func (b *bench) one(ctx context.Context, p program, peer, phase string, args []s
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var r harness.Result
-	last := lastLines(string(out), 1) // some libraries log to stdout
+	last := build.LastLines(string(out), 1) // some libraries log to stdout
 	if jsonErr := json.Unmarshal([]byte(last), &r); jsonErr != nil {
-		r = harness.Result{Peer: peer, Phase: phase, Error: fmt.Sprintf("%v: %s", cmp.Or(err, jsonErr), lastLines(stderr.String(), 3))}
+		r = harness.Result{Peer: peer, Phase: phase, Error: fmt.Sprintf("%v: %s", cmp.Or(err, jsonErr), build.LastLines(stderr.String(), 3))}
 	}
 	if r.Error == harness.ErrAbsent.Error() {
 		return
@@ -240,16 +196,15 @@ func (b *bench) size(ctx context.Context, p program) {
 }
 
 func (b *bench) minimal(ctx context.Context, p program, r *harness.Result) error {
-	name := p.name + "-minimal"
-	if out, err := b.goBuild(ctx, name, p.name, "./minimal"); err != nil {
-		return errors.New(lastLines(out, 5))
+	file, err := build.Program(ctx, b.dir, p.name+"-minimal", p.name, "./minimal")
+	if err != nil {
+		return err
 	}
-	var err error
-	if r.Size, r.Modules, err = inspect(filepath.Join(b.dir, name)); err != nil {
+	if r.Size, r.Modules, err = inspect(file); err != nil {
 		return err
 	}
 	for range 10 {
-		cmd := exec.CommandContext(ctx, filepath.Join(b.dir, name))
+		cmd := exec.CommandContext(ctx, file)
 		cmd.Env = append(os.Environ(), "BASE_URL="+b.url+"/agent")
 		took, err := timed(cmd, harness.Final)
 		if err != nil {
@@ -269,7 +224,7 @@ func timed(cmd *exec.Cmd, want string) (float64, error) {
 	out, err := cmd.Output()
 	took := float64(time.Since(start))
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s", err, lastLines(stderr.String(), 3))
+		return 0, fmt.Errorf("%w: %s", err, build.LastLines(stderr.String(), 3))
 	}
 	if !strings.Contains(string(out), want) {
 		return 0, fmt.Errorf("it printed %q", out)
