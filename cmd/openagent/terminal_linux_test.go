@@ -199,7 +199,7 @@ func TestConversation(t *testing.T) {
 	p.sees("end")
 	p.sees("> ")
 	p.types("/cost\n")
-	p.sees(`\$0\.\d+, as far`)
+	p.sees(`\$0\.\d+ for \d+ prompts? and \d+ answers?`)
 	p.types("/quit\n")
 	if code := p.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
