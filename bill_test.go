@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,39 +100,104 @@ func worked(t *testing.T, turns int, cache llm.Cache, pause time.Duration) (*llm
 
 var cacheMarks = regexp.MustCompile(`,"cache_control":\{[^}]*\}`)
 
+// changes returns what of each request does not begin with the bytes of the request before it,
+// as "3 messages", and how often the tools became more.
+func changes(t *testing.T, requests []*llmtest.Request) (broken []string, more int, tools string) {
+	t.Helper()
+	var last struct{ Tools, System, Messages json.RawMessage }
+	for n, r := range requests {
+		next := last
+		if err := json.Unmarshal(cacheMarks.ReplaceAll(r.Body, nil), &next); err != nil {
+			t.Fatal(err)
+		}
+		begins := func(what string, now, before json.RawMessage) {
+			if n > 0 && !bytes.HasPrefix(now, bytes.TrimSuffix(before, []byte("]"))) {
+				broken = append(broken, fmt.Sprint(n, " ", what))
+			}
+		}
+		begins("tools", next.Tools, last.Tools)
+		begins("messages", next.Messages, last.Messages)
+		if n > 0 && !bytes.Equal(next.System, last.System) {
+			broken = append(broken, fmt.Sprint(n, " system"))
+		}
+		if n > 0 && !bytes.Equal(next.Tools, last.Tools) {
+			more++
+		}
+		last = next
+	}
+	return broken, more, string(last.Tools)
+}
+
 // Over fifty turns each request begins with the bytes of the one before it: tools, system
 // prompt and messages, across changes of the mode, a tool that is found, and another
 // program that goes on.
 func TestStableBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := worked(t, 52, llm.Cache{}, 0)
-		var last struct{ Tools, System, Messages json.RawMessage }
-		more := 0
-		for n, r := range server.Requests() {
-			next := last
-			if err := json.Unmarshal(cacheMarks.ReplaceAll(r.Body, nil), &next); err != nil {
-				t.Fatal(err)
-			}
-			begins := func(what string, now, before json.RawMessage) {
-				if n > 0 && !bytes.HasPrefix(now, bytes.TrimSuffix(before, []byte("]"))) {
-					t.Errorf("request %d does not begin with the %s of the one before", n, what)
-				}
-			}
-			begins("tools", next.Tools, last.Tools)
-			begins("messages", next.Messages, last.Messages)
-			if n > 0 && !bytes.Equal(next.System, last.System) {
-				t.Errorf("request %d has another system prompt", n)
-			}
-			if n > 0 && !bytes.Equal(next.Tools, last.Tools) {
-				more++
-			}
-			last = next
+		broken, more, list := changes(t, server.Requests())
+		if len(broken) > 0 {
+			t.Errorf("requests that do not begin with the one before: %q", broken)
 		}
-		if more != 1 || !bytes.Contains(last.Tools, []byte(`"Late"`)) {
+		if more != 1 || !strings.Contains(list, `"Late"`) {
 			t.Errorf("the tools changed %d times, want once", more)
 		}
 	})
 }
+
+// So it is when a skill begins and ends, and when a server says that its list of tools
+// changed. A compaction changes the messages, once: what follows begins with them again.
+func TestStableBytesThroughChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := &listed{changing{lists: [][]tool.Tool{{plain("old")}, {plain("another"), plain("old")}}}}
+		compacted := -1
+		server := llmtest.NewPipe(t)
+		server.Rule = func(r *llmtest.Request, n int) llmtest.Step {
+			switch {
+			case wantsSummary(&r.Request):
+				compacted = n + 1
+				return llmtest.Say("<summary>What was done.</summary>")
+			case n == 2:
+				return llmtest.Call(llmtest.Use("", "Skill", begun{Skill: "careful"}))
+			case n == 5:
+				set.version.Store(1)
+				return llmtest.Call(llmtest.Use("", "another", number{1}), llmtest.Use("", "old", number{1}))
+			case n == 7:
+				return llmtest.Call(llmtest.Use("", "Skill", begun{End: true}))
+			}
+			return work(r, n)
+		}
+		m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
+		skill := scopes(map[string]tool.Scope{"careful": {Tools: []permission.Rule{"Read", "old", "another"}}})
+		s := (&agent.Agent{Model: m, System: "You are careful.", Tools: append(workTools(), skill), Toolsets: []tool.Set{set}, Compaction: &agent.Compaction{Keep: 100}}).Session("")
+		defer s.Close()
+		for p := range 12 {
+			if p == 7 {
+				if err := s.Compact(t.Context(), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Prompt(t.Context(), fmt.Sprintf("Prompt %d: look at the files again.", p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		requests := server.Requests()
+		broken, more, list := changes(t, requests)
+		if want := []string{fmt.Sprint(compacted, " messages")}; compacted < 0 || !slices.Equal(broken, want) {
+			t.Errorf("requests that do not begin with the one before: %q, want %q", broken, want)
+		}
+		if more != 1 || !strings.Contains(list, `"another"`) {
+			t.Errorf("the tools changed %d times, want once", more)
+		}
+		if left := len(requests) - compacted; left < 12 {
+			t.Errorf("only %d requests after the compaction", left)
+		}
+	})
+}
+
+// listed is a set of tools about which nothing is said in the system prompt.
+type listed struct{ changing }
+
+func (*listed) Instructions() string { return "" }
 
 // A bill is what requests have cost in tokens of input, cache reads at a tenth of one.
 type bill struct{ input, read, written, hour int }

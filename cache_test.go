@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -77,13 +78,23 @@ func TestCacheBreaks(t *testing.T) {
 				}
 			},
 			want: event.CacheBroken{Cause: event.CacheSettings, Text: "thinking was set otherwise"}},
+		"a compaction": {
+			change: func(t *testing.T, s *agent.Session, _ func(string) llm.Model) {
+				if err := s.Compact(t.Context(), ""); err != nil {
+					t.Fatal(err)
+				}
+			},
+			want: event.CacheBroken{Cause: event.CacheMessages, Text: "the conversation was compacted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := llmtest.NewPipe(t)
 				server.Cache = new(llmtest.PromptCache)
 				server.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
-					if len(r.Results()) == 0 {
+					switch {
+					case wantsSummary(&r.Request):
+						return llmtest.Say("<summary>It was done.</summary>")
+					case len(r.Results()) == 0:
 						return llmtest.Call(llmtest.Use("", "first", map[string]any{}))
 					}
 					return llmtest.Say("done")
@@ -118,8 +129,7 @@ func TestCacheBreaks(t *testing.T) {
 	}
 }
 
-// What a provider loses by itself is called so, and a change of the system prompt or of a
-// message is told by the byte.
+// What a provider loses by itself is called so: the request is the last one with more at its end.
 func TestCacheLostOrChanged(t *testing.T) {
 	use := func(read, write int) llm.Usage {
 		return llm.Usage{Input: 10, Output: 5, CacheRead: read, CacheWrite: write}
@@ -140,4 +150,38 @@ func first(list []event.CacheBroken) event.CacheBroken {
 		return event.CacheBroken{}
 	}
 	return list[0]
+}
+
+// A turn of more blocks than a provider looks back over is found again all the same.
+func TestCacheOfLongTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := llmtest.NewPipe(t)
+		server.Cache = new(llmtest.PromptCache)
+		server.Rule = func(r *llmtest.Request, _ int) llmtest.Step {
+			if len(r.Results()) > 0 {
+				return llmtest.Say("done")
+			}
+			var step llmtest.Step
+			for range 30 {
+				step.Calls = append(step.Calls, llmtest.Use("", "first", map[string]any{}))
+			}
+			return step
+		}
+		m := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6")
+		s := (&agent.Agent{Model: m, System: "You are careful.", Tools: []tool.Tool{long("first")}, Permissions: permission.Policy{Mode: permission.Bypass}}).Session("")
+		defer s.Close()
+		for i := range 3 {
+			if list := breaks(t, s, fmt.Sprint("prompt ", i)); len(list) > 0 {
+				t.Errorf("prompt %d: %+v", i, list)
+			}
+		}
+		cache, held := new(llmtest.PromptCache), 0
+		for n, r := range server.Requests() {
+			u := cache.Usage(r.Body)
+			if u.CacheRead != held {
+				t.Errorf("request %d read %d tokens, and %d were kept", n, u.CacheRead, held)
+			}
+			held = u.CacheRead + u.CacheWrite
+		}
+	})
 }
