@@ -61,9 +61,17 @@ type Exchange struct {
 // Bound has the exchange wait for a limiter before it is sent, for as long as that
 // takes: no time limit counts meanwhile. A nil limiter binds nothing.
 func (x *Exchange) Bound(l *limit.Limiter, model string, req *llm.Request) {
-	if l != nil {
-		x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: req.Estimate(), Output: req.MaxTokens}
+	if l == nil {
+		return
 	}
+	in, size := req.Estimate(), 0
+	if len(req.Tools) > 0 {
+		in += llm.ClaudeToolsTokens
+	}
+	for _, piece := range x.Body {
+		size += len(piece)
+	}
+	x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
 }
 
 // A Reply is a successful answer. It must be closed.

@@ -36,7 +36,7 @@ const (
 	firstHold, lastHold = time.Second, 30 * time.Second
 	// margin is for estimates that are too low; what it takes too much is given back
 	// with the reply's header.
-	margin = 1.1
+	margin = 1.25
 )
 
 // A lane is the requests to one model.
@@ -51,6 +51,7 @@ type lane struct {
 	answered needs     // of it, by those whose header was read
 	done     needs     // of it, by those that are over
 	ratio    float64   // of tokens as counted by the provider to tokens as estimated
+	counted  bool      // the provider has told the tokens of a request
 	peak     float64   // tokens of long answers
 }
 
@@ -68,6 +69,9 @@ func newLane(l *Limiter) *lane {
 // needs is what a call is taken to need.
 func (a *lane) needs(c Call) needs {
 	in, out := float64(max(c.Input, 0))*a.ratio*margin, float64(max(c.Output, 0))
+	if !a.counted {
+		in = max(in, float64(c.Most))
+	}
 	return needs{1, in, out, in + out}
 }
 
@@ -266,6 +270,7 @@ func (a *lane) settle(p *Permit, u *llm.Usage, now time.Time) {
 		a.peak = max(used[output], a.peak*0.95)
 	}
 	if all := float64(u.Context()); all > 0 {
+		a.counted = true
 		a.ratio = math.Min(math.Max(math.Max(all/p.context, 0.9*a.ratio+0.1*all/p.context), 0.5), 10)
 	}
 }

@@ -51,6 +51,7 @@ type Call struct {
 	Host   string // of the provider
 	Model  string
 	Input  int // tokens, estimated
+	Most   int // tokens of input that are possible: what counts until an answer's usage has shown how good the estimates are; 0: Input
 	Output int // most tokens of the answer
 }
 

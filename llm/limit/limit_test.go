@@ -204,6 +204,49 @@ func TestWindow(t *testing.T) {
 	})
 }
 
+// Until an answer has shown how many tokens a request counts, it counts for as many as
+// it may have; what was too much can be used as soon as that is known.
+func TestEstimate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Limiter{}
+		h := func(left int) http.Header {
+			return http.Header{"Anthropic-Ratelimit-Input-Tokens-Limit": {"60001"}, "Anthropic-Ratelimit-Input-Tokens-Remaining": {fmt.Sprint(left)}}
+		}
+		c := Call{Input: 1000, Most: 12_000} // and really 4000
+		first := must(t, l, c)
+		first.Answered(200, h(56_001), -1)
+		admitted := make(chan *Permit, 14)
+		for range 14 {
+			go func() {
+				if p, err := l.Wait(context.Background(), c); err == nil {
+					admitted <- &p
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := len(admitted); n != 4 {
+			t.Errorf("%d requests are sent before it is known what one counts", n)
+		}
+		first.Done(&llm.Usage{Input: 4000})
+		for i := range 4 {
+			(<-admitted).Answered(200, h(52_001-i*4000), -1)
+		}
+		synctest.Wait()
+		if n := len(admitted); n < 1 || n > 10 {
+			t.Errorf("%d more requests are sent once it is known", n)
+		}
+		start := time.Now()
+		for n := 0; n < 10; n++ {
+			p := <-admitted
+			p.Answered(200, h(60_001), -1)
+			p.Done(&llm.Usage{Input: 4000})
+		}
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("the rest waited %v", d)
+		}
+	})
+}
+
 // Others who use the same key are noticed.
 func TestOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
