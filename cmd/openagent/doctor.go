@@ -202,7 +202,7 @@ func (h *host) examineProvider(ctx context.Context) finding {
 	detail := fmt.Sprintf("%s, model %s, %s", p.name.value, p.model.value, p.base.value)
 	switch {
 	case p.needsKey():
-		return finding{name, false, detail + ", no key: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or try openagent demo"}
+		return finding{name, false, detail + ", no key: set " + strings.Join(p.noKey().own(), " or ") + ", or try openagent demo"}
 	case p.helper != nil:
 		return finding{name, true, detail + ", key from the command of apiKeyHelper"}
 	case p.key.value == "":

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/openagent-go/agent/tool"
 )
@@ -147,8 +147,10 @@ func (fs flags) suggest(name string) string {
 
 // usage lists the flags for people.
 func (fs flags) usage(w *strings.Builder) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, f := range fs {
+	const most = 38 // characters of a flag beside its help; longer ones have a line of their own
+	left := make([]string, len(fs))
+	width := 0
+	for i, f := range fs {
 		names := "    "
 		if f.short != 0 {
 			names = "-" + string(f.short) + ", "
@@ -157,9 +159,18 @@ func (fs flags) usage(w *strings.Builder) {
 		if f.arg != "" {
 			names += " " + f.arg
 		}
-		fmt.Fprintf(t, "  %s\t%s\n", names, f.help)
+		left[i] = names
+		if n := utf8.RuneCountInString(names); n <= most {
+			width = max(width, n)
+		}
 	}
-	t.Flush()
+	for i, f := range fs {
+		if utf8.RuneCountInString(left[i]) > most {
+			fmt.Fprintf(w, "  %s\n", left[i])
+			left[i] = ""
+		}
+		fmt.Fprintf(w, "  %-*s  %s\n", width, left[i], f.help)
+	}
 }
 
 // clip shortens what the user wrote for an error in one line.

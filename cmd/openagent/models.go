@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +72,9 @@ func (h *host) modelsSetup(ctx context.Context, o *modelsOptions) (provider, con
 	}
 	h.warnOfSettings(c)
 	p, err := h.provider(c)
+	if none := noModelError(""); errors.As(err, &none) { // what is known of models needs none
+		err = nil
+	}
 	return p, c.setting("models"), err
 }
 
@@ -99,7 +103,7 @@ func (h *host) listModels(ctx context.Context, o *modelsOptions) error {
 	list := []knownModel{}
 	var rows [][]string
 	for _, e := range p.models.Entries() {
-		if o.provider != "" && e.Provider != o.provider {
+		if o.provider != "" && e.Provider != "" && e.Provider != o.provider && e.Provider != vendor(o.provider) {
 			continue
 		}
 		k := p.known(e, said)
@@ -113,8 +117,12 @@ func (h *host) listModels(ctx context.Context, o *modelsOptions) error {
 	if err := h.list(o.output, list, "MODEL PROVIDER WINDOW OUTPUT USD/M-IN USD/M-OUT PRICES-OF KEY FROM", rows); err != nil || o.output == formatJSON {
 		return err
 	}
-	return h.show(fmt.Sprintf("\nRuns begin with %s (%s) of the provider %s. Prices are in USD per million tokens. Any other model works too:\nits window is assumed to be %d tokens (%d on this machine), and its cost is not known, unless the setting models says it.\n",
-		p.model.value, p.model.source, p.name.value, llm.AssumedWindow, llm.AssumedLocalWindow))
+	begin := fmt.Sprintf("Runs begin with %s (%s) of the provider %s", p.model.value, p.model.source, p.name.value)
+	if p.model.value == "" {
+		begin = fmt.Sprintf("The provider %s has no default model", p.name.value)
+	}
+	return h.show(fmt.Sprintf("\n%s. Prices are in USD per million tokens. Any other model works too:\nits window is assumed to be %d tokens (%d on this machine), and its cost is not known, unless the setting models says it.\n",
+		begin, llm.AssumedWindow, llm.AssumedLocalWindow))
 }
 
 func mark(on bool, word string) string {
@@ -154,6 +162,9 @@ func (h *host) showModel(ctx context.Context, o *modelsOptions, name string) err
 		m.Value = name
 	} else {
 		m.ModelInfo, m.Key = llm.DescribeModel(p.reach(name)), !p.needsKey()
+		if m.Known = m.Date != ""; m.Known { // under another name: a platform has its own
+			m.Origin = "the catalogue, by another name"
+		}
 	}
 	if o.output == formatJSON {
 		return h.list(formatJSON, m, "", nil)

@@ -146,7 +146,7 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	p.base = files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(files.base.setting).or(defaultBase(name)))
 	p.key = env.first(p.keyVariables()...)
 	if p.model.value == "" {
-		return p, usagef("%s: the provider %s has no default model; name one with --model", p.name.source, name)
+		return p, usagef("%s: %w", p.name.source, noModelError(name))
 	}
 	p.small = files.small.before(env.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
 	if platform(name) && p.base.value == "" {
@@ -280,25 +280,6 @@ func (p provider) needsKey() bool {
 	return p.key.value == "" && p.helper == nil && !platform(p.name.value) && p.name.value != demoName && !onThisMachine(p.base.value)
 }
 
-// A noKeyError says that there is no key, which variables were looked at, and
-// what works without one.
-type noKeyError struct {
-	provider string
-	looked   []string
-}
-
-func (e *noKeyError) Error() string {
-	return fmt.Sprintf("openagent: no API key for the provider %s\nlooked at: %s\ntry: openagent demo", e.provider, strings.Join(e.looked, ", "))
-}
-
-func (p provider) noKey() error {
-	looked := p.keyVariables()
-	if !p.fixed && p.vendorOf(p.model.value) == "" || p.model.source == "default" && !p.fixed {
-		looked = append(looked, "OPENAI_API_KEY")
-	}
-	return &noKeyError{p.name.value, looked}
-}
-
 func onThisMachine(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -315,21 +296,27 @@ func (p provider) llm(name string) (llm.Model, error) {
 	if name == "" {
 		return nil, fmt.Errorf("the model's name is empty")
 	}
+	at := p.serving(name)
+	if at.name != p.name && at.needsKey() {
+		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, at.name.value, strings.ToUpper(at.name.value))
+	}
+	return at.reach(name), nil
+}
+
+// serving returns where a model is reached.
+func (p provider) serving(name string) provider {
 	if name == p.model.value || p.name.value == demoName {
-		return p.reach(name), nil
+		return p
 	}
 	maker := p.vendorOf(name)
 	if maker == "" || platform(p.name.value) || p.name.value == azureName || maker == vendor(p.name.value) || p.base.source != "default" {
-		return p.reach(name), nil
+		return p
 	}
 	other := p
 	other.name = setting{maker, "model"}
 	other.base = p.environ.first(strings.ToUpper(maker) + "_BASE_URL").or(defaultBase(maker))
 	other.key = p.environ.first(strings.ToUpper(maker) + "_API_KEY")
-	if other.needsKey() {
-		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, maker, strings.ToUpper(maker))
-	}
-	return other.reach(name), nil
+	return other
 }
 
 func (p provider) reach(name string) llm.Model { return p.inPrompt(p.native(name)) }

@@ -123,7 +123,7 @@ func (c *conversation) compact(ctx context.Context, instructions string) error {
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if name == "" {
-		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.name.value)
+		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.serving(c.model).name.value)
 		return nil
 	}
 	if err := c.s.setModel(ctx, name); err != nil {

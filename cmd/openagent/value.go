@@ -56,7 +56,7 @@ func count(to *int) func(string) error {
 		case err != nil:
 			return fmt.Errorf("%q is not a whole number; write one from 1 up", clip(s))
 		case n <= 0 || n > math.MaxInt32:
-			return fmt.Errorf("%s is out of range; write a number from 1 to %d, or leave the flag out for no limit", clip(s), math.MaxInt32)
+			return fmt.Errorf("%s is out of range; write a number from 1 to %d, or leave the flag out", clip(s), math.MaxInt32)
 		}
 		*to = n
 		return nil
