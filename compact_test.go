@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
@@ -34,6 +35,14 @@ var talks = tool.Func(tool.Spec{Name: "long", ReadOnly: true},
 var groaning = tool.New(tool.Spec{Name: "groaning", ReadOnly: true},
 	func(_ context.Context, _ tool.Call, in number) (*tool.Result, error) {
 		return tool.Errorf("%s", strings.Repeat("abc", in.N)), nil
+	})
+
+// shows is a tool that shows something, and says a little about it.
+var shows = tool.New(tool.Spec{Name: "shows", ReadOnly: true},
+	func(_ context.Context, _ tool.Call, in number) (*tool.Result, error) {
+		r := tool.Text(strings.Repeat("abc", in.N/10))
+		r.Content = append(r.Content, llm.Image{MediaType: "image/png", Data: wiretest.PNG(3, 3)})
+		return r, nil
 	})
 
 // laborious is a model that makes calls of a tool, n of them, and then says so; it writes
@@ -340,16 +349,16 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// Random conversations: whatever is said and called, a compaction splits no call from its
-// result, keeps the pending prompt to the letter, and a resumed session has the same
-// conversation. Every beginning of the record is one that a crash may leave.
+// Random conversations: whatever is said and called, what is sent after a compaction and
+// for one keeps to all rules of the three APIs, the pending prompt is there to the letter,
+// and a resumed session has the same conversation. Every beginning of the record is one that a crash may leave.
 func TestCompactedHistories(t *testing.T) {
 	seed := uint64(1)
 	if os.Getenv("CI") == "" {
 		seed = uint64(time.Now().UnixNano())
 	}
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	summaries := 0
+	summaries, judged := 0, 0
 	for range 60 {
 		store := new(session.Memory)
 		window := 24_000 + rnd.IntN(20_000)
@@ -358,6 +367,13 @@ func TestCompactedHistories(t *testing.T) {
 		left := 0
 		m.Rule = func(r *llmtest.Request, n int) llmtest.Step {
 			checkAnthropicRules(t, &r.Request)
+			if shorter := strings.HasPrefix(r.Messages[0].Text(), "This conversation was compacted"); wantsSummary(&r.Request) || shorter && n%2 == 0 {
+				checkWire(t, &r.Request)
+				judged++
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
 			usage := llm.Usage{Input: tokensOf(&r.Request), Output: 50}
 			if wantsSummary(&r.Request) {
 				summaries++
@@ -374,14 +390,17 @@ func TestCompactedHistories(t *testing.T) {
 				s.Text, s.Stop = "half of it ", llm.MaxTokens
 			}
 			for i := range rnd.IntN(4) {
-				s.Calls = append(s.Calls, llmtest.Use(fmt.Sprintf("u%d_%d", n, i), []string{"long", "groaning"}[rnd.IntN(2)], number{rnd.IntN(4000)}))
+				s.Calls = append(s.Calls, llmtest.Use(fmt.Sprintf("u%d_%d", n, i), []string{"long", "groaning", "shows"}[rnd.IntN(3)], number{rnd.IntN(4000)}))
+			}
+			if rnd.IntN(3) == 0 {
+				s.Thinking = strings.Repeat("hm ", 1+rnd.IntN(300))
 			}
 			if len(s.Calls) == 0 && s.Stop == "" {
 				left = 0
 			}
 			return s
 		}
-		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning}, Sessions: store, Permissions: bypass, Compaction: &agent.Compaction{Keep: 500 + rnd.IntN(5000), Protect: rnd.IntN(8000)}}
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning, shows}, Sessions: store, Permissions: bypass, Compaction: &agent.Compaction{Keep: 500 + rnd.IntN(5000), Protect: rnd.IntN(8000)}}
 		s := a.Session("s")
 		for i := range 1 + rnd.IntN(6) {
 			prompt, left = fmt.Sprintf("prompt %d: %s", i, strings.Repeat("please ", rnd.IntN(200))), rnd.IntN(25)
@@ -407,8 +426,8 @@ func TestCompactedHistories(t *testing.T) {
 		s.Close()
 		checkPrefixes(t, history(t, store, "s"))
 	}
-	if summaries < 20 {
-		t.Errorf("seed %d: %d summaries", seed, summaries)
+	if summaries < 20 || judged < summaries*3/2 {
+		t.Errorf("seed %d: %d summaries, %d requests held against the rules", seed, summaries, judged)
 	}
 }
 

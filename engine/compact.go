@@ -15,7 +15,6 @@ import (
 
 // What compactions go by where nothing else is configured.
 const (
-	assumedWindow  = 200_000 // tokens, of a model of which it is not known
 	minReserve     = 10_000  // tokens of the window that are kept free
 	keepTokens     = 20_000  // at the end of the conversation, left as they are
 	protectTokens  = 40_000  // newest results that are not cleared
@@ -95,10 +94,7 @@ func (s *State) compactionConfig() event.Compaction {
 // room returns the tokens that a request may have, and the model's window.
 func (s *State) room(model string) (room, window int) {
 	cfg, info := s.compactionConfig(), s.cfg.Models[model]
-	window = info.Window
-	if window <= 0 {
-		window = assumedWindow
-	}
+	window, _ = info.Room()
 	if c := s.compact; c != nil && c.windows[model] > 0 {
 		window = min(window, c.windows[model])
 	}
