@@ -180,7 +180,6 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *job) event.
 	if j.model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
-	var text strings.Builder
 	var res *llm.Response
 	streamed, first := 0, false
 	for d, err := range j.model.Stream(ctx, j.short.request) {
@@ -202,10 +201,16 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *job) event.
 	if res == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Truncated, Message: "the stream ended without a final event", Duration: time.Since(start)}
 	}
-	text.WriteString(res.Message.Text())
+	text := res.Message.Text()
 	f.Model, f.Usage, f.CostUSD, f.Duration = e.Model, res.Usage, cost(llm.InfoOf(j.model).Price, res.Usage), time.Since(start)
-	summary, memory := parseSummary(x.secrets.text(text.String()))
+	if res.Stop == llm.Overflow {
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.TooLong, Message: "the context window is full before the summary is whole", Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration}
+	}
+	summary, memory := parseSummary(x.secrets.text(text))
 	switch {
+	case len(res.Message.ToolUses()) > 0 && !strings.Contains(text, "<summary>"): // what it says is of the call
+		f.Failed = "the model has called a tool instead of summarising"
+		return f
 	case res.Stop == llm.Refusal:
 		f.Failed = "the model refused to summarise"
 		return f

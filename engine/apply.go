@@ -744,6 +744,7 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	s.model.calling, s.model.wait = false, nil
 	if c := s.compact; c != nil {
 		c.wish.seq, c.doing, c.calling, c.overflow = 0, "", false, false
+		c.less, c.tries = 0, 0
 		c.attempt++
 	}
 	return true

@@ -15,16 +15,16 @@ import (
 
 // What compactions go by where nothing else is configured.
 const (
-	minReserve     = 10_000  // tokens of the window that are kept free
-	keepTokens     = 20_000  // at the end of the conversation, left as they are
-	protectTokens  = 40_000  // newest results that are not cleared
-	summaryTokens  = 8192    // of a summary, at most
-	promptTokens   = 1500    // of what asks for it
-	minClear       = 400     // tokens of a result that is worth clearing
-	clearedTokens  = 60      // of what stands in its place
-	maxMisses      = 3       // compactions in a row that fail or gain too little
-	maxLess        = 3       // ways of asking for a summary of less
-	summaryAnswers = 2       // since the last compaction, that make a summary worth while
+	minReserve     = 10_000 // tokens of the window that are kept free
+	keepTokens     = 20_000 // at the end of the conversation, left as they are
+	protectTokens  = 40_000 // newest results that are not cleared
+	summaryTokens  = 8192   // of a summary, at most
+	promptTokens   = 1500   // of what asks for it
+	minClear       = 400    // tokens of a result that is worth clearing
+	clearedTokens  = 60     // of what stands in its place
+	maxMisses      = 3      // compactions in a row that fail or gain too little
+	maxLess        = 3      // ways of asking for a summary of less
+	summaryAnswers = 2      // since the last compaction, that make a summary worth while
 )
 
 // compaction is what a state knows of making the conversation shorter.

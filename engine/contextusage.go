@@ -119,7 +119,8 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 	for _, m := range t.Messages {
 		w.message(m, calls, note)
 	}
-	u := ContextUsage{Model: model, Window: info.Window, Assumed: info.Assumed, Counted: ByEstimate, Off: 30}
+	u := ContextUsage{Model: model, Counted: ByEstimate, Off: 30}
+	u.Window, u.Assumed = info.Room()
 	u.Tokens = w.sum()
 	switch estimate := u.Tokens; {
 	case total > 0:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -62,13 +63,14 @@ type options struct {
 	trace          string // file of the spans
 
 	// What configure adds.
-	settings *config.Settings // nil: none were read
-	flagged  *options         // what the flags alone say
-	rates    rates
-	ask      []permission.Rule
-	origins  []permission.Origin    // where the rules were written
-	env      map[string]string      // for the commands of tools
-	servers  []tools.LanguageServer // nil: those that are built in
+	settings   *config.Settings // nil: none were read
+	flagged    *options         // what the flags alone say
+	rates      rates
+	compaction *agent.Compaction
+	ask        []permission.Rule
+	origins    []permission.Origin    // where the rules were written
+	env        map[string]string      // for the commands of tools
+	servers    []tools.LanguageServer // nil: those that are built in
 }
 
 const (

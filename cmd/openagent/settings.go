@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -143,6 +144,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	s.Decode("max_budget_usd", &c.usd)
 	s.Decode("max_tokens", &c.maxTokens)
 	c.timeout, c.rates = s.Duration("timeout"), ratesOf(s)
+	c.compaction = compactionOf(s)
 	if o.thinking == 0 { // a flag's number of tokens counts before an effort of a file
 		s.Decode("effort", &c.effort)
 	}
@@ -409,4 +411,16 @@ func (h *host) noColor() bool {
 // colours reports whether the output is a terminal that is to be coloured.
 func (h *host) colours() bool {
 	return h.outTerminal && h.getenv("TERM") != "dumb" && !h.noColor()
+}
+
+// compactionOf says how long conversations are made shorter; nil is the default.
+func compactionOf(s *config.Settings) *agent.Compaction {
+	var c agent.Compaction
+	s.Decode("compaction.off", &c.Off)
+	s.Decode("compaction.reserve", &c.Reserve)
+	s.Decode("compaction.keep", &c.Keep)
+	if c == (agent.Compaction{}) {
+		return nil
+	}
+	return &c
 }

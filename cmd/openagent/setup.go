@@ -168,6 +168,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Dir: s.project, Dirs: o.dirs,
 		Permissions: h.policy(o),
 		Budget:      agent.Budget{Turns: o.turns, USD: o.usd, Time: o.timeout},
+		Compaction:  o.compaction,
 		MaxTokens:   o.maxTokens,
 		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},
 		Secrets:     h.secrets,
