@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,31 @@ func TestFaultsOfPlatforms(t *testing.T) {
 						t.Errorf("%d requests", n)
 					}
 				})
+			})
+		}
+		if tt.name != "L4 500" {
+			continue
+		}
+		t.Run("L4 424 bedrock", func(t *testing.T) { // the model has failed
+			synctest.Test(t, func(t *testing.T) {
+				server := llmtest.NewPipe(t, llmtest.Step{Status: 424}, say("done"))
+				if res, err := (&agent.Agent{Model: platforms["bedrock"](server), Permissions: bypass}).Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
+					t.Errorf("%+v, %v", res, err)
+				}
+			})
+		})
+	}
+	for _, usage := range []llm.Usage{{Input: -5, Output: -7}, {Input: 1 << 50, Output: 1 << 50}} {
+		for name, reach := range platforms {
+			t.Run(fmt.Sprint("L18 ", usage.Input, " ", name), func(t *testing.T) {
+				server := llmtest.NewPipe(t, llmtest.Step{Text: "done", Usage: usage})
+				res, err := (&agent.Agent{Model: reach(server), Permissions: bypass}).Prompt(t.Context(), "go")
+				if err != nil || res.Text != "done" {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				if u := res.Usage; u.Input < 0 || u.Output < 0 || u.Input > 1<<40 || u.Output > 1<<40 {
+					t.Errorf("%+v", u)
+				}
 			})
 		}
 	}
