@@ -40,6 +40,7 @@ type executor struct {
 	log        *slog.Logger
 	system     string   // prompt, with what the Toolsets had to say when the run began
 	versions   []uint64 // of the Toolsets; the loop's
+	repick     bool     // the tools are to be put together anew, for another model; the loop's
 
 	asking    chan struct{} // held by who has a server's question put
 	snapshots atomic.Int64  // of statuses

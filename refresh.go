@@ -28,9 +28,9 @@ type newPool struct {
 }
 
 // askSets has the Toolsets asked for their tools before the model is called, where
-// one of them has changed. It returns the flight that does, or that one is under way.
+// one of them has changed or the model is another that wants other tools. It returns the flight that does, or that one is under way.
 func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
-	if len(l.x.agent.Toolsets) == 0 || l.ctx.Err() != nil {
+	if len(l.x.agent.Toolsets) == 0 && !l.x.repick || l.ctx.Err() != nil {
 		return nil, false
 	}
 	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
@@ -52,12 +52,13 @@ func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
 	return f, false
 }
 
-// outdated reports whether a Toolset has changed since this was last asked, or the
-// run began.
+// outdated reports whether a Toolset, or what the model wants of tools, has changed
+// since this was last asked, or the run began.
 func (x *executor) outdated() bool {
-	now := safely(x.agent.versions, x.versions)
+	now, repick := safely(x.agent.versions, x.versions), x.repick
+	x.repick = false
 	if slices.Equal(now, x.versions) {
-		return false
+		return repick
 	}
 	x.versions = now
 	return true
@@ -92,7 +93,7 @@ func (x *executor) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*new
 // changed meanwhile the Toolsets are asked again.
 func (l *loop) takeFresh(fresh *newPool) []event.Fact {
 	if fresh.of != l.x.def() {
-		l.x.versions = nil
+		l.x.versions, l.x.repick = nil, true
 		return nil
 	}
 	return l.takeTools(fresh)

@@ -96,7 +96,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 }
 
 // SetModel changes the model, from the next model call. The new model need not be one
-// of the agent's. Which tools there are for it is settled with the next prompt.
+// of the agent's. Of tools that replace each other it gets those that suit it.
 func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	return s.remodel(ctx, func(a *Agent) { a.Model = m })
 }
@@ -132,6 +132,9 @@ func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *loop, a *Agent) error {
 		l.x.addModel(a.Model)
 		l.x.learn(a.Model)
+		if c := l.fold.state.Config(); c.Models[l.fold.state.Model()].Patches != llm.InfoOf(a.Model).Patches {
+			l.x.repick = true
+		}
 		return l.say(a.modelChanged())
 	})
 }

@@ -363,6 +363,59 @@ func TestSetThinking(t *testing.T) {
 	}
 }
 
+// A budget of thinking that counts as output has room beside the answer.
+func TestSetThinkingAboveMaxTokens(t *testing.T) {
+	for inside, want := range map[bool][]int{true: {1000, 6000, 1000}, false: {1000, 1000, 1000}} {
+		m := llmtest.Script(say("a"), say("b"), say("c"))
+		m.Facts.ThinksInside = inside
+		s := (&agent.Agent{Model: m, MaxTokens: 1000}).Session("")
+		defer s.Close()
+		s.Prompt(t.Context(), "go")
+		s.SetMaxThinkingTokens(t.Context(), new(5000))
+		s.Prompt(t.Context(), "more")
+		s.SetMaxThinkingTokens(t.Context(), nil)
+		s.Prompt(t.Context(), "and more")
+		for i, r := range m.Requests() {
+			if r.MaxTokens != want[i] {
+				t.Errorf("%v: request %d has %d tokens, want %d", inside, i, r.MaxTokens, want[i])
+			}
+		}
+	}
+}
+
+// Of tools that replace each other a run has those that suit its model, also after a
+// change of it.
+func TestSetModelChangesTools(t *testing.T) {
+	patcher := tool.Func(tool.Spec{Name: "patch", Replaces: []string{"replace"}}, func(context.Context, number) (string, error) { return "", nil })
+	var s *agent.Session
+	other := llmtest.Script(uses("change"), say("done"))
+	other.ID, other.Facts.Patches = "other", true
+	first := llmtest.Script(uses("change"), say("back"))
+	change := during(func(ctx context.Context, _ int) error {
+		if s.Agent().Model == llm.Model(first) {
+			return s.SetModel(ctx, other)
+		}
+		return s.SetModel(ctx, first)
+	})
+	s = (&agent.Agent{Model: first, Tools: []tool.Tool{named("replace"), patcher, change}}).Session("")
+	defer s.Close()
+	if _, err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, r := range []*llm.Request{first.Requests()[0], other.Requests()[0], first.Requests()[1]} {
+		var names []string
+		for _, spec := range r.Tools {
+			names = append(names, spec.Name)
+		}
+		slices.Sort(names)
+		seen = append(seen, strings.Join(names, " "))
+	}
+	if want := []string{"change replace", "change patch", "change replace"}; !slices.Equal(seen, want) {
+		t.Errorf("the models saw %q, want %q", seen, want)
+	}
+}
+
 // What a budget leaves bounds the agents that are at work.
 func TestSetBudgetBoundsAgentsAtWork(t *testing.T) {
 	for name, tt := range map[string]struct {

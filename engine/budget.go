@@ -136,6 +136,9 @@ func (s *State) reserve() (tokens int, usd float64, ok bool) {
 // than 256 tokens beside the thinking budget the call is not made.
 func (s *State) worst(model string, input, output, thinking int) (tokens int, usd float64, ok bool) {
 	info := s.cfg.Models[model]
+	if info.ThinksInside && output > 0 && output <= thinking {
+		output += thinking // what was asked for is for the answer
+	}
 	if info.MaxOutput > 0 && output > info.MaxOutput {
 		output = info.MaxOutput
 	}

@@ -403,6 +403,9 @@ type Info struct {
 	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
 	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
 	Formats   bool   `json:"formats,omitempty"` // host and model take a [Format], beside tools too
+	// ThinksInside: thinking counts as output, so that MaxTokens has to be above its
+	// budget. A Request with less is raised by the budget.
+	ThinksInside bool `json:"thinks_inside,omitempty"`
 }
 
 // An Informed model knows its [Info].

@@ -65,7 +65,7 @@ type Entry struct {
 
 // Info returns what [llm.Info] holds of e.
 func (e Entry) Info() llm.Info {
-	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats}
+	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats, ThinksInside: e.Thinking == ThinkingBudget}
 }
 
 // ModelInfo returns what [llm.ModelInfo] holds of e.

@@ -57,7 +57,8 @@ func (c *Client) Model(name string) llm.Model {
 	}
 	base, profile := c.where()
 	entry.Formats = entry.Formats && profile.Formats
-	m := &model{client: c, name: name, entry: entry}
+	ask := profile.target(name).ask
+	m := &model{client: c, name: name, entry: entry, inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != catalog.ThinkingNone}
 	m.local = entry.Window == 0 && wire.Loopback(wire.Host(base))
 	return m
 }
@@ -67,6 +68,7 @@ type model struct {
 	name   string
 	entry  catalog.Entry // its Formats holds for the host too
 	local  bool          // it is served on this machine, and its window is not known
+	inside bool          // a thinking budget counts as output there
 	keys   wire.Keys     // those that Client.Key gave
 }
 
@@ -74,6 +76,7 @@ func (m *model) Name() string { return m.name }
 
 func (m *model) Info() llm.Info {
 	i := m.entry.Info()
+	i.ThinksInside = m.inside
 	if m.local {
 		i.Window, i.Assumed = llm.AssumedLocalWindow, true
 	}
