@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -41,6 +42,8 @@ func shapedBy(s *llmtest.Server) map[string]struct {
 		"anthropic":      {(&anthropic.Client{BaseURL: "http://api.anthropic.com", APIKey: "k", HTTP: s.Client()}).Model("claude-sonnet-4-6"), true},
 		"anthropic tool": {(&anthropic.Client{BaseURL: "http://api.anthropic.com", APIKey: "k", HTTP: s.Client()}).Model("claude-opus-4-1"), false},
 		"openai":         {(&openai.Client{BaseURL: "http://api.openai.com/v1", APIKey: "k", HTTP: s.Client()}).Model("gpt-5"), true},
+		"responses":      {(&responses.Client{BaseURL: "http://api.openai.com/v1", APIKey: "k", HTTP: s.Client()}).Model("gpt-5"), true},
+		"gemini":         {(&openai.Client{BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", APIKey: "k", HTTP: s.Client()}).Model("gemini-2.5-pro"), false},
 		"openai tool":    {(&openai.Client{BaseURL: "http://api.openai.com/v1", APIKey: "k", HTTP: s.Client()}).Model("gpt-3.5-turbo"), false},
 	}
 }

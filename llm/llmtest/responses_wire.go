@@ -153,6 +153,9 @@ func (r *Request) readResponses(body object) {
 		r.MaxTokens = int(n)
 	}
 	system := []string{}
+	if f := objectOf(objectOf(body["text"])["format"]); textOf(f["type"]) == "json_schema" {
+		r.Format = &llm.Format{Name: textOf(f["name"]), Schema: raw(f["schema"])}
+	}
 	if s := textOf(body["instructions"]); s != "" {
 		system = append(system, s)
 	}
