@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -26,18 +26,11 @@ const (
 //	blocks, err := attach.File("invoice.pdf")
 //	res, err := a.Prompt(ctx, "What is to be paid?", blocks...)
 func File(path string) ([]llm.Block, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("attaching a file: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("attaching a file: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("attaching %s: it is no regular file", path)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("attaching a file: %w", err)

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -66,14 +66,12 @@ type Recorder struct {
 // NewRecorder returns a recorder that writes to w, one record a call.
 func NewRecorder(w io.Writer) *Recorder { return &Recorder{w: w} }
 
-// Create returns a recorder that adds to a file, which only its owner may read.
+// Create returns a recorder that adds to a file, which only its owner may read: no link,
+// and nobody else's.
 func Create(name string) (*Recorder, error) {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := plainfile.Append(name)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("trace: %s is not a file", name), err, f.Close())
 	}
 	return &Recorder{w: f, closer: f}, nil
 }

@@ -21,7 +21,7 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
 	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
-	"trace":               {"event", "llm", "permission"},
+	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},
@@ -34,7 +34,7 @@ var rules = map[string][]string{
 	"event":               {"hook", "tool", "llm", "permission"},
 	"tool":                {"internal/leash", "llm", "permission"},
 	"tool/tooltest":       {"tool", "llm", "permission"},
-	"attach":              {"llm"},
+	"attach":              {"internal/plainfile", "llm"},
 	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/..."},
 	"tools/custom":        {"tool", "llm", "workspace"},
 	"tools/search":        {"internal/..."},

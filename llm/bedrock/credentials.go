@@ -349,12 +349,14 @@ func fetch(ctx context.Context, client *http.Client, method, address string, hea
 	if client == nil {
 		client = direct
 	}
+	here := *client // a redirect would take the token elsewhere
+	here.CheckRedirect = direct.CheckRedirect
 	r, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
 	r.Header = header
-	resp, err := client.Do(r)
+	resp, err := here.Do(r)
 	if err != nil {
 		return nil, &llm.APIError{Class: llm.Network, Message: err.Error(), RetryAfter: -1, Err: err}
 	}

@@ -87,16 +87,26 @@ func (h *Helper) run(ctx context.Context) (string, error) {
 			words = ": " + words
 		}
 		return "", fmt.Errorf("the key helper failed: %w%s", err, words)
+	case out.more:
+		return "", fmt.Errorf("the key helper printed more than %d KB: no key is that long", maxOutput>>10)
 	case key == "":
 		return "", errors.New("the key helper printed nothing")
 	}
 	return key, nil
 }
 
-// limited keeps the first bytes that are written.
-type limited struct{ bytes.Buffer }
+// limited keeps the first bytes that are written. It embeds no buffer, which would be
+// filled past it by ReadFrom.
+type limited struct {
+	kept bytes.Buffer
+	more bool // were written
+}
 
 func (l *limited) Write(p []byte) (int, error) {
-	l.Buffer.Write(p[:min(len(p), max(0, maxOutput-l.Len()))])
+	room := maxOutput - l.kept.Len()
+	l.more = l.more || len(p) > room
+	l.kept.Write(p[:min(len(p), room)])
 	return len(p), nil
 }
+
+func (l *limited) String() string { return l.kept.String() }

@@ -57,7 +57,8 @@ func TestHelper(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for command, says := range map[string]string{
 		"echo my-secret-value; echo bad my-secret-value sk-ant-0123456789 >&2; exit 3": "the key helper failed: exit status 3: bad *** ***",
-		"true": "printed nothing",
+		"true":                                 "printed nothing",
+		"head -c 70000 /dev/zero | tr '\\0' x": "printed more than 64 KB",
 	} {
 		_, err := (&Helper{Command: command}).Key(t.Context())
 		if err == nil || !strings.Contains(err.Error(), says) {

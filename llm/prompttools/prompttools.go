@@ -133,7 +133,6 @@ func (m *model) system(req *llm.Request) string {
 
 func (m *model) without(s string) string { return without(s, m.fence) }
 
-// without takes the random part of the fence out of what others wrote.
-func without(s, fence string) string {
-	return strings.ReplaceAll(s, fence, strings.TrimSuffix(fenceWord, "_"))
-}
+// without takes the random part of the fence out of what others wrote. What is put in
+// its place has a space, so that it makes no fence with what stands beside it.
+func without(s, fence string) string { return strings.ReplaceAll(s, fence, "tool call") }

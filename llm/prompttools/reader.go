@@ -1,6 +1,7 @@
 package prompttools
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -17,7 +18,7 @@ type reader struct {
 	others  map[int]int // index here, by the index there, of what is no text
 	text    strings.Builder
 	talking bool   // a text block is open; its index is len(blocks)
-	line    string // the line so far, as far as it is held back
+	line    []byte // the line so far, as far as it is held back
 	midway  bool   // a part of the line is out already
 	call    *call  // under way
 	called  bool
@@ -58,39 +59,42 @@ func (r *reader) write(s string) []llm.Delta {
 	for s != "" {
 		line, rest, whole := strings.Cut(s, "\n")
 		s = rest
-		r.line += line
+		r.line = append(r.line, line...)
 		if whole {
 			out = append(out, r.endLine("\n")...)
 		}
 	}
 	// What cannot become a fence any more need not wait.
 	if r.call == nil && !r.mayBeFence() {
-		out = append(out, r.say(r.line)...)
-		r.midway, r.line = r.midway || r.line != "", ""
+		out = append(out, r.say(string(r.line))...)
+		r.midway, r.line = r.midway || len(r.line) > 0, r.line[:0]
 	}
 	return out
 }
 
+// maxFence bounds the line of a fence, in bytes.
+const maxFence = 1 << 10
+
 // mayBeFence reports whether the line so far is the beginning of a fence, or one.
 func (r *reader) mayBeFence() bool {
-	if r.left || r.midway {
+	if r.left || r.midway || len(r.line) > maxFence {
 		return false
 	}
-	s := strings.TrimLeft(r.line, " \t")
+	s := string(bytes.TrimLeft(r.line, " \t"))
 	return strings.HasPrefix(r.fence, s) || strings.HasPrefix(s, r.fence)
 }
 
 // endLine takes in the end of a line; end is what ended it.
 func (r *reader) endLine(end string) []llm.Delta {
-	line := r.line
-	r.line = ""
+	line := string(r.line)
+	r.line = r.line[:0]
 	switch {
 	case r.call != nil && strings.TrimSpace(line) == "```":
 		return r.finish(true)
 	case r.call != nil:
 		r.call.body.WriteString(line + end)
 		return nil
-	case !r.midway && !r.left && strings.HasPrefix(strings.TrimLeft(line, " \t"), r.fence):
+	case !r.midway && !r.left && len(line) <= maxFence && strings.HasPrefix(strings.TrimLeft(line, " \t"), r.fence):
 		name := strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(line, " \t"), r.fence))
 		r.call = &call{use: llm.ToolUse{ID: "call_" + random(6), Name: name}, named: name != ""}
 		return r.close()
@@ -166,7 +170,7 @@ func (c *call) unnamed(raw string) string {
 // end hands over the response with its calls.
 func (r *reader) end(done *llm.Response) []llm.Delta {
 	var out []llm.Delta
-	if r.line != "" || r.call != nil {
+	if len(r.line) > 0 || r.call != nil {
 		out = r.endLine("")
 	}
 	if r.call != nil {

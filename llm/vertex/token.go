@@ -190,7 +190,10 @@ func (f file) assertion(key *rsa.PrivateKey, now time.Time) (string, error) {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-const maxAnswer = 64 << 10
+const (
+	maxAnswer = 64 << 10
+	maxLife   = 24 * 60 * 60 // seconds of a token
+)
 
 // exchange asks a token server.
 func exchange(ctx context.Context, client *http.Client, uri, source string, form url.Values) (Token, error) {
@@ -238,7 +241,7 @@ func ask(client *http.Client, r *http.Request, source string) (Token, error) {
 	}
 	t := Token{Value: answer.Token, Source: source}
 	if n, err := answer.Seconds.Int64(); err == nil && n > 0 {
-		t.Expires = time.Now().Add(time.Duration(n) * time.Second)
+		t.Expires = time.Now().Add(time.Duration(min(n, maxLife)) * time.Second)
 	}
 	return t, nil
 }

@@ -1,0 +1,22 @@
+//go:build unix
+
+package attach_test
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/openagent-go/agent/attach"
+)
+
+// Nobody waits for a named pipe's writer.
+func TestPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if _, err := attach.File(name); err == nil {
+		t.Error("a pipe was read")
+	}
+}
