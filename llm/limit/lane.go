@@ -166,7 +166,7 @@ func (a *lane) hear(p *Permit, status int, h http.Header, retryAfter time.Durati
 	switch {
 	case busy && retryAfter >= 0:
 		a.hold(now.Add(retryAfter))
-	case status == http.StatusTooManyRequests && !a.exhausted(now):
+	case status == http.StatusTooManyRequests && a.exhausted(now) <= 0:
 		a.hold(now.Add(min(firstHold<<min(a.refusals, 10), lastHold)))
 		a.refusals++
 	}
@@ -188,14 +188,15 @@ func (a *lane) bounded() bool {
 	return false
 }
 
-// exhausted reports whether a limit of the provider makes requests wait.
-func (a *lane) exhausted(now time.Time) bool {
+// exhausted returns how long the limits of the provider make the least of requests
+// wait.
+func (a *lane) exhausted(now time.Time) (d time.Duration) {
 	for i := range a.buckets[learned] {
-		if b := &a.buckets[learned][i]; b.limit > 0 && b.wait(1, now) > 0 {
-			return true
+		if b := &a.buckets[learned][i]; b.limit > 0 {
+			d = max(d, b.wait(1, now))
 		}
 	}
-	return false
+	return d
 }
 
 // learn takes in what a reply says of one kind. What is left as the provider sees it
@@ -321,7 +322,7 @@ func (b *bucket) wait(n float64, now time.Time) time.Duration {
 	case b.window:
 		return b.reset.Sub(now)
 	}
-	return time.Duration(math.Ceil(missing/b.rate*1e6))*time.Microsecond + time.Microsecond
+	return time.Duration(math.Ceil(min(missing/b.rate, longest.Seconds())*1e6))*time.Microsecond + time.Microsecond
 }
 
 func (b *bucket) add(n float64, now time.Time) {
@@ -338,6 +339,7 @@ func (b *bucket) set(r *told, now time.Time) {
 	if limit <= 0 { // only what is left is told
 		limit = max(b.limit, r.left, 1)
 	}
+	limit = max(limit, 1) // less would never let a request through
 	b.limit, b.at = limit, now
 	switch {
 	case r.limit <= 0 && !r.timed:

@@ -32,8 +32,9 @@ type Limiter struct {
 
 	Concurrent int // requests at a time; 0: any number
 	Waiting    int // requests that may wait; one more fails. 0: any number
-	// Hold is the longest retry-after that is waited for: while it is longer, requests
-	// fail at once with how long it is, so that another model can be used. 0: a minute.
+	// Hold is the longest retry-after that is waited for, and a third of what is waited
+	// until a limit of the provider's has room: while it is longer, requests fail at once
+	// with how long it is, so that another model can be used. 0: a minute.
 	Hold time.Duration
 
 	mu      sync.Mutex
@@ -190,7 +191,7 @@ func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
 	return Permit{}, ctx.Err()
 }
 
-// refused is the error of a call that would wait for too long for a retry-after.
+// refused is the error of a call that would wait for too long for the provider.
 func (l *Limiter) refused(a *lane, now time.Time) error {
 	most := l.Hold
 	if most <= 0 {
@@ -198,6 +199,9 @@ func (l *Limiter) refused(a *lane, now time.Time) error {
 	}
 	if d := a.held.Sub(now); d > most {
 		return &llm.APIError{Class: llm.RateLimit, RetryAfter: d, Message: fmt.Sprintf("the provider has asked to wait; %v are left", d.Round(time.Second))}
+	}
+	if d := a.exhausted(now); d > 3*most {
+		return &llm.APIError{Class: llm.RateLimit, RetryAfter: d, Message: fmt.Sprintf("the provider's limit is used up; there is room in %v", d.Round(time.Second))}
 	}
 	return nil
 }
