@@ -159,7 +159,7 @@ type Retry struct {
 	Base     time.Duration // wait before the first, doubled for each further one; 0: 2 s
 	Cap      time.Duration // the most to wait, ±25 % jitter included; 0: 30 s
 	MaxAfter time.Duration // the longest retry-after that is obeyed; 0: 60 s
-	Statuses []int         // HTTP statuses to retry; nil: 408, 424, 429, 500, 502, 503, 504, 529
+	Statuses []int         // HTTP statuses to retry; nil: 408, 429, 500, 502, 503, 504, 529
 }
 
 // Prompt asks the agent something in a new session and waits for the result.

@@ -245,7 +245,7 @@ func (r Retry) statuses() []int {
 	if r.Statuses != nil {
 		return r.Statuses
 	}
-	return []int{408, 424, 429, 500, 502, 503, 504, 529}
+	return []int{408, 429, 500, 502, 503, 504, 529}
 }
 
 func (r Retry) tries() int {
