@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
-	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
@@ -103,34 +100,4 @@ func TestKilledCompaction(t *testing.T) {
 		t.Errorf("%d compactions, %d kills", n, kills)
 	}
 	t.Logf("%d kills", kills)
-}
-
-// checkPrefixes folds each beginning of a session, as a program that died there leaves
-// it, and checks that the conversation begins with a prompt or a summary, and that each
-// call is followed by its result. It returns how many summaries there were.
-func checkPrefixes(t *testing.T, facts []event.Event) int {
-	t.Helper()
-	var state engine.State
-	var transcript engine.Transcript
-	summaries := 0
-	for _, e := range facts {
-		if !state.Apply(e) {
-			continue
-		}
-		transcript.Apply(e)
-		if f, ok := e.Data.(event.Compacted); ok && f.Failed == "" && f.Until > 0 {
-			summaries++
-		}
-		messages := transcript.Messages
-		if len(messages) > 0 && messages[0].Role != llm.User {
-			t.Fatalf("after fact %d the conversation begins with the model", e.Seq)
-		}
-		if len(transcript.Calls()) > 0 { // the last answer waits for results
-			messages = messages[:len(messages)-1]
-		}
-		if n := len(messages); n > 0 && messages[n-1].Role == llm.User {
-			checkAnthropicRules(t, &llm.Request{Messages: messages})
-		}
-	}
-	return summaries
 }
