@@ -45,14 +45,22 @@ func talkative(r *llmtest.Request, _ int) llmtest.Step {
 // A program that is killed while its conversation is being compacted goes on with the old
 // conversation or the new one, and never with a mix of both. (C11)
 func TestKilledCompaction(t *testing.T) {
-	server := llmtest.NewServer(t)
 	asked := make(chan struct{}, 1000)
-	server.Rule = func(r *llmtest.Request, n int) llmtest.Step {
+	server := &llmtest.Server{Rule: func(r *llmtest.Request, n int) llmtest.Step {
 		if wantsSummary(&r.Request) {
 			asked <- struct{}{}
 		}
 		return talkative(r, n)
+	}}
+	if err := server.Listen(); err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		server.Close()
+		for _, v := range server.Violations() {
+			t.Errorf("request %d to the model broke rule %s at %q: %s", v.Request, v.Rule, v.Path, v.Message)
+		}
+	})
 	dir := t.TempDir()
 	kills := 0
 	for done := false; !done; {

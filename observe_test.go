@@ -87,7 +87,11 @@ func TestTrace(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return tool.Errorf("broken: sk-ant-REDACTME"), nil
 		})
-		kind := &agent.Agent{Name: "helper", Model: llmtest.Script(say("done"), say("done"))}
+		kind := &agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}
+		late := &agent.Agent{Name: "helper", Model: &llmtest.Model{Rule: func(*llmtest.Request, int) llmtest.Step {
+			time.Sleep(time.Second) // until its parent waits for it
+			return say("done")
+		}}}
 		a := &agent.Agent{
 			Name: "boss",
 			Model: llmtest.Script(
@@ -97,7 +101,7 @@ func TestTrace(t *testing.T) {
 				llmtest.Call(llmtest.Use("", "delegate", number{1})),
 				llmtest.Call(llmtest.Use("", "behind", number{2})),
 				say("waiting"), say("end")),
-			Tools: []tool.Tool{look, change, delegate(kind, false), delegateAs("behind", kind, true)},
+			Tools: []tool.Tool{look, change, delegate(kind, false), delegateAs("behind", late, true)},
 			CanUseTool: func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
 				return permission.Allow(), nil
 			},

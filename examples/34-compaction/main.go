@@ -46,8 +46,8 @@ func run(ctx context.Context, out io.Writer) error {
 			llmtest.Say("The lighthouse keeper.")),
 		Tools:    []tool.Tool{read},
 		Sessions: store,
-		// A window of 5,000 tokens, as it were, so that there is something to see.
-		Compaction: &agent.Compaction{At: 0.025, Keep: 1000, Protect: 1},
+		// 5,000 of the 128,000 tokens that are assumed of a model that nobody knows, so that there is something to see.
+		Compaction: &agent.Compaction{At: 5000.0 / 128_000, Keep: 1000, Protect: 1},
 	}
 	s := a.Session("book")
 	defer s.Close()
