@@ -16,12 +16,16 @@ var update = flag.Bool("update", false, "write docs/events.md")
 
 // TestDocs keeps docs/events.md what the code says.
 func TestDocs(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
+	var decls []ast.Decl
+	for _, name := range []string{"event.go", "signal.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, f.Decls...)
 	}
 	var facts, signals strings.Builder
-	for _, decl := range f.Decls {
+	for _, decl := range decls {
 		g, ok := decl.(*ast.GenDecl)
 		if !ok {
 			continue
@@ -43,7 +47,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
-	got := "# Events\n\nMade from `event/event.go` by `go test ./event -run Docs -update`.\n\n" +
+	got := "# Events\n\nMade from `event/event.go` and `event/signal.go` by `go test ./event -run Docs -update`.\n\n" +
 		"What `Stream` yields and what a session's journal holds. Facts are recorded before they are shown and before anything is done about them; signals are only shown. " +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()

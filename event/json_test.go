@@ -16,10 +16,10 @@ import (
 	"github.com/openagent-go/agent/internal/fill"
 )
 
-// declared returns the types of event.go that have the marker method named so.
+// declared returns the types of marks.go that have the marker method named so.
 func declared(t *testing.T, marker string) map[string]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "marks.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,160 @@
+package event
+
+import (
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A ToolPhase is how far a call is, as people are shown it.
+type ToolPhase string
+
+const (
+	ToolWaiting   ToolPhase = "waiting" // the input is being written
+	ToolDoing     ToolPhase = "doing"
+	ToolSucceeded ToolPhase = "success"
+	ToolFailed    ToolPhase = "error"
+)
+
+// A CacheCause says what made a provider's prompt cache useless.
+type CacheCause string
+
+const (
+	CacheOtherModel CacheCause = "model"    // another model was called
+	CacheExpired    CacheCause = "expired"  // it was not used for longer than it is kept
+	CacheTools      CacheCause = "tools"    // a tool was added, taken away or described otherwise
+	CacheSystem     CacheCause = "system"   // the system prompt changed
+	CacheSettings   CacheCause = "settings" // thinking or tool choice changed
+	CacheMessages   CacheCause = "messages" // the conversation changed, as by a compaction
+	CacheLost       CacheCause = "lost"     // nothing changed: the provider did not find it
+)
+
+// At sets the first byte in which a text differs from what it was, and what is there.
+func (b *CacheBroken) At(was, is string) {
+	n := 0
+	for n < len(was) && n < len(is) && was[n] == is[n] {
+		n++
+	}
+	excerpt := func(s string) string {
+		from, to := max(0, n-20), min(len(s), n+60)
+		return strings.ToValidUTF8(s[min(from, to):to], "")
+	}
+	b.Byte, b.Was, b.Is = n, excerpt(was), excerpt(is)
+}
+
+// Signals.
+type (
+	// TextDelta is a piece of text of the answer being written. Key tells the
+	// attempt: text of an attempt that failed is withdrawn.
+	TextDelta struct {
+		Key  string `json:"key"`
+		Text string `json:"text"`
+	}
+	// ThinkingDelta is a piece of the model's reasoning.
+	ThinkingDelta struct {
+		Key  string `json:"key"`
+		Text string `json:"text"`
+	}
+	// ToolInputDelta is a piece of the input of a tool call being written. ID is
+	// the provider's id of the call.
+	ToolInputDelta struct {
+		Key  string `json:"key"`
+		ID   string `json:"id"`
+		Tool string `json:"tool"`
+		Text string `json:"text"`
+	}
+	// ToolProgress is the status of a call: a whole snapshot, in which everything
+	// reported so far is merged. Seq grows from one snapshot to the next, so that a
+	// late one can be told.
+	ToolProgress struct {
+		Call    string        `json:"call,omitempty"` // "" while the input is being written
+		ID      string        `json:"id"`             // the provider's id of the call
+		Tool    string        `json:"tool"`
+		Seq     int64         `json:"seq"`
+		Phase   ToolPhase     `json:"phase"`
+		Status  tool.Status   `json:"status"`
+		Error   string        `json:"error,omitempty"`   // with ToolFailed
+		Elapsed time.Duration `json:"elapsed,omitempty"` // since the tool was started
+	}
+	// PermissionRequest means that the run waits for somebody's decision.
+	PermissionRequest struct {
+		Call        tool.Call         `json:"call"`
+		Reason      string            `json:"reason,omitempty"`
+		Suggestions []permission.Rule `json:"suggestions,omitempty"` // rules that would allow it from now on
+		Preview     string            `json:"preview,omitempty"`     // a diff, for edits
+		// Widths are rules that allow less or more than the Suggestions, which are
+		// among them, the narrowest first.
+		Widths []permission.Suggestion `json:"widths,omitempty"`
+	}
+	// CacheBroken means that the provider's prompt cache held more of a conversation
+	// than the answered request could use of it, and says what has changed. It comes
+	// after the answer, where somebody watches.
+	CacheBroken struct {
+		Key     string     `json:"key"` // of the model call
+		Model   string     `json:"model"`
+		Cause   CacheCause `json:"cause"`
+		Text    string     `json:"text"`               // what happened, in words
+		Held    int        `json:"held"`               // tokens that the cache held
+		Read    int        `json:"read"`               // and those that were read of it
+		CostUSD *float64   `json:"cost_usd,omitempty"` // of the difference; nil: not known
+		// What changed: the Tool, or the Message (-1: none, 0: the first) and the block in
+		// it; and from which byte of its text on, with what was and is there.
+		Tool    string `json:"tool,omitempty"`
+		Message int    `json:"message"`
+		Block   int    `json:"block,omitempty"`
+		Byte    int    `json:"byte,omitempty"`
+		Was     string `json:"was,omitempty"`
+		Is      string `json:"is,omitempty"`
+	}
+	// HookStarted means that a hook is being called. ID is the same in what follows.
+	HookStarted struct {
+		ID    string     `json:"id"`
+		Event hook.Event `json:"event"`
+		Name  string     `json:"name"`
+		Call  string     `json:"call,omitempty"`
+	}
+	// HookProgress is a line that a hook has written meanwhile.
+	HookProgress struct {
+		ID    string     `json:"id"`
+		Event hook.Event `json:"event"`
+		Line  string     `json:"line"`
+	}
+	// HookResponse is what a hook has come to.
+	HookResponse struct {
+		ID           string        `json:"id"`
+		Event        hook.Event    `json:"event"`
+		Name         string        `json:"name"`
+		Call         string        `json:"call,omitempty"`
+		Blocks       bool          `json:"blocks,omitempty"`
+		Reason       string        `json:"reason,omitempty"`
+		Message      string        `json:"message,omitempty"` // for people
+		Notification *hook.Notice  `json:"notification,omitempty"`
+		Error        string        `json:"error,omitempty"` // it failed
+		Duration     time.Duration `json:"duration,omitempty"`
+	}
+	// AgentEvent is an event of an agent beneath the run: a fact of its own session, a
+	// signal, or an AgentEvent of an agent beneath that.
+	AgentEvent struct {
+		Call  string `json:"call"`  // the call that has started the agent
+		ID    string `json:"id"`    // the provider's id of the call
+		Agent string `json:"agent"` // its name
+		Event *Event `json:"event,omitempty"`
+	}
+	// RateLimitWait means that a request waits before it is sent, so that the provider
+	// does not refuse it.
+	RateLimitWait struct {
+		Key    string        `json:"key"`
+		Model  string        `json:"model"`
+		Reason string        `json:"reason"`          // requests, input_tokens, output_tokens, tokens, retry_after, concurrent or first_reply
+		Ahead  int           `json:"ahead,omitempty"` // requests that are served first
+		Least  time.Duration `json:"least,omitempty"` // that it takes, as far as it is known
+	}
+	// UserQuestion means that the run waits for a person's answers.
+	UserQuestion struct {
+		Call      tool.Call       `json:"call"`
+		Questions []tool.Question `json:"questions"`
+	}
+)
