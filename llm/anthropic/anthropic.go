@@ -68,6 +68,8 @@ type model struct {
 	entry  catalog.Entry
 	local  bool      // it is served on this machine, and its window is not known
 	keys   wire.Keys // those that Client.Key gave
+
+	counting wire.Counting
 }
 
 func (m *model) Name() string { return m.name }

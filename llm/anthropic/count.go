@@ -2,49 +2,51 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
 
+// A Tally is how a [Platform] counts the tokens of a model's requests.
+type Tally struct {
+	URL   string // where
+	Model string // the model's name there, a member of what is sent; "": what is sent is a whole request for an answer
+	// Wrap makes of what is sent the body; nil: it is the body.
+	Wrap   func(sent [][]byte) [][]byte
+	Member string // of the answer that is the number; "": input_tokens
+}
+
 // CountTokens implements [llm.Counter]: /v1/messages/count_tokens costs nothing
-// (https://platform.claude.com/docs/en/build-with-claude/token-counting). A
-// [Platform] is not asked: each counts in another way.
+// (https://platform.claude.com/docs/en/build-with-claude/token-counting), and neither
+// do the end points of a [Platform]. One that turns out not to count is not asked
+// again; its error matches [errors.ErrUnsupported].
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
+	tally := Tally{Model: m.name}
 	if p := m.client.Platform; p != nil {
-		return 0, &llm.APIError{Class: llm.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
+		if p.Count == nil {
+			return 0, &llm.APIError{Class: llm.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
+		}
+		var err error
+		if tally, err = p.Count(m.name); err != nil {
+			return 0, &llm.APIError{Class: llm.Auth, Provider: p.Name, Message: err.Error(), RetryAfter: -1, Err: err}
+		}
 	}
-	body, err := m.body(req, true)
-	if err != nil {
-		return 0, err
-	}
-	x, err := m.exchange(true, body)
-	if err != nil {
-		return 0, err
-	}
-	x.URL += "/count_tokens"
-	reply, err := x.Do(ctx)
-	if err != nil {
-		return 0, err
-	}
-	complete := false
-	defer func() { reply.Close(complete) }()
-	if err := reply.Page(); err != nil {
-		return 0, err
-	}
-	data, err := io.ReadAll(reply)
-	if err != nil {
-		return 0, reply.Fail(err, llm.Truncated)
-	}
-	complete = true
-	var answer struct {
-		Input *wire.Count `json:"input_tokens"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil || answer.Input == nil {
-		return 0, reply.Error(llm.Protocol, "the count of tokens is not what the API promises")
-	}
-	return int(*answer.Input), nil
+	return m.counting.Ask(ctx, wire.First(tally.Member, "input_tokens"), func() (*wire.Exchange, error) {
+		body, err := m.body(req, &tally)
+		if err != nil {
+			return nil, err
+		}
+		if tally.Wrap != nil {
+			body = tally.Wrap(body)
+		}
+		x, err := m.exchange(true, body)
+		if err != nil {
+			return nil, err
+		}
+		if x.URL += "/count_tokens"; tally.URL != "" {
+			x.URL = tally.URL
+		}
+		return x, nil
+	})
 }

@@ -25,6 +25,8 @@ type Platform struct {
 	Betas bool
 	// URL returns where requests for a model go.
 	URL func(model string, stream bool) (string, error)
+	// Count returns how the tokens of a model's requests are counted; nil: they are not.
+	Count func(model string) (Tally, error)
 	// Base returns the name by which the catalogue knows a model. Entries that the
 	// catalogue has under Name and the model's own name come first.
 	Base func(model string) string
@@ -80,6 +82,14 @@ func (c *Client) lead(b []byte, model string) []byte {
 		b = append(b, ']')
 	}
 	return b
+}
+
+// leadCounted is lead for what is only counted.
+func (c *Client) leadCounted(b []byte, model string) []byte {
+	if c.Platform == nil {
+		return c.lead(b, model)
+	}
+	return wire.AppendString(append(c.lead(b, ""), `,"model":`...), model)
 }
 
 // platform changes the exchange for c's platform.

@@ -55,10 +55,11 @@ type transcript struct {
 
 // encode returns the body of a request in pieces. The pieces with the messages
 // belong to the memo and are the same from one request to the next.
-func (m *model) encode(req *llm.Request) ([][]byte, error) { return m.body(req, false) }
+func (m *model) encode(req *llm.Request) ([][]byte, error) { return m.body(req, nil) }
 
-// body is encode, without what the end point that counts tokens does not take.
-func (m *model) body(req *llm.Request, counted bool) ([][]byte, error) {
+// body is encode; with a tally it leaves out what the end point that counts tokens
+// does not take.
+func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
@@ -84,11 +85,14 @@ func (m *model) body(req *llm.Request, counted bool) ([][]byte, error) {
 		o.format = t.cache.Format(req.Format, encodeFormat)
 	}
 	head, keep := make([]byte, 0, 512), mark(req.Cache)
-	if counted {
-		head, keep = o.appendCounted(head, m.name), nil
-	} else {
+	switch {
+	case tally == nil:
 		stream := !req.Blocking && (m.client.Platform == nil || m.client.Platform.Streaming)
 		head = o.append(m.client.lead(head, m.name), stream)
+	case tally.Model == "":
+		head, keep = o.append(m.client.lead(head, m.name), false), nil
+	default:
+		head, keep = o.appendCounted(m.client.leadCounted(head, tally.Model)), nil
 	}
 	body := append(make([][]byte, 0, 24), head)
 	body = marked(body, toolsJSON, `}]`, keep)
@@ -278,8 +282,7 @@ func effort(t llm.Thought) string {
 }
 
 // appendCounted is append for the end point that counts tokens.
-func (o options) appendCounted(b []byte, model string) []byte {
-	b = wire.AppendString(append(b, `{"model":`...), model)
+func (o options) appendCounted(b []byte) []byte {
 	if o.thinking != "" {
 		b = append(append(b, ','), o.thinking...)
 	}

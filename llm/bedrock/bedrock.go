@@ -63,7 +63,7 @@ func (c *Client) Model(id string) llm.Model {
 	inner := c.Client
 	inner.Platform = &anthropic.Platform{
 		Name: Name, Version: version, Betas: true,
-		URL: s.url, Base: Base, Authorize: s.authorize, Explain: s.explain, Secrets: s.secrets,
+		URL: s.url, Count: s.tally, Base: Base, Authorize: s.authorize, Explain: s.explain, Secrets: s.secrets,
 	}
 	return inner.Model(id)
 }
@@ -140,6 +140,14 @@ func regionOf(id string) string {
 }
 
 func (s *session) url(model string, stream bool) (string, error) {
+	if stream {
+		return s.at(model, "/invoke-with-response-stream")
+	}
+	return s.at(model, "/invoke")
+}
+
+// at returns where a model is asked for what verb names.
+func (s *session) at(model, verb string) (string, error) {
 	base := wire.First(s.client.BaseURL, env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"))
 	where := s.region
 	switch {
@@ -153,10 +161,6 @@ func (s *session) url(model string, stream bool) (string, error) {
 		if strings.HasPrefix(where, "cn-") {
 			base += ".cn"
 		}
-	}
-	verb := "/invoke"
-	if stream {
-		verb = "/invoke-with-response-stream"
 	}
 	return strings.TrimRight(base, "/") + "/model/" + escape(model, false) + verb, nil
 }

@@ -28,7 +28,7 @@ const (
 // the OpenAI Chat Completions API (POST …/chat/completions) and the OpenAI
 // Responses API (POST …/responses), blocking and streaming, and answers with steps.
 // It also serves the Messages API as Amazon Bedrock (POST /model/…/invoke) and
-// Vertex AI (POST …/models/…:rawPredict) do. A request that breaks a rule of its API
+// Vertex AI (POST …/models/…:rawPredict) do, and counts tokens as each of them does. A request that breaks a rule of its API
 // gets status 400 and the provider's words, uses up no step and is on record.
 //
 // The zero Server refuses every request. Fields must not change after the
@@ -185,8 +185,8 @@ func (s *Server) Close() {
 	}
 }
 
-// Requests returns the requests so far, refused ones included, counting of
-// tokens not. Beyond 256 MB of bodies only their headers are kept.
+// Requests returns the requests so far, refused ones included, those to count
+// tokens only if they broke a rule. Beyond 256 MB of bodies only their headers are kept.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,6 +216,10 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 	}
 	id := fmt.Sprintf("req_%06d", s.ids.Add(1))
 	w.Header().Set(api.requestID(), id)
+	if c := countingOf(hr.URL); c != nil && hr.Method == http.MethodPost {
+		s.count(w, hr, c)
+		return
+	}
 	if p := platformOf(hr.URL); p != nil && hr.Method == http.MethodPost {
 		s.answerPlatform(w, hr, p)
 		return
@@ -227,8 +231,6 @@ func (s *Server) handle(w http.ResponseWriter, hr *http.Request) {
 		}}})
 	case hr.Method != http.MethodPost:
 		refuse(w, api, refusal{status: http.StatusNotFound})
-	case strings.HasSuffix(path, "/messages/count_tokens"):
-		s.countTokens(w, hr)
 	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/responses"):
 		s.answer(w, hr, api)
 	default:
@@ -250,26 +252,6 @@ func (s *Server) answerPlatform(w http.ResponseWriter, hr *http.Request, p *plat
 		return
 	}
 	s.answer(w, hr, anthropicWire{})
-}
-
-func (s *Server) countTokens(w http.ResponseWriter, hr *http.Request) {
-	body, err := readBody(hr)
-	if err != nil {
-		refuse(w, anthropicWire{}, *err)
-		return
-	}
-	v, _ := parse(body)
-	for name := range objectOf(v) {
-		if !slices.Contains([]string{"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"}, name) {
-			refuse(w, anthropicWire{}, refusal{status: http.StatusBadRequest, message: name + ": Extra inputs are not permitted"})
-			return
-		}
-	}
-	n := tokens(len(body))
-	if blocks := prefixBlocks(body); len(blocks) > 0 {
-		n = blocks[len(blocks)-1].tokens
-	}
-	writeJSON(w, http.StatusOK, object{"input_tokens": n})
 }
 
 // readBody reads a body of known length, as the real APIs want it.

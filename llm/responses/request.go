@@ -56,7 +56,11 @@ func (t *transcript) cacheKey(req *llm.Request) string {
 
 // encode returns the body of a request in pieces. The pieces with the messages
 // belong to the memo and are the same from one request to the next.
-func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
+func (m *model) encode(req *llm.Request, at host) ([][]byte, error) { return m.body(req, at, false) }
+
+// body is encode; what is only counted is without what the end point that counts does
+// not take.
+func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
@@ -77,11 +81,11 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 		return nil, err
 	}
 	snap := t.history.Snapshot(req.Messages)
-	head := m.head(req, choice)
+	head := m.head(req, choice, counted)
 	if m.entry.Formats {
 		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
 	}
-	if at.own && !req.Cache.Off {
+	if at.own && !req.Cache.Off && !counted {
 		if key := t.cacheKey(req); key != "" {
 			head = wire.AppendString(append(head, `,"prompt_cache_key":`...), key)
 		}
@@ -94,8 +98,14 @@ func (m *model) encode(req *llm.Request, at host) ([][]byte, error) {
 }
 
 // head returns the body from its start up to the tools.
-func (m *model) head(req *llm.Request, choice string) []byte {
+func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.name)
+	if counted {
+		if m.entry.Thinking == catalog.ThinkingEffort {
+			b = m.reasoning(b, req.Thinking)
+		}
+		return append(b, choice...)
+	}
 	b = append(b, `,"store":false,"truncation":"disabled"`...)
 	if !req.Blocking {
 		b = append(b, `,"stream":true`...)

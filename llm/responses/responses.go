@@ -77,6 +77,8 @@ type model struct {
 	entry  catalog.Entry // its Formats holds for the host too
 	keys   wire.Keys     // those that Client.Key gave
 	local  bool          // it is served on this machine, and its window is not known
+
+	counting wire.Counting
 }
 
 func (m *model) Name() string { return m.name }

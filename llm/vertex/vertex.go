@@ -54,7 +54,7 @@ func (c *Client) Model(name string) llm.Model {
 	inner := c.Client
 	inner.Platform = &anthropic.Platform{
 		Name: Name, Version: version, Streaming: true,
-		URL: s.url, Base: Base, Authorize: s.authorize, Secrets: s.secrets,
+		URL: s.url, Count: s.tally, Base: Base, Authorize: s.authorize, Secrets: s.secrets,
 	}
 	return inner.Model(name)
 }
@@ -132,7 +132,15 @@ func host(region string) string {
 }
 
 func (s *session) url(model string, stream bool) (string, error) {
-	region, project := s.client.region(), s.client.project()
+	if stream {
+		return s.at(s.client.region(), model, "streamRawPredict")
+	}
+	return s.at(s.client.region(), model, "rawPredict")
+}
+
+// at returns where a model in a region is asked for what verb names.
+func (s *session) at(region, model, verb string) (string, error) {
+	project := s.client.project()
 	switch {
 	case project == "":
 		return "", errors.New("no project of Google Cloud: set ANTHROPIC_VERTEX_PROJECT_ID or GOOGLE_CLOUD_PROJECT")
@@ -140,12 +148,8 @@ func (s *session) url(model string, stream bool) (string, error) {
 		return "", fmt.Errorf("%.40q is not a region of Google Cloud; one is us-east5, or global", region)
 	}
 	base := wire.First(s.client.BaseURL, env("ANTHROPIC_VERTEX_BASE_URL"), host(region))
-	verb := ":rawPredict"
-	if stream {
-		verb = ":streamRawPredict"
-	}
 	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1/projects/" + url.PathEscape(project) + "/locations/" + region +
-		"/publishers/anthropic/models/" + url.PathEscape(model) + verb, nil
+		"/publishers/anthropic/models/" + url.PathEscape(model) + ":" + verb, nil
 }
 
 func (s *session) authorize(r *http.Request, again bool) error {

@@ -1,0 +1,149 @@
+package llmtest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A counting is an end point that counts the tokens of a request: the Messages API's,
+// that of Bedrock or of Vertex for it, or the Responses API's. What it is sent has to
+// keep to the rules of the API that it counts for.
+type counting struct {
+	api      wire
+	platform *platform // nil: the provider's own
+	fields   set       // what a body may have; nil: it is that of a request
+	member   string    // of the answer
+}
+
+var (
+	countedMessages  = setOf("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
+	countedResponses = setOf("conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
+		"reasoning", "text", "tool_choice", "tools", "truncation")
+)
+
+// countingOf tells by the path whether tokens are to be counted; nil: they are not.
+func countingOf(u *url.URL) *counting {
+	path := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	n := len(path)
+	switch last := path[n-1]; {
+	case n >= 3 && path[n-3] == "model" && last == "count-tokens":
+		model, err := url.PathUnescape(path[n-2])
+		if err != nil {
+			return nil
+		}
+		return &counting{api: anthropicWire{}, platform: &platform{bedrock: true, model: model, version: "bedrock-2023-05-31"}, member: "inputTokens"}
+	case n >= 2 && path[n-2] == "models" && last == "count-tokens:rawPredict":
+		return &counting{api: anthropicWire{}, platform: &platform{version: "vertex-2023-10-16"}, fields: countedMessages, member: "input_tokens"}
+	case n >= 2 && path[n-2] == "messages" && last == "count_tokens":
+		return &counting{api: anthropicWire{}, fields: countedMessages, member: "input_tokens"}
+	case n >= 2 && path[n-2] == "responses" && last == "input_tokens":
+		return &counting{api: responsesWire{}, fields: countedResponses, member: "input_tokens"}
+	}
+	return nil
+}
+
+// count answers a request to count tokens. Only one that breaks a rule is on record.
+func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
+	if c.platform != nil {
+		w = &platformWriter{ResponseWriter: w, platform: c.platform}
+		hr = hr.Clone(hr.Context())
+		hr.Header.Set("Anthropic-Version", "2023-06-01")
+	}
+	body, unread := readBody(hr)
+	if unread != nil {
+		refuse(w, c.api, *unread)
+		return
+	}
+	counted, broken := c.read(body)
+	broken = append(s.checkHeader(hr.Header, c.api), broken...)
+	if len(broken) > 0 {
+		s.record(&Request{Path: hr.URL.Path, Header: hr.Header.Clone(), Body: body, Broken: broken}, false)
+		if !s.Lenient {
+			refuse(w, c.api, refusal{status: http.StatusBadRequest, message: broken[0].Message})
+			return
+		}
+	}
+	n := tokens(len(counted))
+	if blocks := prefixBlocks(counted); len(blocks) > 0 && !c.fields["input"] {
+		n = blocks[len(blocks)-1].tokens
+	}
+	answer := object{c.member: n}
+	if c.fields["input"] {
+		answer["object"] = "response.input_tokens"
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// read returns the request that is to be counted, and what is wrong with it.
+func (c *counting) read(body []byte) (counted []byte, broken []Violation) {
+	var r report
+	if c.platform != nil && c.platform.bedrock {
+		var err error
+		if body, err = invocation(body); err != nil {
+			r.add("A00", "input", "%v", err)
+			return body, r.found
+		}
+		if c.platform.model != foundationModel(c.platform.model) {
+			r.add("A01", "modelId", "The provided model doesn't support counting tokens.")
+		}
+	}
+	v, err := parse(body)
+	fields, ok := v.(object)
+	if err != nil || !ok {
+		return body, c.api.check(body, "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if c.fields != nil && !c.fields[name] && (c.platform == nil || name != "anthropic_version") {
+			r.add("A02", name, "%s: Extra inputs are not permitted", name)
+		}
+	}
+	full := maps.Clone(fields)
+	if c.fields["input"] {
+		full["store"] = false
+	} else if c.fields != nil {
+		full["max_tokens"] = json.Number("1000000")
+	}
+	if p := c.platform; p != nil {
+		if full["anthropic_version"] != p.version {
+			r.add("A01", "anthropic_version", "anthropic_version: Field required")
+		}
+		delete(full, "anthropic_version")
+		delete(full, "anthropic_beta")
+		name := textOf(full["model"])
+		switch {
+		case p.bedrock && (full["model"] != nil || full["stream"] != nil):
+			r.add("A02", "model", "Extra inputs are not permitted")
+		case p.bedrock:
+			full["model"] = p.model
+		case strings.Contains(name, "@"):
+			r.add("A01", "model", "%s is not supported for token counting", name)
+		}
+	}
+	return body, append(r.found, c.api.checkParsed(full, "")...)
+}
+
+// invocation returns the body of the request in one of CountTokens.
+func invocation(body []byte) ([]byte, error) {
+	var r struct {
+		Input struct {
+			InvokeModel struct{ Body string }
+		}
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(r.Input.InvokeModel.Body)
+}
+
+// foundationModel returns a model's id without the geography of a profile.
+func foundationModel(id string) string {
+	if at := strings.Index(id, "anthropic."); at > 0 {
+		return id[at:]
+	}
+	return id
+}

@@ -1,0 +1,29 @@
+package responses
+
+import (
+	"context"
+
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/llm"
+)
+
+// CountTokens implements [llm.Counter] by /responses/input_tokens
+// (https://platform.openai.com/docs/api-reference/responses/input-tokens). A host that
+// turns out not to have it is not asked again; its error matches
+// [errors.ErrUnsupported].
+func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
+	return m.counting.Ask(ctx, "input_tokens", func() (*wire.Exchange, error) {
+		base := m.base()
+		at := hostOf(base)
+		body, err := m.body(req, at, true)
+		if err != nil {
+			return nil, err
+		}
+		x, err := m.exchange(base, at, true, body)
+		if err != nil {
+			return nil, err
+		}
+		x.URL = wire.Join(base, "/responses/input_tokens")
+		return x, nil
+	})
+}
