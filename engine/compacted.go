@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/llm"
+)
+
+// Facts of compactions.
+
+func (s *State) compactionRequested(e event.Event, f event.CompactionRequested) bool {
+	if !s.open && (s.known[f.ID] || len(s.calls) > 0) {
+		return false
+	}
+	s.known[f.ID] = true
+	c := s.shorten()
+	c.wish.seq, c.wish.instructions = e.Seq, f.Instructions
+	if s.open {
+		return true
+	}
+	s.begin(e)
+	s.model.cause, s.model.attempt, s.model.tries = e.Seq, 0, 0
+	s.model.calling, s.model.wait, s.model.changed = false, nil, false
+	s.need = need{kind: needEnd, reason: event.Completed}
+	s.run.compacts, s.run.told, s.run.failureTold = true, true, true // nothing was asked that could have been answered
+	s.startPoint(key("hook", e.Seq, 1, 0), s.cfg.Start)
+	return true
+}
+
+// compactionStarted takes in that a model was called for a summary.
+func (s *State) compactionStarted(f event.ModelStart) bool {
+	if !s.open || s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 {
+		return false
+	}
+	t := f.Compacts
+	c := s.shorten()
+	switch {
+	case c.calling:
+		return false
+	case c.doing == "" && (t != s.trigger() || f.Key != s.compactionKey(s.compactionCause(t))):
+		return false
+	case c.doing != "" && (t != c.doing || f.Key != s.compactionKey(c.cause)):
+		return false
+	}
+	if e, ok := s.summarise(t); ok {
+		c.less = e.Less
+	}
+	c.cause = s.compactionCause(t)
+	c.doing, c.calling, c.reserved = t, true, f.ReservedUSD
+	s.run.modelCalls++
+	return true
+}
+
+// summaryFailed takes in that a call for a summary came to nothing.
+func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
+	c := s.compact
+	c.calling = false
+	c.attempt++
+	c.tries++
+	s.run.api += f.Duration
+	if f.Usage != (llm.Usage{}) {
+		s.spend(f.Model, f.Usage, f.CostUSD)
+		if f.CostUSD != nil {
+			s.run.lost += max(0, c.reserved-*f.CostUSD)
+		}
+	}
+	switch {
+	case s.stop != nil:
+		c.doing = ""
+	case f.Retry && c.tries <= s.cfg.Retries:
+		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
+	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && c.less < maxLess:
+		c.less, c.tries = c.less+1, 0
+	default:
+		s.missed(f.Message, need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID})
+	}
+	return true
+}
+
+// missed ends a compaction that has changed nothing. The end is that of a run which
+// does nothing else.
+func (s *State) missed(why string, end need) {
+	c := s.compact
+	t := c.doing
+	if t == "" {
+		t = s.trigger()
+	}
+	c.doing, c.less, c.tries = "", 0, 0
+	if t == event.Manual {
+		c.wish.seq = 0
+		if s.run.compacts && s.need.kind == needEnd {
+			s.need = end
+			s.run.text = "Not compacted: " + why + "."
+		}
+		return
+	}
+	c.skip = s.model.cause // this call may still fit
+	if why != NothingToCompact {
+		c.misses++
+		c.why = why
+	}
+}
+
+// compacted takes in a compaction.
+func (s *State) compacted(seq int64, f event.Compacted) bool {
+	c := s.compact
+	if !s.open || c == nil {
+		return false
+	}
+	switch {
+	case c.doing != "":
+		if f.Trigger != c.doing || f.Key != s.compactionKey(c.cause) || !c.calling && f.Failed == "" {
+			return false
+		}
+	case s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 || f.Until > 0 || f.Trigger != s.trigger() || f.Key != s.compactionKey(s.compactionCause(f.Trigger)):
+		return false
+	}
+	c.attempt++
+	if c.calling {
+		c.calling = false
+		s.run.api += f.Duration
+		switch {
+		case f.Model == "": // it was not called after all
+			s.run.modelCalls--
+		case f.Usage != (llm.Usage{}):
+			s.spend(f.Model, f.Usage, f.CostUSD)
+		default: // what it can have cost counts
+			s.run.lost += c.reserved
+		}
+	}
+	if f.Failed != "" {
+		switch {
+		case s.stop != nil:
+			c.doing = ""
+		case c.doing == "" && f.Trigger != event.Manual: // there is nothing more to try
+			c.overflow = false
+			s.need = need{kind: needEnd, reason: event.ContextOverflow, msg: f.Failed, class: llm.TooLong}
+		case c.doing != "" && c.less == 0 && f.Model != "": // the model has done something else: once more, with less freedom
+			c.less = 1
+		default:
+			end := need{kind: needEnd, reason: event.Completed}
+			if f.Failed == noBudget {
+				end.reason = event.MaxBudget
+			} else if f.Failed != NothingToCompact {
+				end = need{kind: needEnd, reason: event.ModelError, msg: f.Failed, class: llm.Protocol}
+			}
+			s.missed(f.Failed, end)
+		}
+		return true
+	}
+	s.shortened(seq, f)
+	return true
+}
+
+// shortened takes in a compaction that has changed the conversation.
+func (s *State) shortened(seq int64, f event.Compacted) {
+	c := s.compact
+	s.size.compacted(s.Model(), f.After)
+	c.results = slices.DeleteFunc(c.results, func(r result) bool {
+		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call })
+	})
+	if f.Until > 0 {
+		s.answers = 0
+	}
+	switch f.Trigger {
+	case event.Manual:
+		c.wish.seq = 0
+	default:
+		if room, _ := s.room(s.Model()); f.Trigger == event.Auto && (f.After*10 > f.Before*9 || f.After > room) {
+			c.misses++
+			c.why = fmt.Sprintf("the last one has made of %d tokens %d", f.Before, f.After)
+		} else {
+			c.misses = 0
+		}
+	}
+	c.doing, c.less, c.tries, c.overflow = "", 0, 0, false
+	if s.run.compacts && s.need.kind == needEnd {
+		s.run.text = fmt.Sprintf("Compacted: about %d tokens are %d now.", f.Before, f.After)
+	}
+	if s.fires(hook.PostCompact) {
+		s.point(Fire{key: key("postcompact", seq, 0, 0), Event: hook.PostCompact, Fields: map[string]string{
+			"trigger": string(hookTrigger(f.Trigger)), "compact_summary": f.Summary}})
+	}
+}
+
+// overflowed makes a compaction wanted after the provider has found a request too long.
+// It reports false where that was tried, or cannot be.
+func (s *State) overflowed(measured bool) bool {
+	if s.answers == 0 || s.cfg.Compaction != nil && s.cfg.Compaction.Off {
+		return false
+	}
+	c := s.shorten()
+	if c.recovered {
+		return false
+	}
+	if measured {
+		model := s.Model()
+		n := s.size.tokens(model)
+		known := s.cfg.Models[model].Window // of which a mistaken refusal makes no other one
+		if _, window := s.room(model); n < window && n > known/2 {
+			if c.windows == nil {
+				c.windows = map[string]int{}
+			}
+			c.windows[model] = n
+		}
+	}
+	c.overflow, c.recovered = true, true
+	return true
+}
+
+// preCompacted takes in what hooks say of a compaction that is about to be made.
+func (s *State) preCompacted(f event.Hooked) bool {
+	if f.Event != hook.PreCompact || s.stop != nil || s.model.calling || s.model.wait != nil || len(s.calls) > 0 {
+		return false
+	}
+	t := s.trigger()
+	if t == "" || f.Key != s.preCompactKey(s.compactionCause(t)) {
+		return false
+	}
+	c := s.shorten()
+	if c.doing != "" || c.asked == f.Key {
+		return false
+	}
+	if f.Block == "" {
+		c.asked = f.Key
+		return true
+	}
+	c.attempt++
+	switch t {
+	case event.Manual:
+		c.wish.seq = 0
+		if s.run.compacts && s.need.kind == needEnd {
+			s.need = need{kind: needEnd, reason: event.HookStopped, msg: f.Block}
+		}
+	case event.Overflow:
+		c.overflow = false
+		s.need = need{kind: needEnd, reason: event.ContextOverflow, class: llm.TooLong, msg: "a PreCompact hook does not let the conversation be compacted: " + f.Block}
+	default:
+		c.skip = s.model.cause
+	}
+	return true
+}
