@@ -78,11 +78,12 @@ func (in Input) wish() event.CompactionRequested {
 var compactPrompt string
 
 const (
-	maxMemory      = 4000 * 3 // bytes of all that is remembered
-	maxMemoryItem  = 500      // bytes
-	maxNotedFiles  = 60
-	maxNotedSteps  = 60
-	maxNotedSkills = 24 << 10 // bytes
+	maxInstructions = 10_000   // bytes of what hooks say of a summary
+	maxMemory       = 4000 * 3 // bytes of all that is remembered
+	maxMemoryItem   = 500      // bytes
+	maxNotedFiles   = 60
+	maxNotedSteps   = 60
+	maxNotedSkills  = 24 << 10 // bytes
 )
 
 // shortening is what a compaction works on.
@@ -106,6 +107,12 @@ func (f *fold) shorten(e engine.Compact) *shortening {
 	}
 	if e.Instructions != "" {
 		ask.WriteString("\n\nThe user says of this summary: " + e.Instructions)
+	}
+	if e.Wishes != "" {
+		ask.WriteString("\n\nA hook says of this summary: " + e.Wishes)
+	}
+	if e.Again {
+		fmt.Fprintf(&ask, "\n\nThe last try was too long and was cut off. Write at most %d words in all, and come to the end: what is to be done next matters more than how it came to this.", e.MaxTokens/2)
 	}
 	// Providers have what came before in their caches only while the request is as those
 	// for answers are, the choice of tools and the thinking included.
@@ -164,7 +171,7 @@ func stepsOf(slot map[string]json.RawMessage) string {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(steps)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("- [%s] %s", step.Status, strings.Join(strings.Fields(step.Content), " ")))
+		lines = append(lines, fmt.Sprintf("- [%s] %s", step.Status, unmarked(strings.Join(strings.Fields(step.Content), " "))))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -206,13 +213,17 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *job) event.
 	if res.Stop == llm.Overflow {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.TooLong, Message: "the context window is full before the summary is whole", Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration}
 	}
-	summary, memory := parseSummary(x.secrets.text(text))
+	summary, memory, whole := parseSummary(x.secrets.text(text))
+	f.Cut = res.Stop == llm.MaxTokens && !whole
 	switch {
 	case len(res.Message.ToolUses()) > 0 && !strings.Contains(text, "<summary>"): // what it says is of the call
 		f.Failed = "the model has called a tool instead of summarising"
 		return f
 	case res.Stop == llm.Refusal:
 		f.Failed = "the model refused to summarise"
+		return f
+	case f.Cut && !e.Again:
+		f.Failed = "the summary was cut off at max_tokens"
 		return f
 	case summary == "":
 		f.Failed = "the summary is empty"
@@ -222,40 +233,54 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *job) event.
 	f.Until, f.Kept, f.Cleared = j.short.Until, j.short.Kept, j.short.Cleared
 	before, after := j.short.Tokens(f)
 	if after >= before {
-		return event.Compacted{Key: f.Key, Trigger: f.Trigger, Instructions: f.Instructions, Before: f.Before, After: f.Before, Model: f.Model, Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration,
+		return event.Compacted{Key: f.Key, Trigger: f.Trigger, Instructions: f.Instructions, Before: f.Before, After: f.Before, Model: f.Model, Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration, Cut: f.Cut,
 			Failed: "the summary is no shorter than what it would stand for"}
 	}
 	f.After = int(float64(e.Fixed+after) * e.Scale)
 	return f
 }
 
-// parseSummary takes a model's answer apart. What has no marks is all summary.
-func parseSummary(text string) (summary string, memory []string) {
-	rest, list := cutPart(text, "memory")
-	for line := range strings.Lines(list) {
-		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*• "))
+// parseSummary takes a model's answer apart. What has no marks is all summary. It is
+// whole where the end of the summary is marked.
+func parseSummary(text string) (summary string, memory []string, whole bool) {
+	rest, list, ended := cutPart(text, "memory")
+	if before, after, ok := strings.Cut(list, "<summary>"); ok && !ended {
+		rest, list, ended = rest+"<summary>"+after, before, true
+	}
+	lines := strings.Split(list, "\n")
+	if !ended { // of the last one only a part may be there, which may say the opposite
+		lines = lines[:len(lines)-1]
+	}
+	for _, line := range lines {
+		line = unmarked(strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*• ")))
 		if line == "" || strings.EqualFold(line, "none") || strings.EqualFold(line, "(none)") {
 			continue
 		}
 		memory = append(memory, cutAt(line, maxMemoryItem))
 	}
-	if before, inner := cutPart(rest, "summary"); inner != "" {
-		return inner, memory
-	} else {
-		return strings.TrimSpace(before), memory
+	rest, inner, whole := cutPart(rest, "summary")
+	if inner == "" {
+		inner = rest
 	}
+	return unmarked(strings.TrimSpace(inner)), memory, whole
 }
 
-// cutPart returns what is between the marks of a name, which may lack their end, and the
-// text without it.
-func cutPart(text, name string) (rest, part string) {
+// cutPart returns what is between the marks of a name, and the text without it. The end
+// may not be marked.
+func cutPart(text, name string) (rest, part string, ended bool) {
 	before, after, ok := strings.Cut(text, "<"+name+">")
 	if !ok {
-		return text, ""
+		return text, "", false
 	}
-	part, after, _ = strings.Cut(after, "</"+name+">")
-	return before + after, strings.TrimSpace(part)
+	part, after, ended = strings.Cut(after, "</"+name+">")
+	return before + after, strings.TrimSpace(part), ended
 }
+
+// marks are those between which a compaction puts what was written.
+var marks = strings.NewReplacer("<summary>", "‹summary>", "</summary>", "‹/summary>", "<memory>", "‹memory>", "</memory>", "‹/memory>")
+
+// unmarked returns a text without marks, for between some.
+func unmarked(text string) string { return marks.Replace(text) }
 
 // cutAt returns the beginning of a text of at most so many bytes.
 func cutAt(s string, most int) string {

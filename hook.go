@@ -361,6 +361,9 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	default:
 		out.Context = appended(out.Context, why)
 	}
+	if e.Event == hook.PreCompact { // it is for whoever summarises
+		f.Instructions, out.Context = cutAt(out.Context, maxInstructions), ""
+	}
 	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.StopFailure {
 		out.Context = "" // there is nobody to read it
 	}

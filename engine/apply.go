@@ -296,8 +296,8 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	s.open, s.stop, s.points = false, nil, s.points[:0]
 	s.model.calling, s.model.wait = false, nil
 	if c := s.compact; c != nil {
-		c.wish.seq, c.doing, c.calling, c.overflow = 0, "", false, false
-		c.less, c.tries = 0, 0
+		c.settled()
+		c.wish.seq, c.calling, c.overflow = 0, false, false
 		c.attempt++
 	}
 	return true

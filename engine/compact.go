@@ -42,7 +42,9 @@ type compaction struct {
 	tries     int           // failures of this one
 	less      int           // how much less than everything is summarised
 	reserved  float64
+	again     bool           // a summary was cut off, and another one is asked for
 	asked     string         // the key for which hooks had nothing against it
+	wishes    string         // of these hooks, for the summary
 	skip      int64          // the cause of the model call that goes without
 	misses    int            // in a row
 	why       string         // the last one
@@ -296,23 +298,27 @@ func (s *State) summarise(t event.Trigger) (Compact, bool) {
 		Scale: s.size.scale(s.Model()), Pending: !s.run.compacts, Thinking: s.cfg.Thinking}
 	output := min(summaryTokens, window/4)
 	if c != nil {
-		e.Less, e.Tries = c.less, c.tries
+		e.Less, e.Tries, e.Again, e.Wishes = c.less, c.tries, c.again, c.wishes
+	}
+	if e.Again { // with more room, all of it for what is written
+		output, e.Thinking = min(2*summaryTokens, window/4), llm.Thought{}
 	}
 	if t == event.Manual {
 		e.Instructions = c.wish.instructions
 	}
+	asking := promptTokens + textTokens(e.Instructions) + textTokens(e.Wishes)
 	if t == event.Overflow {
 		e.Less = max(e.Less, 1)
 		room = min(room, e.Before)
 	}
-	input := s.size.tokens(model) + promptTokens
+	input := s.size.tokens(model) + asking
 	if e.Less == 0 && input+output+e.Thinking.Tokens() > window {
 		e.Less = 1
 	}
 	if e.Less > 0 {
 		e.Thinking = llm.Thought{}
 	}
-	e.Room = window - output - e.Thinking.Tokens() - promptTokens - s.size.fixed
+	e.Room = window - output - e.Thinking.Tokens() - asking - s.size.fixed
 	if e.Less > 1 {
 		e.Room >>= e.Less - 1
 	}

@@ -88,7 +88,7 @@ func (s *State) missed(why string, end need) {
 	if t == "" {
 		t = s.trigger()
 	}
-	c.doing, c.less, c.tries = "", 0, 0
+	c.settled()
 	if t == event.Manual {
 		c.wish.seq = 0
 		if s.run.compacts && s.need.kind == needEnd {
@@ -102,6 +102,11 @@ func (s *State) missed(why string, end need) {
 		c.misses++
 		c.why = why
 	}
+}
+
+// settled forgets how the last summary was asked for.
+func (c *compaction) settled() {
+	c.doing, c.less, c.tries, c.again, c.wishes = "", 0, 0, false, ""
 }
 
 // compacted takes in a compaction.
@@ -138,6 +143,8 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		case c.doing == "" && f.Trigger != event.Manual: // there is nothing more to try
 			c.overflow = false
 			s.need = need{kind: needEnd, reason: event.ContextOverflow, msg: f.Failed, class: llm.TooLong}
+		case c.doing != "" && f.Cut && !c.again: // once more, with more room
+			c.again = true
 		case c.doing != "" && c.less == 0 && f.Model != "": // the model has done something else: once more, with less freedom
 			c.less = 1
 		default:
@@ -176,7 +183,8 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 			c.misses = 0
 		}
 	}
-	c.doing, c.less, c.tries, c.overflow = "", 0, 0, false
+	c.settled()
+	c.overflow = false
 	if s.run.compacts && s.need.kind == needEnd {
 		s.run.text = fmt.Sprintf("Compacted: about %d tokens are %d now.", f.Before, f.After)
 	}
@@ -225,7 +233,7 @@ func (s *State) preCompacted(f event.Hooked) bool {
 		return false
 	}
 	if f.Block == "" {
-		c.asked = f.Key
+		c.asked, c.wishes = f.Key, f.Instructions
 		return true
 	}
 	c.attempt++

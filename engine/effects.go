@@ -77,7 +77,8 @@ type (
 	Compact struct {
 		key          string
 		Trigger      event.Trigger
-		Instructions string
+		Instructions string // of who wants it
+		Wishes       string // of hooks
 		Model        string
 		Thinking     llm.Thought
 		MaxTokens    int
@@ -89,6 +90,7 @@ type (
 		Scale        float64 // what the provider counts for each token that is estimated
 		Keep         int     // tokens of the newest messages to leave as they are
 		Most         int     // tokens that these may have in any case
+		Again        bool    // the last summary was cut off: this one is taken as it comes
 		Less         int     // 0: the whole conversation is summarised, as it is
 		Room         int     // tokens that its messages may have, else
 	}

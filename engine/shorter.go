@@ -297,6 +297,9 @@ func summaryText(f event.Compacted) string {
 	b.WriteString("This conversation was compacted to make room. The summary stands in the place of what was said before; what follows it is word for word. Go on with the work from there, without a word about the summary.\n\n<summary>\n")
 	b.WriteString(f.Summary)
 	b.WriteString("\n</summary>")
+	if f.Cut {
+		b.WriteString("\n\nThe summary was cut off before its end. What it would have said of where the work stands and of what comes next is missing: look how things are before you go on.")
+	}
 	if len(f.Memory) > 0 {
 		b.WriteString("\n\nDecisions, constraints and preferences so far, which still hold:\n<memory>")
 		for _, m := range f.Memory {

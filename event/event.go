@@ -188,6 +188,7 @@ type (
 		Until   int64   `json:"until,omitempty"`
 		Kept    []int64 `json:"kept,omitempty"`
 		Summary string  `json:"summary,omitempty"`
+		Cut     bool    `json:"cut,omitempty"` // the summary was cut off at max_tokens
 		// Memory are decisions, constraints and preferences, those of earlier compactions
 		// included. Notes say how things stand: the list of steps, files, skills.
 		Memory   []string      `json:"memory,omitempty"`
@@ -333,6 +334,8 @@ type (
 		Message string     `json:"message,omitempty"` // id of the user message, with UserPromptSubmit
 		Block   string     `json:"block,omitempty"`   // why the message is kept away, or the run goes on
 		Stop    string     `json:"stop,omitempty"`    // why the run is stopped
+		// Instructions, with PreCompact, are for the summary.
+		Instructions string `json:"instructions,omitempty"`
 	}
 	// OutputChecked says whether an answer satisfies the schema of the prompt.
 	OutputChecked struct {

@@ -96,7 +96,8 @@ const (
 
 // What becomes of long conversations.
 const (
-	// PreCompact: the conversation is about to be compacted. May keep it as it is.
+	// PreCompact: the conversation is about to be compacted. May keep it as it is. What
+	// it says is for whoever writes the summary: instructions beside those of the user.
 	PreCompact Event = "PreCompact"
 	// PostCompact: the conversation was compacted: old results were cleared, or a summary
 	// stands in the place of what came before.
@@ -128,9 +129,10 @@ func (e Event) Guards() bool {
 }
 
 // Speaks reports whether text that a hook of the event writes to standard output
-// is context for the model. With other events it is a message for people.
+// is context for the model, with PreCompact instructions for the summary. With other
+// events it is a message for people.
 func (e Event) Speaks() bool {
-	return e == UserPromptSubmit || e == UserPromptExpansion || e == SessionStart || e == SubagentStart
+	return e == UserPromptSubmit || e == UserPromptExpansion || e == SessionStart || e == SubagentStart || e == PreCompact
 }
 
 // Subject names the member of the [Input] that a hook's Match is about, "" where

@@ -30,7 +30,7 @@ type Output struct {
 	Interrupt  bool            // PermissionRequest: a denied call ends the run
 	Retry      bool            // PermissionDenied: the model may make the call again
 	Result     *tool.Result    // PostToolUse, PostToolUseFailure: what the model sees in place of the result
-	Context    string          // text for the model
+	Context    string          // text for the model; PreCompact: instructions for the summary
 	Updates    []Update        // of what is permitted
 
 	// Action and Content, with Elicitation and ElicitationResult, are what the server is

@@ -282,7 +282,11 @@ func (h *host) showTurn(path string, e event.Event) error {
 		case d.Failed != "":
 			fmt.Fprintf(&b, "\n-- not compacted: %s\n", h.oneLine(d.Failed))
 		case d.Until > 0:
-			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees this in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, harmless(d.Summary))
+			what := "this"
+			if d.Cut {
+				what = "this, which was cut off,"
+			}
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, harmless(d.Summary))
 		default:
 			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d, %s cleared\n", d.Trigger, d.Before, d.After, plural(len(d.Cleared), "old result"))
 		}
