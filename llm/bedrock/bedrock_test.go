@@ -229,7 +229,7 @@ func TestCredentials(t *testing.T) {
 	if _, err := Default()(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID is not set") {
 		t.Errorf("none: %v", err)
 	}
-	write("config", "[default]\nregion = eu-west-1\n[profile temp]\ncredential_process = echo '{\"Version\":1,\"AccessKeyId\":\"P\",\"SecretAccessKey\":\"ps\",\"SessionToken\":\"pt\",\"Expiration\":\"2030-01-02T03:04:05Z\"}'\n[profile sso]\nsso_session = x\n[profile role]\nrole_arn = arn\n[profile broken]\ncredential_process = exit 3\n")
+	write("config", "[default]\nregion = eu-west-1\n[profile temp]\ncredential_process = echo '{\"Version\":1,\"AccessKeyId\":\"P\",\"SecretAccessKey\":\"ps\",\"SessionToken\":\"pt\",\"Expiration\":\"2030-01-02T03:04:05Z\"}'\n[profile sso]\nsso_session = x\n[profile role]\nrole_arn = arn\n[profile broken]\ncredential_process = exit 3\n[profile flood]\ncredential_process = head -c 300000 /dev/zero\n")
 	write("credentials", "# keys\n[default]\naws_access_key_id = A\naws_secret_access_key = as\n[other]\naws_access_key_id=B\naws_secret_access_key=bs\naws_session_token=bt\n")
 	for profile, want := range map[string]Credentials{
 		"":      {AccessKeyID: "A", SecretAccessKey: "as", Source: "profile default"},
@@ -241,7 +241,7 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%q: %+v, %v", profile, got, err)
 		}
 	}
-	for profile, says := range map[string]string{"sso": "aws sso login --profile sso", "role": "assumes a role", "broken": "exit status 3", "nobody": "there is no AWS profile nobody"} {
+	for profile, says := range map[string]string{"sso": "aws sso login --profile sso", "role": "assumes a role", "broken": "exit status 3", "flood": "more than 64 KB", "nobody": "there is no AWS profile nobody"} {
 		t.Setenv("AWS_PROFILE", profile)
 		if _, err := Default()(t.Context()); err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", profile, err)

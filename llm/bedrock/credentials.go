@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/command"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -241,25 +239,18 @@ func read(data []byte, source string) (Credentials, error) {
 const processTime = time.Minute
 
 // process runs a credential_process.
-func process(ctx context.Context, command, profile string) (Credentials, error) {
+func process(ctx context.Context, line, profile string) (Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, processTime)
 	defer cancel()
-	shell, flag := "sh", "-c"
-	if runtime.GOOS == "windows" {
-		shell, flag = "cmd", "/C"
-	}
-	c := exec.CommandContext(ctx, shell, flag, command)
-	var out bytes.Buffer
-	c.Stdout = &out
-	c.WaitDelay = time.Second
+	out, err := command.Run(ctx, command.Command{Line: line})
 	source := "credential_process of profile " + profile
-	if err := c.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
+	switch {
+	case err != nil:
 		return Credentials{}, fmt.Errorf("%s: %w", source, err)
+	case out.More:
+		return Credentials{}, fmt.Errorf("%s: it printed more than %d KB, which are no credentials", source, command.MaxOutput>>10)
 	}
-	return read(out.Bytes(), source)
+	return read([]byte(out.Text), source)
 }
 
 const maxAnswer = 64 << 10

@@ -3,15 +3,13 @@
 package helper
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/command"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -19,7 +17,6 @@ import (
 const (
 	defaultTTL     = 5 * time.Minute
 	defaultTimeout = 30 * time.Second
-	maxOutput      = 64 << 10
 	maxWords       = 300 // bytes of what it complains
 )
 
@@ -61,25 +58,15 @@ func (h *Helper) run(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	shell, flag := "sh", "-c"
-	if runtime.GOOS == "windows" {
-		shell, flag = "cmd", "/C"
-	}
-	c := exec.CommandContext(ctx, shell, flag, h.Command)
-	c.Dir, c.Env = h.Dir, h.Env
-	var out, complaint limited
-	c.Stdout, c.Stderr = &out, &complaint
-	c.WaitDelay = time.Second
-	group(c)
-	err := c.Run()
-	key := strings.TrimSpace(out.String())
+	out, err := command.Run(ctx, command.Command{Line: h.Command, Dir: h.Dir, Env: h.Env})
+	key := strings.TrimSpace(out.Text)
 	switch {
 	case ctx.Err() == context.DeadlineExceeded:
 		return "", &llm.APIError{Class: llm.Auth, Message: fmt.Sprintf("the key helper did not end within %v", timeout), RetryAfter: -1}
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		words := strings.Join(strings.Fields(complaint.String()), " ")
+		words := strings.Join(strings.Fields(out.Complaint), " ")
 		if words = wire.Mask(words, strings.Fields(key)); len(words) > maxWords {
 			words = strings.ToValidUTF8(words[:maxWords], "") + " …"
 		}
@@ -87,26 +74,10 @@ func (h *Helper) run(ctx context.Context) (string, error) {
 			words = ": " + words
 		}
 		return "", fmt.Errorf("the key helper failed: %w%s", err, words)
-	case out.more:
-		return "", fmt.Errorf("the key helper printed more than %d KB: no key is that long", maxOutput>>10)
+	case out.More:
+		return "", fmt.Errorf("the key helper printed more than %d KB: no key is that long", command.MaxOutput>>10)
 	case key == "":
 		return "", errors.New("the key helper printed nothing")
 	}
 	return key, nil
 }
-
-// limited keeps the first bytes that are written. It embeds no buffer, which would be
-// filled past it by ReadFrom.
-type limited struct {
-	kept bytes.Buffer
-	more bool // were written
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	room := maxOutput - l.kept.Len()
-	l.more = l.more || len(p) > room
-	l.kept.Write(p[:min(len(p), room)])
-	return len(p), nil
-}
-
-func (l *limited) String() string { return l.kept.String() }

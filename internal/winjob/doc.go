@@ -1,0 +1,4 @@
+//go:build !windows
+
+// Package winjob is of Windows.
+package winjob

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package helper
-
-import "os/exec"
-
-func group(*exec.Cmd) {}
