@@ -163,19 +163,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 		return err
 	}
 	exchange.Bound(m.client.Limiter, m.name, req)
-	reply, err := exchange.Do(ctx)
-	if err != nil {
-		return err
-	}
-	d := &decoder{reply: reply, emit: emit, res: llm.Response{Model: m.name, RequestID: reply.RequestID}}
-	defer func() { reply.Used(d.res.Usage); reply.Close(d.complete) }()
-	if err := reply.Page(); err != nil {
-		return err
-	}
-	if req.Blocking || reply.First() == '{' {
-		return d.blocking()
-	}
-	return d.stream()
+	return exchange.Run(ctx, m.name, req.Blocking, emit, &decoder{})
 }
 
 // key returns the key that does not change, "" if there is none or Key gives them.

@@ -3,25 +3,16 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"mime"
 
-	"github.com/openagent-go/agent/internal/eventstream"
-	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
 
 // A decoder turns one reply into deltas and a response.
 type decoder struct {
-	reply    *wire.Reply
-	emit     func(llm.Delta) bool
-	res      llm.Response
-	blocks   []*block
-	scratch  []byte
-	complete bool // the final event has been seen
+	wire.Draft
+	blocks  []*block
+	scratch []byte
 }
 
 // A block is a content block under way.
@@ -108,97 +99,28 @@ type streamEvent struct {
 	Usage *usage `json:"usage"`
 }
 
-// errLeft says that the caller wants no more deltas.
-var errLeft = errors.New("left")
-
-// blocking decodes a reply that is one JSON object.
-func (d *decoder) blocking() error {
-	body, err := io.ReadAll(d.reply)
-	if err != nil {
-		return d.reply.Fail(err, llm.Truncated)
-	}
+func (d *decoder) Whole(body []byte) error {
 	var m wholeMessage
 	if err := json.Unmarshal(body, &m); err != nil {
-		if json.Valid(body) {
-			return d.protocol("the reply is not a message: %v", err)
-		}
-		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
+		return d.Protocol("the reply is not a message: %v", err)
 	}
 	if m.Type != "message" && m.Content == nil {
 		if c, ok := wire.Complain(body); ok {
-			return d.reply.Complaint(c)
+			return d.Complaint(c)
 		}
-		return d.protocol("the reply is not a message")
+		return d.Protocol("the reply is not a message")
 	}
 	d.begin(&m)
 	for i, raw := range m.Content {
 		if err := d.start(i, raw); err != nil {
-			return left(err)
+			return err
 		}
 	}
-	d.res.Stop = llm.StopReason(m.StopReason)
-	return left(d.finish())
+	d.Res.Stop = llm.StopReason(m.StopReason)
+	return d.finish()
 }
 
-// left hides that the caller left.
-func left(err error) error {
-	if err == errLeft {
-		return nil
-	}
-	return err
-}
-
-// stream decodes a reply of events. It ends at message_stop; a stream that ends
-// before is truncated, whatever the connection says.
-func (d *decoder) stream() error {
-	next := d.events()
-	for !d.complete {
-		data, err := next()
-		if err != nil {
-			return d.broken(err)
-		}
-		if err := d.event(data); err != nil {
-			return left(err)
-		}
-	}
-	return nil
-}
-
-// events returns what reads the data of the next event: of server-sent events,
-// or of the frames in which Amazon Bedrock sends the same.
-func (d *decoder) events() func() ([]byte, error) {
-	if media, _, _ := mime.ParseMediaType(d.reply.Header.Get("Content-Type")); media == eventstream.MediaType {
-		return eventstream.NewReader(d.reply, 0).Chunk
-	}
-	events := sse.NewReader(d.reply, 0)
-	return func() ([]byte, error) {
-		e, err := events.Next()
-		return e.Data, err
-	}
-}
-
-// broken says what it means that the stream ended before its last event.
-func (d *decoder) broken(err error) error {
-	var (
-		line      *sse.TooLongError
-		frame     *eventstream.TooLongError
-		exception *eventstream.Exception
-	)
-	switch {
-	case errors.As(err, &exception):
-		return d.reply.Complaint(wire.Complaint{Kind: exception.Type, Message: exception.Message})
-	case errors.As(err, &line) || errors.As(err, &frame) || errors.Is(err, eventstream.ErrCorrupt):
-		return d.protocol("%v", err)
-	}
-	if err == io.EOF {
-		err = errors.New("the stream ended without message_stop")
-	}
-	return d.reply.Fail(err, llm.Truncated)
-}
-
-func (d *decoder) protocol(format string, args ...any) error {
-	return d.reply.Error(llm.Protocol, fmt.Sprintf(format, args...))
-}
+func (d *decoder) Cut(err error) error { return d.Truncated(err, "message_stop") }
 
 // The one event that there are many of, in the form in which it comes.
 var (
@@ -240,13 +162,13 @@ func (d *decoder) quick(data []byte) (index int, kind string, text []byte, ok bo
 	return index, kind, text, string(bytes.TrimSpace(rest[n+1:])) == "}"
 }
 
-func (d *decoder) event(data []byte) error {
+func (d *decoder) Event(data []byte) error {
 	if index, kind, text, ok := d.quick(data); ok {
 		return d.grow(index, kind, text)
 	}
 	var e streamEvent
 	if err := json.Unmarshal(data, &e); err != nil {
-		return d.protocol("an event is not valid: %v", err)
+		return d.Protocol("an event is not valid: %v", err)
 	}
 	switch e.Type {
 	case "message_start":
@@ -265,30 +187,30 @@ func (d *decoder) event(data []byte) error {
 		b.done = true
 	case "message_delta":
 		if e.Delta.StopReason != "" {
-			d.res.Stop = llm.StopReason(e.Delta.StopReason)
+			d.Res.Stop = llm.StopReason(e.Delta.StopReason)
 		}
-		e.Usage.apply(&d.res.Usage)
+		e.Usage.apply(&d.Res.Usage)
 	case "message_stop":
 		return d.finish()
 	case "error":
 		c, _ := wire.Complain(data)
-		return d.reply.Complaint(c)
+		return d.Complaint(c)
 	}
 	return nil
 }
 
 func (d *decoder) begin(m *wholeMessage) {
-	d.res.ID = m.ID
+	d.Res.ID = m.ID
 	if m.Model != "" {
-		d.res.Model = m.Model
+		d.Res.Model = m.Model
 	}
-	m.Usage.apply(&d.res.Usage)
+	m.Usage.apply(&d.Res.Usage)
 }
 
 // open returns the block at index if it has started and not stopped.
 func (d *decoder) open(index int) (*block, error) {
 	if index < 0 || index >= len(d.blocks) || d.blocks[index].done {
-		return nil, d.protocol("an event for content block %d, which is not open", index)
+		return nil, d.Protocol("an event for content block %d, which is not open", index)
 	}
 	return d.blocks[index], nil
 }
@@ -296,11 +218,11 @@ func (d *decoder) open(index int) (*block, error) {
 // start begins the block at index, with what it already holds.
 func (d *decoder) start(index int, raw json.RawMessage) error {
 	if index != len(d.blocks) {
-		return d.protocol("content block %d starts where %d is due", index, len(d.blocks))
+		return d.Protocol("content block %d starts where %d is due", index, len(d.blocks))
 	}
 	b := &block{}
 	if err := json.Unmarshal(raw, &b.start); err != nil || b.start.Type == "" {
-		return d.protocol("content block %d is not valid", index)
+		return d.Protocol("content block %d is not valid", index)
 	}
 	b.kind, b.raw = b.start.Type, bytes.Clone(raw)
 	d.blocks = append(d.blocks, b)
@@ -322,14 +244,7 @@ func (d *decoder) start(index int, raw json.RawMessage) error {
 	default:
 		first.Block = llm.Verbatim{Provider: provider, Raw: wire.AppendJSON(nil, raw)}
 	}
-	return d.send(first)
-}
-
-func (d *decoder) send(delta llm.Delta) error {
-	if !d.emit(delta) {
-		return errLeft
-	}
-	return nil
+	return d.Send(first)
 }
 
 func (d *decoder) delta(e *streamEvent) error {
@@ -372,7 +287,7 @@ func (d *decoder) grow(index int, kind string, text []byte) error {
 		ours = kind == "input_json_delta"
 	}
 	if !ours {
-		return d.protocol("a %s for content block %d, which is %s", kind, index, b.kind)
+		return d.Protocol("a %s for content block %d, which is %s", kind, index, b.kind)
 	}
 	if len(text) == 0 {
 		return nil
@@ -381,19 +296,18 @@ func (d *decoder) grow(index int, kind string, text []byte) error {
 	if b.kind != "text" && b.kind != "thinking" && b.kind != "tool_use" {
 		return nil // the input of a server tool is nobody's text
 	}
-	return d.send(llm.Delta{Index: index, Text: piece})
+	return d.Send(llm.Delta{Index: index, Text: piece})
 }
 
 // finish hands over the response.
 func (d *decoder) finish() error {
-	d.res.Message = llm.Message{Role: llm.Assistant}
+	d.Res.Message = llm.Message{Role: llm.Assistant}
 	for _, b := range d.blocks {
 		if c := b.content(); c != nil {
-			d.res.Message.Content = append(d.res.Message.Content, c)
+			d.Res.Message.Content = append(d.Res.Message.Content, c)
 		}
 	}
-	d.complete = true
-	return d.send(llm.Delta{Done: &d.res})
+	return d.Done()
 }
 
 // content returns the finished block, nil if there is nothing in it.

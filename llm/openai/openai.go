@@ -170,19 +170,7 @@ func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) 
 		return err
 	}
 	exchange.Bound(m.client.Limiter, m.name, req)
-	reply, err := exchange.Do(ctx)
-	if err != nil {
-		return err
-	}
-	d := newDecoder(reply, emit, m.name)
-	defer func() { reply.Used(d.res.Usage); reply.Close(d.complete) }()
-	if err := reply.Page(); err != nil {
-		return err
-	}
-	if req.Blocking || reply.First() == '{' {
-		return d.blocking()
-	}
-	return d.stream()
+	return exchange.Run(ctx, m.name, req.Blocking, emit, &decoder{})
 }
 
 // present puts a key on a request. Tokens of Microsoft Entra, which are JWTs, have

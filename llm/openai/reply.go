@@ -3,13 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strconv"
 	"time"
 
-	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -24,9 +20,7 @@ const (
 
 // A decoder turns one reply into deltas and a response.
 type decoder struct {
-	reply    *wire.Reply
-	emit     func(llm.Delta) bool
-	res      llm.Response
+	wire.Draft
 	order    []*part // content blocks, as they appeared
 	text     *part
 	thought  *part
@@ -36,7 +30,6 @@ type decoder struct {
 	finish   string
 	answered bool // there was a choice
 	usage    *usage
-	complete bool
 
 	scratch []byte
 	forms   [3]form // of content, reasoning_content and reasoning
@@ -51,84 +44,36 @@ type part struct {
 	extra    json.RawMessage // extra_content of a call
 }
 
-func newDecoder(reply *wire.Reply, emit func(llm.Delta) bool, name string) *decoder {
-	return &decoder{reply: reply, emit: emit, res: llm.Response{Model: name, RequestID: reply.RequestID}}
-}
-
-// errLeft says that the caller wants no more deltas.
-var errLeft = errors.New("left")
-
-// left hides that the caller left.
-func left(err error) error {
-	if err == errLeft {
-		return nil
-	}
-	return err
-}
-
-func (d *decoder) protocol(format string, args ...any) error {
-	return d.reply.Error(llm.Protocol, fmt.Sprintf(format, args...))
-}
-
-// blocking decodes a reply that is one JSON object.
-func (d *decoder) blocking() error {
-	body, err := io.ReadAll(d.reply)
-	if err != nil {
-		return d.reply.Fail(err, llm.Truncated)
-	}
-	if !json.Valid(body) {
-		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
-	}
+func (d *decoder) Whole(body []byte) error {
 	if err := d.chunk(body); err != nil {
-		return left(err)
+		return err
 	}
 	if !d.answered {
 		if c, ok := wire.Complain(body); ok {
-			return d.reply.Complaint(c)
+			return d.Complaint(c)
 		}
-		return d.protocol("the reply has no choices")
+		return d.Protocol("the reply has no choices")
 	}
-	return left(d.end())
+	return d.end()
 }
 
-// stream decodes a reply of server-sent events. It ends with [DONE], or after a
-// finish_reason with the stream, as several hosts send no [DONE]. Any other end
-// is a truncation, whatever the connection says.
-func (d *decoder) stream() error {
-	events := sse.NewReader(d.reply, 0)
-	for {
-		e, err := events.Next()
-		if err != nil {
-			return d.broken(err)
-		}
-		if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
-			if !d.answered {
-				return d.protocol("the stream ended without an answer")
-			}
-			return left(d.end())
-		}
-		if err := d.event(e.Data); err != nil {
-			return left(err)
-		}
+// Cut ends a stream after its finish_reason, as several hosts send no [DONE]. Any
+// other end is a truncation, whatever the connection says.
+func (d *decoder) Cut(err error) error {
+	if d.finish != "" && !d.Cancelled() {
+		return d.end()
 	}
+	return d.Truncated(err, "finish_reason")
 }
 
-// broken says what it means that the stream ended before [DONE].
-func (d *decoder) broken(err error) error {
-	if long := new(sse.TooLongError); errors.As(err, &long) {
-		return d.protocol("%v", err)
+// Event takes in an event by its form if that is known.
+func (d *decoder) Event(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		if !d.answered {
+			return d.Protocol("the stream ended without an answer")
+		}
+		return d.end()
 	}
-	if d.finish != "" && !d.reply.Cancelled() {
-		return left(d.end())
-	}
-	if err == io.EOF {
-		err = errors.New("the stream ended without finish_reason")
-	}
-	return d.reply.Fail(err, llm.Truncated)
-}
-
-// event takes in one event of a stream, by its form if that is known.
-func (d *decoder) event(data []byte) error {
 	for i := range d.forms {
 		text, ok := d.forms[i].match(d.scratch[:0], data)
 		d.scratch = text[:0]
@@ -149,10 +94,10 @@ func (d *decoder) say(thinking bool, text []byte) error {
 		p, first = &d.thought, llm.Thinking{}
 	}
 	if *p != nil {
-		return d.send(llm.Delta{Index: (*p).index, Text: (*p).text.Add(text)})
+		return d.Send(llm.Delta{Index: (*p).index, Text: (*p).text.Add(text)})
 	}
 	*p = d.part()
-	return d.send(llm.Delta{Index: (*p).index, Block: first, Text: (*p).text.Add(text)})
+	return d.Send(llm.Delta{Index: (*p).index, Block: first, Text: (*p).text.Add(text)})
 }
 
 // part begins the next content block.
@@ -162,28 +107,21 @@ func (d *decoder) part() *part {
 	return p
 }
 
-func (d *decoder) send(delta llm.Delta) error {
-	if !d.emit(delta) {
-		return errLeft
-	}
-	return nil
-}
-
 // chunk decodes a chunk of a stream or a whole reply.
 func (d *decoder) chunk(data []byte) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return d.protocol("a chunk is not valid: %v", err)
+		return d.Protocol("a chunk is not valid: %v", err)
 	}
 	if c.failed() {
 		complaint, _ := wire.Complain(data)
-		return d.reply.Complaint(complaint)
+		return d.Complaint(complaint)
 	}
-	if d.res.ID == "" {
-		d.res.ID = c.ID
+	if d.Res.ID == "" {
+		d.Res.ID = c.ID
 	}
 	if c.Model != "" && !d.answered {
-		d.res.Model = c.Model
+		d.Res.Model = c.Model
 	}
 	if c.Usage != nil {
 		d.usage = c.Usage
@@ -230,12 +168,12 @@ func (d *decoder) choice(c *choice) error {
 		return nil
 	}
 	d.finish = string(c.Finish)
-	d.reply.SetIdle(afterFinish)
+	d.SetIdle(afterFinish)
 	switch d.finish {
 	case "error", "network_error":
-		return d.reply.Error(llm.ServerError, "the provider ended its reply with "+d.finish)
+		return d.Error(llm.ServerError, "the provider ended its reply with "+d.finish)
 	case "insufficient_system_resource":
-		return d.reply.Error(llm.Overloaded, "the provider ended its reply with "+d.finish)
+		return d.Error(llm.Overloaded, "the provider ended its reply with "+d.finish)
 	}
 	return nil
 }
@@ -253,7 +191,7 @@ func (d *decoder) message(m *message) error {
 	}
 	if len(m.Details) > 0 && d.thought == nil {
 		d.thought = d.part()
-		if err := d.send(llm.Delta{Index: d.thought.index, Block: llm.Thinking{}}); err != nil {
+		if err := d.Send(llm.Delta{Index: d.thought.index, Block: llm.Thinking{}}); err != nil {
 			return err
 		}
 	}
@@ -286,13 +224,13 @@ func (d *decoder) call(c *toolCall) error {
 			return nil
 		}
 		if len(d.calls) == maxCalls {
-			return d.protocol("more than %d tool calls in one reply", maxCalls)
+			return d.Protocol("more than %d tool calls in one reply", maxCalls)
 		}
 		p = d.part()
 		p.slot, p.id, p.name = c.Index, string(c.ID), string(c.Function.Name)
 		p.sign(c.Extra)
 		d.calls = append(d.calls, p)
-		return d.send(llm.Delta{Index: p.index, Block: llm.ToolUse{ID: p.id, Name: p.name}, Text: p.text.Add([]byte(c.Function.Arguments))})
+		return d.Send(llm.Delta{Index: p.index, Block: llm.ToolUse{ID: p.id, Name: p.name}, Text: p.text.Add([]byte(c.Function.Arguments))})
 	}
 	if p.id == "" {
 		p.id = string(c.ID)
@@ -304,7 +242,7 @@ func (d *decoder) call(c *toolCall) error {
 	if c.Function.Arguments == "" {
 		return nil
 	}
-	return d.send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
+	return d.Send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
 }
 
 // sign keeps what a call carries beside its function, if that is an object.
@@ -335,16 +273,15 @@ func (d *decoder) find(c *toolCall) *part {
 
 // end hands over the response.
 func (d *decoder) end() error {
-	d.res.Message = llm.Message{Role: llm.Assistant}
+	d.Res.Message = llm.Message{Role: llm.Assistant}
 	if d.usage != nil {
-		d.res.Usage = d.usage.normal()
+		d.Res.Usage = d.usage.normal()
 	}
 	for _, p := range d.order {
-		d.res.Message.Content = append(d.res.Message.Content, d.content(p))
+		d.Res.Message.Content = append(d.Res.Message.Content, d.content(p))
 	}
-	d.res.Stop = d.stop()
-	d.complete = true
-	return d.send(llm.Delta{Done: &d.res})
+	d.Res.Stop = d.stop()
+	return d.Done()
 }
 
 func (d *decoder) content(p *part) llm.Block {

@@ -280,7 +280,7 @@ func FuzzForm(f *testing.F) {
 	f.Add(`{"x":{"delta":{"content":"a"}},"choices":[{"delta":{"content":"a"}}]}`, `{"x":{"delta":{"content":"b"}},"choices":[{"delta":{"content":"a"}}]}`)
 	f.Fuzz(func(t *testing.T, first, second string) {
 		read := func(data string) (*llm.Response, *decoder) {
-			d := newDecoder(&wire.Reply{}, func(llm.Delta) bool { return true }, "m")
+			d := &decoder{Draft: wire.Draft{Reply: &wire.Reply{}}}
 			var c chunk
 			if json.Unmarshal([]byte(data), &c) != nil || c.failed() || len(c.Choices) != 1 || c.Choices[0].Finish != "" || c.Choices[0].Message.Content.text != "" {
 				return nil, nil
@@ -288,7 +288,7 @@ func FuzzForm(f *testing.F) {
 			if d.chunk([]byte(data)) != nil || d.end() != nil {
 				return nil, nil
 			}
-			return &d.res, d
+			return &d.Res, d
 		}
 		_, d := read(first)
 		if d == nil {

@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -21,14 +19,11 @@ const maxItems = 1000
 
 // A decoder turns one reply into deltas and a response.
 type decoder struct {
-	reply    *wire.Reply
-	emit     func(llm.Delta) bool
-	res      llm.Response
-	items    []*item       // in order of appearance
-	at       map[int]*item // by output_index
-	blocks   int           // that deltas have begun
-	complete bool
-	scratch  []byte
+	wire.Draft
+	items   []*item       // in order of appearance
+	at      map[int]*item // by output_index
+	blocks  int           // that deltas have begun
+	scratch []byte
 }
 
 // An item is a piece of output under way.
@@ -111,75 +106,20 @@ func (u *usage) normal() llm.Usage {
 	}
 }
 
-func newDecoder(reply *wire.Reply, emit func(llm.Delta) bool, name string) *decoder {
-	return &decoder{reply: reply, emit: emit, res: llm.Response{Model: name, RequestID: reply.RequestID}, at: map[int]*item{}}
-}
+func newDecoder() *decoder { return &decoder{at: map[int]*item{}} }
 
-// errLeft says that the caller wants no more deltas.
-var errLeft = errors.New("left")
-
-// left hides that the caller left.
-func left(err error) error {
-	if err == errLeft {
-		return nil
-	}
-	return err
-}
-
-func (d *decoder) protocol(format string, args ...any) error {
-	return d.reply.Error(llm.Protocol, fmt.Sprintf(format, args...))
-}
-
-// blocking decodes a reply that is one JSON object.
-func (d *decoder) blocking() error {
-	body, err := io.ReadAll(d.reply)
-	if err != nil {
-		return d.reply.Fail(err, llm.Truncated)
-	}
-	if !json.Valid(body) {
-		return d.reply.Error(llm.Truncated, "the reply is not complete JSON")
-	}
+func (d *decoder) Whole(body []byte) error {
 	var w whole
 	if err := json.Unmarshal(body, &w); err != nil || w.Object != "response" && w.Status == "" && w.Output == nil {
 		if c, ok := wire.Complain(body); ok {
-			return d.reply.Complaint(c)
+			return d.Complaint(c)
 		}
-		return d.protocol("the reply is no response")
+		return d.Protocol("the reply is no response")
 	}
-	return left(d.end(&w))
+	return d.end(&w)
 }
 
-// stream decodes a reply of server-sent events. It ends with response.completed,
-// response.incomplete or a failure; any other end is a truncation.
-func (d *decoder) stream() error {
-	events := sse.NewReader(d.reply, 0)
-	for {
-		e, err := events.Next()
-		if err != nil {
-			return d.broken(err)
-		}
-		if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
-			return d.reply.Error(llm.Truncated, "the stream ended without response.completed")
-		}
-		if err := d.event(e.Data); err != nil {
-			return left(err)
-		}
-		if d.complete {
-			return nil
-		}
-	}
-}
-
-func (d *decoder) broken(err error) error {
-	var line *sse.TooLongError
-	if errors.As(err, &line) {
-		return d.protocol("%v", err)
-	}
-	if err == io.EOF {
-		err = errors.New("the stream ended without response.completed")
-	}
-	return d.reply.Fail(err, llm.Truncated)
-}
+func (d *decoder) Cut(err error) error { return d.Truncated(err, "response.completed") }
 
 type streamEvent struct {
 	Type      string          `json:"type"`
@@ -191,14 +131,17 @@ type streamEvent struct {
 	Response  *whole          `json:"response"`
 }
 
-// event takes in one event. What it does not know it skips.
-func (d *decoder) event(data []byte) error {
+// Event takes in an event. What it does not know it skips.
+func (d *decoder) Event(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		return d.Cut(io.EOF)
+	}
 	if kind, index, text, ok := d.quick(data); ok {
 		return d.grow(kind, index, text)
 	}
 	var e streamEvent
 	if err := json.Unmarshal(data, &e); err != nil {
-		return d.protocol("an event is not valid: %v", err)
+		return d.Protocol("an event is not valid: %v", err)
 	}
 	switch e.Type {
 	case "response.created", "response.in_progress", "response.queued":
@@ -214,7 +157,7 @@ func (d *decoder) event(data []byte) error {
 		"response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		var text string
 		if json.Unmarshal(e.Delta, &text) != nil {
-			return d.protocol("the delta of a %s is no string", e.Type)
+			return d.Protocol("the delta of a %s is no string", e.Type)
 		}
 		return d.grow(deltaOf([]byte(e.Type)), e.Index, []byte(text))
 	case "response.reasoning_summary_part.added":
@@ -225,7 +168,7 @@ func (d *decoder) event(data []byte) error {
 		}
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		if e.Response == nil {
-			return d.protocol("a %s without a response", e.Type)
+			return d.Protocol("a %s without a response", e.Type)
 		}
 		if e.Response.Status == "" {
 			e.Response.Status = strings.TrimPrefix(e.Type, "response.")
@@ -238,7 +181,7 @@ func (d *decoder) event(data []byte) error {
 		if c, ok := wire.Complain(data); ok {
 			return d.complaint(c)
 		}
-		return d.protocol("an event has no type")
+		return d.Protocol("an event has no type")
 	}
 	return nil
 }
@@ -270,10 +213,10 @@ func deltaOf(event []byte) delta {
 
 func (d *decoder) begin(w *whole) {
 	if w.ID != "" {
-		d.res.ID = w.ID
+		d.Res.ID = w.ID
 	}
 	if w.Model != "" {
-		d.res.Model = w.Model
+		d.Res.Model = w.Model
 	}
 }
 
@@ -281,7 +224,7 @@ func (d *decoder) begin(w *whole) {
 func (d *decoder) add(index int, raw json.RawMessage) (*item, error) {
 	var o output
 	if len(raw) > 0 && json.Unmarshal(raw, &o) != nil {
-		return nil, d.protocol("output item %d is not valid", index)
+		return nil, d.Protocol("output item %d is not valid", index)
 	}
 	if it := d.at[index]; it != nil && (it.id == o.ID || it.id == "") && it.final == nil {
 		return it, nil
@@ -301,7 +244,7 @@ func (d *decoder) add(index int, raw json.RawMessage) (*item, error) {
 
 func (d *decoder) newItem(index int, kind string) (*item, error) {
 	if len(d.items) == maxItems {
-		return nil, d.protocol("more than %d items in one reply", maxItems)
+		return nil, d.Protocol("more than %d items in one reply", maxItems)
 	}
 	it := &item{output: index, kind: kind}
 	d.items = append(d.items, it)
@@ -313,14 +256,7 @@ func (d *decoder) newItem(index int, kind string) (*item, error) {
 func (d *decoder) start(it *item, b llm.Block, text []byte) error {
 	it.begun, it.index = true, d.blocks
 	d.blocks++
-	return d.send(llm.Delta{Index: it.index, Block: b, Text: it.text.Add(text)})
-}
-
-func (d *decoder) send(delta llm.Delta) error {
-	if !d.emit(delta) {
-		return errLeft
-	}
-	return nil
+	return d.Send(llm.Delta{Index: it.index, Block: b, Text: it.text.Add(text)})
 }
 
 // kinds are the items that pieces of text belong to, and the blocks of these.
@@ -332,7 +268,7 @@ func (d *decoder) grow(kind delta, index int, text []byte) error {
 	it := d.at[index]
 	if it == nil {
 		if kind == argumentsDelta {
-			return d.protocol("arguments for a call that has not begun")
+			return d.Protocol("arguments for a call that has not begun")
 		}
 		var err error
 		if it, err = d.newItem(index, kinds[kind]); err != nil {
@@ -340,7 +276,7 @@ func (d *decoder) grow(kind delta, index int, text []byte) error {
 		}
 	}
 	if it.kind != kinds[kind] {
-		return d.protocol("a piece of a %s for item %d, which is %s", kinds[kind], index, it.kind)
+		return d.Protocol("a piece of a %s for item %d, which is %s", kinds[kind], index, it.kind)
 	}
 	it.refuse = it.refuse || kind == refusalDelta
 	if len(text) == 0 {
@@ -351,7 +287,7 @@ func (d *decoder) grow(kind delta, index int, text []byte) error {
 
 func (d *decoder) say(it *item, text []byte) error {
 	if it.begun {
-		return d.send(llm.Delta{Index: it.index, Text: it.text.Add(text)})
+		return d.Send(llm.Delta{Index: it.index, Text: it.text.Add(text)})
 	}
 	if it.kind == "reasoning" {
 		return d.start(it, llm.Thinking{}, text)
@@ -388,7 +324,7 @@ func (d *decoder) done(index int, raw json.RawMessage) error {
 	}
 	var o output
 	if err := json.Unmarshal(raw, &o); err != nil {
-		return d.protocol("output item %d is not valid", index)
+		return d.Protocol("output item %d is not valid", index)
 	}
 	it.kind, it.final = cmp.Or(o.Type, it.kind), bytes.Clone(raw)
 	it.id, it.phase = cmp.Or(o.ID, it.id), cmp.Or(o.Phase, it.phase)
@@ -441,7 +377,7 @@ func (d *decoder) mark(it *item) error {
 	}
 	it.marker = true
 	d.blocks++
-	return d.send(llm.Delta{Index: d.blocks - 1, Block: it.phaseBlock()})
+	return d.Send(llm.Delta{Index: d.blocks - 1, Block: it.phaseBlock()})
 }
 
 func (it *item) phaseBlock() llm.Verbatim {
@@ -472,16 +408,15 @@ func (d *decoder) end(w *whole) error {
 		}
 	}
 	if w.Usage != nil {
-		d.res.Usage = w.Usage.normal()
+		d.Res.Usage = w.Usage.normal()
 	}
 	slices.SortStableFunc(d.items, func(a, b *item) int { return cmp.Compare(a.output, b.output) })
-	d.res.Message = llm.Message{Role: llm.Assistant}
+	d.Res.Message = llm.Message{Role: llm.Assistant}
 	for _, it := range d.items {
-		d.res.Message.Content = append(d.res.Message.Content, it.content()...)
+		d.Res.Message.Content = append(d.Res.Message.Content, it.content()...)
 	}
-	d.res.Stop = d.stop(w)
-	d.complete = true
-	return d.send(llm.Delta{Done: &d.res})
+	d.Res.Stop = d.stop(w)
+	return d.Done()
 }
 
 // content returns the finished blocks of an item, none if there is nothing in it.
@@ -585,7 +520,7 @@ func (d *decoder) complaint(c wire.Complaint) error {
 	if c.Kind == "error" {
 		c.Kind = c.Code
 	}
-	err := d.reply.Complaint(c)
+	err := d.Complaint(c)
 	var e *llm.APIError
 	if errors.As(err, &e) {
 		e.Class = classOf(c, e.Class)

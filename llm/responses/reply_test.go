@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
 )
@@ -333,8 +332,7 @@ func FuzzQuick(f *testing.F) {
 	f.Add(`{"type":"response.output_text.delta","delta":"a","output_index":1,"Delta":"b"}`)
 	f.Add(`{"type":"response.output_text.delta","delta":"a","output_index":01}`)
 	f.Fuzz(func(t *testing.T, data string) {
-		d := newDecoder(&wire.Reply{}, func(llm.Delta) bool { return true }, "m")
-		kind, index, text, ok := d.quick([]byte(data))
+		kind, index, text, ok := newDecoder().quick([]byte(data))
 		if !ok {
 			return
 		}

@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+
+	"github.com/openagent-go/agent/internal/eventstream"
+	"github.com/openagent-go/agent/internal/sse"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A Decoder reads one reply of one provider. It has a Draft embedded, into which it
+// puts what it reads.
+type Decoder interface {
+	// Whole takes in a reply that is one JSON value.
+	Whole(body []byte) error
+	// Event takes in the data of an event of a stream.
+	Event(data []byte) error
+	// Cut says what it means that a stream ended before the draft was done: with
+	// io.EOF or with what reading it met.
+	Cut(err error) error
+
+	draft() *Draft
+}
+
+// A Draft is a response in the making: the reply that it is read from, and what is
+// known of it. Nobody is shown the deltas of one that [Exchange.Run] has not set up.
+type Draft struct {
+	*Reply
+	Res llm.Response
+
+	emit func(llm.Delta) bool
+	done bool
+}
+
+func (d *Draft) draft() *Draft { return d }
+
+// errLeft says that the caller wants no more deltas.
+var errLeft = errors.New("left")
+
+// Send hands a delta to the caller. A decoder that gets an error from it returns it.
+func (d *Draft) Send(delta llm.Delta) error {
+	if d.emit != nil && !d.emit(delta) {
+		return errLeft
+	}
+	return nil
+}
+
+// Done hands the response to the caller: nothing of the reply counts after it.
+func (d *Draft) Done() error {
+	d.done = true
+	return d.Send(llm.Delta{Done: &d.Res})
+}
+
+// Run carries out the exchange, with a model of that name, and hands to emit what
+// the decoder makes of the reply. It returns nil when the response is done or emit
+// wants no more.
+func (x *Exchange) Run(ctx context.Context, model string, blocking bool, emit func(llm.Delta) bool, to Decoder) error {
+	reply, err := x.Do(ctx)
+	if err != nil {
+		return err
+	}
+	d := to.draft()
+	d.Reply, d.Res, d.emit = reply, llm.Response{Model: model, RequestID: reply.RequestID}, emit
+	defer func() { reply.Used(d.Res.Usage); reply.Close(d.done) }()
+	if err := reply.Page(); err != nil {
+		return err
+	}
+	if blocking || reply.First() == '{' {
+		err = d.whole(to)
+	} else {
+		err = d.stream(to)
+	}
+	if err == errLeft {
+		return nil
+	}
+	return err
+}
+
+func (d *Draft) whole(to Decoder) error {
+	body, err := io.ReadAll(d)
+	if err != nil {
+		return d.Fail(err, llm.Truncated)
+	}
+	if !json.Valid(body) {
+		return d.Error(llm.Truncated, "the reply is not complete JSON")
+	}
+	return to.Whole(body)
+}
+
+// stream reads events until the decoder is done. A stream that ends before is
+// truncated, whatever the connection says.
+func (d *Draft) stream(to Decoder) error {
+	next := d.events()
+	for !d.done {
+		data, err := next()
+		if err != nil {
+			return d.broken(err, to)
+		}
+		if err := to.Event(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events returns what reads the data of the next event: of server-sent events, or
+// of the frames in which Amazon sends the same.
+func (r *Reply) events() func() ([]byte, error) {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == eventstream.MediaType {
+		return eventstream.NewReader(r, 0).Chunk
+	}
+	events := sse.NewReader(r, 0)
+	return func() ([]byte, error) {
+		e, err := events.Next()
+		return e.Data, err
+	}
+}
+
+// broken says what it means that a stream could not be read further.
+func (d *Draft) broken(err error, to Decoder) error {
+	var (
+		line      *sse.TooLongError
+		frame     *eventstream.TooLongError
+		exception *eventstream.Exception
+	)
+	switch {
+	case errors.As(err, &exception):
+		return d.Complaint(Complaint{Kind: exception.Type, Message: exception.Message})
+	case errors.As(err, &line) || errors.As(err, &frame) || errors.Is(err, eventstream.ErrCorrupt):
+		return d.Protocol("%v", err)
+	}
+	return to.Cut(err)
+}
+
+// Protocol returns the error of a reply that is not as its API promises.
+func (r *Reply) Protocol(format string, args ...any) error {
+	return r.Error(llm.Protocol, fmt.Sprintf(format, args...))
+}
+
+// Truncated returns the error of a stream that ended with err before its last event.
+func (r *Reply) Truncated(err error, last string) error {
+	if err == io.EOF {
+		err = errors.New("the stream ended without " + last)
+	}
+	return r.Fail(err, llm.Truncated)
+}
