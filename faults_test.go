@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -233,7 +234,16 @@ func (x *site) goesOn() {
 	}
 	stored := history(x.T, x.store, "s")
 	if len(stored) <= len(x.facts) {
-		x.Errorf("%d facts were shown, %d are on record", len(x.facts), len(stored))
+		x.Fatalf("%d facts were shown, %d are on record", len(x.facts), len(stored))
+	}
+	for i, e := range x.facts {
+		shown, err := json.Marshal(e)
+		if err != nil {
+			x.Fatal(err)
+		}
+		if kept, err := json.Marshal(stored[i]); err != nil || !bytes.Equal(kept, shown) {
+			x.Errorf("fact %d was shown as %s and is on record as %s, %v", i, shown, kept, err)
+		}
 	}
 }
 

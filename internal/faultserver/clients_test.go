@@ -1,6 +1,8 @@
 package faultserver_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -390,6 +392,69 @@ func TestForms(t *testing.T) {
 					whole(t, got, err)
 				}
 			})
+		}
+	})
+}
+
+// squeezed compresses text, flushed after each event.
+func squeezed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for e := range strings.SplitAfterSeq(text, "\n\n") {
+		if _, err := z.Write([]byte(e)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// inflated is as much of compressed text as is there.
+func inflated(text string) string {
+	z, err := gzip.NewReader(strings.NewReader(text))
+	if err != nil {
+		return ""
+	}
+	data, _ := io.ReadAll(z)
+	return string(data)
+}
+
+// L8: a compressed reply says the same; whatever byte it ends at, it is an answer
+// if and only if its final event was there.
+func TestCompressed(t *testing.T) {
+	each(t, func(t *testing.T, a api) {
+		before, _ := a.split()
+		body := squeezed(t, a.stream)
+		plan := func(n int) faultserver.Fault {
+			return faultserver.Fault{Wire: faultserver.Whole("200 OK", stream, body[:n], "Content-Encoding: gzip"), Piece: 1 + 29*n%500}
+		}
+		s := faultserver.Pipe(t, plan, nil)
+		m := a.model(s.URL, s.Client())
+		for n := range len(body) + 1 {
+			got, err := ask(t, m)
+			switch complete := strings.Contains(inflated(body[:n]), before[len(before)-1]); {
+			case complete:
+				whole(t, got, err)
+			case err == nil || err.Class != llm.Truncated:
+				t.Fatalf("cut after %d bytes: %+v, %v", n, got, err)
+			}
+		}
+		busy := faultserver.Whole("503 Service Unavailable", "application/json", squeezed(t, `{"error":{"message":"come back later"}}`), "Content-Encoding: gzip")
+		s = faultserver.Pipe(t, faultserver.First(faultserver.Fault{Wire: busy}), nil)
+		if _, err := ask(t, a.model(s.URL, s.Client())); err == nil || err.Class != llm.Overloaded || !strings.Contains(err.Message, "come back later") {
+			t.Errorf("a compressed error: %v", err)
+		}
+		s = faultserver.Pipe(t, func(int) faultserver.Fault { return plan(len(body)) }, nil)
+		client := s.Client()
+		client.Transport.(*http.Transport).DisableCompression = true
+		if got, err := ask(t, a.model(s.URL, client)); err == nil || err.Class != llm.Protocol || !strings.Contains(err.Message, "gzip") {
+			t.Errorf("compressed unasked: %+v, %v", got, err)
 		}
 	})
 }

@@ -246,6 +246,10 @@ func (r *Reply) send(req *http.Request) error {
 		r.used = &llm.Usage{} // nothing
 		return r.refusal(resp)
 	}
+	// The transport undoes the compression that it asks for, and takes the header away.
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return r.Error(llm.Protocol, "the reply is encoded in a way that was not asked for: "+coding)
+	}
 	return nil
 }
 

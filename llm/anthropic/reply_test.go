@@ -95,6 +95,10 @@ func TestStream(t *testing.T) {
 		{"thinking whose text is kept back", framed(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"sig"}}`, stop0, msgStop), llm.Blocks{llm.Thinking{Signature: "sig"}}, ""},
 		{"tool", tool("", `{"a":`, ` "b\n"}`), llm.Blocks{llm.ToolUse{ID: "toolu_1", Name: "f", Input: json.RawMessage(`{"a": "b\n"}`)}}, llm.UseTools},
 		{"tool without input", tool(), llm.Blocks{llm.ToolUse{ID: "toolu_1", Name: "f", Input: json.RawMessage(`{}`)}}, llm.UseTools},
+		{"interleaved blocks", framed(msgStart, textBlock, `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}}`,
+			textDelta("a"), `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"x\""}}`, textDelta("b"), stop0,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":":1}"}}`, `{"type":"content_block_stop","index":1}`, ended("tool_use"), msgStop),
+			llm.Blocks{llm.Text{Text: "ab"}, llm.ToolUse{ID: "toolu_1", Name: "f", Input: json.RawMessage(`{"x":1}`)}}, llm.UseTools},
 		{"tool with broken input", tool(`{"a":`), llm.Blocks{llm.ToolUse{ID: "toolu_1", Name: "f", Input: json.RawMessage(`{}`), Invalid: `{"a":`}}, llm.UseTools},
 		{"tool with input that is no object", tool(`[1]`), llm.Blocks{llm.ToolUse{ID: "toolu_1", Name: "f", Input: json.RawMessage(`{}`), Invalid: `[1]`}}, llm.UseTools},
 	} {
