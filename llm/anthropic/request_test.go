@@ -371,37 +371,6 @@ func conversation(n int) []llm.Message {
 	return msgs
 }
 
-// BenchmarkEncode measures the next request of a conversation.
-func BenchmarkEncode(b *testing.B) {
-	for _, n := range []int{10, 1000} {
-		b.Run(fmt.Sprintf("%dturns", n), func(b *testing.B) {
-			m := new(Client).Model("claude-sonnet-4-6").(*model)
-			req := &llm.Request{System: strings.Repeat("Be good. ", 500), Tools: []llm.Tool{{Name: "read", Description: "reads"}}, Memo: &llm.Memo{}}
-			all := conversation(n + 1)
-			req.Messages = all[:len(all)-2]
-			if _, err := m.encode(req); err != nil {
-				b.Fatal(err)
-			}
-			turn := all[len(all)-2:]
-			b.ReportAllocs()
-			for b.Loop() {
-				req.Messages = append(req.Messages, assistant(turn[0].Content...), user(turn[1].Content...))
-				if _, err := m.encode(req); err != nil {
-					b.Fatal(err)
-				}
-				if len(req.Messages) > len(all)+2000 {
-					b.StopTimer()
-					req.Messages, req.Memo = all[:len(all)-2:len(all)-2], &llm.Memo{}
-					if _, err := m.encode(req); err != nil {
-						b.Fatal(err)
-					}
-					b.StartTimer()
-				}
-			}
-		})
-	}
-}
-
 func TestFormat(t *testing.T) {
 	format := &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}
 	const closed = `"format":{"type":"json_schema","schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":"integer"}},"required":["b"],"additionalProperties":false}}}`
@@ -435,4 +404,8 @@ func TestFormat(t *testing.T) {
 // TestEncodeCost bounds what the next request of a long conversation costs.
 func TestEncodeCost(t *testing.T) {
 	wiretest.Cost(t, Model("claude-sonnet-4-6").(*model).encode)
+}
+
+func BenchmarkEncode(b *testing.B) {
+	wiretest.Encode(b, Model("claude-sonnet-4-6").(*model).encode)
 }

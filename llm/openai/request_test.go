@@ -261,45 +261,6 @@ func TestSecondOpinion(t *testing.T) {
 	wiretest.Check(t, checks)
 }
 
-// BenchmarkEncode measures the next request of a conversation.
-func BenchmarkEncode(b *testing.B) {
-	for _, n := range []int{10, 1000} {
-		b.Run(fmt.Sprintf("%dturns", n), func(b *testing.B) {
-			m := new(Client).Model("gpt-4.1").(*model)
-			turn := func(i int) (llm.Message, llm.Message) {
-				id := fmt.Sprintf("call_%08d", i)
-				return assistant(txt("I look at the file."), use(id, "read", `{"path":"internal/wire/history.go"}`)),
-					user(answer(id, txt(strings.Repeat("a line of the file that was read\n", 30))))
-			}
-			start := func() *llm.Request {
-				req := &llm.Request{System: strings.Repeat("Be good. ", 500), Tools: []llm.Tool{{Name: "read"}}, Memo: &llm.Memo{}, Messages: request.Messages}
-				for i := range n {
-					a, u := turn(i)
-					req.Messages = append(req.Messages, a, u)
-				}
-				if _, err := m.encode(req, generic.target("m")); err != nil {
-					b.Fatal(err)
-				}
-				return req
-			}
-			req := start()
-			b.ReportAllocs()
-			for b.Loop() {
-				a, u := turn(len(req.Messages))
-				req.Messages = append(req.Messages, a, u)
-				if _, err := m.encode(req, generic.target("m")); err != nil {
-					b.Fatal(err)
-				}
-				if len(req.Messages) > 2*n+2000 {
-					b.StopTimer()
-					req = start()
-					b.StartTimer()
-				}
-			}
-		})
-	}
-}
-
 func TestFormat(t *testing.T) {
 	req := &llm.Request{Messages: request.Messages, Format: &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}}
 	loose := &llm.Request{Messages: request.Messages, Format: &llm.Format{Name: "a map", Schema: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"}}`)}}
@@ -339,4 +300,9 @@ func TestFormat(t *testing.T) {
 func TestEncodeCost(t *testing.T) {
 	m, at := Model("gpt-4.1").(*model), profileAt(DefaultBaseURL).target("gpt-4.1")
 	wiretest.Cost(t, func(req *llm.Request) ([][]byte, error) { return m.encode(req, at) })
+}
+
+func BenchmarkEncode(b *testing.B) {
+	m, at := Model("gpt-4.1").(*model), profileAt(DefaultBaseURL).target("gpt-4.1")
+	wiretest.Encode(b, func(req *llm.Request) ([][]byte, error) { return m.encode(req, at) })
 }

@@ -3,7 +3,6 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -244,47 +243,13 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// BenchmarkEncode measures the next request of a conversation.
-func BenchmarkEncode(b *testing.B) {
-	for _, n := range []int{10, 1000} {
-		b.Run(fmt.Sprintf("%dturns", n), func(b *testing.B) {
-			m := new(Client).Model("gpt-5.2").(*model)
-			turn := func(i int) (llm.Message, llm.Message) {
-				id := fmt.Sprintf("call_%08d", i)
-				return assistant(txt("I look at the file."), use(id, "read", `{"path":"internal/wire/history.go"}`)),
-					user(answer(id, txt(strings.Repeat("a line of the file that was read\n", 30))))
-			}
-			start := func() *llm.Request {
-				req := &llm.Request{System: strings.Repeat("Be good. ", 500), Tools: []llm.Tool{{Name: "read"}}, Memo: &llm.Memo{}, Messages: request.Messages}
-				for i := range n {
-					a, u := turn(i)
-					req.Messages = append(req.Messages, a, u)
-				}
-				if _, err := m.encode(req, host{own: true}); err != nil {
-					b.Fatal(err)
-				}
-				return req
-			}
-			req := start()
-			b.ReportAllocs()
-			for b.Loop() {
-				a, u := turn(len(req.Messages))
-				req.Messages = append(req.Messages, a, u)
-				if _, err := m.encode(req, host{own: true}); err != nil {
-					b.Fatal(err)
-				}
-				if len(req.Messages) > 2*n+2000 {
-					b.StopTimer()
-					req = start()
-					b.StartTimer()
-				}
-			}
-		})
-	}
-}
-
 // TestEncodeCost bounds what the next request of a long conversation costs.
 func TestEncodeCost(t *testing.T) {
 	m := Model("gpt-5.2").(*model)
 	wiretest.Cost(t, func(req *llm.Request) ([][]byte, error) { return m.encode(req, host{own: true}) })
+}
+
+func BenchmarkEncode(b *testing.B) {
+	m := Model("gpt-5.2").(*model)
+	wiretest.Encode(b, func(req *llm.Request) ([][]byte, error) { return m.encode(req, host{own: true}) })
 }
