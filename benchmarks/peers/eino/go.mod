@@ -3,7 +3,7 @@ module github.com/openagent-go/agent/benchmarks/peers/eino
 go 1.26.0
 
 require (
-	github.com/cloudwego/eino v0.9.18
+	github.com/cloudwego/eino v0.9.21
 	github.com/cloudwego/eino-ext/components/model/openai v0.1.7
 	github.com/openagent-go/agent/benchmarks v0.0.0
 )
