@@ -359,18 +359,6 @@ func TestSecondOpinion(t *testing.T) {
 	wiretest.Check(t, checks)
 }
 
-// conversation returns n turns: a call and its result.
-func conversation(n int) []llm.Message {
-	msgs := []llm.Message{llm.UserText("start")}
-	for i := range n {
-		id := fmt.Sprintf("toolu_%08d", i)
-		msgs = append(msgs,
-			assistant(say("I look at the file."), llm.ToolUse{ID: id, Name: "read", Input: json.RawMessage(`{"path":"internal/wire/history.go"}`)}),
-			user(llm.ToolResult{ID: id, Content: llm.Blocks{say(strings.Repeat("a line of the file that was read\n", 30))}}))
-	}
-	return msgs
-}
-
 func TestFormat(t *testing.T) {
 	format := &llm.Format{Schema: json.RawMessage(`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`)}
 	const closed = `"format":{"type":"json_schema","schema":{"type":"object","properties":{"b":{"type":"string","description":"(minLength: 1)"},"a":{"type":"integer"}},"required":["b"],"additionalProperties":false}}}`
