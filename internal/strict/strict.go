@@ -48,6 +48,7 @@ type writer struct {
 	words     int // in all enums; 0: any number
 
 	optional, unions, enums int
+	nested                  int                 // schemas around the one that is being written
 	def                     string              // that is being written
 	refs                    map[string][]string // from definitions to definitions
 }
@@ -56,6 +57,9 @@ type writer struct {
 var errForm = errors.New("the schema has no strict form")
 
 func (w *writer) write(schema json.RawMessage) ([]byte, bool) {
+	if deep(schema) {
+		return nil, false
+	}
 	w.refs = map[string][]string{}
 	out, err := w.schema(schema, 0)
 	if err != nil || !bytes.HasPrefix(out, []byte(`{"type":"object"`)) || w.words > 0 && w.enums > w.words || !w.recursion && w.circular() {
@@ -64,10 +68,39 @@ func (w *writer) write(schema json.RawMessage) ([]byte, bool) {
 	return out, true
 }
 
+// maxNested bounds schemas in schemas, of which each is read once by all around it.
+const maxNested = 40
+
+// deep reports whether JSON is nested deeper than schemas may be, which have at most
+// two levels each, without reading any of it twice.
+func deep(raw []byte) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if level++; level > 2*maxNested {
+				return true
+			}
+		case c == '}', c == ']':
+			level--
+		}
+	}
+	return false
+}
+
 // schema writes one schema, its type first.
 func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
+	if w.nested++; w.nested > maxNested || depth > w.depth {
+		return nil, errForm
+	}
+	defer func() { w.nested-- }()
 	in, err := parse(raw)
-	if err != nil || depth > w.depth {
+	if err != nil {
 		return nil, errForm
 	}
 	if ref, ok := in.text("$ref"); ok {
@@ -162,9 +195,13 @@ func (w *writer) members(out *object, in object, depth int) error {
 	if in.has("required") && json.Unmarshal(in.value("required"), &required) != nil {
 		return errForm
 	}
-	there := []string{}
+	there, needed, known := []string{}, map[string]bool{}, map[string]bool{}
+	for _, name := range required {
+		needed[name] = true
+	}
 	for i, p := range properties {
-		must := slices.Contains(required, p.name)
+		must := needed[p.name]
+		known[p.name] = true
 		value, err := w.schema(p.value, depth+1)
 		if err != nil {
 			return err
@@ -182,7 +219,7 @@ func (w *writer) members(out *object, in object, depth int) error {
 		}
 	}
 	for _, name := range required {
-		if !properties.has(name) {
+		if !known[name] {
 			return errForm // of a member of which nothing is said
 		}
 	}
@@ -369,8 +406,9 @@ func (l lost) tell(out object) object {
 	}
 	text := "(" + strings.Join(l, ", ") + ")"
 	for i, m := range out {
-		if said, ok := out.text("description"); ok && m.name == "description" {
-			out[i].value = quote(said + " " + text)
+		if m.name == "description" {
+			said, _ := out.text("description")
+			out[i].value = quote(strings.TrimSpace(said + " " + text))
 			return out
 		}
 	}
@@ -392,13 +430,17 @@ func parse(raw json.RawMessage) (object, error) {
 		return nil, errForm
 	}
 	var o object
+	there := map[string]bool{}
 	for d.More() {
 		name, err := d.Token()
 		var m member
 		if err != nil || d.Decode(&m.value) != nil {
 			return nil, errForm
 		}
-		m.name, _ = name.(string)
+		if m.name, _ = name.(string); there[m.name] {
+			return nil, errForm // said twice
+		}
+		there[m.name] = true
 		o = append(o, m)
 	}
 	return o, nil
