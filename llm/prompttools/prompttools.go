@@ -23,8 +23,8 @@ import (
 //	```
 //
 // Only what m itself writes is searched for calls, never a prompt or a result;
-// and as the fence has a random part, which is taken out of all that others
-// wrote, m does not call a tool by quoting them. A block that is not closed, or
+// and as the fence has a random part, which is taken out of all texts that others
+// wrote (of PDFs and pictures it is not), m does not call a tool by quoting them. A block that is not closed, or
 // does not hold a JSON object, becomes a call whose input is Invalid: it is
 // reported to the model and not carried out. What m writes after a call is left
 // out: it would be guesses at results.
@@ -101,10 +101,10 @@ func (m *model) plain(req *llm.Request) *llm.Request {
 // system returns the system prompt with the tools.
 func (m *model) system(req *llm.Request) string {
 	if len(req.Tools) == 0 {
-		return req.System
+		return m.without(req.System)
 	}
 	var b strings.Builder
-	b.WriteString(req.System)
+	b.WriteString(m.without(req.System))
 	if req.System != "" {
 		b.WriteString("\n\n")
 	}

@@ -90,7 +90,7 @@ func (t *transcript) message(m llm.Message, fence string) llm.Message {
 			}
 		default:
 			flush()
-			out.Content = append(out.Content, b)
+			out.Content = append(out.Content, plainBlock(b, fence))
 		}
 	}
 	flush()
@@ -104,10 +104,10 @@ func (t *transcript) result(r llm.ToolResult, fence string, more *llm.Blocks) st
 		if text, ok := b.(llm.Text); ok {
 			said = append(said, text.Text)
 		} else {
-			*more = append(*more, b)
+			*more = append(*more, plainBlock(b, fence))
 		}
 	}
-	text := strings.Join(said, "\n")
+	text := strings.ReplaceAll(without(strings.Join(said, "\n"), fence), resultEnd, "</tool result>")
 	switch {
 	case strings.TrimSpace(text) == "" && len(*more) > 0:
 		text = "(see below)"
@@ -118,5 +118,20 @@ func (t *transcript) result(r llm.ToolResult, fence string, more *llm.Blocks) st
 	if r.IsError {
 		kind = "Error"
 	}
-	return fmt.Sprintf("%s of the tool %s:\n<tool_result>\n%s\n</tool_result>", kind, t.names[r.ID], without(text, fence))
+	return fmt.Sprintf("%s of the tool %s:\n<tool_result>\n%s\n"+resultEnd, kind, t.names[r.ID], text)
+}
+
+// resultEnd ends a result. What a tool wrote does not.
+const resultEnd = "</tool_result>"
+
+// plainBlock takes the random part of the fence out of what can be read of a block.
+func plainBlock(b llm.Block, fence string) llm.Block {
+	if d, ok := b.(llm.Document); ok {
+		d.Title = without(d.Title, fence)
+		if strings.HasPrefix(d.MediaType, "text/") {
+			d.Data = []byte(without(string(d.Data), fence))
+		}
+		return d
+	}
+	return b
 }
