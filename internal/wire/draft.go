@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
+	"iter"
 
 	"github.com/openagent-go/agent/internal/eventstream"
 	"github.com/openagent-go/agent/internal/sse"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/limit"
 )
 
 // A Decoder reads one reply of one provider. It has a Draft embedded, into which it
@@ -28,13 +29,13 @@ type Decoder interface {
 }
 
 // A Draft is a response in the making: the reply that it is read from, and what is
-// known of it. Nobody is shown the deltas of one that [Exchange.Run] has not set up.
+// known of it. Nobody is shown the deltas of one that [Stream] has not set up.
 type Draft struct {
 	*Reply
 	Res llm.Response
 
-	emit func(llm.Delta) bool
-	done bool
+	yield func(llm.Delta, error) bool
+	done  bool
 }
 
 func (d *Draft) draft() *Draft { return d }
@@ -44,7 +45,7 @@ var errLeft = errors.New("left")
 
 // Send hands a delta to the caller. A decoder that gets an error from it returns it.
 func (d *Draft) Send(delta llm.Delta) error {
-	if d.emit != nil && !d.emit(delta) {
+	if d.yield != nil && !d.yield(delta, nil) {
 		return errLeft
 	}
 	return nil
@@ -56,29 +57,40 @@ func (d *Draft) Done() error {
 	return d.Send(llm.Delta{Done: &d.Res})
 }
 
-// Run carries out the exchange, with a model of that name, and hands to emit what
-// the decoder makes of the reply. It returns nil when the response is done or emit
-// wants no more.
-func (x *Exchange) Run(ctx context.Context, model string, blocking bool, emit func(llm.Delta) bool, to Decoder) error {
+// Stream implements [llm.Model]: prepare makes the exchange of a request and what is to
+// read its reply, for each time that the stream is read.
+func Stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error)) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		err := ctx.Err()
+		if err == nil {
+			err = stream(ctx, l, model, req, prepare, yield)
+		}
+		if err != nil && err != errLeft {
+			yield(llm.Delta{}, err)
+		}
+	}
+}
+
+func stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error), yield func(llm.Delta, error) bool) error {
+	x, to, err := prepare()
+	if err != nil {
+		return err
+	}
+	x.bound(l, model, req)
 	reply, err := x.Do(ctx)
 	if err != nil {
 		return err
 	}
 	d := to.draft()
-	d.Reply, d.Res, d.emit = reply, llm.Response{Model: model, RequestID: reply.RequestID}, emit
-	defer func() { reply.Used(d.Res.Usage); reply.Close(d.done) }()
+	d.Reply, d.Res, d.yield = reply, llm.Response{Model: model, RequestID: reply.RequestID}, yield
+	defer func() { reply.spent(d.Res.Usage); reply.Close(d.done) }()
 	if err := reply.Page(); err != nil {
 		return err
 	}
-	if blocking || reply.First() == '{' {
-		err = d.whole(to)
-	} else {
-		err = d.stream(to)
+	if req.Blocking || reply.First() == '{' {
+		return d.whole(to)
 	}
-	if err == errLeft {
-		return nil
-	}
-	return err
+	return d.stream(to)
 }
 
 func (d *Draft) whole(to Decoder) error {
@@ -92,10 +104,21 @@ func (d *Draft) whole(to Decoder) error {
 	return to.Whole(body)
 }
 
-// stream reads events until the decoder is done. A stream that ends before is
-// truncated, whatever the connection says.
+// stream reads events: server-sent ones, or the frames in which Amazon sends the same.
 func (d *Draft) stream(to Decoder) error {
-	next := d.events()
+	if d.media() == eventstream.MediaType {
+		return d.each(to, eventstream.NewReader(d, 0).Chunk)
+	}
+	events := sse.NewReader(d, 0)
+	return d.each(to, func() ([]byte, error) {
+		e, err := events.Next()
+		return e.Data, err
+	})
+}
+
+// each reads events until the decoder is done. A stream that ends before is truncated,
+// whatever the connection says.
+func (d *Draft) each(to Decoder, next func() ([]byte, error)) error {
 	for !d.done {
 		data, err := next()
 		if err != nil {
@@ -106,19 +129,6 @@ func (d *Draft) stream(to Decoder) error {
 		}
 	}
 	return nil
-}
-
-// events returns what reads the data of the next event: of server-sent events, or
-// of the frames in which Amazon sends the same.
-func (r *Reply) events() func() ([]byte, error) {
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == eventstream.MediaType {
-		return eventstream.NewReader(r, 0).Chunk
-	}
-	events := sse.NewReader(r, 0)
-	return func() ([]byte, error) {
-		e, err := events.Next()
-		return e.Data, err
-	}
 }
 
 // broken says what it means that a stream could not be read further.

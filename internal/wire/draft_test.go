@@ -34,7 +34,7 @@ func (d *wordsDecoder) Event(data []byte) error {
 
 func (d *wordsDecoder) Cut(err error) error { return d.Truncated(err, "end") }
 
-func TestRun(t *testing.T) {
+func TestStream(t *testing.T) {
 	const hello, world, end = "data: {\"say\":\"hello\"}\n\n", "data: {\"say\":\"world\"}\n\n", "data: {\"say\":\"end\"}\n\n"
 	for _, tt := range []struct {
 		media, body string
@@ -62,8 +62,12 @@ func TestRun(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {tt.media}, "Request-Id": {"r1"}}, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r}, nil
 		})}
 		var said []string
-		d := &wordsDecoder{}
-		err := exchange("http://h", client).Run(t.Context(), "m", tt.blocking, func(delta llm.Delta) bool {
+		req := &llm.Request{Blocking: tt.blocking}
+		var err error
+		for delta, e := range Stream(t.Context(), nil, "m", req, func() (*Exchange, Decoder, error) { return exchange("http://h", client), &wordsDecoder{}, nil }) {
+			if err = e; err != nil {
+				break
+			}
 			if r := delta.Done; r != nil {
 				delta.Text = "end"
 				if r.Model != "m" || r.RequestID != "r1" {
@@ -71,8 +75,10 @@ func TestRun(t *testing.T) {
 				}
 			}
 			said = append(said, delta.Text)
-			return len(said) != tt.most
-		}, d)
+			if len(said) == tt.most {
+				break
+			}
+		}
 		if got := strings.Join(said, " "); got != tt.said {
 			t.Errorf("%.60s: said %q, want %q", tt.body, got, tt.said)
 		}

@@ -58,9 +58,9 @@ type Exchange struct {
 	call    limit.Call
 }
 
-// Bound has the exchange wait for a limiter before it is sent, for as long as that
+// bound has the exchange wait for a limiter before it is sent, for as long as that
 // takes: no time limit counts meanwhile. A nil limiter binds nothing.
-func (x *Exchange) Bound(l *limit.Limiter, model string, req *llm.Request) {
+func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	if l == nil {
 		return
 	}
@@ -80,18 +80,19 @@ type Reply struct {
 	// RequestID is the provider's id of the request.
 	RequestID string
 
-	x       *Exchange
-	parent  context.Context
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	timers  []*time.Timer
-	idle    *time.Timer
-	body    io.ReadCloser
-	buffer  *bufio.Reader
-	read    int64
-	secrets []string
-	permit  limit.Permit
-	used    *llm.Usage // nil: not known
+	x         *Exchange
+	parent    context.Context
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	timers    []*time.Timer
+	idle      *time.Timer
+	body      io.ReadCloser
+	buffer    *bufio.Reader
+	mediaType string
+	read      int64
+	secrets   []string
+	permit    limit.Permit
+	used      *llm.Usage // nil: not known
 }
 
 // ErrSame is what an Exchange's Authorize returns when it is asked for other
@@ -152,9 +153,9 @@ func (x *Exchange) refused(err error) error {
 	return err
 }
 
-// Used says what the request has used, as far as it is known, for the limiter. It is
+// spent says what the request has used, as far as it is known, for the limiter. It is
 // called before Close.
-func (r *Reply) Used(u llm.Usage) {
+func (r *Reply) spent(u llm.Usage) {
 	if r.x.limiter != nil && u != (llm.Usage{}) {
 		r.used = &u
 	}
@@ -342,10 +343,18 @@ func (r *Reply) First() byte {
 // Cancelled reports whether the caller's context has ended.
 func (r *Reply) Cancelled() bool { return r.parent.Err() != nil }
 
+// media returns the type of the reply's content.
+func (r *Reply) media() string {
+	if r.mediaType == "" {
+		r.mediaType, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
+	}
+	return r.mediaType
+}
+
 // Page returns an error if the reply is a web page, as captive portals and
 // proxies send it with status 200.
 func (r *Reply) Page() error {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	media := r.media()
 	if media == "text/html" || media == "application/xhtml+xml" || r.First() == '<' {
 		return r.Error(llm.Protocol, "a web page instead of a reply: is there a proxy or portal in between?")
 	}

@@ -3,13 +3,13 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/internal/wire"
@@ -51,43 +51,24 @@ func Model(name string) llm.Model { return new(Client).Model(name) }
 // Model returns the model of that name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
 	if c.Platform != nil {
-		return &model{client: c, name: name, entry: c.Platform.entry(c.Catalog, name)}
+		return &model{client: c, Model: wire.Model{ID: name, Entry: c.Platform.entry(c.Catalog, name)}}
 	}
 	entry, known := c.Catalog.Lookup(provider, name)
 	if !known {
 		entry = guess(name)
 	}
-	m := &model{client: c, name: name, entry: entry}
-	m.local = entry.Window == 0 && wire.Loopback(wire.Host(wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)))
-	return m
+	local := entry.Window == 0 && wire.Loopback(wire.Host(c.base()))
+	return &model{client: c, Model: wire.Model{ID: name, Entry: entry, Local: local}}
 }
 
 type model struct {
-	client *Client
-	name   string
-	entry  catalog.Entry
-	local  bool      // it is served on this machine, and its window is not known
-	keys   wire.Keys // those that Client.Key gave
-
+	wire.Model
+	client   *Client
 	counting wire.Counting
 }
 
-func (m *model) Name() string { return m.name }
-
-func (m *model) Info() llm.Info {
-	i := m.entry.Info()
-	if m.local {
-		i.Window, i.Assumed = llm.AssumedLocalWindow, true
-	}
-	return i
-}
-
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
-	i := m.entry.ModelInfo()
-	i.Value = m.name
-	i.Window, i.Assumed = m.Info().Room()
-	return i
+func (c *Client) base() string {
+	return wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
 }
 
 // Secrets returns what must not be seen of the client: its key, and what its
@@ -97,13 +78,8 @@ func (m *model) Secrets() []string {
 		secrets, _ := p.Secrets()
 		return append(secrets, wire.Secrets("", m.client.Header)...)
 	}
-	base := wire.First(m.client.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
-	list := wire.Secrets(base, m.client.Header)
-	list = append(list, m.keys.Secrets()...)
-	if key := m.client.key(); key != "" {
-		list = append(list, key)
-	}
-	return list
+	at := m.client.place()
+	return at.Secrets(&m.Keys)
 }
 
 // Fetched returns how many keys Client.Key gave so far: once it has grown,
@@ -113,7 +89,7 @@ func (m *model) Fetched() int {
 		_, n := p.Secrets()
 		return n
 	}
-	return m.keys.Count()
+	return m.Model.Fetched()
 }
 
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
@@ -141,79 +117,46 @@ func guess(name string) catalog.Entry {
 
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := m.run(ctx, req, func(d llm.Delta) bool { return yield(d, nil) }); err != nil {
-			yield(llm.Delta{}, err)
+	return wire.Stream(ctx, m.client.Limiter, m.ID, req, func() (*wire.Exchange, wire.Decoder, error) {
+		body, err := m.encode(req)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		x, err := m.exchange(req.Blocking, body)
+		return x, &decoder{}, err
+	})
 }
 
-// run carries out a request. It returns nil when the reply is complete or emit
-// wants no more.
-func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
+var apiHeader = http.Header{"Anthropic-Version": {apiVersion}}
+
+// place returns where a client without a Platform asks.
+func (c *Client) place() wire.Place {
+	at := wire.Place{
+		Provider: provider, URL: wire.Join(c.base(), "/v1/messages"), HTTP: c.HTTP, API: apiHeader, Header: c.Header,
+		Ask: c.Key, KeyHeader: "X-Api-Key", Wanted: keys,
+		HeaderTimeout: c.HeaderTimeout, IdleTimeout: cmp.Or(c.IdleTimeout, 120*time.Second), TotalTimeout: c.TotalTimeout, BlockingTimeout: c.BlockingTimeout,
 	}
-	body, err := m.encode(req)
-	if err != nil {
-		return err
+	if c.Key == nil {
+		at.Key = wire.First(c.APIKey, os.Getenv(keys[0]))
 	}
-	exchange, err := m.exchange(req.Blocking, body)
-	if err != nil {
-		return err
-	}
-	exchange.Bound(m.client.Limiter, m.name, req)
-	return exchange.Run(ctx, m.name, req.Blocking, emit, &decoder{})
+	return at
 }
 
-// key returns the key that does not change, "" if there is none or Key gives them.
-func (c *Client) key() string {
-	if c.Key != nil || c.Platform != nil {
-		return ""
-	}
-	return wire.First(c.APIKey, os.Getenv("ANTHROPIC_API_KEY"))
-}
+var keys = []string{"ANTHROPIC_API_KEY"}
 
 // exchange returns the request for body.
 func (m *model) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
-	c := m.client
-	base := wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
-	key := c.key()
-	header := http.Header{
-		"Content-Type":      {"application/json"},
-		"Accept":            {"text/event-stream"},
-		"Anthropic-Version": {apiVersion},
-		"User-Agent":        {"openagent-go"},
+	at := m.client.place()
+	p := m.client.Platform
+	if p == nil {
+		return at.Exchange(blocking, body, &m.Keys)
 	}
-	if key != "" {
-		header.Set("X-Api-Key", key)
+	if err := p.place(&at, m.ID, blocking); err != nil {
+		return nil, err
 	}
-	x := &wire.Exchange{
-		Provider: provider, HTTP: c.HTTP, URL: strings.TrimRight(base, "/") + "/v1/messages", Header: header, Body: body, Explain: wire.Explain,
-		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 120*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
+	x, err := at.Exchange(blocking, body, nil)
+	if err == nil {
+		p.strip(x.Header)
 	}
-	if blocking {
-		header.Set("Accept", "application/json")
-		x.Headers, x.Idle, x.Total = 0, 0, wire.Limit(c.BlockingTimeout, 300*time.Second)
-	}
-	for name, values := range c.Header {
-		header[http.CanonicalHeaderKey(name)] = values
-	}
-	if c.Platform != nil {
-		return x, c.platform(x, m.name, blocking)
-	}
-	if c.Key != nil {
-		x.Authorize = func(r *http.Request, again bool) error {
-			key, err := m.keys.Ask(r.Context(), provider, c.Key, again)
-			if err == nil {
-				r.Header.Set("X-Api-Key", key)
-			}
-			return err
-		}
-		return x, nil
-	}
-	if header.Get("X-Api-Key") == "" && header.Get("Authorization") == "" && !wire.Loopback(wire.Host(base)) {
-		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set ANTHROPIC_API_KEY, Client.APIKey or Client.Key", RetryAfter: -1}
-	}
-	return x, nil
+	return x, err
 }

@@ -22,13 +22,13 @@ type Tally struct {
 // do the end points of a [Platform]. One that turns out not to count is not asked
 // again; its error matches [errors.ErrUnsupported].
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
-	tally := Tally{Model: m.name}
+	tally := Tally{Model: m.ID}
 	if p := m.client.Platform; p != nil {
 		if p.Count == nil {
 			return 0, &llm.APIError{Class: llm.NotFound, Provider: p.Name, Message: "tokens are not counted there", RetryAfter: -1, Err: errors.ErrUnsupported}
 		}
 		var err error
-		if tally, err = p.Count(m.name); err != nil {
+		if tally, err = p.Count(m.ID); err != nil {
 			return 0, &llm.APIError{Class: llm.Auth, Provider: p.Name, Message: err.Error(), RetryAfter: -1, Err: err}
 		}
 	}
@@ -44,7 +44,7 @@ func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) 
 		if err != nil {
 			return nil, err
 		}
-		if x.URL += "/count_tokens"; tally.URL != "" {
+		if x.URL = wire.Join(x.URL, "/count_tokens"); tally.URL != "" {
 			x.URL = tally.URL
 		}
 		return x, nil

@@ -92,20 +92,21 @@ func (c *Client) leadCounted(b []byte, model string) []byte {
 	return wire.AppendString(append(c.lead(b, ""), `,"model":`...), model)
 }
 
-// platform changes the exchange for c's platform.
-func (c *Client) platform(x *wire.Exchange, model string, blocking bool) error {
-	p := c.Platform
+// place changes where a client asks to p.
+func (p *Platform) place(at *wire.Place, model string, blocking bool) error {
 	url, err := p.URL(model, !blocking)
 	if err != nil {
 		return &llm.APIError{Class: llm.Auth, Provider: p.Name, Message: err.Error(), RetryAfter: -1, Err: err}
 	}
-	x.Provider, x.URL, x.Authorize = p.Name, url, p.Authorize
-	if p.Explain != nil {
-		x.Explain = p.Explain
-	}
-	x.Header.Del("Anthropic-Version")
-	if p.Betas {
-		x.Header.Del("Anthropic-Beta")
-	}
+	at.Provider, at.URL, at.API, at.Explain = p.Name, url, nil, p.Explain
+	at.Key, at.Ask, at.Wanted, at.Authorize = "", nil, nil, p.Authorize
 	return nil
+}
+
+// strip takes out the headers that stand in the body there.
+func (p *Platform) strip(h http.Header) {
+	h.Del("Anthropic-Version")
+	if p.Betas {
+		h.Del("Anthropic-Beta")
+	}
 }

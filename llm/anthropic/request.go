@@ -63,7 +63,7 @@ func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{noImages: m.entry.NoImages, noPDF: m.entry.NoPDF, model: m.name}
+	c := codec{noImages: m.Entry.NoImages, noPDF: m.Entry.NoPDF, model: m.ID}
 	t := req.Memo.Load(fmt.Sprint(provider, c), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
 	}).(*transcript)
@@ -81,16 +81,16 @@ func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.entry.Formats {
+	if m.Entry.Formats {
 		o.format = t.cache.Format(req.Format, encodeFormat)
 	}
 	head, keep := make([]byte, 0, 512), mark(req.Cache)
 	switch {
 	case tally == nil:
 		stream := !req.Blocking && (m.client.Platform == nil || m.client.Platform.Streaming)
-		head = o.append(m.client.lead(head, m.name), stream)
+		head = o.append(m.client.lead(head, m.ID), stream)
 	case tally.Model == "":
-		head, keep = o.append(m.client.lead(head, m.name), false), nil
+		head, keep = o.append(m.client.lead(head, m.ID), false), nil
 	default:
 		head, keep = o.appendCounted(m.client.leadCounted(head, tally.Model)), nil
 	}
@@ -142,9 +142,7 @@ func mustGoOn(t *wire.Turn, thinking bool) bool {
 	return true
 }
 
-func invalid(format string, args ...any) error {
-	return &llm.APIError{Class: llm.Invalid, Provider: provider, Message: fmt.Sprintf(format, args...), RetryAfter: -1}
-}
+func invalid(format string, args ...any) error { return wire.Invalid(provider, format, args...) }
 
 // namesakes declares tools of which only the name is known.
 func namesakes(names []string) []llm.Tool {
@@ -183,8 +181,8 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 	}
 	// Older models do not think unless asked to. The newest, which take no forced
 	// choice of tools either, always do.
-	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.entry.Thinking == catalog.ThinkingAdaptive && !m.entry.NoForcedTool
-	if t := req.Temperature; t != nil && o.thinking == "" && !m.entry.NoSamplers {
+	o.unthinking = req.Thinking.Mode == llm.ThinkOff && m.Entry.Thinking == catalog.ThinkingAdaptive && !m.Entry.NoForcedTool
+	if t := req.Temperature; t != nil && o.thinking == "" && !m.Entry.NoSamplers {
 		v := min(max(*t, 0), 1)
 		if v == v {
 			o.temperature = &v
@@ -199,16 +197,16 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 }
 
 func (m *model) maxTokens(req *llm.Request) int {
-	n, most := req.MaxTokens, m.entry.MaxOutput
+	n, most := req.MaxTokens, m.Entry.MaxOutput
 	if n <= 0 {
 		if most == 0 {
 			return unknownMaxTokens
 		}
 		n = defaultMaxTokens
-		if m.entry.Thinking == catalog.ThinkingBudget {
+		if m.Entry.Thinking == catalog.ThinkingBudget {
 			n += req.Thinking.Tokens()
 		}
-	} else if budget := req.Thinking.Tokens(); m.entry.Thinking == catalog.ThinkingBudget && n <= budget {
+	} else if budget := req.Thinking.Tokens(); m.Entry.Thinking == catalog.ThinkingBudget && n <= budget {
 		n += budget // what was asked for is for the answer
 	}
 	if most > 0 {
@@ -228,7 +226,7 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	case llm.ChooseNone:
 		return `{"type":"none"}`, nil
 	case llm.ChooseAny:
-		if m.entry.NoForcedTool {
+		if m.Entry.NoForcedTool {
 			return "", nil
 		}
 		return `{"type":"any"}`, nil
@@ -236,7 +234,7 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
 			return "", invalid("the tool choice %q is not among the tools", c.Name)
 		}
-		if m.entry.NoForcedTool {
+		if m.Entry.NoForcedTool {
 			return "", nil
 		}
 		return string(append(wire.AppendString([]byte(`{"type":"tool","name":`), c.Name), '}')), nil
@@ -247,13 +245,13 @@ func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 // thinking returns the JSON member that turns thinking on, "" if it cannot be, and
 // the word for how much, if it takes one.
 func (m *model) thinking(want llm.Thought, maxTokens int, spoke *wire.Turn) (member, word string) {
-	switch m.entry.Thinking {
+	switch m.Entry.Thinking {
 	case catalog.ThinkingAdaptive:
 		if want.Budget == 0 && want.Effort == "" {
 			return `"thinking":{"type":"adaptive"}`, ""
 		}
 		word := effort(want)
-		if word == "max" && strings.HasPrefix(m.name, "claude-sonnet-4-6") {
+		if word == "max" && strings.HasPrefix(m.ID, "claude-sonnet-4-6") {
 			word = "high" // https://platform.claude.com/docs/en/build-with-claude/effort: of that generation only Opus takes max
 		}
 		return `"thinking":{"type":"adaptive"}`, word

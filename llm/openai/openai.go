@@ -4,9 +4,7 @@
 package openai
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"os"
@@ -58,36 +56,19 @@ func (c *Client) Model(name string) llm.Model {
 	base, profile := c.where()
 	entry.Formats = entry.Formats && profile.Formats
 	ask := profile.target(name).ask
-	m := &model{client: c, name: name, entry: entry, inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != catalog.ThinkingNone}
-	m.local = entry.Window == 0 && wire.Loopback(wire.Host(base))
-	return m
+	return &model{client: c, Model: wire.Model{ID: name, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))},
+		inside: (ask == AskObject || ask == AskGoogle) && entry.Thinking != catalog.ThinkingNone}
 }
 
 type model struct {
-	client *Client
-	name   string
-	entry  catalog.Entry // its Formats holds for the host too
-	local  bool          // it is served on this machine, and its window is not known
-	inside bool          // a thinking budget counts as output there
-	keys   wire.Keys     // those that Client.Key gave
+	wire.Model // its entry's Formats holds for the host too
+	client     *Client
+	inside     bool // a thinking budget counts as output there
 }
-
-func (m *model) Name() string { return m.name }
 
 func (m *model) Info() llm.Info {
-	i := m.entry.Info()
+	i := m.Model.Info()
 	i.ThinksInside = m.inside
-	if m.local {
-		i.Window, i.Assumed = llm.AssumedLocalWindow, true
-	}
-	return i
-}
-
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
-	i := m.entry.ModelInfo()
-	i.Value = m.name
-	i.Window, i.Assumed = m.Info().Room()
 	return i
 }
 
@@ -95,17 +76,9 @@ func (m *model) Describe() llm.ModelInfo {
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {
 	base, profile := m.client.where()
-	list := wire.Secrets(base, m.client.Header)
-	list = append(list, m.keys.Secrets()...)
-	if key := m.client.key(profile); key != "" {
-		list = append(list, key)
-	}
-	return list
+	at := m.client.place(base, profile)
+	return at.Secrets(&m.Keys)
 }
-
-// Fetched returns how many keys Client.Key gave so far: once it has grown,
-// Secrets holds more.
-func (m *model) Fetched() int { return m.keys.Count() }
 
 // key returns the key that does not change, "" if there is none or Key gives them.
 func (c *Client) key(profile *Profile) string {
@@ -147,84 +120,32 @@ func guess(name string) catalog.Entry {
 
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := m.run(ctx, req, func(d llm.Delta) bool { return yield(d, nil) }); err != nil {
-			yield(llm.Delta{}, err)
+	return wire.Stream(ctx, m.client.Limiter, m.ID, req, func() (*wire.Exchange, wire.Decoder, error) {
+		base, profile := m.client.where()
+		body, err := m.encode(req, profile.target(m.ID))
+		if err != nil {
+			return nil, nil, err
+		}
+		at := m.client.place(base, profile)
+		x, err := at.Exchange(req.Blocking, body, &m.Keys)
+		return x, &decoder{}, err
+	})
+}
+
+// place returns where c asks.
+func (c *Client) place(base string, host *Profile) wire.Place {
+	at := wire.Place{
+		Provider: provider, URL: wire.Join(base, "/chat/completions"), HTTP: c.HTTP, Header: c.Header,
+		Key: c.key(host), Ask: c.Key, KeyHeader: host.KeyHeader, Entra: true,
+		HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, TotalTimeout: c.TotalTimeout, BlockingTimeout: c.BlockingTimeout,
+	}
+	if at.Key == "" && !host.Keyless {
+		at.Wanted = host.Keys
+		if !slices.Contains(host.Keys, "OPENAI_API_KEY") {
+			at.Wanted = append(slices.Clone(host.Keys), "OPENAI_API_KEY")
 		}
 	}
+	return at
 }
 
-// run carries out a request. It returns nil when the reply is complete or emit
-// wants no more.
-func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	base, profile := m.client.where()
-	body, err := m.encode(req, profile.target(m.name))
-	if err != nil {
-		return err
-	}
-	exchange, err := m.exchange(base, profile, req.Blocking, body)
-	if err != nil {
-		return err
-	}
-	exchange.Bound(m.client.Limiter, m.name, req)
-	return exchange.Run(ctx, m.name, req.Blocking, emit, &decoder{})
-}
-
-// present puts a key on a request. Tokens of Microsoft Entra, which are JWTs, have
-// their place in another header than the keys of Azure.
-func (p *Profile) present(h http.Header, key string) {
-	if p.KeyHeader == "" || wire.JWT(key) {
-		h.Set("Authorization", "Bearer "+key)
-		return
-	}
-	h.Set(p.KeyHeader, key)
-}
-
-// exchange returns the request for body.
-func (m *model) exchange(base string, host *Profile, blocking bool, body [][]byte) (*wire.Exchange, error) {
-	c := m.client
-	header := http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"text/event-stream"},
-		"User-Agent":   {"openagent-go"},
-	}
-	if key := c.key(host); key != "" {
-		host.present(header, key)
-	}
-	x := &wire.Exchange{
-		Provider: provider, HTTP: c.HTTP, URL: wire.Join(base, "/chat/completions"), Header: header, Body: body, Explain: wire.Explain,
-		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 300*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
-	}
-	if blocking {
-		header.Set("Accept", "application/json")
-		x.Headers, x.Idle, x.Total = 0, 0, wire.Limit(c.BlockingTimeout, 300*time.Second)
-	}
-	for name, values := range c.Header {
-		header[http.CanonicalHeaderKey(name)] = values
-	}
-	if c.Key != nil {
-		x.Authorize = func(r *http.Request, again bool) error {
-			key, err := m.keys.Ask(r.Context(), provider, c.Key, again)
-			if err == nil {
-				host.present(r.Header, key)
-			}
-			return err
-		}
-		return x, nil
-	}
-	if header.Get("Authorization") == "" && header.Get(cmp.Or(host.KeyHeader, "Api-Key")) == "" && !host.Keyless && !wire.Loopback(wire.Host(base)) {
-		names := strings.Join(append(slices.Clone(host.Keys), "OPENAI_API_KEY"), ", ")
-		if slices.Contains(host.Keys, "OPENAI_API_KEY") {
-			names = strings.Join(host.Keys, ", ")
-		}
-		return nil, &llm.APIError{Class: llm.Auth, Provider: provider, Message: "no API key: set " + names + ", Client.APIKey or Client.Key", RetryAfter: -1}
-	}
-	return x, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &llm.APIError{Class: llm.Invalid, Provider: provider, Message: fmt.Sprintf(format, args...), RetryAfter: -1}
-}
+func invalid(format string, args ...any) error { return wire.Invalid(provider, format, args...) }

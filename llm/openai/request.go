@@ -31,8 +31,8 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{model: m.name, echo: host.echo, ids: host.IDs, images: !m.entry.NoImages && !host.NoImages, gifs: !host.NoGIF, files: host.Files && !m.entry.NoPDF,
-		bridge: host.AnswersFirst, signatures: host.Signatures, signed: signs(m.name)}
+	c := codec{model: m.ID, echo: host.echo, ids: host.IDs, images: !m.Entry.NoImages && !host.NoImages, gifs: !host.NoGIF, files: host.Files && !m.Entry.NoPDF,
+		bridge: host.AnswersFirst, signatures: host.Signatures, signed: signs(m.ID)}
 	t := req.Memo.Load(fmt.Sprint(provider, c, host.Schemas), func() any {
 		return &transcript{history: wire.History{Codec: c, IDs: c.ids.rule()}}
 	}).(*transcript)
@@ -46,7 +46,7 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, host, choice)
-	if m.entry.Formats {
+	if m.Entry.Formats {
 		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
 	}
 	head = m.appendCache(head, req.Cache, host)
@@ -63,7 +63,7 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 
 // head returns the body from its start up to the tools.
 func (m *model) head(req *llm.Request, host target, choice string) []byte {
-	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.name)
+	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.ID)
 	if !req.Blocking {
 		b = append(b, `,"stream":true`...)
 		if !host.NoStreamOptions {
@@ -77,12 +77,12 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 		if n <= least {
 			n += least
 		}
-		if m.entry.MaxOutput > 0 {
-			n = min(n, m.entry.MaxOutput)
+		if m.Entry.MaxOutput > 0 {
+			n = min(n, m.Entry.MaxOutput)
 		}
 		name := host.Limit
 		switch {
-		case name == "" && m.entry.MaxCompletionTokens:
+		case name == "" && m.Entry.MaxCompletionTokens:
 			name = "max_completion_tokens"
 		case name == "":
 			name = "max_tokens"
@@ -90,7 +90,7 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 		b = append(append(append(b, `,"`...), name...), `":`...)
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	samplers := !m.entry.NoSamplers && !host.noSamplers
+	samplers := !m.Entry.NoSamplers && !host.noSamplers
 	if t := req.Temperature; t != nil && *t == *t && samplers {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), cmp.Or(host.Hottest, 2)), 'g', -1, 64)
 	}
@@ -114,7 +114,7 @@ func (m *model) appendCache(b []byte, c llm.Cache, host target) []byte {
 		b = wire.AppendString(append(append(append(b, `,"`...), host.CacheKey...), `":`...), c.Key)
 	}
 	switch {
-	case !host.CacheMark || !strings.Contains(strings.ToLower(m.name), "claude"):
+	case !host.CacheMark || !strings.Contains(strings.ToLower(m.ID), "claude"):
 	case c.Hour():
 		b = append(b, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`...)
 	default:

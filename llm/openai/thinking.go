@@ -73,7 +73,7 @@ func (m *model) thinking(req *llm.Request, host target, choice string) (members,
 			want = llm.Thought{Mode: llm.ThinkOff}
 		}
 	}
-	if m.entry.Thinking == catalog.ThinkingNone {
+	if m.Entry.Thinking == catalog.ThinkingNone {
 		return "", choice, 0
 	}
 	switch {

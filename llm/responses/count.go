@@ -13,17 +13,14 @@ import (
 // [errors.ErrUnsupported].
 func (m *model) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
 	return m.counting.Ask(ctx, "input_tokens", func() (*wire.Exchange, error) {
-		base := m.base()
-		at := hostOf(base)
-		body, err := m.body(req, at, true)
+		base := m.client.base()
+		host := hostOf(base)
+		body, err := m.body(req, host, true)
 		if err != nil {
 			return nil, err
 		}
-		x, err := m.exchange(base, at, true, body)
-		if err != nil {
-			return nil, err
-		}
-		x.URL = wire.Join(base, "/responses/input_tokens")
-		return x, nil
+		at := m.client.place(base, host)
+		at.URL = wire.Join(base, "/responses/input_tokens")
+		return at.Exchange(true, body, &m.Keys)
 	})
 }

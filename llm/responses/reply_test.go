@@ -287,7 +287,8 @@ func TestHeaders(t *testing.T) {
 	if err != nil || res.RequestID != "req_7" || got.URL.Path != "/v1/responses" || got.Header.Get("Authorization") != "Bearer sk-env" {
 		t.Fatalf("%+v, %v, %v", res, err, got)
 	}
-	azure, err := new(Client).Model("m").(*model).exchange("https://me.openai.azure.com/openai/v1", host{own: true, azure: true}, false, nil)
+	at := new(Client).place("https://me.openai.azure.com/openai/v1", host{own: true, azure: true})
+	azure, err := at.Exchange(false, nil, nil)
 	if err != nil || azure.URL != "https://me.openai.azure.com/openai/v1/responses" || azure.Header.Get("Api-Key") != "sk-env" || azure.Header.Get("Authorization") != "" {
 		t.Errorf("%+v, %v", azure, err)
 	}

@@ -64,7 +64,7 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
 	}
-	c := codec{model: m.name, own: at.own, images: !m.entry.NoImages, files: at.own && !m.entry.NoPDF}
+	c := codec{model: m.ID, own: at.own, images: !m.Entry.NoImages, files: at.own && !m.Entry.NoPDF}
 	t := req.Memo.Load(fmt.Sprint(Provider, c), func() any {
 		c.seen = set{}
 		return &transcript{history: wire.History{Codec: c, IDs: toolIDs}}
@@ -82,7 +82,7 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, choice, counted)
-	if m.entry.Formats {
+	if m.Entry.Formats {
 		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
 	}
 	if at.own && !req.Cache.Off && !counted {
@@ -99,9 +99,9 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 
 // head returns the body from its start up to the tools.
 func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
-	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.name)
+	b := wire.AppendString(append(make([]byte, 0, 512), `{"model":`...), m.ID)
 	if counted {
-		if m.entry.Thinking == catalog.ThinkingEffort {
+		if m.Entry.Thinking == catalog.ThinkingEffort {
 			b = m.reasoning(b, req.Thinking)
 		}
 		return append(b, choice...)
@@ -111,15 +111,15 @@ func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 		b = append(b, `,"stream":true`...)
 	}
 	if n := req.MaxTokens; n > 0 {
-		if m.entry.MaxOutput > 0 {
-			n = min(n, m.entry.MaxOutput)
+		if m.Entry.MaxOutput > 0 {
+			n = min(n, m.Entry.MaxOutput)
 		}
 		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), int64(max(n, minOutput)), 10)
 	}
-	if t := req.Temperature; t != nil && *t == *t && !m.entry.NoSamplers {
+	if t := req.Temperature; t != nil && *t == *t && !m.Entry.NoSamplers {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), 2), 'g', -1, 64)
 	}
-	if m.entry.Thinking == catalog.ThinkingEffort {
+	if m.Entry.Thinking == catalog.ThinkingEffort {
 		b = m.reasoning(append(b, `,"include":["reasoning.encrypted_content"]`...), req.Thinking)
 	}
 	return append(b, choice...)
@@ -149,7 +149,7 @@ var numbered = regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?`)
 // Those since gpt-5.1 can be told not to think, those since gpt-5.2 to think most.
 func (m *model) effort(t llm.Thought) string {
 	version := 0
-	if match := numbered.FindStringSubmatch(m.name[strings.LastIndexByte(m.name, '/')+1:]); match != nil {
+	if match := numbered.FindStringSubmatch(m.ID[strings.LastIndexByte(m.ID, '/')+1:]); match != nil {
 		major, _ := strconv.Atoi(match[1])
 		minor, _ := strconv.Atoi(match[2])
 		version = 100*major + minor

@@ -8,7 +8,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"os"
@@ -65,59 +64,28 @@ func (c *Client) Model(name string) llm.Model {
 	if !known {
 		entry = guess(name)
 	}
-	m := &model{client: c, name: name, entry: entry}
-	m.entry.Formats = entry.Formats && hostOf(m.base()).own
-	m.local = entry.Window == 0 && wire.Loopback(wire.Host(m.base()))
-	return m
+	base := c.base()
+	entry.Formats = entry.Formats && hostOf(base).own
+	return &model{client: c, Model: wire.Model{ID: name, Provider: Provider, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))}}
 }
 
 type model struct {
-	client *Client
-	name   string
-	entry  catalog.Entry // its Formats holds for the host too
-	keys   wire.Keys     // those that Client.Key gave
-	local  bool          // it is served on this machine, and its window is not known
-
-	counting wire.Counting
+	wire.Model // its entry's Formats holds for the host too
+	client     *Client
+	counting   wire.Counting
 }
 
-func (m *model) Name() string { return m.name }
-
-func (m *model) Info() llm.Info {
-	info := m.entry.Info()
-	info.Provider = Provider
-	if m.local {
-		info.Window, info.Assumed = llm.AssumedLocalWindow, true
-	}
-	return info
-}
-
-// Describe implements [llm.Described].
-func (m *model) Describe() llm.ModelInfo {
-	i := m.entry.ModelInfo()
-	i.Value, i.Provider = m.name, Provider
-	i.Window, i.Assumed = m.Info().Room()
-	return i
-}
-
-func (m *model) base() string {
-	return wire.First(m.client.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
+func (c *Client) base() string {
+	return wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
 }
 
 // Secrets returns what must not be seen of the client: its key, and what its
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {
-	list := wire.Secrets(m.base(), m.client.Header)
-	list = append(list, m.keys.Secrets()...)
-	if key := m.client.key(); key != "" {
-		list = append(list, key)
-	}
-	return list
+	base := m.client.base()
+	at := m.client.place(base, hostOf(base))
+	return at.Secrets(&m.Keys)
 }
-
-// Fetched returns how many keys Client.Key gave so far: once it has grown,
-// Secrets holds more.
-func (m *model) Fetched() int { return m.keys.Count() }
 
 var (
 	reasoner = regexp.MustCompile(`^(o\d|gpt-[5-9]|gpt-oss|codex)`)
@@ -155,90 +123,37 @@ func hostOf(base string) host {
 	return host{}
 }
 
-// present puts a key on a request.
-func (h host) present(header http.Header, key string) {
-	if h.azure && !wire.JWT(key) {
-		header.Set("Api-Key", key)
-		return
-	}
-	header.Set("Authorization", "Bearer "+key) // tokens of Microsoft Entra are JWTs
-}
-
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := m.run(ctx, req, func(d llm.Delta) bool { return yield(d, nil) }); err != nil {
-			yield(llm.Delta{}, err)
+	return wire.Stream(ctx, m.client.Limiter, m.ID, req, func() (*wire.Exchange, wire.Decoder, error) {
+		base := m.client.base()
+		host := hostOf(base)
+		body, err := m.encode(req, host)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		at := m.client.place(base, host)
+		x, err := at.Exchange(req.Blocking, body, &m.Keys)
+		return x, newDecoder(), err
+	})
 }
 
-// run carries out a request. It returns nil when the reply is complete or emit
-// wants no more.
-func (m *model) run(ctx context.Context, req *llm.Request, emit func(llm.Delta) bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
+var keys = []string{"OPENAI_API_KEY"}
+
+// place returns where c asks.
+func (c *Client) place(base string, at host) wire.Place {
+	p := wire.Place{
+		Provider: Provider, URL: wire.Join(base, "/responses"), HTTP: c.HTTP, Header: c.Header,
+		Ask: c.Key, Entra: true, Wanted: keys,
+		HeaderTimeout: c.HeaderTimeout, IdleTimeout: c.IdleTimeout, TotalTimeout: c.TotalTimeout, BlockingTimeout: c.BlockingTimeout,
 	}
-	base := m.base()
-	at := hostOf(base)
-	body, err := m.encode(req, at)
-	if err != nil {
-		return err
+	if at.azure {
+		p.KeyHeader = "Api-Key"
 	}
-	exchange, err := m.exchange(base, at, req.Blocking, body)
-	if err != nil {
-		return err
+	if c.Key == nil {
+		p.Key = wire.First(c.APIKey, os.Getenv(keys[0]))
 	}
-	exchange.Bound(m.client.Limiter, m.name, req)
-	return exchange.Run(ctx, m.name, req.Blocking, emit, newDecoder())
+	return p
 }
 
-// key returns the key that does not change, "" if there is none or Key gives them.
-func (c *Client) key() string {
-	if c.Key != nil {
-		return ""
-	}
-	return wire.First(c.APIKey, os.Getenv("OPENAI_API_KEY"))
-}
-
-// exchange returns the request for body.
-func (m *model) exchange(base string, at host, blocking bool, body [][]byte) (*wire.Exchange, error) {
-	c := m.client
-	header := http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"text/event-stream"},
-		"User-Agent":   {"openagent-go"},
-	}
-	if key := c.key(); key != "" {
-		at.present(header, key)
-	}
-	x := &wire.Exchange{
-		Provider: Provider, HTTP: c.HTTP, URL: wire.Join(base, "/responses"), Header: header, Body: body, Explain: wire.Explain,
-		Headers: wire.Limit(c.HeaderTimeout, 300*time.Second), Idle: wire.Limit(c.IdleTimeout, 300*time.Second), Total: wire.Limit(c.TotalTimeout, time.Hour),
-	}
-	if blocking {
-		header.Set("Accept", "application/json")
-		x.Headers, x.Idle, x.Total = 0, 0, wire.Limit(c.BlockingTimeout, 300*time.Second)
-	}
-	for name, values := range c.Header {
-		header[http.CanonicalHeaderKey(name)] = values
-	}
-	if c.Key != nil {
-		x.Authorize = func(r *http.Request, again bool) error {
-			key, err := m.keys.Ask(r.Context(), Provider, c.Key, again)
-			if err == nil {
-				at.present(r.Header, key)
-			}
-			return err
-		}
-		return x, nil
-	}
-	if header.Get("Authorization") == "" && header.Get("Api-Key") == "" && !wire.Loopback(wire.Host(base)) {
-		return nil, &llm.APIError{Class: llm.Auth, Provider: Provider, Message: "no API key: set OPENAI_API_KEY, Client.APIKey or Client.Key", RetryAfter: -1}
-	}
-	return x, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &llm.APIError{Class: llm.Invalid, Provider: Provider, Message: fmt.Sprintf(format, args...), RetryAfter: -1}
-}
+func invalid(format string, args ...any) error { return wire.Invalid(Provider, format, args...) }
