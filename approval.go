@@ -62,7 +62,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if t = x.tool(call.Name); t != nil && d.Input != nil {
 		changed := call
 		changed.Input = d.Input
-		if wrong := invalid(t, changed); wrong != "" {
+		if wrong := invalid(t, &changed); wrong != "" {
 			return fmt.Errorf("agent: deciding about call %s: %s", id, x.secrets.text(wrong))
 		}
 	}

@@ -23,16 +23,16 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 	}
 	original := call.Input
 	hooked, stop := x.before(ctx, &call, j)
-	if wrong := invalid(t, call); wrong != "" && hooked.Behavior != permission.Denied {
+	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
 	}
-	class := classify(t, call)
-	d := x.judge(e.Mode, call, class, hooked)
+	class := classify(t, &call)
+	d := x.judge(e.Mode, &call, &class, hooked)
 	if class.Asks != "" && d.Behavior == permission.Allowed && (d.Source == permission.FromMode || d.Source == permission.FromHook || d.Source == permission.FromPolicy) {
-		d = x.insist(e.Mode, call, class)
+		d = x.insist(e.Mode, &call, &class)
 	}
 	if d.Behavior == permission.Allowed {
-		d, class = x.consult(ctx, e.Mode, t, &call, class, d)
+		d = x.consult(ctx, e.Mode, t, &call, &class, d)
 	}
 	if d.Behavior == permission.Allowed && e.Guard != "" {
 		d = permission.Decision{Behavior: permission.Asked, Source: permission.FromGuard, Reason: e.Guard}
@@ -45,7 +45,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 }
 
 // insist asks about a call that no rule allows.
-func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class) permission.Decision {
+func (x *executor) insist(mode permission.Mode, call *tool.Call, class *tool.Class) permission.Decision {
 	why := class.Asks
 	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
 		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
@@ -57,7 +57,7 @@ func (x *executor) insist(mode permission.Mode, call tool.Call, class tool.Class
 }
 
 // judge puts what the hooks say together with rules, policies and mode.
-func (x *executor) judge(mode permission.Mode, call tool.Call, class tool.Class, hooked permission.Decision) permission.Decision {
+func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Class, hooked permission.Decision) permission.Decision {
 	if hooked.Behavior == permission.Denied {
 		return hooked
 	}
@@ -100,27 +100,28 @@ func (x *executor) opinion(about permission.Request) permission.Decision {
 	return d
 }
 
-// consult asks the callback about a call that nothing speaks against.
-func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class tool.Class, verdict permission.Decision) (permission.Decision, tool.Class) {
+// consult asks the callback about a call that nothing speaks against. Call and class
+// are those of the input that it wants.
+func (x *executor) consult(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Class, verdict permission.Decision) permission.Decision {
 	callback := x.ask()
 	if callback == nil {
-		return verdict, class
+		return verdict
 	}
 	d := x.callBack(ctx, callback, *call, verdict)
 	switch d.Behavior {
 	case permission.NoOpinion:
-		return verdict, class
+		return verdict
 	case permission.Allowed:
 		if d.Input == nil {
-			return d, class
+			return d
 		}
 		call.Input = d.Input
-		class = classify(t, *call)
-		if again := x.judge(mode, *call, class, permission.Decision{}); again.Behavior == permission.Denied {
-			return again, class
+		*class = classify(t, call)
+		if again := x.judge(mode, call, class, permission.Decision{}); again.Behavior == permission.Denied {
+			return again
 		}
 	}
-	return d, class
+	return d
 }
 
 // question asks about a call, by the callback. Nobody there means no.
@@ -168,9 +169,9 @@ func (x *executor) confirm(ctx context.Context, t tool.Tool, j *job, allowed per
 	call, class := j.call, j.class
 	if allowed.Input != nil {
 		call.Input = allowed.Input
-		class = classify(t, call)
+		class = classify(t, &call)
 	}
-	d, _ := x.consult(ctx, call.Mode, t, &call, class, allowed)
+	d := x.consult(ctx, call.Mode, t, &call, &class, allowed)
 	if d.Behavior == permission.Allowed && d.Input == nil {
 		d.Input = allowed.Input
 	}
@@ -186,7 +187,7 @@ func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
-		class := classify(t, call)
+		class := classify(t, &call)
 		f.Class = &class
 	}
 	return f
@@ -216,35 +217,36 @@ func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call t
 // recheck judges a call again, right before it runs: its input, the mode and the
 // directory are final now. What it touches may be something else than what was
 // judged, and then has to be allowed by itself.
-func (x *executor) recheck(e engine.RunTool, t tool.Tool, call tool.Call, judged tool.Class) (permission.Decision, bool) {
+func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Class) (permission.Decision, bool) {
 	if t == nil {
-		return permission.Deny(gone(call)), true
+		return permission.Deny(gone(*call)), true
 	}
 	class := classify(t, call)
-	p := x.rules.Load().In(e.Mode)
-	if d := x.opinion(x.subject(call, class)); d.Behavior == permission.Denied {
+	p := x.rules.Load().In(mode)
+	about := x.subject(call, &class)
+	if d := x.opinion(about); d.Behavior == permission.Denied {
 		return d, true
 	}
 	if p.Plans() {
 		// A callback's or a person's yes does not lift plan mode.
-		d := p.Decide(x.subject(call, class))
+		d := p.Decide(about)
 		if d.Behavior == permission.Asked && d.Source == permission.FromMode {
 			d.Behavior = permission.Denied
 		}
 		return d, d.Behavior == permission.Denied
 	}
-	if d, denied := p.Denies(x.subject(call, class)); denied {
+	if d, denied := p.Denies(about); denied {
 		return d, true
 	}
-	if !widens(judged, class) {
+	if !widens(judged, &class) {
 		return permission.Decision{}, false
 	}
-	d := x.judge(e.Mode, call, class, permission.Decision{})
+	d := x.judge(mode, call, &class, permission.Decision{})
 	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
 }
 
 // widens reports whether a call would do more than what was judged.
-func widens(judged, now tool.Class) bool {
+func widens(judged, now *tool.Class) bool {
 	if harmless(judged) && !harmless(now) || judged.Asks == "" && now.Asks != "" || judged.Confined && !now.Confined || now.Unbound && !judged.Unbound {
 		return true
 	}
@@ -254,10 +256,10 @@ func widens(judged, now tool.Class) bool {
 }
 
 // harmless reports whether a call changes nothing by itself.
-func harmless(c tool.Class) bool { return c.ReadOnly || c.Internal || c.Delegated }
+func harmless(c *tool.Class) bool { return c.ReadOnly || c.Internal || c.Delegated }
 
 // subject is what the policy is told of a call. Its tool may be gone.
-func (x *executor) subject(call tool.Call, class tool.Class) permission.Request {
+func (x *executor) subject(call *tool.Call, class *tool.Class) permission.Request {
 	var spec tool.Spec
 	if t := x.tool(call.Name); t != nil {
 		spec = t.Spec()
@@ -268,7 +270,8 @@ func (x *executor) subject(call tool.Call, class tool.Class) permission.Request 
 
 // request is the question that is shown.
 func (x *executor) request(call tool.Call, class tool.Class, verdict permission.Decision) event.PermissionRequest {
-	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: x.subject(call, class).Suggest(), Widths: x.subject(call, class).Suggestions()}
+	about := x.subject(&call, &class)
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
 	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
 		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
 	}
@@ -278,12 +281,12 @@ func (x *executor) request(call tool.Call, class tool.Class, verdict permission.
 // invalid says what is wrong with the input of a call, "" if nothing is. What cannot
 // be read is not asked about: nobody could tell what it would do, and a rule for
 // "always" would allow anything.
-func invalid(t tool.Tool, call tool.Call) string {
+func invalid(t tool.Tool, call *tool.Call) string {
 	v, ok := t.(tool.Validator)
 	if !ok {
 		return ""
 	}
-	if err := safely(func() error { return v.Validate(call) }, nil); err != nil {
+	if err := safely(func() error { return v.Validate(*call) }, nil); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -291,8 +294,8 @@ func invalid(t tool.Tool, call tool.Call) string {
 
 // classify asks a tool about a call. A tool that panics knows nothing: the call
 // is taken for one that writes.
-func classify(t tool.Tool, call tool.Call) tool.Class {
-	return safely(func() tool.Class { return tool.Classify(t, call) }, tool.Class{})
+func classify(t tool.Tool, call *tool.Call) tool.Class {
+	return safely(func() tool.Class { return tool.Classify(t, *call) }, tool.Class{})
 }
 
 func safely[T any](fn func() T, otherwise T) (v T) {

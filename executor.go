@@ -188,7 +188,7 @@ type job struct {
 	id      string          // RunTool: the provider's id of the call
 	done    *event.ToolDone // AskPerson, Digest, RunHooks, GatherResults
 	class   tool.Class      // Ask, RunTool: what the call was judged to do
-	input   hook.Input      // Fire
+	input   *hook.Input     // Fire
 	answer  *candidate      // CheckOutput
 	short   *shortening     // Compact
 	more    []event.Fact    // what else is to be recorded, after the fact
@@ -249,7 +249,7 @@ func (x *executor) perform(ctx context.Context, j *job) event.Fact {
 // run runs a tool. Its start is on record.
 func (x *executor) run(ctx context.Context, e engine.RunTool, j *job) event.Fact {
 	start := time.Now()
-	if d, denied := x.recheck(e, x.toolOf(j), j.call, j.class); denied {
+	if d, denied := x.recheck(e.Mode, x.toolOf(j), &j.call, &j.class); denied {
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
 			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
 	}

@@ -23,15 +23,20 @@ type flight struct {
 	line    *line
 	timer   *time.Timer   // in place of a goroutine, for an effect that only waits
 	fact    event.Fact    // what came of it; nil: nothing
-	news    []string      // likewise, of askNotices
-	notes   []Note        // likewise
-	place   Place         // that they are about
+	news    *news         // likewise, of askNotices
 	pool    *newPool      // likewise, of askToolsets
 	wanted  bool          // by the engine, when it was last asked
 	cut     bool          // it was cancelled
 	closing bool          // it belongs to the end of a run that is being stopped
 	giveUp  time.Time     // when it is waited for no longer; zero for never
 	limit   time.Duration // the tool's timeout; 0 for none
+}
+
+// news is what the model is told without having asked.
+type news struct {
+	texts []string // the notices of tools
+	place Place    // where the run is
+	notes []Note   // about it
 }
 
 // flights are those of a run, in the order of their start.
@@ -241,8 +246,8 @@ func (l *loop) fly(f *flight) (ok bool) {
 	}()
 	switch f.job.effect.(type) {
 	case askNotices:
-		f.news = l.x.notices()
-		f.notes = l.x.notes(&f.line.Leash, f.place)
+		f.news.texts = l.x.notices()
+		f.news.notes = l.x.notes(&f.line.Leash, f.news.place)
 		l.fetch(f.line)
 	case askToolsets:
 		f.pool = l.x.refreshTools(&f.line.Leash, f.job.model)
@@ -279,10 +284,12 @@ func (l *loop) land() {
 		if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
 			facts = append(append(facts, f.fact), f.job.more...)
 		}
-		for _, text := range f.news {
-			facts = append(facts, Input{Text: text}.message(event.AsNotice))
+		if f.news != nil {
+			for _, text := range f.news.texts {
+				facts = append(facts, Input{Text: text}.message(event.AsNotice))
+			}
+			facts = append(facts, l.x.brief(&l.fold.state, f.news.notes)...)
 		}
-		facts = append(facts, l.x.brief(&l.fold.state, f.notes)...)
 		if f.pool != nil && !l.over {
 			facts = append(facts, l.takeFresh(f.pool)...)
 		}

@@ -68,10 +68,14 @@ func (s *Session) end() {
 	began := s.prompted && !s.ended && s.loop != nil && s.def().bond == nil // an agent beneath another has its SubagentStop
 	s.ended = s.ended || began
 	s.mu.Unlock()
-	if began {
-		if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
-			s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
-		}
+	if began && slices.ContainsFunc(s.def().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {
+		s.tellEnd()
+	}
+}
+
+func (s *Session) tellEnd() {
+	if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
+		s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
 	}
 }
 
@@ -233,7 +237,7 @@ func (x *executor) requested(ctx context.Context, t tool.Tool, j *job) (d permis
 		return d, false
 	}
 	in := x.about(hook.PermissionRequest, j.call)
-	in.Suggestions = x.subject(j.call, j.class).Suggest()
+	in.Suggestions = x.subject(&j.call, &j.class).Suggest()
 	out := x.callHooks(ctx, in, j.signals)
 	if ctx.Err() != nil {
 		return d, false
@@ -252,25 +256,25 @@ func (x *executor) requested(ctx context.Context, t tool.Tool, j *job) (d permis
 			j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
 		return d, true
-	case d.Behavior != permission.Allowed || !x.modeAsks(j.call, j.class, j.verdict):
+	case d.Behavior != permission.Allowed || !modeAsks(&j.call, &j.class, j.verdict):
 		return d, false
 	case out.Input == nil:
 		return d, true
 	}
 	call := j.call
 	call.Input, d.Input = out.Input, out.Input
-	class := classify(t, call)
-	switch again := x.judge(call.Mode, call, class, permission.Decision{}); {
+	class := classify(t, &call)
+	switch again := x.judge(call.Mode, &call, &class, permission.Decision{}); {
 	case again.Behavior == permission.Denied:
 		return again, true
-	case again.Behavior == permission.Allowed && class.Asks == "", x.modeAsks(call, class, again):
+	case again.Behavior == permission.Allowed && class.Asks == "", modeAsks(&call, &class, again):
 		return d, true
 	}
 	return d, false
 }
 
 // modeAsks reports whether it is only the mode that wants a call asked about.
-func (x *executor) modeAsks(call tool.Call, class tool.Class, verdict permission.Decision) bool {
+func modeAsks(call *tool.Call, class *tool.Class, verdict permission.Decision) bool {
 	return verdict.Source == permission.FromMode && class.Asks == "" && call.Mode != permission.Plan
 }
 
@@ -342,7 +346,7 @@ func appended(text, more string) string {
 // fire calls the hooks of an event that the engine knows of.
 func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
-	out := x.callHooks(ctx, j.input, j.signals)
+	out := x.callHooks(ctx, *j.input, j.signals)
 	why := out.Reason
 	if why == "" {
 		why = fmt.Sprintf("a %s hook wants it so", e.Event)
@@ -367,16 +371,16 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.StopFailure {
 		out.Context = "" // there is nobody to read it
 	}
-	x.carry(ctx, j, &j.input, &out)
+	x.carry(ctx, j, j.input, &out)
 	return f
 }
 
 // hookInput is what hooks are told of an event that the engine knows of.
-func (l *loop) hookInput(e engine.Fire) hook.Input {
+func (l *loop) hookInput(e engine.Fire) *hook.Input {
 	t := &l.fold.transcript
-	in := hook.Input{}
+	in := new(hook.Input)
 	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
-		_ = json.Unmarshal(fields, &in) // what a tool says of what is no text is left out
+		_ = json.Unmarshal(fields, in) // what a tool says of what is no text is left out
 	}
 	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.fold.state.Dir(), l.fold.state.Mode(), l.x.agent.kindOrName()
 	in.AgentID = l.x.agent.childID(l.s.ID)

@@ -238,8 +238,8 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	}
 	f := l.flightFor(askNotices{})
 	f.giveUp = time.Now().Add(grace)
-	f.place = Place{Dir: l.fold.state.Dir(), Touched: l.touched}
-	f.place.hide(l.x.unreadable)
+	f.news = &news{place: Place{Dir: l.fold.state.Dir(), Touched: l.touched}}
+	f.news.place.hide(l.x.unreadable)
 	l.touched = nil
 	l.flights = append(l.flights, f)
 	return f, false

@@ -177,7 +177,7 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 		d = permission.Deny("the input was changed, which is not possible here")
 	}
 	if d.Behavior == permission.Allowed {
-		if again, denied := x.recheck(engine.RunTool{Mode: call.Mode}, j.asks, call, j.class); denied {
+		if again, denied := x.recheck(call.Mode, j.asks, &call, &j.class); denied {
 			d = again
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/openagent-go/agent/engine"
@@ -13,60 +14,90 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// start begins a run: it records what closes an earlier run, the configuration
-// and the prompt, and lets the loop go. Its events are kept for a reader if it is
-// watched. It returns nil for a known input.
-func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, error) {
+// start begins a run, whose events are kept for a reader if it is watched. It returns
+// nil for a known input. All is done by the goroutine that goes on with the run, so
+// that of many callers who wait none needs a deep stack.
+func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *loop, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if hook.Depth(ctx) > hook.MaxDepth {
 		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
 	}
+	ready := make(chan struct{})
+	go func() {
+		var first []event.Fact
+		func() {
+			defer close(ready)
+			returned := false
+			defer func() {
+				if !returned {
+					err = s.notStarted(recover())
+				}
+			}()
+			l, first, err = s.newLoop(ctx, in, watched)
+			returned = true
+		}()
+		if l != nil {
+			l.begin(in != nil, first)
+		}
+	}()
+	<-ready
+	return l, err
+}
+
+// notStarted is the error of a start that panicked, or ended its goroutine: a tool,
+// a store or a callback did.
+func (s *Session) notStarted(v any) error {
+	why := "runtime.Goexit"
+	if v != nil {
+		why = fmt.Sprintf("panic: %v", v)
+	}
+	stack := string(debug.Stack())
+	safely(func() bool {
+		s.def().logger().Error("a run could not begin", "session", s.ID, "error", why, "stack", stack)
+		return true
+	}, false)
+	return fmt.Errorf("agent: %w: a run could not begin: %s", ErrInternal, why)
+}
+
+// newLoop makes a run and what it begins with: what closes an earlier run, the
+// configuration and the prompt.
+func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *loop, first []event.Fact, err error) {
 	prompt := in != nil && !in.Compact
 	var output *event.Output
 	if prompt {
 		var err error
 		if output, err = in.output(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	x, pool, notes, err := s.equip(ctx, prompt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.def() != x.agent { // it was changed meanwhile
-		s.mu.Unlock()
-		x, pool, notes, err = s.equip(ctx, prompt)
-		s.mu.Lock()
-		if err != nil {
-			return nil, err
-		}
-	}
 	if output != nil && x.tool(engine.OutputTool) != nil {
-		return nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
 	}
 	if s.running {
-		return nil, ErrBusy
+		return nil, nil, ErrBusy
 	}
 	if err := s.open(ctx, x.roots[0]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state := &s.fold.state
-	var first []event.Fact
 	switch {
 	case in == nil && !state.Open() && !state.Pending():
-		return nil, ErrNotResumable
+		return nil, nil, ErrNotResumable
 	case in == nil:
 		first = append(append(s.resumption(x), s.recalled()...), s.orphans(ctx, false)...)
 	case in.ID != "" && state.Known(in.ID):
-		return nil, nil
+		return nil, nil, nil
 	default:
 		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.recalled(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.orphans(ctx, true))
 	}
-	l := &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
+	l = &loop{s: s, x: x, fold: s.fold, log: s.fold.log, baton: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
 		l.feed = newFeed(s.reread)
 		if s.fold.cache == nil {
@@ -79,20 +110,27 @@ func (s *Session) start(ctx context.Context, in *Input, watched bool) (*loop, er
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	s.settings().mode, s.prompted = "", true
 	s.loop, s.running = l, true
-	go l.begin(in != nil, first)
-	return l, nil
+	return l, first, nil
 }
 
-// equip makes what carries out a run, with its tools and, for a prompt, what the model
-// is told of the place.
-func (s *Session) equip(ctx context.Context, prompt bool) (*executor, []event.Tool, []Note, error) {
-	x, pool, err := newExecutor(ctx, s)
-	if err != nil || !prompt {
-		return x, pool, nil, err
+// equip makes what carries out a run of the agent as it is now, with its tools and, for
+// a prompt, what the model is told of the place. Without an error it leaves s.mu locked.
+func (s *Session) equip(ctx context.Context, prompt bool) (x *executor, pool []event.Tool, notes []Note, err error) {
+	for {
+		if x, pool, err = newExecutor(ctx, s); err != nil {
+			return nil, nil, nil, err
+		}
+		if prompt {
+			at := Place{Dir: x.roots[0], Start: true}
+			at.hide(x.unreadable)
+			notes = x.notes(ctx, at)
+		}
+		s.mu.Lock()
+		if s.def() == x.agent {
+			return x, pool, notes, nil
+		}
+		s.mu.Unlock() // it was changed meanwhile
 	}
-	at := Place{Dir: x.roots[0], Start: true}
-	at.hide(x.unreadable)
-	return x, pool, x.notes(ctx, at), nil
 }
 
 // recalled tells of a callback that was changed since the last prompt.

@@ -114,17 +114,15 @@ func (s *State) settleAgent(f event.AgentEnd) {
 	}
 	s.run.lost += f.LostUSD
 	s.run.modelCalls += f.ModelCalls
-	if s.run.agents == nil {
-		s.run.agents = map[string]event.Spending{}
+	before := len(s.run.agents)
+	sum := s.run.agents.of(f.Agent)
+	sum.Usage = sum.Usage.Add(f.Usage)
+	switch again := len(s.run.agents) == before; {
+	case !again || f.CostUSD == nil:
+		sum.CostUSD = f.CostUSD
+	case sum.CostUSD != nil:
+		sum.CostUSD = new(*sum.CostUSD + *f.CostUSD)
 	}
-	had, again := s.run.agents[f.Agent]
-	sum := event.Spending{Usage: had.Usage.Add(f.Usage), CostUSD: f.CostUSD}
-	if again && f.CostUSD != nil {
-		if sum.CostUSD = had.CostUSD; had.CostUSD != nil {
-			sum.CostUSD = new(*had.CostUSD + *f.CostUSD)
-		}
-	}
-	s.run.agents[f.Agent] = sum
 }
 
 // Waits reports whether a call of the last answer has no result yet.

@@ -13,7 +13,7 @@ import (
 // ignored.
 func (s *State) Apply(e event.Event) bool {
 	if s.known == nil {
-		s.known, s.repeats, s.seen, s.faults = map[string]bool{}, map[uint64]int{}, map[uint64]int{}, map[string]int{}
+		s.known = map[string]bool{}
 	}
 	waiting := s.model.wait
 	counted := s.apply(e)
@@ -122,7 +122,7 @@ func (s *State) configure(f event.Configured) bool {
 			s.added = append(s.added, dir)
 		}
 	}
-	if f.Start != "" { // what was allowed was allowed to another program
+	if f.Start != "" && s.rules != nil { // what was allowed was allowed to another program
 		s.rules.Allow = nil
 	}
 	fixed := textTokens(f.System)
@@ -188,14 +188,13 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 // begin opens a run.
 func (s *State) begin(e event.Event) {
 	s.open, s.stop, s.need = true, nil, need{}
-	s.run = run{seq: e.Seq, began: e.Time, last: e.Time, models: map[string]event.Spending{}, tools: map[string]event.ToolUse{}}
+	s.run = run{seq: e.Seq, began: e.Time, last: e.Time}
 	if s.cfg.Output != nil {
 		s.run.answer = &answer{want: *s.cfg.Output}
 	}
 	s.settleOwed()
 	s.model.fallback = 0
-	clear(s.repeats)
-	clear(s.faults)
+	s.repeats, s.faults = s.repeats[:0], s.faults[:0]
 	s.points = s.points[:0]
 	s.endScopes()
 	if c := s.compact; c != nil {

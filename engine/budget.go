@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -203,18 +202,17 @@ func (s *State) reserveDigest(c *call) (tokens int, usd float64, ok bool) {
 
 // used counts a call of a tool that ran.
 func (r *run) used(name string, f event.ToolResult) {
-	u := r.tools[name]
+	u := r.tools.of(name)
 	u.Calls++
 	u.Time += f.Duration
 	if f.Result.IsError || f.Fault != "" {
 		u.Failures++
 	}
-	r.tools[name] = u
 }
 
 // spend counts what a call has used.
 func (s *State) spend(model string, u llm.Usage, cost *float64) {
-	m := s.run.models[model]
+	m := s.run.models.of(model)
 	first := m.Usage == llm.Usage{} && m.CostUSD == nil
 	m.Usage = m.Usage.Add(u)
 	s.run.usage = s.run.usage.Add(u)
@@ -229,13 +227,12 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 	if cost != nil {
 		s.run.cost += *cost
 	}
-	s.run.models[model] = m
 }
 
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
-		Turns: s.run.turns, Usage: s.run.usage, Models: maps.Clone(s.run.models), Agents: maps.Clone(s.run.agents), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
+		Turns: s.run.turns, Usage: s.run.usage, Models: s.run.models.table(), Agents: s.run.agents.table(), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: s.run.tools.table(), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if a := s.run.answer; a != nil {
 		f.Output = a.output

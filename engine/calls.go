@@ -229,7 +229,7 @@ func (s *State) propose(seq int64, f event.AssistantMessage) {
 	content := f.Response.Message.Content
 	last := len(content) - 1
 	s.repeats, s.seen = s.seen, s.repeats // the older counts are looked up in seen
-	clear(s.repeats)
+	s.repeats = s.repeats[:0]
 	s.calls = s.calls[:0]
 	n := 0
 	for at, b := range content {
@@ -261,12 +261,14 @@ func (s *State) look(c *call, u llm.ToolUse) {
 	name, ok := s.tools().resolve(u.Name)
 	c.name, c.spec = name, s.tools().find(name)
 	c.sig = signature(u)
-	s.repeats[c.sig] = s.seen[c.sig] + 1
-	switch again := s.repeats[c.sig]; {
+	again := s.seen.get(c.sig) + 1
+	*s.repeats.of(c.sig) = again
+	faults := s.faults.get(name)
+	switch {
 	case again >= doomRepeats:
 		c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
-	case s.faults[name] >= doomFaults:
-		c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, s.faults[name])
+	case faults >= doomFaults:
+		c.guard = fmt.Sprintf("%s has failed %d times in a row", u.Name, faults)
 	}
 	switch {
 	case !ok:
@@ -302,8 +304,8 @@ func (s *State) judge(c *call, d permission.Decision) {
 	case permission.Allowed:
 		c.phase = allowed
 		if c.guard != "" { // somebody has looked at it
-			delete(s.repeats, c.sig)
-			delete(s.faults, c.name)
+			s.repeats.drop(c.sig)
+			s.faults.drop(c.name)
 		}
 		if c.spec.Batch {
 			s.startBatch(c, d.Input)
@@ -351,9 +353,9 @@ func (s *State) doom(c *call, why string) {
 func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	c.phase = settled
 	if f.Fault != tool.NoFault {
-		s.faults[c.name]++
+		*s.faults.of(c.name)++
 	} else if f.Cause == event.ByTool {
-		delete(s.faults, c.name)
+		s.faults.drop(c.name)
 	}
 	s.settledPoints(c, seq, f)
 	p := f.Result.Patch

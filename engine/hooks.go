@@ -194,10 +194,18 @@ func (s *State) anew() {
 }
 
 // Rules returns what hooks have added to the agent's rules.
-func (s *State) Rules() permission.Policy { return s.rules }
+func (s *State) Rules() permission.Policy {
+	if s.rules == nil {
+		return permission.Policy{}
+	}
+	return *s.rules
+}
 
 // permissionsChanged takes in changes of the rules.
 func (s *State) permissionsChanged(f event.PermissionsChanged) bool {
+	if s.rules == nil {
+		s.rules = new(permission.Policy)
+	}
 	for _, u := range f.Updates {
 		list := &s.rules.Allow
 		switch u.Behavior {

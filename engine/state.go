@@ -63,7 +63,7 @@ type State struct {
 	points []Fire               // moments whose hooks have not been called yet, in order
 	added  []string             // folders that the last configuration has added
 	loaded []event.Instructions // that hooks were not told of yet
-	rules  permission.Policy    // what hooks have added
+	rules  *permission.Policy   // what hooks have added; nil: nothing
 
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted
@@ -79,10 +79,10 @@ type State struct {
 	agents  []event.AgentStart // at work
 	worked  map[string]bool    // keys of pieces of work that were begun, true: that have ended
 	owed    []event.AgentEnd   // came after the end of a run: they count in the next one
-	repeats map[uint64]int     // how many answers in a row have had a call
-	seen    map[uint64]int     // for the next answer; reused
+	repeats tally[uint64, int] // how many answers in a row have had a call, by its signature
+	seen    tally[uint64, int] // for the next answer; reused
 	wanted  []Effect           // what Effects returned; reused
-	faults  map[string]int     // failures in a row by tool
+	faults  tally[string, int] // failures in a row by tool
 }
 
 // need is what the conversation waits for when no call is open.
@@ -127,7 +127,7 @@ type run struct {
 	cost          float64
 	unknown       bool    // some cost is not known
 	lost          float64 // the most that broken calls can have cost beyond what is counted
-	models        map[string]event.Spending
+	models        tally[string, event.Spending]
 	denials       []event.Denial
 	text          string // of the last answer, with the parts that it continues
 	partial       string
@@ -143,13 +143,13 @@ type run struct {
 	alarms        int  // how often the time limit was changed
 	kept          bool // the files are, as they were before this prompt
 	compacts      bool // it was begun to compact the conversation
-	tools         map[string]event.ToolUse
-	agents        map[string]event.Spending // nil: none were used
-	stops         int                       // how often Stop hooks made it go on, in a row
-	ends          int                       // how often it has come to an end
-	told          bool                      // Stop hooks were called for this end
-	failureTold   bool                      // StopFailure hooks were
-	answer        *answer                   // nil: the prompt has no schema
+	tools         tally[string, event.ToolUse]
+	agents        tally[string, event.Spending]
+	stops         int     // how often Stop hooks made it go on, in a row
+	ends          int     // how often it has come to an end
+	told          bool    // Stop hooks were called for this end
+	failureTold   bool    // StopFailure hooks were
+	answer        *answer // nil: the prompt has no schema
 }
 
 // Open reports whether a run goes on.

@@ -132,22 +132,22 @@ func (c *call) whyWrites(p *Compiled) string {
 
 // match returns the first rule of a set, meant to forbid, that holds for the call,
 // and the access that it is about. A malformed rule holds.
-func (c *call) match(s *ruleSet) (rule, Access, bool) {
+func (c *call) match(s *ruleSet) (*rule, Access, bool) {
 	if x := s.broken(); x != nil {
-		return *x, Access{}, true
+		return x, Access{}, true
 	}
 	for _, i := range c.matching(s) {
 		x := &s.all[i]
 		if (x.pattern == "" || x.pattern == "*") && c.named(x) {
-			return *x, c.first(), true
+			return x, c.first(), true
 		}
 		for at := range c.req.Access {
 			if c.holds(x, at) {
-				return *x, c.req.Access[at], true
+				return x, c.req.Access[at], true
 			}
 		}
 	}
-	return rule{}, Access{}, false
+	return nil, Access{}, false
 }
 
 // named reports whether a rule is for the tool.
@@ -197,9 +197,9 @@ func (c *call) holds(x *rule, at int) bool {
 
 // doubt returns a rule with a pattern that the call may fall under, and why: a
 // command line not known in full, or a tool that does not say what it touches.
-func (c *call) doubt(s *ruleSet) (rule, string) {
+func (c *call) doubt(s *ruleSet) (*rule, string) {
 	if !c.doubtful(s) {
-		return rule{}, ""
+		return nil, ""
 	}
 	for _, i := range c.concerning(s) {
 		x := &s.all[i]
@@ -207,18 +207,18 @@ func (c *call) doubt(s *ruleSet) (rule, string) {
 			continue
 		}
 		if len(c.req.Access) == 0 && c.named(x) {
-			return *x, "the tool does not say what it touches"
+			return x, "the tool does not say what it touches"
 		}
 		for at, a := range c.req.Access {
 			if a.Kind != RunCommand {
 				continue
 			}
 			if why := c.sites[at].doubt(x, c.req.Tool); why != "" {
-				return *x, why
+				return x, why
 			}
 		}
 	}
-	return rule{}, ""
+	return nil, ""
 }
 
 // doubtful reports whether a rule of the set may hold for the call without being
@@ -236,16 +236,16 @@ func (c *call) doubtful(s *ruleSet) bool {
 }
 
 // allowedBy returns a rule of those that together cover the call.
-func (c *call) allowedBy(s *ruleSet) (rule, bool) {
+func (c *call) allowedBy(s *ruleSet) (*rule, bool) {
 	if len(s.all) == 0 {
-		return rule{}, false
+		return nil, false
 	}
 	for _, i := range c.plain(s) {
 		if x := &s.all[i]; c.named(x) {
-			return *x, true
+			return x, true
 		}
 	}
-	var by rule
+	var by *rule
 	covered := false
 	for at, a := range c.req.Access {
 		if a.Kind == ReadFile {
@@ -253,14 +253,14 @@ func (c *call) allowedBy(s *ruleSet) (rule, bool) {
 		}
 		x, ok := c.covers(s, at)
 		if !ok {
-			return rule{}, false
+			return nil, false
 		}
 		by, covered = x, true
 	}
 	return by, covered
 }
 
-func (c *call) covers(s *ruleSet, at int) (rule, bool) {
+func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 	a := &c.req.Access[at]
 	if a.Kind == RunCommand {
 		return c.sites[at].allowedBy(s, c.req.Tool)
@@ -282,10 +282,10 @@ func (c *call) covers(s *ruleSet, at int) (rule, bool) {
 			a.Kind == FetchURL && c.address(*a).matches(x, true),
 			a.Kind == UseName && matchText(x.pattern, a.Target),
 			a.Kind == EditFile && c.ground.allowedBy(x.path, a.Target):
-			return *x, true
+			return x, true
 		}
 	}
-	return rule{}, false
+	return nil, false
 }
 
 // byMode settles what no rule has settled and what is not read-only.
@@ -293,21 +293,21 @@ func (c *call) byMode(mode Mode, why string) Decision {
 	switch mode {
 	case AcceptEdits:
 		if trouble := c.whyNotEdit(); trouble == "" {
-			return decide(Allowed, FromMode, rule{}, "%s edits files in the working folders, which the mode %s allows", c.String(), mode)
+			return decide(Allowed, FromMode, nil, "%s edits files in the working folders, which the mode %s allows", c.String(), mode)
 		} else if trouble != notAnEdit {
 			why = trouble
 		}
 	case Auto:
 		trouble := c.danger()
 		if trouble == "" {
-			return decide(Allowed, FromMode, rule{}, "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
+			return decide(Allowed, FromMode, nil, "%s is not known to be dangerous, which the mode %s allows", c.String(), mode)
 		}
 		why = trouble
 	case Plan, DontAsk:
 	default:
 		mode = Default
 	}
-	return decide(Asked, FromMode, rule{}, "%s needs permission in mode %s because %s%s", c.String(), mode, why, c.remedy())
+	return decide(Asked, FromMode, nil, "%s needs permission in mode %s because %s%s", c.String(), mode, why, c.remedy())
 }
 
 // remedy says which rules would allow the call.

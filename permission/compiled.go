@@ -21,7 +21,10 @@ type Compiled struct {
 
 // Compile reads the rules of a policy.
 func (p Policy) Compile() *Compiled {
-	origins := make(map[Origin]string, len(p.Origins))
+	var origins map[Origin]string
+	if len(p.Origins) > 0 {
+		origins = make(map[Origin]string, len(p.Origins))
+	}
 	for _, o := range p.Origins {
 		key := Origin{Behavior: o.Behavior, Rule: o.Rule}
 		origins[key] = cmp.Or(origins[key], o.From)
@@ -29,7 +32,7 @@ func (p Policy) Compile() *Compiled {
 	read := func(b Behavior, rules []Rule) *ruleSet {
 		return newRuleSet(rules, b == Allowed, func(r Rule) string { return origins[Origin{Behavior: b, Rule: r}] })
 	}
-	c := &Compiled{mode: p.Mode, allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private), confined: p.AllowConfined}
+	c := &Compiled{mode: cmp.Or(p.Mode, Default), allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private), confined: p.AllowConfined}
 	c.secret = slices.ContainsFunc(c.deny.all, func(x rule) bool { return x.err == nil && x.tool == "Read" })
 	for _, ceiling := range p.Ceilings {
 		c.ceilings = append(c.ceilings, ceiling.Compile())
@@ -101,13 +104,13 @@ func (c *Compiled) own(about *call) Decision {
 	}
 	why := about.whyChanges(c)
 	if mode == Plan && why != "" && !(about.onlyFetches() && about.req.ReadOnly) {
-		return decide(Asked, FromMode, rule{}, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+		return decide(Asked, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
 	}
 	if x, a, ok := about.match(c.ask); ok {
 		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
 	}
 	if path, doubt := about.privateDoubt(c.private); doubt != "" {
-		return decide(Asked, FromRule, rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
+		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
 	}
 	for _, list := range []*ruleSet{c.deny, c.ask} {
 		if x, doubt := about.doubt(list); doubt != "" {
@@ -121,7 +124,7 @@ func (c *Compiled) own(about *call) Decision {
 		return Decision{Behavior: Allowed, Source: FromMode, Reason: about.String() + " only reads"}
 	}
 	if c.confined && about.req.Confined {
-		return decide(Allowed, FromMode, rule{}, "%s runs in the sandbox", about.String())
+		return decide(Allowed, FromMode, nil, "%s runs in the sandbox", about.String())
 	}
 	return about.byMode(mode, why)
 }
@@ -141,16 +144,16 @@ func (c *Compiled) denies(about *call) (Decision, bool) {
 // forbids judges a call by the deny rules of the policy without its ceilings.
 func (c *Compiled) forbids(about *call) (Decision, bool) {
 	if x := c.deny.broken(); x != nil {
-		return decide(Denied, FromRule, *x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err), true
+		return decide(Denied, FromRule, x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err), true
 	}
 	if x, a, ok := about.match(c.deny); ok {
 		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name()), true
 	}
 	if path, a, ok := about.private(c.private); ok {
-		return decide(Denied, FromRule, rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), show(path)), true
+		return decide(Denied, FromRule, &rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), show(path)), true
 	}
 	if c.only != nil && !about.req.Unbound && !about.within(c.only) {
-		return decide(Denied, FromRule, rule{}, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
+		return decide(Denied, FromRule, nil, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
 	}
 	if c.mode == Bypass {
 		if x, doubt := about.doubt(c.deny); doubt != "" {
@@ -169,6 +172,11 @@ func unasked(d Decision) Decision {
 	return d
 }
 
-func decide(b Behavior, from Source, x rule, format string, args ...any) Decision {
-	return Decision{Behavior: b, Source: from, Rule: string(x.source), Origin: x.origin, Reason: fmt.Sprintf(format, args...)}
+// decide makes a decision, of the rule x unless that is nil.
+func decide(b Behavior, from Source, x *rule, format string, args ...any) Decision {
+	d := Decision{Behavior: b, Source: from, Reason: fmt.Sprintf(format, args...)}
+	if x != nil {
+		d.Rule, d.Origin = string(x.source), x.origin
+	}
+	return d
 }

@@ -36,7 +36,7 @@ func (s *site) parts(tool string, p *Compiled, deny, ask []int) []Part {
 		if !f.Write {
 			continue
 		}
-		d := decide(Asked, FromMode, rule{}, "no rule lets it write there")
+		d := decide(Asked, FromMode, nil, "no rule lets it write there")
 		if x, ok := s.editable(p.allow, f); ok {
 			d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
@@ -66,27 +66,27 @@ func (s *site) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) De
 		return &set.all[list[at]]
 	}
 	if x := forbids(p.deny, deny); x != nil {
-		return decide(Denied, FromRule, *x, "denied by the rule %s", x.name())
+		return decide(Denied, FromRule, x, "denied by the rule %s", x.name())
 	}
 	if x := forbids(p.ask, ask); x != nil {
-		return decide(Asked, FromRule, *x, "asked about because of the rule %s", x.name())
+		return decide(Asked, FromRule, x, "asked about because of the rule %s", x.name())
 	}
 	for i := range p.allow.all {
 		if x := &p.allow.all[i]; x.err == nil && x.pattern == "" && x.names(tool) {
-			return decide(Allowed, FromRule, *x, "allowed by the rule %s", x.name())
+			return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
 	}
 	if x, ok := c.allowedBy(p.allow, tool); ok {
 		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 	}
 	if c.passes() {
-		return decide(Allowed, FromMode, rule{}, "it only runs the next one")
+		return decide(Allowed, FromMode, nil, "it only runs the next one")
 	}
 	why := s.commandReads(c, false)
 	if why == "" {
-		return decide(Allowed, FromMode, rule{}, "it only reads")
+		return decide(Allowed, FromMode, nil, "it only reads")
 	}
-	return decide(Asked, FromMode, rule{}, "no rule allows it, and %s", why)
+	return decide(Asked, FromMode, nil, "no rule allows it, and %s", why)
 }
 
 // Unclear says why the command lines of a call are not understood in full, "" if

@@ -29,11 +29,14 @@ type bucket struct {
 	paths    pathIndex
 }
 
+// noRules is the set of most lists of most agents.
+var noRules = &ruleSet{bad: -1}
+
 func newRuleSet(rules []Rule, allows bool, origin func(Rule) string) *ruleSet {
-	s := &ruleSet{all: make([]rule, len(rules)), allows: allows, bad: -1}
-	if len(rules) > 0 {
-		s.byTool = map[string]*bucket{}
+	if len(rules) == 0 {
+		return noRules
 	}
+	s := &ruleSet{all: make([]rule, len(rules)), allows: allows, bad: -1, byTool: map[string]*bucket{}}
 	for i, r := range rules {
 		x, err := r.parse()
 		x.source, x.origin, x.err = r, origin(r), err

@@ -144,16 +144,16 @@ func (s *site) doubt(x *rule, tool string) string {
 
 // allowedBy returns a rule of those that together cover the line. Commands that only
 // read need none.
-func (s *site) allowedBy(set *ruleSet, tool string) (rule, bool) {
+func (s *site) allowedBy(set *ruleSet, tool string) (*rule, bool) {
 	return s.coveredBy(set, tool, false)
 }
 
 // coveredBy is allowedBy; with all, commands that only read need a rule as well.
-func (s *site) coveredBy(set *ruleSet, tool string, all bool) (rule, bool) {
+func (s *site) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool) {
 	if s.Unclear != "" {
-		return rule{}, false
+		return nil, false
 	}
-	var by rule
+	var by *rule
 	covered := make([]bool, len(s.List))
 	for i := range s.List {
 		c := &s.List[i]
@@ -167,7 +167,7 @@ func (s *site) coveredBy(set *ruleSet, tool string, all bool) (rule, bool) {
 			continue
 		}
 		if !c.passes() && (all || s.commandReads(c, false) != "") {
-			return rule{}, false
+			return nil, false
 		}
 	}
 	for _, r := range s.Redirects {
@@ -176,13 +176,13 @@ func (s *site) coveredBy(set *ruleSet, tool string, all bool) (rule, bool) {
 		}
 		x, ok := s.editable(set, r)
 		if !ok {
-			return rule{}, false
+			return nil, false
 		}
-		if by.source == "" {
+		if by == nil {
 			by = x
 		}
 	}
-	return by, by.source != ""
+	return by, by != nil
 }
 
 // passes reports whether the command only runs the next one in the list.
@@ -206,10 +206,10 @@ func (c *Command) first() (string, bool) {
 
 // allowedBy returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
-func (c *Command) allowedBy(set *ruleSet, tool string) (rule, bool) {
+func (c *Command) allowedBy(set *ruleSet, tool string) (*rule, bool) {
 	b := set.of(tool)
 	if b == nil || len(b.scoped) == 0 {
-		return rule{}, false
+		return nil, false
 	}
 	named := c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) })
 	own := named && c.Name != c.path && c.ownName()
@@ -224,7 +224,7 @@ func (c *Command) allowedBy(set *ruleSet, tool string) (rule, bool) {
 		found = append(found, b.commands.by[c.Name]...)
 	}
 	if len(found) == 0 {
-		return rule{}, false
+		return nil, false
 	}
 	forms := [][]string{c.list(c.path)}
 	if named && len(c.Env) > 0 {
@@ -237,11 +237,11 @@ func (c *Command) allowedBy(set *ruleSet, tool string) (rule, bool) {
 		x := &set.all[i]
 		for i := range x.commands {
 			if slices.ContainsFunc(forms, x.commands[i].matches) {
-				return *x, true
+				return x, true
 			}
 		}
 	}
-	return rule{}, false
+	return nil, false
 }
 
 // matches reports whether a pattern that allows matches the words of a command:
@@ -368,16 +368,16 @@ func joinWords(words []string) string {
 }
 
 // editable returns the Edit rule that covers a redirection.
-func (s *site) editable(set *ruleSet, r Redirect) (rule, bool) {
+func (s *site) editable(set *ruleSet, r Redirect) (*rule, bool) {
 	files, ok := s.files(r.in, r.word)
 	if !ok {
-		return rule{}, false
+		return nil, false
 	}
 	b := set.of("Edit")
 	if b == nil {
-		return rule{}, false
+		return nil, false
 	}
-	var by rule
+	var by *rule
 	for _, f := range files {
 		list := sorted(s.ground.about(slices.Clone(b.plain), &b.paths, true, f))
 		i := slices.IndexFunc(list, func(i int) bool {
@@ -385,9 +385,9 @@ func (s *site) editable(set *ruleSet, r Redirect) (rule, bool) {
 			return x.pattern == "" || s.ground.allowedBy(x.path, f)
 		})
 		if i < 0 {
-			return rule{}, false
+			return nil, false
 		}
-		by = set.all[list[i]]
+		by = &set.all[list[i]]
 	}
-	return by, by.source != ""
+	return by, by != nil
 }

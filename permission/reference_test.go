@@ -24,37 +24,37 @@ func plainly(p Policy, r Request) Decision {
 		return d
 	}
 	if x := c.deny.broken(); x != nil {
-		return decide(Denied, FromRule, *x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err)
+		return decide(Denied, FromRule, x, "%s is denied because a deny rule cannot be read: %v", about.String(), x.err)
 	}
 	if x, a, ok := about.anyHolds(c.deny); ok {
-		return decide(Denied, FromRule, *x, "%s is denied by the rule %s", about.on(a), x.name())
+		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name())
 	}
 	if x, why := about.anyDoubt(c.deny); x != nil && p.Mode == Bypass {
-		return decide(Denied, FromRule, *x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), why)
+		return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), why)
 	}
 	if p.Mode == Bypass {
-		return decide(Allowed, FromMode, rule{}, "the mode %s asks nothing", p.Mode)
+		return decide(Allowed, FromMode, nil, "the mode %s asks nothing", p.Mode)
 	}
 	why := about.whyChanges(c)
 	if p.Mode == Plan && why != "" && !(about.onlyFetches() && r.ReadOnly) {
-		return decide(Asked, FromMode, rule{}, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+		return decide(Asked, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
 	}
 	if x := c.ask.broken(); x != nil {
-		return asked(decide(Asked, FromRule, *x, "%s needs permission because of the rule %s", about.on(Access{}), x.name()))
+		return asked(decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(Access{}), x.name()))
 	}
 	if x, a, ok := about.anyHolds(c.ask); ok {
-		return asked(decide(Asked, FromRule, *x, "%s needs permission because of the rule %s", about.on(a), x.name()))
+		return asked(decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name()))
 	}
 	for _, s := range []*ruleSet{c.deny, c.ask} {
 		if x, why := about.anyDoubt(s); x != nil {
-			return asked(decide(Asked, FromRule, *x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), why))
+			return asked(decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), why))
 		}
 	}
 	if x := about.allCovered(c.allow); x != nil {
-		return decide(Allowed, FromRule, *x, "%s is allowed by the rule %s", about.String(), x.name())
+		return decide(Allowed, FromRule, x, "%s is allowed by the rule %s", about.String(), x.name())
 	}
 	if why == "" {
-		return decide(Allowed, FromMode, rule{}, "%s only reads", about.String())
+		return decide(Allowed, FromMode, nil, "%s only reads", about.String())
 	}
 	return asked(about.byMode(p.Mode, why))
 }

@@ -15,8 +15,8 @@ type commandLine interface {
 	runs(x *rule) bool
 	doubt(x *rule, tool string) string
 	doubtful(files bool) bool
-	allowedBy(set *ruleSet, tool string) (rule, bool)
-	coveredBy(set *ruleSet, tool string, all bool) (rule, bool)
+	allowedBy(set *ruleSet, tool string) (*rule, bool)
+	coveredBy(set *ruleSet, tool string, all bool) (*rule, bool)
 	danger() string
 	opened(read, written *[]string) (all bool)
 	opensAmong(kept []string) string
@@ -50,21 +50,21 @@ type unread string
 
 const notRead = "this program does not understand command lines: it has to call permission.UnderstandShell, which importing package tools does"
 
-func (unread) whyNotRead(bool) string                        { return notUnderstood + notRead }
-func (unread) danger() string                                { return notUnderstood + notRead }
-func (unread) unclear() string                               { return notRead }
-func (unread) mayTouch(*rule) string                         { return notRead }
-func (unread) doubtful(bool) bool                            { return true }
-func (unread) writes() bool                                  { return true }
-func (unread) touches(*rule) bool                            { return false }
-func (unread) programs() []string                            { return nil }
-func (unread) opensAmong([]string) string                    { return "" }
-func (unread) opened(read, written *[]string) (all bool)     { return false }
-func (unread) allowedBy(*ruleSet, string) (rule, bool)       { return rule{}, false }
-func (unread) coveredBy(*ruleSet, string, bool) (rule, bool) { return rule{}, false }
-func (unread) suggest(string, Width) ([]Rule, bool)          { return nil, false }
-func (unread) parts(string, *Compiled, []int, []int) []Part  { return nil }
-func (unread) opening(found []int, b *bucket) []int          { return append(found, b.scoped...) }
+func (unread) whyNotRead(bool) string                         { return notUnderstood + notRead }
+func (unread) danger() string                                 { return notUnderstood + notRead }
+func (unread) unclear() string                                { return notRead }
+func (unread) mayTouch(*rule) string                          { return notRead }
+func (unread) doubtful(bool) bool                             { return true }
+func (unread) writes() bool                                   { return true }
+func (unread) touches(*rule) bool                             { return false }
+func (unread) programs() []string                             { return nil }
+func (unread) opensAmong([]string) string                     { return "" }
+func (unread) opened(read, written *[]string) (all bool)      { return false }
+func (unread) allowedBy(*ruleSet, string) (*rule, bool)       { return nil, false }
+func (unread) coveredBy(*ruleSet, string, bool) (*rule, bool) { return nil, false }
+func (unread) suggest(string, Width) ([]Rule, bool)           { return nil, false }
+func (unread) parts(string, *Compiled, []int, []int) []Part   { return nil }
+func (unread) opening(found []int, b *bucket) []int           { return append(found, b.scoped...) }
 func (u unread) runs(x *rule) bool {
 	return x.matchesText(strings.TrimSpace(string(u)))
 }

@@ -59,6 +59,7 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 // result: a string as it is, a [*Result] as it is, anything else as JSON, which
 // is also the Details if it is an object. An error becomes an error result.
 func Func[In, Out any](spec Spec, fn func(ctx context.Context, in In) (Out, error)) *Typed[In] {
+	name := spec.Name // the function must not keep all of spec
 	return New(spec, func(ctx context.Context, _ Call, in In) (*Result, error) {
 		out, err := fn(ctx, in)
 		if err != nil {
@@ -72,7 +73,7 @@ func Func[In, Out any](spec Spec, fn func(ctx context.Context, in In) (Out, erro
 		}
 		data, err := json.Marshal(out)
 		if err != nil {
-			return nil, fmt.Errorf("encoding the result of %s: %w", spec.Name, err)
+			return nil, fmt.Errorf("encoding the result of %s: %w", name, err)
 		}
 		r := Text(string(data))
 		if kindOf(data) == kindObject {
