@@ -180,10 +180,7 @@ func (p *Parent) Notify(in hook.Input) {
 }
 
 // Model returns the model of a name: one that the parent has, or can get.
-func (p *Parent) Model(name string) (llm.Model, bool) {
-	m := p.loop.x.modelNamed(name)
-	return m, m != nil
-}
+func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.findModel(name) }
 
 // Last reads what the last piece of a child's work came to, with the text of its last
 // answer. It fails with [session.ErrNotFound].

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -36,36 +39,53 @@ func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
 	if own.Model == "" {
 		return &own
 	}
-	m := x.modelNamed(own.Model)
-	if m != nil {
+	m, err := x.findModel(own.Model)
+	if err == nil {
 		own.Model, own.Info = m.Name(), llm.InfoOf(m)
+		if x.def().Budget.USD > 0 && own.Info.Price == nil {
+			err = errors.New("its price is not known, and there is a budget")
+		}
 	}
-	if m == nil || x.def().Budget.USD > 0 && own.Info.Price == nil {
-		x.log.Warn("the model that a skill wants is not used: it cannot be had, or its price is not known and there is a budget", "skill", own.Skill, "model", own.Model)
+	if err != nil {
+		x.log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.secrets.text(err.Error()))
 		own.Model, own.Info = "", llm.Info{}
 	}
 	return &own
 }
 
-// modelNamed returns the model of a name: one of the run's, or one that a skill
-// wants. Nil: it cannot be had.
+// modelNamed returns the model of a name, nil if it cannot be had.
 func (x *executor) modelNamed(name string) llm.Model {
+	m, err := x.findModel(name)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// findModel returns the model of a name: one of the run's, or one that a skill or an
+// agent wants.
+func (x *executor) findModel(name string) (llm.Model, error) {
 	x.mu.Lock()
 	m := x.models[name]
 	x.mu.Unlock()
-	if m != nil || name == "" || x.agent.Models == nil {
-		return m
+	switch {
+	case m != nil:
+		return m, nil
+	case name == "" || x.agent.Models == nil:
+		return nil, fmt.Errorf("there is no model %q here", name)
 	}
+	err := errors.New("looking for it ended")
 	m = safely(func() llm.Model {
-		m, err := x.agent.Models(name)
-		if err != nil || m == nil || m.Name() == "" {
-			return nil
+		var m llm.Model
+		if m, err = x.agent.Models(name); err == nil && (m == nil || m.Name() == "") {
+			m, err = nil, fmt.Errorf("there is no model %q here", name)
 		}
 		return m
 	}, nil)
-	if m != nil {
-		x.learn(m)
-		x.addModel(m)
+	if err != nil {
+		return nil, err
 	}
-	return m
+	x.learn(m)
+	x.addModel(m)
+	return m, nil
 }

@@ -96,7 +96,8 @@ func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, 
 	}
 	if p.ModelPreferences != nil {
 		for _, hint := range p.ModelPreferences.Hints[:min(len(p.ModelPreferences.Hints), maxHints)] {
-			if hint != nil && hint.Name != "" && len(hint.Name) <= maxLine {
+			// What stands before a colon may say where a model is reached: that is not for a server to choose.
+			if hint != nil && hint.Name != "" && len(hint.Name) <= maxLine && !strings.Contains(hint.Name, ":") {
 				q.Models = append(q.Models, hint.Name)
 			}
 		}

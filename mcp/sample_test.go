@@ -81,7 +81,11 @@ func sampled(t *testing.T, config mcp.Config, on bool, a agent.Agent) (string, *
 func small(steps ...llmtest.Step) (*llmtest.Model, func(string) (llm.Model, error)) {
 	m := &llmtest.Model{ID: "small", Facts: llm.Info{Window: 200_000, Price: &llm.Price{Input: 1, Output: 5}}, Steps: steps}
 	return m, func(name string) (llm.Model, error) {
-		if name != "small" {
+		switch name {
+		case "small":
+		case "elsewhere:small": // no server may choose where a model is
+			return &llmtest.Model{ID: "elsewhere"}, nil
+		default:
 			return nil, errors.New("there is none")
 		}
 		return m, nil
@@ -89,7 +93,7 @@ func small(steps ...llmtest.Step) (*llmtest.Model, func(string) (llm.Model, erro
 }
 
 func hinting(p *sdk.CreateMessageWithToolsParams) *sdk.CreateMessageWithToolsParams {
-	p.ModelPreferences = &sdk.ModelPreferences{Hints: []*sdk.ModelHint{{Name: "unknown"}, {Name: "small"}}}
+	p.ModelPreferences = &sdk.ModelPreferences{Hints: []*sdk.ModelHint{{Name: "unknown"}, {Name: "elsewhere:small"}, {Name: "small"}}}
 	return p
 }
 

@@ -166,9 +166,9 @@ func (c *Crew) equip(ctx context.Context, p *agent.Parent, d Definition, s tools
 		return child, fmt.Errorf("maxTurns is %d; it is at least 1", a.Budget.Turns)
 	}
 	if name := cmp.Or(s.Model, d.Model); name != "" && name != "inherit" {
-		m, ok := p.Model(name)
-		if !ok {
-			return child, fmt.Errorf("there is no model %q here; leave out model to use yours", name)
+		m, err := p.Model(name)
+		if err != nil {
+			return child, fmt.Errorf("%w; leave out model to use yours", err)
 		}
 		a.Model = m
 	}

@@ -221,11 +221,10 @@ func (s *setup) become() error {
 	}
 	a := k.Agent
 	if k.Model != "" && flags.model == "" {
-		name, err := s.provider.sized(k.Model)
-		if err = cmp.Or(err, o.permitsModel(name)); err != nil {
+		if err := s.permitsModelNamed(k.Model); err != nil {
 			return usagef("--agent %s: %w", a.Name, err)
 		}
-		o.model = name
+		o.model = k.Model
 	}
 	if m := a.Permissions.Mode; m != "" && flags.mode == "" {
 		if err := o.permits(m); err != nil {

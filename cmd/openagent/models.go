@@ -145,15 +145,23 @@ func (h *host) showModel(ctx context.Context, o *modelsOptions, name string) err
 	if err != nil {
 		return err
 	}
-	if name, err = p.sized(name); err != nil {
-		return usagef("%v", err)
+	if to, rest, ok := p.split(name); ok && rest != "" {
+		if to != p.name.value {
+			p, _ = p.at(to) // what is known of it needs no key
+		}
+		name = rest
+	}
+	if isSize(name) {
+		if name, err = p.sized(name); err != nil {
+			return usagef("%v", err)
+		}
 	}
 	if err := checkModelName(quoted(name)); err != nil {
 		return usagef("%v", err)
 	}
 	m := shownModel{}
 	e, known := p.models.Lookup(vendor(p.name.value), name)
-	if !known {
+	if !known && !slices.Contains(hosts, p.name.value) {
 		e, known = p.models.Lookup("", name)
 	}
 	if known {

@@ -113,7 +113,7 @@ func (o *options) flags() flags {
 		{name: "input-format", arg: "text|stream-json", words: []string{formatText, formatStream}, help: "what comes on stdin: a prompt, or user and control messages a line each", set: oneOf(&o.input, []string{formatText, formatStream})},
 		{name: "include-partial-messages", help: "with stream-json: pieces of messages as they come", set: yes(&o.partial)},
 		{name: "permission-prompt-tool", arg: choice(promptTools), words: promptTools, help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", set: oneOf(&o.promptTool, promptTools)},
-		{name: "model", arg: "NAME", help: "model to use (default claude-sonnet-4-6)", set: text(&o.model)},
+		{name: "model", arg: "NAME", help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", set: text(&o.model)},
 		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
 		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
 		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", set: text(&o.base)},

@@ -76,6 +76,8 @@ type provider struct {
 	hidden                 []string       // secrets of how the models are reached
 	limits                 *limiters      // nil: requests wait for nothing
 	rates                  rates
+	held                   string // who in the managed settings says where models are; "": nobody
+	tagged                 bool   // names may be a family and a tag, such as mistral:7b
 }
 
 // environ reads environment variables; values are trimmed.
@@ -135,11 +137,31 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 		if err := oneOf(&p.name.value, providers)(p.name.value); err != nil {
 			return p, usagef("%s: %v", p.name.source, err)
 		}
-	} else {
+	}
+	p.held = files.holder()
+	p.tagged = p.hasTags(files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", p.name.value)...)).or(env.first("OPENAI_BASE_URL")).or(files.base.setting)))
+	if err := p.begin(o.provider != "" || files.name.managed); err != nil {
+		return p, err
+	}
+	if !p.fixed {
 		p.name = p.guess()
 	}
 	name := p.name.value
-	p.model = p.model.or(env.first(variables("MODEL", name)...)).or(files.model.setting).or(defaultModel(name))
+	if p.model.value == "" {
+		p.model = env.first(variables("MODEL", name)...).or(files.model.setting).or(defaultModel(name))
+		if err := p.begin(true); err != nil {
+			return p, err
+		}
+	}
+	if isSize(p.model.value) {
+		var err error
+		if p.model.value, err = p.sized(p.model.value); err != nil {
+			return p, usagef("%s: %v", p.model.source, err)
+		}
+	}
+	if !files.base.above && files.name.value != "" && files.name.value != name {
+		files.base = keptSetting{} // it is that of the provider which the settings name
+	}
 	if name == azureName {
 		return p, p.azure(flagged("base-url", o.base), files)
 	}
@@ -264,7 +286,7 @@ func (p provider) vendorOf(model string) string {
 		return e.Provider
 	}
 	switch name := strings.ToLower(model); {
-	case strings.Contains(name, "claude"):
+	case strings.Contains(name, "claude"), isSize(name):
 		return anthropicName
 	case openaiLike.MatchString(name):
 		return openaiName
@@ -287,36 +309,6 @@ func onThisMachine(base string) bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// llm returns a model by its name. One that the catalogue knows to be another
-// provider's is reached there if that provider's own key is at hand.
-func (p provider) llm(name string) (llm.Model, error) {
-	name = strings.TrimSpace(name)
-	if name == "" {
-		return nil, fmt.Errorf("the model's name is empty")
-	}
-	at := p.serving(name)
-	if at.name != p.name && at.needsKey() {
-		return nil, fmt.Errorf("the model %s is reached through %s, and %s_API_KEY is not set", name, at.name.value, strings.ToUpper(at.name.value))
-	}
-	return at.reach(name), nil
-}
-
-// serving returns where a model is reached.
-func (p provider) serving(name string) provider {
-	if name == p.model.value || p.name.value == demoName {
-		return p
-	}
-	maker := p.vendorOf(name)
-	if maker == "" || platform(p.name.value) || p.name.value == azureName || maker == vendor(p.name.value) || p.base.source != "default" {
-		return p
-	}
-	other := p
-	other.name = setting{maker, "model"}
-	other.base = p.environ.first(strings.ToUpper(maker) + "_BASE_URL").or(defaultBase(maker))
-	other.key = p.environ.first(strings.ToUpper(maker) + "_API_KEY")
-	return other
 }
 
 func (p provider) reach(name string) llm.Model { return p.inPrompt(p.native(name)) }
@@ -407,8 +399,12 @@ func (h *host) searchEngine() setting { return environ(h.getenv).first(searchVar
 // secrets are the keys at hand.
 func (p provider) secrets() []string {
 	keys := slices.Clone(p.hidden)
-	for _, name := range append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, searchVariables[:3]...) {
-		if v := p.environ.first(name).value; v != "" {
+	names := append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, searchVariables[:3]...)
+	for _, host := range openai.Profiles() { // any of them may be gone over to
+		names = append(names, host.Keys...)
+	}
+	for _, name := range names {
+		if v := p.environ.first(name).value; v != "" && !slices.Contains(keys, v) {
 			keys = append(keys, v)
 		}
 	}

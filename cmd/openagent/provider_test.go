@@ -118,7 +118,7 @@ func TestOtherModels(t *testing.T) {
 		t.Errorf("%v, %v", m, err)
 	}
 	for name, want := range map[string]string{"gpt-4.1": "openai", "claude-opus-5": "anthropic", "never-heard-of": "anthropic"} {
-		if at := p.serving(name).name.value; at != want {
+		if at := p.serving(name); at != want {
 			t.Errorf("%s is shown as one of %s, want %s", name, at, want)
 		}
 	}

@@ -226,7 +226,7 @@ func cmdDrive(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.CommandContext(ctx, path, args[3:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TERM", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GOCOVERDIR", "GORACE", managedVar} {
+	for _, name := range []string{"PATH", "HOME", "TERM", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "GOCOVERDIR", "GORACE", managedVar} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	var stderr bytes.Buffer

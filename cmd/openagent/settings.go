@@ -325,7 +325,8 @@ type kept struct {
 // count before flags and variables.
 type keptSetting struct {
 	setting
-	above bool
+	above   bool
+	managed bool
 }
 
 func (k keptSetting) before(s setting) setting {
@@ -335,6 +336,16 @@ func (k keptSetting) before(s setting) setting {
 	return s
 }
 
+// holder is who in the managed settings says where models are, "" if nobody does.
+func (k kept) holder() string {
+	for _, s := range []keptSetting{k.name, k.base} {
+		if s.managed {
+			return s.source
+		}
+	}
+	return ""
+}
+
 func (o *options) kept() kept {
 	k := kept{models: o.table()}
 	for key, to := range map[string]*keptSetting{"model": &k.model, "small_model": &k.small, "provider": &k.name, "base_url": &k.base} {
@@ -342,7 +353,8 @@ func (o *options) kept() kept {
 		if v.Source.File == "" {
 			continue // newProvider knows flags and variables itself
 		}
-		to.source, to.above = v.Source.String(), v.Source.Scope == config.Managed || v.Source.Scope == config.Flags
+		to.source, to.managed = v.Source.String(), v.Source.Scope == config.Managed
+		to.above = to.managed || v.Source.Scope == config.Flags
 		if err := json.Unmarshal(v.Value, &to.value); err != nil {
 			panic(err) // it was checked
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -35,7 +36,7 @@ func (t toolSettings) Known() []tools.Setting {
 		if k.Type == config.Bool {
 			s.Type = "boolean"
 		} else {
-			s.Check = checkModelName
+			s.Check = checkOwnModel
 		}
 		list = append(list, s)
 	}
@@ -52,6 +53,22 @@ func checkModelName(value json.RawMessage) error {
 	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '"' }
 	if name == "" || len(name) > maxModelName || strings.ContainsFunc(name, odd) {
 		return errors.New("it must be the name of a model, without blanks, quotes and line breaks")
+	}
+	return nil
+}
+
+// checkOwnModel is checkModelName for models of the provider in use: requests and keys go
+// nowhere else because a model wants it.
+func checkOwnModel(value json.RawMessage) error {
+	if err := checkModelName(value); err != nil {
+		return err
+	}
+	var name string
+	if err := json.Unmarshal(value, &name); err != nil {
+		return err
+	}
+	if to, _, ok := (provider{}).split(name); ok {
+		return fmt.Errorf("it may not name a provider (%s); the user can", to)
 	}
 	return nil
 }

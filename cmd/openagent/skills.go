@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/config"
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
 )
@@ -180,36 +179,6 @@ func (s *setup) skillOf(text string) (*tool.Expansion, error) {
 		x.Text += "\n\n" + rest
 	}
 	return x, nil
-}
-
-// sized is the name of a model, where the names of Claude's sizes stand for the latest
-// of each.
-func (p provider) sized(name string) (string, error) {
-	if !slices.Contains([]string{"haiku", "sonnet", "opus"}, strings.ToLower(name)) {
-		return name, nil
-	}
-	latest := ""
-	for _, e := range p.models.Entries() {
-		if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(name)) && e.Name > latest {
-			latest = e.Name
-		}
-	}
-	if latest == "" {
-		return "", fmt.Errorf("there is no model %s", name)
-	}
-	return latest, nil
-}
-
-// modelNamed is the model that a skill wants, within what managed settings permit.
-func (s *setup) modelNamed(name string) (llm.Model, error) {
-	name, err := s.provider.sized(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.options.permitsModel(name); err != nil {
-		return nil, err
-	}
-	return s.provider.llm(name)
 }
 
 // skillNames are the skills that the model can run.

@@ -17,7 +17,7 @@ import (
 )
 
 const slashHelp = `/help           this
-/model [NAME]   show or change the model
+/model [NAME]   show or change the model; PROVIDER:NAME is one of another provider
 /fallback [NAMES|none] show or change the models that are tried when the model stays unavailable
 /effort [WORD]  show or change how much the model thinks: low, medium, high, max, a number of tokens, adaptive or off
 /mode [MODE]    show or change the permission mode: %s
@@ -123,7 +123,8 @@ func (c *conversation) compact(ctx context.Context, instructions string) error {
 
 func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if name == "" {
-		c.screen.line(inPlain, "model %s, provider %s", c.model, c.s.provider.serving(c.model).name.value)
+		at, _, _ := c.s.provider.find(c.model)
+		c.screen.line(inPlain, "model %s, provider %s", c.model, at.name.value)
 		return nil
 	}
 	if err := c.s.setModel(ctx, name); err != nil {

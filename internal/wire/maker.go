@@ -15,9 +15,14 @@ func (t *Turn) MadeBy(model string) bool {
 // offered, or where.
 var snapshot = regexp.MustCompile(`([-@]20\d\d-?\d\d-?\d\d|-latest)?(-v\d+)?(:[a-z0-9]+)?$`)
 
-// ModelOf returns the name of a model without what a host adds to it: who makes
-// it, the region, and the snapshot.
+// place is the provider that the command puts before the name of a model. Only these
+// count: names hold colons themselves.
+var place = regexp.MustCompile(`^(anthropic|openai|openai-responses|bedrock|vertex|azure|openrouter|vercel|deepseek|glm|kimi|groq|xai|mistral|ollama|llamacpp|vllm|lmstudio|gemini|huggingface|avian|demo):`)
+
+// ModelOf returns the name of a model without what a host adds to it: where it is
+// reached, who makes it, the region, and the snapshot.
 func ModelOf(name string) string {
+	name = strings.TrimPrefix(name, place.FindString(name))
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 	if at := strings.LastIndex(name, "anthropic."); at >= 0 { // Bedrock
 		name = name[at+len("anthropic."):]

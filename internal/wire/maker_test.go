@@ -20,6 +20,15 @@ func TestMadeBy(t *testing.T) {
 		{"gpt-5", "gpt-5-mini", false},
 		{"gpt-5.1", "gpt-5.2", false},
 		{":", "m", false},
+		{"deepseek:deepseek-chat", "deepseek-chat", true},
+		{"openai:o3", "azure:o3", true},
+		{"openai:o3", "openai:o1", false},
+		{"openai:o3", "openai", false},
+		{"bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5", true},
+		{"vertex:claude-haiku-4-5@20251001", "claude-haiku-4-5", true},
+		{"llama3.3:70b", "llama3.3", true},
+		{"mistral:7b", "mistral:7b", true},
+		{"mistral:7b", "vicuna:7b", false},
 	} {
 		if got := (&Turn{Maker: tt.maker}).MadeBy(tt.model); got != tt.same {
 			t.Errorf("%s for %s: %v", tt.maker, tt.model, got)
