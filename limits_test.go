@@ -19,9 +19,12 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/azure"
+	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/vertex"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -133,7 +136,7 @@ func (m *meter) tell(h http.Header) {
 		}
 		left := math.Floor(max(m.level[i], 0))
 		full := time.Duration((limit - left) / limit * float64(time.Minute))
-		if m.style == "openai" {
+		if m.style == "openai" || m.style == "azure" {
 			h.Set("x-ratelimit-limit-"+name, fmt.Sprint(limit))
 			h.Set("x-ratelimit-remaining-"+name, fmt.Sprintf("%.0f", left))
 			h.Set("x-ratelimit-reset-"+name, full.Round(time.Millisecond).String())
@@ -161,6 +164,28 @@ func (b *atEnd) Read(p []byte) (int, error) {
 
 func (b *atEnd) Close() error { b.once.Do(b.fn); return b.ReadCloser.Close() }
 
+// limitedModel returns a model whose requests wait for a limiter.
+func limitedModel(t *testing.T, style, base string, hc *http.Client, l *limit.Limiter) llm.Model {
+	chat := openai.Client{APIKey: "k", BaseURL: base, HTTP: hc, Limiter: l}
+	messages := anthropic.Client{APIKey: "k", BaseURL: base, HTTP: hc, Limiter: l}
+	switch style {
+	case "openai":
+		return chat.Model("gpt-5-mini")
+	case "azure":
+		m, err := (&azure.Client{Client: chat, Endpoint: base}).Model("gpt-5-mini")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	case "bedrock":
+		messages.APIKey = ""
+		return (&bedrock.Client{Client: messages, Region: "us-east-1", Credentials: bedrock.Static("AKID", "secret-of-aws", "")}).Model("us.anthropic.claude-sonnet-4-6")
+	case "vertex":
+		return (&vertex.Client{Client: messages, Project: "p", Tokens: func(context.Context) (vertex.Token, error) { return vertex.Token{Value: "token-of-google"}, nil }}).Model("claude-sonnet-4-6")
+	}
+	return messages.Model("claude-sonnet-4-6")
+}
+
 // 200 agents share a key whose provider enforces the limits that it advertises: no
 // request is refused, the whole takes little longer than the limits make it, and
 // nobody is served much later than the others.
@@ -178,6 +203,9 @@ func TestRateLimits(t *testing.T) {
 		{"output as it is written", limit.Limiter{}, meter{style: "anthropic", live: true, perMinute: [4]float64{1000, 0, 40_000, 0}}},
 		{"all", limit.Limiter{}, meter{style: "anthropic", perMinute: [4]float64{300, 200_000, 60_000, 0}}},
 		{"openai", limit.Limiter{}, meter{style: "openai", perMinute: [4]float64{300, 0, 0, 0}}},
+		{"azure", limit.Limiter{}, meter{style: "azure", perMinute: [4]float64{300, 0, 0, 0}}},
+		{"bedrock", limit.Limiter{Requests: 300, Concurrent: 20}, meter{style: "bedrock", silent: true, perMinute: [4]float64{300, 0, 0, 0}}},
+		{"vertex", limit.Limiter{Output: 40_000}, meter{style: "vertex", silent: true, perMinute: [4]float64{0, 0, 40_000, 0}}},
 		{"bounds of one's own", limit.Limiter{Requests: 300, Concurrent: 20}, meter{silent: true, perMinute: [4]float64{300, 0, 0, 0}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -192,12 +220,7 @@ func TestRateLimits(t *testing.T) {
 				}
 				m := &tt.meter
 				m.RoundTripper, m.output = server.Client().Transport, 200
-				client := &http.Client{Transport: m}
-				model := (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: client, Limiter: &tt.limiter}).Model("claude-sonnet-4-6")
-				if m.style == "openai" {
-					model = (&openai.Client{APIKey: "k", BaseURL: server.URL, HTTP: client, Limiter: &tt.limiter}).Model("gpt-5-mini")
-				}
-				a := &agent.Agent{Model: model, MaxTokens: 2000, Tools: []tool.Tool{tool.New(tool.Spec{Name: "step", Description: "a step", ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("ok"), nil })}}
+				a := &agent.Agent{Model: limitedModel(t, m.style, server.URL, &http.Client{Transport: m}, &tt.limiter), MaxTokens: 2000, Tools: []tool.Tool{tool.New(tool.Spec{Name: "step", Description: "a step", ReadOnly: true}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("ok"), nil })}}
 				start := time.Now()
 				var mu sync.Mutex
 				var ends []time.Duration

@@ -1,9 +1,12 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -11,27 +14,31 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/eventstream"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/bedrock"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/llm/vertex"
+	"github.com/openagent-go/agent/tool"
 )
+
+// platforms make a model of Bedrock and of Vertex.
+var platforms = map[string]func(base string, hc *http.Client) llm.Model{
+	"bedrock": func(base string, hc *http.Client) llm.Model {
+		c := &bedrock.Client{Region: "us-east-1", Credentials: bedrock.Static("AKID", "secret-of-aws", ""), Client: anthropic.Client{BaseURL: base, HTTP: hc}}
+		return c.Model("us.anthropic.claude-sonnet-4-6")
+	},
+	"vertex": func(base string, hc *http.Client) llm.Model {
+		c := &vertex.Client{Project: "p", Region: "global", Client: anthropic.Client{BaseURL: base, HTTP: hc},
+			Tokens: func(context.Context) (vertex.Token, error) { return vertex.Token{Value: "token-of-google"}, nil }}
+		return c.Model("claude-sonnet-4-6")
+	},
+}
 
 // TestFaultsOfPlatforms plays the faults that come from the provider as Bedrock and
 // Vertex put them: statuses, exceptions inside of a stream, streams that break off.
 func TestFaultsOfPlatforms(t *testing.T) {
-	platforms := map[string]func(*llmtest.Server) llm.Model{
-		"bedrock": func(s *llmtest.Server) llm.Model {
-			c := &bedrock.Client{Region: "us-east-1", Credentials: bedrock.Static("AKID", "secret-of-aws", ""), Client: anthropic.Client{BaseURL: s.URL, HTTP: s.Client()}}
-			return c.Model("us.anthropic.claude-sonnet-4-6")
-		},
-		"vertex": func(s *llmtest.Server) llm.Model {
-			c := &vertex.Client{Project: "p", Region: "global", Client: anthropic.Client{BaseURL: s.URL, HTTP: s.Client()},
-				Tokens: func(context.Context) (vertex.Token, error) { return vertex.Token{Value: "token-of-google"}, nil }}
-			return c.Model("claude-sonnet-4-6")
-		},
-	}
 	limited := func(after string) llmtest.Step {
 		return llmtest.Step{Status: 429, Header: http.Header{"Retry-After": {after}}}
 	}
@@ -63,7 +70,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := llmtest.NewPipe(t, tt.steps...)
 					start := time.Now()
-					res, err := (&agent.Agent{Model: reach(server), Permissions: bypass}).Prompt(t.Context(), "go")
+					res, err := (&agent.Agent{Model: reach(server.URL, server.Client()), Permissions: bypass}).Prompt(t.Context(), "go")
 					if took := time.Since(start); took < tt.from || took > tt.to+time.Second/2 {
 						t.Errorf("took %v", took)
 					}
@@ -89,7 +96,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 		t.Run("L4 424 bedrock", func(t *testing.T) { // the model has failed
 			synctest.Test(t, func(t *testing.T) {
 				server := llmtest.NewPipe(t, llmtest.Step{Status: 424}, say("done"))
-				if res, err := (&agent.Agent{Model: platforms["bedrock"](server), Permissions: bypass}).Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
+				if res, err := (&agent.Agent{Model: platforms["bedrock"](server.URL, server.Client()), Permissions: bypass}).Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
 					t.Errorf("%+v, %v", res, err)
 				}
 			})
@@ -99,7 +106,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 		for name, reach := range platforms {
 			t.Run(fmt.Sprint("L18 ", usage.Input, " ", name), func(t *testing.T) {
 				server := llmtest.NewPipe(t, llmtest.Step{Text: "done", Usage: usage})
-				res, err := (&agent.Agent{Model: reach(server), Permissions: bypass}).Prompt(t.Context(), "go")
+				res, err := (&agent.Agent{Model: reach(server.URL, server.Client()), Permissions: bypass}).Prompt(t.Context(), "go")
 				if err != nil || res.Text != "done" {
 					t.Fatalf("%+v, %v", res, err)
 				}
@@ -109,6 +116,63 @@ func TestFaultsOfPlatforms(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNoUsageOfPlatforms is L18: replies of Bedrock and Vertex that do not say what they
+// have cost.
+func TestNoUsageOfPlatforms(t *testing.T) {
+	for name, reach := range platforms {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.NewPipe(t, llmtest.Step{Text: "on my way", Calls: []llm.ToolUse{llmtest.Use("t1", "step", struct{}{})}}, say("done"))
+			hc := server.Client()
+			hc.Transport = silent{hc.Transport}
+			ran := 0
+			step := tool.New(tool.Spec{Name: "step", Description: "a step"}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) {
+				ran++
+				return tool.Text("ok"), nil
+			})
+			res, err := (&agent.Agent{Model: reach(server.URL, hc), Permissions: bypass, Tools: []tool.Tool{step}, Budget: agent.Budget{USD: 1}}).Prompt(t.Context(), "go")
+			if err != nil || res.Text != "done" || ran != 1 {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			if u := res.Usage; u.Output != 0 || u.Input < 0 {
+				t.Errorf("it is said to have used %+v", u)
+			}
+		})
+	}
+}
+
+// silent takes the usage out of replies: of events as text, and of frames.
+type silent struct{ http.RoundTripper }
+
+func (s silent) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	without := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"usage"`), []byte(`"abusage"`)) }
+	if resp.Header.Get("Content-Type") != eventstream.MediaType {
+		data = without(data)
+	} else {
+		frames := eventstream.NewReader(bytes.NewReader(data), 1<<20)
+		data = nil
+		for {
+			chunk, err := frames.Chunk()
+			if err != nil {
+				break
+			}
+			payload := fmt.Appendf(nil, `{"bytes":%q}`, base64.StdEncoding.EncodeToString(without(chunk)))
+			data = eventstream.Append(data, payload, ":event-type", "chunk", ":message-type", "event")
+		}
+	}
+	resp.Header.Del("Content-Length")
+	resp.ContentLength, resp.Body = -1, io.NopCloser(bytes.NewReader(data))
+	return resp, nil
 }
 
 func classOf(err error) llm.Class {
