@@ -74,3 +74,46 @@ func (e *InputError) plain() error {
 	}
 	return errors.New(text)
 }
+
+// outputShape compiles s.Output.
+func (s Spec) outputShape() (*shape, error) {
+	out, err := newShape(s.Output)
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	return out, nil
+}
+
+// verified is promised for what t returned, unless t has seen to it.
+func verified(t Tool, call Call, r *Result) *Result {
+	if _, ok := t.(interface{ checked() }); ok || r == nil || r.IsError {
+		return r
+	}
+	spec := specOf(t)
+	if spec.Output == nil {
+		return r
+	}
+	s, err := spec.outputShape()
+	if err != nil {
+		return Errorf("the result of %s cannot be checked: %v", call.Name, err)
+	}
+	return promised(s, call, r)
+}
+
+// promised is r with its Details repaired where they break s, an error where that
+// cannot be done. A nil s takes anything.
+func promised(s *shape, call Call, r *Result) *Result {
+	if s == nil || r.IsError {
+		return r
+	}
+	fixed, repaired, err := s.read(call.Name, r.Details)
+	if err != nil {
+		return Errorf("%s returned details that break its own output schema: %v", call.Name, err)
+	}
+	if repaired == nil {
+		return r
+	}
+	copied := *r
+	copied.Details = fixed
+	return &copied
+}

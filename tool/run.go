@@ -101,13 +101,8 @@ func GivenUp(call Call, why string) *Result {
 }
 
 // Timeout returns the timeout of t's Spec, 0 for none.
-func Timeout(t Tool) (d time.Duration) {
-	defer func() {
-		if recover() != nil {
-			d = DefaultTimeout // the tool meets the same panic where it is reported
-		}
-	}()
-	switch d := t.Spec().Timeout; {
+func Timeout(t Tool) time.Duration {
+	switch d := specOf(t).Timeout; {
 	case d == 0:
 		return DefaultTimeout
 	case d < 0:
@@ -115,6 +110,13 @@ func Timeout(t Tool) (d time.Duration) {
 	default:
 		return d
 	}
+}
+
+// specOf returns the Spec of t, the zero one where that panics: the tool meets the
+// same panic where it is reported.
+func specOf(t Tool) (s Spec) {
+	defer func() { _ = recover() }()
+	return t.Spec()
 }
 
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
@@ -133,6 +135,9 @@ func attempt(l *leash.Leash, limit time.Duration, t Tool, call Call, out *Outcom
 		}
 	}()
 	r, err := t.Run(l, call)
+	if err == nil {
+		r = verified(t, call, r)
+	}
 	late := ""
 	if (err != nil || r != nil && r.IsError) && l.Expired() {
 		late = timedOut(limit)

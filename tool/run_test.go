@@ -57,6 +57,63 @@ func TestRunOutcomes(t *testing.T) {
 	}
 }
 
+// typed says that its results have a whole number n, and returns what it is given.
+type typed struct{ details, schema string }
+
+func (o typed) Spec() Spec {
+	return Spec{Name: "T", Output: json.RawMessage(o.schema)}
+}
+
+func (o typed) Run(context.Context, Call) (*Result, error) {
+	r := Text("kept")
+	r.Details = json.RawMessage(o.details)
+	return r, nil
+}
+
+// The details of a result keep what their schema says, whoever made the tool: what
+// can be repaired is, anything else is an error.
+func TestRunOutputSchema(t *testing.T) {
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["n"],"additionalProperties":false}`
+	for _, c := range []struct{ schema, details, want string }{
+		{schema, `{"n":1}`, `{"n":1}`},
+		{schema, `{"n":"1"}`, `{"n":1}`},
+		{schema, `{"n":1,"s":null}`, `{"n":1}`},
+		{schema, `{"n":"x"}`, ""},
+		{schema, `{"n":1,"x":2}`, ""},
+		{schema, ``, ""},
+		{schema, `{`, ""},
+		{`{"type":"object"}`, ``, ``},
+		{`{"type":3}`, `{"n":1}`, ""},
+	} {
+		tools := map[string]Tool{"plain": typed{c.details, c.schema}}
+		if c.schema != `{"type":3}` { // which New refuses
+			tools["made by New"] = New(typed{schema: c.schema}.Spec(), func(ctx context.Context, call Call, in struct {
+				N int `json:"n,omitempty"`
+			}) (*Result, error) {
+				return typed{details: c.details}.Run(ctx, call)
+			})
+		}
+		for name, tl := range tools {
+			for _, input := range []string{`{}`, `{"n":"7"}`} { // the second one is repaired
+				out := Run(t.Context(), tl, Call{Name: "T", Input: json.RawMessage(input)}, time.Minute)
+				if c.want == "" && c.schema != `{"type":"object"}` {
+					if !out.Result.IsError || !strings.Contains(out.Result.Text(), "output schema") {
+						t.Errorf("%s, %s: %+v", name, c.details, out.Result)
+					}
+					continue
+				}
+				want := c.want
+				if input != `{}` && name != "plain" && c.schema != schema {
+					want = `{"repaired":["n"]}`
+				}
+				if out.Result.IsError || string(out.Result.Details) != want || out.Result.Text() != "kept" {
+					t.Errorf("%s, %s: %s, want %s", name, c.details, out.Result.Details, want)
+				}
+			}
+		}
+	}
+}
+
 func TestRunPanicShowsWhere(t *testing.T) {
 	out := Run(t.Context(), tool(0, func(context.Context) (*Result, error) { panic("boom") }), Call{Name: "T"}, time.Minute)
 	text := out.Result.Text()

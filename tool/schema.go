@@ -23,10 +23,16 @@ func checkName(name string) error {
 }
 
 // Check reports what providers would refuse: an illegal name, or an Input that
-// is no JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its root.
+// is no JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its root;
+// and an Output that results cannot be checked against.
 func (s Spec) Check() error {
 	if err := checkName(s.Name); err != nil {
 		return err
+	}
+	if s.Output != nil {
+		if _, err := s.outputShape(); err != nil {
+			return err
+		}
 	}
 	if s.Input == nil {
 		return nil

@@ -98,7 +98,8 @@ type Spec struct {
 	// a nil Input of any other tool means an object without known members.
 	Input json.RawMessage
 	// Output is a JSON Schema of type object for the Details of results that are no
-	// errors; a result that breaks it becomes an error. Nil: any.
+	// errors. Details that break it are repaired as inputs are, see [New]; where that
+	// cannot be done the result becomes an error. Nil: any.
 	Output         json.RawMessage
 	ReadOnly       bool // changes nothing: runs beside other calls, in plan mode, and again after a crash
 	NonDestructive bool // may change things but destroys nothing

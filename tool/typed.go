@@ -27,8 +27,8 @@ type Typed[In any] struct {
 // [*InputError]. Where the schema demands it, an input is repaired first: "true"
 // becomes true, "42" becomes 42, 42.0 becomes 42, JSON text becomes the array or
 // object in it, and null is left out of optional members; what was repaired is
-// listed in the "repaired" member of the result's Details. Strings are never
-// altered where strings are allowed.
+// listed in the "repaired" member of the result's Details, unless spec.Output has no
+// room for it. Strings are never altered where strings are allowed.
 //
 // New panics if spec.Check reports an error or In has no schema of type object.
 func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Result, error)) *Typed[In] {
@@ -45,9 +45,7 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 	}
 	t := &Typed[In]{spec: spec, shape: s, run: fn}
 	if err == nil && spec.Output != nil {
-		if t.result, err = newShape(spec.Output); err != nil {
-			err = fmt.Errorf("output schema: %w", err)
-		}
+		t.result, err = spec.outputShape()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
@@ -156,16 +154,19 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 		return nil, err
 	}
 	r, err := t.run(ctx, call, in)
-	if r != nil && err == nil && t.result != nil && !r.IsError {
-		if _, _, err := t.result.read(t.spec.Name, r.Details); err != nil {
-			return Errorf("%s returned details that break its own output schema: %v", t.spec.Name, err), nil
-		}
-	}
-	if r == nil || err != nil || repaired == nil {
+	if r == nil || err != nil {
 		return r, err
 	}
+	r = promised(t.result, call, r)
+	if repaired == nil {
+		return r, nil
+	}
+	details := addDetails(r.Details, map[string]any{"repaired": repaired})
+	if t.result != nil && !r.IsError && !t.result.root.fits(details) { // it has no room for more
+		return r, nil
+	}
 	copied := *r
-	copied.Details = addDetails(r.Details, map[string]any{"repaired": repaired})
+	copied.Details = details
 	return &copied, nil
 }
 

@@ -238,6 +238,9 @@ func TestSpecCheck(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
+	if err := (Spec{Name: "T", Output: json.RawMessage(`{"type":3}`)}).Check(); err == nil || !strings.Contains(err.Error(), "output schema") {
+		t.Errorf("an output schema that is none: %v", err)
+	}
 	for _, name := range []string{"", "a.b", "ä", strings.Repeat("a", 65)} {
 		if (Spec{Name: name}).Check() == nil {
 			t.Errorf("the name %q is taken", name)

@@ -34,6 +34,7 @@ const grepSchema = `{
 		"-A": {"type": "integer"},
 		"-B": {"type": "integer"},
 		"-C": {"type": "integer"},
+		"context": {"type": "integer"},
 		"head_limit": {"type": "integer"},
 		"offset": {"type": "integer"},
 		"multiline": {"type": "boolean"}
@@ -61,6 +62,7 @@ type grepInput struct {
 	After      int    `json:"-A"`
 	Before     int    `json:"-B"`
 	Around     int    `json:"-C"`
+	Context    int    `json:"context"` // the same
 	HeadLimit  *int   `json:"head_limit"`
 	Offset     int    `json:"offset"`
 	Multiline  bool   `json:"multiline"`
@@ -97,7 +99,7 @@ func (in grepInput) check() error {
 		name       string
 		value, max int
 	}{
-		{"-A", in.After, maxAround}, {"-B", in.Before, maxAround}, {"-C", in.Around, maxAround},
+		{"-A", in.After, maxAround}, {"-B", in.Before, maxAround}, {"-C", in.Around, maxAround}, {"context", in.Context, maxAround},
 		{"head_limit", head, maxHead}, {"offset", in.Offset, maxHead},
 	} {
 		if n.value < 0 || n.value > n.max {
@@ -143,7 +145,7 @@ func searchFiles(ctx context.Context, finder Finder, call tool.Call, in grepInpu
 	for i, file := range l.Files {
 		paths[i] = file.Path
 	}
-	s := grep.Search{Pattern: pattern, Want: f.want(), Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Max: f.end}
+	s := grep.Search{Pattern: pattern, Want: f.want(), Before: cmp.Or(in.Before, in.Around, in.Context), After: cmp.Or(in.After, in.Around, in.Context), Max: f.end}
 	f.context = s.Before+s.After > 0
 	if err := s.Files(ctx, t.root, paths, f.add); err != nil {
 		return nil, err

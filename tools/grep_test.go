@@ -38,6 +38,7 @@ func TestGrep(t *testing.T) {
 		{"no numbers", in{"pattern": "two", "output_mode": "content", "-n": false}, "b.txt:two foo"},
 		{"context", in{"pattern": "foo", "output_mode": "content", "-A": 1, "path": "b.txt"}, "b.txt:2:two foo\nb.txt-3-three\n--\nb.txt:5:five foo"},
 		{"context meets", in{"pattern": "foo", "output_mode": "content", "-C": 1, "path": "b.txt"}, "b.txt-1-one\nb.txt:2:two foo\nb.txt-3-three\nb.txt-4-four\nb.txt:5:five foo"},
+		{"context by its long name", in{"pattern": "two", "output_mode": "content", "context": 1}, "b.txt-1-one\nb.txt:2:two foo\nb.txt-3-three"},
 		{"context without numbers", in{"pattern": "three", "output_mode": "content", "-B": 1, "-n": false}, "b.txt-two foo\nb.txt:three"},
 		{"no context, no separator", in{"pattern": "foo", "output_mode": "content", "glob": "*.txt"}, "b.txt:2:two foo\nb.txt:5:five foo"},
 		{"separator between files", in{"pattern": "one|const", "output_mode": "content", "-A": 1}, "b.txt:1:one\nb.txt-2-two foo\n--\nsrc/d.ts:1:const foo = 1;\nsrc/d.ts-2-let bar = foo;"},
