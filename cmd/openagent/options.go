@@ -71,6 +71,8 @@ type options struct {
 	origins    []permission.Origin    // where the rules were written
 	env        map[string]string      // for the commands of tools
 	servers    []tools.LanguageServer // nil: those that are built in
+
+	digestAbove int // characters of a result; 0: none is too long
 }
 
 const (

@@ -140,6 +140,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	if s.Decode("tools", &c.tools) && len(c.tools) == 0 {
 		c.tools = []string{"none"}
 	}
+	s.Decode("digest_above", &c.digestAbove)
 	s.Decode("max_turns", &c.turns)
 	s.Decode("max_budget_usd", &c.usd)
 	s.Decode("max_tokens", &c.maxTokens)

@@ -169,6 +169,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		Permissions: h.policy(o),
 		Budget:      agent.Budget{Turns: o.turns, USD: o.usd, Time: o.timeout},
 		Compaction:  o.compaction,
+		DigestAbove: o.digestAbove,
 		MaxTokens:   o.maxTokens,
 		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},
 		Secrets:     h.secrets,
