@@ -49,11 +49,8 @@ func Model(name string) llm.Model { return new(Client).Model(name) }
 
 // Model returns the model of that name. It implements [llm.Informed].
 func (c *Client) Model(name string) llm.Model {
-	entry, known := c.Catalog.Lookup(provider, name)
-	if !known {
-		entry = guess(name)
-	}
 	base, profile := c.where()
+	entry := profile.entry(c.Catalog, name)
 	entry.Formats = entry.Formats && profile.Formats
 	ask := profile.target(name).ask
 	return &model{client: c, Model: wire.Model{ID: name, Entry: entry, Local: entry.Window == 0 && wire.Loopback(wire.Host(base))},

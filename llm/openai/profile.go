@@ -72,6 +72,10 @@ type Profile struct {
 	// CacheMark: Claude models keep the prompt where cache_control asks for it.
 	CacheMark bool
 
+	// MakersPrices: models have names such as anthropic/claude-opus-5, and cost what
+	// their makers ask.
+	MakersPrices bool
+
 	NoImages bool // reads no images, whatever the model
 	NoGIF    bool // reads them but for GIF
 	Files    bool // takes PDF documents
@@ -294,14 +298,16 @@ var profiles = []Profile{
 		Keys: []string{"AZURE_OPENAI_API_KEY"}, KeyHeader: "Api-Key",
 		Limit: "max_completion_tokens", Formats: true, Files: true, CacheKey: "prompt_cache_key", Rules: openaiRules,
 	}, {
-		// Recorded. https://openrouter.ai/docs/use-cases/reasoning-tokens, …/guides/best-practices/prompt-caching
+		// Recorded. https://openrouter.ai/docs/use-cases/reasoning-tokens, …/guides/best-practices/prompt-caching.
+		// Prices: https://openrouter.ai/docs/faq ("passes through the pricing of the underlying providers").
 		Name: "openrouter", Hosts: []string{"openrouter.ai"}, BaseURL: "https://openrouter.ai/api/v1", Keys: []string{"OPENROUTER_API_KEY"},
 		Limit: "max_tokens", Members: json.RawMessage(`{"usage":{"include":true}}`), Echo: EchoDetails,
-		Ask: AskObject, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Formats: true, CacheKey: "session_id", CacheMark: true,
+		Ask: AskObject, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Formats: true, CacheKey: "session_id", CacheMark: true, MakersPrices: true,
 	}, {
-		// Recorded. https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning
+		// Recorded. https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning.
+		// Prices: https://vercel.com/docs/ai-gateway/pricing ("no markup and no platform fee on tokens").
 		Name: "vercel", Hosts: []string{"ai-gateway.vercel.sh"}, BaseURL: "https://ai-gateway.vercel.sh/v1", Keys: []string{"AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"},
-		Limit: "max_tokens", Echo: EchoDetails,
+		Limit: "max_tokens", MakersPrices: true, Echo: EchoDetails,
 		Ask: AskObject, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
 	}, {
 		// https://api-docs.deepseek.com/guides/thinking_mode (thinks by default).

@@ -112,6 +112,7 @@ func otherCell(p *Profile) string {
 	add(p.Schemas == SchemasGoogle, "schemas cut to OpenAPI")
 	add(p.Formats, "`json_schema`")
 	add(p.Files, "PDF")
+	add(p.MakersPrices, "prices of the makers")
 	add(p.NoImages, "no images")
 	add(p.NoGIF, "no GIF")
 	add(len(p.Members) > 0, code(string(p.Members)))
