@@ -79,17 +79,9 @@ func text(s string) []byte {
 
 // image encodes an image, or says in words why it is left out.
 func (c codec) image(i llm.Image, crowded bool) (wire.Kind, []byte) {
-	media, width, height := wire.Picture(i.Data)
-	side := max(width, height)
-	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
-	case c.noImages:
-		return wire.Words, text("[image left out: this model reads no images]")
-	case media == "":
-		return wire.Words, text("[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
-	case size > maxImage:
-		return wire.Words, text(fmt.Sprintf("[image left out: %d bytes, the limit is 5 MB in base64]", len(i.Data)))
-	case side > maxSide || crowded && side > maxSideInMany:
-		return wire.Words, text(fmt.Sprintf("[image left out: %d x %d pixels is too large]", width, height))
+	media, why := wire.Pictures{None: c.noImages, Most: maxImage, Side: maxSide, SideInMany: maxSideInMany}.Check(i, crowded)
+	if why != "" {
+		return wire.Words, text(why)
 	}
 	return wire.Media, source("image", media, i.Data, "")
 }
@@ -117,14 +109,13 @@ func (c codec) document(d llm.Document) (wire.Kind, []byte) {
 		out := wire.AppendString([]byte(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":`), string(d.Data))
 		return wire.Media, append(appendTitle(append(out, '}'), d.Title), '}')
 	}
-	return wire.Words, text(fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
+	return wire.Words, text(wire.NoDocument(d))
 }
 
 func (c codec) result(r llm.ToolResult, id string, crowded bool) []byte {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
-		switch b.(type) {
-		case llm.Text, llm.Image, llm.Document:
+		if wire.InResult(b) {
 			c.Block(inside, b, "", crowded)
 		}
 	}

@@ -64,24 +64,15 @@ func (c *Client) lead(b []byte, model string) []byte {
 	if !p.Betas {
 		return b
 	}
-	n := 0
+	var betas []string
 	for _, value := range c.Header.Values("Anthropic-Beta") {
 		for beta := range strings.SplitSeq(value, ",") {
-			if beta = strings.TrimSpace(beta); beta == "" {
-				continue
+			if beta = strings.TrimSpace(beta); beta != "" {
+				betas = append(betas, beta)
 			}
-			if n++; n == 1 {
-				b = append(b, `,"anthropic_beta":[`...)
-			} else {
-				b = append(b, ',')
-			}
-			b = wire.AppendString(b, beta)
 		}
 	}
-	if n > 0 {
-		b = append(b, ']')
-	}
-	return b
+	return wire.AppendStrings(b, "anthropic_beta", betas)
 }
 
 // leadCounted is lead for what is only counted.

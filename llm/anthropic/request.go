@@ -165,7 +165,7 @@ type options struct {
 	unthinking  bool   // it must be said that thinking is off
 	effort      string // a word, "" for none
 	format      []byte // JSON, nil for none
-	choice      string // JSON, "" for the default
+	choice      string // JSON member, "" for the default
 }
 
 func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoice, snap wire.Snapshot) (options, error) {
@@ -215,31 +215,17 @@ func (m *model) maxTokens(req *llm.Request) int {
 	return n
 }
 
-// choice returns the tool choice in JSON, "" where it may be left out.
+// choice returns the member "tool_choice" with a comma before it, "" where it may be
+// left out.
 func (m *model) choice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
 	if len(tools) == 0 {
 		return "", nil
 	}
-	switch c.Mode {
-	case llm.ChooseAuto:
-		return "", nil
-	case llm.ChooseNone:
-		return `{"type":"none"}`, nil
-	case llm.ChooseAny:
-		if m.Entry.NoForcedTool {
-			return "", nil
-		}
-		return `{"type":"any"}`, nil
-	case llm.ChooseTool:
-		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
-			return "", invalid("the tool choice %q is not among the tools", c.Name)
-		}
-		if m.Entry.NoForcedTool {
-			return "", nil
-		}
-		return string(append(wire.AppendString([]byte(`{"type":"tool","name":`), c.Name), '}')), nil
+	choice, err := toolForm.Choice(c, tools)
+	if m.Entry.NoForcedTool && (c.Mode == llm.ChooseAny || c.Mode == llm.ChooseTool) {
+		choice = ""
 	}
-	return "", invalid("unknown tool choice %q", c.Mode)
+	return choice, err
 }
 
 // thinking returns the JSON member that turns thinking on, "" if it cannot be, and
@@ -284,10 +270,7 @@ func (o options) appendCounted(b []byte) []byte {
 	if o.thinking != "" {
 		b = append(append(b, ','), o.thinking...)
 	}
-	if o.choice != "" {
-		b = append(append(b, `,"tool_choice":`...), o.choice...)
-	}
-	return b
+	return append(b, o.choice...)
 }
 
 // append writes the body from max_tokens up to the tools.
@@ -305,21 +288,8 @@ func (o options) append(b []byte, stream bool) []byte {
 		b = append(b, `,"thinking":{"type":"disabled"}`...)
 	}
 	b = o.appendConfig(b)
-	for i, s := range o.stop {
-		if i == 0 {
-			b = append(b, `,"stop_sequences":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(b, s)
-	}
-	if len(o.stop) > 0 {
-		b = append(b, ']')
-	}
-	if o.choice != "" {
-		b = append(append(b, `,"tool_choice":`...), o.choice...)
-	}
-	return b
+	b = wire.AppendStrings(b, "stop_sequences", o.stop)
+	return append(b, o.choice...)
 }
 
 // appendConfig writes how the answer is to be.
@@ -350,34 +320,12 @@ func encodeFormat(f llm.Format) []byte {
 	return append(append([]byte(`{"type":"json_schema","schema":`), schema...), '}')
 }
 
-// encodeTools returns the member "tools" with a comma before it.
-func encodeTools(tools []llm.Tool) ([]byte, error) {
-	out := []byte(`,"tools":[`)
-	names := map[string]bool{}
-	for i, tool := range tools {
-		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
-			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
-		}
-		if names[tool.Name] {
-			return nil, invalid("two tools are named %q", tool.Name)
-		}
-		names[tool.Name] = true
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"name":`...), tool.Name)
-		if !wire.Blank(tool.Description) {
-			out = wire.AppendString(append(out, `,"description":`...), tool.Description)
-		}
-		schema, err := wire.ObjectSchema(tool.Input)
-		if err != nil {
-			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
-		}
-		out = append(append(out, `,"input_schema":`...), schema...)
-		out = append(out, '}')
-	}
-	return append(out, ']'), nil
+var toolForm = wire.ToolForm{
+	Provider: provider, Name: maxName, Open: `{`, Schema: `,"input_schema":`, Close: `}`,
+	None: `{"type":"none"}`, Any: `{"type":"any"}`, One: `{"type":"tool","name":`, OneEnd: `}`,
 }
+
+func encodeTools(tools []llm.Tool) ([]byte, error) { return toolForm.Encode(tools, nil) }
 
 // encodeSystem returns the member "system" with a comma before it.
 func encodeSystem(prompt string) []byte {

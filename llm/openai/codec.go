@@ -2,9 +2,7 @@ package openai
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -54,10 +52,10 @@ type codec struct {
 func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	switch b := b.(type) {
 	case llm.Text:
-		addText(t, b.Text)
+		t.AddWords(b.Text)
 	case llm.Verbatim:
 		if t.Role == llm.Assistant {
-			addText(t, b.Shown)
+			t.AddWords(b.Shown)
 		}
 	case llm.Thinking:
 		if t.Role == llm.Assistant {
@@ -69,7 +67,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		}
 	case llm.Document:
 		if t.Role == llm.User {
-			c.document(t, b)
+			t.AddDocument(b, c.files, `{"type":"file","file":{"filename":`, `"}}`)
 		}
 	case llm.ToolUse:
 		data := wire.AppendString([]byte(`{"id":`), id)
@@ -106,12 +104,6 @@ func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	return nil
 }
 
-func addText(t *wire.Turn, s string) {
-	if !wire.Blank(s) {
-		t.Add(wire.Words, wire.AppendEscaped(nil, s))
-	}
-}
-
 // thinking keeps what the host wants back. A signature without Extra is Anthropic's.
 func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
 	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil || !t.MadeBy(c.model) {
@@ -128,41 +120,7 @@ func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
 }
 
 func (c codec) image(t *wire.Turn, i llm.Image) {
-	media, _, _ := wire.Picture(i.Data)
-	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
-	case !c.images:
-		addText(t, "[image left out: this model reads no images]")
-	case media == "":
-		addText(t, "[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
-	case media == "image/gif" && !c.gifs:
-		addText(t, "[image left out: this host reads no GIF]")
-	case size > maxImage:
-		addText(t, fmt.Sprintf("[image left out: %d bytes, the limit is 20 MB in base64]", len(i.Data)))
-	default:
-		out := append(make([]byte, 0, size+96), `{"type":"image_url","image_url":{"url":"data:`...)
-		out = append(append(out, media...), ";base64,"...)
-		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, i.Data), `"}}`...))
-	}
-}
-
-func (c codec) document(t *wire.Turn, d llm.Document) {
-	switch {
-	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
-		if !wire.Blank(d.Title) {
-			addText(t, d.Title+":")
-		}
-		addText(t, string(d.Data))
-	case d.MediaType == "application/pdf" && c.files && len(d.Data) > 0:
-		title := d.Title
-		if wire.Blank(title) {
-			title = "document.pdf"
-		}
-		out := wire.AppendString([]byte(`{"type":"file","file":{"filename":`), title)
-		out = append(out, `,"file_data":"data:application/pdf;base64,`...)
-		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, d.Data), `"}}`...))
-	default:
-		addText(t, fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
-	}
+	t.AddPicture(i, wire.Pictures{None: !c.images, NoGIF: !c.gifs, Most: maxImage}, `{"type":"image_url","image_url":{"url":"`, `"}}`)
 }
 
 // result adds a tool message. Its images follow in the turn's user message,
@@ -170,45 +128,14 @@ func (c codec) document(t *wire.Turn, d llm.Document) {
 func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
-		switch b.(type) {
-		case llm.Text, llm.Image, llm.Document:
+		if wire.InResult(b) {
 			c.Block(inside, b, "", false)
 		}
 	}
 	out := append(make([]byte, 0, inside.Size()+128), `{"role":"tool","tool_call_id":`...)
-	out = wire.AppendString(out, id)
-	out = append(out, `,"content":"`...)
-	if r.IsError {
-		out = append(out, "Error: "...)
-	}
-	words, media := 0, 0
-	for _, p := range inside.Parts {
-		if p.Kind != wire.Words {
-			media++
-			continue
-		}
-		if words++; words > 1 {
-			out = append(out, `\n`...)
-		}
-		out = append(out, p.Data...)
-	}
-	switch {
-	case words == 0 && media > 0:
-		out = append(out, "(see the attachment below)"...)
-	case words == 0 && r.IsError:
-		out = append(out, "the tool failed without a message"...)
-	case words == 0:
-		out = append(out, "(no output)"...)
-	}
-	t.Add(wire.Answer, append(out, `"}`...))
-	if media > 0 {
-		addText(t, "Attachment of the result of tool call "+id+":")
-	}
-	for _, p := range inside.Parts {
-		if p.Kind != wire.Words {
-			t.Parts = append(t.Parts, p)
-		}
-	}
+	out = append(wire.AppendString(out, id), `,"content":`...)
+	t.Add(wire.Answer, append(wire.AppendSpoken(out, inside.Parts, r.IsError), '}'))
+	t.AddAttachments(inside, id)
 }
 
 func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
@@ -224,33 +151,16 @@ func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
 
 // userTurn appends the tool messages and, for the rest, a user message.
 func (c codec) userTurn(dst []byte, parts []wire.Part) []byte {
-	start := len(dst)
-	rest, media := 0, false
-	for _, p := range parts {
-		if p.Kind != wire.Answer {
-			rest++
-			media = media || p.Kind == wire.Media
-			continue
-		}
-		if len(dst) > start {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, p.Data...)
+	bridge := ""
+	if c.bridge {
+		bridge = `{"role":"assistant","content":"(results received)"}`
 	}
-	if rest == 0 {
-		if len(dst) > start {
-			return dst
-		}
-		parts = []wire.Part{{Kind: wire.Words, Data: []byte(wire.NoContent)}}
-	}
-	if len(dst) > start {
-		if c.bridge {
-			dst = append(dst, `,{"role":"assistant","content":"(results received)"}`...)
-		}
-		dst = append(dst, ',')
-	}
+	return wire.AppendUserTurn(dst, parts, bridge, userMessage)
+}
+
+func userMessage(dst []byte, parts []wire.Part) []byte {
 	dst = append(dst, `{"role":"user","content":`...)
-	if !media {
+	if !slices.ContainsFunc(parts, func(p wire.Part) bool { return p.Kind == wire.Media }) {
 		return append(join(dst, parts, wire.Words, `\n\n`), '}')
 	}
 	dst = append(dst, '[')

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -40,9 +39,11 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice, err := toolChoice(req.ToolChoice, req.Tools)
-	if err != nil {
-		return nil, err
+	choice := ""
+	if len(req.Tools) > 0 {
+		if choice, err = toolForm.Choice(req.ToolChoice, req.Tools); err != nil {
+			return nil, err
+		}
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, host, choice)
@@ -95,7 +96,8 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), min(max(*t, 0), cmp.Or(host.Hottest, 2)), 'g', -1, 64)
 	}
 	if samplers && !host.NoStop {
-		b = appendStops(b, req.Stop)
+		stops := slices.DeleteFunc(slices.Clone(req.Stop), func(s string) bool { return s == "" })
+		b = wire.AppendStrings(b, "stop", stops[:min(len(stops), maxStops)])
 	}
 	b = append(b, thinking...)
 	return append(b, choice...)
@@ -135,96 +137,25 @@ func appendMembers(b []byte, object json.RawMessage) []byte {
 	return append(append(b, ','), inside...)
 }
 
-func appendStops(b []byte, stops []string) []byte {
-	n := 0
-	for _, s := range stops {
-		if s == "" || n == maxStops {
-			continue
-		}
-		if n++; n == 1 {
-			b = append(b, `,"stop":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(b, s)
-	}
-	if n > 0 {
-		b = append(b, ']')
-	}
-	return b
-}
-
-// toolChoice returns the JSON member with a comma before it, "" where it may be left out.
-func toolChoice(c llm.ToolChoice, tools []llm.Tool) (string, error) {
-	if len(tools) == 0 {
-		return "", nil
-	}
-	switch c.Mode {
-	case llm.ChooseAuto:
-		return "", nil
-	case llm.ChooseNone:
-		return `,"tool_choice":"none"`, nil
-	case llm.ChooseAny:
-		return `,"tool_choice":"required"`, nil
-	case llm.ChooseTool:
-		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
-			return "", invalid("the tool choice %q is not among the tools", c.Name)
-		}
-		return string(append(wire.AppendString([]byte(`,"tool_choice":{"type":"function","function":{"name":`), c.Name), `}}`...)), nil
-	}
-	return "", invalid("unknown tool choice %q", c.Mode)
-}
-
-// encodeFormat returns the member "response_format" with a comma before it. A schema
-// that strict mode does not take is sent without it.
+// encodeFormat returns the member "response_format" with a comma before it.
 func encodeFormat(f llm.Format) []byte {
-	schema, ok := strict.OpenAI(f.Schema)
-	if !ok {
-		var err error
-		if schema, err = wire.ObjectSchema(f.Schema); err != nil {
-			return nil
-		}
+	b := wire.OpenAIFormat(`,"response_format":{"type":"json_schema","json_schema":{`, f, maxName)
+	if b == nil {
+		return nil
 	}
-	b := wire.AppendString([]byte(`,"response_format":{"type":"json_schema","json_schema":{"name":`), wire.ToolName(cmp.Or(f.Name, "answer"), maxName))
-	b = strconv.AppendBool(append(b, `,"strict":`...), ok)
-	return append(append(append(b, `,"schema":`...), schema...), `}}`...)
+	return append(b, '}')
 }
 
-// encodeTools returns the member "tools" with a comma before it.
+var toolForm = wire.ToolForm{
+	Provider: provider, Most: maxTools, Name: maxName, Open: `{"type":"function","function":{`, Schema: `,"parameters":`, Close: `}}`,
+	None: `"none"`, Any: `"required"`, One: `{"type":"function","function":{"name":`, OneEnd: `}}`,
+}
+
 func (p *Profile) encodeTools(tools []llm.Tool) ([]byte, error) {
-	if len(tools) > maxTools {
-		return nil, invalid("%d tools, the limit is %d", len(tools), maxTools)
+	if p.Schemas == SchemasGoogle {
+		return toolForm.Encode(tools, googleSchema)
 	}
-	out := []byte(`,"tools":[`)
-	names := map[string]bool{}
-	for i, tool := range tools {
-		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
-			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
-		}
-		if names[tool.Name] {
-			return nil, invalid("two tools are named %q", tool.Name)
-		}
-		names[tool.Name] = true
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","function":{"name":`...), tool.Name)
-		if !wire.Blank(tool.Description) {
-			out = wire.AppendString(append(out, `,"description":`...), tool.Description)
-		}
-		schema, err := wire.ObjectSchema(tool.Input)
-		if err != nil {
-			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
-		}
-		if p.Schemas == SchemasGoogle {
-			schema = googleSchema(schema)
-		}
-		if len(schema) > 0 {
-			out = append(append(out, `,"parameters":`...), schema...)
-		}
-		out = append(out, `}}`...)
-	}
-	return append(out, ']'), nil
+	return toolForm.Encode(tools, nil)
 }
 
 // encodeSystem returns the system message with a comma after it.

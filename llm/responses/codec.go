@@ -1,9 +1,7 @@
 package responses
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -48,7 +46,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	}
 	switch b := b.(type) {
 	case llm.Text:
-		addText(t, b.Text)
+		t.AddWords(b.Text)
 	case llm.Verbatim:
 		if t.Role == llm.Assistant {
 			c.verbatim(t, b)
@@ -65,7 +63,7 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		}
 	case llm.Document:
 		if t.Role == llm.User {
-			c.document(t, b)
+			t.AddDocument(b, c.files, `{"type":"input_file","filename":`, `"}`)
 		}
 	case llm.ToolUse:
 		data := wire.AppendString([]byte(`{"type":"function_call","call_id":`), id)
@@ -74,12 +72,6 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 		t.Add(wire.Call, append(data, '}'))
 	case llm.ToolResult:
 		c.result(t, b, id)
-	}
-}
-
-func addText(t *wire.Turn, s string) {
-	if !wire.Blank(s) {
-		t.Add(wire.Words, wire.AppendEscaped(nil, s))
 	}
 }
 
@@ -134,7 +126,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 		ID    string `json:"id"`
 	}
 	if v.Provider != Provider || json.Unmarshal(v.Raw, &head) != nil || head.Type == "" {
-		addText(t, v.Shown)
+		t.AddWords(v.Shown)
 		return
 	}
 	switch {
@@ -143,7 +135,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 			t.Parts = append(t.Parts, wire.Part{Kind: wire.Other, Ref: head.Phase})
 		}
 	case slices.Contains(clientSide, head.Type) || !t.MadeBy(c.model) || !c.fresh(head.ID):
-		addText(t, v.Shown)
+		t.AddWords(v.Shown)
 	case head.Type == "message" && wire.Blank(v.Shown):
 	default:
 		t.Add(wire.ServerCall, wire.AppendObject(nil, v.Raw))
@@ -151,39 +143,7 @@ func (c codec) verbatim(t *wire.Turn, v llm.Verbatim) {
 }
 
 func (c codec) image(t *wire.Turn, i llm.Image) {
-	media, _, _ := wire.Picture(i.Data)
-	switch size := base64.StdEncoding.EncodedLen(len(i.Data)); {
-	case !c.images:
-		addText(t, "[image left out: this model reads no images]")
-	case media == "":
-		addText(t, "[image left out: it is not a readable PNG, JPEG, GIF or WebP]")
-	case size > maxImage:
-		addText(t, fmt.Sprintf("[image left out: %d bytes, the limit is 20 MB in base64]", len(i.Data)))
-	default:
-		out := append(make([]byte, 0, size+96), `{"type":"input_image","image_url":"data:`...)
-		out = append(append(out, media...), ";base64,"...)
-		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, i.Data), `"}`...))
-	}
-}
-
-func (c codec) document(t *wire.Turn, d llm.Document) {
-	switch {
-	case d.MediaType == "text/plain" && !wire.Blank(string(d.Data)):
-		if !wire.Blank(d.Title) {
-			addText(t, d.Title+":")
-		}
-		addText(t, string(d.Data))
-	case d.MediaType == "application/pdf" && c.files && len(d.Data) > 0:
-		title := d.Title
-		if wire.Blank(title) {
-			title = "document.pdf"
-		}
-		out := wire.AppendString([]byte(`{"type":"input_file","filename":`), title)
-		out = append(out, `,"file_data":"data:application/pdf;base64,`...)
-		t.Add(wire.Media, append(base64.StdEncoding.AppendEncode(out, d.Data), `"}`...))
-	default:
-		addText(t, fmt.Sprintf("[document left out: %s, %d bytes]", d.MediaType, len(d.Data)))
-	}
+	t.AddPicture(i, wire.Pictures{None: !c.images, Most: maxImage}, `{"type":"input_image","image_url":"`, `"}`)
 }
 
 // result adds the output of a call. What is no text goes with it where the host
@@ -191,59 +151,21 @@ func (c codec) document(t *wire.Turn, d llm.Document) {
 func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
-		switch b.(type) {
-		case llm.Text, llm.Image, llm.Document:
+		if wire.InResult(b) {
 			c.Block(inside, b, "", false)
 		}
 	}
-	media := inside.Has(wire.Media)
 	out := append(make([]byte, 0, inside.Size()+128), `{"type":"function_call_output","call_id":`...)
 	out = append(wire.AppendString(out, id), `,"output":`...)
-	if media && c.own {
+	if c.own && inside.Has(wire.Media) {
 		if r.IsError {
 			inside.Parts = slices.Insert(inside.Parts, 0, wire.Part{Kind: wire.Words, Data: []byte("Error:")})
 		}
 		t.Add(wire.Answer, append(content(out, inside.Parts), '}'))
 		return
 	}
-	t.Add(wire.Answer, append(spoken(out, inside.Parts, r.IsError), `"}`...))
-	if !media {
-		return
-	}
-	addText(t, "Attachment of the result of tool call "+id+":")
-	for _, p := range inside.Parts {
-		if p.Kind == wire.Media {
-			t.Parts = append(t.Parts, p)
-		}
-	}
-}
-
-// spoken appends the words among the parts as a JSON string that is left open.
-func spoken(dst []byte, parts []wire.Part, failed bool) []byte {
-	dst = append(dst, '"')
-	if failed {
-		dst = append(dst, "Error: "...)
-	}
-	words, media := 0, 0
-	for _, p := range parts {
-		if p.Kind != wire.Words {
-			media++
-			continue
-		}
-		if words++; words > 1 {
-			dst = append(dst, `\n`...)
-		}
-		dst = append(dst, p.Data...)
-	}
-	switch {
-	case words == 0 && media > 0:
-		dst = append(dst, "(see the attachment below)"...)
-	case words == 0 && failed:
-		dst = append(dst, "the tool failed without a message"...)
-	case words == 0:
-		dst = append(dst, "(no output)"...)
-	}
-	return dst
+	t.Add(wire.Answer, append(wire.AppendSpoken(out, inside.Parts, r.IsError), '}'))
+	t.AddAttachments(inside, id)
 }
 
 // content appends the words and media among the parts as a list.
@@ -279,27 +201,9 @@ func (c codec) Turn(dst []byte, t *wire.Turn, _ bool) []byte {
 
 // userTurn appends the outputs of calls and, for the rest, a message.
 func userTurn(dst []byte, parts []wire.Part) []byte {
-	start, rest := len(dst), 0
-	for _, p := range parts {
-		if p.Kind != wire.Answer {
-			rest++
-			continue
-		}
-		if len(dst) > start {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, p.Data...)
-	}
-	if rest == 0 {
-		if len(dst) > start {
-			return dst
-		}
-		parts = []wire.Part{{Kind: wire.Words, Data: []byte(wire.NoContent)}}
-	}
-	if len(dst) > start {
-		dst = append(dst, ',')
-	}
-	return append(content(append(dst, `{"type":"message","role":"user","content":`...), parts), '}')
+	return wire.AppendUserTurn(dst, parts, "", func(dst []byte, parts []wire.Part) []byte {
+		return append(content(append(dst, `{"type":"message","role":"user","content":`...), parts), '}')
+	})
 }
 
 // assistantTurn appends the items of a turn in their order: words that belong

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -76,9 +74,11 @@ func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) 
 	if toolsJSON, err = m.withBuiltIn(toolsJSON); err != nil {
 		return nil, err
 	}
-	choice, err := toolChoice(req.ToolChoice, req.Tools, len(toolsJSON) > 0)
-	if err != nil {
-		return nil, err
+	choice := ""
+	if len(toolsJSON) > 0 {
+		if choice, err = toolForm.Choice(req.ToolChoice, req.Tools); err != nil {
+			return nil, err
+		}
 	}
 	snap := t.history.Snapshot(req.Messages)
 	head := m.head(req, choice, counted)
@@ -171,73 +171,21 @@ func (m *model) effort(t llm.Thought) string {
 	return "high"
 }
 
-// toolChoice returns the JSON member with a comma before it, "" where it may be left out.
-func toolChoice(c llm.ToolChoice, tools []llm.Tool, any bool) (string, error) {
-	if !any {
-		return "", nil
-	}
-	switch c.Mode {
-	case llm.ChooseAuto:
-		return "", nil
-	case llm.ChooseNone:
-		return `,"tool_choice":"none"`, nil
-	case llm.ChooseAny:
-		return `,"tool_choice":"required"`, nil
-	case llm.ChooseTool:
-		if !slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name }) {
-			return "", invalid("the tool choice %q is not among the tools", c.Name)
-		}
-		return string(append(wire.AppendString([]byte(`,"tool_choice":{"type":"function","name":`), c.Name), '}')), nil
-	}
-	return "", invalid("unknown tool choice %q", c.Mode)
-}
-
-// encodeFormat returns the member "text" with a comma before it. A schema that
-// strict mode does not take is sent without it.
+// encodeFormat returns the member "text" with a comma before it.
 func encodeFormat(f llm.Format) []byte {
-	schema, ok := strict.OpenAI(f.Schema)
-	if !ok {
-		var err error
-		if schema, err = wire.ObjectSchema(f.Schema); err != nil {
-			return nil
-		}
+	b := wire.OpenAIFormat(`,"text":{"format":{"type":"json_schema",`, f, maxName)
+	if b == nil {
+		return nil
 	}
-	b := wire.AppendString([]byte(`,"text":{"format":{"type":"json_schema","name":`), wire.ToolName(cmp.Or(f.Name, "answer"), maxName))
-	b = strconv.AppendBool(append(b, `,"strict":`...), ok)
-	return append(append(append(b, `,"schema":`...), schema...), `}}`...)
+	return append(b, '}')
 }
 
-// encodeTools returns the member "tools" with a comma before it.
-func encodeTools(tools []llm.Tool) ([]byte, error) {
-	if len(tools) > maxTools {
-		return nil, invalid("%d tools, the limit is %d", len(tools), maxTools)
-	}
-	out := []byte(`,"tools":[`)
-	names := map[string]bool{}
-	for i, tool := range tools {
-		if tool.Name == "" || tool.Name != wire.ToolName(tool.Name, maxName) {
-			return nil, invalid("the tool name %q is not 1 to %d of a-z, A-Z, 0-9, _ and -", tool.Name, maxName)
-		}
-		if names[tool.Name] {
-			return nil, invalid("two tools are named %q", tool.Name)
-		}
-		names[tool.Name] = true
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendString(append(out, `{"type":"function","name":`...), tool.Name)
-		if !wire.Blank(tool.Description) {
-			out = wire.AppendString(append(out, `,"description":`...), tool.Description)
-		}
-		schema, err := wire.ObjectSchema(tool.Input)
-		if err != nil {
-			return nil, invalid("the schema of tool %s: %v", tool.Name, err)
-		}
-		// Left out, strict would be true.
-		out = append(append(append(out, `,"parameters":`...), schema...), `,"strict":false}`...)
-	}
-	return append(out, ']'), nil
+var toolForm = wire.ToolForm{
+	Provider: Provider, Most: maxTools, Name: maxName, Open: `{"type":"function",`, Schema: `,"parameters":`, Close: `,"strict":false}`, // left out, strict would be true
+	None: `"none"`, Any: `"required"`, One: `{"type":"function","name":`, OneEnd: `}`,
 }
+
+func encodeTools(tools []llm.Tool) ([]byte, error) { return toolForm.Encode(tools, nil) }
 
 // withBuiltIn adds the provider's own tools to the member "tools".
 func (m *model) withBuiltIn(tools []byte) ([]byte, error) {
