@@ -81,7 +81,7 @@ func New(o Options) trace.Func {
 
 // providers are the conventions' names of providers, where they are not ours.
 var providers = map[string]string{
-	"bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "gemini": "gcp.gemini", "azure": "azure.ai.openai", "mistral": "mistral_ai", "xai": "x_ai", "responses": "openai",
+	"bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "gemini": "gcp.gemini", "azure": "azure.ai.openai", "mistral": "mistral_ai", "xai": "x_ai", "openai-responses": "openai",
 }
 
 func providerName(name string) string {

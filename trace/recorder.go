@@ -156,11 +156,6 @@ func newID(n int) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return clip(s, maxMessage)
-}
-
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s

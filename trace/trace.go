@@ -56,7 +56,7 @@ type Span struct {
 // An End is what a span has come to.
 type End struct {
 	// Error says what went wrong: an [llm.Class], an [event.EndReason], "error" for a
-	// result that is one; "" for nothing. Message is that in words.
+	// result that is one; "" for nothing. Message is that in words; there is none of tools, whose results are content.
 	Error   string
 	Message string
 	// Fact is what is recorded of it, such as an [event.AssistantMessage] with usage,
@@ -99,9 +99,9 @@ func EndOf(f event.Fact) End {
 	case event.ModelFailed:
 		e.Error, e.Message = string(f.Class), f.Message
 	case event.ToolResult:
-		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault), f.Result.Text())
+		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault))
 	case event.ToolDone:
-		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault), f.Result.Text())
+		e.fail(f.Result.IsError, string(f.Cause), string(f.Fault))
 	case event.Checkpointed:
 		if f.Error != "" {
 			e.Error, e.Message = "error", f.Error
@@ -120,11 +120,12 @@ func EndOf(f event.Fact) End {
 	return e
 }
 
-func (e *End) fail(failed bool, cause, fault, text string) {
+// fail says that a tool has failed. What its result says is content.
+func (e *End) fail(failed bool, cause, fault string) {
 	if !failed {
 		return
 	}
-	e.Error, e.Message = "error", firstLine(text)
+	e.Error = "error"
 	if cause != "" {
 		e.Error = cause
 	}
