@@ -185,3 +185,22 @@ func TestCacheOfLongTurns(t *testing.T) {
 		}
 	})
 }
+
+// A child keeps no prompts where its parent keeps none. An hour is the parent's own.
+func TestChildCache(t *testing.T) {
+	for _, c := range []struct{ parent, own, want llm.Cache }{
+		{llm.Cache{Off: true}, llm.Cache{}, llm.Cache{Off: true}},
+		{llm.Cache{TTL: time.Hour}, llm.Cache{}, llm.Cache{}},
+		{llm.Cache{}, llm.Cache{TTL: time.Hour}, llm.Cache{TTL: time.Hour}},
+	} {
+		m := llmtest.Script(say("done"))
+		a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end")), Cache: c.parent, Tools: []tool.Tool{delegate(&agent.Agent{Name: "helper", Model: m, Cache: c.own}, false)}}
+		if _, err := a.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		got := m.Requests()[0].Cache
+		if got.Key = ""; got != c.want {
+			t.Errorf("of %+v and %+v the child has %+v", c.parent, c.own, got)
+		}
+	}
+}

@@ -72,6 +72,7 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 		own.Small, own.DigestAbove = from.Small, cmp.Or(own.DigestAbove, from.DigestAbove)
 	}
 	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
+	own.Cache.Off = own.Cache.Off || from.Cache.Off // an hour is for who waits for a person, as a child does not
 	if own.Dir == "" {
 		own.Dir = f.state.Dir()
 	}

@@ -163,6 +163,7 @@ var keys = append([]Key{
 	{Name: "compaction.off", Type: Bool, Doc: "long conversations are made shorter only by hand, see compaction.md", Default: no},
 	{Name: "compaction.reserve", Type: Whole, Doc: "tokens of the context window that are kept free: a conversation that needs some of them is made shorter; without it 10000, or max_tokens if that is more"},
 	{Name: "compaction.keep", Type: Whole, Doc: "tokens of the newest messages that a summary leaves as they are; without it 20000"},
+	{Name: "prompt_cache", Type: Text, Doc: "how long the provider is to keep the prompt after each use, so that it is not paid for again: off, five minutes or an hour, see cost.md", Default: json.RawMessage(`"5m"`), Words: []string{"off", "5m", "1h"}, Env: []string{"OPENAGENT_PROMPT_CACHE"}, Flag: "prompt-cache"},
 	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},

@@ -47,6 +47,7 @@ type options struct {
 	sessionDir     string
 	effort         string
 	thinking       int
+	cache          string
 	toolsInPrompt  bool
 	dir            string
 	dirs, files    []string
@@ -94,6 +95,7 @@ var (
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{askByStdio, askLater}
+	cacheWords  = []string{"off", "5m", "1h"}
 	layers      = []string{string(config.User), string(config.Project), string(config.Local)}
 )
 
@@ -142,6 +144,7 @@ func (o *options) flags() flags {
 		{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.sessionDir)},
 		{name: "effort", arg: choice(efforts), words: efforts, help: "how much the model thinks", set: oneOf(&o.effort, efforts)},
 		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
+		{name: "prompt-cache", arg: choice(cacheWords), words: cacheWords, help: "how long the provider is to keep the prompt (default 5m)", set: oneOf(&o.cache, cacheWords)},
 		{name: "tools-in-prompt", help: "write the tools into the prompt, for models that call none by themselves", set: yes(&o.toolsInPrompt)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},

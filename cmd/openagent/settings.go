@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/config"
@@ -55,6 +56,7 @@ func (o *options) given() []config.Given {
 		{"max_tokens", o.maxTokens > 0, o.maxTokens},
 		{"timeout", o.timeout > 0, o.timeout.String()},
 		{"effort", o.effort != "", o.effort},
+		{"prompt_cache", o.cache != "", o.cache},
 		{"max_thinking_tokens", o.thinking > 0, o.thinking},
 	} {
 		if !f.there {
@@ -146,6 +148,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	s.Decode("max_tokens", &c.maxTokens)
 	c.timeout, c.rates = s.Duration("timeout"), ratesOf(s)
 	c.compaction = compactionOf(s)
+	s.Decode("prompt_cache", &c.cache)
 	if o.thinking == 0 { // a flag's number of tokens counts before an effort of a file
 		s.Decode("effort", &c.effort)
 	}
@@ -436,4 +439,15 @@ func compactionOf(s *config.Settings) *agent.Compaction {
 		return nil
 	}
 	return &c
+}
+
+// promptCache is how providers are to keep the prompt.
+func (o *options) promptCache() llm.Cache {
+	switch o.cache {
+	case "off":
+		return llm.Cache{Off: true}
+	case "1h":
+		return llm.Cache{TTL: time.Hour}
+	}
+	return llm.Cache{}
 }

@@ -172,6 +172,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		DigestAbove: o.digestAbove,
 		MaxTokens:   o.maxTokens,
 		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},
+		Cache:       o.promptCache(),
 		Secrets:     h.secrets,
 		Log:         h.logger(o),
 	}
