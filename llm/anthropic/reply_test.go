@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -17,18 +16,13 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-const events = "text/event-stream"
+const events = wiretest.Events
 
-// framed makes a stream of events out of their data.
-func framed(data ...string) string {
-	var b strings.Builder
-	for _, d := range data {
-		var head struct{ Type string }
-		_ = json.Unmarshal([]byte(d), &head)
-		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", head.Type, d)
-	}
-	return b.String()
-}
+var (
+	framed  = wiretest.Framed
+	class   = wiretest.Class
+	collect = wiretest.Collect
+)
 
 const (
 	msgStart  = `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":10,"cache_read_input_tokens":3,"output_tokens":1}}}`
@@ -55,14 +49,6 @@ func play(t *testing.T, contentType, body string, piece int, err error, blocking
 	req := request
 	req.Blocking = blocking
 	return collect(t, c.Model("m"), &req)
-}
-
-func class(err error) llm.Class {
-	var e *llm.APIError
-	if errors.As(err, &e) {
-		return e.Class
-	}
-	return ""
 }
 
 func TestStream(t *testing.T) {
@@ -233,7 +219,7 @@ func TestServerTool(t *testing.T) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	v, _ := got.Message.Content[0].(llm.Verbatim)
-	if !sameJSON(v.Raw, []byte(`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}}`)) {
+	if !wiretest.SameJSON(v.Raw, []byte(`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}}`)) {
 		t.Errorf("got %s", v.Raw)
 	}
 }
@@ -292,33 +278,16 @@ func FuzzStream(f *testing.F) {
 	f.Add(framed(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"x"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"1"}}`, msgStop))
 	f.Add(`{"type":"message","content":[{"type":"text","text":"a"}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		a, err1 := play(t, events, body, 0, nil, false)
-		b, err2 := play(t, events, body, 3, nil, false)
-		if !reflect.DeepEqual(a, b) || class(err1) != class(err2) {
-			t.Errorf("whole: %+v, %v; in pieces: %+v, %v", a, err1, b, err2)
-		}
-		if a != nil {
-			if _, err := json.Marshal(a.Message); err != nil {
-				t.Errorf("the message cannot be stored: %v", err)
-			}
-		}
+		wiretest.SamePieces(t, func(size int) (*llm.Response, error) { return play(t, events, body, size, nil, false) })
 	})
 }
 
 // BenchmarkDelta measures a streamed text delta, in replies of 10,000.
 func BenchmarkDelta(b *testing.B) {
-	const size = 10_000
 	delta := framed(strings.Replace(textDelta(" Urbanization Prospects"), "}}", "}   }", 1))
-	body := framed(msgStart, textBlock) + strings.Repeat(delta, size) + framed(stop0, ended("end_turn"), msgStop)
-	c := &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(delta)))
-	b.ResetTimer()
-	for n := 0; n < b.N; n += size {
-		if _, err := llm.Collect(b.Context(), c.Model("m"), &request); err != nil {
-			b.Fatal(err)
-		}
-	}
+	wiretest.Deltas(b, framed(msgStart, textBlock), delta, framed(stop0, ended("end_turn"), msgStop), func(body string) llm.Model {
+		return (&Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}).Model("m")
+	})
 }
 
 // What is kept for an hour is told from the rest, in a stream and in one piece.

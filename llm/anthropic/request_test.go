@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -309,33 +308,17 @@ func TestRefusedRequests(t *testing.T) {
 // FuzzEncode checks that whatever the transcript is, the request keeps every
 // rule, and that a memo changes nothing but the cost.
 func FuzzEncode(f *testing.F) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
-		seed := make([]byte, random.IntN(300))
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
-		f.Add(seed, random.IntN(2) == 0)
+	for i, seed := range wiretest.Seeds(40, 1) {
+		f.Add(seed, i%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, think bool) {
 		msgs := wiretest.Transcript(data)
-		req := &llm.Request{System: "s", Memo: &llm.Memo{}}
+		req := llm.Request{System: "s"}
 		if think {
 			req.Thinking = llm.Thought{Effort: "medium"}
 		}
 		for _, name := range []string{"claude-sonnet-4-5", "claude-opus-5-5"} {
-			for n := 1; n <= len(msgs); n++ {
-				req.Messages = msgs[:n]
-				body := encoded(t, name, req)
-				if n%8 == 0 || n == len(msgs) {
-					lawful(t, body)
-					fresh := *req
-					fresh.Memo = nil
-					if !bytes.Equal(body, encoded(t, name, &fresh)) {
-						t.Errorf("the memo changes the request")
-					}
-				}
-			}
+			wiretest.Grow(t, req, msgs, func(r *llm.Request) []byte { return encoded(t, name, r) }, func(body []byte) { lawful(t, body) })
 		}
 		if t.Failed() {
 			t.Logf("%+v", msgs)
@@ -345,13 +328,8 @@ func FuzzEncode(f *testing.F) {
 
 // TestSecondOpinion has requests checked by the reference implementation of the rules.
 func TestSecondOpinion(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
 	var checks []wiretest.Request
-	for i := range 150 {
-		seed := make([]byte, random.IntN(300))
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
+	for i, seed := range wiretest.Seeds(150, 3) {
 		req := &llm.Request{Messages: wiretest.Transcript(seed), Thinking: llm.Thought{Budget: i % 2 * 3000}}
 		name := []string{"claude-sonnet-4-20250514", "claude-opus-4-8"}[i%2]
 		checks = append(checks, wiretest.Request{Name: fmt.Sprintf("%s %d", name, i), API: "anthropic", Body: encoded(t, name, req)})

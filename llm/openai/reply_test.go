@@ -16,8 +16,13 @@ import (
 )
 
 const (
-	events = "text/event-stream"
+	events = wiretest.Events
 	done   = "data: [DONE]\n\n"
+)
+
+var (
+	class   = wiretest.Class
+	collect = wiretest.Collect
 )
 
 // framed makes a stream of events out of their data.
@@ -52,14 +57,6 @@ func play(t *testing.T, contentType, body string, piece int, err error, blocking
 	req := request
 	req.Blocking = blocking
 	return collect(t, c.Model("m"), &req)
-}
-
-func class(err error) llm.Class {
-	var e *llm.APIError
-	if errors.As(err, &e) {
-		return e.Class
-	}
-	return ""
 }
 
 func use(id, name, input string) llm.ToolUse {
@@ -260,16 +257,7 @@ func FuzzStream(f *testing.F) {
 	f.Add(framed(delta(`{"reasoning":"h"}`, "null"), delta(`{"reasoning":"m"}`, "null"), calls(`{"index":0,"function":{"arguments":"1"}}`)) + done)
 	f.Add(framed(delta(`{"reasoning_details":[{"type":"reasoning.text","text":"h"},{"text":1},null]}`, `"stop"`)) + done)
 	f.Fuzz(func(t *testing.T, body string) {
-		a, err1 := play(t, events, body, 0, nil, false)
-		b, err2 := play(t, events, body, 3, nil, false)
-		if !reflect.DeepEqual(a, b) || class(err1) != class(err2) {
-			t.Errorf("whole: %+v, %v; in pieces: %+v, %v", a, err1, b, err2)
-		}
-		if a != nil {
-			if _, err := json.Marshal(a.Message); err != nil {
-				t.Errorf("the message cannot be stored: %v", err)
-			}
-		}
+		wiretest.SamePieces(t, func(size int) (*llm.Response, error) { return play(t, events, body, size, nil, false) })
 	})
 }
 
@@ -320,16 +308,8 @@ func FuzzForm(f *testing.F) {
 
 // BenchmarkDelta measures a streamed text delta, in replies of 10,000.
 func BenchmarkDelta(b *testing.B) {
-	const size = 10_000
 	chunk := framed(obfuscated(" Urbanization Prospects", "0123456789abcdef"))
-	body := strings.Repeat(chunk, size) + framed(delta(`{}`, `"stop"`), usageChunk) + done
-	c := &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(chunk)))
-	b.ResetTimer()
-	for n := 0; n < b.N; n += size {
-		if _, err := llm.Collect(b.Context(), c.Model("m"), &request); err != nil {
-			b.Fatal(err)
-		}
-	}
+	wiretest.Deltas(b, "", chunk, framed(delta(`{}`, `"stop"`), usageChunk)+done, func(body string) llm.Model {
+		return (&Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}).Model("m")
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -216,43 +215,21 @@ func TestProfileAt(t *testing.T) {
 // FuzzEncode checks that whatever the transcript is, the request keeps every
 // rule of every host, and that a memo changes nothing but the cost.
 func FuzzEncode(f *testing.F) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
-		seed := make([]byte, random.IntN(300))
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
+	for _, seed := range wiretest.Seeds(40, 1) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		msgs := wiretest.Transcript(data)
 		for base, host := range map[string]llmtest.Host{DefaultBaseURL: llmtest.OpenAI, deepSeek: "deepseek", openRouter: "compat"} {
-			req := &llm.Request{System: "s", Memo: &llm.Memo{}}
-			for n := 1; n <= len(msgs); n++ {
-				req.Messages = msgs[:n]
-				body := encoded(t, base, "gpt-4o", req)
-				if n%8 == 0 || n == len(msgs) {
-					lawful(t, body, host)
-					fresh := *req
-					fresh.Memo = nil
-					if !bytes.Equal(body, encoded(t, base, "gpt-4o", &fresh)) {
-						t.Errorf("the memo changes the request")
-					}
-				}
-			}
+			wiretest.Grow(t, llm.Request{System: "s"}, msgs, func(r *llm.Request) []byte { return encoded(t, base, "gpt-4o", r) }, func(body []byte) { lawful(t, body, host) })
 		}
 	})
 }
 
 // TestSecondOpinion has requests checked by the reference implementation of the rules.
 func TestSecondOpinion(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
 	var checks []wiretest.Request
-	for i := range 150 {
-		seed := make([]byte, random.IntN(300))
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
+	for i, seed := range wiretest.Seeds(150, 3) {
 		req := &llm.Request{Messages: wiretest.Transcript(seed), MaxTokens: 100}
 		base := []string{DefaultBaseURL, deepSeek, openRouter}[i%3]
 		host := []string{"openai", "deepseek", "compat"}[i%3]

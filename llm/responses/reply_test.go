@@ -14,18 +14,13 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-const events = "text/event-stream"
+const events = wiretest.Events
 
-// framed makes a stream of events out of their data.
-func framed(data ...string) string {
-	var b strings.Builder
-	for _, d := range data {
-		var e struct{ Type string }
-		_ = json.Unmarshal([]byte(d), &e)
-		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", e.Type, d)
-	}
-	return b.String()
-}
+var (
+	framed  = wiretest.Framed
+	class   = wiretest.Class
+	collect = wiretest.Collect
+)
 
 func added(i int, item string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.added","sequence_number":2,"output_index":%d,"item":%s}`, i, item)
@@ -84,56 +79,6 @@ func play(t *testing.T, contentType, body string, size int, end error, blocking 
 	req := request
 	req.Blocking = blocking
 	return collect(t, c.Model("m"), &req)
-}
-
-func collect(t *testing.T, m llm.Model, req *llm.Request) (*llm.Response, error) {
-	t.Helper()
-	blocks, kinds := map[int]string{}, map[int]reflect.Type{}
-	for d, err := range m.Stream(t.Context(), req) {
-		if err != nil {
-			return nil, err
-		}
-		if d.Done == nil {
-			if d.Block != nil {
-				if d.Index != len(kinds) {
-					t.Fatalf("block %d starts at %d", len(kinds), d.Index)
-				}
-				kinds[d.Index] = reflect.TypeOf(d.Block)
-			}
-			blocks[d.Index] += d.Text
-			continue
-		}
-		if len(kinds) != len(d.Done.Message.Content) {
-			t.Fatalf("%d blocks were streamed, %d are in the response", len(kinds), len(d.Done.Message.Content))
-		}
-		for i, b := range d.Done.Message.Content {
-			var text string
-			switch b := b.(type) {
-			case llm.Text:
-				text = b.Text
-			case llm.Thinking:
-				text = b.Text
-			case llm.Verbatim:
-				text = b.Shown
-			case llm.ToolUse:
-				text = blocks[i]
-			}
-			if blocks[i] != text {
-				t.Fatalf("block %d: streamed %q, response %q", i, blocks[i], text)
-			}
-		}
-		return d.Done, nil
-	}
-	t.Fatal("the stream ended without an end")
-	return nil, nil
-}
-
-func class(err error) llm.Class {
-	var e *llm.APIError
-	if errors.As(err, &e) {
-		return e.Class
-	}
-	return ""
 }
 
 func TestStream(t *testing.T) {
@@ -308,20 +253,10 @@ func FuzzStream(f *testing.F) {
 	f.Add(framed(added(0, thinks), summary(0, 0, "a"), finished(0, thinks), added(1, callF), arguments(1, "{}"), end("completed", "")))
 	f.Add(framed(added(1, message), piece(1, "b"), added(0, callF), piece(0, "x"), end("incomplete", "")))
 	f.Fuzz(func(t *testing.T, body string) {
-		ask := func(size int) (*llm.Response, error) {
+		wiretest.SamePieces(t, func(size int) (*llm.Response, error) {
 			c := &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, size, nil)}
 			return llm.Collect(t.Context(), c.Model("m"), &request)
-		}
-		a, err1 := ask(0)
-		b, err2 := ask(3)
-		if !reflect.DeepEqual(a, b) || class(err1) != class(err2) {
-			t.Errorf("whole: %+v, %v; in pieces: %+v, %v", a, err1, b, err2)
-		}
-		if a != nil {
-			if _, err := json.Marshal(a.Message); err != nil {
-				t.Errorf("the message cannot be stored: %v", err)
-			}
-		}
+		})
 	})
 }
 
@@ -350,16 +285,8 @@ func FuzzQuick(f *testing.F) {
 
 // BenchmarkDelta measures a streamed text delta, in replies of 10,000.
 func BenchmarkDelta(b *testing.B) {
-	const size = 10_000
 	chunk := framed(piece(0, " Urbanization Prospects"))
-	body := framed(created, added(0, message)) + strings.Repeat(chunk, size) + framed(end("completed", ""))
-	c := &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(chunk)))
-	b.ResetTimer()
-	for n := 0; n < b.N; n += size {
-		if _, err := llm.Collect(b.Context(), c.Model("m"), &request); err != nil {
-			b.Fatal(err)
-		}
-	}
+	wiretest.Deltas(b, framed(created, added(0, message)), chunk, framed(end("completed", "")), func(body string) llm.Model {
+		return (&Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}).Model("m")
+	})
 }

@@ -3,7 +3,6 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -216,29 +215,13 @@ func TestHost(t *testing.T) {
 // FuzzEncode checks that whatever the transcript is, the request keeps every
 // rule, and that a memo changes nothing but the cost.
 func FuzzEncode(f *testing.F) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
-		seed := make([]byte, random.IntN(300))
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
+	for _, seed := range wiretest.Seeds(40, 1) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		msgs := wiretest.Transcript(data)
 		for _, base := range []string{DefaultBaseURL, compatible} {
-			req := &llm.Request{System: "s", Memo: &llm.Memo{}}
-			for n := 1; n <= len(msgs); n++ {
-				req.Messages = msgs[:n]
-				body := encoded(t, &Client{}, base, "gpt-5.2", req)
-				if n%8 == 0 || n == len(msgs) {
-					fresh := *req
-					fresh.Memo = nil
-					if !bytes.Equal(body, encoded(t, &Client{}, base, "gpt-5.2", &fresh)) {
-						t.Errorf("the memo changes the request")
-					}
-				}
-			}
+			wiretest.Grow(t, llm.Request{System: "s"}, msgs, func(r *llm.Request) []byte { return encoded(t, &Client{}, base, "gpt-5.2", r) }, func([]byte) {})
 		}
 	})
 }

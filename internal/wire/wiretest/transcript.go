@@ -1,9 +1,12 @@
 package wiretest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
+	"testing"
 
 	"github.com/openagent-go/agent/llm"
 )
@@ -14,6 +17,52 @@ func PNG(width, height int) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(width))
 	b = binary.BigEndian.AppendUint32(b, uint32(height))
 	return append(b, make([]byte, 9)...)
+}
+
+// Seeds returns n slices of arbitrary bytes, the same for the same kind.
+func Seeds(n int, kind uint64) [][]byte {
+	random := rand.New(rand.NewPCG(kind, kind+1))
+	all := make([][]byte, n)
+	for i := range all {
+		all[i] = make([]byte, random.IntN(300))
+		for j := range all[i] {
+			all[i][j] = byte(random.Uint32())
+		}
+	}
+	return all
+}
+
+// Grow encodes a request with a transcript that grows by a message each time, checks
+// that a memo changes nothing but the cost, and hands some of the bodies to check.
+func Grow(t testing.TB, req llm.Request, msgs []llm.Message, encode func(*llm.Request) []byte, check func(body []byte)) {
+	t.Helper()
+	req.Memo = &llm.Memo{}
+	for n := 1; n <= len(msgs); n++ {
+		req.Messages = msgs[:n]
+		body := encode(&req)
+		if n%8 != 0 && n != len(msgs) {
+			continue
+		}
+		check(body)
+		fresh := req
+		fresh.Memo = nil
+		if !bytes.Equal(body, encode(&fresh)) {
+			t.Errorf("the memo changes the request")
+		}
+	}
+}
+
+// Next returns a conversation that goes on after an answer: a prompt, the answer, and
+// the results of its calls, or thanks.
+func Next(answer llm.Message) []llm.Message {
+	results := llm.Message{Role: llm.User}
+	for _, u := range answer.ToolUses() {
+		results.Content = append(results.Content, llm.ToolResult{ID: u.ID, Content: llm.Blocks{llm.Text{Text: "done"}}})
+	}
+	if len(results.Content) == 0 {
+		results = llm.UserText("thanks")
+	}
+	return []llm.Message{llm.UserText("hi"), answer, results}
 }
 
 // Transcript makes a transcript of arbitrary bytes, with everything in it that
