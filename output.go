@@ -84,7 +84,7 @@ func (in *Input) output() (*event.Output, error) {
 	}
 	schema, err := tool.ReadSchema(in.Output)
 	if err != nil {
-		return nil, fmt.Errorf("agent: %w: the schema of the answer: %v", ErrConfig, err)
+		return nil, fmt.Errorf("agent: %w: the answer: %v", ErrConfig, err)
 	}
 	out := &event.Output{Schema: schema.JSON(), Corrections: max(in.Corrections, 0), Tool: !schemas.Fits(schema.JSON())}
 	if in.Corrections == 0 {

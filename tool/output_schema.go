@@ -16,7 +16,7 @@ type Schema struct{ shape *shape }
 func ReadSchema(schema json.RawMessage) (*Schema, error) {
 	s, err := newShape(schema)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the schema %w", err)
 	}
 	return &Schema{s}, nil
 }
@@ -25,7 +25,7 @@ func ReadSchema(schema json.RawMessage) (*Schema, error) {
 func SchemaOf(t reflect.Type) (*Schema, error) {
 	s, err := shapeOf(t)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the schema of %v %w", t, err)
 	}
 	return &Schema{s}, nil
 }
@@ -79,7 +79,7 @@ func (e *InputError) plain() error {
 func (s Spec) outputShape() (*shape, error) {
 	out, err := newShape(s.Output)
 	if err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
+		return nil, fmt.Errorf("the output schema %w", err)
 	}
 	return out, nil
 }

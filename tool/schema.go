@@ -37,27 +37,44 @@ func (s Spec) Check() error {
 	if s.Input == nil {
 		return nil
 	}
-	root, err := parseSchema(s.Input)
+	if err := checkRoot(s.Input); err != nil {
+		return fmt.Errorf("the input schema %w", err)
+	}
+	return nil
+}
+
+// Errors of schemas go on after the name of the schema: "the input schema has …".
+
+func checkRoot(schema json.RawMessage) error {
+	root, err := parseSchema(schema)
 	if err != nil {
 		return err
 	}
 	if root.Type != "object" {
-		return errors.New(`the input schema is not of type "object"`)
+		return notObject(root)
 	}
 	if root.Schema != "" {
-		return errors.New("the input schema has $schema at its root")
+		return errors.New("has $schema at its root")
 	}
 	return nil
+}
+
+func notObject(s *jsonschema.Schema) error {
+	but := ""
+	if types := append(slices.Clone(s.Types), s.Type); types[0] != "" {
+		but = fmt.Sprintf(", but %.40q", types[0])
+	}
+	return fmt.Errorf(`is not of type "object"%s`, but)
 }
 
 // parseSchema reads a schema and refuses what no provider takes at its root.
 func parseSchema(data []byte) (*jsonschema.Schema, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("reading the input schema: %w", err)
+		return nil, fmt.Errorf("is no JSON Schema: %w", err)
 	}
 	if s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
-		return nil, errors.New("the input schema has oneOf, anyOf or allOf at its root")
+		return nil, errors.New("has oneOf, anyOf or allOf at its root, which no provider takes")
 	}
 	return &s, nil
 }
@@ -88,7 +105,7 @@ func inferShape(t reflect.Type) (*shape, error) {
 		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("inferring the input schema: %w", err)
+		return nil, fmt.Errorf("cannot be inferred: %w", err)
 	}
 	if slices.Equal(s.Types, []string{"null", "object"}) { // In is a pointer
 		s.Type, s.Types = "object", nil
@@ -164,7 +181,7 @@ func readShape(data json.RawMessage) (*shape, error) {
 	if err == nil && !changed {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, data); err != nil {
-			return nil, fmt.Errorf("reading the input schema: %w", err)
+			return nil, fmt.Errorf("is no JSON Schema: %w", err)
 		}
 		sh.schema = slices.Clip(compact.Bytes())
 	}
@@ -173,15 +190,15 @@ func readShape(data json.RawMessage) (*shape, error) {
 
 func compile(s *jsonschema.Schema) (*shape, error) {
 	if s.Type != "object" {
-		return nil, errors.New(`the input schema is not of type "object"`)
+		return nil, notObject(s)
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the input schema: %w", err)
+		return nil, fmt.Errorf("cannot be encoded: %w", err)
 	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
-		return nil, fmt.Errorf("resolving the input schema: %w", err)
+		return nil, fmt.Errorf("cannot be resolved: %w", err)
 	}
 	c := compiler{}
 	sh := &shape{schema: slices.Clip(data), root: c.node(s)}

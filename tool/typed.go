@@ -39,7 +39,9 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 	} else {
 		s, err = newShape(spec.Input)
 	}
-	if err == nil {
+	if err != nil {
+		err = fmt.Errorf("the input schema %w", err)
+	} else {
 		spec.Input = s.schema
 		err = checkName(spec.Name)
 	}
