@@ -37,6 +37,9 @@ type ModelInfo struct {
 	Adaptive bool     `json:"adaptive_thinking,omitempty"` // it decides by itself how much to think
 	Fast     bool     `json:"fast_mode,omitempty"`         // its provider offers it faster, at a higher price
 	NoTools  bool     `json:"no_tools,omitempty"`          // it calls no tools by itself
+	// PlainTools: while it has tools it does not think, as its provider refuses both
+	// together.
+	PlainTools bool `json:"plain_tools,omitempty"`
 	// Window is the context window in tokens; Assumed: it is not known, and this is
 	// what is reckoned with.
 	Window    int    `json:"window"`

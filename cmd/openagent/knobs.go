@@ -26,7 +26,8 @@ type inForce struct {
 	Fallbacks []string `json:"fallback_models"`
 	Effort    string   `json:"effort,omitempty"`
 	Thinking  int      `json:"max_thinking_tokens,omitempty"`
-	Mode      string   `json:"thinking,omitempty"` // adaptive or off
+	Mode      string   `json:"thinking,omitempty"`      // adaptive or off
+	Note      string   `json:"thinking_note,omitempty"` // that it has no effect
 	Budget    budget   `json:"budget"`
 	Tools     []string `json:"tools"`
 }
@@ -43,7 +44,7 @@ func (s *setup) inForce() inForce {
 	a := s.session.Agent()
 	m := llm.DescribeModel(a.Model)
 	f := inForce{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
-		Effort: a.Thinking.Effort, Thinking: a.Thinking.Budget, Mode: string(a.Thinking.Mode)}
+		Effort: a.Thinking.Effort, Thinking: a.Thinking.Budget, Mode: string(a.Thinking.Mode), Note: unthinking(a.Model, a.Thinking, len(a.Tools))}
 	for _, m := range a.Fallbacks {
 		f.Fallbacks = append(f.Fallbacks, m.Name())
 	}

@@ -220,3 +220,12 @@ func (h *host) warnOfModel(p provider, m llm.Model) {
 	}
 	h.complain("%s the setting models can say it", text)
 }
+
+// unthinking says that a model does not think as it is told to, "" if it may.
+func unthinking(m llm.Model, t llm.Thought, tools int) string {
+	i := llm.DescribeModel(m)
+	if !t.On() || tools == 0 || !i.PlainTools {
+		return ""
+	}
+	return "the model " + i.Value + " does not think while it has tools: OpenAI refuses both together in Chat Completions, so the effort has no effect; with --provider openai-responses it does"
+}

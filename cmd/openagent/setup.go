@@ -93,6 +93,9 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	h.brief(s)
 	h.warnOfSandbox(s)
 	h.warnOfModel(s.provider, s.agent.Model)
+	if text := unthinking(s.agent.Model, s.agent.Thinking, len(s.agent.Tools)); text != "" {
+		h.complain("%s", text)
+	}
 	if err := h.addCustomTools(ctx, s, ask != nil); err != nil {
 		return nil, err
 	}

@@ -140,7 +140,15 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		text += "; its price is not known"
 	}
 	c.screen.line(inDim, "%s", text)
+	c.note(now)
 	return nil
+}
+
+// note says that how much the model thinks has no effect.
+func (c *conversation) note(now inForce) {
+	if now.Note != "" {
+		c.screen.line(inDim, "%s", now.Note)
+	}
 }
 
 // tune shows or changes what a session works with.
@@ -172,6 +180,9 @@ func (c *conversation) tune(ctx context.Context, name string, words []string) (e
 	now := c.s.inForce()
 	shown := map[string]string{"/fallback": cmp.Or(strings.Join(now.Fallbacks, ", "), "none"), "/effort": now.thinkingShown(), "/budget": now.budgetShown(), "/tools": strings.Join(now.Tools, ", ")}
 	c.screen.line(inDim, "%s: %s", strings.TrimPrefix(name, "/"), c.h.oneLine(shown[name]))
+	if name == "/effort" {
+		c.note(now)
+	}
 	return nil
 }
 

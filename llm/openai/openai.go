@@ -69,6 +69,14 @@ func (m *model) Info() llm.Info {
 	return i
 }
 
+// Describe implements [llm.Described].
+func (m *model) Describe() llm.ModelInfo {
+	i := m.Model.Describe()
+	_, profile := m.client.where()
+	i.PlainTools = profile.target(m.ID).plainTools
+	return i
+}
+
 // Secrets returns what must not be seen of the client: its key, and what its
 // headers and base URL hold of credentials.
 func (m *model) Secrets() []string {

@@ -52,7 +52,7 @@ func (m *model) Info() llm.Info { return llm.InfoOf(m.Model) }
 // Describe implements [llm.Described].
 func (m *model) Describe() llm.ModelInfo {
 	i := llm.DescribeModel(m.Model)
-	i.NoTools = false
+	i.NoTools, i.PlainTools = false, false
 	return i
 }
 
