@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -298,12 +299,41 @@ func TestWebFetchLimits(t *testing.T) {
 		}
 		z.Close()
 	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	r := s.get("/bomb")
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 200 {
+		t.Errorf("%d MB were allocated for a page of which %d are read", took, maxPage>>20)
+	}
 	if len(r.Text()) > maxPage+1000 || !strings.Contains(r.Text(), "too large to be shown as a whole") || !strings.Contains(string(r.Details), `"truncated":true`) {
 		t.Errorf("%d bytes, %s", len(r.Text()), r.Details)
 	}
 	if r.Truncated {
 		t.Error("the executor would not cut it")
+	}
+}
+
+// A page without end is left when as much of it is read as is shown.
+func TestWebFetchEndless(t *testing.T) {
+	s := newSite(t)
+	sent := make(chan int, 1)
+	s.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		block := bytes.Repeat([]byte("a"), 1<<20)
+		n := 0
+		for ; n < 500; n++ {
+			if _, err := w.Write(block); err != nil {
+				break
+			}
+		}
+		sent <- n
+	})
+	if r := s.get("/endless"); !strings.Contains(string(r.Details), `"truncated":true`) {
+		t.Errorf("%s", r.Details)
+	}
+	if n := <-sent; n > 100 {
+		t.Errorf("%d MB were sent", n)
 	}
 }
 
