@@ -508,6 +508,28 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
+// N9: the time that the caller takes for what it has got is no silence of the server.
+func TestSlowCaller(t *testing.T) {
+	each(t, func(t *testing.T, a api) {
+		synctest.Test(t, func(t *testing.T) {
+			s := faultserver.Pipe(t, faultserver.First(faultserver.Fault{Wire: faultserver.Whole("200 OK", stream, a.stream), Piece: 100}), nil)
+			var got *llm.Response
+			slept := false
+			for d, err := range a.model(s.URL, s.Client()).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.UserText("hi")}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slept {
+					slept = true
+					time.Sleep(25 * time.Second) // the limit for silence is 20 s
+				}
+				got = d.Done
+			}
+			whole(t, got, nil)
+		})
+	})
+}
+
 // N11: a certificate that nobody vouches for.
 func TestUnknownCertificate(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
