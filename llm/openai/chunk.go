@@ -101,16 +101,42 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, &c.text)
 	case '[':
 		var parts []struct {
-			Text     words   `json:"text"`
-			Thinking content `json:"thinking"`
+			Text     words     `json:"text"`
+			Thinking innerText `json:"thinking"`
 		}
 		if err := json.Unmarshal(data, &parts); err != nil {
 			return err
 		}
+		var text, thinking strings.Builder
 		for _, p := range parts {
-			c.text += string(p.Text)
-			c.thinking += p.Thinking.text
+			text.WriteString(string(p.Text))
+			thinking.WriteString(string(p.Thinking))
 		}
+		c.text, c.thinking = text.String(), thinking.String()
+	}
+	return nil
+}
+
+// innerText is text, or a list of parts with text and nothing within: a list that
+// goes on and on inside of itself would be read again at each step.
+type innerText string
+
+func (t *innerText) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, (*string)(t))
+	case '[':
+		var parts []struct {
+			Text words `json:"text"`
+		}
+		if err := json.Unmarshal(data, &parts); err != nil {
+			return err
+		}
+		var all strings.Builder
+		for _, p := range parts {
+			all.WriteString(string(p.Text))
+		}
+		*t = innerText(all.String())
 	}
 	return nil
 }
@@ -166,7 +192,7 @@ func (ds *details) add(raw json.RawMessage) string {
 		return ""
 	}
 	d := ds.find(unquote(fields["type"]), string(fields["index"]))
-	shown := ""
+	var shown strings.Builder // at most two
 	for name, value := range fields {
 		s := unquote(value)
 		switch {
@@ -175,7 +201,7 @@ func (ds *details) add(raw json.RawMessage) string {
 				d.text[name] = &wire.Text{}
 			}
 			d.text[name].Add([]byte(s))
-			shown += s
+			shown.WriteString(s)
 			continue
 		case name == "signature" && s != "":
 			ds.signature = s
@@ -184,7 +210,7 @@ func (ds *details) add(raw json.RawMessage) string {
 			d.fields[name] = bytes.Clone(value)
 		}
 	}
-	return shown
+	return shown.String()
 }
 
 // find returns the detail that a piece belongs to: text goes on where it was,

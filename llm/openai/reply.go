@@ -179,14 +179,14 @@ func (d *decoder) choice(c *choice) error {
 }
 
 func (d *decoder) message(m *message) error {
-	reasoning := m.reasoning()
+	reasoning := []byte(m.reasoning())
 	for _, raw := range m.Details {
 		shown := d.details.add(raw)
 		if m.Plain1 == "" && m.Plain2 == "" {
-			reasoning += shown
+			reasoning = append(reasoning, shown...)
 		}
 	}
-	if err := d.say(true, []byte(reasoning)); err != nil {
+	if err := d.say(true, reasoning); err != nil {
 		return err
 	}
 	if len(m.Details) > 0 && d.thought == nil {

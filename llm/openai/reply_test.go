@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -312,4 +313,32 @@ func BenchmarkDelta(b *testing.B) {
 	wiretest.Deltas(b, "", chunk, framed(delta(`{}`, `"stop"`), usageChunk)+done, func(body string) llm.Model {
 		return (&Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, 4096, nil)}).Model("m")
 	})
+}
+
+// A reply in very many parts costs what its bytes cost, and one that is nested is
+// not followed.
+func TestManyParts(t *testing.T) {
+	const n = 20_000
+	parts := strings.Repeat(`{"type":"text","text":"abc"},{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},`, n)
+	details := strings.Repeat(`{"type":"reasoning.text","text":"x"},`, n)
+	for name, body := range map[string]string{
+		"parts":   `{"choices":[{"message":{"content":[` + strings.TrimSuffix(parts, ",") + `]},"finish_reason":"stop"}]}`,
+		"details": `{"choices":[{"message":{"content":"a","reasoning_details":[` + strings.TrimSuffix(details, ",") + `]},"finish_reason":"stop"}]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := play(t, "application/json", body, 0, nil, true)
+		runtime.ReadMemStats(&after)
+		if err != nil || len(thought(got.Message).Text) < n {
+			t.Errorf("%s: %v", name, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 60*uint64(len(body)) {
+			t.Errorf("%s: %d bytes for a reply of %d", name, used, len(body))
+		}
+	}
+	nested := framed(delta(`{"content":[{"thinking":[{"thinking":[{"text":"deep"}]},{"text":"hm"}]},{"text":"a"}]}`, `"stop"`)) + done
+	got, err := play(t, events, nested, 0, nil, false)
+	if want := (llm.Blocks{llm.Thinking{Text: "hm"}, llm.Text{Text: "a"}}); err != nil || !reflect.DeepEqual(got.Message.Content, want) {
+		t.Errorf("nested: %+v, %v", got, err)
+	}
 }

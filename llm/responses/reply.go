@@ -330,13 +330,14 @@ func (d *decoder) done(index int, raw json.RawMessage) error {
 	it.id, it.phase = cmp.Or(o.ID, it.id), cmp.Or(o.Phase, it.phase)
 	switch it.kind {
 	case "message":
-		text := ""
+		var text strings.Builder
 		for _, p := range o.Content {
-			text += p.Text + p.Refusal
+			text.WriteString(p.Text)
+			text.WriteString(p.Refusal)
 			it.refuse = it.refuse || p.Type == "refusal"
 			it.cited = it.cited || len(p.Annotations) > 0
 		}
-		if err := d.fill(it, text); err != nil {
+		if err := d.fill(it, text.String()); err != nil {
 			return err
 		}
 		return d.mark(it)
