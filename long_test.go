@@ -64,7 +64,8 @@ func TestLongHistory(t *testing.T) {
 	for {
 		store := &failingStore{Store: dir, left: 1 + rand.IntN(*entries/8)}
 		model := &writer{turns: turns}
-		s := (&agent.Agent{Model: model, Tools: []tool.Tool{w}, Permissions: bypass, Sessions: store}).Session("s")
+		s := (&agent.Agent{Model: model, Tools: []tool.Tool{w}, Permissions: bypass, Sessions: store,
+			Compaction: &agent.Compaction{Off: true}}).Session("s") // the writer cannot summarise
 		var err error
 		if acked == 0 {
 			_, err = s.Prompt(t.Context(), "go")
