@@ -204,3 +204,28 @@ func TestChildCache(t *testing.T) {
 		}
 	}
 }
+
+// What is shown of a change holds no secrets, not even parts of them.
+func TestCacheBreakSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const secret = "hunter2-0123456789-0123456789-of-the-vault"
+		server := llmtest.NewPipe(t)
+		server.Cache = &llmtest.PromptCache{}
+		server.Rule = func(*llmtest.Request, int) llmtest.Step { return llmtest.Step{Text: "ok"} }
+		described := func(last string) tool.Tool {
+			return tool.New(tool.Spec{Name: "look", Description: strings.Repeat("describes something at length ", 200) + secret + " " + last}, func(context.Context, tool.Call, struct{}) (*tool.Result, error) { return tool.Text("ok"), nil })
+		}
+		a := &agent.Agent{Model: (&anthropic.Client{APIKey: "k", BaseURL: server.URL, HTTP: server.Client()}).Model("claude-sonnet-4-6"), Tools: []tool.Tool{described("before")},
+			Permissions: permission.Policy{Mode: permission.Bypass}, Secrets: []string{secret}}
+		s := a.Session("")
+		defer s.Close()
+		breaks(t, s, "one")
+		if err := s.ReplaceTool(t.Context(), described("after")); err != nil {
+			t.Fatal(err)
+		}
+		got := first(breaks(t, s, "two"))
+		if !strings.HasPrefix(got.Was, "*** before") || !strings.HasPrefix(got.Is, "*** after") {
+			t.Errorf("%q, %q", got.Was, got.Is)
+		}
+	})
+}

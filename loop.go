@@ -344,7 +344,7 @@ func (l *loop) record(facts ...event.Fact) error {
 	}
 	if b := l.uncached; b != nil && l.feed != nil {
 		l.uncached = nil
-		l.feed.put(event.Event{Session: l.s.ID, Data: *b})
+		l.feed.put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})
 	}
 	return nil
 }

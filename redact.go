@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -83,6 +84,12 @@ func (s *secrets) result(r *tool.Result) *tool.Result {
 		out.Content = s.blocks(r.Content)
 	}
 	return &out
+}
+
+// broken masks what a cache's break shows of texts.
+func (s *secrets) broken(b event.CacheBroken) event.CacheBroken {
+	b.Text, b.Tool, b.Was, b.Is = s.text(b.Text), s.text(b.Tool), s.text(b.Was), s.text(b.Is)
+	return b
 }
 
 // alters reports whether blocks would change a block.

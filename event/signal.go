@@ -1,7 +1,6 @@
 package event
 
 import (
-	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/hook"
@@ -31,19 +30,6 @@ const (
 	CacheMessages   CacheCause = "messages" // the conversation changed, as by a compaction
 	CacheLost       CacheCause = "lost"     // nothing changed: the provider did not find it
 )
-
-// At sets the first byte in which a text differs from what it was, and what is there.
-func (b *CacheBroken) At(was, is string) {
-	n := 0
-	for n < len(was) && n < len(is) && was[n] == is[n] {
-		n++
-	}
-	excerpt := func(s string) string {
-		from, to := max(0, n-20), min(len(s), n+60)
-		return strings.ToValidUTF8(s[min(from, to):to], "")
-	}
-	b.Byte, b.Was, b.Is = n, excerpt(was), excerpt(is)
-}
 
 // Signals.
 type (
