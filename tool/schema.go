@@ -69,6 +69,9 @@ func notObject(s *jsonschema.Schema) error {
 
 // parseSchema reads a schema and refuses what no provider takes at its root.
 func parseSchema(data []byte) (*jsonschema.Schema, error) {
+	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] != '{' && json.Valid(text) {
+		return nil, errors.New("the input schema is no JSON object")
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)

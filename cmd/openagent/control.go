@@ -101,10 +101,11 @@ func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 		})
 		return
 	}
-	var answer any
-	if err == nil {
-		answer, err = d.carryOut(ctx, o)
+	if err != nil {
+		d.reply(id, nil, fmt.Errorf("the request: %w", mismatch(err)))
+		return
 	}
+	answer, err := d.carryOut(ctx, o)
 	d.reply(id, answer, err)
 }
 

@@ -307,7 +307,7 @@ func parseLine(line []byte) (inLine, error) {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
-		return in, fmt.Errorf("it is not a JSON object: %w", err)
+		return in, fmt.Errorf("it is not a JSON object with a type: %w", mismatch(err))
 	}
 	switch head.Type {
 	case "":
@@ -317,7 +317,7 @@ func parseLine(line []byte) (inLine, error) {
 		return inLine{Type: head.Type}, nil
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
-		return in, fmt.Errorf("it is no %s message: %w", head.Type, err)
+		return in, fmt.Errorf("it is no %s message: %w", head.Type, mismatch(err))
 	}
 	switch {
 	case in.Type == "control_request" && in.ID == "":
