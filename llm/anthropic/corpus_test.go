@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -14,41 +15,30 @@ import (
 // request is the least that a model can be asked.
 var request = llm.Request{Messages: []llm.Message{llm.UserText("hi")}}
 
-// replayed returns a client that gets the item's reply.
-func replayed(item wiretest.Item, piece int) *Client {
-	return &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(item.Header["Content-Type"], item.Body, piece, nil)}
+// replayed returns a model that gets the item's reply.
+func replayed(h *http.Client) llm.Model {
+	return (&Client{BaseURL: "http://localhost", HTTP: h}).Model("claude-sonnet-4")
 }
 
 func TestCorpus(t *testing.T) {
-	for _, item := range append(wiretest.Items(t, "anthropic"), wiretest.Items(t, "anthropic_eventstream")...) {
-		for _, piece := range []int{0, 7, 1} {
-			t.Run(fmt.Sprintf("%s/%d", item.Name, piece), func(t *testing.T) {
-				t.Parallel()
-				req := request
-				req.Blocking = !item.Streaming
-				got, err := collect(t, replayed(item, piece).Model("claude-sonnet-4"), &req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				wiretest.Compare(t, got, item.Expected)
-				var kinds, want []string
-				for _, b := range got.Message.Content {
-					kinds = append(kinds, kindOf(b))
-				}
-				for _, b := range item.Expected.Blocks {
-					var text string
-					_ = json.Unmarshal(b["text"], &text)
-					kind := string(bytes.Trim(b["type"], `"`))
-					if kind != "text" || text != "" {
-						want = append(want, kind)
-					}
-				}
-				if item.Expected.Blocks != nil && !slices.Equal(kinds, want) {
-					t.Errorf("blocks %q, want %q", kinds, want)
-				}
-			})
+	items := append(wiretest.Items(t, "anthropic"), wiretest.Items(t, "anthropic_eventstream")...)
+	wiretest.Play(t, items, replayed, func(t *testing.T, got *llm.Response, item wiretest.Item) {
+		var kinds, want []string
+		for _, b := range got.Message.Content {
+			kinds = append(kinds, kindOf(b))
 		}
-	}
+		for _, b := range item.Expected.Blocks {
+			var text string
+			_ = json.Unmarshal(b["text"], &text)
+			kind := string(bytes.Trim(b["type"], `"`))
+			if kind != "text" || text != "" {
+				want = append(want, kind)
+			}
+		}
+		if item.Expected.Blocks != nil && !slices.Equal(kinds, want) {
+			t.Errorf("blocks %q, want %q", kinds, want)
+		}
+	})
 }
 
 // kindOf returns the type that b has on the wire.
@@ -74,7 +64,7 @@ func TestReplay(t *testing.T) {
 	for _, item := range wiretest.Items(t, "anthropic") {
 		req := request
 		req.Blocking = !item.Streaming
-		got, err := collect(t, replayed(item, 0).Model("claude-sonnet-4"), &req)
+		got, err := collect(t, replayed(item.Replay(0)), &req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package openai
 
 import (
 	"bytes"
-	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/openagent-go/agent/internal/wire/wiretest"
@@ -12,27 +12,12 @@ import (
 // request is the least that a model can be asked.
 var request = llm.Request{Messages: []llm.Message{llm.UserText("hi")}}
 
-// replayed returns a client that gets the item's reply.
-func replayed(item wiretest.Item, piece int) *Client {
-	return &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(item.Header["Content-Type"], item.Body, piece, nil)}
+// replayed returns a model that gets the item's reply.
+func replayed(h *http.Client) llm.Model {
+	return (&Client{BaseURL: "http://localhost", HTTP: h}).Model("gpt-4o")
 }
 
-func TestCorpus(t *testing.T) {
-	for _, item := range wiretest.Items(t, "openai") {
-		for _, piece := range []int{0, 7, 1} {
-			t.Run(fmt.Sprintf("%s/%d", item.Name, piece), func(t *testing.T) {
-				t.Parallel()
-				req := request
-				req.Blocking = !item.Streaming
-				got, err := collect(t, replayed(item, piece).Model("gpt-4o"), &req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				wiretest.Compare(t, got, item.Expected)
-			})
-		}
-	}
-}
+func TestCorpus(t *testing.T) { wiretest.Play(t, wiretest.Items(t, "openai"), replayed, nil) }
 
 // bases are base URLs under which an item's reply goes back to its provider.
 var bases = map[string]string{
@@ -52,7 +37,7 @@ func TestReplay(t *testing.T) {
 	for _, item := range wiretest.Items(t, "openai") {
 		req := request
 		req.Blocking = !item.Streaming
-		got, err := collect(t, replayed(item, 0).Model("gpt-4o"), &req)
+		got, err := collect(t, replayed(item.Replay(0)), &req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -129,6 +130,27 @@ func Deltas(b *testing.B, start, event, end string, model func(body string) llm.
 	for n := 0; n < b.N; n += size {
 		if _, err := llm.Collect(b.Context(), m, req); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Play has a model answer each item as it was recorded, whole and in pieces, and
+// compares what comes of it with what it must be; check, unless nil, looks at more.
+func Play(t *testing.T, items []Item, model func(*http.Client) llm.Model, check func(t *testing.T, got *llm.Response, item Item)) {
+	for _, item := range items {
+		for _, piece := range []int{0, 7, 1} {
+			t.Run(fmt.Sprintf("%s/%d", item.Name, piece), func(t *testing.T) {
+				t.Parallel()
+				req := &llm.Request{Messages: []llm.Message{llm.UserText("hi")}, Blocking: !item.Streaming}
+				got, err := Collect(t, model(item.Replay(piece)), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				Compare(t, got, item.Expected)
+				if check != nil {
+					check(t, got, item)
+				}
+			})
 		}
 	}
 }

@@ -125,6 +125,11 @@ func Replay(contentType, body string, piece int, err error) *http.Client {
 	return &http.Client{Transport: replay{contentType, body, piece, err}}
 }
 
+// Replay returns a client that gets the item's reply, in pieces of that many bytes.
+func (i Item) Replay(piece int) *http.Client {
+	return Replay(i.Header["Content-Type"], i.Body, piece, nil)
+}
+
 type replay struct {
 	contentType, body string
 	piece             int
