@@ -191,6 +191,7 @@ type job struct {
 	input   *hook.Input     // Fire
 	answer  *candidate      // CheckOutput
 	short   *shortening     // Compact
+	cutting engine.Cutting  // Cut
 	more    []event.Fact    // what else is to be recorded, after the fact
 	verdict permission.Decision
 	signals signals
@@ -230,6 +231,8 @@ func (x *executor) perform(ctx context.Context, j *job) event.Fact {
 		return x.askPerson(ctx, e, j)
 	case engine.Digest:
 		return x.digest(ctx, e, j)
+	case engine.Cut:
+		return x.cut(e, &j.cutting)
 	case engine.Compact:
 		return x.compact(ctx, e, j)
 	case engine.RunHooks:

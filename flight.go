@@ -401,6 +401,8 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}
 	case engine.Compact:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
+	case engine.Cut:
+		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
 	case engine.Fire: // what hooks would have kept away is not known
 		hooked := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if e.Event.Guards() {

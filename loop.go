@@ -414,6 +414,8 @@ func (l *loop) prepare(j *job) {
 	case engine.Compact:
 		j.model = l.x.modelNamed(e.Model)
 		j.short = l.fold.shorten(e)
+	case engine.Cut:
+		j.cutting = l.fold.transcript.Cut(e)
 	case engine.GatherResults:
 		j.call = l.open(e.Call)
 		j.done = &event.ToolDone{Result: l.fold.transcript.Gather(e.Call)}

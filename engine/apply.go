@@ -197,8 +197,9 @@ func (s *State) begin(e event.Event) {
 	s.repeats, s.faults = s.repeats[:0], s.faults[:0]
 	s.points = s.points[:0]
 	s.endScopes()
+	s.over = nil
 	if c := s.compact; c != nil {
-		c.misses, c.skip, c.overflow, c.recovered = 0, 0, false, false
+		c.misses, c.skip = 0, 0
 	}
 }
 
@@ -294,9 +295,10 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	}
 	s.open, s.stop, s.points = false, nil, s.points[:0]
 	s.model.calling, s.model.wait = false, nil
+	s.over = nil
 	if c := s.compact; c != nil {
 		c.settled()
-		c.wish.seq, c.calling, c.overflow = 0, false, false
+		c.wish.seq, c.calling = 0, false
 		c.attempt++
 	}
 	return true

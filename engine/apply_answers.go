@@ -49,8 +49,10 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	r := f.Response
 	s.model.calling = false
 	s.answers++
+	if r.Stop != llm.Overflow {
+		s.over = nil
+	}
 	if s.compact != nil && r.Stop != llm.Overflow {
-		s.compact.recovered = false
 		if r.Usage.Context() > s.compact.windows[f.Model] {
 			delete(s.compact.windows, f.Model)
 		}
@@ -91,7 +93,7 @@ func (s *State) after(r llm.Response) need {
 	switch {
 	case r.Stop == llm.Refusal:
 		return need{kind: needEnd, reason: event.Refused, msg: "the model refused to answer"}
-	case r.Stop == llm.Overflow && s.overflowed(true):
+	case r.Stop == llm.Overflow && !s.noCompaction() && s.tooLong(need{needEnd, event.ContextOverflow, "the context window is full", llm.TooLong, 0, ""}):
 		if s.run.continuations++; s.run.continuations > maxContinuations {
 			return need{kind: needEnd, reason: event.MaxTokens}
 		}
@@ -148,9 +150,14 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	case f.Retry && s.model.tries <= s.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case s.fallBack(f):
-	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && s.overflowed(f.Class == llm.TooLong):
-	case f.Class == llm.TooLong, f.Class == llm.TooLarge && s.compact != nil && s.compact.recovered:
-		s.need = need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
+	case f.Class == llm.TooLong, f.Class == llm.TooLarge:
+		end := need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
+		if f.Class == llm.TooLarge && s.over == nil && (s.answers == 0 || s.noCompaction()) {
+			end.reason = event.ModelError
+		}
+		if !s.tooLong(end) {
+			s.need = end
+		}
 	default:
 		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID}
 	}

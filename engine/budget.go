@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -15,11 +16,14 @@ type size struct {
 	model   string // that counted last; "" for none
 	counted int    // request and answer of its call
 	added   int    // since then
+	largest int32  // of all messages and results that were ever added
+	output  int32  // of results since the last compaction
 }
 
 func (s *size) add(tokens int) {
 	s.said += tokens
 	s.added += tokens
+	s.largest = max(s.largest, int32(min(tokens, math.MaxInt32)))
 }
 
 func (s *size) configured(fixed int) {
@@ -60,7 +64,7 @@ func (s *size) compacted(model string, tokens int) {
 	if scale := s.scale(model); scale < 1 { // back to the high side, until it has counted
 		tokens = int(float64(tokens) / scale)
 	}
-	s.said, s.model, s.counted, s.added = max(0, tokens-s.fixed), "", 0, 0
+	s.said, s.model, s.counted, s.added, s.output = max(0, tokens-s.fixed), "", 0, 0, 0
 }
 
 // rescaled is what the provider may count for so many estimated tokens.

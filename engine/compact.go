@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -33,22 +34,20 @@ type compaction struct {
 		seq          int64 // of the fact; 0: there is none
 		instructions string
 	}
-	overflow  bool          // the provider found the last request too long
-	recovered bool          // and the one before the last compaction as well
-	doing     event.Trigger // a summary is being made; "": none
-	calling   bool          // its model was called
-	cause     int64         // the fact that made it wanted
-	attempt   int           // counts all calls for summaries
-	tries     int           // failures of this one
-	less      int           // how much less than everything is summarised
-	reserved  float64
-	again     bool           // a summary was cut off, and another one is asked for
-	asked     string         // the key for which hooks had nothing against it
-	wishes    string         // of these hooks, for the summary
-	skip      int64          // the cause of the model call that goes without
-	misses    int            // in a row
-	why       string         // the last one
-	windows   map[string]int // of models that turned out to have smaller ones
+	doing    event.Trigger // a summary is being made; "": none
+	calling  bool          // its model was called
+	cause    int64         // the fact that made it wanted
+	attempt  int           // counts all calls for summaries
+	tries    int           // failures of this one
+	less     int           // how much less than everything is summarised
+	reserved float64
+	again    bool           // a summary was cut off, and another one is asked for
+	asked    string         // the key for which hooks had nothing against it
+	wishes   string         // of these hooks, for the summary
+	skip     int64          // the cause of the model call that goes without
+	misses   int            // in a row
+	why      string         // the last one
+	windows  map[string]int // of models that turned out to have smaller ones
 }
 
 // result is one that can be cleared.
@@ -69,6 +68,7 @@ func (s *State) shorten() *compaction {
 // produced takes note of a result that may be cleared later: not of errors, and not of
 // the text of a skill.
 func (s *State) produced(c *call, tokens int, r *tool.Result) {
+	s.size.output = max(s.size.output, int32(min(tokens, math.MaxInt32)))
 	if tokens < minClear || r.IsError || r.Patch.Begin != nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *State) trigger() event.Trigger {
 		return event.Manual
 	case s.need.kind != needModel:
 		return ""
-	case c != nil && c.overflow:
+	case s.over != nil && s.over.due:
 		return event.Overflow
 	case s.answers < summaryAnswers || s.cfg.Compaction != nil && s.cfg.Compaction.Off:
 		return ""
@@ -156,6 +156,9 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 	if trigger == "" {
 		return nil, false
 	}
+	if trigger == event.Overflow && s.cutsOnly() {
+		return append(effects, s.cut()), true
+	}
 	if c != nil && c.misses >= maxMisses && trigger != event.Manual {
 		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s", c.misses, c.why))), true
 	}
@@ -171,11 +174,14 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 		return append(effects, f), true
 	}
 	if trigger != event.Manual {
-		if f, ok := s.clearing(trigger, false); ok {
+		if f, ok := s.clearing(trigger); ok {
 			return record(f), true
 		}
 	}
-	if trigger == event.Manual || s.answers >= summaryAnswers && (c == nil || c.skip != s.model.cause) {
+	if trigger == event.Overflow && s.cutsFirst() {
+		return append(effects, s.cut()), true
+	}
+	if trigger == event.Manual || (s.answers >= summaryAnswers || trigger == event.Overflow) && (c == nil || c.skip != s.model.cause) {
 		if e, ok := s.summarise(trigger); ok {
 			return append(effects, e), true
 		}
@@ -186,10 +192,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 	if trigger == event.Auto { // the budget says no: it says what becomes of the call as well
 		return nil, false
 	}
-	if f, ok := s.clearing(trigger, true); ok {
-		return record(f), true
-	}
-	return record(s.compactionFailed(trigger, "the conversation does not fit the model's context window, and nothing of it can be left out")), true
+	return append(effects, s.cut()), true
 }
 
 // Why a compaction does nothing.
@@ -245,9 +248,8 @@ func (s *State) compactionFailed(t event.Trigger, why string) event.Fact {
 }
 
 // clearing makes the fact of a compaction without a model: old results are cleared. The
-// newest are not, unless all of them have to go. It reports false where that does not
-// gain enough.
-func (s *State) clearing(t event.Trigger, all bool) (event.Fact, bool) {
+// newest are not. It reports false where that does not gain enough.
+func (s *State) clearing(t event.Trigger) (event.Fact, bool) {
 	c := s.compact
 	if c == nil || len(c.results) == 0 {
 		return nil, false
@@ -262,7 +264,7 @@ func (s *State) clearing(t event.Trigger, all bool) (event.Fact, bool) {
 	protect = min(protect, room/4)
 	end, kept := len(c.results), 0
 	last := answerOf(c.results[end-1].call) // what the model has just asked for is not taken away from it
-	for end > 0 && !all && (kept+c.results[end-1].tokens <= protect || answerOf(c.results[end-1].call) == last) {
+	for end > 0 && (kept+c.results[end-1].tokens <= protect || answerOf(c.results[end-1].call) == last) {
 		end--
 		kept += c.results[end].tokens
 	}
@@ -279,7 +281,7 @@ func (s *State) clearing(t event.Trigger, all bool) (event.Fact, bool) {
 	f.After = s.size.rescaled(model, whole-freed)
 	enough := max(f.After, whole-freed)*10 <= room*8
 	if t == event.Overflow { // what the provider counts is not known
-		enough = (whole-freed)*10 <= whole*7 || all && (whole-freed)*10 <= whole*9
+		enough = (whole-freed)*10 <= whole*7
 	}
 	return f, enough
 }

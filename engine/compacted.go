@@ -111,10 +111,10 @@ func (c *compaction) settled() {
 
 // compacted takes in a compaction.
 func (s *State) compacted(seq int64, f event.Compacted) bool {
-	c := s.compact
-	if !s.open || c == nil {
+	if !s.open || s.compact == nil && s.over == nil {
 		return false
 	}
+	c := s.shorten()
 	switch {
 	case c.doing != "":
 		if f.Trigger != c.doing || f.Key != s.compactionKey(c.cause) || !c.calling && f.Failed == "" {
@@ -140,8 +140,10 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		switch {
 		case s.stop != nil:
 			c.doing = ""
+		case c.doing == "" && f.Trigger == event.Overflow && c.misses < maxMisses:
+			s.cutFailed(f.Failed)
 		case c.doing == "" && f.Trigger != event.Manual: // there is nothing more to try
-			c.overflow = false
+			s.over = nil
 			s.need = need{kind: needEnd, reason: event.ContextOverflow, msg: f.Failed, class: llm.TooLong}
 		case c.doing != "" && f.Cut && !c.again: // once more, with more room
 			c.again = true
@@ -167,8 +169,13 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 	c := s.compact
 	s.size.compacted(s.Model(), f.After)
 	c.results = slices.DeleteFunc(c.results, func(r result) bool {
-		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call })
+		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call && x.Keep == 0 })
 	})
+	for _, x := range f.Cleared {
+		if i := slices.IndexFunc(c.results, func(r result) bool { return r.call == x.Call }); i >= 0 {
+			c.results[i].tokens = min(c.results[i].tokens, clearedTokens+x.Keep/3)
+		}
+	}
 	if f.Until > 0 {
 		s.answers = 0
 	}
@@ -183,8 +190,13 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 			c.misses = 0
 		}
 	}
+	if f.TooLarge != "" {
+		s.tooLarge(f)
+	}
 	c.settled()
-	c.overflow = false
+	if s.over != nil {
+		s.over.due = false
+	}
 	if s.run.compacts && s.need.kind == needEnd {
 		s.run.text = fmt.Sprintf("Compacted: about %d tokens are %d now.", f.Before, f.After)
 	}
@@ -192,31 +204,6 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 		s.point(Fire{key: key("postcompact", seq, 0, 0), Event: hook.PostCompact, Fields: map[string]string{
 			"trigger": string(hookTrigger(f.Trigger)), "compact_summary": f.Summary}})
 	}
-}
-
-// overflowed makes a compaction wanted after the provider has found a request too long.
-// It reports false where that was tried, or cannot be.
-func (s *State) overflowed(measured bool) bool {
-	if s.answers == 0 || s.cfg.Compaction != nil && s.cfg.Compaction.Off {
-		return false
-	}
-	c := s.shorten()
-	if c.recovered {
-		return false
-	}
-	if measured {
-		model := s.Model()
-		n := s.size.tokens(model)
-		known := s.cfg.Models[model].Window // of which a mistaken refusal makes no other one
-		if _, window := s.room(model); n < window && n > known/2 {
-			if c.windows == nil {
-				c.windows = map[string]int{}
-			}
-			c.windows[model] = n
-		}
-	}
-	c.overflow, c.recovered = true, true
-	return true
 }
 
 // preCompacted takes in what hooks say of a compaction that is about to be made.
@@ -244,7 +231,7 @@ func (s *State) preCompacted(f event.Hooked) bool {
 			s.need = need{kind: needEnd, reason: event.HookStopped, msg: f.Block}
 		}
 	case event.Overflow:
-		c.overflow = false
+		s.over.due = false
 		s.need = need{kind: needEnd, reason: event.ContextOverflow, class: llm.TooLong, msg: "a PreCompact hook does not let the conversation be compacted: " + f.Block}
 	default:
 		c.skip = s.model.cause

@@ -94,6 +94,19 @@ type (
 		Less         int     // 0: the whole conversation is summarised, as it is
 		Room         int     // tokens that its messages may have, else
 	}
+	// Cut wants an [event.Compacted] by which what is too large for the window is no
+	// longer sent whole, see [Transcript.Cut].
+	Cut struct {
+		key    string
+		Target int     // tokens that all messages may have, as estimated
+		Bytes  bool    // it is their bytes that are too many
+		Last   bool    // the run ends with it
+		Before int     // tokens of the request
+		Fixed  int     // of system prompt and tools
+		Scale  float64 // what the provider counts for each token that is estimated
+		Room   int     // tokens that a request may have
+		files  []result
+	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
 	// Fire wants an [event.Hooked] from the hooks of an event.
@@ -120,6 +133,7 @@ func (e AskPerson) Key() string { return e.key }
 func (e Digest) Key() string    { return e.key }
 func (e RunHooks) Key() string  { return e.key }
 func (e Compact) Key() string   { return e.key }
+func (e Cut) Key() string       { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
 
@@ -135,6 +149,7 @@ func (e Authorize) Intent() event.Fact { return nil }
 func (e Ask) Intent() event.Fact       { return nil }
 func (e AskPerson) Intent() event.Fact { return nil }
 func (e RunHooks) Intent() event.Fact  { return nil }
+func (e Cut) Intent() event.Fact       { return nil }
 
 func (e GatherResults) Intent() event.Fact { return nil }
 

@@ -132,6 +132,8 @@ func detail(e engine.Effect) string {
 		return fmt.Sprintf(" %s max=%d reserved=%.4f tries=%d", e.Model, e.MaxTokens, e.ReservedUSD, e.Tries)
 	case engine.Compact:
 		return strings.TrimRight(fmt.Sprintf(" %s %s max=%d reserved=%.4f before=%d keep=%d less=%d room=%d %s", e.Trigger, e.Model, e.MaxTokens, e.ReservedUSD, e.Before, e.Keep, e.Less, e.Room, e.Instructions), " ")
+	case engine.Cut:
+		return fmt.Sprintf(" target=%d bytes=%t last=%t", e.Target, e.Bytes, e.Last)
 	case engine.Fire:
 		return strings.TrimRight(fmt.Sprintf(" %s %s%s %v", e.Event, e.Call, e.Message, e.Fields), " ")
 	case engine.Wait:
@@ -154,6 +156,12 @@ func brief(f event.Fact) string {
 		s := fmt.Sprintf("compacted %s %d to %d", f.Trigger, f.Before, f.After)
 		for _, c := range f.Cleared {
 			s += " " + c.Call
+			if c.Call == "" {
+				s += fmt.Sprintf("[%d.%d]", c.Fact, c.Index)
+			}
+			if c.Keep > 0 {
+				s += fmt.Sprintf(":%d", c.Keep)
+			}
 		}
 		if f.Failed != "" {
 			s += fmt.Sprintf(" failed=%q", f.Failed)
@@ -192,7 +200,12 @@ func (w *world) do(words []string) {
 	switch verb {
 	case "config":
 		w.must(w.happen(config(w.t, rest)))
-	case "prompt", "steer", "follow_up", "notice":
+	case "prompt", "steer", "follow_up", "notice", "context":
+		if long, ok := strings.CutPrefix(args[len(args)-1], "long="); ok { // so many tokens
+			n, err := strconv.Atoi(long)
+			w.check(err)
+			args[len(args)-1] = strings.Repeat("abc", n)
+		}
 		w.report(w.happen(event.UserMessage{ID: args[0], Delivery: event.Delivery(verb), Message: llm.UserText(strings.Join(args[1:], " "))}))
 	case "start": // everything that has an intent
 		for _, e := range w.state.Effects() {
@@ -293,6 +306,8 @@ func (w *world) do(words []string) {
 		w.report(w.happen(event.CompactionRequested{ID: args[0], Instructions: strings.Join(args[1:], " ")}))
 	case "summary": // summary [failed=WHY] [large=TOKENS] TEXT: what came of a compaction
 		w.summary(args)
+	case "cut": // what comes of cutting
+		w.cut()
 	case "tokens": // tokens N: of the next answers, as the provider counts
 		n, err := strconv.Atoi(args[0])
 		w.check(err)
@@ -473,6 +488,29 @@ func (w *world) summary(args []string) {
 	w.report(w.happen(f))
 }
 
+func (w *world) cut() {
+	for _, wanted := range w.state.Effects() {
+		e, ok := wanted.(engine.Cut)
+		if !ok {
+			continue
+		}
+		c := w.transcript.Cut(e)
+		f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Before: e.Before, After: e.Before, Cleared: c.Cleared}
+		if len(c.Cleared) == 0 {
+			f.Failed = "nothing can be cut"
+		} else {
+			f.After = int(float64(e.Fixed+c.After) * e.Scale)
+		}
+		for _, l := range c.Large {
+			f.TooLarge += fmt.Sprintf("%s %s %.20q %d tokens;", l.Kind, l.Tool, l.Start, l.Tokens)
+		}
+		fmt.Fprintf(&w.out, "  %s\n", brief(f))
+		w.report(w.happen(f))
+		return
+	}
+	w.t.Fatal("nothing is to be cut")
+}
+
 // key finds the key of a wanted effect.
 func (w *world) key(kind, call string) string {
 	for _, e := range w.state.Effects() {
@@ -565,6 +603,7 @@ func (w *world) random(b byte, i int) {
 	case b%16 == 15:
 		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
 			event.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
+			event.Compacted{Key: "compact/2.0/0", Trigger: event.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},
 			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{},
@@ -586,6 +625,15 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		return // the program dies here, or something else comes first
 	}
 	switch e := e.(type) {
+	case engine.Cut:
+		f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "nothing can be cut"}
+		if c := w.transcript.Cut(e); len(c.Cleared) > 0 {
+			f.Failed, f.Cleared, f.After = "", c.Cleared, c.After
+			if len(c.Large) > 0 {
+				f.TooLarge = "it is too large"
+			}
+		}
+		w.happen(f)
 	case engine.CallModel:
 		stop := []llm.StopReason{llm.EndTurn, llm.UseTools, llm.MaxTokens, llm.Refusal, llm.PauseTurn, "odd", llm.Overflow}[b%7]
 		var content []llm.Block

@@ -27,6 +27,11 @@ const (
 	isSummary
 )
 
+// cuttable reports whether a message of this kind can lose a part of what it says.
+func (k messageKind) cuttable() bool {
+	return k == isOther || k == isPrompt || k == isSaid || k == isContext
+}
+
 func kindOf(d event.Delivery) messageKind {
 	switch d {
 	case event.AsPrompt:
@@ -160,25 +165,25 @@ func (p *Shortening) keep(from, tokens int, pending bool) {
 	slices.Sort(p.Kept)
 }
 
-// clear takes results out of what stays, the largest first, until it has at most so many
-// tokens.
+// clear cuts the largest results of what stays, so that it has at most so many tokens.
+// Where that is not enough they are taken out, the largest first.
 func (p *Shortening) clear(from, most int) {
-	sum := 0
-	var large []result
-	for i := from; i < len(p.messages); i++ {
-		sum += contentTokens(p.messages[i].Content)
-		large = append(large, p.resultsIn(i)...)
-	}
+	c := cutter{messages: p.messages[from:], marks: p.marks[from:], size: contentTokens, floor: minKept}
+	sum := c.sum(c.messages)
 	if sum <= most {
 		return
 	}
-	slices.SortStableFunc(large, func(a, b result) int { return b.tokens - a.tokens })
+	large := slices.DeleteFunc(c.pieces(), func(p piece) bool { return p.is.Call == "" })
+	if p.Cleared = c.down(nil, large, most, most); p.Cleared != nil {
+		return
+	}
+	slices.SortStableFunc(large, func(a, b piece) int { return b.size - a.size })
 	for _, r := range large {
-		if sum <= most || r.tokens < minClear {
+		if sum <= most || r.size < minClear {
 			return
 		}
-		sum -= r.tokens - clearedTokens
-		p.Cleared = append(p.Cleared, event.Cleared{Call: r.call})
+		sum -= r.size - clearedTokens
+		p.Cleared = append(p.Cleared, r.is)
 	}
 }
 
@@ -231,6 +236,9 @@ func (p *Shortening) lessOf(room int) []llm.Message {
 		if !p.splits(i + 1) {
 			first = i + 1
 		}
+	}
+	if rest := (&cutter{messages: messages[first:], marks: p.marks[first:], size: contentTokens, floor: minKept}); sum > room { // the last ones alone
+		messages = append(slices.Clip(messages[:first]), clearResults(rest.messages, rest.marks, rest.down(nil, rest.pieces(), room, room))...)
 	}
 	if first == 0 || first == 1 && p.marks[0].kind == isSummary {
 		return messages
@@ -319,15 +327,23 @@ func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared)
 	if len(cleared) == 0 {
 		return messages
 	}
-	at := make(map[int64]int, len(marks)) // the answers
-	for i, m := range marks {
-		if m.kind == isAnswer {
+	at := make(map[int64]int, len(marks))    // the answers
+	first := make(map[int64]int, len(marks)) // messages of facts
+	for i, m := range slices.Backward(marks) {
+		if first[m.seq] = i; m.kind == isAnswer {
 			at[m.seq] = i
 		}
 	}
 	out := slices.Clone(messages)
 	own := map[int]bool{}
 	for _, c := range cleared {
+		if c.Call == "" {
+			i, ok := first[c.Fact]
+			if i += c.Index; ok && c.Index >= 0 && i < len(out) && marks[i].seq == c.Fact && marks[i].kind.cuttable() {
+				out[i].Content = cutContent(out[i].Content, c.Keep, c.File)
+			}
+			continue
+		}
 		seq, index := splitCall(c.Call)
 		i, ok := at[seq]
 		if i++; !ok || i >= len(out) || marks[i].kind != isResults {
@@ -344,7 +360,11 @@ func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared)
 				continue
 			}
 			if n == index {
-				r.Content = llm.Blocks{llm.Text{Text: clearedText(r.Content, c.File)}}
+				if c.Keep > 0 {
+					r.Content = cutContent(r.Content, c.Keep, c.File)
+				} else {
+					r.Content = llm.Blocks{llm.Text{Text: clearedText(r.Content, c.File)}}
+				}
 				out[i].Content[k] = r
 				break
 			}

@@ -48,6 +48,7 @@ type State struct {
 
 	answers int            // of the model, since the last summary
 	compact *compaction    // nil: nothing is known that matters to one
+	over    *overflow      // of the last request; nil: there is none
 	found   map[string]int // tokens of the deferred tools that were not found yet, by name
 
 	open  bool // a run goes on

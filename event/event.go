@@ -182,6 +182,9 @@ type (
 		Before  int       `json:"before"`
 		After   int       `json:"after"`
 		Cleared []Cleared `json:"cleared,omitempty"`
+		// TooLarge says what the run could not be made with, and ends for: it is among what
+		// was cleared.
+		TooLarge string `json:"too_large,omitempty"`
 		// Until is the number of the fact up to which messages are replaced; 0 without a
 		// summary. Kept are the facts before it whose messages stay: what the user wants now,
 		// and what was told of the place.
@@ -474,10 +477,13 @@ type Compaction struct {
 	Model   string  `json:"model,omitempty"`   // that writes summaries; "": the one in use
 }
 
-// A Cleared result of a call is no longer before the model.
+// A Cleared result of a call, or message, is no longer before the model, or only in part.
 type Cleared struct {
-	Call string `json:"call"`
-	File string `json:"file,omitempty"` // holds the whole of it
+	Call  string `json:"call,omitempty"`
+	File  string `json:"file,omitempty"`  // holds the whole of it
+	Fact  int64  `json:"fact,omitempty"`  // without a call: by which the message came into the conversation
+	Index int    `json:"index,omitempty"` // among the messages of that fact
+	Keep  int    `json:"keep,omitempty"`  // bytes that stay, of the beginning and the end of its text; 0: none
 }
 
 // Spending is what one model was used for in a run.

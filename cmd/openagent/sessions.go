@@ -287,8 +287,20 @@ func (h *host) showTurn(path string, e event.Event) error {
 				what = "this, which was cut off,"
 			}
 			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, harmless(d.Summary))
+		case d.TooLarge != "":
+			fmt.Fprintf(&b, "\n-- cut: %s\n", h.oneLine(d.TooLarge))
 		default:
-			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d, %s cleared\n", d.Trigger, d.Before, d.After, plural(len(d.Cleared), "old result"))
+			cut := 0
+			for _, c := range d.Cleared {
+				if c.Keep > 0 {
+					cut++
+				}
+			}
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d, %s cleared", d.Trigger, d.Before, d.After, plural(len(d.Cleared)-cut, "old result"))
+			if cut > 0 {
+				fmt.Fprintf(&b, ", %s cut", plural(cut, "large part"))
+			}
+			b.WriteString("\n")
 		}
 	case event.Rewound:
 		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
