@@ -53,7 +53,8 @@ func (c *Compaction) check() error {
 // Compact has the conversation summarised. The instructions say what matters, "" for
 // nothing in particular. Without a run that goes on it waits for the end of it, which is
 // a run of its own in the session's record and can be resumed like any other; an
-// [*EndError] says why nothing has become shorter. Else it returns once the wish is on
+// [*EndError] says why nothing has become shorter. A session whose run is suspended is
+// not compacted ([ErrSuspended]): its question would be lost. Else it returns once the wish is on
 // record: it is fulfilled before the next call of the model.
 func (s *Session) Compact(ctx context.Context, instructions string) error {
 	in := Input{ID: session.NewID(), Text: instructions, Compact: true}

@@ -94,6 +94,8 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *loop
 		first = append(append(s.resumption(x), s.recalled()...), s.orphans(ctx, false)...)
 	case in.ID != "" && state.Known(in.ID):
 		return nil, nil, nil
+	case in.Compact && !state.Open() && state.Pending():
+		return nil, nil, fmt.Errorf("agent: compacting: %w: decide about the call and resume, or prompt anew, first", ErrSuspended)
 	default:
 		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.recalled(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.orphans(ctx, true))
 	}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -16,13 +20,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// narrow is a model that refuses what does not fit its window, as providers do. Each
-// request is held against the rules of the three APIs.
+// narrow is a model that refuses what does not fit its window, as providers do. Its
+// requests are held against the rules of the three APIs, of very many some.
 func narrow(t *testing.T, window int, answer func(r *llmtest.Request, n int) llmtest.Step) *llmtest.Model {
 	m := &llmtest.Model{Facts: llm.Info{Window: window}}
 	m.Rule = func(r *llmtest.Request, n int) llmtest.Step {
 		checkAnthropicRules(t, &r.Request)
-		checkWire(t, &r.Request)
+		if n < 60 || n%30 == 0 {
+			checkWire(t, &r.Request)
+		}
 		if tokens := tokensOf(&r.Request); tokens > window {
 			return llmtest.Fail(&llm.APIError{Class: llm.TooLong, Status: 400, Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", tokens, window), RetryAfter: -1})
 		}
@@ -292,4 +298,100 @@ func TestTooLargeWithoutCompaction(t *testing.T) {
 	if res, err := ask("and now?"); err != nil || res.Text != "fine" {
 		t.Fatal(res, err)
 	}
+}
+
+// Random sessions with a window that the provider alone knows: whatever is said, called
+// and told, each request keeps to the rules, and no session is stuck: a small prompt is
+// answered after at most two that are not.
+func TestNeverStuck(t *testing.T) {
+	seed := uint64(1)
+	if os.Getenv("CI") == "" {
+		seed = uint64(time.Now().UnixNano())
+	}
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	ends, cuts := map[event.EndReason]int{}, 0
+	size := func(most int) int { return int(math.Pow(float64(most), rnd.Float64())) }
+	for range 40 {
+		store := new(session.Memory)
+		window := 6000 + rnd.IntN(20_000)
+		left := 0
+		var s *agent.Session
+		m := narrow(t, window, func(r *llmtest.Request, n int) llmtest.Step {
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+			if wantsSummary(&r.Request) {
+				return say("<summary>" + strings.Repeat("In short. ", size(500)) + "</summary>")
+			}
+			if rnd.IntN(6) == 0 {
+				if _, err := s.Steer(t.Context(), agent.Input{Text: "mind " + strings.Repeat("this ", size(window))}); err != nil {
+					t.Error(err)
+				}
+			}
+			if left--; left < 0 {
+				return say("done")
+			}
+			step := llmtest.Step{Text: strings.Repeat("so ", size(500)), Thinking: strings.Repeat("hm ", size(500))}
+			for i := range rnd.IntN(5) {
+				step.Calls = append(step.Calls, llmtest.Use(fmt.Sprintf("u%d_%d", n, i), []string{"long", "groaning", "shows"}[rnd.IntN(3)], number{size(16_000)}))
+			}
+			if len(step.Calls) == 0 {
+				left = 0
+			}
+			return step
+		})
+		known := m.Facts.Window
+		if rnd.IntN(2) == 0 {
+			known = 0 // it is assumed to be far larger
+		}
+		m.Facts.Window = known
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{talks, groaning, shows}, Sessions: store, Permissions: bypass, MaxTokens: 500 + rnd.IntN(4000),
+			Compaction: &agent.Compaction{Off: rnd.IntN(5) == 0, Keep: rnd.IntN(5000), Reserve: rnd.IntN(4000)}}
+		if rnd.IntN(3) == 0 {
+			note := agent.Note{ID: "n", Text: strings.Repeat("A rule. ", size(window))}
+			a.Context = func(context.Context, agent.Place) []agent.Note { return []agent.Note{note} }
+		}
+		s = a.Session("s")
+		off := a.Compaction.Off
+		for range 1 + rnd.IntN(5) {
+			left = rnd.IntN(8)
+			res, err := s.Prompt(t.Context(), "please "+strings.Repeat("please ", size(2*window)))
+			if err != nil && !errors.Is(err, agent.ErrLimit) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			ends[res.Reason]++
+			if rnd.IntN(3) == 0 {
+				s.Close()
+				s = a.Session("s")
+			}
+			left = 0
+			for try := 0; ; try++ {
+				if res, err = s.Prompt(t.Context(), "ping"); err == nil {
+					break
+				}
+				if off && res.Reason == event.ContextOverflow {
+					if err := s.Compact(t.Context(), ""); err != nil {
+						t.Logf("seed %d: %v", seed, err)
+					}
+				}
+				if try == 2 {
+					t.Fatalf("seed %d: stuck: %v", seed, err)
+				}
+			}
+		}
+		live, _ := s.Messages(t.Context())
+		s.Close()
+		s = a.Session("s")
+		if again, err := s.Messages(t.Context()); err != nil || fmt.Sprint(again) != fmt.Sprint(live) {
+			t.Errorf("seed %d: resumed the conversation is another one (%v)", seed, err)
+		}
+		s.Close()
+		for _, c := range compactions(t, store, "s") {
+			if c.TooLarge != "" {
+				cuts++
+			}
+		}
+		checkPrefixes(t, history(t, store, "s"))
+	}
+	t.Log(ends, cuts)
 }

@@ -297,8 +297,10 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	s.model.calling, s.model.wait = false, nil
 	s.over = nil
 	if c := s.compact; c != nil {
-		c.settled()
-		c.wish.seq, c.calling = 0, false
+		if c.settled(); f.Reason != event.Suspended {
+			c.wish.seq = 0
+		}
+		c.calling = false
 		c.attempt++
 	}
 	return true

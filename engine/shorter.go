@@ -248,7 +248,27 @@ func (p *Shortening) lessOf(room int) []llm.Message {
 		out = append(out, messages[0])
 	}
 	out = append(out, llm.UserText(leftOut))
+	for _, i := range p.wanted(first) {
+		if contentTokens(messages[i].Content) <= room/4 {
+			out = append(out, messages[i])
+		}
+	}
 	return append(out, messages[first:]...)
+}
+
+// wanted lists the messages before i that say what the user wants now.
+func (p *Shortening) wanted(i int) []int {
+	var out []int
+	for k := len(p.marks) - 1; k >= 0; k-- {
+		if m := p.marks[k].kind; (m == isPrompt || m == isSaid) && k < i {
+			out = append(out, k)
+		}
+		if p.marks[k].kind == isPrompt {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // Tokens estimates the conversation without and with a compaction, on the high side.
