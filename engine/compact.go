@@ -41,6 +41,7 @@ type compaction struct {
 	tries    int           // failures of this one
 	less     int           // how much less than everything is summarised
 	reserved float64
+	refused  bool           // a request for one was too long
 	again    bool           // a summary was cut off, and another one is asked for
 	asked    string         // the key for which hooks had nothing against it
 	wishes   string         // of these hooks, for the summary
@@ -321,6 +322,9 @@ func (s *State) summarise(t event.Trigger) (Compact, bool) {
 		e.Thinking = llm.Thought{}
 	}
 	e.Room = window - output - e.Thinking.Tokens() - asking - s.size.fixed
+	if t == event.Overflow || c != nil && c.refused { // whatever the window is said to be
+		e.Room = min(e.Room, s.size.said*7/10)
+	}
 	if e.Less > 1 {
 		e.Room >>= e.Less - 1
 	}

@@ -73,7 +73,10 @@ func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
 	case f.Retry && c.tries <= s.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
 	case (f.Class == llm.TooLong || f.Class == llm.TooLarge) && c.less < maxLess:
-		c.less, c.tries = c.less+1, 0
+		if c.less == 0 && f.Class == llm.TooLong {
+			s.learnWindow(f.Model)
+		}
+		c.less, c.tries, c.refused = c.less+1, 0, true
 	default:
 		s.missed(f.Message, need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID})
 	}
@@ -106,7 +109,7 @@ func (s *State) missed(why string, end need) {
 
 // settled forgets how the last summary was asked for.
 func (c *compaction) settled() {
-	c.doing, c.less, c.tries, c.again, c.wishes = "", 0, 0, false, ""
+	c.doing, c.less, c.tries, c.refused, c.again, c.wishes = "", 0, 0, false, false, ""
 }
 
 // compacted takes in a compaction.

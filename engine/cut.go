@@ -130,8 +130,10 @@ func (c *cutter) pieces() []piece {
 				continue
 			}
 			p := piece{is: event.Cleared{Fact: m.seq}, at: i, content: c.messages[i].Content, size: c.size(c.messages[i].Content), own: i >= prompt && (m.kind == isPrompt || m.kind == isSaid)}
-			for k := i; k > 0 && c.marks[k-1].seq == m.seq; k-- {
-				p.is.Index++
+			for _, before := range c.marks[:i] {
+				if before.seq == m.seq && before.kind.cuttable() {
+					p.is.Index++
+				}
 			}
 			out = append(out, p)
 		}

@@ -30,7 +30,7 @@ func (s *State) tooLong(end need) bool {
 	default:
 		s.shorten()
 		if !o.bytes {
-			s.learnWindow()
+			s.learnWindow(s.Model())
 		}
 	}
 	return o.due
@@ -39,9 +39,8 @@ func (s *State) tooLong(end need) bool {
 // noCompaction reports whether the conversation is not to be compacted by itself.
 func (s *State) noCompaction() bool { return s.cfg.Compaction != nil && s.cfg.Compaction.Off }
 
-// learnWindow concludes that the model's window is smaller than was thought.
-func (s *State) learnWindow() {
-	model := s.Model()
+// learnWindow concludes that a model's window is smaller than was thought.
+func (s *State) learnWindow(model string) {
 	n := s.size.tokens(model)
 	known := s.cfg.Models[model].Window // of which a mistaken refusal makes no other one
 	if _, window := s.room(model); n < window && n > known/2 {

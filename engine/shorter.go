@@ -347,10 +347,9 @@ func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared)
 	if len(cleared) == 0 {
 		return messages
 	}
-	at := make(map[int64]int, len(marks))    // the answers
-	first := make(map[int64]int, len(marks)) // messages of facts
-	for i, m := range slices.Backward(marks) {
-		if first[m.seq] = i; m.kind == isAnswer {
+	at := make(map[int64]int, len(marks)) // the answers
+	for i, m := range marks {
+		if m.kind == isAnswer {
 			at[m.seq] = i
 		}
 	}
@@ -358,8 +357,7 @@ func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared)
 	own := map[int]bool{}
 	for _, c := range cleared {
 		if c.Call == "" {
-			i, ok := first[c.Fact]
-			if i += c.Index; ok && c.Index >= 0 && i < len(out) && marks[i].seq == c.Fact && marks[i].kind.cuttable() {
+			if i := messageOf(marks, c); i >= 0 {
 				out[i].Content = cutContent(out[i].Content, c.Keep, c.File)
 			}
 			continue
@@ -392,6 +390,21 @@ func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared)
 		}
 	}
 	return out
+}
+
+// messageOf returns the place of a message that was cleared, -1 if it is not there.
+func messageOf(marks []mark, c event.Cleared) int {
+	n := c.Index
+	for i, m := range marks {
+		if m.seq != c.Fact || !m.kind.cuttable() {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return -1
 }
 
 // clearedText is what stands in the place of a result that was cleared.
