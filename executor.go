@@ -41,6 +41,7 @@ type executor struct {
 	system     string   // prompt, with what the Toolsets had to say when the run began
 	versions   []uint64 // of the Toolsets; the loop's
 	repick     bool     // the tools are to be put together anew, for another model; the loop's
+	patched    bool     // they are those of a model that writes patches; the loop's
 
 	asking    chan struct{} // held by who has a server's question put
 	snapshots atomic.Int64  // of statuses
@@ -83,7 +84,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
 		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
 	for _, t := range pool {

@@ -30,26 +30,40 @@ type newPool struct {
 // askSets has the Toolsets asked for their tools before the model is called, where
 // one of them has changed or the model is another that wants other tools. It returns the flight that does, or that one is under way.
 func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
-	if len(l.x.agent.Toolsets) == 0 && !l.x.repick || l.ctx.Err() != nil {
+	if len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.ctx.Err() != nil {
 		return nil, false
 	}
 	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
 		c, ok := e.(engine.CallModel)
 		return ok && l.flights.get(c.Key()) == nil
 	})
-	switch {
-	case i < 0:
+	if i < 0 {
 		return nil, false
+	}
+	m := l.x.modelNamed(effects[i].(engine.CallModel).Model)
+	if want := llm.InfoOf(m).Patches; want != l.x.patched && l.x.fallsBackTo(m) {
+		l.x.repick, l.x.patched = true, want
+	}
+	switch {
 	case l.flights.get(askToolsets{}.Key()) != nil:
 		return nil, true
 	case !l.x.outdated():
 		return nil, false
 	}
 	f := l.flightFor(askToolsets{})
-	f.job.model = l.x.models[effects[i].(engine.CallModel).Model]
+	f.job.model = m
 	f.giveUp = time.Now().Add(grace)
 	l.flights = append(l.flights, f)
 	return f, false
+}
+
+// fallsBackTo reports whether a model is one of the agent's fallbacks, or its own. What a
+// skill wants is neither: it has the tools of the run, as going back to others would cost
+// the cache of the conversation.
+func (x *executor) fallsBackTo(m llm.Model) bool {
+	a := x.def()
+	same := func(o llm.Model) bool { return o.Name() == m.Name() }
+	return m != nil && (same(a.Model) || slices.ContainsFunc(a.Fallbacks, same))
 }
 
 // outdated reports whether a Toolset, or what the model wants of tools, has changed

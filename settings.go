@@ -132,8 +132,8 @@ func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *loop, a *Agent) error {
 		l.x.addModel(a.Model)
 		l.x.learn(a.Model)
-		if c := l.fold.state.Config(); c.Models[l.fold.state.Model()].Patches != llm.InfoOf(a.Model).Patches {
-			l.x.repick = true
+		if want := llm.InfoOf(a.Model).Patches; want != l.x.patched {
+			l.x.repick, l.x.patched = true, want
 		}
 		return l.say(a.modelChanged())
 	})
@@ -270,6 +270,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 		if !done {
 			return nil
 		}
+		l.x.patched = llm.InfoOf(own.Model).Patches
 		return l.say(l.takeTools(fresh)...)
 	})
 	if !errors.Is(err, ErrNotRunning) {

@@ -416,6 +416,51 @@ func TestSetModelChangesTools(t *testing.T) {
 	}
 }
 
+// toolsSeen are the names of the tools in a request, in order.
+func toolsSeen(r *llm.Request) string {
+	var names []string
+	for _, spec := range r.Tools {
+		names = append(names, spec.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// A fallback has the tools that suit it for as long as the run stays with it; the model
+// that a skill wants has those of the run.
+func TestFallbackChangesTools(t *testing.T) {
+	patcher := tool.Func(tool.Spec{Name: "patch", Replaces: []string{"replace"}}, func(context.Context, number) (string, error) { return "", nil })
+	spare := llmtest.Script(uses("touch"), say("from spare"), say("as a skill"))
+	spare.ID, spare.Facts.Patches = "spare", true
+	first := llmtest.Script(llmtest.Step{Err: &llm.APIError{Class: llm.NotFound, Status: 404}}, say("mine again"), say("and again"))
+	touch := during(func(context.Context, int) error { return nil })
+	a := &agent.Agent{Model: first, Fallbacks: []llm.Model{spare}, Tools: []tool.Tool{named("replace"), patcher, touch}}
+	s := a.Session("")
+	defer s.Close()
+	for range 2 {
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var seen []string
+	for _, r := range slices.Concat(first.Requests(), spare.Requests()) {
+		seen = append(seen, toolsSeen(r))
+	}
+	own, other := strings.Replace(toolsSeen(first.Requests()[0]), "patch", "replace", 1), toolsSeen(spare.Requests()[0])
+	if !strings.Contains(other, "patch") || strings.Contains(other, "replace") || !slices.Equal(seen, []string{own, own, other, other}) {
+		t.Errorf("the models saw %q", seen)
+	}
+
+	// The beginning of the requests of a run goes on through a skill with another model.
+	a = &agent.Agent{Model: first, Tools: a.Tools, Models: func(string) (llm.Model, error) { return spare, nil }}
+	if _, err := a.Do(t.Context(), agent.Input{Expansion: &tool.Expansion{Kind: tool.SlashCommand, Name: "x", Text: "do it", Scope: &tool.Scope{Skill: "x", Model: "spare"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if all := spare.Requests(); len(all) != 3 || toolsSeen(all[2]) != own {
+		t.Errorf("with a skill %d requests, the last with %q", len(all), toolsSeen(all[len(all)-1]))
+	}
+}
+
 // What a budget leaves bounds the agents that are at work.
 func TestSetBudgetBoundsAgentsAtWork(t *testing.T) {
 	for name, tt := range map[string]struct {
