@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/front"
 )
 
 //go:embed builtin
@@ -36,12 +38,12 @@ func builtIn(name string) (*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	front, body, _, err := split(data, true)
+	matter, body, err := front.Split(data, true, maxFront)
 	if err != nil {
 		return nil, err
 	}
 	s := &Skill{From: "built in", Instructions: string(bytes.TrimSpace(body))}
-	notes, err := understand(front, s)
+	notes, err := understand(matter, s)
 	if err == nil && (len(notes) > 0 || s.Name != name) {
 		err = fmt.Errorf("the skill %s: %v", name, notes)
 	}

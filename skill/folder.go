@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/front"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -225,14 +226,14 @@ func (w *walk) skill(dir string) bool {
 	}
 	s, _, notes, err := of.parse(data, whole)
 	for _, n := range notes {
-		w.problem(name, n.line, false, "%s", n.text)
+		w.problem(name, n.Line, false, "%s", n.Text)
 	}
 	if err != nil {
-		var f *fault
+		var f *front.Fault
 		if !errors.As(err, &f) {
-			f = &fault{0, err.Error()}
+			f = &front.Fault{Text: err.Error()}
 		}
-		w.problem(name, f.line, true, "%s", f.text)
+		w.problem(name, f.Line, true, "%s", f.Text)
 		return true
 	}
 	if i := slices.IndexFunc(w.found.Skills, func(o *Skill) bool { return strings.EqualFold(o.Name, s.Name) }); i >= 0 {
@@ -250,25 +251,25 @@ func sumOf(data []byte) string {
 
 // parse makes the skill of a file. What the front matter does not say comes from the
 // folder's name and the first paragraph.
-func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []fault, err error) {
+func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*front.Fault, err error) {
 	s = &Skill{Dir: filepath.Dir(of.path), From: cmp.Or(of.folder.From, of.folder.Path), file: of}
-	front, text, _, err := split(data, whole)
+	matter, text, err := front.Split(data, whole, maxFront)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	if notes, err = understand(front, s); err != nil {
+	if notes, err = understand(matter, s); err != nil {
 		return nil, "", notes, err
 	}
 	if s.Name == "" {
 		s.Name = path.Base(path.Dir(of.name))
 		if err := checkName(s.Name); err != nil {
-			return nil, "", notes, at(1, "the folder's name cannot be the skill's: %v", err)
+			return nil, "", notes, &front.Fault{Line: 1, Text: "the folder's name cannot be the skill's: " + err.Error()}
 		}
 	}
 	body = string(text)
 	if s.Description == "" {
-		if len(front) > 0 {
-			notes = append(notes, fault{1, "description is missing: models do not know what the skill is for"})
+		if len(matter) > 0 {
+			notes = append(notes, &front.Fault{Line: 1, Text: "description is missing: models do not know what the skill is for"})
 		}
 		s.Description = firstParagraph(body)
 	}
@@ -309,9 +310,9 @@ func (of *file) load() (*Skill, string, error) {
 	}
 	s, body, _, err := of.parse(data, true)
 	if err != nil {
-		var f *fault
+		var f *front.Fault
 		if errors.As(err, &f) {
-			err = &Problem{File: of.path, Line: f.line, Text: f.text}
+			err = &Problem{File: of.path, Line: f.Line, Text: f.Text}
 		}
 		return nil, "", err
 	}

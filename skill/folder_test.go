@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/front"
 )
 
 // tree writes files below a new folder.
@@ -69,8 +71,8 @@ func TestFrontMatter(t *testing.T) {
 		{name: "escapes", front: "description: \"a\\x1b[31mb\\0c\"\n", want: Skill{Description: "abc"}},
 		{name: "name", front: "description: d\nname: ../x\n", wrong: "3: name"},
 		{name: "tools", front: "name: x\nallowed-tools: Bash(git\n", wrong: "3: allowed-tools"},
-		{name: "tools of tools", front: "allowed-tools:\n  - {a: b}\n", wrong: "2: allowed-tools must be a list of texts"},
-		{name: "flag", front: "user-invocable: maybe\n", wrong: "2: user-invocable must be true or false"},
+		{name: "tools of tools", front: "allowed-tools:\n  - {a: b}\n", wrong: "2: allowed-tools: it must be a list of texts"},
+		{name: "flag", front: "user-invocable: maybe\n", wrong: "2: user-invocable: it must be true or false"},
 		{name: "twice", front: "allowed-tools: Read\nallowed_tools: Bash\n", wrong: "3: allowed-tools is there twice"},
 		{name: "no object", front: "- a\n- b\n", wrong: "2: the front matter must be keys"},
 		{name: "anchors", front: "a: &x [1]\nb: [*x, *x]\n", wrong: "2: a: anchors"},
@@ -80,8 +82,8 @@ func TestFrontMatter(t *testing.T) {
 			var got Skill
 			_, err := understand([]byte(c.front), &got)
 			if c.wrong != "" {
-				f, _ := err.(*fault)
-				if f == nil || !strings.HasPrefix((&Problem{Line: f.line, Text: f.text}).Error(), ":"+c.wrong) {
+				f, _ := err.(*front.Fault)
+				if f == nil || !strings.HasPrefix((&Problem{Line: f.Line, Text: f.Text}).Error(), ":"+c.wrong) {
 					t.Errorf("got %+v, %+v", got, err)
 				}
 				return

@@ -38,61 +38,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// A fault is something wrong in a line of a file.
-type fault struct {
-	line int
-	text string
-}
-
-func (f *fault) Error() string { return f.text }
-
-func at(line int, format string, args ...any) error {
-	return &fault{line, fmt.Sprintf(format, args...)}
-}
-
-// faultOf returns the fault of front matter that cannot be read.
-func faultOf(err error) error {
-	if f := (*front.Fault)(nil); errors.As(err, &f) {
-		return &fault{f.Line, f.Text}
-	}
-	return err
-}
-
-// split takes a SKILL.md apart: the front matter without its marks, "" if there is
-// none, and the text, with the number of its first line. whole says that data is all
-// of the file.
-func split(data []byte, whole bool) (matter, body []byte, line int, err error) {
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	first, rest, _ := bytes.Cut(data, []byte("\n"))
-	if string(bytes.TrimRight(first, " \t\r")) != "---" {
-		return nil, data, 1, nil
-	}
-	line = 2
-	for at := rest; ; {
-		l, next, more := bytes.Cut(at, []byte("\n"))
-		line++
-		if mark := string(bytes.TrimRight(l, " \t\r")); mark == "---" || mark == "..." {
-			matter = rest[:len(rest)-len(at)]
-			if len(matter) > maxFront {
-				return nil, nil, 0, tooMuchFront()
-			}
-			return matter, next, line, nil
-		}
-		if !more {
-			break
-		}
-		at = next
-	}
-	if !whole {
-		return nil, nil, 0, tooMuchFront()
-	}
-	return nil, nil, 0, &fault{1, "the front matter has no end: a line --- is missing"}
-}
-
-func tooMuchFront() error {
-	return &fault{1, fmt.Sprintf("the front matter has more than %d bytes, or no end", maxFront)}
-}
-
 // Keys of Claude Code and agentskills.io that say nothing about what a skill may do
 // here.
 var idle = []string{"license", "compatibility", "metadata", "version", "author", "context", "agent", "effort", "paths", "shell", "arguments", "hooks", "keywords", "tags"}
@@ -101,46 +46,45 @@ var known = []string{"name", "description", "aliases", "allowed-tools", "when-to
 
 // understand reads front matter into a skill. Notes are what people should mend
 // though the skill can be used.
-func understand(matter []byte, s *Skill) (notes []fault, err error) {
+func understand(matter []byte, s *Skill) (notes []*front.Fault, err error) {
 	if len(bytes.TrimSpace(matter)) == 0 {
-		return []fault{{1, "there is no front matter: name and description are guessed"}}, nil
+		return []*front.Fault{{Line: 1, Text: "there is no front matter: name and description are guessed"}}, nil
 	}
 	values, mended, err := front.Parse(matter)
 	if err != nil {
-		return nil, faultOf(err)
+		return nil, err
 	}
 	if mended != nil {
-		notes = append(notes, fault{mended.Line, mended.Text})
+		notes = append(notes, mended)
 	}
 	seen := map[string]bool{}
-	for _, read := range values {
-		v := value{read.Key, read.Any(), read.Line}
-		key := strings.ReplaceAll(strings.ToLower(v.key), "_", "-")
+	for _, v := range values {
+		key := strings.ReplaceAll(strings.ToLower(v.Key), "_", "-")
 		if seen[key] {
-			return nil, at(v.line, "%s is there twice", key)
+			return nil, &front.Fault{Line: v.Line, Text: key + " is there twice"}
 		}
 		seen[key] = true
 		if note, err := s.set(key, v); err != nil {
 			return nil, err
 		} else if note != "" {
-			notes = append(notes, fault{v.line, note})
+			notes = append(notes, &front.Fault{Line: v.Line, Text: note})
 		}
 	}
 	return notes, nil
 }
 
 // set takes in a value of front matter.
-func (s *Skill) set(key string, v value) (note string, err error) {
+func (s *Skill) set(key string, v front.Value) (note string, err error) {
 	text := func(to *string, most int) {
-		if *to, err = v.text(); err == nil && utf8.RuneCountInString(*to) > most {
+		if *to, err = textOf(v); err == nil && utf8.RuneCountInString(*to) > most {
 			*to = clip(*to, most)
 			note = fmt.Sprintf("%s has more than %d characters, and is cut there", key, most)
 		}
 	}
 	flag := func(to *bool, is bool) {
-		b, ok := v.value.(bool)
+		b, ok := v.Any().(bool)
 		if !ok {
-			err = at(v.line, "%s must be true or false", key)
+			err = v.Fault("it must be true or false")
 		}
 		*to = b == is
 	}
@@ -149,7 +93,7 @@ func (s *Skill) set(key string, v value) (note string, err error) {
 		text(&s.Name, maxName)
 		if err == nil {
 			if wrong := checkName(s.Name); wrong != nil {
-				err = at(v.line, "name: %v", wrong)
+				err = v.Fault("%v", wrong)
 			}
 		}
 	case "description":
@@ -163,19 +107,19 @@ func (s *Skill) set(key string, v value) (note string, err error) {
 			s.Model = ""
 		}
 	case "aliases":
-		if s.Aliases, err = v.names(); err != nil {
+		if s.Aliases, err = namesOf(v); err != nil {
 			return "", err
 		}
 		for _, a := range s.Aliases {
 			if wrong := checkName(a); wrong != nil {
-				return "", at(v.line, "aliases: %v", wrong)
+				return "", v.Fault("%v", wrong)
 			}
 		}
 		if len(s.Aliases) > maxAliases {
-			err = at(v.line, "there are more than %d aliases", maxAliases)
+			err = v.Fault("there are more than %d", maxAliases)
 		}
 	case "allowed-tools":
-		s.Tools, err = v.rules()
+		s.Tools, err = rulesOf(v)
 	case "user-invocable":
 		flag(&s.Hidden, false)
 	case "disable-model-invocation":
@@ -184,7 +128,7 @@ func (s *Skill) set(key string, v value) (note string, err error) {
 		if slices.Contains(idle, key) {
 			return "", nil
 		}
-		note = fmt.Sprintf("there is no key %.40q", v.key)
+		note = fmt.Sprintf("there is no key %.40q", v.Key)
 		if near := tool.Nearest(key, known); near != "" {
 			note += "; did you mean " + near + "?"
 		}
@@ -192,56 +136,31 @@ func (s *Skill) set(key string, v value) (note string, err error) {
 	return note, err
 }
 
-// A value of front matter.
-type value struct {
-	key   string
-	value any
-	line  int // in the file
-}
-
-// text returns a value that is a text. A list is one that was meant as a text in
+// textOf returns a value that is a text. A list is one that was meant as a text in
 // brackets.
-func (v value) text() (string, error) {
-	switch x := v.value.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return oneLine(x), nil
-	case bool, int, int64, uint64, float64:
-		return fmt.Sprint(x), nil
-	case []any:
+func textOf(v front.Value) (string, error) {
+	if list, is := v.Any().([]any); is {
 		var words []string
-		for _, item := range x {
+		for _, item := range list {
 			words = append(words, fmt.Sprint(item))
 		}
 		return oneLine("[" + strings.Join(words, ", ") + "]"), nil
 	}
-	return "", at(v.line, "%s must be a text", v.key)
+	s, err := v.Text()
+	return oneLine(s), err
 }
 
-// items returns the texts of a list, and whether it was one.
-func (v value) items() (items []string, isList bool, err error) {
-	switch x := v.value.(type) {
-	case nil:
-		return nil, false, nil
-	case string:
-		return []string{x}, false, nil
-	case []any:
-		for _, item := range x {
-			s, ok := item.(string)
-			if !ok {
-				return nil, true, at(v.line, "%s must be a list of texts, not of %v", v.key, item)
-			}
-			items = append(items, s)
-		}
-		return items, true, nil
+// items returns a text as it is, and the texts of a list.
+func items(v front.Value) ([]string, error) {
+	if s, is := v.Any().(string); is {
+		return []string{s}, nil
 	}
-	return nil, false, at(v.line, "%s must be a text or a list of texts", v.key)
+	return v.Items()
 }
 
-// names returns a list of names: of YAML, or separated by commas or spaces.
-func (v value) names() ([]string, error) {
-	items, _, err := v.items()
+// namesOf returns a list of names: of YAML, or separated by commas or spaces.
+func namesOf(v front.Value) ([]string, error) {
+	items, err := items(v)
 	var out []string
 	for _, item := range items {
 		out = append(out, strings.FieldsFunc(item, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })...)
@@ -249,11 +168,11 @@ func (v value) names() ([]string, error) {
 	return out, err
 }
 
-// rules returns a list of tools: of YAML, or separated by commas or spaces, those in
+// rulesOf returns a list of tools: of YAML, or separated by commas or spaces, those in
 // parentheses excepted. What cannot be read is an error: without it the skill could
 // do more than it should.
-func (v value) rules() ([]permission.Rule, error) {
-	items, _, err := v.items()
+func rulesOf(v front.Value) ([]permission.Rule, error) {
+	items, err := items(v)
 	if err != nil {
 		return nil, err
 	}
@@ -261,12 +180,12 @@ func (v value) rules() ([]permission.Rule, error) {
 	for _, item := range items {
 		rules, err := permission.ParseRules(item)
 		if err != nil {
-			return nil, at(v.line, "%s: %v", v.key, err)
+			return nil, v.Fault("%v", err)
 		}
 		out = append(out, rules...)
 	}
 	if len(out) > maxTools {
-		return nil, at(v.line, "%s names more than %d tools", v.key, maxTools)
+		return nil, v.Fault("there are more than %d tools", maxTools)
 	}
 	return out, nil
 }

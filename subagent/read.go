@@ -63,7 +63,7 @@ type reader struct {
 // used; what could let it do more than was meant is an error instead.
 func read(data []byte, file string, place *workspace.Workspace) (Definition, []*front.Fault, error) {
 	r := reader{Definition: Definition{Agent: new(agent.Agent), Source: file}, place: place}
-	matter, text, err := front.Split(data, maxMatter)
+	matter, text, err := front.Split(data, true, maxMatter)
 	if err != nil {
 		return Definition{}, nil, err
 	}

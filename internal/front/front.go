@@ -1,5 +1,5 @@
 // Package front reads the front matter of Markdown files: YAML between two lines of
-// three dashes, as files of agents and skills begin with.
+// three dashes, as files of agents and skills begin with. The last may be three dots.
 package front
 
 import (
@@ -32,16 +32,17 @@ func at(line int, format string, args ...any) *Fault {
 }
 
 // Split takes a file apart: its front matter without the marks, nil if it has none,
-// and the text after it. More than limit bytes of front matter are a [Fault].
-func Split(data []byte, limit int) (matter, text []byte, err error) {
+// and the text after it. whole says that data is all of the file. More than limit
+// bytes of front matter, or one without an end, are a [Fault].
+func Split(data []byte, whole bool, limit int) (matter, text []byte, err error) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
-	if !dashes(first) {
+	if mark(first) != "---" {
 		return nil, data, nil
 	}
 	for at := rest; len(at) > 0; {
 		line, next, _ := bytes.Cut(at, []byte("\n"))
-		if dashes(line) {
+		if m := mark(line); m == "---" || m == "..." {
 			matter = rest[:len(rest)-len(at)]
 			if len(matter) > limit {
 				return nil, nil, &Fault{1, fmt.Sprintf("the front matter has more than %d bytes", limit)}
@@ -50,10 +51,13 @@ func Split(data []byte, limit int) (matter, text []byte, err error) {
 		}
 		at = next
 	}
+	if !whole {
+		return nil, nil, &Fault{1, fmt.Sprintf("the front matter has more than %d bytes, or no end", limit)}
+	}
 	return nil, nil, &Fault{1, "the front matter has no end: a line --- is missing"}
 }
 
-func dashes(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) == "---" }
+func mark(line []byte) string { return string(bytes.TrimRight(line, " \t\r")) }
 
 // Parse reads front matter as the values of its keys, in their order. Values on a line
 // of their own that are no YAML, as people write them ("description: how to: a

@@ -17,9 +17,11 @@ func TestSplit(t *testing.T) {
 		{"", "", "", ""},
 		{"---\na: 1\n", "", "", "no end"},
 		{"---", "", "", "no end"},
+		{"---\na: 1\n... \ntext\n---\n", "a: 1\n", "text\n---\n", ""},
+		{"---\na: 1\n", "", "", "more than 100 bytes, or no end"},
 		{"---\n" + strings.Repeat("a", 101) + "\n---\n", "", "", "more than 100 bytes"},
 	} {
-		matter, text, err := Split([]byte(c.file), 100)
+		matter, text, err := Split([]byte(c.file), !strings.HasSuffix(c.wrong, "or no end"), 100)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%q: %v", c.file, err)
@@ -116,7 +118,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("a: [x, {b: 'c'}]\nd: |\n  text\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		matter, _, err := Split(append([]byte("---\n"), append(bytes.Clone(data), "\n---\n"...)...), 32<<10)
+		matter, _, err := Split(append([]byte("---\n"), append(bytes.Clone(data), "\n---\n"...)...), true, 32<<10)
 		if err != nil {
 			return
 		}
