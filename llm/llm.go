@@ -443,8 +443,14 @@ func (p Price) Cost(u Usage) float64 {
 	if p.LongAt > 0 && u.Context() > p.LongAt {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}
-	return (in + out) / 1e6
+	if usd := (in + out) / 1e6; usd == usd {
+		return min(max(usd, -MaxCost), MaxCost)
+	}
+	return 0 // of prices that are no numbers
 }
+
+// MaxCost is where costs saturate, in USD, so that sums of them are numbers.
+const MaxCost = 1e15
 
 // WriteHour returns the price of what is written to be kept for an hour.
 func (p Price) WriteHour() float64 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -161,5 +162,16 @@ func TestThought(t *testing.T) {
 	}
 	if err := (llm.Thought{Effort: "some"}).Check(); err == nil {
 		t.Error("an unknown effort is taken")
+	}
+}
+
+// Costs are numbers that can be written and added, whatever the price.
+func TestCostIsANumber(t *testing.T) {
+	for _, p := range []llm.Price{{Input: 1e308, Output: 1e308}, {Input: math.Inf(1)}, {Input: math.Inf(1), Output: math.Inf(-1)}, {Input: math.NaN()}} {
+		for _, u := range []llm.Usage{{}, {Input: 1 << 40, Output: 1 << 40}} {
+			if got := p.Cost(u); got != got || got > llm.MaxCost || got < -llm.MaxCost {
+				t.Errorf("%+v of %+v: %v", p, u, got)
+			}
+		}
 	}
 }

@@ -32,6 +32,7 @@ type builder struct {
 	trace   string
 	agents  func(session, agent string) []event.Event
 	records []Record
+	within  []string // the sessions that are being built; none is within itself
 }
 
 // A stretch is a span of a journal that has not ended.
@@ -65,6 +66,9 @@ func (b *builder) session(session, agent string, facts []event.Event, hired []hi
 	put := func(s *stretch, parent string, end time.Time, e End) {
 		if e.Fact == nil && e.Error == "" {
 			e.Error = "unfinished"
+		}
+		if y := s.start.Year(); y < 0 || y > 9999 { // which cannot be written
+			s.start = end
 		}
 		b.records = append(b.records, Record{Version: version, Trace: b.trace, Span: s.id, Parent: parent, Kind: s.span.Kind, Name: s.span.Name, Session: session, Agent: agent,
 			Key: s.span.Key, Start: s.start, Duration: milliseconds(max(end.Sub(s.start), 0)), Error: e.Error, Message: clip(e.Message, maxMessage), Attrs: Attributes(&s.span, &e)})
@@ -152,9 +156,11 @@ func (b *builder) session(session, agent string, facts []event.Event, hired []hi
 	if b.agents == nil {
 		return
 	}
+	b.within = append(b.within, session)
+	defer func() { b.within = b.within[:len(b.within)-1] }()
 	seen := map[string]bool{}
 	for _, h := range hires {
-		if seen[h.session] {
+		if seen[h.session] || slices.Contains(b.within, h.session) {
 			continue
 		}
 		seen[h.session] = true

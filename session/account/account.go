@@ -133,7 +133,7 @@ func (b *Book) Apply(e event.Event) {
 		if f.CostUSD != nil {
 			if c := b.transcript.Call(f.Call); c != nil {
 				t := b.tool(c.Name)
-				t.Digests += *f.CostUSD
+				t.Digests = *sum(&t.Digests, f.CostUSD)
 			}
 		}
 	case event.AssistantMessage:
@@ -190,7 +190,7 @@ func (b *Book) answered(f event.AssistantMessage) {
 	if price == nil {
 		b.cache.SavedUSD = nil
 	} else if b.cache.SavedUSD != nil {
-		*b.cache.SavedUSD += price.Cost(llm.Usage{Input: u.Context(), Output: u.Output}) - price.Cost(u)
+		b.cache.SavedUSD = sum(b.cache.SavedUSD, new(price.Cost(llm.Usage{Input: u.Context(), Output: u.Output})-price.Cost(u)))
 	}
 	total := llm.Tokens(b.transcript.System)
 	for _, n := range b.inPlay {
@@ -214,7 +214,7 @@ func (b *Book) answered(f event.AssistantMessage) {
 		if price == nil {
 			t.USD = nil
 		} else if t.USD != nil {
-			*t.USD += price.Cost(input) * float64(n) / float64(total)
+			t.USD = sum(t.USD, new(price.Cost(input)*float64(n)/float64(total)))
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (b *Book) Cost() Cost {
 	for _, r := range runs {
 		c.Prompts++
 		c.Turns += r.Turns
-		c.LostUSD += r.LostUSD
+		c.LostUSD = *sum(&c.LostUSD, &r.LostUSD)
 		c.Usage = c.Usage.Add(r.Usage)
 		c.USD = sum(c.USD, r.CostUSD)
 		own := Line{Usage: r.Usage, USD: r.CostUSD}
@@ -250,7 +250,7 @@ func (b *Book) Cost() Cost {
 			enter(agents, name, s.Usage, s.CostUSD)
 			own.Usage = less(own.Usage, s.Usage)
 			if own.USD != nil && s.CostUSD != nil {
-				own.USD = new(*own.USD - *s.CostUSD)
+				own.USD = sum(own.USD, new(-*s.CostUSD))
 			}
 		}
 		enter(agents, "", own.Usage, own.USD)
@@ -259,7 +259,7 @@ func (b *Book) Cost() Cost {
 	for _, t := range b.tools {
 		tool := *t
 		if tool.USD != nil {
-			tool.USD = new(*tool.USD + tool.Digests)
+			tool.USD = sum(tool.USD, &tool.Digests)
 		}
 		if tool.Name != "" {
 			c.Tools = append(c.Tools, tool)
@@ -293,7 +293,8 @@ func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	return new(*a + *b)
+	bounded := func(usd float64) float64 { return min(max(usd, -llm.MaxCost), llm.MaxCost) } // whatever a journal says
+	return new(bounded(*a) + bounded(*b))
 }
 
 // less returns u without v, and nothing less than 0.
