@@ -92,3 +92,21 @@ func (f *Folder) each(yield func(name []byte, kind fs.FileMode) error) error {
 		}
 	}
 }
+
+// openFile opens a regular file for reading. It does not wait for the writer of a
+// pipe that has taken the file's place.
+func openFile(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotFile}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

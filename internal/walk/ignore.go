@@ -3,7 +3,6 @@ package walk
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -96,7 +95,7 @@ func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules
 // root and path for the rules: a repository within another begins anew.
 func enter(root *os.Root, at *Folder, dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
 	if _, err := at.lstat(".git"); err == nil {
-		rules = (*gitignore.Rules)(nil).With(path, exclude(root, join(dir, ".git/info/exclude")))
+		rules = repository(filepath.Join(root.Name(), filepath.FromSlash(dir)), path)
 	}
 	about, err := at.lstat(".gitignore")
 	if err != nil || !about.mode.IsRegular() || about.size > maxIgnore { // git reads no symlink either
@@ -109,19 +108,6 @@ func enter(root *os.Root, at *Folder, dir string, rules *gitignore.Rules, path s
 	return rules.With(path, content(f))
 }
 
-// exclude returns the ignore file of a repository, whose folder may be a symlink.
-func exclude(root *os.Root, name string) []byte {
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnore {
-		return nil
-	}
-	f, err := openFile(root, name)
-	if err != nil {
-		return nil
-	}
-	return content(f)
-}
-
 // content reads an ignore file and closes it; nil if it cannot be read.
 func content(f io.ReadCloser) []byte {
 	defer f.Close()
@@ -130,22 +116,4 @@ func content(f io.ReadCloser) []byte {
 		return nil
 	}
 	return data
-}
-
-// openFile opens a regular file for reading. It does not wait for the writer of a
-// pipe that has taken the file's place.
-func openFile(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errNotFile}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -203,6 +203,9 @@ func TestGit(t *testing.T) {
 	if err != nil {
 		t.Skip("git is not installed")
 	}
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	rnd := rand.New(rand.NewPCG(5, 6))
 	pick := func(s ...string) string { return s[rnd.IntN(len(s))] }
 	for range 25 {
@@ -275,5 +278,82 @@ func BenchmarkList(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		list(b, Walk{Root: root})
+	}
+}
+
+// TestGitExcludes compares with git where the user has an ignore file: named by a
+// configuration, or at its usual place; and in a worktree that is linked.
+func TestGitExcludes(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	for name, files := range map[string]map[string]string{
+		"usual place":       {"home/.config/git/ignore": "*.swp\n"},
+		"XDG_CONFIG_HOME":   {"xdg/git/ignore": "*.swp\n", "home/.config/git/ignore": "*.txt\n"},
+		"global":            {"home/.gitconfig": "[user]\n\tname = x\n[Core]\n\teditor = vi\n\texcludesfile = ~/my ignore # mine\n", "home/my ignore": "*.swp\n!a.txt\n", "home/.config/git/ignore": "*.txt\n"},
+		"quoted":            {"home/.gitconfig": "[core] ; x\nexcludesFile = \"~/m;y \\\"ignore\"\n", "home/m;y \"ignore": "*.swp\n"},
+		"in one line":       {"home/.config/git/config": "[core]excludesFile=~/i\n", "home/i": "*.swp\n"},
+		"goes on":           {"home/.gitconfig": "[core]\n\texcludesFile = \\\n  ~/i\n", "home/i": "*.swp\n"},
+		"of the repository": {"home/.gitconfig": "[core]\n\texcludesFile = ~/i\n", "home/i": "*.txt\n", "top/.git/config": "[core]\n\trepositoryformatversion = 0\n\texcludesFile = own\n", "top/own": "*.swp\n"},
+		"none":              {"home/.gitconfig": "[core]\n\texcludesFile =\n", "home/.config/git/ignore": "*.swp\n"},
+		"other section":     {"home/.gitconfig": "[core \"x\"]\n\texcludesFile = ~/i\n[alias]\nexcludesFile = ~/i\n", "home/i": "*.swp\n"},
+		"no such file":      {"home/.gitconfig": "[core]\n\texcludesFile = ~/i\n"},
+		"info/exclude":      {"home/.config/git/ignore": "*.swp\n", "top/.git/info/exclude": "!b.swp\n*.txt\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := plant(t, files)
+			t.Setenv("HOME", filepath.Join(dir, "home"))
+			t.Setenv("USERPROFILE", filepath.Join(dir, "home"))
+			t.Setenv("XDG_CONFIG_HOME", "")
+			if name == "XDG_CONFIG_HOME" {
+				t.Setenv(name, filepath.Join(dir, "xdg"))
+			}
+			t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			t.Setenv("GIT_CONFIG_GLOBAL", "")
+			os.Unsetenv("GIT_CONFIG_GLOBAL")
+			top := filepath.Join(dir, "top")
+			run := func(at string, args ...string) []string {
+				cmd := exec.CommandContext(t.Context(), git, args...)
+				cmd.Dir = at
+				out, err := cmd.Output()
+				if err != nil {
+					t.Fatalf("git %v: %v", args, err)
+				}
+				return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+			}
+			if err := os.MkdirAll(top, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			run(top, "init", "-q")
+			run(top, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "--allow-empty", "-m", "x")
+			linked := filepath.Join(dir, "linked")
+			run(top, "worktree", "add", "-q", linked)
+			for _, at := range []string{top, linked} {
+				for _, f := range []string{"a.txt", "b.swp", "c.go", "x/a.txt", "x/b.swp", ".h.swp"} {
+					if err := os.MkdirAll(filepath.Join(at, filepath.Dir(f)), 0o777); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(filepath.Join(at, f), nil, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := run(at, "ls-files", "-z", "--others", "--exclude-standard")
+				slices.Sort(want)
+				if got := names(list(t, Walk{Root: open(t, at)}).Files); !slices.Equal(got, want) {
+					t.Errorf("in %s: %q, git has %q", filepath.Base(at), got, want)
+				}
+				rules, prefix := Above(filepath.Join(at, "x"), at)
+				var within []string
+				for _, p := range want {
+					if rest, ok := strings.CutPrefix(p, "x/"); ok {
+						within = append(within, rest)
+					}
+				}
+				if got := names(list(t, Walk{Root: open(t, filepath.Join(at, "x")), Rules: rules, Prefix: prefix}).Files); !slices.Equal(got, within) {
+					t.Errorf("in %s/x: %q, git has %q", filepath.Base(at), got, within)
+				}
+			}
+		})
 	}
 }
