@@ -3,9 +3,10 @@ package config
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/settings.md and docs/sandbox.md")
@@ -18,27 +19,7 @@ func TestDocs(t *testing.T) {
 		"../docs/settings.md": {"keys": keyTable(others), "others": foreignTable()},
 		"../docs/sandbox.md":  {"keys": keyTable(ofSandbox)},
 	} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := string(text)
-		for name, table := range tables {
-			begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
-			before, rest, ok := strings.Cut(got, begin)
-			_, after, ok2 := strings.Cut(rest, end)
-			if !ok || !ok2 {
-				t.Fatalf("%s has no place for %s", file, name)
-			}
-			got = before + begin + table + end + after
-		}
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if got != string(text) {
-			t.Errorf("%s is not what the code says; go test ./config -run Docs -update mends it", file)
-		}
+		golden.Tables(t, file, tables, *update)
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write docs/events.md")
@@ -52,15 +53,7 @@ func TestDocs(t *testing.T) {
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
 	got = strings.TrimRight(got, "\n") + "\n"
-	const file = "../docs/events.md"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(file); err != nil || string(want) != got {
-		t.Errorf("%s is not what the code says (%v); -update mends it", file, err)
-	}
+	golden.File(t, "../docs/events.md", got, *update)
 }
 
 func describe(b *strings.Builder, name string, ts *ast.TypeSpec) {

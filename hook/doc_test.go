@@ -6,40 +6,19 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/hooks.md")
 
 // TestDocs keeps the tables of docs/hooks.md what the code says.
 func TestDocs(t *testing.T) {
-	const file = "../docs/hooks.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := string(text)
-	for name, table := range map[string]string{"events": eventTable(t), "input": inputTable(t)} {
-		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
-		before, rest, ok := strings.Cut(got, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s has no place for %s", file, name)
-		}
-		got = before + begin + table + end + after
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if got != string(text) {
-		t.Errorf("%s is not what the code says; go test ./hook -run Docs -update mends it", file)
-	}
+	golden.Tables(t, "../docs/hooks.md", map[string]string{"events": eventTable(t), "input": inputTable(t)}, *update)
 }
 
 func eventTable(t *testing.T) string {

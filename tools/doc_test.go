@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/golden"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -42,15 +43,7 @@ func TestDocs(t *testing.T) {
 	}
 	got := strings.NewReplacer("{table}\n", d.table(), "{script}\n", string(script)).Replace(d.fill(string(page)))
 	d.unusedLimits()
-	file := filepath.Join("..", "docs", "tools.md")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(file); err != nil || string(want) != got {
-		t.Errorf("%s is not what the code says (%v); go test ./tools -run Docs -update mends it", file, err)
-	}
+	golden.File(t, "../docs/tools.md", got, *update)
 }
 
 // oneSkill is a store with one skill.

@@ -32,19 +32,13 @@ func Edit(files Files) tool.Tool {
 	}).OnClassify(func(call tool.Call, in editInput) tool.Class {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in editInput) string {
-		path, err := files.Resolve(call.Dir, in.FilePath)
-		if err != nil {
-			return ""
-		}
-		old, err := current(files, path)
-		if err != nil || old == nil {
-			return ""
-		}
-		e, err := revise(path, old, in)
-		if err != nil {
-			return ""
-		}
-		return e.change.Diff
+		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {
+			if old == nil {
+				return "", nil
+			}
+			e, err := revise(path, old, in)
+			return e.change.Diff, err
+		})
 	})
 }
 

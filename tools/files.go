@@ -101,3 +101,21 @@ func readWhole(f io.Reader, size int64) ([]byte, error) {
 	_, err := b.ReadFrom(io.LimitReader(f, maxFile+1))
 	return b.Bytes(), err
 }
+
+// preview returns what diff makes of a file as it is now, which is nil if there is
+// none; "" for what cannot be shown.
+func preview(files Files, call tool.Call, file string, diff func(path string, old []byte) (string, error)) string {
+	path, err := files.Resolve(call.Dir, file)
+	if err != nil {
+		return ""
+	}
+	old, err := current(files, path)
+	if err != nil {
+		return ""
+	}
+	text, err := diff(path, old)
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -37,19 +37,10 @@ func MultiEdit(files Files) tool.Tool {
 	}).OnClassify(func(call tool.Call, in multiEditInput) tool.Class {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in multiEditInput) string {
-		path, err := files.Resolve(call.Dir, in.FilePath)
-		if err != nil {
-			return ""
-		}
-		old, err := current(files, path)
-		if err != nil {
-			return ""
-		}
-		e, err := reviseAll(context.Background(), path, old, in.Edits)
-		if err != nil {
-			return ""
-		}
-		return e.change.Diff
+		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {
+			e, err := reviseAll(context.Background(), path, old, in.Edits)
+			return e.change.Diff, err
+		})
 	})
 }
 

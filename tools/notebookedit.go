@@ -40,19 +40,13 @@ func NotebookEdit(files Files) tool.Tool {
 	}).OnClassify(func(call tool.Call, in notebookEditInput) tool.Class {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in notebookEditInput) string {
-		path, err := files.Resolve(call.Dir, in.FilePath)
-		if err != nil {
-			return ""
-		}
-		old, err := current(files, path)
-		if err != nil || old == nil {
-			return ""
-		}
-		_, change, err := reviseNotebook(path, old, in)
-		if err != nil {
-			return ""
-		}
-		return change.Diff
+		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {
+			if old == nil {
+				return "", nil
+			}
+			_, change, err := reviseNotebook(path, old, in)
+			return change.Diff, err
+		})
 	})}
 }
 

@@ -27,16 +27,10 @@ func Write(files Files) tool.Tool {
 	}).OnClassify(func(call tool.Call, in writeInput) tool.Class {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in writeInput) string {
-		path, err := files.Resolve(call.Dir, in.FilePath)
-		if err != nil {
-			return ""
-		}
-		old, err := current(files, path)
-		if err != nil {
-			return ""
-		}
-		_, change := rewrite(path, old, in.Content)
-		return change.Diff
+		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {
+			_, change := rewrite(path, old, in.Content)
+			return change.Diff, nil
+		})
 	})
 }
 

@@ -1,0 +1,42 @@
+// Package golden holds files that are made from code against what the code says now.
+package golden
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// File checks that a file is what the code says, or with update writes it.
+func File(t testing.TB, file, says string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(file, []byte(says), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if is, err := os.ReadFile(file); err != nil || string(is) != says {
+		t.Errorf("%s is not what the code says (%v); go test . -run Docs -update in this folder mends it", file, err)
+	}
+}
+
+// Tables is File for parts of a file, by name: what stands between the lines
+// <!-- name --> and <!-- end of name -->.
+func Tables(t testing.TB, file string, tables map[string]string, update bool) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := string(text)
+	for name, table := range tables {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+		before, rest, ok := strings.Cut(says, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for %s", file, name)
+		}
+		says = before + begin + table + end + after
+	}
+	File(t, file, says, update)
+}
