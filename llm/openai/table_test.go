@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/golden"
 	"github.com/openagent-go/agent/llm"
 )
 
 var update = flag.Bool("update", false, "write the table of profiles into docs/providers.md")
-
-const tableBegins, tableEnds = "<!-- profiles -->\n", "<!-- /profiles -->"
 
 // TestProfileTable makes the table of docs/providers.md from the profiles.
 func TestProfileTable(t *testing.T) {
@@ -24,26 +21,7 @@ func TestProfileTable(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, code(p.Hosts...), code(p.Keys...), cmp.Or(code(strings.Fields(p.Limit)...), "by model"),
 			thinkingCell(&p), cmp.Or(code(strings.Fields(string(p.Echo))...), "no"), forceCell(&p), otherCell(&p))
 	}
-	path := filepath.Join("..", "..", "docs", "providers.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(page), tableBegins)
-	_, tail, ok2 := strings.Cut(rest, tableEnds)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", path)
-	}
-	want := head + tableBegins + b.String() + tableEnds + tail
-	if want == string(page) {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s does not tell what the profiles say: go test ./llm/openai -run ProfileTable -update", path)
-	}
-	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.Tables(t, "../../docs/providers.md", map[string]string{"profiles": b.String()}, *update)
 }
 
 func code(words ...string) string {
