@@ -232,3 +232,114 @@ func made(body []byte) string {
 	}
 	return s
 }
+
+// wander returns a history that moves between providers: each turn is made where
+// the conversation is then, and looks as that provider's replies do.
+func wander(r *rand.Rand, places []origin) []llm.Message {
+	texts := []string{"hello", "", " \n", "hé \"q\" \\ \x01", "bad \xff utf-8", "ends with space ", "<html>&", strings.Repeat("long ", 50)}
+	text := func() string { return texts[r.IntN(len(texts))] }
+	msgs := []llm.Message{llm.UserText("begin " + text())}
+	at := places[r.IntN(len(places))]
+	for n := 1 + r.IntN(12); n > 0; n-- {
+		if r.IntN(3) == 0 {
+			at = places[r.IntN(len(places))]
+		}
+		said := llm.Message{Role: llm.Assistant, Model: at.model}
+		if r.IntN(8) == 0 {
+			said.Model = "" // made before models were on record
+		}
+		if at.thought != nil && r.IntN(2) == 0 {
+			said.Content = append(said.Content, at.thought)
+		}
+		if r.IntN(4) == 0 {
+			said.Content = append(said.Content, at.server[:r.IntN(len(at.server)+1)]...) // a turn may break off anywhere
+		}
+		if r.IntN(2) == 0 {
+			said.Content = append(said.Content, llm.Text{Text: text()})
+		}
+		calls := r.IntN(4)
+		var results llm.Message
+		results.Role = llm.User
+		for i := range calls {
+			u := llm.ToolUse{ID: at.ids(r.IntN(4)), Name: []string{"add", "gone", "a.b"}[r.IntN(3)], Input: json.RawMessage(`{"a":1}`)}
+			if i == 0 || r.IntN(3) == 0 {
+				u.Extra = at.extra
+			}
+			if r.IntN(9) == 0 {
+				u.Input, u.Invalid = json.RawMessage(`{}`), `{"a":`
+			}
+			said.Content = append(said.Content, u)
+			if r.IntN(10) == 0 {
+				continue // the result is lost
+			}
+			res := llm.ToolResult{ID: u.ID, IsError: r.IntN(4) == 0, Content: llm.Blocks{llm.Text{Text: text()}}}
+			switch r.IntN(6) {
+			case 0:
+				res.Content = append(res.Content, llm.Image{MediaType: "image/png", Data: chart})
+			case 1:
+				res.Content = append(res.Content, llm.Document{MediaType: "application/pdf", Data: report})
+			case 2:
+				res.Content = nil
+			}
+			results.Content = append(results.Content, res)
+		}
+		msgs = append(msgs, said)
+		if r.IntN(4) == 0 {
+			results.Content = append(results.Content, llm.Text{Text: text()}, llm.Image{MediaType: "image/jpeg", Data: photo})
+		}
+		if len(results.Content) > 0 {
+			msgs = append(msgs, results)
+		}
+		if calls == 0 || r.IntN(5) == 0 {
+			msgs = append(msgs, llm.UserText(text()))
+		}
+	}
+	return msgs
+}
+
+// TestRandomHistories has histories judged by the strict rules of every provider:
+// half of them move between providers, half are made of arbitrary bytes. A sample
+// is judged by the reference implementation of the rules too.
+//
+//	go test ./llm/llmtest -run TestRandomHistories -histories 10000
+func TestRandomHistories(t *testing.T) {
+	places := origins()
+	r := rand.New(rand.NewPCG(9, uint64(*histories)))
+	var sample []wiretest.Request
+	requests := 0
+	for i := range *histories {
+		var msgs []llm.Message
+		if i%2 == 0 {
+			msgs = wander(r, places)
+		} else {
+			seed := make([]byte, r.IntN(300))
+			for k := range seed {
+				seed[k] = byte(r.Uint32())
+			}
+			msgs = wiretest.Transcript(seed)
+		}
+		for _, to := range places {
+			req := &llm.Request{System: "s", Messages: msgs, Tools: []llm.Tool{addTool}, MaxTokens: 4096}
+			if i%3 == 0 {
+				req.Thinking = llm.Thought{Effort: "medium"}
+			}
+			body := asked(t, func(h *http.Client) llm.Model { return to.make(h, to.base, to.model) }, req)
+			requests++
+			for _, v := range to.check(body) {
+				t.Errorf("history %d to %s: %v\n%s", i, to.name, v, body)
+			}
+			if hosts := map[string]string{"anthropic": "anthropic", "openai": "openai", "kimi": "kimi", "deepseek": "deepseek", "openrouter": "compat"}; i%max(1, *histories/100) == 0 && hosts[to.name] != "" {
+				api := "openai"
+				if to.name == "anthropic" {
+					api = "anthropic"
+				}
+				sample = append(sample, wiretest.Request{Name: fmt.Sprint(to.name, i), API: api, Host: hosts[to.name], Body: body})
+			}
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+	}
+	t.Logf("%d histories, %d requests, %d of them judged twice", *histories, requests, len(sample))
+	wiretest.Check(t, sample)
+}
