@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,7 +49,7 @@ func rich(t testing.TB) (lines [][]byte) {
 	}}
 	s := a.Session("s")
 	defer s.Close()
-	if _, err := s.Prompt(t.Context(), "go "+strings.Repeat("on ", 20000)); err != nil {
+	if _, err := s.Prompt(t.Context(), "go "+strings.Repeat("on ", 1000)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Compact(t.Context(), ""); err != nil {
@@ -151,18 +152,18 @@ func everywhere(lines [][]byte, name string, to json.RawMessage) (facts []event.
 // Whatever a journal says, its account and its trace can be made, and written.
 func TestCorruptJournals(t *testing.T) {
 	lines := rich(t)
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		look(t, fmt.Sprint("seed ", seed), spoil(lines, rand.New(rand.NewPCG(seed, 1))))
 	}
-	names := map[string]bool{}
+	names, all := map[string]bool{}, bytes.Join(lines, nil)
 	for _, l := range lines {
 		for name := range strings.SplitSeq(string(l), `"`) {
-			names[name] = len(name) < 30
+			names[name] = true
 		}
 	}
-	for name, short := range names {
-		for _, to := range []string{`1e308`, `-1e308`, `9223372036854775807`, `-9223372036854775808`, `"9999-12-31T23:59:59Z"`, `"0000-01-01T00:00:00Z"`, `null`, `"s"`} {
-			if short {
+	for name := range names {
+		for _, to := range []string{`1e308`, `-9223372036854775808`, `"9999-12-31T23:59:59Z"`, `"0000-01-01T00:00:00Z"`, `null`, `"s"`} {
+			if bytes.Contains(all, []byte(`"`+name+`":`)) {
 				look(t, name+" is "+to, everywhere(lines, name, json.RawMessage(to)))
 			}
 		}
