@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/wire/wiretest"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/llmtest"
 )
 
 const events = wiretest.Events
@@ -253,10 +254,27 @@ func FuzzStream(f *testing.F) {
 	f.Add(framed(added(0, thinks), summary(0, 0, "a"), finished(0, thinks), added(1, callF), arguments(1, "{}"), end("completed", "")))
 	f.Add(framed(added(1, message), piece(1, "b"), added(0, callF), piece(0, "x"), end("incomplete", "")))
 	f.Fuzz(func(t *testing.T, body string) {
+		var got *llm.Response
 		wiretest.SamePieces(t, func(size int) (*llm.Response, error) {
 			c := &Client{BaseURL: "http://localhost", HTTP: wiretest.Replay(events, body, size, nil)}
-			return llm.Collect(t.Context(), c.Model("m"), &request)
+			res, err := llm.Collect(t.Context(), c.Model("m"), &request)
+			if res != nil {
+				got = res
+			}
+			return res, err
 		})
+		if got == nil {
+			return
+		}
+		for _, base := range []string{"https://api.openai.com/v1", "http://localhost"} {
+			c := &Client{BaseURL: base}
+			pieces, err := c.Model("m").(*model).encode(&llm.Request{Messages: wiretest.Next(got.Message), Tools: []llm.Tool{{Name: "f"}}}, hostOf(base))
+			for _, v := range llmtest.CheckResponses(wiretest.Body(t, pieces, err)) {
+				if v.Rule != "R03" { // items of a new kind go back as they came
+					t.Errorf("sent back to %s: %v", base, v)
+				}
+			}
+		}
 	})
 }
 
