@@ -55,6 +55,8 @@ func (x *executor) spanOf(j *job) (s trace.Span, ok bool) {
 		s.Kind, s.Name, s.Call = trace.Question, j.call.Name, e.Call
 	case engine.Compact:
 		s.Kind, s.Name = trace.Compaction, string(e.Trigger)
+	case engine.Cut:
+		s.Kind, s.Name = trace.Compaction, string(event.Overflow)
 	case engine.TakeCheckpoint:
 		s.Kind = trace.Checkpoint
 	default:
