@@ -337,9 +337,25 @@ func TestNeverStuck(t *testing.T) {
 			}
 			if len(step.Calls) == 0 {
 				left = 0
+				if rnd.IntN(3) == 0 {
+					step.Stop = llm.Overflow
+				}
 			}
 			return step
 		})
+		if rnd.IntN(4) == 0 { // or the body
+			rule, most := m.Rule, 3*window
+			m.Rule = func(r *llmtest.Request, n int) llmtest.Step {
+				bytes := 0
+				for _, msg := range r.Messages {
+					bytes += len(fmt.Sprint(msg.Content))
+				}
+				if bytes > most {
+					return llmtest.Fail(&llm.APIError{Class: llm.TooLarge, Status: 413, Message: "too large", RetryAfter: -1})
+				}
+				return rule(r, n)
+			}
+		}
 		known := m.Facts.Window
 		if rnd.IntN(2) == 0 {
 			known = 0 // it is assumed to be far larger
@@ -356,7 +372,7 @@ func TestNeverStuck(t *testing.T) {
 		for range 1 + rnd.IntN(5) {
 			left = rnd.IntN(8)
 			res, err := s.Prompt(t.Context(), "please "+strings.Repeat("please ", size(2*window)))
-			if err != nil && !errors.Is(err, agent.ErrLimit) {
+			if err != nil && !errors.Is(err, agent.ErrLimit) && !(off && errors.Is(err, agent.ErrModel)) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			ends[res.Reason]++
@@ -369,7 +385,7 @@ func TestNeverStuck(t *testing.T) {
 				if res, err = s.Prompt(t.Context(), "ping"); err == nil {
 					break
 				}
-				if off && res.Reason == event.ContextOverflow {
+				if off && (res.Reason == event.ContextOverflow || res.Reason == event.ModelError) {
 					if err := s.Compact(t.Context(), ""); err != nil {
 						t.Logf("seed %d: %v", seed, err)
 					}

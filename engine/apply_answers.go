@@ -152,7 +152,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	case s.fallBack(f):
 	case f.Class == llm.TooLong, f.Class == llm.TooLarge:
 		end := need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
-		if f.Class == llm.TooLarge && s.over == nil && (s.answers == 0 || s.noCompaction()) {
+		if f.Class == llm.TooLarge && s.over == nil && (!s.spoken() || s.noCompaction()) {
 			end.reason = event.ModelError
 		}
 		if !s.tooLong(end) {

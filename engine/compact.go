@@ -34,6 +34,7 @@ type compaction struct {
 		seq          int64 // of the fact; 0: there is none
 		instructions string
 	}
+	made     bool          // a summary
 	doing    event.Trigger // a summary is being made; "": none
 	calling  bool          // its model was called
 	cause    int64         // the fact that made it wanted
@@ -158,7 +159,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 		return nil, false
 	}
 	if trigger == event.Overflow && s.cutsOnly() {
-		return append(effects, s.cut()), true
+		return append(effects, s.cut(false)), true
 	}
 	if c != nil && c.misses >= maxMisses && trigger != event.Manual {
 		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s", c.misses, c.why))), true
@@ -180,7 +181,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 		}
 	}
 	if trigger == event.Overflow && s.cutsFirst() {
-		return append(effects, s.cut()), true
+		return append(effects, s.cut(true)), true
 	}
 	if trigger == event.Manual || (s.answers >= summaryAnswers || trigger == event.Overflow) && (c == nil || c.skip != s.model.cause) {
 		if e, ok := s.summarise(trigger); ok {
@@ -193,7 +194,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 	if trigger == event.Auto { // the budget says no: it says what becomes of the call as well
 		return nil, false
 	}
-	return append(effects, s.cut()), true
+	return append(effects, s.cut(false)), true
 }
 
 // Why a compaction does nothing.

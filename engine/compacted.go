@@ -180,7 +180,7 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 		}
 	}
 	if f.Until > 0 {
-		s.answers = 0
+		s.answers, c.made = 0, true
 	}
 	switch f.Trigger {
 	case event.Manual:

@@ -68,6 +68,9 @@ func (t *Transcript) Cut(e Cut) Cutting {
 		return c.cutting(cleared)
 	}
 	own := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.own })
+	if e.First && !slices.ContainsFunc(own, func(p piece) bool { return p.size > target }) {
+		return Cutting{}
+	}
 	cleared := c.down(nil, own, target, c.own())
 	if cleared == nil {
 		cleared = c.down(old, append(theirs, own...), target, c.own())

@@ -100,6 +100,7 @@ type (
 		key    string
 		Target int     // tokens that all messages may have, as estimated
 		Bytes  bool    // it is their bytes that are too many
+		First  bool    // a summary may do in its place
 		Last   bool    // the run ends with it
 		Before int     // tokens of the request
 		Fixed  int     // of system prompt and tools

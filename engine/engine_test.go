@@ -133,7 +133,7 @@ func detail(e engine.Effect) string {
 	case engine.Compact:
 		return strings.TrimRight(fmt.Sprintf(" %s %s max=%d reserved=%.4f before=%d keep=%d less=%d room=%d %s", e.Trigger, e.Model, e.MaxTokens, e.ReservedUSD, e.Before, e.Keep, e.Less, e.Room, e.Instructions), " ")
 	case engine.Cut:
-		return fmt.Sprintf(" target=%d bytes=%t last=%t", e.Target, e.Bytes, e.Last)
+		return fmt.Sprintf(" target=%d bytes=%t first=%t last=%t", e.Target, e.Bytes, e.First, e.Last)
 	case engine.Fire:
 		return strings.TrimRight(fmt.Sprintf(" %s %s%s %v", e.Event, e.Call, e.Message, e.Fields), " ")
 	case engine.Wait:

@@ -19,8 +19,8 @@ type overflow struct {
 // tooLong takes in that the provider has found a request too long. It reports false
 // where nothing can be done about it.
 func (s *State) tooLong(end need) bool {
-	again, shortens := s.over != nil, s.answers > 0 && !s.noCompaction()
-	o := &overflow{due: true, end: end, bytes: end.class == llm.TooLarge, last: again || s.answers > 0 && !shortens}
+	again, shortens := s.over != nil, s.spoken() && !s.noCompaction()
+	o := &overflow{due: true, end: end, bytes: end.class == llm.TooLarge, last: again || s.spoken() && !shortens}
 	s.over = o
 	switch {
 	case o.last:
@@ -53,20 +53,24 @@ func (s *State) learnWindow(model string) {
 
 // cutsOnly reports whether nothing is to be done about a request that is too long but to
 // cut what is too large.
-func (s *State) cutsOnly() bool { return s.answers == 0 || s.over.last }
+func (s *State) cutsOnly() bool { return !s.spoken() || s.over.last }
 
-// cutsFirst reports whether results are so large that no summary would make room.
+// spoken reports whether there is something that can be summarised.
+func (s *State) spoken() bool { return s.answers > 0 || s.compact != nil && s.compact.made }
+
+// cutsFirst reports whether something is so large that a summary would not make room:
+// results, or what was said since the last one.
 func (s *State) cutsFirst() bool {
 	room, _ := s.room(s.Model())
-	return !s.cutsOnly() && !s.over.cut && int(s.size.output) > room/2
+	return !s.cutsOnly() && !s.over.cut && (int(s.size.output) > room/2 || s.answers == 0 && int(s.size.largest) > s.cut(true).Target)
 }
 
 // cut is the effect that cuts what is too large for the window.
-func (s *State) cut() Cut {
+func (s *State) cut(first bool) Cut {
 	model := s.Model()
 	room, _ := s.room(model)
 	e := Cut{key: s.compactionKey(s.compactionCause(event.Overflow)), Before: s.size.tokens(model), Fixed: s.size.fixed, Scale: s.size.scale(model),
-		Room: room, Bytes: s.over.bytes, Last: s.over.last}
+		Room: room, Bytes: s.over.bytes, Last: s.over.last, First: first}
 	if s.compact != nil {
 		e.files = s.compact.results
 	}
