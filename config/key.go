@@ -164,6 +164,7 @@ var keys = append([]Key{
 	{Name: "compaction.reserve", Type: Whole, Doc: "tokens of the context window that are kept free: a conversation that needs some of them is made shorter; without it 10000, or max_tokens if that is more"},
 	{Name: "compaction.keep", Type: Whole, Doc: "tokens of the newest messages that a summary leaves as they are; without it 20000"},
 	{Name: "prompt_cache", Type: Text, Doc: "how long the provider is to keep the prompt after each use, so that it is not paid for again: off, five minutes or an hour, see cost.md", Default: json.RawMessage(`"5m"`), Words: []string{"off", "5m", "1h"}, Env: []string{"OPENAGENT_PROMPT_CACHE"}, Flag: "prompt-cache"},
+	{Name: "fastMode", Type: Bool, Doc: "models that can are asked to answer faster, at a higher price, see cost.md", Default: no, Flag: "fast"},
 	{Name: "timeout", Type: Span, Doc: "most time for a prompt", Flag: "timeout", tighter: shorterSpan},
 	{Name: "effort", Type: Text, Doc: "how much the model thinks", Words: []string{"low", "medium", "high", "max"}, Flag: "effort"},
 	{Name: "max_thinking_tokens", Type: Whole, Doc: "how much the model thinks, in tokens", Flag: "max-thinking-tokens", tighter: lowerNumber, absentIsLess: true},
@@ -200,22 +201,22 @@ func Find(name string) (k Key, member string, err error) {
 	return Key{}, "", fmt.Errorf("there is no setting %.100q%s", name, nearest(name))
 }
 
-// nearest suggests a key: by its whole name or its last part.
+// nearest suggests a key: by its last part, its whole name, or what is like either.
 func nearest(name string) string {
-	var names []string
+	var names, ends []string
+	short := map[string]string{}
 	for _, k := range keys {
-		names = append(names, k.Name)
+		end := k.Name[strings.LastIndexByte(k.Name, '.')+1:]
+		short[end] = k.Name
+		names, ends = append(names, k.Name), append(ends, end)
 	}
-	best := tool.Nearest(name, names)
+	own := name[strings.LastIndexByte(name, '.')+1:]
+	best := short[own]
 	if best == "" {
-		short := map[string]string{}
-		var ends []string
-		for _, n := range names {
-			end := n[strings.LastIndexByte(n, '.')+1:]
-			short[end] = n
-			ends = append(ends, end)
-		}
-		best = short[tool.Nearest(name[strings.LastIndexByte(name, '.')+1:], ends)]
+		best = tool.Nearest(name, names)
+	}
+	if best == "" {
+		best = short[tool.Nearest(own, ends)]
 	}
 	if best == "" {
 		return ""

@@ -17,7 +17,7 @@ var modelMembers = []Key{
 	{Name: "thinking", Type: Text, Words: []string{"none", "budget", "adaptive", "effort"}},
 	{Name: "efforts", Type: Texts, Words: []string{"low", "medium", "high", "max"}},
 	{Name: "edits", Type: Text, Words: []string{"replace", "patch"}},
-	{Name: "fast", Type: Bool}, {Name: "no_samplers", Type: Bool}, {Name: "no_forced_tool", Type: Bool}, {Name: "max_completion_tokens", Type: Bool},
+	{Name: "fast", Type: Bool}, {Name: "fast_factor", Type: Amount}, {Name: "no_samplers", Type: Bool}, {Name: "no_forced_tool", Type: Bool}, {Name: "max_completion_tokens", Type: Bool},
 	{Name: "no_images", Type: Bool}, {Name: "no_pdf", Type: Bool}, {Name: "no_tools", Type: Bool}, {Name: "source", Type: Text}, {Name: "date", Type: Text},
 }
 

@@ -208,6 +208,9 @@ func (h *host) warnOfModel(p provider, m llm.Model) {
 	if i.NoTools {
 		h.complain("the model %s calls no tools by itself; --tools-in-prompt writes them into its prompt", i.Value)
 	}
+	if p.fast && (!i.Fast || p.name.value != anthropicName) {
+		h.complain("the model %s of %s has no fast mode; it answers as usual", i.Value, p.name.value)
+	}
 	if p.name.value == demoName || !i.Assumed && i.Price != nil {
 		return
 	}

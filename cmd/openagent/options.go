@@ -48,6 +48,7 @@ type options struct {
 	effort         string
 	thinking       int
 	cache          string
+	fast           bool
 	toolsInPrompt  bool
 	dir            string
 	dirs, files    []string
@@ -145,6 +146,7 @@ func (o *options) flags() flags {
 		{name: "effort", arg: choice(efforts), words: efforts, help: "how much the model thinks", set: oneOf(&o.effort, efforts)},
 		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
 		{name: "prompt-cache", arg: choice(cacheWords), words: cacheWords, help: "how long the provider is to keep the prompt (default 5m)", set: oneOf(&o.cache, cacheWords)},
+		{name: "fast", help: "ask the model to answer faster, at a higher price, if it can", set: yes(&o.fast)},
 		{name: "tools-in-prompt", help: "write the tools into the prompt, for models that call none by themselves", set: yes(&o.toolsInPrompt)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},

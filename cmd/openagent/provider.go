@@ -71,6 +71,7 @@ type provider struct {
 	models                 *catalog.Table // nil: those that the program knows by itself
 	fixed                  bool           // the provider was named, not guessed
 	toolsInPrompt          bool           // tools are written into the prompt
+	fast                   bool           // models that can are to answer faster
 	helper                 llm.KeyFunc    // gives keys; nil: there is none
 	http                   *http.Client   // nil: the default
 	hidden                 []string       // secrets of how the models are reached
@@ -126,7 +127,7 @@ func flagged(name, value string) setting {
 
 // newProvider finds out which provider is meant. It asks for no key.
 func newProvider(o *options, env environ, files kept) (provider, error) {
-	p := provider{environ: env, models: files.models, toolsInPrompt: o.toolsInPrompt}
+	p := provider{environ: env, models: files.models, toolsInPrompt: o.toolsInPrompt, fast: o.fast}
 	p.model = files.model.before(flagged("model", o.model).or(env.first(variables("MODEL", "")...)))
 	if p.model.value == "" && env.first(variables("MODEL", anthropicName)...).or(env.first(variables("MODEL", openaiName)...)).value == "" {
 		p.model = files.model.setting
@@ -334,7 +335,7 @@ func (p provider) native(name string) llm.Model {
 	if host := p.profile(); host != nil {
 		return (&openai.Client{APIKey: p.key.value, BaseURL: p.base.value, Profile: host, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
 	}
-	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper}).Model(name)
+	return (&anthropic.Client{APIKey: p.key.value, BaseURL: p.base.value, Catalog: p.models, Limiter: p.limits.of(&p), HTTP: p.http, Key: p.helper, Fast: p.fast}).Model(name)
 }
 
 func (p provider) bedrock() *bedrock.Client {

@@ -57,6 +57,7 @@ func (o *options) given() []config.Given {
 		{"timeout", o.timeout > 0, o.timeout.String()},
 		{"effort", o.effort != "", o.effort},
 		{"prompt_cache", o.cache != "", o.cache},
+		{"fastMode", o.fast, o.fast},
 		{"max_thinking_tokens", o.thinking > 0, o.thinking},
 	} {
 		if !f.there {
@@ -149,6 +150,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	c.timeout, c.rates = s.Duration("timeout"), ratesOf(s)
 	c.compaction = compactionOf(s)
 	s.Decode("prompt_cache", &c.cache)
+	s.Decode("fastMode", &c.fast)
 	if o.thinking == 0 { // a flag's number of tokens counts before an effort of a file
 		s.Decode("effort", &c.effort)
 	}

@@ -166,6 +166,7 @@ type options struct {
 	effort      string // a word, "" for none
 	format      []byte // JSON, nil for none
 	choice      string // JSON member, "" for the default
+	fast        bool
 }
 
 func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoice, snap wire.Snapshot) (options, error) {
@@ -175,7 +176,7 @@ func (m *model) options(req *llm.Request, tools []llm.Tool, choice llm.ToolChoic
 		return o, err
 	}
 	forced := choice.Mode == llm.ChooseAny || choice.Mode == llm.ChooseTool
-	o.maxTokens = m.maxTokens(req)
+	o.maxTokens, o.fast = m.maxTokens(req), m.fast()
 	if req.Thinking.On() && (!forced || o.choice == "") {
 		o.thinking, o.effort = m.thinking(req.Thinking, o.maxTokens, snap.Spoke)
 	}
@@ -278,6 +279,9 @@ func (o options) append(b []byte, stream bool) []byte {
 	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(o.maxTokens), 10)
 	if stream {
 		b = append(b, `,"stream":true`...)
+	}
+	if o.fast {
+		b = append(b, `,"speed":"fast"`...)
 	}
 	if o.temperature != nil {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), *o.temperature, 'g', -1, 64)

@@ -45,8 +45,11 @@ type Entry struct {
 	// Efforts are the words that change how much it thinks. Nil: by Thinking.
 	Efforts []string `json:"efforts,omitempty"`
 	// Fast: its provider offers it faster, at a higher price. Anthropic's were read at
-	// platform.claude.com/docs/en/build-with-claude/fast-mode on 2026-11-21.
+	// platform.claude.com/docs/en/build-with-claude/fast-mode on 2026-11-21; Opus 4.8 loses
+	// it on 2026-11-30.
 	Fast bool `json:"fast,omitempty"`
+	// FastFactor is what it costs then beside Price, caches included; 0: unknown.
+	FastFactor float64 `json:"fast_factor,omitempty"`
 
 	Thinking            Thinking `json:"thinking,omitempty"`
 	NoSamplers          bool     `json:"no_samplers,omitempty"`           // refuses a temperature other than 1
@@ -66,6 +69,19 @@ type Entry struct {
 // Info returns what [llm.Info] holds of e.
 func (e Entry) Info() llm.Info {
 	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats, ThinksInside: e.Thinking == ThinkingBudget}
+}
+
+// FastPrice returns what e costs where it is asked to be fast, nil if that is not known.
+func (e Entry) FastPrice() *llm.Price {
+	if e.Price == nil || e.FastFactor == 0 {
+		return nil
+	}
+	p, f := *e.Price, e.FastFactor
+	p.CacheWriteHour = p.WriteHour()
+	for _, v := range []*float64{&p.Input, &p.Output, &p.CacheRead, &p.CacheWrite, &p.CacheWriteHour} {
+		*v *= f
+	}
+	return &p
 }
 
 // ModelInfo returns what [llm.ModelInfo] holds of e.
@@ -125,6 +141,9 @@ func (e Entry) check() error {
 	}
 	if e.Window < 0 || e.MaxOutput < 0 {
 		return fmt.Errorf("model %s: negative number of tokens", e.Name)
+	}
+	if e.FastFactor < 0 || math.IsNaN(e.FastFactor) || math.IsInf(e.FastFactor, 0) {
+		return fmt.Errorf("model %s: a factor of %v", e.Name, e.FastFactor)
 	}
 	if e.Price == nil {
 		return nil
