@@ -3,21 +3,16 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func eventually(t *testing.T, what string, done func() bool) {
@@ -277,241 +272,6 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-func TestOutputOfAnyLength(t *testing.T) {
-	w := openWorkspace(t, true)
-	for _, c := range []struct {
-		command     string
-		cut         bool
-		whole       int64 // size of the file
-		first, last string
-	}{
-		{"head -c 30000 /dev/zero | tr '\\0' x", false, 0, "x", "x"},
-		{"printf A; head -c 30000 /dev/zero | tr '\\0' x; printf Z", true, 30002, "A", "Z"},
-		{"for i in $(seq 29990); do printf ü; done", false, 59980, "ü", "ü"},
-		{"echo START; yes | head -c 100M; echo END", true, spillLimit, "START\n", "END\n"},
-	} {
-		o := run(t, w, c.command)
-		if o.Cut != c.cut || !strings.HasPrefix(o.Text, c.first) || !strings.HasSuffix(o.Text, c.last) ||
-			utf8.RuneCountInString(o.Text) > outputLimit+500 {
-			t.Errorf("%s: cut %v, %d bytes", c.command, o.Cut, len(o.Text))
-		}
-		if c.whole == 0 {
-			if o.File != "" {
-				t.Errorf("%s: a file for nothing: %s", c.command, o.File)
-			}
-			continue
-		}
-		info, err := os.Stat(o.File)
-		if err != nil || info.Size() != c.whole || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: file %v, %v", c.command, info, err)
-		}
-		if c.cut && !strings.Contains(o.Text, o.File) {
-			t.Errorf("%s: the file is not named", c.command)
-		}
-	}
-}
-
-func TestOutputMemoryIsBounded(t *testing.T) {
-	o := &output{folder: func() (string, error) { return "", syscall.ENOSPC }}
-	const total = 128 << 20
-	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 2048)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for range total / len(chunk) {
-		o.Write(chunk)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
-		t.Errorf("%d bytes are held", grown)
-	}
-	e := o.take(false)
-	if !e.Cut || !strings.Contains(e.Text, fmt.Sprint(total-outputLimit)) || !strings.Contains(e.Text, "no space left") {
-		t.Errorf("%.60q", e.Text[outputLimit/2:])
-	}
-}
-
-// A folder for outputs that is not there yet is made, for us alone.
-func TestOutputFolderIsMade(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "outputs")
-	o := &output{folder: func() (string, error) { return dir, nil }}
-	o.Write(bytes.Repeat([]byte("words\n"), outputLimit))
-	defer o.close()
-	if e := o.take(false); !e.Cut || filepath.Dir(e.File) != dir {
-		t.Errorf("the output is in %q", e.File)
-	}
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", info, err)
-	}
-}
-
-func FuzzOutput(f *testing.F) {
-	f.Add([]byte("plain"), 1, false)
-	f.Add([]byte("\xff\xfe\x00\x1b[31mred\x1b[0m\n"), 9000, true)
-	f.Add([]byte("äöü\n"), 20_000, true)
-	f.Add([]byte{0x80}, 70_000, false)
-	f.Fuzz(func(t *testing.T, part []byte, times int, lines bool) {
-		if len(part) == 0 || len(part) > 100 {
-			return
-		}
-		times = min(max(times, 0), 100_000)
-		o := &output{folder: func() (string, error) { return t.TempDir(), nil }, latest: func(s string) {
-			if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\x00") {
-				t.Errorf("latest line %q", s)
-			}
-		}}
-		all := bytes.Repeat(part, times)
-		for chunk := all; len(chunk) > 0; {
-			n := min(len(chunk), 7777)
-			o.Write(chunk[:n])
-			chunk = chunk[n:]
-		}
-		var text string
-		for i := range 2 {
-			e := o.take(lines && i == 0)
-			if !utf8.ValidString(e.Text) || strings.ContainsRune(e.Text, 0) {
-				t.Error("the text is not clean")
-			}
-			if n := utf8.RuneCountInString(e.Text); n > outputLimit+500 {
-				t.Errorf("%d characters", n)
-			}
-			if e.Cut {
-				if kept, err := os.ReadFile(e.File); err != nil || !bytes.Equal(kept, all) {
-					t.Errorf("the file has %d of %d bytes: %v", len(kept), len(all), err)
-				}
-			}
-			text += e.Text
-		}
-		o.close()
-		if utf8.Valid(all) && !bytes.ContainsAny(all, "\x00\x1b\u009b\u009d") && len(all) <= outputLimit && text != string(all) {
-			t.Errorf("%q became %q", all, text)
-		}
-	})
-}
-
-func TestJobs(t *testing.T) {
-	w := openWorkspace(t, true)
-	run(t, w, "A=5; cd /")
-	job := func(command string) string {
-		t.Helper()
-		id, _, err := w.StartJob(t.Context(), Line{Command: command})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	report := func(id string, wait time.Duration) *JobReport {
-		t.Helper()
-		r, err := w.Job(t.Context(), "", id, nil, wait)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-
-	long := job("echo one $A $PWD; A=6; sleep 1000")
-	short := job("echo short; exit 3")
-	if long != "bash_1" || short != "bash_2" {
-		t.Errorf("ids %s, %s", long, short)
-	}
-	var first *JobReport
-	eventually(t, "output", func() bool { first = report(long, 0); return first.Text != "" })
-	if first.Text != "one 5 /\n" || first.Status != JobRunning {
-		t.Errorf("%+v", first)
-	}
-	if r := report(long, 0); r.Text != "" || r.Status != JobRunning {
-		t.Errorf("again: %+v", r)
-	}
-	if o := run(t, w, "echo $A"); o.Text != "5\n" {
-		t.Errorf("the job changed the shell: %q", o.Text)
-	}
-
-	var notices []string
-	eventually(t, "a notice", func() bool { notices = w.Notices(""); return len(notices) > 0 })
-	if len(notices) != 1 || !strings.Contains(notices[0], "bash_2 (echo short; exit 3) exited with exit code 3") {
-		t.Errorf("notices %q", notices)
-	}
-	if r := report(short, time.Hour); r.Text != "short\n" || r.Status != JobExited || r.Code != 3 {
-		t.Errorf("%+v", r)
-	}
-	r, err := w.StopJob(t.Context(), "", long)
-	if err != nil || r.Status != JobStopped {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if again, err := w.StopJob(t.Context(), "", long); err != nil || again.Status != JobStopped {
-		t.Errorf("%+v, %v", again, err)
-	}
-	if left := append(w.Notices(""), w.Notices("other")...); left != nil {
-		t.Errorf("notices of what was reported: %q", left)
-	}
-	if _, err := w.Job(t.Context(), "other", long, nil, 0); err == nil || !strings.Contains(err.Error(), "no such job") {
-		t.Errorf("another session sees the job: %v", err)
-	}
-}
-
-func TestJobNumbersSurvive(t *testing.T) {
-	w := openWorkspace(t, true)
-	id, state, err := w.StartJob(t.Context(), Line{Command: "true", State: json.RawMessage(`{"dir":"","jobs":7}`)})
-	if err != nil || id != "bash_8" || !strings.Contains(string(state), `"jobs":8`) {
-		t.Errorf("%s, %s, %v", id, state, err)
-	}
-}
-
-func TestJobsEnd(t *testing.T) {
-	for _, end := range []func(w *Workspace) error{
-		(*Workspace).Close,
-		func(w *Workspace) error { return w.EndSession("s") },
-	} {
-		w := openWorkspace(t, true)
-		for range 3 {
-			if _, _, err := w.StartJob(t.Context(), Line{Session: "s", Command: "sleep 1000 & sleep 1000"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var wg sync.WaitGroup
-		started := make(chan struct{})
-		wg.Go(func() {
-			o, err := w.Run(t.Context(), Line{Session: "s", Command: "echo started; sleep 1000", Latest: func(string) { close(started) }})
-			if err != nil || !o.Stopped {
-				t.Errorf("%+v, %v", o, err)
-			}
-		})
-		<-started
-		if err := end(w); err != nil {
-			t.Error(err)
-		}
-		wg.Wait()
-		if err := end(w); err != nil {
-			t.Errorf("the second time: %v", err)
-		}
-		w.shell.mu.Lock()
-		n := len(w.shell.guard.groups)
-		w.shell.mu.Unlock()
-		if n != 0 {
-			t.Errorf("%d process groups are left", n)
-		}
-	}
-}
-
-func TestJobsAreBounded(t *testing.T) {
-	w := openWorkspace(t, true)
-	for range maxJobs {
-		if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err == nil {
-		t.Error("one too many was started")
-	}
-	if _, err := w.StopJob(t.Context(), "", "bash_1"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err != nil {
-		t.Error(err)
-	}
-}
-
 func BenchmarkRun(b *testing.B) {
 	for _, plain := range []bool{true, false} {
 		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
@@ -525,15 +285,5 @@ func BenchmarkRun(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkOutput(b *testing.B) {
-	o := &output{folder: func() (string, error) { return "", io.ErrShortWrite }}
-	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 2048)
-	b.SetBytes(int64(len(chunk)))
-	b.ReportAllocs()
-	for b.Loop() {
-		o.Write(chunk)
 	}
 }

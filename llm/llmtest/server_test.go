@@ -1,10 +1,8 @@
 package llmtest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,10 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/openagent-go/agent/llm"
 )
 
 // post sends a body as a client would.
@@ -71,193 +65,6 @@ func decodeInto(t testing.TB, data string, v any) {
 	if err := json.Unmarshal([]byte(data), v); err != nil {
 		t.Fatalf("%v: %s", err, data)
 	}
-}
-
-// rich is a step that says everything.
-func rich() Step {
-	return Step{Thinking: "hm …", Text: "two and two", Calls: []llm.ToolUse{
-		Use("", "add", map[string]any{"a": 2, "note": "雪 <b>"}), Use("b", "add", map[string]any{}),
-	}, Usage: llm.Usage{Input: 10, Output: 20, CacheRead: 3, CacheWrite: 4, Reasoning: 5}}
-}
-
-// anthropicBlockText reads what an Anthropic block, streamed or not, says.
-type anthropicBlockText struct {
-	Type, ID, Name, Text, Thinking, Signature string
-	Input                                     json.RawMessage
-}
-
-func (b anthropicBlockText) String() string {
-	return fmt.Sprintf("%s|%s|%s|%s%s|%s", b.Type, b.ID, b.Name, b.Text, b.Thinking, b.Input)
-}
-
-func TestAnthropicReplies(t *testing.T) {
-	s := NewServer(t, rich(), rich())
-	tools := `"tools":[{"name":"add","input_schema":{"type":"object"}}]`
-	_, body := post(t, plainClient(t), s.URL+"/v1/messages", messages("", tools))
-	var whole struct {
-		Type, Role, Model string
-		StopReason        string `json:"stop_reason"`
-		Content           []anthropicBlockText
-		Usage             map[string]any
-	}
-	decodeInto(t, body, &whole)
-	if whole.Type != "message" || whole.Role != "assistant" || whole.StopReason != "tool_use" || whole.Model != "claude-sonnet-4-20250514" {
-		t.Errorf("got %+v", whole)
-	}
-	wantUsage := map[string]float64{"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
-	for k, v := range wantUsage {
-		if whole.Usage[k] != v {
-			t.Errorf("usage is %v, want %v", whole.Usage, wantUsage)
-		}
-	}
-	if whole.Content[0].Signature != sign("hm …") {
-		t.Errorf("signature is %q", whole.Content[0].Signature)
-	}
-
-	resp, stream := post(t, plainClient(t), s.URL+"/v1/messages", messages("", tools, `"stream":true`))
-	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
-		t.Errorf("content type is %s", ct)
-	}
-	got := readAnthropicStream(t, stream)
-	if len(got) != len(whole.Content) {
-		t.Fatalf("the stream has %d blocks, the body %d", len(got), len(whole.Content))
-	}
-	for i := range got {
-		got[i].ID, whole.Content[i].ID = strings.TrimRight(got[i].ID, "0123456789"), strings.TrimRight(whole.Content[i].ID, "0123456789")
-		if got[i].String() != whole.Content[i].String() || got[i].Signature != whole.Content[i].Signature {
-			t.Errorf("block %d: streamed %v, whole %v", i, got[i], whole.Content[i])
-		}
-	}
-}
-
-// readAnthropicStream is a plain reader of a stream of the Messages API.
-func readAnthropicStream(t testing.TB, stream string) []anthropicBlockText {
-	t.Helper()
-	var blocks []anthropicBlockText
-	var kinds []string
-	input, stop := "", ""
-	for _, data := range dataOf(t, stream) {
-		var e struct {
-			Type         string
-			Index        int
-			ContentBlock anthropicBlockText `json:"content_block"`
-			Delta        struct {
-				Type, Text, Thinking, Signature string
-				PartialJSON                     string `json:"partial_json"`
-				StopReason                      string `json:"stop_reason"`
-			}
-		}
-		decodeInto(t, data, &e)
-		kinds = append(kinds, e.Type)
-		switch e.Type {
-		case "content_block_start":
-			if e.Index != len(blocks) {
-				t.Fatalf("block %d starts after %d blocks", e.Index, len(blocks))
-			}
-			blocks, input = append(blocks, e.ContentBlock), ""
-		case "content_block_delta":
-			b := &blocks[e.Index]
-			b.Text, b.Thinking, b.Signature = b.Text+e.Delta.Text, b.Thinking+e.Delta.Thinking, b.Signature+e.Delta.Signature
-			input += e.Delta.PartialJSON
-		case "content_block_stop":
-			if blocks[e.Index].Type == "tool_use" {
-				blocks[e.Index].Input = json.RawMessage(input)
-			}
-		case "message_delta":
-			stop = e.Delta.StopReason
-		}
-	}
-	if kinds[0] != "message_start" || kinds[len(kinds)-1] != "message_stop" || !slices.Contains(kinds, "ping") || stop == "" {
-		t.Errorf("events %v, stop %q", kinds, stop)
-	}
-	return blocks
-}
-
-type openaiCall struct {
-	Index    int
-	ID, Type string
-	Function struct{ Name, Arguments string }
-}
-
-type openaiPart struct {
-	Content          *string
-	ReasoningContent string       `json:"reasoning_content"`
-	ToolCalls        []openaiCall `json:"tool_calls"`
-}
-
-type openaiReply struct {
-	Choices []struct {
-		Message, Delta openaiPart
-		FinishReason   string `json:"finish_reason"`
-	}
-	Usage map[string]any
-}
-
-func TestOpenAIReplies(t *testing.T) {
-	s := NewServer(t, rich(), rich(), Say("plain"))
-	url := s.URL + "/v1/chat/completions"
-	tools := `"tools":[{"type":"function","function":{"name":"add"}}]`
-	var whole openaiReply
-	_, body := post(t, plainClient(t), url, completions("", tools))
-	decodeInto(t, body, &whole)
-	m := whole.Choices[0].Message
-	if *m.Content != "two and two" || m.ReasoningContent != "hm …" || len(m.ToolCalls) != 2 || whole.Choices[0].FinishReason != "tool_calls" {
-		t.Errorf("got %+v", whole)
-	}
-	if whole.Usage["prompt_tokens"] != 17.0 || whole.Usage["total_tokens"] != 37.0 {
-		t.Errorf("usage is %v", whole.Usage)
-	}
-
-	_, stream := post(t, plainClient(t), url, completions("", tools, `"stream":true,"stream_options":{"include_usage":true}`))
-	got, finish, usage := readOpenAIStream(t, stream)
-	if *got.Content != *m.Content || got.ReasoningContent != m.ReasoningContent || finish != "tool_calls" || usage["prompt_tokens"] != 17.0 {
-		t.Errorf("streamed %+v, %s, usage %v", got, finish, usage)
-	}
-	for i, c := range got.ToolCalls {
-		if c.Function != m.ToolCalls[i].Function || !strings.HasPrefix(c.ID, strings.TrimRight(m.ToolCalls[i].ID, "0123456789")) {
-			t.Errorf("call %d: streamed %+v, whole %+v", i, c, m.ToolCalls[i])
-		}
-	}
-	_, stream = post(t, plainClient(t), url, completions("", `"stream":true`))
-	if _, _, usage := readOpenAIStream(t, stream); usage != nil {
-		t.Errorf("usage %v was not asked for", usage)
-	}
-}
-
-// readOpenAIStream is a plain reader of a stream of chunks.
-func readOpenAIStream(t testing.TB, stream string) (got openaiPart, finish string, usage map[string]any) {
-	t.Helper()
-	all := dataOf(t, stream)
-	if all[len(all)-1] != "[DONE]" {
-		t.Fatalf("the stream ends with %s", all[len(all)-1])
-	}
-	text := ""
-	for _, data := range all[:len(all)-1] {
-		var c openaiReply
-		decodeInto(t, data, &c)
-		if c.Usage != nil {
-			usage = c.Usage
-		}
-		if len(c.Choices) == 0 {
-			continue
-		}
-		d := c.Choices[0].Delta
-		if d.Content != nil {
-			text += *d.Content
-		}
-		got.ReasoningContent += d.ReasoningContent
-		for _, call := range d.ToolCalls {
-			if call.ID != "" {
-				got.ToolCalls = append(got.ToolCalls, call)
-			}
-			got.ToolCalls[call.Index].Function.Arguments += call.Function.Arguments
-		}
-		if f := c.Choices[0].FinishReason; f != "" {
-			finish = f
-		}
-	}
-	got.Content = &text
-	return got, finish, usage
 }
 
 // plainClient returns a client that leaves no connection behind.
@@ -336,7 +143,9 @@ func (f *failures) Errorf(format string, args ...any) {
 	defer f.mu.Unlock()
 	f.said = append(f.said, fmt.Sprintf(format, args...))
 }
+
 func (f *failures) Cleanup(fn func()) { f.cleanup = append(f.cleanup, fn) }
+
 func (f *failures) end() {
 	for _, fn := range slices.Backward(f.cleanup) {
 		fn()
@@ -455,192 +264,12 @@ func TestRulePanicIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestVerbatimAndOddBlocks(t *testing.T) {
-	search := json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}}`)
-	s := NewServer(t, Step{Content: llm.Blocks{
-		llm.Verbatim{Provider: "anthropic", Raw: search}, llm.RedactedThinking{Data: "secret"}, llm.ToolUse{ID: "t", Name: "add", Invalid: `{"a`},
-	}})
-	_, stream := post(t, plainClient(t), s.URL+"/v1/messages", messages("", `"stream":true`))
-	got := readAnthropicStream(t, stream)
-	if got[0].Type != "server_tool_use" || got[0].Name != "web_search" || got[1].Type != "redacted_thinking" || string(got[2].Input) != `{"a` {
-		t.Errorf("got %v", got)
-	}
-}
-
-// TestFaults plays each fault and looks at what arrives.
-func TestFaults(t *testing.T) {
-	body := messages("", `"stream":true`)
-	events := func(n int) func(string, error) bool {
-		return func(got string, err error) bool {
-			return strings.Count(got, "event: ") == n && strings.HasSuffix(got, "\n\n")
-		}
-	}
-	for _, c := range []struct {
-		name  string
-		step  Step
-		whole bool // the body ends properly
-		right func(got string, err error) bool
-	}{
-		{"at once", Step{CutAfter: AtOnce}, false, func(got string, err error) bool { return got == "" }},
-		{"network", Fail(&llm.APIError{Class: llm.Network}), false, func(got string, err error) bool { return got == "" }},
-		{"close", Step{Text: "abcdefgh", CutAfter: 3}, false, events(3)},
-		{"reset", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutReset}, false, events(3)},
-		{"end", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutEnd}, true, events(3)},
-		{"error", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutError}, true, func(got string, err error) bool {
-			return events(4)(got, err) && strings.Contains(got, "event: error") && strings.Contains(got, "overloaded_error")
-		}},
-		{"own error", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutError, Err: errors.New("out of tape")}, true, func(got string, err error) bool {
-			return strings.Contains(got, "out of tape") && strings.Contains(got, "api_error")
-		}},
-		{"garbage", Step{Text: "abcdefgh", CutAfter: 3, Cut: CutGarbage}, true, func(got string, err error) bool {
-			return strings.Contains(got, "content_bl\n") && strings.Contains(got, "message_stop")
-		}},
-		{"beyond the end", Step{Text: "abcdefgh", CutAfter: 99}, true, events(10)},
-		{"pieces", Step{Text: "abcdefgh", Pieces: 8}, true, events(14)},
-		{"raw", Step{Raw: []byte("<html>")}, true, func(got string, err error) bool { return got == "<html>" }},
-		{"raw, cut", Step{Raw: []byte("<html>"), CutAfter: 2}, false, func(got string, err error) bool { return got == "<h" }},
-		{"raw, ended", Step{Raw: []byte("<html>"), CutAfter: 2, Cut: CutEnd}, true, func(got string, err error) bool { return got == "<h" }},
-		{"status", Step{Status: 529}, true, func(got string, err error) bool { return strings.Contains(got, "overloaded_error") }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := NewServer(t, c.step)
-			_, got, err := tryPost(t.Context(), plainClient(t), s.URL+"/v1/messages", body)
-			if (err == nil) != c.whole || !c.right(got, err) {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
-	}
-}
-
-func TestStatusAndHeaders(t *testing.T) {
-	s := NewServer(t,
-		Step{Status: 429, Header: http.Header{"retry-after-ms": {"1500"}}},
-		Fail(&llm.APIError{Class: llm.RateLimit, RetryAfter: 1500 * time.Millisecond, Message: "slow down"}),
-		Step{Status: 502, Raw: []byte("<html>"), ContentType: "text/html; charset=utf-8"},
-		Fail(errors.New("broken")),
-	)
-	client := plainClient(t)
-	for _, want := range []struct {
-		status              int
-		header, value, body string
-	}{
-		{429, "Retry-After-Ms", "1500", "rate_limit_error"},
-		{429, "Retry-After", "2", "slow down"},
-		{502, "Content-Type", "text/html; charset=utf-8", "<html>"},
-		{500, "Request-Id", "req_", "broken"},
-	} {
-		resp, body := post(t, client, s.URL+"/v1/messages", messages(""))
-		if resp.StatusCode != want.status || !strings.HasPrefix(resp.Header.Get(want.header), want.value) || !strings.Contains(body, want.body) {
-			t.Errorf("got %d %v %s, want %+v", resp.StatusCode, resp.Header, body, want)
-		}
-	}
-}
-
-// TestPipeUnderSynctest lets an hour of waiting pass at once, in each place where a step can wait.
-func TestPipeUnderSynctest(t *testing.T) {
-	for _, step := range []Step{
-		{Text: "late", Delay: time.Hour},
-		{Text: "late", EventDelay: 10 * time.Minute},
-		{Text: "late", Stall: time.Hour},
-		{Text: "late", Stall: time.Hour, StallAfter: 5},
-		{Raw: []byte("late"), EventDelay: 15 * time.Minute},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := NewPipe(t, step)
-			start := time.Now()
-			_, body := post(t, s.Client(), s.URL+"/v1/messages", messages("", `"stream":true`))
-			if !strings.Contains(body, "la") {
-				t.Errorf("got %s", body)
-			}
-			if d := time.Since(start); d < time.Hour {
-				t.Errorf("%+v took %v", step, d)
-			}
-		})
-	}
-}
-
-// TestRetryAfterUnderSynctest obeys a retry-after of an hour, in no time.
-func TestRetryAfterUnderSynctest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewPipe(t, Fail(&llm.APIError{Status: 429, RetryAfter: time.Hour}), Say("welcome back"))
-		start := time.Now()
-		resp, _ := post(t, s.Client(), s.URL+"/v1/chat/completions", completions(""))
-		after, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(after)
-		if _, body := post(t, s.Client(), s.URL+"/v1/chat/completions", completions("")); !strings.Contains(body, "welcome back") {
-			t.Errorf("got %s", body)
-		}
-		if d := time.Since(start); d != time.Hour {
-			t.Errorf("took %v", d)
-		}
-	})
-}
-
-func TestCloseEndsStalledReplies(t *testing.T) {
-	for _, pipe := range []bool{false, true} {
-		started := make(chan struct{})
-		s := &Server{Rule: func(*Request, int) Step {
-			close(started)
-			return Step{Text: "abc", Stall: time.Hour, StallAfter: 2}
-		}}
-		client := plainClient(t)
-		if pipe {
-			client = s.Client()
-		} else if err := s.Listen(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error)
-		go func() {
-			_, _, err := tryPost(t.Context(), client, s.URL+"/v1/messages", messages("", `"stream":true`))
-			done <- err
-		}()
-		<-started
-		s.Close()
-		s.Close()
-		if err := <-done; err == nil {
-			t.Errorf("pipe %v: the reply ended as if complete", pipe)
-		}
-		if _, _, err := tryPost(t.Context(), client, s.URL+"/v1/messages", messages("")); err == nil {
-			t.Errorf("pipe %v: a closed server answers", pipe)
-		}
-		if s.Listen() == nil {
-			t.Errorf("a closed server listens again")
-		}
-	}
-	unused := &Server{}
-	unused.Close()
-	if _, _, err := tryPost(t.Context(), unused.Client(), pipeURL, "{}"); err == nil {
-		t.Error("a closed server serves in memory")
-	}
-}
-
 func TestClientBelievesInAnyURL(t *testing.T) {
 	s := NewPipe(t, Say("ok"))
 	resp, body := post(t, s.Client(), "https://api.anthropic.com/v1/messages", messages(""))
 	if resp.StatusCode != 200 || !strings.Contains(body, "ok") || s.Requests()[0].Path != "/v1/messages" {
 		t.Errorf("got %d %s", resp.StatusCode, body)
 	}
-}
-
-func TestClientLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewPipe(t, Step{Text: "abc", Stall: time.Hour, StallAfter: 3}, Step{Delay: time.Hour})
-		for range 2 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, _, err := tryPost(ctx, s.Client(), s.URL+"/v1/messages", messages("", `"stream":true`))
-			cancel()
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v", err)
-			}
-			synctest.Wait()
-			if n := s.active.Load(); n != 0 {
-				t.Errorf("%d requests are still being answered", n)
-			}
-		}
-	})
 }
 
 func TestRecordedBodiesAreBounded(t *testing.T) {
@@ -658,23 +287,5 @@ func TestRecordedBodiesAreBounded(t *testing.T) {
 	}
 	if len(s.Requests()) != 3 || kept > maxRecorded {
 		t.Errorf("%d requests, %d bytes", len(s.Requests()), kept)
-	}
-}
-
-func BenchmarkServerReply(b *testing.B) {
-	s := &Server{Rule: func(*Request, int) Step { return Say("hello there") }}
-	defer s.Close()
-	client := s.Client()
-	body := []byte(messages("", `"stream":true`))
-	b.ReportAllocs()
-	for b.Loop() {
-		req, _ := http.NewRequest(http.MethodPost, pipeURL+"/v1/messages", bytes.NewReader(body))
-		req.Header = http.Header{"X-Api-Key": {"k"}, "Anthropic-Version": {"2023-06-01"}, "Content-Type": {"application/json"}}
-		resp, err := client.Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
 	}
 }
