@@ -221,9 +221,15 @@ func (a *Agent) check() error {
 	if a.MaxTokens < 0 || a.Parallel < 0 {
 		return bad("MaxTokens and Parallel must not be negative")
 	}
-	for _, m := range a.models() {
+	all := a.models()
+	for i, m := range all {
 		if m == nil || strings.TrimSpace(m.Name()) == "" {
 			return bad("a model is nil or has no name")
+		}
+		for _, other := range all[:i] { // the second one would never be asked
+			if x, y := llm.InfoOf(other).Provider, llm.InfoOf(m).Provider; other.Name() == m.Name() && x != y {
+				return bad("two models are named %q, of %q and of %q; give one another name with llm.Named", m.Name(), x, y)
+			}
 		}
 		if b.USD > 0 && llm.InfoOf(m).Price == nil {
 			return bad("the price of model %q is not known, so its cost cannot be bounded; register it in a catalog.Table or leave out the USD budget", m.Name())

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +189,30 @@ func TestDigest(t *testing.T) {
 				t.Errorf("spending is %+v", res.Models)
 			}
 		})
+	}
+}
+
+// What is asked about a page is answered by the small model, which alone sees the page.
+func TestPageIsDigested(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<title>Prices</title><h1>Tea</h1><p>Tea is 4 coins."+strings.Repeat("<p>Coffee is not sold.", 1000))
+	}))
+	defer page.Close()
+	m := llmtest.Script(llmtest.Call(llmtest.Use("", "WebFetch", map[string]any{"url": page.URL, "prompt": "What is the price of tea?"})), say("done"))
+	small := &llmtest.Model{ID: "small", Steps: []llmtest.Step{say("4 coins.")}}
+	a := &agent.Agent{Model: m, Small: small, Tools: []tool.Tool{tools.WebFetch(tools.Web{AllowPrivate: true})}, Permissions: bypass}
+	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	asked := small.Requests()
+	if len(asked) != 1 {
+		t.Fatalf("the small model was asked %d times", len(asked))
+	}
+	if text := asked[0].Messages[0].Text(); !strings.Contains(text, "Tea is 4 coins.") || !strings.Contains(text, "What is the price of tea?") || strings.Contains(text, "<p>") {
+		t.Errorf("the small model is asked %.300q", text)
+	}
+	if got := lastResult(m); got != "4 coins." {
+		t.Errorf("the model sees %.300q", got)
 	}
 }
 

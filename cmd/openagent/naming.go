@@ -272,7 +272,7 @@ func (p provider) llm(name string) (llm.Model, error) {
 	}
 	m := at.reach(model)
 	if label := p.label(at, model); label != m.Name() {
-		m = called(m, label)
+		m = llm.Named(m, label)
 	}
 	return m, nil
 }

@@ -1,22 +1,19 @@
-package main
+package llm
 
-import (
-	"context"
-
-	"github.com/openagent-go/agent/llm"
-)
+import "context"
 
 // A namedModel goes by another name than its provider has for it, so that journals say
 // where it is reached. Requests have the provider's name.
 type namedModel struct {
-	llm.Model
+	Model
 	name string
 }
 
-// called returns m under another name.
-func called(m llm.Model, name string) llm.Model {
+// Named returns m under another name. Runs tell their models apart by their names, so
+// this is how the same model of two providers serves in one agent.
+func Named(m Model, name string) Model {
 	n := &namedModel{Model: m, name: name}
-	if c, ok := m.(llm.Counter); ok {
+	if c, ok := m.(Counter); ok {
 		return &countingModel{n, c}
 	}
 	return n
@@ -25,22 +22,22 @@ func called(m llm.Model, name string) llm.Model {
 // A countingModel can have its provider count tokens.
 type countingModel struct {
 	*namedModel
-	counter llm.Counter
+	counter Counter
 }
 
-// CountTokens implements [llm.Counter].
-func (m *countingModel) CountTokens(ctx context.Context, req *llm.Request) (int, error) {
+// CountTokens implements [Counter].
+func (m *countingModel) CountTokens(ctx context.Context, req *Request) (int, error) {
 	return m.counter.CountTokens(ctx, req)
 }
 
 func (m *namedModel) Name() string { return m.name }
 
-// Info implements [llm.Informed].
-func (m *namedModel) Info() llm.Info { return llm.InfoOf(m.Model) }
+// Info implements [Informed].
+func (m *namedModel) Info() Info { return InfoOf(m.Model) }
 
-// Describe implements [llm.Described].
-func (m *namedModel) Describe() llm.ModelInfo {
-	i := llm.DescribeModel(m.Model)
+// Describe implements [Described].
+func (m *namedModel) Describe() ModelInfo {
+	i := DescribeModel(m.Model)
 	i.Value = m.name
 	return i
 }
