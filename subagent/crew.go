@@ -168,7 +168,7 @@ func (c *Crew) equip(ctx context.Context, p *agent.Parent, d Definition, s tools
 	if name := cmp.Or(s.Model, d.Model); name != "" && name != "inherit" {
 		m, err := p.Model(name)
 		if err != nil {
-			return child, fmt.Errorf("%w; leave out model to use yours", err)
+			return child, fmt.Errorf("%w; the model inherit is yours", err)
 		}
 		a.Model = m
 	}
