@@ -216,12 +216,15 @@ func conflict(a, b tool.Class) bool {
 }
 
 // overlap reports whether two resources are the same or one is a folder that
-// holds the other.
+// holds the other, in the paths of any system.
 func overlap(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return strings.HasPrefix(b, a) && (len(a) == len(b) || strings.HasSuffix(a, "/") || b[len(a)] == '/')
+	if !strings.HasPrefix(b, a) {
+		return false
+	}
+	return len(a) == len(b) || strings.HasSuffix(a, "/") || strings.HasSuffix(a, `\`) || b[len(a)] == '/' || b[len(a)] == '\\'
 }
 
 // propose makes calls of the tool uses of an answer.
