@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/installed"
 )
 
 var update = flag.Bool("update", false, "write what the examples print into testdata")
@@ -43,24 +45,10 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// withGopls returns a PATH on which gopls is, as internal/devtools/servers/install.sh
-// leaves it or as it is. CI has to have it.
+// withGopls returns a PATH on which gopls is.
 func withGopls(t *testing.T, path string) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".cache", "servers", "bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "gopls")); err == nil {
-		return path + string(os.PathListSeparator) + dir
-	}
-	if _, err := exec.LookPath("gopls"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("gopls is not installed: run internal/devtools/servers/install.sh")
-		}
-		t.Skip("gopls is not installed: run internal/devtools/servers/install.sh")
-	}
-	return path
+	return path + string(os.PathListSeparator) + filepath.Dir(installed.Server(t, "bin/gopls", "gopls"))
 }
 
 // play runs an example and compares what it prints with testdata.

@@ -16,28 +16,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
 
-// officialServer returns the command line of an official server. CI has to have it.
+// officialServer returns the command line of an official server.
 func officialServer(t *testing.T, name string) (node, script string) {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err == nil {
-		script, err = filepath.Abs("../.cache/mcp/node_modules/@modelcontextprotocol/" + name + "/dist/index.js") // as internal/devtools/servers/install.sh leaves it
-	}
-	if err == nil {
-		_, err = os.Stat(script)
-	}
-	switch {
-	case err == nil:
-		return node, script
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%v: run internal/devtools/servers/install.sh", err)
-	}
-	t.Skipf("%v: run internal/devtools/servers/install.sh", err)
-	return "", ""
+	return installed.Program(t, "node"), installed.Module(t, "@modelcontextprotocol/"+name+"/dist/index.js")
 }
 
 // listening starts server-everything on the network and returns its address.

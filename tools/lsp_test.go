@@ -3,40 +3,19 @@ package tools_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tool/tooltest"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/workspace"
 )
-
-// installed returns where a language server is: as internal/devtools/servers/install.sh
-// leaves it, or in PATH. CI has to have it.
-func installed(t testing.TB, local, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", ".cache", "servers", local))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	if path, err = exec.LookPath(name); err == nil {
-		return path
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed: run internal/devtools/servers/install.sh", name)
-	}
-	t.Skipf("%s is not installed: run internal/devtools/servers/install.sh", name)
-	return ""
-}
 
 // serverNamed is one of the servers that are known, with the program at path.
 func serverNamed(t testing.TB, name, path string) tools.LanguageServer {
@@ -53,12 +32,12 @@ func serverNamed(t testing.TB, name, path string) tools.LanguageServer {
 
 func gopls(t testing.TB) tools.LanguageServer {
 	t.Helper()
-	return serverNamed(t, "gopls", installed(t, "bin/gopls", "gopls"))
+	return serverNamed(t, "gopls", installed.Server(t, "bin/gopls", "gopls"))
 }
 
 func typeScript(t testing.TB) tools.LanguageServer {
 	t.Helper()
-	return serverNamed(t, "typescript-language-server", installed(t, "node_modules/.bin/typescript-language-server", "typescript-language-server"))
+	return serverNamed(t, "typescript-language-server", installed.Server(t, "node_modules/.bin/typescript-language-server", "typescript-language-server"))
 }
 
 // openLanguages returns language servers that are gone without a trace after the test.

@@ -8,28 +8,12 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// goplsPath is where the language server for Go is. CI has to have it.
-func goplsPath(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs("../../.cache/servers/bin/gopls") // as internal/devtools/servers/install.sh leaves it
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	if path, err = exec.LookPath("gopls"); err == nil {
-		return path
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("gopls is not installed: run internal/devtools/servers/install.sh")
-	}
-	t.Skip("gopls is not installed: run internal/devtools/servers/install.sh")
-	return ""
-}
+// goplsPath is where the language server for Go is.
+func goplsPath(t *testing.T) string { return installed.Server(t, "bin/gopls", "gopls") }
 
 // The settings name the language server, and what changes a file tells what it
 // finds. A project names none unless it is trusted.

