@@ -570,6 +570,47 @@ func TestWishOfSuspendedRun(t *testing.T) {
 	}
 }
 
+// A model of its own for summaries, with a smaller window, is asked for what fits it.
+func TestSmallSummariser(t *testing.T) {
+	store := new(session.Memory)
+	small := narrow(t, 8000, func(r *llmtest.Request, _ int) llmtest.Step {
+		if !wantsSummary(&r.Request) {
+			t.Error("it is asked for something else")
+		}
+		return say("<summary>In short.</summary>")
+	})
+	small.ID = "small"
+	big := narrow(t, 40_000, func(r *llmtest.Request, n int) llmtest.Step {
+		if n > 24 {
+			return say("done")
+		}
+		return llmtest.Call(llmtest.Use(fmt.Sprint("u", n), "groaning", number{6000 + n}))
+	})
+	big.ID = "big"
+	s := (&agent.Agent{Model: big, Sessions: store, Tools: []tool.Tool{groaning}, Permissions: bypass, MaxTokens: 2000, Compaction: &agent.Compaction{Model: small}}).Session("s")
+	defer s.Close()
+	if res, err := s.Prompt(t.Context(), "the work"); err != nil || res.Text != "done" {
+		t.Fatal(res, err)
+	}
+	made := 0
+	for _, c := range compactions(t, store, "s") {
+		if c.Failed != "" {
+			t.Errorf("%+v", c)
+		} else if c.Model == "small" {
+			made++
+		}
+	}
+	if made == 0 {
+		t.Error("no summary")
+	}
+	for _, e := range history(t, store, "s") {
+		if f, ok := e.Data.(event.ModelFailed); ok {
+			t.Errorf("a request did not fit: %s", f.Message)
+		}
+	}
+	checkPrefixes(t, history(t, store, "s"))
+}
+
 // A question that was deferred is there after somebody has wanted a compaction.
 func TestCompactionWithDeferredQuestion(t *testing.T) {
 	store := new(session.Memory)

@@ -152,6 +152,29 @@ func TestTooLargeSteer(t *testing.T) {
 	}
 }
 
+// An agent that is given too much work says so to the one that it works for.
+func TestTooLargeWork(t *testing.T) {
+	helper := &agent.Agent{Name: "helper", Model: narrow(t, 8000, func(*llmtest.Request, int) llmtest.Step { return say("done") })}
+	hand := tool.New(tool.Spec{Name: "hand", Timeout: -1}, func(ctx context.Context, call tool.Call, _ number) (*tool.Result, error) {
+		p, ok := agent.ParentOf(ctx)
+		if !ok {
+			return nil, errors.New("no parent")
+		}
+		_, err := p.Run(ctx, agent.Child{Agent: helper, Call: call.ID, Input: agent.Input{Text: "All of this: " + strings.Repeat("work ", 20_000)}})
+		return nil, err
+	})
+	m := llmtest.Script(llmtest.Call(llmtest.Use("a", "hand", number{1})), say("end"))
+	s := (&agent.Agent{Model: m, Tools: []tool.Tool{hand}, Permissions: bypass}).Session("")
+	defer s.Close()
+	if _, err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	last := m.Requests()[1].Messages
+	if text := last[len(last)-1].Content[0].(llm.ToolResult).Content.Text(); !strings.Contains(text, `the prompt that begins with "All of this: work`) || !strings.Contains(text, "too large for the model") {
+		t.Errorf("%.500s", text)
+	}
+}
+
 // Images alone can be too large, by their bytes: the provider says 413.
 func TestTooLargeImages(t *testing.T) {
 	m := &llmtest.Model{}

@@ -193,7 +193,7 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 			c.misses = 0
 		}
 	}
-	if f.TooLarge != "" {
+	if f.TooLarge != "" && s.over != nil {
 		s.tooLarge(f)
 	}
 	c.settled()

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -55,9 +52,10 @@ func (t *Transcript) Cut(e Cut) Cutting {
 		return c.named(c.down(nil, all[i:i+1], min(target, whole/2), c.own()), t)
 	}
 	var old []event.Cleared
+	left := whole
 	for _, p := range all {
-		if p.old && p.size >= c.floor && c.after(old) > target {
-			old = append(old, p.is)
+		if p.old && p.size >= c.floor && left > target {
+			old, left = append(old, p.is), left-p.size+clearedTokens
 		}
 	}
 	if len(old) > 0 && c.after(old) <= target {
@@ -272,25 +270,4 @@ func contentBytes(bs llm.Blocks) int {
 		}
 	}
 	return n
-}
-
-// cutContent is what is left of a message or a result of which so many bytes stay: the
-// beginning and the end of its text.
-func cutContent(content llm.Blocks, keep int, file string) llm.Blocks {
-	text, keep := content.Text(), max(keep, 0)
-	head, tail := text, ""
-	var lost []string
-	if len(text) > keep {
-		head, tail = strings.ToValidUTF8(text[:keep*2/3], ""), strings.ToValidUTF8(text[len(text)-keep/3:], "")
-		lost = append(lost, fmt.Sprintf("%d characters", utf8.RuneCountInString(text)-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail)))
-	}
-	if n := len(content) - textBlocks(content); n > 0 {
-		lost = append(lost, fmt.Sprintf("%d images or documents", n))
-	}
-	note := "[" + strings.Join(lost, " and ") + " are left out here: this was too large to be sent as a whole."
-	if file != "" {
-		note += " The whole of it is in " + file + ": search it with Grep or Read a part of it."
-	}
-	out := strings.TrimSpace(head + "\n\n" + note + "]\n\n" + tail)
-	return llm.Blocks{llm.Text{Text: out}}
 }

@@ -603,6 +603,7 @@ func (w *world) random(b byte, i int) {
 	case b%16 == 15:
 		nonsense := []event.Fact{event.Stopped{Reason: event.Interrupted, Cleared: w.state.Queued()}, event.Resumed{}, event.Stopped{Reason: event.Suspended},
 			event.CompactionRequested{ID: id}, event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto},
+			event.Compacted{Key: "compact/2.0/0", Trigger: event.Auto, TooLarge: "x"},
 			event.Compacted{Key: "compact/2.0/0", Trigger: event.Overflow, Cleared: []event.Cleared{{Fact: 2, Keep: -5}, {Fact: 9, Index: -1}, {Fact: 2, Index: 3}, {Call: "c2.0", Keep: 3}}},
 			event.UserMessage{ID: id, Delivery: event.AsSteer, Message: llm.UserText("s")}, event.UserMessage{ID: id, Delivery: event.AsFollowUp, Message: llm.UserText("f")},
 			event.UserMessage{ID: "p0", Delivery: event.AsPrompt}, event.RunEnd{}, event.Delivered{IDs: []string{"1"}}, event.Waited{Key: "x"},

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -339,92 +338,4 @@ func summaryText(f event.Compacted) string {
 		b.WriteString("\n\n" + f.Notes)
 	}
 	return b.String()
-}
-
-// clearResults returns the messages with something short in the place of results. The
-// old ones stay as they are.
-func clearResults(messages []llm.Message, marks []mark, cleared []event.Cleared) []llm.Message {
-	if len(cleared) == 0 {
-		return messages
-	}
-	at := make(map[int64]int, len(marks)) // the answers
-	for i, m := range marks {
-		if m.kind == isAnswer {
-			at[m.seq] = i
-		}
-	}
-	out := slices.Clone(messages)
-	own := map[int]bool{}
-	for _, c := range cleared {
-		if c.Call == "" {
-			if i := messageOf(marks, c); i >= 0 {
-				out[i].Content = cutContent(out[i].Content, c.Keep, c.File)
-			}
-			continue
-		}
-		seq, index := splitCall(c.Call)
-		i, ok := at[seq]
-		if i++; !ok || i >= len(out) || marks[i].kind != isResults {
-			continue
-		}
-		if !own[i] {
-			own[i] = true
-			out[i].Content = slices.Clone(out[i].Content)
-		}
-		n := 0
-		for k, b := range out[i].Content {
-			r, ok := b.(llm.ToolResult)
-			if !ok {
-				continue
-			}
-			if n == index {
-				if c.Keep > 0 {
-					r.Content = cutContent(r.Content, c.Keep, c.File)
-				} else {
-					r.Content = llm.Blocks{llm.Text{Text: clearedText(r.Content, c.File)}}
-				}
-				out[i].Content[k] = r
-				break
-			}
-			n++
-		}
-	}
-	return out
-}
-
-// messageOf returns the place of a message that was cleared, -1 if it is not there.
-func messageOf(marks []mark, c event.Cleared) int {
-	n := c.Index
-	for i, m := range marks {
-		if m.seq != c.Fact || !m.kind.cuttable() {
-			continue
-		}
-		if n == 0 {
-			return i
-		}
-		n--
-	}
-	return -1
-}
-
-// clearedText is what stands in the place of a result that was cleared.
-func clearedText(content llm.Blocks, file string) string {
-	what := fmt.Sprintf("%d characters", len(content.Text()))
-	if n := len(content) - textBlocks(content); n > 0 {
-		what += fmt.Sprintf(" and %d images or documents", n)
-	}
-	if file != "" {
-		return fmt.Sprintf("[This old output (%s) was cleared to make room. The whole of it is in %s: search it with Grep or Read it if you need it again.]", what, file)
-	}
-	return fmt.Sprintf("[This old output (%s) was cleared to make room. Make the call again if you need it.]", what)
-}
-
-func textBlocks(content llm.Blocks) int {
-	n := 0
-	for _, b := range content {
-		if _, ok := b.(llm.Text); ok {
-			n++
-		}
-	}
-	return n
 }
