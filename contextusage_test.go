@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/llm/responses"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 )
@@ -34,6 +36,24 @@ func TestContextUsage(t *testing.T) {
 			s := llmtest.NewServer(t, steps...)
 			return (&anthropic.Client{APIKey: "k", BaseURL: s.URL}).Model("claude-sonnet-4-5")
 		}, engine.ByProvider},
+		"counted by Bedrock": {func(t *testing.T) llm.Model {
+			s := llmtest.NewPipe(t, steps...)
+			return platforms["bedrock"](s.URL, s.Client())
+		}, engine.ByProvider},
+		"counted by Vertex": {func(t *testing.T) llm.Model {
+			s := llmtest.NewPipe(t, steps...)
+			return platforms["vertex"](s.URL, s.Client())
+		}, engine.ByProvider},
+		"counted by OpenAI": {func(t *testing.T) llm.Model {
+			s := llmtest.NewPipe(t, steps...)
+			return (&responses.Client{APIKey: "k", BaseURL: s.URL, HTTP: s.Client()}).Model("gpt-5-mini")
+		}, engine.ByProvider},
+		"by a host that does not count": {func(t *testing.T) llm.Model {
+			s := llmtest.NewPipe(t, steps...)
+			hc := s.Client()
+			hc.Transport = uncounted{t, hc.Transport, new(int)}
+			return (&responses.Client{APIKey: "k", BaseURL: s.URL, HTTP: hc}).Model("gpt-5-mini")
+		}, engine.ByUsage},
 		"by the last answer's usage": {func(*testing.T) llm.Model {
 			m := llmtest.Script(slices.Clone(steps)...)
 			m.Facts.Window = 200_000
@@ -68,6 +88,9 @@ func TestContextUsage(t *testing.T) {
 					t.Errorf("%+v", c)
 				}
 			}
+			if again, err := s.ContextUsage(t.Context()); err != nil || again.Tokens != u.Tokens {
+				t.Errorf("once more: %+v, %v", again, err)
+			}
 			if sum != u.Tokens {
 				t.Errorf("the categories sum up to %d of %d", sum, u.Tokens)
 			}
@@ -77,9 +100,26 @@ func TestContextUsage(t *testing.T) {
 			if u.Heaviest[0].Name != "Read" || u.Heaviest[0].Count != 2 {
 				t.Errorf("heaviest: %+v", u.Heaviest)
 			}
-			if tt.want == engine.ByUsage && (u.Tokens < 4010 || u.Tokens > 4100) {
+			if name == "by the last answer's usage" && (u.Tokens < 4010 || u.Tokens > 4100) {
 				t.Errorf("%d tokens", u.Tokens)
 			}
 		})
 	}
+}
+
+// uncounted has no end point that counts, and is asked for it once.
+type uncounted struct {
+	t *testing.T
+	http.RoundTripper
+	asked *int
+}
+
+func (u uncounted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/input_tokens") {
+		return u.RoundTripper.RoundTrip(r)
+	}
+	if *u.asked++; *u.asked > 1 {
+		u.t.Errorf("asked %d times", *u.asked)
+	}
+	return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Request: r, Body: http.NoBody}, nil
 }
