@@ -143,14 +143,21 @@ type (
 	}
 )
 
-func (Text) block()             {}
-func (Thinking) block()         {}
+func (Text) block() {}
+
+func (Thinking) block() {}
+
 func (RedactedThinking) block() {}
-func (Image) block()            {}
-func (Document) block()         {}
-func (ToolUse) block()          {}
-func (ToolResult) block()       {}
-func (Verbatim) block()         {}
+
+func (Image) block() {}
+
+func (Document) block() {}
+
+func (ToolUse) block() {}
+
+func (ToolResult) block() {}
+
+func (Verbatim) block() {}
 
 // A Tool describes a tool to the model. Input is a JSON Schema of type object.
 type Tool struct {
@@ -333,36 +340,6 @@ type Response struct {
 	RequestID string     `json:"request_id,omitempty"`
 }
 
-// Usage counts tokens, as Anthropic does: Input excludes what was read from or
-// written to the cache. Reasoning is a part of Output, 0 where not reported, and
-// CacheWriteHour the part of CacheWrite that is kept for an hour.
-type Usage struct {
-	Input      int `json:"input,omitempty"`
-	Output     int `json:"output,omitempty"`
-	CacheRead  int `json:"cache_read,omitempty"`
-	CacheWrite int `json:"cache_write,omitempty"`
-	Reasoning  int `json:"reasoning,omitempty"`
-
-	CacheWriteHour int `json:"cache_write_hour,omitempty"`
-}
-
-// maxTokenCount is where counts saturate: no honest reply comes near it, and
-// sums of it over any run fit an int64.
-const maxTokenCount = 1 << 40
-
-// Add returns the sum of u and v. Negative counts are taken as 0, huge ones saturate.
-func (u Usage) Add(v Usage) Usage {
-	add := func(a, b int) int { return min(max(a, 0)+min(max(b, 0), maxTokenCount), maxTokenCount) }
-	return Usage{
-		Input: add(u.Input, v.Input), Output: add(u.Output, v.Output),
-		CacheRead: add(u.CacheRead, v.CacheRead), CacheWrite: add(u.CacheWrite, v.CacheWrite),
-		Reasoning: add(u.Reasoning, v.Reasoning), CacheWriteHour: add(u.CacheWriteHour, v.CacheWriteHour),
-	}
-}
-
-// Context returns the tokens that the request took up in the context window.
-func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheWrite }
-
 // A Delta is one increment of a streamed [Response].
 type Delta struct {
 	Index int       // content block that this delta starts or extends
@@ -419,93 +396,5 @@ func InfoOf(m Model) Info {
 	return Info{}
 }
 
-// A Price is in USD per million tokens. Reasoning tokens are billed as output.
-type Price struct {
-	Input      float64 `json:"input"`
-	Output     float64 `json:"output"`
-	CacheRead  float64 `json:"cache_read"`
-	CacheWrite float64 `json:"cache_write"`
-	// CacheWriteHour is for what is kept for an hour. 0: 1.6 times CacheWrite, as
-	// with Anthropic's models, where it is twice the input beside 1.25 times.
-	CacheWriteHour float64 `json:"cache_write_hour,omitempty"`
-	// Above LongAt tokens of context the whole call costs LongInput and
-	// LongOutput times as much. Zero LongAt: one price for all.
-	LongAt     int     `json:"long_at,omitempty"`
-	LongInput  float64 `json:"long_input,omitempty"`
-	LongOutput float64 `json:"long_output,omitempty"`
-}
-
-// Cost returns the price of u in USD.
-func (p Price) Cost(u Usage) float64 {
-	hour := min(max(u.CacheWriteHour, 0), max(u.CacheWrite, 0))
-	in := p.Input*float64(u.Input) + p.CacheRead*float64(u.CacheRead) + p.CacheWrite*float64(u.CacheWrite-hour) + p.WriteHour()*float64(hour)
-	out := p.Output * float64(u.Output)
-	if p.LongAt > 0 && u.Context() > p.LongAt {
-		in, out = in*p.LongInput, out*p.LongOutput
-	}
-	if usd := (in + out) / 1e6; usd == usd {
-		return min(max(usd, -MaxCost), MaxCost)
-	}
-	return 0 // of prices that are no numbers
-}
-
 // MaxCost is where costs saturate, in USD, so that sums of them are numbers.
 const MaxCost = 1e15
-
-// WriteHour returns the price of what is written to be kept for an hour.
-func (p Price) WriteHour() float64 {
-	if p.CacheWriteHour > 0 {
-		return p.CacheWriteHour
-	}
-	return p.CacheWrite * 1.6
-}
-
-// Estimate returns about how many tokens the request's input counts, as [Tokens]
-// does, with what providers put around messages and tools. It serves where a
-// provider did not say.
-func (r *Request) Estimate() int {
-	n := 3 + Tokens(r.System)
-	for i := range r.Tools {
-		n += r.Tools[i].Estimate()
-	}
-	for _, m := range r.Messages {
-		n += 4 + m.Content.Estimate()
-	}
-	return n
-}
-
-// Estimate returns about how many tokens the description of the tool counts.
-func (t *Tool) Estimate() int { return 8 + Tokens(t.Name) + Tokens(t.Description) + Tokens(t.Input) }
-
-// Estimate returns about how many tokens the blocks count.
-func (bs Blocks) Estimate() int {
-	n := 0
-	for _, b := range bs {
-		switch b := b.(type) {
-		case Text:
-			n += Tokens(b.Text)
-		case Thinking:
-			n += Tokens(b.Text)
-		case RedactedThinking:
-			n += len(b.Data) / 4
-		case ToolUse:
-			n += 12 + Tokens(b.Name) + Tokens(b.Input)
-		case ToolResult:
-			n += 8 + b.Content.Estimate()
-		case Image:
-			n += ImageTokens
-		case Document:
-			n += max(3000, len(b.Data)/10)
-		case Verbatim:
-			n += Tokens(b.Raw)
-		}
-	}
-	return n
-}
-
-// ClaudeToolsTokens is about what Claude models are told about tools once a request
-// has some, beside their descriptions; before version 4.5 it was 170 less.
-const ClaudeToolsTokens = 490
-
-// ImageTokens is the most that an image of 1568 pixels a side counts for.
-const ImageTokens = 1600

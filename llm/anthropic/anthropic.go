@@ -135,7 +135,10 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	})
 }
 
-var apiHeader = http.Header{"Anthropic-Version": {apiVersion}}
+var (
+	keys      = []string{"ANTHROPIC_API_KEY"}
+	apiHeader = http.Header{"Anthropic-Version": {apiVersion}}
+)
 
 // place returns where a client without a Platform asks.
 func (c *Client) place() wire.Place {
@@ -149,8 +152,6 @@ func (c *Client) place() wire.Place {
 	}
 	return at
 }
-
-var keys = []string{"ANTHROPIC_API_KEY"}
 
 // exchange returns the request for body.
 func (m *model) exchange(blocking bool, body [][]byte) (*wire.Exchange, error) {
