@@ -32,12 +32,13 @@ import (
 )
 
 // An Agent is the definition of an agent. Only Model is required. A session
-// works with the Agent as it was when the session was made.
+// works with the Agent as it was when the session was made: its fields may be set
+// anew for another session, while what they point to, such as the elements of lists,
+// must not be changed.
 type Agent struct {
-	Name        string // shown to tools as [tool.Call].Agent
-	Description string // when to use it, a line: for agents that can start it
-	Model       llm.Model
-	Fallbacks   []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
+	Name      string // shown to tools as [tool.Call].Agent
+	Model     llm.Model
+	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
 	// Small is a cheap model that digests results: those for which a tool asks it
 	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
 	// cost counts. Nil: results stay as they are.
@@ -100,7 +101,7 @@ type Agent struct {
 	// background are at work; what they come to is delivered first. It is so for a
 	// prompt outside of a session.
 	AwaitAgents bool
-	Retry       Retry
+	Retry       *Retry      // nil: as usual
 	Compaction  *Compaction // nil: as usual
 	MaxTokens   int         // of an answer, thinking included; 0: 16,384 or what the model can
 	Thinking    llm.Thought
@@ -114,7 +115,7 @@ type Agent struct {
 	// Checkpoint keeps the files before the first call of a prompt that may change
 	// some. Nil: they are not kept.
 	Checkpoint CheckpointFunc
-	Output     tool.Output // bounds of tool results
+	Output     *tool.Output // bounds of tool results; nil: as usual
 	// Secrets are replaced by *** wherever a tool's result holds them, as are the
 	// values of environment variables whose names say that they are secret.
 	Secrets []string
@@ -153,7 +154,7 @@ type Budget struct {
 	Time time.Duration
 }
 
-// A Retry says how failed model calls are repeated.
+// A Retry says how failed model calls are repeated. The zero Retry is the usual one.
 type Retry struct {
 	Tries    int           // further tries, 0: 3; negative: none
 	Base     time.Duration // wait before the first, doubled for each further one; 0: 2 s
@@ -185,20 +186,11 @@ func (a *Agent) Session(id string) *Session {
 	made := &struct { // in one piece: there may be many, most of them at rest
 		session Session
 		agent   Agent
-		store   session.Memory
 	}{agent: *a}
 	s, own := &made.session, &made.agent
 	s.ID = cmp.Or(id, session.NewID())
-	own.Fallbacks, own.Dirs, own.Stop = slices.Clone(a.Fallbacks), slices.Clone(a.Dirs), slices.Clone(a.Stop)
-	own.Tools, own.Toolsets, own.Hooks = slices.Clone(a.Tools), slices.Clone(a.Toolsets), slices.Clone(a.Hooks)
-	own.AllowedTools, own.DisallowedTools, own.DeferredTools = slices.Clone(a.AllowedTools), slices.Clone(a.DisallowedTools), slices.Clone(a.DeferredTools)
-	own.Policies = slices.Clone(a.Policies)
-	own.Secrets, own.Retry.Statuses = slices.Clone(a.Secrets), slices.Clone(a.Retry.Statuses)
-	p := &own.Permissions
-	p.Allow, p.Ask, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Ask), slices.Clone(p.Deny)
-	p.Private, p.Origins, p.Ceilings = slices.Clone(p.Private), slices.Clone(p.Origins), slices.Clone(p.Ceilings)
 	if own.Sessions == nil {
-		own.Sessions = &made.store
+		own.Sessions = new(session.Memory)
 	}
 	s.agent.Store(own)
 	return s

@@ -172,7 +172,7 @@ func TestCancelWaits(t *testing.T) {
 				}
 				return say("done")
 			}}
-			a.Retry.MaxAfter = 2 * time.Hour
+			a.Retry = &agent.Retry{MaxAfter: 2 * time.Hour}
 		},
 	} {
 		for way, cancel := range ways {

@@ -84,7 +84,7 @@ func TestPartialIsWithdrawn(t *testing.T) {
 	}).OnPartial(func(context.Context, draftInput) { seen++; panic("in OnPartial") })
 	cut := llmtest.Call(llmtest.Use("x", "draft", draftInput{"Go", "x"}))
 	cut.CutAfter = 3
-	a := &agent.Agent{Model: llmtest.Script(cut, say("done")), Tools: []tool.Tool{draft}, Permissions: bypass, Retry: agent.Retry{Base: 1}}
+	a := &agent.Agent{Model: llmtest.Script(cut, say("done")), Tools: []tool.Tool{draft}, Permissions: bypass, Retry: &agent.Retry{Base: 1}}
 	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -336,13 +336,21 @@ func (x *executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Resu
 	if !digest {
 		return x.finish(call, r)
 	}
-	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.Output.Dir}, call, r)
+	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.output().Dir}, call, r)
 }
 
 // finish makes a result fit to be recorded: within the bounds of outputs,
 // without secrets, and without what is no content or no JSON. r stays as it is.
 func (x *executor) finish(call tool.Call, r *tool.Result) *tool.Result {
-	return x.limit(x.agent.Output, call, r)
+	return x.limit(x.agent.output(), call, r)
+}
+
+// output is what bounds results of tools.
+func (a *Agent) output() tool.Output {
+	if a.Output == nil {
+		return tool.Output{}
+	}
+	return *a.Output
 }
 
 func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {

@@ -154,7 +154,7 @@ func newSite(t *testing.T, p provider, memory bool, plan faultserver.Plan, steps
 			return tool.Text("ok"), nil
 		})}}
 	if !memory {
-		x.agent.Retry.Base = time.Millisecond
+		x.agent.Retry = &agent.Retry{Base: time.Millisecond}
 	}
 	return x
 }
@@ -479,7 +479,7 @@ func TestHopelessFaults(t *testing.T) {
 type stretch struct {
 	id, name string
 	plan     func(p provider) faultserver.Plan
-	retry    agent.Retry
+	retry    *agent.Retry
 	budget   time.Duration
 	failures int
 	class    llm.Class
@@ -524,7 +524,7 @@ func TestFaultsOfTime(t *testing.T) {
 			}
 		}, failures: 1, class: llm.RateLimit, took: exactly(30 * time.Second)},
 		{id: "L1", name: "absent", plan: first(limited()), failures: 1, class: llm.RateLimit, took: [2]time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond}},
-		{id: "L1", name: "absent, with a cap", plan: first(limited(), limited(), limited()), retry: agent.Retry{Base: 20 * time.Second, Cap: 21 * time.Second}, failures: 3, class: llm.RateLimit,
+		{id: "L1", name: "absent, with a cap", plan: first(limited(), limited(), limited()), retry: &agent.Retry{Base: 20 * time.Second, Cap: 21 * time.Second}, failures: 3, class: llm.RateLimit,
 			waits: [2]time.Duration{15 * time.Second, 21 * time.Second}, took: [2]time.Duration{45 * time.Second, 63 * time.Second}},
 		{id: "L2", name: "above the cap", plan: first(limited("Retry-After: 3600")), failures: 1, class: llm.Unavailable, reason: event.ModelError, took: exactly(0)},
 		{id: "L3", name: "three times", plan: first(busy, busy, busy), failures: 3, class: llm.Overloaded, took: [2]time.Duration{10 * time.Second, 18 * time.Second}},
@@ -621,7 +621,7 @@ func TestNetworkGone(t *testing.T) {
 						return cut(p.text, 1)(reply)
 					}}
 				})
-				x.agent.Retry.Tries = 6
+				x.agent.Retry = &agent.Retry{Tries: 6}
 				res, err := x.run()
 				x.completed(res, err, len(x.fails), llm.Truncated, llm.Network)
 				if len(x.fails) < 4 || res.Duration < 30*time.Second || res.Duration > 70*time.Second || x.writes[1] != 1 {

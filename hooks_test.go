@@ -336,7 +336,7 @@ func TestMoments(t *testing.T) {
 				} else if runtime.GOOS == "windows" {
 					t.Skip("needs bash")
 				}
-				w.agent = &agent.Agent{Dir: dir, Hooks: []hook.Hook{h}, Retry: agent.Retry{Tries: -1}}
+				w.agent = &agent.Agent{Dir: dir, Hooks: []hook.Hook{h}, Retry: &agent.Retry{Tries: -1}}
 				m.run(t, w)
 				data, err := os.ReadFile(seen)
 				if err != nil {

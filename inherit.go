@@ -7,7 +7,6 @@ import (
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // A bond ties an agent to the one that it works for.
@@ -102,12 +101,7 @@ func (p *Parent) inherit(f *fold, c Child) *Agent {
 	}
 	own.AwaitAgents = true // its session ends with its work
 
-	if r := own.Retry; r.Tries == 0 && r.Base == 0 && r.Cap == 0 && r.MaxAfter == 0 && r.Statuses == nil {
-		own.Retry = from.Retry
-	}
-	if own.Output == (tool.Output{}) {
-		own.Output = from.Output
-	}
+	own.Retry, own.Output = cmp.Or(own.Retry, from.Retry), cmp.Or(own.Output, from.Output)
 	own.Secrets = slices.Concat(own.Secrets, from.Secrets)
 	own.Log = cmp.Or(own.Log, from.Log)
 	if own.Trace == nil {

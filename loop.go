@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -394,7 +393,7 @@ func (l *loop) prepare(j *job) {
 	case engine.CallModel:
 		j.model = l.x.modelNamed(e.Model)
 		j.request = l.fold.request(e)
-		j.request.Cache.Key = cmp.Or(j.request.Cache.Key, l.s.ID)
+		j.request.Session = l.s.ID
 	case engine.Authorize:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:

@@ -224,7 +224,7 @@ func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
 		return f
 	}
 	f.Class, f.Status, f.RequestID = api.Class, api.Status, api.RequestID
-	r := x.agent.Retry
+	r := x.agent.retry()
 	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
 		return f
 	}
@@ -239,6 +239,14 @@ func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
 	}
 	f.Retry, f.RetryAt = true, time.Now().Add(delay)
 	return f
+}
+
+// retry is how the agent repeats failed calls.
+func (a *Agent) retry() Retry {
+	if a.Retry == nil {
+		return Retry{}
+	}
+	return *a.Retry
 }
 
 func (r Retry) statuses() []int {

@@ -268,7 +268,7 @@ func TestLog(t *testing.T) {
 			}
 			return permission.Deny("hunter2hunter2 says no"), nil
 		},
-		Log: slog.New(slog.NewJSONHandler(locked{&mu, &out}, &slog.HandlerOptions{Level: slog.LevelDebug})), Retry: agent.Retry{Base: time.Millisecond}}
+		Log: slog.New(slog.NewJSONHandler(locked{&mu, &out}, &slog.HandlerOptions{Level: slog.LevelDebug})), Retry: &agent.Retry{Base: time.Millisecond}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}

@@ -305,7 +305,7 @@ func TestOutputFallback(t *testing.T) {
 		}
 		return llmtest.Call(llmtest.Use("", engine.OutputTool, map[string]any{"name": "Ada", "age": 36}))
 	}}
-	a := &agent.Agent{Model: down, Fallbacks: []llm.Model{other}, Retry: agent.Retry{Tries: -1}}
+	a := &agent.Agent{Model: down, Fallbacks: []llm.Model{other}, Retry: &agent.Retry{Tries: -1}}
 	who, res, err := agent.PromptAs[author](t.Context(), a, "who?")
 	if err != nil || who.Age != 36 || res.Turns != 2 {
 		t.Errorf("%+v, %+v, %v", who, res, err)

@@ -19,7 +19,7 @@ func TestReplayedRun(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.json")
 			server := llmtest.NewServer(t, llmtest.Step{Text: said, Calls: []llm.ToolUse{llmtest.Use("", "double", number{21})}}, say(done))
 			run := func(client *http.Client, system string) (*agent.Result, error) {
-				a := &agent.Agent{Model: p.model(server.URL, client), System: system, Tools: []tool.Tool{double}, Retry: agent.Retry{Tries: -1}}
+				a := &agent.Agent{Model: p.model(server.URL, client), System: system, Tools: []tool.Tool{double}, Retry: &agent.Retry{Tries: -1}}
 				return a.Prompt(t.Context(), "go")
 			}
 			recorder := &llmtest.Recorder{Transport: new(http.Transport)}

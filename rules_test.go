@@ -374,7 +374,7 @@ func TestEveryEvent(t *testing.T) {
 	store := new(session.Memory)
 	keep := func(context.Context, agent.CheckpointPlace) (string, error) { return "k", nil }
 	a := &agent.Agent{Checkpoint: keep, Sessions: store, Tools: []tool.Tool{report}, Toolsets: []tool.Set{set}, Hooks: []hook.Hook{witness, last}, CanUseTool: answer(permission.Allow()),
-		Retry: agent.Retry{Base: 1}, Model: llmtest.Script(
+		Retry: &agent.Retry{Base: 1}, Model: llmtest.Script(
 			llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1}),
 			llmtest.Step{Thinking: "hm", Text: "Look.", Calls: []llm.ToolUse{llmtest.Use("", "write", number{1})}}, say("a"), say("b"))}
 	s = a.Session("s")

@@ -144,7 +144,7 @@ func TestSetFallback(t *testing.T) {
 	var s *agent.Session
 	change := during(func(ctx context.Context, _ int) error { return s.SetFallback(ctx, one, two) })
 	m := llmtest.Script(uses("change"), down, down, down)
-	a := &agent.Agent{Model: m, Tools: []tool.Tool{change}, Retry: agent.Retry{Tries: -1}, Fallbacks: []llm.Model{spare("zero", say("from zero"))}}
+	a := &agent.Agent{Model: m, Tools: []tool.Tool{change}, Retry: &agent.Retry{Tries: -1}, Fallbacks: []llm.Model{spare("zero", say("from zero"))}}
 	s = a.Session("")
 	defer s.Close()
 	res, err := s.Prompt(t.Context(), "go")
@@ -532,7 +532,7 @@ func TestSettingsStorm(t *testing.T) {
 		models := []llm.Model{model(0), model(1), model(2), model(3)}
 		pool := []tool.Tool{named("a"), named("b"), named("c"), named("d"), double}
 		set := &changing{lists: [][]tool.Tool{{plain("x")}, {plain("y")}, {plain("x"), plain("y")}}}
-		a := &agent.Agent{Model: models[0], Fallbacks: models[1:2], Tools: pool[:2], Toolsets: []tool.Set{set}, Permissions: bypass, Retry: agent.Retry{Tries: -1}, Budget: agent.Budget{Turns: 30}}
+		a := &agent.Agent{Model: models[0], Fallbacks: models[1:2], Tools: pool[:2], Toolsets: []tool.Set{set}, Permissions: bypass, Retry: &agent.Retry{Tries: -1}, Budget: agent.Budget{Turns: 30}}
 		s := a.Session("")
 		ctx, stop := context.WithCancel(t.Context())
 		pick := func(rnd *rand.Rand) []llm.Model { return models[rnd.IntN(4):][:1] }

@@ -80,7 +80,7 @@ func TestRequestsStayLegal(t *testing.T) {
 		})
 		store := &failingStore{Store: new(session.Memory), left: 1 << 30}
 		ag := &agent.Agent{Model: models[rnd.IntN(len(models))], Tools: []tool.Tool{double, show, fail, fine}, Permissions: bypass, Sessions: store,
-			Retry: agent.Retry{Tries: 1, Base: time.Millisecond}, Budget: agent.Budget{Turns: 6}}
+			Retry: &agent.Retry{Tries: 1, Base: time.Millisecond}, Budget: agent.Budget{Turns: 6}}
 		s := ag.Session("s")
 		for n := range 12 {
 			if rnd.IntN(3) == 0 {

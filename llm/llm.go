@@ -179,6 +179,9 @@ type Request struct {
 	Thinking    Thought
 	Blocking    bool // ask for one reply instead of a stream
 	Cache       Cache
+	// Session is the same in the requests of one conversation, for providers that find
+	// the cached prompt by it. "" for none.
+	Session string
 	// Format, unless nil, is what the answer is to be. Clients leave it out where
 	// host or model have no way to say it, see [Info].Formats.
 	Format *Format
@@ -295,9 +298,6 @@ func (m *Memo) Load(key string, init func() any) any {
 type Cache struct {
 	Off bool          `json:"off,omitempty"` // nothing is marked to be kept
 	TTL time.Duration `json:"ttl,omitempty"` // 0: five minutes; one hour is the only other
-	// Key is the same in the requests of one conversation, for providers that find
-	// the cache by it. A session gives its id.
-	Key string `json:"key,omitempty"`
 }
 
 // Hour reports whether the prompt is to be kept for an hour.

@@ -79,7 +79,7 @@ func TestSpans(t *testing.T) {
 		return tool.Text(res.Text), nil
 	})
 	a := &agent.Agent{Name: "boss", System: "be brief", Tools: []tool.Tool{look, ask}, Permissions: permission.Policy{Mode: permission.Bypass},
-		Retry: agent.Retry{Base: time.Millisecond},
+		Retry: &agent.Retry{Base: time.Millisecond},
 		Model: llmtest.Script(
 			llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529, Message: "busy", RetryAfter: -1}),
 			llmtest.Call(llmtest.Use("toolu_1", "look", nothing{})),

@@ -21,20 +21,17 @@ var lookers = []string{"Read", "Glob", "Grep", "Bash"}
 // Builtin returns the kinds that are always there, the one for any work first.
 func Builtin() []Definition {
 	return []Definition{
-		{Agent: &agent.Agent{
-			Name:        "general-purpose",
-			Description: "any work that can be described in full",
-			System:      generalText,
+		{Description: "any work that can be described in full", Agent: &agent.Agent{
+			Name:   "general-purpose",
+			System: generalText,
 		}},
-		{ReadOnly: true, Agent: &agent.Agent{
+		{Description: "finds things in files and history; changes nothing. Say how thorough to be", ReadOnly: true, Agent: &agent.Agent{
 			Name:         "Explore",
-			Description:  "finds things in files and history; changes nothing. Say how thorough to be",
 			System:       exploreText,
 			AllowedTools: lookers,
 		}},
-		{ReadOnly: true, Agent: &agent.Agent{
+		{Description: "works out the steps of a change; changes nothing", ReadOnly: true, Agent: &agent.Agent{
 			Name:         "Plan",
-			Description:  "works out the steps of a change; changes nothing",
 			System:       planText,
 			AllowedTools: lookers,
 		}},

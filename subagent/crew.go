@@ -96,7 +96,7 @@ func (c *Crew) kinds() []Definition {
 func (c *Crew) Offer() tools.Offer {
 	o := tools.Offer{Background: true}
 	for _, d := range c.kinds() {
-		o.Types = append(o.Types, tools.AgentType{Name: d.Agent.Name, Description: d.Agent.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
+		o.Types = append(o.Types, tools.AgentType{Name: d.Agent.Name, Description: d.Description, ReadOnly: d.ReadOnly && d.Isolation == ""})
 	}
 	if c.Worktrees != nil {
 		o.Isolations = []string{WorktreeIsolation}

@@ -12,9 +12,10 @@ import (
 
 // A Definition is a kind of agent that can be put to work.
 type Definition struct {
-	// Agent is what it is. Its Name and Description are those of the kind; it needs no
-	// Model, and what else it leaves out its parent has, see [agent.Child].
-	Agent *agent.Agent
+	// Agent is what it is. Its Name is that of the kind; it needs no Model, and what else
+	// it leaves out its parent has, see [agent.Child].
+	Agent       *agent.Agent
+	Description string // when to use it, a line: for agents that can start it
 	// Model is the name of its model; "" or "inherit" is its Agent's, else its parent's.
 	Model      string
 	ReadOnly   bool     // its calls change nothing: see [Definition.Bounded]

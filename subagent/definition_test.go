@@ -25,8 +25,8 @@ func TestBounded(t *testing.T) {
 		if len(d.Agent.Policies) != 0 {
 			t.Errorf("%s: the definition itself was changed", a.Name)
 		}
-		if a.Name == "" || strings.TrimSpace(a.System) == "" || a.Description == "" || strings.Contains(a.Description, "\n") {
-			t.Errorf("%q is not described: %q", a.Name, a.Description)
+		if a.Name == "" || strings.TrimSpace(a.System) == "" || d.Description == "" || strings.Contains(d.Description, "\n") {
+			t.Errorf("%q is not described: %q", a.Name, d.Description)
 		}
 	}
 	if first := Builtin()[0]; first.ReadOnly || first.Agent.Name != "general-purpose" {

@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 	a := d.Agent
 	for _, c := range []struct{ what, got, want any }{
 		{"name", a.Name, "reviewer"},
-		{"description", a.Description, `Use it after changes. It reads a diff. Example: user: "review this"`},
+		{"description", d.Description, `Use it after changes. It reads a diff. Example: user: "review this"`},
 		{"text", a.System, "You review changes."},
 		{"tools", a.AllowedTools, []string{"Read", "Grep", "Bash", "mcp__issues"}},
 		{"not", a.DisallowedTools, []string{"Write"}},

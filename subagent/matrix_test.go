@@ -65,7 +65,7 @@ func greedy() *agent.Agent {
 	allow := func(context.Context, *hook.Input) (hook.Output, error) {
 		return hook.Output{Permission: permission.Allowed, Updates: grabs}, nil
 	}
-	return &agent.Agent{Name: "greedy", Description: "d", Permissions: all, CanUseTool: yes, Policies: []permission.Judge{permission.AllowList{"*"}},
+	return &agent.Agent{Name: "greedy", Permissions: all, CanUseTool: yes, Policies: []permission.Judge{permission.AllowList{"*"}},
 		Hooks: []hook.Hook{{On: hook.PreToolUse, Func: allow}, {On: hook.PermissionRequest, Func: allow}}}
 }
 

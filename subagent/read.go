@@ -105,7 +105,7 @@ func (r *reader) takeAll(values []front.Value) (err error) {
 	switch a := r.Agent; {
 	case a.Name == "":
 		return &front.Fault{Line: first, Text: "name is missing: the name of the agent, such as reviewer"}
-	case a.Description == "":
+	case r.Description == "":
 		return &front.Fault{Line: first, Text: "description is missing: when to use the agent, in a line"}
 	case a.System == "" && first == 0:
 		return &front.Fault{Text: "prompt is missing: what the agent is told to be"}
@@ -168,10 +168,10 @@ func (r *reader) take(v front.Value) (err error) {
 			}
 		}
 	case "description":
-		if a.Description, err = v.Text(); err == nil {
-			a.Description = oneLine(a.Description)
-			if utf8.RuneCountInString(a.Description) > maxDescription {
-				a.Description = string([]rune(a.Description)[:maxDescription-1]) + "…"
+		if r.Description, err = v.Text(); err == nil {
+			r.Description = oneLine(r.Description)
+			if utf8.RuneCountInString(r.Description) > maxDescription {
+				r.Description = string([]rune(r.Description)[:maxDescription-1]) + "…"
 				r.note(v, "it has more than %d characters, and is cut there", maxDescription)
 			}
 		}

@@ -105,7 +105,7 @@ type showing struct {
 	task      string // the prompt
 	tools     []tool.Tool
 	policy    permission.Policy
-	retry     agent.Retry
+	retry     *agent.Retry
 	fallbacks []string                 // models that take over
 	answer    func(*talk) llmtest.Step // what the model says next
 	faults    *faults                  // what is done to the agent; nil: nothing
@@ -179,7 +179,7 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	client := demoClient(server)
 	a := &agent.Agent{
 		Model: client.Model(demoRules), Dir: s.workspace.Root, Tools: s.tools, Permissions: s.policy,
-		System: demoSystem, Output: tool.Output{Dir: temp},
+		System: demoSystem, Output: &tool.Output{Dir: temp},
 		CanUseTool: v.decide, Budget: agent.Budget{Turns: 20}, Retry: s.retry,
 	}
 	for _, name := range s.fallbacks {

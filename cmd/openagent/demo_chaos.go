@@ -67,7 +67,7 @@ func newChaos(c *demoCall, temp string) (*showing, error) {
 			Mode:  permission.DontAsk,
 			Allow: []permission.Rule{"Bash(sh " + chaosHang + ")", "Bash(sh " + chaosFlood + ")"},
 		},
-		retry:     agent.Retry{Tries: chaosTries, Base: chaosBase},
+		retry:     &agent.Retry{Tries: chaosTries, Base: chaosBase},
 		fallbacks: []string{demoBackup},
 		answer:    k.answer, faults: k.faults, epilogue: k.crash,
 		next: [3]demoStep{

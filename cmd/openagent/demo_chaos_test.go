@@ -214,7 +214,7 @@ func TestDemoChaosLost(t *testing.T) {
 		{"no retries, and nothing after the run", func(s *showing) { s.retry.Tries, s.epilogue = -1, nil }, []string{
 			rateLimit, cutStream, brokenInput, wrongTypes, hungTool, panicking, flooding, overload, cutAnswer, killed}},
 		{"no retry-after, fallback, right to flood and bug", func(s *showing) {
-			s.retry = agent.Retry{Tries: chaosTries, Base: chaosBase, MaxAfter: 2 * chaosAfter}
+			s.retry = &agent.Retry{Tries: chaosTries, Base: chaosBase, MaxAfter: 2 * chaosAfter}
 			s.fallbacks, s.epilogue = nil, nil
 			s.policy.Allow = []permission.Rule{"Bash(sh " + chaosHang + ")"}
 			s.tools[2] = tool.Func(s.tools[2].Spec(), func(context.Context, wordInput) (string, error) { return "a word", nil })

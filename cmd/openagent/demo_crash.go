@@ -46,9 +46,9 @@ func newBooking(dir string) *booking {
 		store:     session.Dir{Path: filepath.Join(dir, "sessions")},
 	}
 	a := &agent.Agent{
-		Model: demoClient(b.server).Model(demoRules), Dir: dir, Sessions: b.store, Retry: agent.Retry{Tries: -1},
+		Model: demoClient(b.server).Model(demoRules), Dir: dir, Sessions: b.store, Retry: &agent.Retry{Tries: -1},
 		Tools:  []tool.Tool{tools.Read(b.workspace), tools.Edit(b.workspace), tools.Bash(b.workspace)},
-		System: "This is a demo: rules answer in the place of a model.", Output: tool.Output{Dir: dir},
+		System: "This is a demo: rules answer in the place of a model.", Output: &tool.Output{Dir: dir},
 		Permissions: permission.Policy{Mode: permission.AcceptEdits, Allow: []permission.Rule{"Bash(sh " + chaosLedger + ")"}},
 		Budget:      agent.Budget{Turns: 10},
 	}

@@ -51,7 +51,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 			Allow: []permission.Rule{"Bash(sh " + fixTest + ")"},
 			Deny:  []permission.Rule{"Bash(rm *)"},
 		},
-		retry:  agent.Retry{Tries: -1},
+		retry:  &agent.Retry{Tries: -1},
 		answer: answerFix,
 		next: [3]demoStep{
 			{"openagent demo survey --dir .", "reads a folder of yours and changes nothing"},

@@ -34,7 +34,7 @@ func newSurvey(c *demoCall, temp string) (*showing, error) {
 		task:   "What is in this folder?",
 		tools:  []tool.Tool{brief{tools.Read(ws)}, brief{tools.Glob(ws)}, brief{tools.Grep(ws)}, tools.Bash(ws)},
 		policy: permission.Policy{Mode: permission.DontAsk},
-		retry:  agent.Retry{Tries: -1},
+		retry:  &agent.Retry{Tries: -1},
 		answer: answerSurvey,
 		next: [3]demoStep{
 			{"openagent demo chaos", "works while everything goes wrong"},

@@ -248,7 +248,7 @@ func (s *setup) narrow(a *agent.Agent) {
 		return
 	}
 	k := s.kind.Bounded()
-	a.Name, a.Description = k.Name, k.Description
+	a.Name = k.Name
 	a.AllowedTools, a.DisallowedTools = k.AllowedTools, k.DisallowedTools
 	a.Hooks = slices.Concat(a.Hooks, k.Hooks)
 	a.Policies = slices.Concat(a.Policies, k.Policies)
@@ -278,7 +278,7 @@ type shownKind struct {
 
 func (k kind) shown() shownKind {
 	a := k.Agent
-	out := shownKind{Name: a.Name, From: k.from, Description: a.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
+	out := shownKind{Name: a.Name, From: k.from, Description: k.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
 		Mode: a.Permissions.Mode, Turns: a.Budget.Turns, Skills: k.Skills, ReadOnly: k.ReadOnly, Background: k.Background, Isolation: k.Isolation,
 		Effort: a.Thinking.Effort, Color: k.Color, Hooks: len(a.Hooks), File: k.Source}
 	for _, r := range a.Permissions.Deny {

@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer) error {
 	a := &agent.Agent{
 		Model:     first,
 		Fallbacks: []llm.Model{second},
-		Retry:     agent.Retry{Tries: 1, Base: time.Millisecond},
+		Retry:     &agent.Retry{Tries: 1, Base: time.Millisecond},
 		Budget:    agent.Budget{Turns: 50, USD: 0.05},
 		Tools:     []tool.Tool{look},
 	}

@@ -270,7 +270,7 @@ func TestCachePolicy(t *testing.T) {
 	}{
 		{llm.Cache{}, map[string]int{`{"type":"ephemeral"}`: 4}},
 		{llm.Cache{TTL: 5 * time.Minute}, map[string]int{`{"type":"ephemeral"}`: 4}},
-		{llm.Cache{TTL: time.Hour, Key: "k"}, map[string]int{`{"type":"ephemeral","ttl":"1h"}`: 4}},
+		{llm.Cache{TTL: time.Hour}, map[string]int{`{"type":"ephemeral","ttl":"1h"}`: 4}},
 		{llm.Cache{Off: true, TTL: time.Hour}, map[string]int{}},
 	} {
 		r := *req

@@ -13,22 +13,23 @@ func TestCache(t *testing.T) {
 	const mark = `"cache_control":{"type":"ephemeral"}`
 	for name, tt := range map[string]struct {
 		base, model string
+		session     string
 		cache       llm.Cache
 		want        []string
 	}{
-		"OpenAI":              {DefaultBaseURL, "gpt-5", llm.Cache{Key: "s-1"}, []string{`"prompt_cache_key":"s-1"`}},
-		"OpenAI, no session":  {DefaultBaseURL, "gpt-5", llm.Cache{}, nil},
-		"OpenAI, off":         {DefaultBaseURL, "gpt-5", llm.Cache{Key: "s-1", Off: true}, nil},
-		"OpenAI, a long key":  {DefaultBaseURL, "gpt-5", llm.Cache{Key: strings.Repeat("k", 65)}, nil},
-		"OpenRouter, Claude":  {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", llm.Cache{Key: "s-1"}, []string{`"session_id":"s-1"`, mark}},
-		"OpenRouter, an hour": {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", llm.Cache{TTL: time.Hour}, []string{`"cache_control":{"type":"ephemeral","ttl":"1h"}`}},
-		"OpenRouter, another": {"https://openrouter.ai/api/v1", "z-ai/glm-4.6", llm.Cache{Key: "s-1"}, []string{`"session_id":"s-1"`}},
-		"OpenRouter, off":     {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", llm.Cache{Key: "s-1", Off: true}, nil},
-		"Mistral":             {"https://api.mistral.ai/v1", "mistral-large-latest", llm.Cache{Key: "s-1"}, nil},
-		"a local host":        {"http://localhost:11434/v1", "qwen3:8b", llm.Cache{Key: "s-1"}, nil},
+		"OpenAI":              {DefaultBaseURL, "gpt-5", "s-1", llm.Cache{}, []string{`"prompt_cache_key":"s-1"`}},
+		"OpenAI, no session":  {DefaultBaseURL, "gpt-5", "", llm.Cache{}, nil},
+		"OpenAI, off":         {DefaultBaseURL, "gpt-5", "s-1", llm.Cache{Off: true}, nil},
+		"OpenAI, a long key":  {DefaultBaseURL, "gpt-5", strings.Repeat("k", 65), llm.Cache{}, nil},
+		"OpenRouter, Claude":  {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", "s-1", llm.Cache{}, []string{`"session_id":"s-1"`, mark}},
+		"OpenRouter, an hour": {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", "", llm.Cache{TTL: time.Hour}, []string{`"cache_control":{"type":"ephemeral","ttl":"1h"}`}},
+		"OpenRouter, another": {"https://openrouter.ai/api/v1", "z-ai/glm-4.6", "s-1", llm.Cache{}, []string{`"session_id":"s-1"`}},
+		"OpenRouter, off":     {"https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", "s-1", llm.Cache{Off: true}, nil},
+		"Mistral":             {"https://api.mistral.ai/v1", "mistral-large-latest", "s-1", llm.Cache{}, nil},
+		"a local host":        {"http://localhost:11434/v1", "qwen3:8b", "s-1", llm.Cache{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := string(encoded(t, tt.base, tt.model, &llm.Request{Messages: []llm.Message{llm.UserText("hi")}, Cache: tt.cache}))
+			body := string(encoded(t, tt.base, tt.model, &llm.Request{Messages: []llm.Message{llm.UserText("hi")}, Session: tt.session, Cache: tt.cache}))
 			for _, w := range tt.want {
 				if !strings.Contains(body, w) {
 					t.Errorf("no %s in %s", w, body)

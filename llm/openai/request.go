@@ -50,7 +50,7 @@ func (m *model) encode(req *llm.Request, host target) ([][]byte, error) {
 	if m.Entry.Formats {
 		head = append(head, t.cache.Format(req.Format, encodeFormat)...)
 	}
-	head = m.appendCache(head, req.Cache, host)
+	head = m.appendCache(head, req, host)
 	body := append(make([][]byte, 0, 8), head, toolsJSON, []byte(`,"messages":[`), t.cache.System(req.System, encodeSystem), snap.Closed)
 	if len(snap.Closed) > 0 {
 		body = append(body, []byte(","))
@@ -103,17 +103,18 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 	return append(b, choice...)
 }
 
-// maxCacheKey is the longest key of a conversation that hosts take.
+// maxCacheKey is the longest name of a conversation that hosts take.
 const maxCacheKey = 64
 
 // appendCache appends what makes the host keep the prompt and find it again. Most keep
 // it by themselves.
-func (m *model) appendCache(b []byte, c llm.Cache, host target) []byte {
+func (m *model) appendCache(b []byte, req *llm.Request, host target) []byte {
+	c := req.Cache
 	if c.Off {
 		return b
 	}
-	if host.CacheKey != "" && c.Key != "" && len(c.Key) <= maxCacheKey {
-		b = wire.AppendString(append(append(append(b, `,"`...), host.CacheKey...), `":`...), c.Key)
+	if id := req.Session; host.CacheKey != "" && id != "" && len(id) <= maxCacheKey {
+		b = wire.AppendString(append(append(append(b, `,"`...), host.CacheKey...), `":`...), id)
 	}
 	switch {
 	case !host.CacheMark || !strings.Contains(strings.ToLower(m.ID), "claude"):

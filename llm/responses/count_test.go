@@ -16,7 +16,7 @@ func TestCountTokens(t *testing.T) {
 	s := llmtest.NewServer(t)
 	m := (&Client{APIKey: "k", BaseURL: s.URL}).Model("gpt-5.4")
 	half := 0.5
-	req := &llm.Request{System: "be good", Temperature: &half, MaxTokens: 4000, Thinking: llm.Thought{Effort: "low"}, Cache: llm.Cache{Key: "k"},
+	req := &llm.Request{System: "be good", Temperature: &half, MaxTokens: 4000, Thinking: llm.Thought{Effort: "low"}, Session: "k",
 		Tools:    []llm.Tool{{Name: "f", Description: strings.Repeat("does something ", 100)}},
 		Messages: []llm.Message{llm.UserText("q")}, Format: &llm.Format{Name: "a", Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)}}
 	few, err := m.(llm.Counter).CountTokens(t.Context(), req)

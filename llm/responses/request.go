@@ -36,7 +36,7 @@ type transcript struct {
 // the conversation's own key, else a digest of its first message.
 func (t *transcript) cacheKey(req *llm.Request) string {
 	m := req.Messages[0]
-	if key := req.Cache.Key; key != "" && len(key) <= maxCacheKey || len(m.Content) == 0 {
+	if key := req.Session; key != "" && len(key) <= maxCacheKey || len(m.Content) == 0 {
 		return key
 	}
 	t.mu.Lock()

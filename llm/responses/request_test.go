@@ -154,9 +154,9 @@ func TestOptions(t *testing.T) {
 		{"built-in tools", DefaultBaseURL, "gpt-5", search, llm.Request{Tools: tool}, []string{`"strict":false},{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}]`}, nil},
 		{"built-in tools alone", DefaultBaseURL, "gpt-5", search, llm.Request{ToolChoice: llm.ToolChoice{Mode: llm.ChooseAny}}, []string{`"tools":[{"type":"web_search"},`, `"tool_choice":"required"`}, nil},
 		{"no eyes", DefaultBaseURL, "o3-mini", Client{}, llm.Request{Messages: []llm.Message{user(llm.Image{Data: wiretest.PNG(1, 1)})}}, []string{`reads no images`}, []string{`input_image`}},
-		{"cache by session", DefaultBaseURL, "gpt-5", Client{}, llm.Request{Cache: llm.Cache{Key: "s-1"}}, []string{`"prompt_cache_key":"s-1"`}, nil},
+		{"cache by session", DefaultBaseURL, "gpt-5", Client{}, llm.Request{Session: "s-1"}, []string{`"prompt_cache_key":"s-1"`}, nil},
 		{"cache by the first message", DefaultBaseURL, "gpt-5", Client{}, llm.Request{}, []string{`"prompt_cache_key":"`}, nil},
-		{"no cache", DefaultBaseURL, "gpt-5", Client{}, llm.Request{Cache: llm.Cache{Key: "s-1", Off: true}}, nil, []string{`"prompt_cache_key"`}},
+		{"no cache", DefaultBaseURL, "gpt-5", Client{}, llm.Request{Session: "s-1", Cache: llm.Cache{Off: true}}, nil, []string{`"prompt_cache_key"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.req.Messages == nil {
