@@ -199,7 +199,7 @@ func TestChildCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := m.Requests()[0].Cache
-		if got.Key = ""; got != c.want {
+		if got != c.want {
 			t.Errorf("of %+v and %+v the child has %+v", c.parent, c.own, got)
 		}
 	}

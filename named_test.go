@@ -17,7 +17,7 @@ func TestOneModelOfTwoProviders(t *testing.T) {
 		return llmtest.Fail(&llm.APIError{Class: llm.Overloaded, RetryAfter: -1})
 	}}
 	spare := &llmtest.Model{ID: "m", Facts: llm.Info{Provider: "two"}, Rule: func(*llmtest.Request, int) llmtest.Step { return say("from the spare") }}
-	a := &agent.Agent{Model: busy, Fallbacks: []llm.Model{spare}, Retry: agent.Retry{Tries: 1, Base: time.Millisecond}}
+	a := &agent.Agent{Model: busy, Fallbacks: []llm.Model{spare}, Retry: &agent.Retry{Tries: 1, Base: time.Millisecond}}
 	if _, err := a.Prompt(t.Context(), "go"); err == nil || !strings.Contains(err.Error(), `two models are named "m", of "one" and of "two"`) {
 		t.Errorf("got %v", err)
 	}

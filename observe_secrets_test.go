@@ -37,7 +37,7 @@ func TestTraceSecrets(t *testing.T) {
 		rec.Content = content
 		store := new(session.Memory)
 		word := map[string]string{"word": secret}
-		a := &agent.Agent{Secrets: []string{secret}, Trace: rec.Trace, Sessions: store, Retry: agent.Retry{Base: time.Millisecond, Tries: 2},
+		a := &agent.Agent{Secrets: []string{secret}, Trace: rec.Trace, Sessions: store, Retry: &agent.Retry{Base: time.Millisecond, Tries: 2},
 			Model: llmtest.Script(
 				llmtest.Step{Err: &llm.APIError{Class: llm.Overloaded, Status: 529, Message: secret + " is busy", Type: secret, RetryAfter: -1}},
 				llmtest.Call(llmtest.Use("", "says", word), llmtest.Use("", "fails", word), llmtest.Use("", "breaks", word), llmtest.Use("", "panics", word), llmtest.Use("", "denied", word), llmtest.Use("", "hooked", word), llmtest.Use("", secret, word)),

@@ -113,7 +113,7 @@ func TestExport(t *testing.T) {
 		return tool.Text(res.Text), nil
 	})
 	x := newStation(t)
-	a := &agent.Agent{Name: "boss", System: "private orders", Tools: []tool.Tool{look, ask}, Permissions: permission.Policy{Mode: permission.Bypass}, Retry: agent.Retry{Base: time.Millisecond},
+	a := &agent.Agent{Name: "boss", System: "private orders", Tools: []tool.Tool{look, ask}, Permissions: permission.Policy{Mode: permission.Bypass}, Retry: &agent.Retry{Base: time.Millisecond},
 		Model: (&anthropic.Client{APIKey: "k", BaseURL: server.URL}).Model("claude-sonnet-4-6")}
 	otelagent.Instrument(a, x.options)
 	res, err := a.Prompt(t.Context(), "private prompt")
