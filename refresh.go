@@ -28,9 +28,11 @@ type newPool struct {
 }
 
 // askSets has the Toolsets asked for their tools before the model is called, where
-// one of them has changed or the model is another that wants other tools. It returns the flight that does, or that one is under way.
+// one of them has changed or the model is another that wants other tools. It returns
+// the flight that does, or that one is under way.
 func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
-	if len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.ctx.Err() != nil {
+	asking := l.flights.get(askToolsets{}.Key()) != nil
+	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.ctx.Err() != nil {
 		return nil, false
 	}
 	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
@@ -45,7 +47,7 @@ func (l *loop) askSets(effects []engine.Effect) (asked *flight, waiting bool) {
 		l.x.repick, l.x.patched = true, want
 	}
 	switch {
-	case l.flights.get(askToolsets{}.Key()) != nil:
+	case asking:
 		return nil, true
 	case !l.x.outdated():
 		return nil, false
@@ -121,7 +123,7 @@ func (l *loop) takeTools(fresh *newPool) []event.Fact {
 	defer l.x.mu.Unlock()
 	l.x.pool, l.x.notifiers = fresh.pool, notifiersOf(fresh.pool)
 	for _, t := range fresh.pool {
-		l.x.tools[t.Spec().Name] = t
+		l.x.tools.put(t.Spec().Name, t)
 		if s, ok := t.(secretive); ok {
 			l.x.secrets.add(s.Secrets())
 		}
