@@ -151,9 +151,10 @@ func (h *callHost) fill(ctx context.Context, fields []field) tool.Elicited {
 
 // ask puts questions to the person, those of one call at a time.
 func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.Answer, error) {
+	turn := h.x.turnToAsk()
 	select {
-	case h.x.asking <- struct{}{}:
-		defer func() { <-h.x.asking }()
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -170,4 +171,14 @@ func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.A
 		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.text(err.Error()))
 	}
 	return answers, err
+}
+
+// turnToAsk has room for the one who has a server's question put.
+func (x *executor) turnToAsk() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.asking == nil {
+		x.asking = make(chan struct{}, 1)
+	}
+	return x.asking
 }

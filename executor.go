@@ -28,7 +28,7 @@ type executor struct {
 	def        func() *Agent                                  // as it is now
 	ask        func() CanUseToolFunc                          // the callback in force
 	person     func(context.Context) (done func(), err error) // waits for the turn to ask a person
-	models     map[string]llm.Model                           // by name; with mu, once the run goes on
+	models     []llm.Model                                    // the first of a name counts; with mu, once the run goes on
 	hooks      *hook.Set
 	store      session.Store
 	transcript string // file of the journal
@@ -43,13 +43,13 @@ type executor struct {
 	repick     bool     // the tools are to be put together anew, for another model; the loop's
 	patched    bool     // they are those of a model that writes patches; the loop's
 
-	asking    chan struct{} // held by who has a server's question put
-	snapshots atomic.Int64  // of statuses
+	snapshots atomic.Int64 // of statuses
 	mu        sync.Mutex
+	asking    chan struct{} // held by who has a server's question put; nil before the first
 	pool      []tool.Tool
-	tools     map[string]tool.Tool // of the pool, by name
-	notifiers []notifier           // of the pool
-	attempt   struct {             // the answer being written
+	tools     toolbox    // of the pool, and those that calls were made of before it was another
+	notifiers []notifier // of the pool
+	attempt   struct {   // the answer being written
 		key    string
 		drafts *drafts
 	}
@@ -84,17 +84,9 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), asking: make(chan struct{}, 1), tools: make(map[string]tool.Tool, len(pool)), models: map[string]llm.Model{},
+	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: newToolbox(pool), models: a.models(),
 		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
 	x.rules.Store(a.Permissions.Compile())
-	for _, t := range pool {
-		x.tools[t.Spec().Name] = t
-	}
-	for _, m := range a.models() {
-		if x.models[m.Name()] == nil {
-			x.models[m.Name()] = m
-		}
-	}
 	return x, offered, nil
 }
 
@@ -102,7 +94,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 func (x *executor) tool(name string) tool.Tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.tools[name]
+	return x.tools.get(name)
 }
 
 // toolOf returns the tool of a job's call, nil if it is there no more.
@@ -118,7 +110,7 @@ func (x *executor) replace(t tool.Tool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	name := t.Spec().Name
-	x.tools[name] = t
+	x.tools.put(name, t)
 	x.pool = slices.Clone(x.pool) // somebody may be going through it
 	for i := range x.pool {
 		if x.pool[i].Spec().Name == name {
@@ -164,11 +156,13 @@ func (x *executor) learnKeys(m llm.Model) {
 	}
 }
 
-// addModel makes a model one of the run's.
+// addModel makes a model one of the run's, in the place of the one of its name.
 func (x *executor) addModel(m llm.Model) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.models[m.Name()] = m
+	name := m.Name()
+	others := slices.DeleteFunc(slices.Clone(x.models), func(o llm.Model) bool { return o.Name() == name })
+	x.models = append(others, m)
 }
 
 // everyTool returns the pool.

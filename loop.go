@@ -341,6 +341,7 @@ func (l *loop) record(facts ...event.Fact) error {
 			l.ended(end)
 		}
 	}
+	clear(events) // what they hold may be large, and is held by nobody else
 	if b := l.uncached; b != nil && l.feed != nil {
 		l.uncached = nil
 		l.feed.put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})

@@ -199,7 +199,7 @@ func (x *executor) drafted(j *job) (tool.Tool, *board) {
 		delete(x.drafts, j.call.ID)
 		t, b = c.tool, c.board
 	} else {
-		t = instance(x.tools[j.call.Name])
+		t = instance(x.tools.get(j.call.Name))
 	}
 	switch {
 	case !j.signals.watched():

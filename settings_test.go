@@ -416,6 +416,17 @@ func TestSetModelChangesTools(t *testing.T) {
 	}
 }
 
+// A model may take the place of another one of its name.
+func TestSetModelOfTheSameName(t *testing.T) {
+	var s *agent.Session
+	first, second := llmtest.Script(uses("change")), llmtest.Script(say("from the second"))
+	s = (&agent.Agent{Model: first, Tools: []tool.Tool{during(func(ctx context.Context, _ int) error { return s.SetModel(ctx, second) })}}).Session("")
+	defer s.Close()
+	if r, err := s.Prompt(t.Context(), "go"); err != nil || r.Text != "from the second" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
 // toolsSeen are the names of the tools in a request, in order.
 func toolsSeen(r *llm.Request) string {
 	var names []string

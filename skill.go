@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
@@ -66,8 +67,12 @@ func (x *executor) modelNamed(name string) llm.Model {
 // agent wants.
 func (x *executor) findModel(name string) (llm.Model, error) {
 	x.mu.Lock()
-	m := x.models[name]
+	known := x.models
 	x.mu.Unlock()
+	var m llm.Model
+	if at := slices.IndexFunc(known, func(m llm.Model) bool { return m.Name() == name }); at >= 0 {
+		m = known[at]
+	}
 	switch {
 	case m != nil:
 		return m, nil

@@ -160,8 +160,10 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 	if a.Small != nil {
 		c.Small = a.Small.Name()
 	}
-	for name, m := range x.models {
-		c.Models[name] = llm.InfoOf(m)
+	for _, m := range x.models {
+		if _, known := c.Models[m.Name()]; !known {
+			c.Models[m.Name()] = llm.InfoOf(m)
+		}
 	}
 	return c
 }
