@@ -288,7 +288,7 @@ func (l *loop) land() {
 			for _, text := range f.news.texts {
 				facts = append(facts, Input{Text: text}.message(event.AsNotice))
 			}
-			facts = append(facts, l.x.brief(&l.fold.state, f.news.notes)...)
+			facts = append(facts, l.x.brief(l.fold.state, f.news.notes)...)
 		}
 		if f.pool != nil && !l.over {
 			facts = append(facts, l.takeFresh(f.pool)...)

@@ -295,7 +295,7 @@ func (l *loop) note(facts ...event.Fact) {
 		l.unsaved = append(l.unsaved, e)
 		l.fold.apply(e)
 		if w := l.fold.cache; w != nil {
-			if b := w.Apply(e, &l.fold.state, &l.fold.transcript); b != nil {
+			if b := w.Apply(e, l.fold.state, &l.fold.transcript); b != nil {
 				l.uncached = b
 			}
 		}

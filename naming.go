@@ -57,7 +57,10 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 
 // renamed is what the session is called after a change.
 func (f *fold) renamed(change func(*event.SessionNamed)) (event.SessionNamed, error) {
-	n := f.named
+	var n event.SessionNamed
+	if f.named != nil {
+		n = *f.named
+	}
 	change(&n)
 	n, err := session.Named(n.Title, n.Tag)
 	if err != nil {

@@ -281,7 +281,7 @@ func (s *Session) store() session.Store { return s.def().Sessions }
 func (s *Session) restore(ctx context.Context, log session.Log) error {
 	var facts []event.Event
 	var before *Result
-	var named event.SessionNamed
+	var named *event.SessionNamed
 	rewound := false
 	for e, err := range s.store().Read(ctx, s.ID, 0) {
 		if err != nil {
@@ -291,7 +291,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 		case event.Rewound:
 			rewound = true
 		case event.SessionNamed:
-			named = d // also where the conversation was rewound past it
+			named = new(d) // also where the conversation was rewound past it
 		case event.RunEnd:
 			if s.last == nil {
 				before = newResult(s.ID, d)
@@ -302,7 +302,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	if s.last == nil {
 		s.last = before
 	}
-	s.fold = &fold{log: log}
+	s.fold = &fold{log: log, state: new(engine.State)}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = path(facts)
@@ -337,18 +337,18 @@ func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
 // A fold is what a session's facts amount to, and where they are recorded.
 type fold struct {
 	log        session.Log
-	state      engine.State
+	state      *engine.State
 	transcript engine.Transcript
-	memo       llm.Memo // of the models' clients, about the transcript
-	last       int64    // sequence number of the last fact
-	named      event.SessionNamed
-	cache      *engine.CacheWatch // nil until a prompt is watched
+	memo       llm.Memo            // of the models' clients, about the transcript
+	last       int64               // sequence number of the last fact
+	named      *event.SessionNamed // nil: it has no name
+	cache      *engine.CacheWatch  // nil until a prompt is watched
 }
 
 func (f *fold) apply(e event.Event) {
 	f.last = max(f.last, e.Seq)
 	if n, ok := e.Data.(event.SessionNamed); ok {
-		f.named = n
+		f.named = new(n)
 	}
 	if f.state.Apply(e) {
 		f.transcript.Apply(e)

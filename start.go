@@ -86,7 +86,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *loop
 	if err := s.open(ctx, x.roots[0]); err != nil {
 		return nil, nil, err
 	}
-	state := &s.fold.state
+	state := s.fold.state
 	switch {
 	case in == nil && !state.Open() && !state.Pending():
 		return nil, nil, ErrNotResumable

@@ -143,7 +143,8 @@ func (s *State) configure(f event.Configured) bool {
 		s.found[t.Name] = tokens
 	}
 	s.size.configured(fixed)
-	f.System = ""
+	s.knowOnly(f.Models)
+	f.System, f.Models = "", nil
 	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
 	return true
 }

@@ -138,7 +138,7 @@ func (s *State) reserve() (tokens int, usd float64, ok bool) {
 // and all of the output. The output is lowered to fit the USD left; with less
 // than 256 tokens beside the thinking budget the call is not made.
 func (s *State) worst(model string, input, output, thinking int) (tokens int, usd float64, ok bool) {
-	info := s.cfg.Models[model]
+	info := s.Info(model)
 	if info.ThinksInside && output > 0 && output <= thinking {
 		output += thinking // what was asked for is for the answer
 	}

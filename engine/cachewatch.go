@@ -68,7 +68,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 			if b.Cause == event.CacheMessages && w.compacted {
 				b.Text = "the conversation was compacted"
 			}
-			b.CostUSD = extra(s.cfg.Models[f.Model].Price, f.Response.Usage, b.Held-b.Read)
+			b.CostUSD = extra(s.Info(f.Model).Price, f.Response.Usage, b.Held-b.Read)
 		}
 		now.at, w.compacted = e.Time, false
 		if now.held = f.Response.Usage.CacheRead + f.Response.Usage.CacheWrite; now.held > 0 {

@@ -96,7 +96,7 @@ func (s *State) compactionConfig() event.Compaction {
 
 // room returns the tokens that a request may have, and the model's window.
 func (s *State) room(model string) (room, window int) {
-	cfg, info := s.compactionConfig(), s.cfg.Models[model]
+	cfg, info := s.compactionConfig(), s.Info(model)
 	window, _ = info.Room()
 	if c := s.compact; c != nil && c.windows[model] > 0 {
 		window = min(window, c.windows[model])

@@ -98,7 +98,7 @@ var reads = []string{"Read", "NotebookRead", "ReadMcpResource"}
 // of its tools and system prompt; 0 where it was not asked.
 func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, fixed int) ContextUsage {
 	model := s.Model()
-	info := s.cfg.Models[model]
+	info := s.Info(model)
 	w := weighing{shares: map[string]*ContextShare{}, tools: map[string]*ContextShare{}}
 	for _, name := range categories {
 		w.shares[name] = &ContextShare{Name: name}

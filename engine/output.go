@@ -60,7 +60,7 @@ func (s *State) Formats() (native, force bool) {
 	if a == nil {
 		return false, false
 	}
-	if !a.want.Tool && s.cfg.Models[s.Model()].Formats {
+	if !a.want.Tool && s.Info(s.Model()).Formats {
 		return true, false
 	}
 	return false, !s.cfg.Thinking.On() && (len(s.cfg.Tools) == 0 || a.corrections > 0)

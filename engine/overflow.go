@@ -42,7 +42,7 @@ func (s *State) noCompaction() bool { return s.cfg.Compaction != nil && s.cfg.Co
 // learnWindow concludes that a model's window is smaller than was thought.
 func (s *State) learnWindow(model string) {
 	n := s.size.tokens(model)
-	known := s.cfg.Models[model].Window // of which a mistaken refusal makes no other one
+	known := s.Info(model).Window // of which a mistaken refusal makes no other one
 	if _, window := s.room(model); n < window && n > known/2 {
 		if s.compact.windows == nil {
 			s.compact.windows = map[string]int{}

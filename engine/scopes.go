@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -42,15 +40,6 @@ func (s *State) beginScope(sc tool.Scope, byUser bool) {
 	}
 	s.scopes = append(slices.Clip(s.scopes), f)
 	s.bind()
-}
-
-// know keeps what is known of a model.
-func (s *State) know(model string, info llm.Info) {
-	s.cfg.Models = maps.Clone(s.cfg.Models) // the fact's own stays as it is
-	if s.cfg.Models == nil {
-		s.cfg.Models = map[string]llm.Info{}
-	}
-	s.cfg.Models[model] = info
 }
 
 // endScope ends the innermost skill, unless the user began it.

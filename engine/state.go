@@ -39,12 +39,13 @@ const ContinueText = "Please continue from where you left off."
 // conversation itself is in the [Transcript]. The zero State is a session in
 // which nothing has happened.
 type State struct {
-	cfg   event.Configured // without the system prompt
-	mode  permission.Mode
-	dir   string
-	known map[string]bool // ids of all user messages
-	queue []queued        // messages that wait for their delivery
-	size  size
+	cfg    event.Configured // without the system prompt and the models
+	models []knownModel
+	mode   permission.Mode
+	dir    string
+	known  map[string]bool // ids of all user messages
+	queue  []queued        // messages that wait for their delivery
+	size   size
 
 	answers int            // of the model, since the last summary
 	compact *compaction    // nil: nothing is known that matters to one
@@ -186,7 +187,8 @@ func (s *State) Model() string {
 
 func (s *State) tools() toolset { return s.cfg.Tools }
 
-// Config returns what the run was configured with, less the system prompt.
+// Config returns what the run was configured with, less the system prompt and what is
+// known of models, see [State.Info].
 func (s *State) Config() event.Configured { return s.cfg }
 
 // ReadOnly reports whether an open call changes nothing.

@@ -9,13 +9,34 @@ import (
 
 // A Typed is a Tool whose input is a Go type.
 type Typed[In any] struct {
-	spec     Spec
-	shape    *shape
-	run      func(context.Context, Call, In) (*Result, error)
+	spec  Spec
+	shape *shape
+	run   func(context.Context, Call, In) (*Result, error)
+	rare  *rare[In] // nil for most tools
+}
+
+// rare is what few tools have.
+type rare[In any] struct {
 	classify func(Call, In) Class
 	preview  func(Call, In) string
 	partial  func(context.Context, In)
 	result   *shape // of Details, nil for any
+}
+
+// has returns what the tool has of what few have.
+func (t *Typed[In]) has() rare[In] {
+	if t.rare == nil {
+		return rare[In]{}
+	}
+	return *t.rare
+}
+
+// give returns the same, to be set.
+func (t *Typed[In]) give() *rare[In] {
+	if t.rare == nil {
+		t.rare = new(rare[In])
+	}
+	return t.rare
 }
 
 // New returns a tool that runs fn. Its input schema is spec.Input, or is
@@ -47,7 +68,7 @@ func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Res
 	}
 	t := &Typed[In]{spec: spec, shape: s, run: fn}
 	if err == nil && spec.Output != nil {
-		t.result, err = spec.outputShape()
+		t.give().result, err = spec.outputShape()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", spec.Name, err))
@@ -96,13 +117,13 @@ func Raw(spec Spec, fn func(ctx context.Context, call Call) (*Result, error)) To
 // with inputs that satisfy the schema, often before the call is permitted, and
 // must not have side effects.
 func (t *Typed[In]) OnClassify(fn func(call Call, in In) Class) *Typed[In] {
-	t.classify = fn
+	t.give().classify = fn
 	return t
 }
 
 // OnPreview makes fn tell what a call would do, see [Previewer].
 func (t *Typed[In]) OnPreview(fn func(call Call, in In) string) *Typed[In] {
-	t.preview = fn
+	t.give().preview = fn
 	return t
 }
 
@@ -112,20 +133,20 @@ func (t *Typed[In]) OnPreview(fn func(call Call, in In) string) *Typed[In] {
 // not have side effects: the call is neither complete nor permitted, and may
 // never run. fn is called by one goroutine at a time, and not while Run runs.
 func (t *Typed[In]) OnPartial(fn func(ctx context.Context, in In)) *Typed[In] {
-	t.partial = fn
+	t.give().partial = fn
 	return t
 }
 
 // Partial implements [Partial]; input that does not fit In is passed over.
 func (t *Typed[In]) Partial(ctx context.Context, input json.RawMessage) {
 	var in In
-	if t.partial != nil && json.Unmarshal(input, &in) == nil {
-		t.partial(ctx, in)
+	if see := t.has().partial; see != nil && json.Unmarshal(input, &in) == nil {
+		see(ctx, in)
 	}
 }
 
 // TakesPartial reports whether OnPartial was called.
-func (t *Typed[In]) TakesPartial() bool { return t.partial != nil }
+func (t *Typed[In]) TakesPartial() bool { return t.has().partial != nil }
 
 // A Partial is a Tool that may want to see its input while the model is writing
 // it, see [Typed.OnPartial]. input is valid JSON: what was written so far, with
@@ -159,12 +180,13 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 	if r == nil || err != nil {
 		return r, err
 	}
-	r = promised(t.result, call, r)
+	result := t.has().result
+	r = promised(result, call, r)
 	if repaired == nil {
 		return r, nil
 	}
 	details := addDetails(r.Details, map[string]any{"repaired": repaired})
-	if t.result != nil && !r.IsError && !t.result.root.fits(details) { // it has no room for more
+	if result != nil && !r.IsError && !result.root.fits(details) { // it has no room for more
 		return r, nil
 	}
 	copied := *r
@@ -174,7 +196,7 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 
 // Validate implements [Validator].
 func (t *Typed[In]) Validate(call Call) error {
-	if t.classify == nil { // what Run finds out beyond the schema tells nothing of the call
+	if t.has().classify == nil { // what Run finds out beyond the schema tells nothing of the call
 		_, _, err := t.shape.read(t.spec.Name, call.Input)
 		return err
 	}
@@ -189,9 +211,9 @@ type Validator interface{ Validate(call Call) error }
 
 // Classify implements [Classifier].
 func (t *Typed[In]) Classify(call Call) Class {
-	if t.classify != nil {
+	if classify := t.has().classify; classify != nil {
 		if call, in, _, err := t.read(call); err == nil {
-			return t.classify(call, in)
+			return classify(call, in)
 		}
 	}
 	return Class{ReadOnly: t.spec.ReadOnly}
@@ -199,9 +221,9 @@ func (t *Typed[In]) Classify(call Call) Class {
 
 // Preview implements [Previewer].
 func (t *Typed[In]) Preview(call Call) string {
-	if t.preview != nil {
+	if preview := t.has().preview; preview != nil {
 		if call, in, _, err := t.read(call); err == nil {
-			return t.preview(call, in)
+			return preview(call, in)
 		}
 	}
 	return ""

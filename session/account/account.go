@@ -186,7 +186,7 @@ func (b *Book) answered(f event.AssistantMessage) {
 	b.cache.Read += u.CacheRead
 	b.cache.Written += u.CacheWrite
 	b.cache.Hour += u.CacheWriteHour
-	price := b.state.Config().Models[f.Model].Price
+	price := b.state.Info(f.Model).Price
 	if price == nil {
 		b.cache.SavedUSD = nil
 	} else if b.cache.SavedUSD != nil {

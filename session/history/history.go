@@ -132,7 +132,7 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 // tools that are called and without limits.
 func (w *Writer) configured(tools []string, model, dir string) event.Configured {
 	c := w.state.Config()
-	c.System = w.transcript.System
+	c.System, c.Models = w.transcript.System, w.state.Models()
 	c.Mode, c.Parallel, c.Limits, c.Compaction = permission.Default, 1, event.Limits{}, &event.Compaction{Off: true}
 	if c.Model == "" {
 		c.Model = model
