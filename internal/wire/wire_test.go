@@ -39,6 +39,19 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
+// What has to be escaped is found wherever it stands among what has not.
+func TestEscapesAnywhere(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			s := strings.Repeat("a", at) + string([]byte{byte(c)}) + strings.Repeat("~", 19-at)
+			var back string
+			if err := json.Unmarshal(AppendString(nil, s), &back); err != nil || back != strings.ToValidUTF8(s, "\ufffd") {
+				t.Fatalf("%q became %s, %v", s, AppendString(nil, s), err)
+			}
+		}
+	}
+}
+
 func TestToolInput(t *testing.T) {
 	for in, want := range map[string][2]string{
 		"":                 {"{}", ""},

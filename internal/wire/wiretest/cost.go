@@ -63,50 +63,59 @@ func Cost(t *testing.T, encode func(*llm.Request) ([][]byte, error)) {
 	}
 }
 
-// Encode measures the next request after 10, 100 and 1,000 turns. Beside the time it
-// reports the bytes of the request, and how many plain copies of them that time is.
+// Encode measures a request after 10, 100 and 1,000 turns: the next one, which has two
+// new messages of 1.3 KB, and one whose messages were all sent before, as a retry has.
+// Beside the time it reports the bytes of the request, and how many plain copies of them
+// that time is.
 func Encode(b *testing.B, encode func(*llm.Request) ([][]byte, error)) {
 	for _, turns := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("%dturns", turns), func(b *testing.B) {
-			more := turns / 5 // then the conversation begins anew
-			req := talk(2*(turns+more) + 2)
-			all, n := req.Messages, more
-			var body [][]byte
-			ask := func() {
-				var err error
-				req.Messages = all[:2*(turns+n)+1]
-				if body, err = encode(req); err != nil {
-					b.Fatal(err)
+		more := turns / 5 // then the conversation begins anew
+		for _, step := range []int{1, 0} {
+			b.Run(fmt.Sprintf("%dturns/%s", turns, []string{"again", "next"}[step]), func(b *testing.B) {
+				req := talk(2*(turns+more) + 2)
+				all, n := req.Messages, more
+				var body [][]byte
+				ask := func() {
+					var err error
+					req.Messages = all[:2*(turns+n)+1]
+					if body, err = encode(req); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if n == more {
-					b.StopTimer()
-					req.Memo, n = &llm.Memo{}, 0
+				b.ReportAllocs()
+				for b.Loop() {
+					if n == more {
+						b.StopTimer()
+						req.Memo, n = &llm.Memo{}, 0
+						ask()
+						b.StartTimer()
+					}
+					n += step
 					ask()
-					b.StartTimer()
 				}
-				n++
-				ask()
-			}
-			size := 0
-			for _, piece := range body {
-				size += len(piece)
-			}
-			to := make([]byte, size)
-			const copies = 1000
-			begin := time.Now()
-			for range copies {
-				at := 0
-				for _, piece := range body {
-					at += copy(to[at:], piece)
-				}
-			}
-			one := float64(time.Since(begin)) / copies
-			b.ReportMetric(float64(size), "request-B")
-			b.ReportMetric(one, "copy-ns")
-			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/one, "copies/op")
-		})
+				beside(b, body)
+			})
+		}
 	}
+}
+
+// beside reports the size of a body, and the time of the benchmark in copies of it.
+func beside(b *testing.B, body [][]byte) {
+	size := 0
+	for _, piece := range body {
+		size += len(piece)
+	}
+	to := make([]byte, size)
+	const copies = 1000
+	begin := time.Now()
+	for range copies {
+		at := 0
+		for _, piece := range body {
+			at += copy(to[at:], piece)
+		}
+	}
+	one := float64(time.Since(begin)) / copies
+	b.ReportMetric(float64(size), "request-B")
+	b.ReportMetric(one, "copy-ns")
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/one, "copies/op")
 }
