@@ -112,7 +112,7 @@ func (s *State) settleAgent(f event.AgentEnd) {
 	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
 		s.spend(model, f.Models[model].Usage, f.Models[model].CostUSD)
 	}
-	s.run.lost += f.LostUSD
+	s.lose(f.LostUSD)
 	s.run.modelCalls += f.ModelCalls
 	before := len(s.run.agents)
 	sum := s.run.agents.of(f.Agent)
@@ -121,7 +121,7 @@ func (s *State) settleAgent(f event.AgentEnd) {
 	case !again || f.CostUSD == nil:
 		sum.CostUSD = f.CostUSD
 	case sum.CostUSD != nil:
-		sum.CostUSD = new(*sum.CostUSD + *f.CostUSD)
+		sum.CostUSD = new(plus(*sum.CostUSD, *f.CostUSD))
 	}
 }
 

@@ -260,12 +260,12 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 	if s.model.calling {
 		s.model.calling = false
 		s.model.attempt++
-		s.run.lost += s.model.reserved
+		s.lose(s.model.reserved)
 	}
 	if c := s.compact; c != nil && c.calling {
 		c.calling = false
 		c.attempt++
-		s.run.lost += c.reserved
+		s.lose(c.reserved)
 	}
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -279,7 +279,7 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 			c.attempt++
 			c.deferred = false
 		case c.phase == digesting && c.started:
-			s.run.lost += c.reserved
+			s.lose(c.reserved)
 			c.started = false
 			c.attempt++
 		}

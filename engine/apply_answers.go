@@ -140,7 +140,7 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	if f.Usage != (llm.Usage{}) {
 		s.spend(f.Model, f.Usage, f.CostUSD)
 		if f.CostUSD != nil { // the usage is an estimate, the budget a bound
-			s.run.lost += max(0, s.model.reserved-*f.CostUSD)
+			s.lose(max(0, s.model.reserved-*f.CostUSD))
 		}
 	}
 	switch {

@@ -111,7 +111,7 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 		case f.Model != "" && f.Usage != (llm.Usage{}):
 			s.spend(f.Model, f.Usage, f.CostUSD)
 		case c.started: // it failed: what it can have cost counts
-			s.run.lost += c.reserved
+			s.lose(c.reserved)
 		}
 		c.started = false
 	default:

@@ -214,6 +214,12 @@ func (r *run) used(name string, f event.ToolResult) {
 	}
 }
 
+// plus adds USD, whatever a journal says of them: the sum is a number that can be written.
+func plus(a, b float64) float64 { return min(max(a+b, -llm.MaxCost), llm.MaxCost) }
+
+// lose counts what a broken call can have cost.
+func (s *State) lose(usd float64) { s.run.lost = plus(s.run.lost, usd) }
+
 // spend counts what a call has used.
 func (s *State) spend(model string, u llm.Usage, cost *float64) {
 	m := s.run.models.of(model)
@@ -226,10 +232,10 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 	case first:
 		m.CostUSD = new(*cost)
 	case m.CostUSD != nil:
-		m.CostUSD = new(*m.CostUSD + *cost)
+		m.CostUSD = new(plus(*m.CostUSD, *cost))
 	}
 	if cost != nil {
-		s.run.cost += *cost
+		s.run.cost = plus(s.run.cost, *cost)
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *State) summaryFailed(seq int64, f event.ModelFailed) bool {
 	if f.Usage != (llm.Usage{}) {
 		s.spend(f.Model, f.Usage, f.CostUSD)
 		if f.CostUSD != nil {
-			s.run.lost += max(0, c.reserved-*f.CostUSD)
+			s.lose(max(0, c.reserved-*f.CostUSD))
 		}
 	}
 	switch {
@@ -136,7 +136,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 		case f.Usage != (llm.Usage{}):
 			s.spend(f.Model, f.Usage, f.CostUSD)
 		default: // what it can have cost counts
-			s.run.lost += c.reserved
+			s.lose(c.reserved)
 		}
 	}
 	if f.Failed != "" {

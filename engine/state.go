@@ -229,10 +229,10 @@ func (s *State) Question(id string) (key string, ok bool) {
 func (s *State) SoFar() (event.RunEnd, bool) {
 	end := s.runEnd(event.Internal, need{})
 	if s.model.calling {
-		end.LostUSD += s.model.reserved
+		end.LostUSD = plus(end.LostUSD, s.model.reserved)
 	}
 	if s.compact != nil && s.compact.calling {
-		end.LostUSD += s.compact.reserved
+		end.LostUSD = plus(end.LostUSD, s.compact.reserved)
 	}
 	return end, s.open
 }

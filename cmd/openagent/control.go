@@ -89,11 +89,37 @@ func choiceOf(i llm.ModelInfo) modelChoice {
 	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
 }
 
+// changes are requests of which one of these members has to be there, null or not: what
+// was left out by mistake must not lift a limit.
+var changes = map[string][]string{
+	"set_fallback_models": {"models"},
+	"set_budget":          {"max_turns", "max_model_calls", "max_budget_usd", "timeout_ms"},
+	"set_tools":           {"tools"},
+}
+
+// incomplete says what a request to change something lacks.
+func incomplete(subtype string, request json.RawMessage) error {
+	var given map[string]json.RawMessage
+	names := changes[subtype]
+	if len(names) == 0 || json.Unmarshal(request, &given) != nil {
+		return nil
+	}
+	for _, name := range names {
+		if _, ok := given[name]; ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %s is missing", subtype, strings.Join(names, ", or "))
+}
+
 // obey carries out a control request and answers it. What has to wait for an MCP server
 // does not hold up what comes after it.
 func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 	var o order
 	err := json.Unmarshal(request, &o)
+	if err == nil {
+		err = incomplete(o.Subtype, request)
+	}
 	if err == nil && slices.Contains([]string{"mcp_reconnect", "mcp_toggle", "mcp_set_servers"}, o.Subtype) {
 		d.waiting.Go(func() {
 			answer, err := d.changeServers(ctx, o)

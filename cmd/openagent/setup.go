@@ -161,6 +161,26 @@ func (h *host) makeAgent(ctx context.Context, s *setup, ask, tell bool) error {
 	return err
 }
 
+// fallbacks are the models to use when the first stays unavailable. Where managed
+// settings name the model and no fallbacks, others are left out.
+func (h *host) fallbacks(s *setup) ([]llm.Model, error) {
+	said := s.options.said("fallback_models", "--fallback-model")
+	_, free := s.options.managed("fallback_models")
+	var list []llm.Model
+	for _, name := range s.options.fallbacks {
+		m, err := s.provider.llm(name)
+		if err != nil {
+			return nil, usagef("%s: %v", said, err)
+		}
+		if err := s.permitsModelNamed(name); err != nil && !free {
+			h.complain("%s: %q does not count; %v", said, name, err)
+			continue
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
 // newAgent makes the agent that the options describe.
 func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	o := s.options
@@ -189,12 +209,8 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	if a.Small, err = s.provider.llm(s.provider.small.value); err != nil {
 		return nil, usagef("%s: %v", s.provider.small.source, err)
 	}
-	for _, name := range o.fallbacks {
-		m, err := s.provider.llm(name)
-		if err != nil {
-			return nil, usagef("%s: %v", o.said("fallback_models", "--fallback-model"), err)
-		}
-		a.Fallbacks = append(a.Fallbacks, m)
+	if a.Fallbacks, err = h.fallbacks(s); err != nil {
+		return nil, err
 	}
 	if a.System, err = s.instructions(); err != nil {
 		return nil, err
