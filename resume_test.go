@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -287,4 +288,33 @@ func (l *failingLog) Append(ctx context.Context, after int64, sync bool, es ...e
 		l.store.acked = after + int64(len(es))
 	}
 	return err
+}
+
+// A run that goes on has the hooks of the program in which it does.
+func TestResumeWithOtherHooks(t *testing.T) {
+	store := new(session.Memory)
+	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Sessions: store, CanUseTool: answer(permission.Defer()),
+		Tools: []tool.Tool{tool.Func(tool.Spec{Name: "write"}, func(context.Context, number) (string, error) { return "written", nil })}}
+	s := a.Session("s")
+	if _, err := s.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrSuspended) {
+		t.Fatal(err)
+	}
+	s.Close()
+	stops := 0
+	later := *a
+	later.CanUseTool = answer(permission.Allow())
+	later.Hooks = []hook.Hook{{On: hook.Stop, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		stops++
+		return hook.Output{}, nil
+	}}}
+	s = later.Session("s")
+	defer s.Close()
+	for _, err := range s.Resume(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stops != 1 {
+		t.Errorf("the hook of the later program was called %d times, want once", stops)
+	}
 }
