@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -72,4 +73,51 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	}
 	s.fold.apply(e)
 	return nil
+}
+
+// pending returns the questions that wait.
+func (l *loop) pending() []func() event.PermissionRequest {
+	var out []func() event.PermissionRequest
+	for _, id := range l.fold.state.Asking() {
+		class, verdict := l.fold.state.Judged(id)
+		call := l.open(id)
+		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
+	}
+	return out
+}
+
+// question returns a call that a person is to decide about.
+func (l *loop) question(id string) (call tool.Call, key string, ok bool) {
+	if key, ok = l.fold.state.Question(id); !ok {
+		return tool.Call{}, "", false
+	}
+	return l.open(id), key, true
+}
+
+// decided records an answer to a question, in place of the callback's.
+func (l *loop) decided(f event.Answered) error {
+	if _, key, ok := l.question(f.Call); !ok || key != f.Key {
+		return ErrNoQuestion
+	}
+	if asking := l.flights.get(f.Key); asking != nil {
+		asking.ground()
+		asking.line.muted.Store(true)
+		l.flights.drop(asking)
+	}
+	return l.record(f)
+}
+
+// answer settles a tool's questions in place of the callback.
+func (l *loop) answer(id string, answers []tool.Answer) error {
+	for _, f := range l.flights {
+		ask, ok := f.job.effect.(engine.AskPerson)
+		if !ok || ask.Call != id {
+			continue
+		}
+		f.ground()
+		f.line.muted.Store(true)
+		l.flights.drop(f)
+		return l.record(answered(f.key, id, f.job.done.Result.Questions, answers))
+	}
+	return ErrNoQuestion
 }

@@ -32,13 +32,6 @@ type flight struct {
 	limit   time.Duration // the tool's timeout; 0 for none
 }
 
-// news is what the model is told without having asked.
-type news struct {
-	texts []string // the notices of tools
-	place Place    // where the run is
-	notes []Note   // about it
-}
-
 // flights are those of a run, in the order of their start.
 type flights []*flight
 
