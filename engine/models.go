@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/openagent-go/agent/llm"
 )
@@ -36,10 +36,9 @@ func (s *State) Models() map[string]llm.Info {
 // knowOnly forgets all models but these.
 func (s *State) knowOnly(models map[string]llm.Info) {
 	s.models = make([]knownModel, 0, len(models))
-	for name, info := range models {
-		s.models = append(s.models, knownModel{name, info})
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		s.models = append(s.models, knownModel{name, models[name]})
 	}
-	slices.SortFunc(s.models, func(a, b knownModel) int { return strings.Compare(a.name, b.name) })
 }
 
 // know keeps what is known of a model.
