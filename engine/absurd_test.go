@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/openagent-go/agent/engine"
@@ -29,6 +30,40 @@ func TestAbsurdCosts(t *testing.T) {
 		end, open := s.SoFar()
 		if _, err := json.Marshal(end); !open || err != nil || end.CostUSD == nil || *end.CostUSD*usd <= 0 {
 			t.Errorf("%v: open %v, %v: %+v", usd, open, err, end)
+		}
+	}
+}
+
+// Nor do reservations, prices and limits of a journal keep what comes next from being written.
+func TestAbsurdReservations(t *testing.T) {
+	for _, usd := range []float64{1e308, -1e308} {
+		for _, limit := range []float64{1, 1e308} {
+			var s engine.State
+			seq := int64(0)
+			apply := func(f event.Fact) {
+				seq++
+				s.Apply(event.Event{Seq: seq, Prev: seq - 1, Time: epoch, Data: f})
+			}
+			price := &llm.Price{Input: usd, Output: usd, CacheWrite: usd, LongAt: 1, LongInput: 1e300, LongOutput: 1e300}
+			apply(event.Configured{Model: "m", MaxTokens: 1000, Limits: event.Limits{USD: limit}, Models: map[string]llm.Info{"m": {Price: price}}})
+			apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("go ", 100))})
+			for _, key := range []string{"a", "b"} {
+				apply(event.AgentStart{Key: key, Agent: "helper", ReservedUSD: usd})
+			}
+			share, _, _ := s.Share("c")
+			written := []any{share}
+			for _, e := range s.Effects() {
+				written = append(written, e.Intent())
+			}
+			apply(event.BudgetChanged{Limits: event.Limits{USD: 1}})
+			for _, a := range s.AtWork() {
+				written = append(written, a)
+			}
+			for _, v := range written {
+				if _, err := json.Marshal(v); err != nil {
+					t.Errorf("%v with a limit of %v: %v: %+v", usd, limit, err, v)
+				}
+			}
 		}
 	}
 }

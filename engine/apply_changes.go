@@ -65,11 +65,11 @@ func (s *State) budgetChanged(f event.BudgetChanged) bool {
 			if a.ReservedUSD == 0 {
 				a.ReservedUSD = left / float64(len(s.agents)+1)
 			}
-			sum += a.ReservedUSD
+			sum = plus(sum, a.ReservedUSD)
 		}
 		for i := range s.agents {
 			if a := &s.agents[i]; sum > left {
-				a.ReservedUSD *= left / sum
+				a.ReservedUSD = amount(a.ReservedUSD * (left / sum))
 			}
 		}
 	}

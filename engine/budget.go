@@ -158,7 +158,7 @@ func (s *State) worst(model string, input, output, thinking int) (tokens int, us
 	if p.LongAt > 0 && input > p.LongAt {
 		in, out = in*p.LongInput, out*p.LongOutput
 	}
-	usd = in * float64(input)
+	usd = amount(in * float64(input))
 	if limit := s.cfg.Limits.USD; limit > 0 {
 		left := limit - s.run.cost - s.run.lost - s.reserved() - usd
 		if out > 0 && float64(tokens)*out > left {
@@ -168,22 +168,22 @@ func (s *State) worst(model string, input, output, thinking int) (tokens int, us
 			return 0, 0, false
 		}
 	}
-	return tokens, usd + out*float64(tokens), true
+	return tokens, plus(usd, out*float64(tokens)), true
 }
 
 // reserved is what the digests and agents that are under way can cost at most.
 func (s *State) reserved() float64 {
 	sum := 0.0
 	for i := range s.agents {
-		sum += s.agents[i].ReservedUSD
+		sum = plus(sum, s.agents[i].ReservedUSD)
 	}
 	for i := range s.calls {
 		if c := &s.calls[i]; c.phase == digesting && c.started {
-			sum += c.reserved
+			sum = plus(sum, c.reserved)
 		}
 	}
 	if s.compact != nil && s.compact.calling {
-		sum += s.compact.reserved
+		sum = plus(sum, s.compact.reserved)
 	}
 	return sum
 }
@@ -214,8 +214,16 @@ func (r *run) used(name string, f event.ToolResult) {
 	}
 }
 
-// plus adds USD, whatever a journal says of them: the sum is a number that can be written.
-func plus(a, b float64) float64 { return min(max(a+b, -llm.MaxCost), llm.MaxCost) }
+// amount is a number of USD that can be written, whatever a journal or a price says: what
+// is no number is the most.
+func amount(usd float64) float64 {
+	if usd != usd {
+		return llm.MaxCost
+	}
+	return min(max(usd, -llm.MaxCost), llm.MaxCost)
+}
+
+func plus(a, b float64) float64 { return amount(a + b) }
 
 // lose counts what a broken call can have cost.
 func (s *State) lose(usd float64) { s.run.lost = plus(s.run.lost, usd) }

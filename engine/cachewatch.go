@@ -90,7 +90,7 @@ func extra(p *llm.Price, u llm.Usage, tokens int) *float64 {
 	} else if u.CacheWrite > 0 {
 		price = p.CacheWrite
 	}
-	return new((price - p.CacheRead) * float64(tokens) / 1e6)
+	return new(amount((price - p.CacheRead) * float64(tokens) / 1e6))
 }
 
 // compare returns why less was read than the cache held; nil if it was not.

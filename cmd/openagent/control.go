@@ -65,6 +65,7 @@ type order struct {
 	AppendSystem   json.RawMessage `json:"appendSystemPrompt"`
 
 	budget
+	named map[string]json.RawMessage // all members
 }
 
 // A receipt says what an interrupt found, by the ids of messages.
@@ -90,7 +91,7 @@ func choiceOf(i llm.ModelInfo) modelChoice {
 }
 
 // changes are requests of which one of these members has to be there, null or not: what
-// was left out by mistake must not lift a limit.
+// was misspelt must not lift a limit.
 var changes = map[string][]string{
 	"set_fallback_models": {"models"},
 	"set_budget":          {"max_turns", "max_model_calls", "max_budget_usd", "timeout_ms"},
@@ -98,18 +99,12 @@ var changes = map[string][]string{
 }
 
 // incomplete says what a request to change something lacks.
-func incomplete(subtype string, request json.RawMessage) error {
-	var given map[string]json.RawMessage
-	names := changes[subtype]
-	if len(names) == 0 || json.Unmarshal(request, &given) != nil {
+func (o order) incomplete() error {
+	names := changes[o.Subtype]
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { _, ok := o.named[name]; return ok }) {
 		return nil
 	}
-	for _, name := range names {
-		if _, ok := given[name]; ok {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: %s is missing", subtype, strings.Join(names, ", or "))
+	return fmt.Errorf("%s: %s is missing", o.Subtype, strings.Join(names, ", or "))
 }
 
 // obey carries out a control request and answers it. What has to wait for an MCP server
@@ -118,7 +113,10 @@ func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 	var o order
 	err := json.Unmarshal(request, &o)
 	if err == nil {
-		err = incomplete(o.Subtype, request)
+		err = json.Unmarshal(request, &o.named)
+	}
+	if err == nil {
+		err = o.incomplete()
 	}
 	if err == nil && slices.Contains([]string{"mcp_reconnect", "mcp_toggle", "mcp_set_servers"}, o.Subtype) {
 		d.waiting.Go(func() {
@@ -177,7 +175,7 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		}
 		return d.inForce(d.s.setThought(ctx, llm.Thought{Effort: o.Effort}))
 	case "set_budget":
-		b, err := o.budget.limits()
+		b, err := o.budget.change(d.s.session.Agent().Budget, o.named)
 		if err != nil {
 			return nil, err
 		}
@@ -208,30 +206,37 @@ func (d *dialog) inForce(err error) (any, error) {
 	return d.s.inForce(), nil
 }
 
-// limits reads a budget; what is not a positive number is refused.
-func (b budget) limits() (agent.Budget, error) {
-	out := agent.Budget{}
+// change returns a budget with what a request names, null for no limit; the rest stays.
+// What is not a positive number is refused.
+func (b budget) change(now agent.Budget, named map[string]json.RawMessage) (agent.Budget, error) {
 	for name, n := range map[string]*float64{"max_turns": asAmount(b.Turns), "max_model_calls": asAmount(b.ModelCalls), "max_budget_usd": b.USD, "timeout_ms": asAmount(b.TimeMS)} {
 		if n != nil && !(*n > 0) {
-			return out, fmt.Errorf("set_budget: %s is %v; write a number above 0, or null for no limit", name, *n)
+			return now, fmt.Errorf("set_budget: %s is %v; write a number above 0, or null for no limit", name, *n)
 		}
 	}
-	if b.Turns != nil {
-		out.Turns = *b.Turns
+	if ms := orZero(b.TimeMS); ms > math.MaxInt64/int64(time.Millisecond) {
+		return now, fmt.Errorf("set_budget: timeout_ms is %d, which is too long", ms)
 	}
-	if b.ModelCalls != nil {
-		out.ModelCalls = *b.ModelCalls
-	}
-	if b.USD != nil {
-		out.USD = *b.USD
-	}
-	if b.TimeMS != nil {
-		if *b.TimeMS > math.MaxInt64/int64(time.Millisecond) {
-			return out, fmt.Errorf("set_budget: timeout_ms is %d, which is too long", *b.TimeMS)
+	for name := range named {
+		switch name {
+		case "max_turns":
+			now.Turns = orZero(b.Turns)
+		case "max_model_calls":
+			now.ModelCalls = orZero(b.ModelCalls)
+		case "max_budget_usd":
+			now.USD = orZero(b.USD)
+		case "timeout_ms":
+			now.Time = time.Duration(orZero(b.TimeMS)) * time.Millisecond
 		}
-		out.Time = time.Duration(*b.TimeMS) * time.Millisecond
 	}
-	return out, nil
+	return now, nil
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 func asAmount[T int | int64](n *T) *float64 {

@@ -83,7 +83,17 @@ func (s *setup) setModel(ctx context.Context, name string) error {
 	return s.session.SetModel(ctx, list[0])
 }
 
+// setFallbacks changes the models to use when the first stays unavailable, unless
+// managed settings name them.
 func (s *setup) setFallbacks(ctx context.Context, names []string) error {
+	var held []string
+	v, fixed := s.options.managed("fallback_models")
+	if fixed && (json.Unmarshal(v.Value, &held) != nil || !slices.Equal(held, names)) {
+		return fmt.Errorf("%s says that the fallback models are %s", v.Source, v.Value)
+	}
+	if fixed {
+		return nil // they are
+	}
 	list, err := s.models(names)
 	if err != nil {
 		return err
