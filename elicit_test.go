@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/llm/llmtest"
@@ -73,4 +76,32 @@ func TestForms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of servers that ask at once each waits for the one before it: a person reads one
+// question at a time.
+func TestFormsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asks := tool.Func(tool.Spec{Name: "asks", ReadOnly: true}, func(ctx context.Context, _ number) (string, error) {
+			return string(tool.Elicit(ctx, tool.Elicitation{Server: "s", Message: "Fill in.", Schema: []byte(`{"type":"object"}`)}).Action), nil
+		})
+		var asking, most, all atomic.Int32
+		m := llmtest.Script(llmtest.Call(llmtest.Use("a", "asks", number{1}), llmtest.Use("b", "asks", number{2}), llmtest.Use("c", "asks", number{3})), say("end"))
+		a := &agent.Agent{Model: m, Permissions: bypass, Toolsets: []tool.Set{&changing{lists: [][]tool.Tool{{asks}}}},
+			AskUser: func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) {
+				all.Add(1)
+				if n := asking.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Second)
+				asking.Add(-1)
+				return []tool.Answer{{Options: []string{"Answer"}}}, nil
+			}}
+		if _, err := a.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		if all.Load() != 3 || most.Load() != 1 {
+			t.Errorf("%d questions, up to %d at once", all.Load(), most.Load())
+		}
+	})
 }

@@ -82,7 +82,7 @@ func (l *loop) record(facts ...event.Fact) error {
 			l.ended(end)
 		}
 	}
-	clear(events) // what they hold may be large, and is held by nobody else
+	clear(events) // what they hold may be large, and must not live on for the list that is used again
 	if b := l.uncached; b != nil && l.feed != nil {
 		l.uncached = nil
 		l.feed.put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -414,6 +415,52 @@ func TestSetModelChangesTools(t *testing.T) {
 	if want := []string{"change replace", "change patch", "change replace"}; !slices.Equal(seen, want) {
 		t.Errorf("the models saw %q, want %q", seen, want)
 	}
+}
+
+// A gate is a tool whose Spec waits, once it is armed.
+type gate struct {
+	tool.Tool
+	armed            *atomic.Bool
+	reached, release chan struct{}
+}
+
+func (g gate) Spec() tool.Spec {
+	if g.armed.CompareAndSwap(true, false) {
+		close(g.reached)
+		<-g.release
+	}
+	return g.Tool.Spec()
+}
+
+// The model is not asked before its tools are put together, whatever else happens meanwhile.
+func TestModelWaitsForItsTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		patcher := tool.Func(tool.Spec{Name: "patch", Replaces: []string{"replace"}}, func(context.Context, number) (string, error) { return "", nil })
+		g := gate{named("gate"), new(atomic.Bool), make(chan struct{}), make(chan struct{})}
+		other := llmtest.Script(say("done"))
+		other.ID, other.Facts.Patches = "other", true
+		var s *agent.Session
+		change := during(func(ctx context.Context, _ int) error {
+			defer g.armed.Store(true)
+			return s.SetModel(ctx, other)
+		})
+		s = (&agent.Agent{Model: llmtest.Script(uses("change")), Tools: []tool.Tool{named("replace"), patcher, change, g}}).Session("")
+		defer s.Close()
+		go func() {
+			<-g.reached
+			if _, err := s.Steer(t.Context(), agent.Input{Text: "and quickly"}); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			close(g.release)
+		}()
+		if _, err := s.Prompt(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := toolsSeen(other.Requests()[0]), "change gate patch"; got != want {
+			t.Errorf("the model saw %q, want %q", got, want)
+		}
+	})
 }
 
 // A model may take the place of another one of its name.

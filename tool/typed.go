@@ -23,7 +23,7 @@ type rare[In any] struct {
 	result   *shape // of Details, nil for any
 }
 
-// has returns what the tool has of what few have.
+// has returns what the tool has of that, the zero value if nothing.
 func (t *Typed[In]) has() rare[In] {
 	if t.rare == nil {
 		return rare[In]{}
@@ -31,7 +31,7 @@ func (t *Typed[In]) has() rare[In] {
 	return *t.rare
 }
 
-// give returns the same, to be set.
+// give returns the same to be changed.
 func (t *Typed[In]) give() *rare[In] {
 	if t.rare == nil {
 		t.rare = new(rare[In])

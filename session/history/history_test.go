@@ -204,3 +204,14 @@ func TestRecord(t *testing.T) {
 		t.Errorf("facts are %q, want %q", types, want)
 	}
 }
+
+// A run that is written is made with what is known of its models.
+func TestModelsStay(t *testing.T) {
+	was := event.Configured{Model: "m", System: "Be good.", Models: map[string]llm.Info{"m": {Window: 77, Price: &llm.Price{Input: 3}}, "n": {Window: 5}}}
+	w := history.NewWriter("s", []event.Event{{Seq: 1, Data: was}}, 1, nil)
+	w.Write([]history.Turn{user("a"), model("b")}, "m", "/dir")
+	now, ok := w.Facts()[0].Data.(event.Configured)
+	if !ok || now.System != was.System || !reflect.DeepEqual(now.Models, was.Models) {
+		t.Errorf("made with %+v", w.Facts()[0].Data)
+	}
+}
