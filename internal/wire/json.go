@@ -189,26 +189,38 @@ func ToolInput(raw []byte) (input json.RawMessage, invalid string) {
 // AppendObject appends raw without its white space if it is a JSON object, and
 // {} if not. Escaped halves of surrogate pairs, which providers refuse, become U+FFFD.
 func AppendObject(dst []byte, raw json.RawMessage) []byte {
-	if text := bytes.TrimSpace(raw); len(text) == 0 || text[0] != '{' || !json.Valid(text) {
-		return append(dst, "{}"...)
+	if text := bytes.TrimSpace(raw); len(text) > 0 && text[0] == '{' {
+		if out, ok := compact(dst, raw); ok {
+			return out
+		}
 	}
-	return AppendJSON(dst, raw)
+	return append(dst, "{}"...)
 }
 
 // AppendJSON appends valid JSON without its white space, mended as in [AppendObject].
 func AppendJSON(dst []byte, raw json.RawMessage) []byte {
+	if out, ok := compact(dst, raw); ok {
+		return out
+	}
+	return append(dst, "null"...)
+}
+
+// compact reports false, and returns dst as it was, for what is no JSON.
+func compact(dst []byte, raw json.RawMessage) ([]byte, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\ufffd"))
 	}
 	if bytes.Contains(raw, []byte(`\ud`)) || bytes.Contains(raw, []byte(`\uD`)) {
+		if !json.Valid(raw) { // of which remade would take the beginning
+			return dst, false
+		}
 		raw = remade(raw)
 	}
-	var b bytes.Buffer
-	b.Grow(len(raw))
-	if err := json.Compact(&b, raw); err != nil {
-		return append(dst, "null"...)
+	b := bytes.NewBuffer(slices.Grow(dst, len(raw)))
+	if json.Compact(b, raw) != nil {
+		return dst, false
 	}
-	return append(dst, b.Bytes()...)
+	return b.Bytes(), true
 }
 
 // remade decodes and encodes raw, which leaves no half of a surrogate pair.

@@ -73,11 +73,13 @@ func TestAppendObject(t *testing.T) {
 		"":                           "{}",
 		"[]":                         "{}",
 		`{"a":`:                      "{}",
+		`{"a":1} {}`:                 "{}",
+		`{"a":"\ud800"} {}`:          "{}",
 		"{ \"b\": [1, 2],\n\"a\":0}": `{"b":[1,2],"a":0}`,
 		`{"a":"\ud800<"}`:            "{\"a\":\"\ufffd<\"}",
 		`{"a":12345678901234567890,"b":"\uD83D\uDE00"}`: "{\"a\":12345678901234567890,\"b\":\"\U0001F600\"}",
 	} {
-		if got := string(AppendObject(nil, json.RawMessage(in))); got != want {
+		if got := string(AppendObject([]byte("before"), json.RawMessage(in))); got != "before"+want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
