@@ -10,15 +10,20 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
+// applier returns what applies facts to a state, one after the other.
+func applier(s *engine.State) func(event.Fact) {
+	seq := int64(0)
+	return func(f event.Fact) {
+		seq++
+		s.Apply(event.Event{Seq: seq, Prev: seq - 1, Time: epoch, Data: f})
+	}
+}
+
 // A journal may say of costs what it likes: the end of a run can be written.
 func TestAbsurdCosts(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		var s engine.State
-		seq := int64(0)
-		apply := func(f event.Fact) {
-			seq++
-			s.Apply(event.Event{Seq: seq, Prev: seq - 1, Time: epoch, Data: f})
-		}
+		apply := applier(&s)
 		apply(event.Configured{Model: "m"})
 		apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText("go")})
 		for _, key := range []string{"a", "b"} {
@@ -39,11 +44,7 @@ func TestAbsurdReservations(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		for _, limit := range []float64{1, 1e308} {
 			var s engine.State
-			seq := int64(0)
-			apply := func(f event.Fact) {
-				seq++
-				s.Apply(event.Event{Seq: seq, Prev: seq - 1, Time: epoch, Data: f})
-			}
+			apply := applier(&s)
 			price := &llm.Price{Input: usd, Output: usd, CacheWrite: usd, LongAt: 1, LongInput: 1e300, LongOutput: 1e300}
 			apply(event.Configured{Model: "m", MaxTokens: 1000, Limits: event.Limits{USD: limit}, Models: map[string]llm.Info{"m": {Price: price}}})
 			apply(event.UserMessage{ID: "u", Delivery: event.AsPrompt, Message: llm.UserText(strings.Repeat("go ", 100))})

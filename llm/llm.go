@@ -143,21 +143,14 @@ type (
 	}
 )
 
-func (Text) block() {}
-
-func (Thinking) block() {}
-
+func (Text) block()             {}
+func (Thinking) block()         {}
 func (RedactedThinking) block() {}
-
-func (Image) block() {}
-
-func (Document) block() {}
-
-func (ToolUse) block() {}
-
-func (ToolResult) block() {}
-
-func (Verbatim) block() {}
+func (Image) block()            {}
+func (Document) block()         {}
+func (ToolUse) block()          {}
+func (ToolResult) block()       {}
+func (Verbatim) block()         {}
 
 // A Tool describes a tool to the model. Input is a JSON Schema of type object.
 type Tool struct {

@@ -13,7 +13,7 @@ import (
 // name in PATH.
 func Server(t testing.TB, local, name string) string {
 	t.Helper()
-	path := filepath.Join(root(t), "servers", filepath.FromSlash(local))
+	path := filepath.Join(Repository(t), ".cache", "servers", filepath.FromSlash(local))
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
@@ -33,15 +33,16 @@ func Program(t testing.TB, name string) string {
 // Module returns a file of the npm packages for tests of MCP.
 func Module(t testing.TB, file string) string {
 	t.Helper()
-	path := filepath.Join(root(t), "mcp", "node_modules", filepath.FromSlash(file))
+	path := filepath.Join(Repository(t), ".cache", "mcp", "node_modules", filepath.FromSlash(file))
 	if _, err := os.Stat(path); err != nil {
 		missing(t, err)
 	}
 	return path
 }
 
-// root returns the folder into which the script installs.
-func root(t testing.TB) string {
+// Repository returns the root of the repository, beneath which the test runs. What is
+// installed is in its folder .cache.
+func Repository(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -49,7 +50,7 @@ func root(t testing.TB) string {
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "internal", "devtools", "servers")); err == nil {
-			return filepath.Join(dir, ".cache")
+			return dir
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

@@ -79,12 +79,7 @@ func TestElicitation(t *testing.T) {
 func TestParked(t *testing.T) {
 	t.Parallel()
 	o := asks()
-	ended := make(chan struct{})
-	inner := o.Call
-	o.Call = func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
-		defer close(ended)
-		return inner(ctx, c, call)
-	}
+	ended := endOf(&o)
 	o.Tools = append(o.Tools, fixed("other", tool.Text("x")))
 	o.Patience = time.Hour
 	s := serve(t, o)
@@ -139,6 +134,17 @@ func TestParked(t *testing.T) {
 	<-ended
 }
 
+// endOf returns what is closed once the call of a server's tool has ended.
+func endOf(o *server.Options) <-chan struct{} {
+	ended := make(chan struct{})
+	inner := o.Call
+	o.Call = func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
+		defer close(ended)
+		return inner(ctx, c, call)
+	}
+	return ended
+}
+
 func keys(m sdk.InputRequestMap) (all []string) {
 	for k := range m {
 		all = append(all, k)
@@ -150,12 +156,7 @@ func keys(m sdk.InputRequestMap) (all []string) {
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	o := asks()
-	ended := make(chan struct{})
-	inner := o.Call
-	o.Call = func(ctx context.Context, c *server.Client, call tool.Call) (*tool.Result, error) {
-		defer close(ended)
-		return inner(ctx, c, call)
-	}
+	ended := endOf(&o)
 	o.Patience = time.Millisecond
 	c := connect(t, serve(t, o), &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}}, "2026-07-28", true)
 	call(t, c, "asks", nil)

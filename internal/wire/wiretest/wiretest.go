@@ -16,26 +16,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/installed"
 )
 
 // Corpus returns the folder of recorded traffic, or skips the test.
 func Corpus(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the working directory")
-		}
-		dir = parent
-	}
-	corpus := filepath.Join(dir, "..", "shared", "corpus")
+	corpus := filepath.Join(installed.Repository(t), "..", "shared", "corpus")
 	if _, err := os.Stat(filepath.Join(corpus, "index.json")); err != nil {
 		t.Skip("no recorded traffic at ../shared/corpus")
 	}
