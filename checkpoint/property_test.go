@@ -13,16 +13,18 @@ import (
 	"github.com/openagent-go/agent/checkpoint"
 )
 
-// A gardener changes a tree at random, as commands do.
+// A gardener changes a tree at random, as commands do. Its links lead anywhere;
+// it writes through an os.Root, so it changes nothing outside of its tree.
 type gardener struct {
 	*testing.T
 	*rand.Rand
-	root  string
-	names []string
+	root    *os.Root
+	names   []string
+	outside string // a file beside the tree that links lead to
 }
 
 func (g gardener) path() string {
-	path := g.root
+	path := ""
 	for range 1 + g.IntN(3) {
 		path = filepath.Join(path, g.names[g.IntN(len(g.names))])
 	}
@@ -32,40 +34,35 @@ func (g gardener) path() string {
 // act does one thing. What does not work in the tree as it is does nothing.
 func (g gardener) act() {
 	path := g.path()
-	if info, err := os.Lstat(filepath.Dir(path)); err != nil || !info.IsDir() {
+	dir := filepath.Dir(path)
+	if info, err := g.root.Lstat(dir); err != nil || !info.IsDir() {
 		if g.IntN(2) == 0 {
-			_ = os.Remove(filepath.Dir(path)) // a file or link becomes a folder
+			_ = g.root.Remove(dir) // a file or link becomes a folder
 		}
-		_ = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || !strings.HasPrefix(real, g.root) {
-		return // behind a link that leads elsewhere
+		_ = g.root.MkdirAll(dir, 0o755)
 	}
 	switch g.IntN(12) {
 	case 0, 1, 2, 3:
-		_ = os.WriteFile(path, g.content(), 0o644)
+		_ = g.root.WriteFile(path, g.content(), 0o644)
 	case 4:
-		_ = os.Remove(path)
-		_ = os.WriteFile(path, g.content(), fs.FileMode(g.IntN(8)<<6|0o400))
+		_ = g.root.Remove(path)
+		_ = g.root.WriteFile(path, g.content(), fs.FileMode(g.IntN(8)<<6|0o400))
 	case 5:
-		_ = os.RemoveAll(path)
+		_ = g.root.RemoveAll(path)
 	case 6:
-		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSymlink {
-			_ = os.Chmod(path, fs.FileMode(0o700|g.IntN(64)))
+		if info, err := g.root.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSymlink {
+			_ = g.root.Chmod(path, fs.FileMode(0o700|g.IntN(64)))
 		}
 	case 7:
-		_ = os.RemoveAll(path)
-		_ = os.Symlink([]string{"..", "a", "b/c", "../../nowhere", "/etc/passwd", g.names[0]}[g.IntN(6)], path)
+		_ = g.root.RemoveAll(path)
+		_ = g.root.Symlink([]string{"..", "a", "b/c", "../../nowhere", g.outside, g.names[0]}[g.IntN(6)], path)
 	case 8, 9:
-		to := g.path()
-		if real, err := filepath.EvalSymlinks(filepath.Dir(to)); err == nil && strings.HasPrefix(real, g.root) {
-			_ = os.Rename(path, to)
-		}
+		_ = g.root.Rename(path, g.path())
 	case 10:
-		_ = os.MkdirAll(path, 0o755)
+		_ = g.root.MkdirAll(path, 0o755)
 	case 11:
-		_ = os.RemoveAll(path)
-		_ = os.Link(g.path(), path)
+		_ = g.root.RemoveAll(path)
+		_ = g.root.Link(g.path(), path)
 	}
 }
 
@@ -98,8 +95,14 @@ func TestRestoreIsExact(t *testing.T) {
 			t.Parallel()
 			root, err := filepath.EvalSymlinks(t.TempDir())
 			must(t, err)
+			tree, err := os.OpenRoot(root)
+			must(t, err)
+			defer tree.Close()
+			outside := t.TempDir()
+			plant(t, outside, map[string]string{"file": "outside"})
+			beside := state(t, outside, nil)
 			s := newStore(t)
-			g := gardener{t, rand.New(rand.NewPCG(uint64(seed), 1)), root, oddNames}
+			g := gardener{t, rand.New(rand.NewPCG(uint64(seed), 1)), tree, oddNames, filepath.Join(outside, "file")}
 			withIgnored := seed%3 == 0
 			if withIgnored {
 				plant(t, root, map[string]string{".gitignore": "*.o\n"})
@@ -148,6 +151,9 @@ func TestRestoreIsExact(t *testing.T) {
 			}
 			if damage, err := s.Verify(t.Context()); err != nil || len(damage) > 0 {
 				t.Fatal(damage, err)
+			}
+			if got := state(t, outside, nil); got != beside {
+				t.Fatalf("changed outside of the tree; want:\n%s\ngot:\n%s", beside, got)
 			}
 		})
 	}
