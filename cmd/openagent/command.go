@@ -23,7 +23,7 @@ func commands() []command {
 	return []command{
 		{name: "demo", args: "[fix|survey|chaos|team] [--dir DIR]", summary: "see an agent at work: no key, no network"},
 		{name: "sessions", args: "[list | show ID | cost ID | search TEXT | rename ID [TITLE] | tag ID [TAG] | export ID | trace ID | rewind ID | delete ID… | verify [ID…] | repair ID… | import [PATH] | answer ID | prune]",
-			words:   []string{"list", "show", "search", "rename", "tag", "export", "rewind", "delete", "verify", "repair", "import", "answer", "prune"},
+			words:   []string{"list", "show", "cost", "search", "rename", "tag", "export", "trace", "rewind", "delete", "verify", "repair", "import", "answer", "prune"},
 			summary: "list, show, find, name, export, rewind, check and delete sessions", prepare: sessionsCommand},
 		{name: "cron", args: "[list | add SCHEDULE PROMPT | remove ID… | enable ID… | disable ID… | next [SCHEDULE] | run]", words: []string{"list", "add", "remove", "enable", "disable", "next", "run"}, summary: "run prompts and commands at set times", prepare: cronCommand},
 		{name: "triggers", args: "[list | add NAME PROMPT | secret ID | remove ID… | serve]", words: []string{"list", "add", "secret", "remove", "serve"}, summary: "run prompts when signed HTTP requests ask for them", prepare: triggersCommand},
