@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/guarded"
 )
 
 // foldCase: the usual file systems of these systems ignore case, so a deny rule
@@ -270,25 +272,6 @@ func below(root, p string) bool {
 	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
-// guarded names files and folders whose content decides what runs later or what
-// is permitted, so no mode that trusts edits trusts edits of these: of agents,
-// git, editors, and shells that read them when they start. Those of projects are
-// read in any folder, those of people in the home folder.
-var (
-	guardedProject = strings.Fields(`.openagent .claude .mcp.json .git .gitmodules .husky .vscode .idea .envrc`)
-	guardedHome    = strings.Fields(`.gitconfig .ssh
-		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc
-		.zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout`)
-	guarded = slices.Concat(guardedProject, guardedHome)
-)
-
-// Guarded returns the names of files and folders that decide what runs later or
-// what is permitted: those that are read in any folder, and those that are read
-// in the home folder.
-func Guarded() (project, home []string) {
-	return slices.Clone(guardedProject), slices.Clone(guardedHome)
-}
-
 // guards reports whether p is guarded. The way to a root does not count, nor does the
 // way to a worktree that was made in it, which is a working folder like a root.
 func (g *ground) guards(p string) bool {
@@ -305,21 +288,31 @@ func (g *ground) guards(p string) bool {
 		if within != "" && inWorktree(within, segs) {
 			segs = segs[3:]
 		}
-		if guardedPath(segs) {
+		if guarded.Covers(segs) || g.guardsAtHome(f, within) {
 			return true
 		}
 	}
 	return false
 }
 
-func guardedPath(segs []string) bool {
-	return slices.ContainsFunc(segs, func(s string) bool { return slices.Contains(guarded, strings.ToLower(s)) })
+// guardsAtHome reports whether a path, without the root in front, is guarded because
+// the root is a folder of the home folder, such as ~/.config.
+func (g *ground) guardsAtHome(rest, root string) bool {
+	h := home()
+	if root == "" || h == "" || root == h || !below(h, root) {
+		return false
+	}
+	file := root + rest
+	return slices.ContainsFunc(guarded.Paths(guarded.Home), func(name string) bool {
+		entry := filepath.Join(h, filepath.FromSlash(name))
+		return below(entry, file) && !below(entry, root)
+	})
 }
 
 // inWorktree reports whether a path, in segments from root, is in a linked
 // worktree of those that are made beneath a root: there, .git is a file.
 func inWorktree(root string, segs []string) bool {
-	if len(segs) <= 3 || segs[0] != ".openagent" || segs[1] != "worktrees" || guardedPath(segs[2:3]) {
+	if len(segs) <= 3 || segs[0] != ".openagent" || segs[1] != "worktrees" || guarded.Covers(segs[2:3]) {
 		return false
 	}
 	fi, err := os.Lstat(filepath.Join(root, segs[0], segs[1], segs[2], ".git"))

@@ -145,7 +145,8 @@ func (p Policy) unreadable(roots []string) []string {
 //
 // [Plan] runs what is read-only, and addresses that a rule allows; no rule makes
 // it run anything else. [AcceptEdits] and [Auto] leave files that decide what
-// runs later (.git, settings of agents, editors and shells) to a person. [Bypass] ignores ask rules.
+// runs later (.git, settings of agents, editors, shells and build tools) to a person.
+// [Bypass] ignores ask rules.
 func (p Policy) Decide(r Request) Decision { return p.Compile().Decide(r) }
 
 // Denies judges a call by the deny rules alone, for input that was changed after

@@ -107,6 +107,14 @@ func TestGuarded(t *testing.T) {
 	for name, want := range map[string]Behavior{
 		".git/config": Asked, "src/.claude/x": Asked, ".husky/pre-commit": Asked, ".vscode/tasks.json": Asked, ".idea/x.xml": Asked, ".envrc": Asked, "src/.envrc": Asked, ".gitmodules": Asked, ".gitconfig": Asked,
 		".bashrc": Asked, ".Bashrc": Asked, ".profile": Asked, ".zshenv": Asked, ".ssh/authorized_keys": Asked,
+		".cursor/mcp.json": Asked, ".gemini/settings.json": Asked, ".codex/config.toml": Asked, ".zed/settings.json": Asked, ".nvim.lua": Asked, ".exrc": Asked, ".vimrc": Asked, ".dir-locals.el": Asked,
+		".devcontainer/devcontainer.json": Asked, ".agents/skills/x/SKILL.md": Asked, ".aider.conf.yml": Asked, ".continue/config.json": Asked, ".windsurf/hooks.json": Asked, ".kiro/hooks/x.json": Asked,
+		".opencode/plugin/x.js": Asked, "opencode.json": Asked, ".helix/languages.toml": Asked, ".fleet/run.json": Asked, "x.code-workspace": Asked, "src/deep/x.Code-Workspace": Asked,
+		".github/workflows/x.yml": Asked, ".pre-commit-config.yaml": Asked, "lefthook.yml": Asked, ".gitattributes": Asked, ".npmrc": Asked, "src/.npmrc": Asked, ".yarnrc.yml": Asked, ".cargo/config.toml": Asked,
+		".config/fish/config.fish": Asked, ".config/git/config": Asked, ".config/git/attributes": Asked, ".config/nvim/init.lua": Asked, ".CONFIG/Code/User/settings.json": Asked, ".emacs.d/init.el": Asked,
+		".config/agents/skills/x/SKILL.md": Asked, ".pam_environment": Asked, ".config/systemd/user/x.service": Asked, ".config/autostart/x.desktop": Asked, ".local/bin/git": Asked, ".xprofile": Asked,
+		".docker/config.json": Asked, ".kube/config": Asked, ".aws/config": Asked, "Library/LaunchAgents/x.plist": Asked, ".config/openagent/x": Asked,
+		".config/app/settings.json": Allowed, ".cargo/registry/x": Allowed, "docs/cursor.md": Allowed, "config/git/config": Allowed, ".github/CODEOWNERS": Allowed, ".local/share/x": Allowed,
 		".gitignore": Allowed, "bashrc": Allowed, "src/profile": Allowed, ".github/x.yml": Allowed,
 	} {
 		for _, mode := range []Mode{AcceptEdits, Auto} {
@@ -114,6 +122,17 @@ func TestGuarded(t *testing.T) {
 				t.Errorf("%s in mode %s: %+v", name, mode, d)
 			}
 		}
+	}
+	t.Setenv("HOME", dir)
+	for name, want := range map[string]Behavior{".config/git/config": Asked, ".config/x": Allowed, ".config/nvim/x": Asked} {
+		r := edit("Write", filepath.Join(dir, ".config"), filepath.Join(dir, name)) // a root in the home folder
+		if d := (Policy{Mode: AcceptEdits}).Decide(r); d.Behavior != want {
+			t.Errorf("%s from .config: %+v", name, d)
+		}
+	}
+	nvim := filepath.Join(dir, ".config", "nvim")
+	if d := (Policy{Mode: AcceptEdits}).Decide(edit("Write", nvim, filepath.Join(nvim, "init.lua"))); d.Behavior != Allowed {
+		t.Errorf("%+v", d)
 	}
 	below := filepath.Join(dir, ".vscode", "w") // the way to the root does not count
 	if d := (Policy{Mode: AcceptEdits}).Decide(edit("Write", below, filepath.Join(below, "x"))); d.Behavior != Allowed {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/guarded"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -21,12 +22,13 @@ const (
 )
 
 // Guarded returns what belongs into [Policy].ReadOnly for the folders in Write:
-// the files of agents, editors, git and shells that decide what runs later or
-// what is permitted (see [permission.Guarded]). What a project or the home folder
-// has at its top is named whether it exists or not; farther down, but in
-// node_modules, what exists. Of a repository these are the hooks and the configuration,
-// also where core.hooksPath and include.path say that they are, and those of its
-// submodules and worktrees; a place where there is no repository cannot become one.
+// the files of agents, editors, git, shells and build tools that decide what runs
+// later or what is permitted (see [guarded.Paths]). Those that a project or the home
+// folder has at its top are named whether they exist or not, but for those in
+// [guarded.Existing]; farther down, except in node_modules, those that exist. Of a
+// repository these are the hooks and the configuration, also where core.hooksPath and
+// include.path say that they are, and those of its submodules and worktrees; a place
+// where there is no repository cannot become one.
 //
 // In unsearched are the folders that hold too much for all of it to be looked at.
 func Guarded(write []string) (files, unsearched []string) {
@@ -72,23 +74,20 @@ func (s *guardSearch) add(file string) {
 }
 
 func (s *guardSearch) search() {
-	project, ofHome := permission.Guarded()
-	names := slices.Concat(project, ofHome)
-	for _, name := range project {
-		s.add(filepath.Join(s.root, name))
-	}
+	s.addAll(s.root, guarded.Folder)
 	if home, err := os.UserHomeDir(); err == nil {
-		if home, err = filepath.EvalSymlinks(home); err == nil && below(s.root, home) {
-			for _, name := range ofHome {
-				s.add(filepath.Join(home, name))
+		if home, err = filepath.EvalSymlinks(home); err == nil {
+			s.addAll(home, guarded.Home)
+			if home != s.root && below(s.root, home) {
+				s.addAll(home, guarded.Folder)
 			}
 		}
 	}
 	most := len(s.found) + guardFiles
 	s.walk(s.root, func(file string, d fs.DirEntry) (enter bool) {
-		guarded := slices.Contains(names, strings.ToLower(d.Name()))
+		rel, err := filepath.Rel(s.root, file)
 		switch {
-		case !guarded:
+		case err != nil || !guarded.Ends(strings.Split(filepath.ToSlash(rel), "/")):
 			return d.Name() != "node_modules"
 		case len(s.found) >= most:
 			s.cut = true
@@ -97,6 +96,15 @@ func (s *guardSearch) search() {
 		}
 		return false
 	})
+}
+
+// addAll adds the entries of a scope, seen from a folder, that are in the root.
+func (s *guardSearch) addAll(dir string, scope guarded.Scope) {
+	for _, name := range guarded.Paths(scope) {
+		if file := filepath.Join(dir, filepath.FromSlash(name)); file != s.root && below(s.root, file) {
+			s.add(file)
+		}
+	}
 }
 
 // walk shows what is in a folder, level by level, and in those folders that see

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/openagent-go/agent/internal/guarded"
 )
 
 func TestGuarded(t *testing.T) {
@@ -16,7 +18,7 @@ func TestGuarded(t *testing.T) {
 	t.Setenv("HOME", filepath.Join(root, "home"))
 	for _, name := range []string{
 		"home/x", ".git/config", ".git/HEAD", ".git/modules/sub/HEAD", ".git/worktrees/tree/HEAD", "a/b/.git/config", "a/.bashrc",
-		"a/.vscode/x", "a/b/c/d/e/.vscode/x", "node_modules/x/.vscode/x", "real/x",
+		"a/.npmrc", "home/.npmrc", "a/x.code-workspace", "a/.github/workflows/x.yml", "a/.github/CODEOWNERS", "a/.config/git/config", "a/.vscode/x", "a/b/c/d/e/.vscode/x", "node_modules/x/.vscode/x", "real/x",
 	} {
 		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -42,11 +44,30 @@ func TestGuarded(t *testing.T) {
 		".git/modules/sub/config": true, ".git/modules/sub/hooks": true, ".git/worktrees/tree/config.worktree": true,
 		".githooks": true, "shared/config": true, "more.config": true, "mine": false, "shared": false,
 		"a/b/.git/hooks": true, "a/.bashrc": true, "a/.vscode": true, ".mcp.json": true, ".openagent": true, ".claude": true, "real": true,
+		"a/.npmrc": true, "home/.npmrc": true, ".npmrc": false, "a/x.code-workspace": true, "a/.github/workflows": true, "a/.github": false, "a/.config/git": true, ".cursor": true, ".codex": true,
+		".gemini": true, ".vimrc": true, "home/.vimrc": true, "home/.cursor": true, "home/.config/git": true, "home/.config/fish": true, "home/.config/nvim": true, "home/.config/Code": true,
+		"home/.local/bin": true, "home/.config/systemd": true, ".local/bin": false, "home/.agents": true, "home/.emacs.d": true,
 		"home/.bashrc": true, "home/.ssh": true, ".bashrc": false, "a/.mcp.json": false, "a/b/c/d/e/.vscode": true, "node_modules/x/.vscode": false,
 	} {
 		if slices.Contains(got, filepath.Join(root, filepath.FromSlash(name))) != want {
 			t.Errorf("%s: want %v in\n%q", name, want, got)
 		}
+	}
+}
+
+// A root in the home folder holds what the home folder does.
+func TestGuardedInHome(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	root := filepath.Join(home, ".config")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := guardedIn(root); !slices.Contains(got, filepath.Join(root, "git")) || slices.Contains(got, filepath.Join(home, ".bashrc")) || slices.Contains(got, root) {
+		t.Errorf("guarded in %s: %q", root, got)
 	}
 }
 
@@ -85,7 +106,7 @@ func TestGuardedBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, unsearched := Guarded([]string{root}); len(got) < guardFiles || len(got) > guardFiles+40 || len(unsearched) != 1 {
+	if got, unsearched := Guarded([]string{root}); len(got) < guardFiles || len(got) > guardFiles+len(guarded.Paths(guarded.Folder))+10 || len(unsearched) != 1 {
 		t.Errorf("found %d, not searched %q", len(got), unsearched)
 	}
 }
