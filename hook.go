@@ -358,7 +358,7 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	case e.Event == hook.PermissionDenied && out.Retry:
 		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.input.Tool))
 	case !out.Block:
-	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop, e.Event == hook.PreCompact:
+	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop, e.Event == hook.SubagentStop, e.Event == hook.PreCompact:
 		f.Block = why
 	case e.Event == hook.PostToolBatch && f.Stop == "":
 		f.Stop = why
@@ -368,7 +368,7 @@ func (x *executor) fire(ctx context.Context, e engine.Fire, j *job) event.Fact {
 	if e.Event == hook.PreCompact { // it is for whoever summarises
 		f.Instructions, out.Context = cutAt(out.Context, maxInstructions), ""
 	}
-	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.StopFailure {
+	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.SubagentStop || e.Event == hook.StopFailure {
 		out.Context = "" // there is nobody to read it
 	}
 	x.carry(ctx, j, j.input, &out)
