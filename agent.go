@@ -150,7 +150,10 @@ type Budget struct {
 	ModelCalls int // requests to models, retries included
 	// USD bounds the cost: a call whose worst case does not fit what is left is not
 	// made. Every model's price must be known.
-	USD  float64
+	USD float64
+	// Time bounds the wall time of a run. The time between the latest fact of a run that
+	// was suspended, or whose program died, and its resumption does not count. Waiting
+	// for a person inside the program does.
 	Time time.Duration
 }
 

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 		hookHost(dir)
 		return
 	}
+	if dir := os.Getenv(killHost); dir != "" {
+		hostKill(dir)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

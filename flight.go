@@ -30,6 +30,7 @@ type flight struct {
 	closing bool          // it belongs to the end of a run that is being stopped
 	giveUp  time.Time     // when it is waited for no longer; zero for never
 	limit   time.Duration // the tool's timeout; 0 for none
+	began   time.Time     // of RunTool
 }
 
 // flights are those of a run, in the order of their start.
@@ -59,6 +60,7 @@ type line struct {
 	loop  *loop
 	key   string      // of the effect
 	muted atomic.Bool // its signals are not shown any more
+	span  openSpan    // of the effect
 }
 
 // Value lets tools find the run, see [ParentOf].
@@ -208,8 +210,9 @@ func (l *loop) depart(f *flight) {
 		f.closing = l.fold.state.Stopping()
 		f.line.Loose = f.closing
 	case engine.RunTool:
+		f.began = time.Now()
 		if f.limit = tool.Timeout(l.x.tool(f.job.call.Name)); f.limit > 0 {
-			f.giveUp = time.Now().Add(f.limit + grace)
+			f.giveUp = f.began.Add(f.limit + grace)
 		}
 	}
 }
@@ -369,6 +372,7 @@ func (l *loop) abandon() error {
 		} else {
 			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
+		f.line.span.end(fact)
 		l.x.complain("an effect did not end in time", "effect", f.key, "name", f.name())
 		if fact != nil && f.wanted && !l.over {
 			facts = append(facts, fact)
@@ -386,7 +390,7 @@ func (l *loop) broken(f *flight, fault tool.Fault, why string) event.Fact {
 	case engine.CallModel:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}
 	case engine.RunTool:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: time.Since(f.began),
 			Result: *tool.Errorf("%s: %s; what it has done is not known", f.name(), why)}
 	case engine.AskPerson:
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.job.done.Result}

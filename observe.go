@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/openagent-go/agent/engine"
@@ -75,8 +76,25 @@ func (x *executor) observed(ctx context.Context, j *job) (fact event.Fact) {
 		return x.perform(ctx, j)
 	}
 	ctx, end := x.watch(ctx, s)
-	defer func() { end(trace.EndOf(fact)) }() // also of a panic
+	open := new(openSpan)
+	if n, ok := j.signals.(*line); ok {
+		open = &n.span
+	}
+	open.Store(&end)
+	defer func() { open.end(fact) }() // also of a panic
 	return x.perform(ctx, j)
+}
+
+// An openSpan is the span of an effect that is being carried out. It ends once: when the
+// effect does, or when the run gives the effect up.
+type openSpan struct {
+	atomic.Pointer[func(trace.End)]
+}
+
+func (s *openSpan) end(fact event.Fact) {
+	if end := s.Swap(nil); end != nil {
+		(*end)(trace.EndOf(fact))
+	}
 }
 
 // endOfHooks is what the hooks of an event have come to. What they say is masked.

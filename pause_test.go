@@ -128,11 +128,12 @@ func TestDeadlineInThePast(t *testing.T) {
 		t.Errorf("%d requests, and %v is there, %v", len(m.Requests()), list, err)
 	}
 
-	// A run whose time was over while nobody worked on it.
+	// A run whose time was over when its program died. Time after that does not count.
 	begun := time.Now().Add(-time.Hour)
 	store = seeded(t, []event.Event{
 		{Seq: 1, Time: begun, Data: event.Configured{Model: m.Name(), Limits: event.Limits{Time: time.Minute}}},
 		{Seq: 2, Prev: 1, Time: begun, Data: event.UserMessage{ID: "p", Delivery: event.AsPrompt, Message: llm.UserText("go")}},
+		{Seq: 3, Prev: 2, Time: begun.Add(2 * time.Minute), Data: event.UserMessage{ID: "more", Delivery: event.AsSteer, Message: llm.UserText("more")}},
 	}).(*session.Memory)
 	a.Sessions = store
 	late := a.Session("s")

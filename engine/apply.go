@@ -41,6 +41,14 @@ func (s *State) turnedBack(now time.Time, waiting *wait) {
 	}
 }
 
+// notCounted takes the time since the latest fact out of the run's: nobody worked on
+// the run until now, when it is resumed.
+func (s *State) notCounted(now time.Time) {
+	if idle := now.Sub(s.run.last); idle > 0 {
+		s.run.began, s.run.last = s.run.began.Add(idle), now
+	}
+}
+
 func (s *State) apply(e event.Event) bool {
 	switch f := e.Data.(type) {
 	case event.Configured:
@@ -93,7 +101,7 @@ func (s *State) apply(e event.Event) bool {
 	case event.Stopped:
 		return s.stopped(f)
 	case event.Resumed:
-		return s.resumed(e.Seq, f)
+		return s.resumed(e, f)
 	case event.Hooked:
 		return s.hooked(f)
 	case event.OutputChecked:
@@ -143,6 +151,9 @@ func (s *State) configure(f event.Configured) bool {
 		s.found[t.Name] = tokens
 	}
 	s.size.configured(fixed)
+	if c := s.compact; c != nil && (f.Model != s.cfg.Model || !same(f.Compaction, s.cfg.Compaction)) {
+		c.misses = 0
+	}
 	s.knowOnly(f.Models)
 	f.System, f.Models = "", nil
 	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
@@ -200,7 +211,7 @@ func (s *State) begin(e event.Event) {
 	s.endScopes()
 	s.over = nil
 	if c := s.compact; c != nil {
-		c.misses, c.skip = 0, 0
+		c.skip = 0
 	}
 }
 
@@ -243,7 +254,7 @@ func (s *State) stopped(f event.Stopped) bool {
 // resumed goes on after a crash or a suspension. What was under way when the
 // program died is settled: a model call is made again, a call that only reads
 // or is idempotent is repeated, any other is reported to the model as unknown.
-func (s *State) resumed(seq int64, f event.Resumed) bool {
+func (s *State) resumed(e event.Event, f event.Resumed) bool {
 	if !s.open && len(s.calls) == 0 {
 		return false
 	}
@@ -251,9 +262,10 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 		s.open, s.stop = true, nil
 		s.anew()
 	}
+	s.notCounted(e.Time)
 	s.cfg.Hooks = f.Hooks
 	s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return !s.fires(p.Event) })
-	s.startPoint(key("hook", seq, 0, 0), f.Start)
+	s.startPoint(key("hook", e.Seq, 0, 0), f.Start)
 	if s.stop != nil && s.stop.Reason == event.Suspended {
 		s.stop = nil
 	}
@@ -270,11 +282,8 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 	for i := range s.calls {
 		c := &s.calls[i]
 		switch {
-		case c.phase == running && !(c.class.ReadOnly || c.spec.Idempotent):
-			c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
 		case c.phase == running:
-			c.phase = allowed
-			c.attempt++
+			c.interrupted()
 		case c.phase == asking, c.phase == waiting:
 			c.attempt++
 			c.deferred = false
@@ -285,6 +294,22 @@ func (s *State) resumed(seq int64, f event.Resumed) bool {
 		}
 	}
 	return true
+}
+
+// interrupted settles a call that ran when the program died: one that only reads or is
+// idempotent is repeated, [maxRepeats] times at most, because it may be what kills the
+// program. An agent's work is not bounded here: the agent counts its own calls.
+func (c *call) interrupted() {
+	c.crashes++
+	switch {
+	case !c.class.ReadOnly && !c.spec.Idempotent:
+		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
+	case c.crashes > maxRepeats && !c.class.Delegated:
+		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
+	default:
+		c.phase = allowed
+		c.attempt++
+	}
 }
 
 func (s *State) runEnded(f event.RunEnd) bool {

@@ -9,6 +9,9 @@ import (
 // Facts of what a run works with from now on.
 
 func (s *State) modelChanged(f event.ModelChanged) bool {
+	if c := s.compact; c != nil && f.Model != s.cfg.Model {
+		c.misses = 0
+	}
 	s.cfg.Model, s.cfg.Thinking = f.Model, f.Thinking
 	s.know(f.Model, f.Info)
 	if f.MaxTokens > 0 {

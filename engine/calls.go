@@ -39,6 +39,7 @@ type call struct {
 	name    string
 	spec    *event.Tool // as it was when the call was made
 	attempt int
+	crashes int      // how often the program died while it ran
 	last    struct { // the key that was made last
 		kind, key string
 		attempt   int
@@ -352,8 +353,21 @@ func (s *State) doom(c *call, why string) {
 	}
 }
 
+// ran reports whether a call that gets its result now was made: also one that was
+// cancelled, or given up, after its start.
+func (c *call) ran(cause event.Cause) bool {
+	switch cause {
+	case event.ByTool, event.ByCrash:
+		return true
+	case event.ByCancel:
+		return c.phase >= running && c.phase < gathering
+	}
+	return false
+}
+
 // settle gives a call its result, and ends the batch when it was the last one.
 func (s *State) settle(c *call, seq int64, f event.ToolResult) {
+	ran := c.ran(f.Cause)
 	c.phase = settled
 	if f.Fault != tool.NoFault {
 		*s.faults.of(c.name)++
@@ -368,7 +382,7 @@ func (s *State) settle(c *call, seq int64, f event.ToolResult) {
 	if p.Dir != "" {
 		s.dir = p.Dir
 	}
-	if f.Cause == event.ByTool {
+	if ran {
 		s.run.used(c.name, f)
 	}
 	for _, name := range p.Enable {

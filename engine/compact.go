@@ -47,7 +47,7 @@ type compaction struct {
 	asked    string         // the key for which hooks had nothing against it
 	wishes   string         // of these hooks, for the summary
 	skip     int64          // the cause of the model call that goes without
-	misses   int            // in a row
+	misses   int            // in a row, over prompts and resumptions
 	why      string         // the last one
 	windows  map[string]int // of models that turned out to have smaller ones
 }
@@ -162,7 +162,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 		return append(effects, s.cut(false)), true
 	}
 	if c != nil && c.misses >= maxMisses && trigger != event.Manual {
-		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s", c.misses, c.why))), true
+		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s; compact it by hand, take a model with a larger window, or begin a new session", c.misses, c.why))), true
 	}
 	if trigger == event.Manual && s.answers == 0 {
 		return record(s.compactionFailed(trigger, NothingToCompact)), true

@@ -182,16 +182,14 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 	if f.Until > 0 {
 		s.answers, c.made = 0, true
 	}
-	switch f.Trigger {
-	case event.Manual:
+	if f.Trigger == event.Manual {
 		c.wish.seq = 0
-	default:
-		if room, _ := s.room(s.Model()); f.Trigger == event.Auto && (f.After*10 > f.Before*9 || f.After > room) {
-			c.misses++
-			c.why = fmt.Sprintf("the last one has made of %d tokens %d", f.Before, f.After)
-		} else {
-			c.misses = 0
-		}
+	}
+	if s.gainedTooLittle(f) {
+		c.misses++
+		c.why = fmt.Sprintf("the last one has made of %d tokens %d", f.Before, f.After)
+	} else {
+		c.misses = 0
 	}
 	if f.TooLarge != "" && s.over != nil {
 		s.tooLarge(f)
@@ -207,6 +205,17 @@ func (s *State) shortened(seq int64, f event.Compacted) {
 		s.point(Fire{key: key("postcompact", seq, 0, 0), Event: hook.PostCompact, Fields: map[string]string{
 			"trigger": string(hookTrigger(f.Trigger)), "compact_summary": f.Summary}})
 	}
+}
+
+// gainedTooLittle reports whether a compaction counts as a failure: a summary that saves
+// less than a tenth, or one made in time that leaves too much.
+func (s *State) gainedTooLittle(f event.Compacted) bool {
+	little := f.After*10 > f.Before*9
+	if f.Trigger != event.Auto {
+		return little && f.Until > 0
+	}
+	room, _ := s.room(s.Model())
+	return little || f.After > room
 }
 
 // preCompacted takes in what hooks say of a compaction that is about to be made.
@@ -240,4 +249,12 @@ func (s *State) preCompacted(f event.Hooked) bool {
 		c.skip = s.model.cause
 	}
 	return true
+}
+
+// same reports whether two settings of compactions are.
+func same(a, b *event.Compaction) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }

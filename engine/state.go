@@ -30,6 +30,7 @@ const (
 	doomRepeats      = 3  // answers in a row with the same call, until it is asked about
 	doomFaults       = 3  // failures of a tool in a row, until it is asked about
 	minOutput        = 256
+	maxRepeats       = 3 // of a call that the program died in
 )
 
 // ContinueText is what the model is told after an answer cut off at max_tokens.

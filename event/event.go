@@ -402,7 +402,8 @@ type (
 		Denials    []Denial           `json:"denials,omitempty"`
 		Queued     []string           `json:"queued,omitempty"` // messages that wait for the next prompt
 		Tools      map[string]ToolUse `json:"tools,omitempty"`  // what tools were used, by name
-		// Duration is the wall time of the run, API the part of it spent in model calls.
+		// Duration is the wall time of the run, without the time for which it was suspended or
+		// its program was gone, API the part of it spent in model calls.
 		Duration time.Duration `json:"duration"`
 		API      time.Duration `json:"api,omitempty"`
 		First    time.Duration `json:"first,omitempty"` // from the prompt to the first delta

@@ -100,9 +100,9 @@ func addUses(ctx context.Context, all map[string]event.ToolUse, store session.Di
 	if err != nil {
 		return err
 	}
-	for _, e := range ends {
+	for i, e := range ends {
 		end, ok := e.Data.(event.RunEnd)
-		if !ok {
+		if !ok || end.Reason == event.Suspended && i < len(ends)-1 { // the next end counts all of the run
 			continue
 		}
 		for name, u := range end.Tools {

@@ -140,8 +140,17 @@ func (b *Book) Apply(e event.Event) {
 		b.answered(f)
 		b.inPlay[""] += f.Response.Message.Content.Estimate()
 	case event.RunEnd:
-		b.runs = append(b.runs, f)
+		b.runs = append(whole(b.runs), f)
 	}
+}
+
+// whole leaves out a last run that was suspended: it goes on, and its next end counts
+// all of it.
+func whole(runs []event.RunEnd) []event.RunEnd {
+	if n := len(runs); n > 0 && runs[n-1].Reason == event.Suspended {
+		return runs[:n-1]
+	}
+	return runs
 }
 
 func (b *Book) tool(name string) *Tool {
@@ -233,7 +242,7 @@ func (b *Book) Cost() Cost {
 	c := Cost{USD: new(0.0), Cache: b.cache}
 	runs := b.runs
 	if end, open := b.state.SoFar(); open {
-		runs = append(slices.Clip(runs), end)
+		runs = append(slices.Clip(whole(runs)), end)
 	}
 	models, agents := map[string]*Line{}, map[string]*Line{}
 	for _, r := range runs {
