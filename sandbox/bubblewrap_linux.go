@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/openagent-go/agent/internal/confine"
+	"github.com/openagent-go/agent/internal/sandboxenv"
 )
 
 // bubblewrap confines by the program bwrap, which may be permitted to make
@@ -80,7 +81,7 @@ func (bubblewrap) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	}
 	env := cmd.Environ()
 	if !p.writes(tempFolder(env)) {
-		env = append(env, "TMPDIR=/dev/shm")
+		env = sandboxenv.WithTemp(env, "/dev/shm")
 	}
 	args = append(args, "--seccomp", strconv.Itoa(3+len(cmd.ExtraFiles)), "--", cmd.Path)
 	cmd.Args = slices.Concat([]string{"bwrap"}, args, cmd.Args[1:])

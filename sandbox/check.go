@@ -71,6 +71,9 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 		if i := touches(r.keep); i >= 0 {
 			return deny(r.keep[i])
 		}
+		if r.isApart(real) {
+			return &DeniedError{Path: real, Rule: "worktree", Why: "the run works in the worktree " + r.worktree.top + ", apart from it; leave the worktree to change files there"}
+		}
 		if !writable {
 			return missing(real, "it may not be written", "allowedWritePaths", r.write)
 		}

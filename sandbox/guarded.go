@@ -151,18 +151,36 @@ func (s *guardSearch) addGit(git string) {
 		return
 	}
 	s.found = append(s.found, guardedRepository(git)...)
-	for _, more := range []string{"modules", "worktrees"} {
-		s.walk(filepath.Join(git, more), func(file string, d fs.DirEntry) (enter bool) {
-			if dir := filepath.Dir(file); d.Type().IsRegular() && d.Name() == "HEAD" && filepath.Base(dir) != "logs" {
-				if more == "modules" {
-					s.found = append(s.found, guardedRepository(dir)...)
-				} else {
-					s.found = append(s.found, filepath.Join(dir, "config.worktree"), filepath.Join(dir, "commondir"))
-				}
-			}
-			return true
-		})
+	s.addModules(git)
+	s.walkRepositories(filepath.Join(git, "worktrees"), func(dir string) {
+		s.found = append(s.found, guardedWorktree(dir)...)
+	})
+}
+
+// addModules adds the same of the submodules of a repository.
+func (s *guardSearch) addModules(git string) {
+	s.walkRepositories(filepath.Join(git, "modules"), func(dir string) {
+		s.found = append(s.found, guardedRepository(dir)...)
+	})
+}
+
+// walkRepositories shows the folders in one that have a HEAD, but those of logs.
+func (s *guardSearch) walkRepositories(in string, see func(dir string)) {
+	s.walk(in, func(file string, d fs.DirEntry) (enter bool) {
+		if dir := filepath.Dir(file); d.Type().IsRegular() && d.Name() == "HEAD" && filepath.Base(dir) != "logs" {
+			see(dir)
+		}
+		return true
+	})
+}
+
+// guardedWorktree returns what of a linked worktree's folder in the repository decides
+// what git runs, and where it works.
+func guardedWorktree(dir string) (found []string) {
+	for _, name := range []string{"config.worktree", "commondir", "gitdir"} {
+		found = append(found, filepath.Join(dir, name))
 	}
+	return found
 }
 
 // guardedRepository returns what of a repository's folder decides what git runs.

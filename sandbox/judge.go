@@ -11,17 +11,21 @@ import (
 // the sandbox is enabled and a command would run outside of it, because the system
 // has none or because the call wants to, a person is asked.
 func (s *Sandbox) Decide(q permission.Request) permission.Decision {
+	v := s.at(q.Dir)
+	if v.err != nil {
+		return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: v.err.Error()}
+	}
 	for _, a := range q.Access {
 		var err error
 		switch a.Kind {
 		case permission.ReadFile, permission.EditFile:
-			err = s.rules.CheckPath(a.Target, a.Kind)
+			err = v.rules.CheckPath(a.Target, a.Kind)
 		case permission.RunCommand:
 			dir := a.Dir
 			if dir == "" {
 				dir = q.Dir
 			}
-			err = s.rules.checkCommand(a.Target, dir, s.holdsFiles && q.Confined)
+			err = v.rules.checkCommand(a.Target, dir, s.holdsFiles && q.Confined)
 		}
 		if err != nil {
 			return permission.Decision{Behavior: permission.Denied, Source: permission.FromPolicy, Reason: err.Error()}

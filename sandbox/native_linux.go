@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openagent-go/agent/internal/confine"
+	"github.com/openagent-go/agent/internal/sandboxenv"
 )
 
 // native confines by namespaces, mounts and a filter of system calls. It needs no
@@ -58,12 +59,12 @@ func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	}
 	env := cmd.Environ()
 	if !p.writes(tempFolder(env)) {
-		env = append(env, "TMPDIR=/dev/shm") // which is the sandbox's own
+		env = sandboxenv.WithTemp(env, "/dev/shm") // which is the sandbox's own
 	}
 	plan := confine.Plan{
 		Path: cmd.Path, Args: cmd.Args, Env: env, Dir: dir, Files: len(cmd.ExtraFiles),
 		Write: p.Write, ReadOnly: kept, Hidden: p.Hidden, Read: p.Read, ReadAll: p.Read == nil,
-		Proxy: p.Proxy, Network: p.Network, UnixSockets: p.UnixSockets, LocalBinding: p.LocalBinding,
+		Proxy: p.Proxy, Loopback: p.Loopback, Direct: p.direct(), Network: p.Network, UnixSockets: p.UnixSockets, LocalBinding: p.LocalBinding,
 		Weaker: p.Weaker, Nested: p.Nested,
 	}
 	file, err := runAgain(cmd, plan)
@@ -117,6 +118,14 @@ func workingFolder(cmd *exec.Cmd) (string, error) {
 	return dir, nil
 }
 
+// direct lists the hosts that programs connect to without the proxy.
+func (p Policy) direct() []string {
+	if !p.LocalBinding || p.ProxyLoopback {
+		return nil // nothing listens on a loopback of their own
+	}
+	return []string{"localhost", "127.0.0.1", "::1"}
+}
+
 func tempFolder(env []string) string {
 	dir := ""
 	for _, kv := range env {
@@ -156,7 +165,7 @@ func firstAttributes(own *syscall.SysProcAttr, p Policy) *syscall.SysProcAttr {
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP}
 	return &a
 }
 

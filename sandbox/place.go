@@ -33,6 +33,9 @@ type Rules struct {
 	forbidden                               []permission.Rule    // of files that no command line may name
 	strict, lenient                         *permission.Compiled // from forbidden: also what cannot be told is denied, or not
 	excluded                                *permission.Compiled
+
+	worktree *worktree // that the run works in, nil for none
+	apart    []entry   // not written from the worktree, which may lie in them
 }
 
 // At returns the settings as they apply at a place, or what is wrong with them.
@@ -95,6 +98,7 @@ func (s Settings) At(p Place) (*Rules, error) {
 	if len(r.read) > 0 {
 		r.read = append(r.read, readable...)
 	}
+	r.worktree = worktreeOf(p.Dir)
 	r.forCommands()
 	return r, nil
 }
@@ -196,8 +200,13 @@ func (r *Rules) Policy() Policy {
 func (r *Rules) policy() (p Policy, unsearched []string) {
 	p = Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
 		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
-	guarded, unsearched := Guarded(p.Write)
-	p.ReadOnly = append(reals(r.keep), guarded...)
+	guarded, unsearched := Guarded(append(r.workedIn(), p.Write...))
+	p.ReadOnly = slices.Concat(reals(r.keep), guarded)
+	for _, e := range r.apart {
+		if depth(r.write, e.real) >= 0 {
+			p.ReadOnly = append(p.ReadOnly, e.real)
+		}
+	}
 	p.Hidden = reals(r.denied)
 	var holed []entry
 	for _, h := range r.hidden {
@@ -212,6 +221,16 @@ func (r *Rules) policy() (p Policy, unsearched []string) {
 		p.Read = append(r.around(p.Read, holed), reals(r.bare)...)
 	}
 	return p, unsearched
+}
+
+// workedIn lists the folders that are worked in and may be written.
+func (r *Rules) workedIn() (dirs []string) {
+	for _, dir := range append([]string{r.place.Dir}, r.place.Roots...) {
+		if real := permission.RealPath(dir); depth(r.write, real) >= 0 && !slices.Contains(reals(r.write), real) {
+			dirs = append(dirs, real)
+		}
+	}
+	return dirs
 }
 
 // around lists what may be read instead of folders with something hidden in them:

@@ -31,6 +31,13 @@ type Policy struct {
 	// Proxy is the path of the UNIX socket of a proxy for HTTP and SOCKS5 (both on
 	// the one socket), which is the only way to a network. "": no network.
 	Proxy string
+	// Loopback lists services on the host's loopback that processes reach by
+	// connecting to the same port of their own loopback, as "localhost:5432" or
+	// "127.0.0.1:5432". Proxy is asked to connect to them.
+	Loopback []string
+	// ProxyLoopback has programs ask the proxy for names and addresses of the loopback,
+	// too. Otherwise, with LocalBinding, these are their own loopback.
+	ProxyLoopback bool
 	// Network gives the host's network, unfiltered; Proxy does not count then.
 	Network bool
 	// UnixSockets lets processes make UNIX sockets, and so reach every service of

@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/openagent-go/agent/internal/proxy"
+	"github.com/openagent-go/agent/internal/sandboxenv"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -25,6 +27,16 @@ type Sandbox struct {
 	unsearched []string // see [Guarded]
 	// holdsFiles: the backend sees to all rules about files.
 	holdsFiles bool
+
+	mu    sync.Mutex
+	apart map[worktree]*view // of runs in worktrees; guarded by mu
+}
+
+// A view is what applies to a run in a folder.
+type view struct {
+	rules  *Rules
+	policy Policy // without what git has to write in a worktree
+	err    error  // unless nil, nothing may run there
 }
 
 // ErrUnavailable is matched by the error of [New] where the settings insist on a
@@ -69,6 +81,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 	s.policy, s.unsearched = s.rules.policy()
 	if s.proxy != nil {
 		s.policy.Proxy = s.proxy.Socket()
+		s.policy.Loopback, s.policy.ProxyLoopback = settings.Network.rules().Loopback()
 	}
 	s.holdsFiles = s.backend.Lacks(s.policy) == nil
 	return nil
@@ -90,16 +103,63 @@ func (s *Sandbox) Close() error {
 // Rules are the settings as they apply here.
 func (s *Sandbox) Rules() *Rules { return s.rules }
 
-// Confiner returns what starts commands confined, nil where nothing confines them.
-func (s *Sandbox) Confiner() func(cmd *exec.Cmd, own ...string) (Release, error) {
+// Confiner returns what starts commands confined, nil where nothing confines them. dir
+// is the folder that the run works in: a command of a run in a git worktree may write
+// that worktree, and not the folder that it is apart from. own are further folders
+// that the command may write.
+func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (Release, error) {
 	if s.backend == nil {
 		return nil
 	}
 	return s.confine
 }
 
-func (s *Sandbox) confine(cmd *exec.Cmd, own ...string) (Release, error) {
-	p := s.policy
+// at returns what applies to a run in a folder.
+func (s *Sandbox) at(dir string) *view {
+	base := &view{rules: s.rules, policy: s.policy}
+	if dir == "" || dir == s.rules.place.Dir {
+		return base
+	}
+	w := worktreeOf(dir)
+	if w == nil || s.rules.worktree != nil && *w == *s.rules.worktree || !s.worksIn(w.top) {
+		return base
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.apart[*w]
+	if !ok {
+		v = &view{}
+		if v.rules, v.err = s.rules.in(w); v.err == nil {
+			v.policy, _ = v.rules.policy()
+			v.policy.Proxy, v.policy.Loopback, v.policy.ProxyLoopback = s.policy.Proxy, s.policy.Loopback, s.policy.ProxyLoopback
+		}
+		if s.apart == nil {
+			s.apart = map[worktree]*view{}
+		}
+		s.apart[*w] = v
+	}
+	return v
+}
+
+// worksIn reports whether a folder is in one of those that are worked in.
+func (s *Sandbox) worksIn(dir string) bool {
+	for _, root := range append([]string{s.rules.place.Dir}, s.rules.place.Roots...) {
+		if below(permission.RealPath(root), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (Release, error) {
+	v := s.at(dir)
+	if v.err != nil {
+		return nil, v.err
+	}
+	p := v.policy
+	if v.rules.worktree != nil {
+		p = v.rules.worktree.allow(p)
+	}
 	if len(own) > 0 {
 		p.Write = slices.Concat(p.Write, own)
 	}
@@ -107,7 +167,7 @@ func (s *Sandbox) confine(cmd *exec.Cmd, own ...string) (Release, error) {
 		if cmd.Env == nil {
 			cmd.Env = os.Environ()
 		}
-		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+temp)
+		cmd.Env = sandboxenv.WithTemp(cmd.Env, temp)
 	}
 	return s.backend.Confine(cmd, p)
 }
@@ -187,6 +247,6 @@ func (s *Sandbox) Note() string {
 	}
 	// The folder for temporary files has another name each time, and prompts should not.
 	write := slices.DeleteFunc(slices.Clone(s.policy.Write), func(path string) bool { return s.temp != "" && below(permission.RealPath(s.temp), path) })
-	return fmt.Sprintf("Commands run in a sandbox: they may write in %s and in TMPDIR, and cannot change git hooks or the settings of shells, editors and agents. %s Do not work around it; say what is missing.",
+	return fmt.Sprintf("Commands run in a sandbox: they may write in %s (in a git worktree that you work in: the worktree instead) and in TMPDIR, and cannot change git hooks or the settings of shells, editors and agents. %s Do not work around it; say what is missing.",
 		clip(strings.Join(write, ", ")), network)
 }

@@ -21,7 +21,7 @@ func (box) Note() string                { return "Commands run in a box." }
 
 // marked is a workspace whose confined commands can tell that they are.
 func marked(t *testing.T) *workspace.Workspace {
-	ws := &workspace.Workspace{Root: t.TempDir(), Confine: func(cmd *exec.Cmd, _ ...string) (func() (int, bool), error) {
+	ws := &workspace.Workspace{Root: t.TempDir(), Confine: func(cmd *exec.Cmd, _ string, _ ...string) (func() (int, bool), error) {
 		cmd.Env = append(cmd.Env, "IN=box")
 		return func() (int, bool) { return 0, false }, nil
 	}}

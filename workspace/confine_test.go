@@ -17,7 +17,7 @@ import (
 func TestConfineEveryCommand(t *testing.T) {
 	var confined, released atomic.Int64
 	var folders []string
-	w := &Workspace{Root: t.TempDir(), Confine: func(cmd *exec.Cmd, own ...string) (func() (int, bool), error) {
+	w := &Workspace{Root: t.TempDir(), Confine: func(cmd *exec.Cmd, _ string, own ...string) (func() (int, bool), error) {
 		confined.Add(1)
 		folders = append(folders, own...)
 		cmd.Env = append(cmd.Env, "CONFINED=yes")

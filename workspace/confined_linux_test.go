@@ -26,7 +26,7 @@ func confined(t *testing.T) (w *workspace.Workspace, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &workspace.Workspace{Root: dir, Confine: func(cmd *exec.Cmd, own ...string) (func() (int, bool), error) {
+	w = &workspace.Workspace{Root: dir, Confine: func(cmd *exec.Cmd, _ string, own ...string) (func() (int, bool), error) {
 		return b.Confine(cmd, sandbox.Policy{Write: slices.Concat([]string{dir}, own)})
 	}}
 	t.Cleanup(func() { _ = w.Close() })

@@ -71,14 +71,14 @@ func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json
 		output:  &output{folder: w.outputDir, keep: true, latest: l.Latest},
 		done:    make(chan struct{}),
 	}
-	if err := w.launchJob(ctx, sh, j, l.Outside); err != nil {
+	if err := w.launchJob(ctx, sh, j, l); err != nil {
 		return "", nil, err
 	}
 	return j.id, sh.memory.encode(), nil
 }
 
 // launchJob starts j with a copy of the shell's state and sees it to its end.
-func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, outside bool) error {
+func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l Line) error {
 	s := &w.shell
 	if err := s.enter(); err != nil {
 		return err
@@ -90,10 +90,10 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, outside bo
 		dir, _ = w.shellDir(sh.memory.Dir) // the next line says it if the directory is gone
 		// It outlives the call: Stop, EndSession and Close end it.
 		ctx = context.WithoutCancel(ctx)
-		if outside {
+		if l.Outside {
 			j.process, err = w.startOutside(ctx, j.command, dir, j.output)
 		} else {
-			j.process, err = w.startShell(ctx, folder, j.command, dir, false, j.output)
+			j.process, err = w.startShell(ctx, folder, l, dir, false, j.output)
 		}
 	}
 	if err != nil {

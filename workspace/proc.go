@@ -56,6 +56,7 @@ type Command struct {
 	// decides may set it, never what a model sends.
 	Outside bool
 
+	run string   // folder that the run works in, see [Workspace].Confine; "" is Dir
 	own []string // folders that the program has to write, see [Workspace].Confine
 }
 
@@ -115,6 +116,9 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 	} else if !info.IsDir() {
 		return nil, &fs.PathError{Op: "chdir", Path: c.Dir, Err: errors.New("not a directory")}
 	}
+	if c.run == "" {
+		c.run = c.Dir
+	}
 	if c.Env == nil {
 		c.Env = w.environ()
 	}
@@ -149,7 +153,7 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 // process is a running program. live owns it, sweep its tree.
 type process struct {
 	owner   *shells
-	confine func(cmd *exec.Cmd, own ...string) (release func() (left int, signaled bool), err error)
+	confine func(cmd *exec.Cmd, dir string, own ...string) (release func() (left int, signaled bool), err error)
 	release func() (left int, signaled bool) // unless nil, to be called at the end
 	command Command
 	cmd     *exec.Cmd
@@ -233,7 +237,7 @@ func (p *process) start() (*streams, error) {
 		}
 		p.tree.prepare(p.cmd)
 		if p.confine != nil {
-			if p.release, err = p.confine(p.cmd, c.own...); err != nil {
+			if p.release, err = p.confine(p.cmd, c.run, c.own...); err != nil {
 				ours.close()
 				return nil, fmt.Errorf("confining it: %w", err)
 			}

@@ -14,10 +14,13 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/sandboxenv"
 )
 
 // A dialect is how a kind of shell loads, runs and saves. In both texts @name@
-// stands for the path of a file, quoted.
+// stands for the path of a file, quoted, and @unsaved@ for the names of variables
+// that are not saved, each after a separator.
 type dialect struct {
 	init string // defines __openagent_save, has it called on exit, and loads the last state
 	// run is a single line, so that the shell has read all of it before the
@@ -26,6 +29,8 @@ type dialect struct {
 	// light is run for a line that leaves no trace: it loads and does not save. ""
 	// where there is no such line.
 	light string
+	// separator comes before each name in @unsaved@.
+	separator string
 }
 
 //go:embed shell_bash.sh
@@ -36,8 +41,8 @@ var shInit string
 
 var (
 	bashDialect = dialect{bashInit, `. @init@; builtin eval "$(<@command@)"; { __openagent_save $?; } 2>/dev/null`,
-		`. @state@ 2>/dev/null; builtin eval "$(<@command@)"`}
-	shDialect = dialect{init: shInit, run: `. @init@; . @command@; { __openagent_save $?; } 2>/dev/null`}
+		`. @state@ 2>/dev/null; builtin eval "$(<@command@)"`, " | "}
+	shDialect = dialect{init: shInit, run: `. @init@; . @command@; { __openagent_save $?; } 2>/dev/null`, separator: " "}
 )
 
 // maxState is how large the saved state of a shell may be.
@@ -119,7 +124,7 @@ func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
 		light = true
 		p, err = w.startOutside(ctx, l.Command, dir, out)
 	} else {
-		p, err = w.startShell(ctx, sh.folder, l.Command, dir, light, out)
+		p, err = w.startShell(ctx, sh.folder, l, dir, light, out)
 	}
 	if err != nil {
 		return nil, err
@@ -218,28 +223,35 @@ func (w *Workspace) shellDir(dir string) (_, note string) {
 	return dir, ""
 }
 
-// startShell starts a shell in dir that loads the state in folder, runs command
-// and saves its own state there, or if it can do without, with light, does not.
-func (w *Workspace) startShell(ctx context.Context, folder, command, dir string, light bool, out io.Writer) (Process, error) {
+// startShell starts a shell in dir that loads the state in folder, runs the command of
+// l and saves its own state there, or if it can do without, with light, does not.
+func (w *Workspace) startShell(ctx context.Context, folder string, l Line, dir string, light bool, out io.Writer) (Process, error) {
 	program, speech, err := findShell()
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsRune(command, 0) {
+	if strings.ContainsRune(l.Command, 0) {
 		return nil, errors.New("the command holds a NUL byte")
 	}
 	var quoted []string
 	for _, name := range []string{"init", "command", "state", "save", "folder"} {
 		quoted = append(quoted, "@"+name+"@", quote(filepath.Join(folder, name)))
 	}
-	paths := strings.NewReplacer(quoted...)
-	script, files := speech.run, map[string]string{"command": command + "\n", "save": "", "folder": ""}
+	unsaved := ""
+	if w.Confines() {
+		for _, name := range sandboxenv.Names() {
+			unsaved += speech.separator + name
+		}
+	}
+	paths := strings.NewReplacer(append(quoted, "@unsaved@", unsaved)...)
+	script, files := speech.run, map[string]string{"command": l.Command + "\n", "save": "", "folder": ""}
 	if light && speech.light != "" {
 		script = speech.light
 	} else {
 		files["init"] = paths.Replace(speech.init)
 	}
-	var env []string // in the state, once there is one
+	// Once there is a state the other variables are in it.
+	env := w.unsaved()
 	if err := inFolder(folder, func(shell *os.Root) error {
 		for name, text := range files {
 			if err := newFile(shell, name, []byte(text)); err != nil {
@@ -259,6 +271,7 @@ func (w *Workspace) startShell(ctx context.Context, folder, command, dir string,
 		Dir:    dir,
 		Env:    append(env, "PWD="+dir),
 		Output: out,
+		run:    w.workingDir(l),
 		own:    []string{folder},
 	})
 }
@@ -280,6 +293,23 @@ func (w *Workspace) startOutside(ctx context.Context, command, dir string, out i
 		Output:  out,
 		Outside: true,
 	})
+}
+
+// workingDir is the folder that the run of a line works in.
+func (w *Workspace) workingDir(l Line) string {
+	if l.Dir == "" {
+		return w.folders().work
+	}
+	return l.Dir
+}
+
+// unsaved is the part of the environment that no state of a shell holds. A sandbox
+// may set these variables otherwise for each command.
+func (w *Workspace) unsaved() []string {
+	if !w.Confines() {
+		return nil
+	}
+	return sandboxenv.Only(w.environ())
 }
 
 // findShell finds a shell. The bash in a Windows PATH is usually that of

@@ -26,7 +26,7 @@ __openagent_save() {
 			builtin declare -Fx
 			builtin compgen -v | while IFS= builtin read -r __openagent_name; do
 				case $__openagent_name in
-				_ | __openagent_* | BASH* | COMP_* | DIRSTACK | EPOCH* | EUID | FUNCNAME | GROUPS | HISTCMD | LINENO | OPENAGENT_JOB | OPTIND | PIPESTATUS | PPID | PWD | RANDOM | SECONDS | SHELLOPTS | SRANDOM | UID) ;;
+				_ | __openagent_* | BASH* | COMP_* | DIRSTACK | EPOCH* | EUID | FUNCNAME | GROUPS | HISTCMD | LINENO | OPENAGENT_JOB@unsaved@ | OPTIND | PIPESTATUS | PPID | PWD | RANDOM | SECONDS | SHELLOPTS | SRANDOM | UID) ;;
 				*) builtin declare -p -- "$__openagent_name" ;;
 				esac
 			done

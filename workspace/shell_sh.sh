@@ -6,7 +6,7 @@ __openagent_save() {
 		ulimit -S -f 8192
 		set +eux +C
 		{ pwd -W 2>/dev/null || pwd; } >@folder@
-		unset OPENAGENT_JOB PWD
+		unset OPENAGENT_JOB PWD@unsaved@
 		{
 			printf 'umask %s\n' "$(umask)"
 			export -p

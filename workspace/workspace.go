@@ -22,12 +22,13 @@ type Workspace struct {
 	// of skills.
 	Readable []string
 	// Confine, unless nil, changes a command that has not been started so that it
-	// starts confined; package sandbox has it. own are folders that the command has
-	// to write beside what the user grants. release is called once, after the end
+	// starts confined; package sandbox has it. dir is the folder that the run works
+	// in, wherever the command itself starts. own are folders that the command has to
+	// write beside what the user grants. release is called once, after the end
 	// of the command or when it was not started, and says how many processes the
 	// command left behind and whether a signal ended it, as far as only it can know.
 	// Every command is confined but those that are started with Outside.
-	Confine func(cmd *exec.Cmd, own ...string) (release func() (left int, signaled bool), err error)
+	Confine func(cmd *exec.Cmd, dir string, own ...string) (release func() (left int, signaled bool), err error)
 
 	once  sync.Once
 	roots roots

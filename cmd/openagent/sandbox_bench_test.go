@@ -33,7 +33,7 @@ func BenchmarkConfinedTrue(b *testing.B) {
 				cmd.Dir = dir
 				release := func() (int, bool) { return 0, false }
 				if name == "confined" {
-					if release, err = confine(cmd); err != nil {
+					if release, err = confine(cmd, ""); err != nil {
 						b.Fatal(err)
 					}
 				}

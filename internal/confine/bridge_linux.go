@@ -2,6 +2,7 @@ package confine
 
 import (
 	"io"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -28,37 +29,117 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, ifr)
 }
 
+// loopback is the address of the namespace's own loopback.
+var loopback = [4]byte{127, 0, 0, 1}
+
 // A relay passes connections to a port of the loopback on to a UNIX socket.
 type relay struct {
 	listener *os.File
-	port     int
+	address  string // that it listens at
 	socket   string
+	// target, unless "", is the host and port that the proxy behind the socket is
+	// asked to connect to. Otherwise the client asks the proxy itself.
+	target string
 }
 
-// listen takes hold of the socket, wherever its folder is later, and listens.
-func listen(socket string) (*relay, error) {
-	hold, err := open(socket)
+// bridge gives the namespace its way to the proxy: a relay to the proxy itself,
+// whose address is returned, and relays to the targets on the host's loopback.
+func bridge(p *Plan) (address string, err error) {
+	hold, err := open(p.Proxy)
+	if err != nil {
+		return "", err
+	}
+	// Wherever the socket's folder is later.
+	socket := "/proc/self/fd/" + strconv.Itoa(hold)
+	relays, err := relaysTo(socket, p.Loopback)
+	if err != nil {
+		return "", err
+	}
+	proxy, err := listen(&unix.SockaddrInet4{Addr: loopback}, unix.AF_INET, socket, "")
+	if err != nil {
+		return "", err
+	}
+	for _, r := range append(relays, proxy) {
+		go r.serve()
+	}
+	return proxy.address, nil
+}
+
+// relaysTo listens at the addresses that programs use for the targets. A target at
+// an address where another one is listened for already is passed over.
+func relaysTo(socket string, targets []string) (relays []*relay, err error) {
+	add := func(at unix.Sockaddr, family int, target string) error {
+		r, err := listen(at, family, socket, target)
+		switch {
+		case err == nil:
+			relays = append(relays, r)
+		case err == unix.EADDRINUSE, family == unix.AF_INET6 && (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL):
+			return nil // taken, or there is no IPv6 here
+		}
+		return err
+	}
+	for _, target := range targets {
+		host, port, err := splitTarget(target)
+		if err != nil {
+			return nil, err
+		}
+		addr, err := netip.ParseAddr(host)
+		named := err != nil // it is localhost
+		if named || addr.Is4() {
+			a := unix.SockaddrInet4{Addr: loopback, Port: port}
+			if !named {
+				a.Addr = addr.As4()
+			}
+			if err := add(&a, unix.AF_INET, target); err != nil {
+				return nil, err
+			}
+		}
+		if named || addr.Is6() {
+			a := unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16(), Port: port}
+			if err := add(&a, unix.AF_INET6, target); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return relays, nil
+}
+
+func splitTarget(target string) (host string, port int, err error) {
+	i := strings.LastIndexByte(target, ':')
+	if i < 0 {
+		return "", 0, errPlan
+	}
+	if port, err = strconv.Atoi(target[i+1:]); err != nil {
+		return "", 0, errPlan
+	}
+	return strings.Trim(target[:i], "[]"), port, nil
+}
+
+// listen listens at an address of the loopback.
+func listen(at unix.Sockaddr, family int, socket, target string) (*relay, error) {
+	s, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	port := 0
+	if err = unix.Bind(s, at); err == nil {
+		err = unix.Listen(s, unix.SOMAXCONN)
+	}
+	if err == nil {
+		at, err = unix.Getsockname(s)
+	}
 	if err != nil {
+		_ = unix.Close(s)
 		return nil, err
 	}
-	if err := unix.Bind(s, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return nil, err
-	}
-	if err := unix.Listen(s, unix.SOMAXCONN); err != nil {
-		return nil, err
-	}
-	a, err := unix.Getsockname(s)
-	if err != nil {
-		return nil, err
+	if a, ok := at.(*unix.SockaddrInet4); ok {
+		port = a.Port
 	}
 	return &relay{
 		listener: os.NewFile(uintptr(s), "proxy"),
-		port:     a.(*unix.SockaddrInet4).Port,
-		socket:   "/proc/self/fd/" + strconv.Itoa(hold),
+		address:  "127.0.0.1:" + strconv.Itoa(port),
+		socket:   socket,
+		target:   target,
 	}, nil
 }
 
@@ -106,11 +187,37 @@ func (r *relay) pass(client *os.File) {
 	}
 	proxy := os.NewFile(uintptr(s), "proxy")
 	defer proxy.Close()
+	if r.target != "" && r.ask(proxy) != nil {
+		return
+	}
 	var both sync.WaitGroup
 	both.Go(func() { copyOneWay(proxy, client) })
 	copyOneWay(client, proxy)
 	both.Wait()
 }
+
+// ask has the proxy connect to the target, by SOCKS5 (RFC 1928).
+func (r *relay) ask(proxy *os.File) error {
+	host, port, err := splitTarget(r.target)
+	if err != nil {
+		return err
+	}
+	const version, noAuth, connect, name = 5, 0, 1, 3
+	asked := append([]byte{version, 1, noAuth, version, connect, 0, name, byte(len(host))}, host...)
+	if _, err := proxy.Write(append(asked, byte(port>>8), byte(port))); err != nil {
+		return err
+	}
+	var answer [2 + 10]byte // to the version, and to the request, with an IPv4 address
+	if _, err := io.ReadFull(proxy, answer[:]); err != nil {
+		return err
+	}
+	if answer[1] != noAuth || answer[3] != 0 {
+		return errRefused
+	}
+	return nil
+}
+
+const errRefused = textError("the proxy refuses the target")
 
 // copyOneWay copies from a socket to another, and ends what the other reads.
 func copyOneWay(to, from *os.File) {
@@ -121,28 +228,4 @@ func copyOneWay(to, from *os.File) {
 	if raw, err := from.SyscallConn(); err == nil { // to may have failed
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	}
-}
-
-// withProxy returns env with the variables by which programs find a proxy.
-func withProxy(env []string, port int) []string {
-	address := "127.0.0.1:" + strconv.Itoa(port)
-	for _, kv := range []string{
-		"HTTP_PROXY=http://" + address, "HTTPS_PROXY=http://" + address, "ALL_PROXY=socks5h://" + address,
-		"NO_PROXY=localhost,127.0.0.1,::1",
-	} {
-		name, value, _ := strings.Cut(kv, "=")
-		env = setVariable(setVariable(env, name, value), strings.ToLower(name), value)
-	}
-	return setVariable(env, "NODE_USE_ENV_PROXY", "1") // Node.js looks at the others only then
-}
-
-// setVariable returns env with the only value of a name.
-func setVariable(env []string, name, value string) []string {
-	out := make([]string, 0, len(env)+1)
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, name+"=") {
-			out = append(out, kv)
-		}
-	}
-	return append(out, name+"="+value)
 }

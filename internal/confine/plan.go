@@ -32,7 +32,13 @@ type Plan struct {
 	ReadAll                       bool // Read does not count
 	// Proxy is the path of the UNIX socket that connections to a port of the
 	// loopback are passed on to. The port is put into the environment.
-	Proxy        string
+	Proxy string
+	// Loopback lists targets on the host's loopback, localhost or an address with a
+	// port. Connections to that port of the namespace's own loopback are passed on to
+	// the target by the proxy.
+	Loopback []string
+	// Direct lists the hosts that programs are told to connect to without the proxy.
+	Direct       []string
 	Network      bool
 	UnixSockets  bool
 	LocalBinding bool
@@ -46,7 +52,7 @@ type Plan struct {
 // fields lists where the parts of a plan are, in the order of their encoding.
 func (p *Plan) fields() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&p.Path, &p.Dir, &p.Proxy},
-		[]*[]string{&p.Args, &p.Env, &p.Write, &p.ReadOnly, &p.Hidden, &p.Read},
+		[]*[]string{&p.Args, &p.Env, &p.Write, &p.ReadOnly, &p.Hidden, &p.Read, &p.Loopback, &p.Direct},
 		[]*bool{&p.ReadAll, &p.Network, &p.UnixSockets, &p.LocalBinding, &p.Weaker, &p.Nested, &p.Landlock}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openagent-go/agent/internal/sandboxenv"
 )
 
 const (
@@ -37,12 +39,11 @@ func run(p Plan, fd int) int {
 			fail("setting up the loopback", err)
 		}
 		if p.Proxy != "" {
-			r, err := listen(p.Proxy)
+			address, err := bridge(&p)
 			if err != nil {
 				fail("listening for the proxy", err)
 			}
-			go r.serve()
-			env = withProxy(env, r.port)
+			env = sandboxenv.WithProxy(env, address, p.Direct...)
 		}
 	}
 	mask := unix.Umask(0)

@@ -7,6 +7,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -105,6 +106,29 @@ func (r Rules) compile() (compiled, error) {
 		c.deny = append(c.deny, p)
 	}
 	return c, nil
+}
+
+// Loopback returns the services on the host's own loopback that are allowed by name
+// or address with a port, each as host:port, and whether every port of it is allowed.
+// Those that are denied may be among them: a connection is judged when it is made.
+func (r Rules) Loopback() (targets []string, every bool) {
+	for _, s := range r.Allow {
+		p, err := parsePattern(s)
+		if err != nil || p.below || !loopback(p.host) {
+			continue
+		}
+		if p.port == 0 {
+			every = true
+		} else {
+			targets = append(targets, net.JoinHostPort(p.host, strconv.Itoa(p.port)))
+		}
+	}
+	return targets, every
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 var errNoHost = errors.New(`is neither a domain such as example.com or *.example.com nor an address`)
