@@ -27,10 +27,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
 	}
 	class := classify(t, &call)
-	d := x.judge(e.Mode, &call, &class, hooked)
-	if class.Asks != "" && d.Behavior == permission.Allowed && (d.Source == permission.FromMode || d.Source == permission.FromHook || d.Source == permission.FromPolicy) {
-		d = x.insist(e.Mode, &call, &class)
-	}
+	d := x.settle(e.Mode, &call, &class, hooked)
 	if d.Behavior == permission.Allowed {
 		d = x.consult(ctx, e.Mode, t, &call, &class, d)
 	}
@@ -42,6 +39,18 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 		d.Input = call.Input
 	}
 	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// settle judges a call, and asks about one that needs a person or a rule of its own.
+func (x *executor) settle(mode permission.Mode, call *tool.Call, class *tool.Class, hooked permission.Decision) permission.Decision {
+	d := x.judge(mode, call, class, hooked)
+	if class.Asks == "" || d.Behavior != permission.Allowed || d.Source == permission.FromRule {
+		return d
+	}
+	if byRule, ok := x.rules.Load().In(mode).Permits(x.subject(call, class)); ok {
+		return byRule
+	}
+	return x.insist(mode, call, class)
 }
 
 // insist asks about a call that no rule allows.
@@ -66,6 +75,9 @@ func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Clas
 	d := rules.Decide(about)
 	if d.Behavior == permission.Denied {
 		return d
+	}
+	if waits, ok := rules.Waits(about); ok {
+		return waits // nobody's yes lets it run
 	}
 	opinion := x.opinion(about)
 	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && !rules.Plans()
@@ -227,21 +239,17 @@ func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, j
 	if d := x.opinion(about); d.Behavior == permission.Denied {
 		return d, true
 	}
-	if p.Plans() {
-		// A callback's or a person's yes does not lift plan mode.
-		d := p.Decide(about)
-		if d.Behavior == permission.Asked && d.Source == permission.FromMode {
-			d.Behavior = permission.Denied
-		}
-		return d, d.Behavior == permission.Denied
-	}
 	if d, denied := p.Denies(about); denied {
+		return d, true
+	}
+	// A callback's or a person's yes does not lift plan mode.
+	if d, waits := p.Waits(about); waits {
 		return d, true
 	}
 	if !widens(judged, &class) {
 		return permission.Decision{}, false
 	}
-	d := x.judge(mode, call, &class, permission.Decision{})
+	d := x.settle(mode, call, &class, permission.Decision{})
 	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
 }
 

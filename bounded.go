@@ -45,13 +45,14 @@ func (a above) Decide(r permission.Request) permission.Decision {
 	if d, denied := rules.Denies(r); denied {
 		return d
 	}
+	if d, waits := rules.Waits(r); waits {
+		return d
+	}
 	if !rules.Plans() {
 		return permission.Decision{}
 	}
-	switch d := rules.Decide(r); {
-	case d.Behavior == permission.Denied, d.Behavior == permission.Asked && d.Source == permission.FromMode:
-		d.Behavior = permission.Denied
-		return d
+	if d := rules.Decide(r); d.Behavior == permission.Asked && d.Source == permission.FromMode {
+		return d // the network
 	}
 	return permission.Decision{}
 }

@@ -75,6 +75,12 @@ func TestAsks(t *testing.T) {
 		{name: "yes", answer: answer(permission.Allow()), runs: 1},
 		{name: "yes in plan mode", policy: permission.Policy{Mode: permission.Plan}, answer: answer(permission.Allow()), runs: 1},
 		{name: "a rule", policy: permission.Policy{Allow: []permission.Rule{"Approve"}}, runs: 1},
+		{name: "a rule in bypass", policy: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Approve"}}, runs: 1},
+		{name: "a rule in bypass, under a ceiling", policy: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Approve"}}.Within(bypass), runs: 1},
+		{name: "a rule of the ceiling alone", policy: bypass.Within(permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Approve"}})},
+		{name: "a rule in auto", policy: permission.Policy{Mode: permission.Auto, Allow: []permission.Rule{"Approve"}}, runs: 1},
+		{name: "a rule that asks in bypass", policy: permission.Policy{Mode: permission.Bypass, Ask: []permission.Rule{"Approve"}, Allow: []permission.Rule{"Approve"}}},
+		{name: "a rule for another in bypass", policy: permission.Policy{Mode: permission.Bypass, Allow: []permission.Rule{"Read"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var ran atomic.Int32

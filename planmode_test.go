@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -101,12 +102,57 @@ func TestPlanMode(t *testing.T) {
 					questions++
 				}
 			}
-			if questions != 1 {
-				t.Errorf("asked: %q", asked)
+			if questions != 1 || len(asked) > 2 {
+				t.Errorf("asked: %q", asked) // what has to wait is not asked about
 			}
 		})
 	}
 }
+
+// In plan mode a person is asked about what their answer can let run, and about
+// nothing else: by its own mode, by a ceiling, by a hook or a policy that wants to ask.
+func TestPlanModeAsksNothingInVain(t *testing.T) {
+	plan := permission.Policy{Mode: permission.Plan}
+	asks := policyFunc(func(permission.Request) permission.Decision { return permission.Ask("a policy asks") })
+	defers := hook.Hook{On: hook.PreToolUse, Func: func(context.Context, *hook.Input) (hook.Output, error) {
+		return hook.Output{Permission: permission.Deferred}, nil
+	}}
+	for name, set := range map[string]func(*agent.Agent){
+		"mode":    func(a *agent.Agent) { a.Permissions = plan },
+		"ceiling": func(a *agent.Agent) { a.Permissions = permission.Policy{}.Within(plan) },
+		"policy":  func(a *agent.Agent) { a.Permissions, a.Policies = plan, []permission.Judge{asks} },
+		"hook":    func(a *agent.Agent) { a.Permissions, a.Hooks = plan, []hook.Hook{defers} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			a, writes := planned(permission.Plan, person(permission.Allow(), &asked), uses("write"), say("done"))
+			set(a)
+			if _, err := a.Prompt(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			if got := results(a.Model); *writes != 0 || len(asked) > 0 || !strings.Contains(got[0], "wait in mode plan") {
+				t.Errorf("%d writes, asked %q: %q", *writes, asked, got)
+			}
+		})
+	}
+	fetched := 0
+	fetch := tool.New(tool.Spec{Name: "fetch", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
+		fetched++
+		return tool.Text("fetched"), nil
+	}).OnClassify(func(tool.Call, number) tool.Class {
+		return tool.Class{ReadOnly: true, Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
+	})
+	var asked []string
+	a, _ := planned(permission.Plan, person(permission.Allow(), &asked), uses("fetch"), say("done"))
+	a.Tools = append(a.Tools, fetch)
+	if _, err := a.Prompt(t.Context(), "go"); err != nil || fetched != 1 || len(asked) != 1 {
+		t.Errorf("fetched %d times, asked %q, %v", fetched, asked, err)
+	}
+}
+
+type policyFunc func(permission.Request) permission.Decision
+
+func (f policyFunc) Decide(r permission.Request) permission.Decision { return f(r) }
 
 // A plan that is not approved leaves the run in plan mode, and the model reads why.
 func TestPlanModeDenied(t *testing.T) {

@@ -103,8 +103,8 @@ func (c *Compiled) own(about *call) Decision {
 		return Decision{Behavior: Allowed, Source: FromMode, Reason: "the mode " + string(mode) + " asks nothing"}
 	}
 	why := about.whyChanges(c)
-	if mode == Plan && why != "" && !(about.onlyFetches() && about.req.ReadOnly) {
-		return decide(Asked, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+	if mode == Plan && about.waits(why) {
+		return planned(Asked, about, why)
 	}
 	if x, a, ok := about.match(c.ask); ok {
 		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
@@ -127,6 +127,49 @@ func (c *Compiled) own(about *call) Decision {
 		return decide(Allowed, FromMode, nil, "%s runs in the sandbox", about.String())
 	}
 	return about.byMode(mode, why)
+}
+
+// waits reports whether a call has to wait in mode Plan, for which whyChanges says why.
+func (c *call) waits(why string) bool {
+	return why != "" && !(c.onlyFetches() && c.req.ReadOnly)
+}
+
+func planned(b Behavior, about *call, why string) Decision {
+	return decide(b, FromMode, nil, "%s has to wait in mode plan because %s; it can run once the plan is approved", about.String(), why)
+}
+
+// Waits reports whether mode [Plan], of the policy or of a ceiling, keeps a call from
+// running, whatever a person answers. The decision denies the call.
+func (c *Compiled) Waits(r Request) (Decision, bool) {
+	if !c.Plans() {
+		return Decision{}, false
+	}
+	about := newCase(r)
+	return c.waits(&about)
+}
+
+func (c *Compiled) waits(about *call) (Decision, bool) {
+	if c.mode == Plan {
+		if why := about.whyChanges(c); about.waits(why) {
+			return planned(Denied, about, why), true
+		}
+	}
+	for _, ceiling := range c.ceilings {
+		if d, ok := ceiling.waits(about); ok {
+			return d, true
+		}
+	}
+	return Decision{}, false
+}
+
+// Permits returns the decision of the allow rule that covers a call, if there is one
+// and no rule speaks against it. The mode does not count, but for [Plan].
+func (c *Compiled) Permits(r Request) (Decision, bool) {
+	if c.mode == Bypass {
+		c = c.In(Default) // which looks at rules
+	}
+	d := c.Decide(r)
+	return d, d.Behavior == Allowed && d.Source == FromRule
 }
 
 func (c *Compiled) denies(about *call) (Decision, bool) {

@@ -66,6 +66,11 @@ func Config(settings Settings) tool.Tool {
 			class.Asks = "it changes the user's settings for good"
 		}
 		return class
+	}).OnPreview(func(_ tool.Call, in configInput) string {
+		if in.Action != "set" {
+			return ""
+		}
+		return previewFields(previewField{"setting", in.Key}, previewField{"value", string(in.Value)})
 	})
 }
 

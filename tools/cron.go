@@ -126,6 +126,9 @@ func CronCreate(c Crontab) tool.Tool {
 		class.Access = []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: cmp.Or(c.Dir, call.Dir)}}
 		class.Asks = "it schedules a command, which runs later and again"
 		return class
+	}).OnPreview(func(call tool.Call, in cronCreateInput) string {
+		return previewFields(previewField{"job", in.Name}, previewField{"schedule", in.Schedule}, previewField{"time zone", in.Zone},
+			previewField{"missed times", in.Missed}, previewField{"folder", cmp.Or(c.Dir, call.Dir)}, previewField{"command", in.Command}, previewField{"prompt", in.Prompt})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +88,19 @@ func RemoteTrigger(t Triggers) tool.Tool {
 			return nil, err
 		}
 		return tool.Errorf("%v", err), nil
-	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Class { return t.classify(in) })}
+	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Class { return t.classify(in) }).
+		OnPreview(func(_ tool.Call, in remoteTriggerInput) string { return in.preview() })}
+}
+
+func (in remoteTriggerInput) preview() string {
+	fields := []previewField{{"action", in.Action}, {"id", in.ID}, {"trigger", in.Name}, {"address", in.URL}}
+	if in.Schedule != nil {
+		fields = append(fields, previewField{"schedule", cmp.Or(strings.TrimSpace(*in.Schedule), "none")})
+	}
+	if in.Enabled != nil {
+		fields = append(fields, previewField{"enabled", strconv.FormatBool(*in.Enabled)})
+	}
+	return previewFields(append(fields, previewField{"payload", string(in.Payload)}, previewField{"prompt", in.Prompt})...)
 }
 
 // A triggerTool knows the secrets in its store, so that they are taken out of

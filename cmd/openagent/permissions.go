@@ -100,7 +100,11 @@ func (h *host) explainCall(ctx context.Context, o *toolsOptions, args []string) 
 	}
 	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: r.Unclear(), Parts: p.Parts(r)}
 	if class := tool.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.project}); class.Asks != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
-		e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.Asks}
+		if byRule, ok := p.Compile().Permits(r); ok {
+			e.Decision = byRule
+		} else {
+			e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.Asks}
+		}
 	}
 	if e.Behavior == permission.Asked {
 		e.Suggestions = r.Suggestions()
