@@ -91,12 +91,16 @@ var ErrKind = errors.New("it is another kind of agent")
 // Run puts a child to work and waits for the result, which is not nil once its run
 // has begun. It fails with [ErrShare], and as [Session.Prompt] does.
 func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
-	ctx, leave, err := p.session.children().begin(ctx, c, p.idOf(c), false)
+	id, err := p.idOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, leave, err := p.session.children().begin(ctx, c, id, false)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	w, err := p.hire(ctx, c, false)
+	w, err := p.hire(ctx, c, id, false)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +123,14 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 // the parent's model is told: in the run that goes on, else in the next one, once,
 // also if the program dies meanwhile. Work whose end is on record is not done again.
 func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) (id string, err error) {
-	life, leave, err := p.session.children().begin(ctx, c, p.idOf(c), true)
+	if id, err = p.idOf(ctx, c); err != nil {
+		return "", err
+	}
+	life, leave, err := p.session.children().begin(ctx, c, id, true)
 	if err != nil {
 		return "", err
 	}
-	w, err := p.hire(ctx, c, true)
+	w, err := p.hire(ctx, c, id, true)
 	if err != nil {
 		leave()
 		return "", err
@@ -208,14 +215,13 @@ func (p *Parent) Child(ctx context.Context, id string) (session.Info, error) {
 }
 
 // hire makes a child's session and records that it is put to work.
-func (p *Parent) hire(ctx context.Context, c Child, background bool) (*work, error) {
+func (p *Parent) hire(ctx context.Context, c Child, id string, background bool) (*work, error) {
 	name := c.called()
 	c.Input.ID = c.key()
 	w := &work{parent: p, key: c.Input.ID, name: name, call: c.Call, input: c.Input, watch: c.Watch, note: c.Note, background: background}
 	if w.key == "" {
 		return nil, fmt.Errorf("agent: starting %s: neither Call nor Input.ID says what work it is", name)
 	}
-	id := p.idOf(c)
 	if err := session.CheckID(id); err != nil {
 		return nil, fmt.Errorf("agent: starting %s: %w", name, err)
 	}
@@ -277,13 +283,28 @@ func (c *Child) key() string { return cmp.Or(c.Input.ID, c.Call) }
 
 func (c *Child) called() string { return cmp.Or(c.Name, c.Agent.Name, "agent") }
 
-// idOf is the id of a child's session.
-func (p *Parent) idOf(c Child) string {
+// idOf is the id of a child's session: in a fork, an agent that was put to work before
+// keeps the one that it had.
+func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
+	if c.Session != "" {
+		return c.Session, nil
+	}
+	id := ""
+	err := p.session.consult(ctx, func(f *fold, _ func(...event.Fact) error) error {
+		id = f.state.Worker(c.key())
+		return nil
+	})
 	word := c.Call
 	if c.apart {
 		word = c.key()
 	}
-	return cmp.Or(c.Session, session.DerivedID(p.session.ID, word))
+	return cmp.Or(id, session.DerivedID(p.session.ID, word)), err
+}
+
+// Assigned returns the id of the session that an agent has which a call starts: the
+// same one each time.
+func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
+	return p.idOf(ctx, Child{Call: call})
 }
 
 // least is the smaller of two limits, of which 0 is none.

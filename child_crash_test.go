@@ -68,6 +68,12 @@ func (l recordingLog) Append(ctx context.Context, after int64, sync bool, es ...
 // cut returns a store that holds the first n facts.
 func (p *tape) cut(t *testing.T, n int) session.Store {
 	root := new(session.Memory)
+	p.put(t, root, n)
+	return root
+}
+
+// put records the first n facts in a store.
+func (p *tape) put(t *testing.T, root session.Store, n int) {
 	by := map[string][]event.Event{}
 	for _, f := range p.facts[:n] {
 		at := f.under + " " + f.event.Session
@@ -77,7 +83,7 @@ func (p *tape) cut(t *testing.T, n int) session.Store {
 		under, id, _ := strings.Cut(at, " ")
 		store, h := session.Store(root), session.Header{Session: id}
 		if under != "" {
-			store, h.Agent = root.Under(under), &session.Lineage{Name: "helper", Kind: "helper", Session: under}
+			store, h.Agent = session.Under(root, under), &session.Lineage{Name: "helper", Kind: "helper", Session: under}
 		}
 		log, err := store.Open(t.Context(), id, h)
 		if err == nil {
@@ -88,7 +94,6 @@ func (p *tape) cut(t *testing.T, n int) session.Store {
 		}
 		log.Close()
 	}
-	return root
 }
 
 // did counts the model's answers and the writes of the first n facts.

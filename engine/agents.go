@@ -14,8 +14,18 @@ func (s *State) AtWork() []event.AgentStart { return slices.Clone(s.agents) }
 // Worked reports whether a piece of an agent's work was begun, and whether its end is
 // on record.
 func (s *State) Worked(key string) (begun, ended bool) {
-	ended, begun = s.worked[key]
-	return begun, ended
+	w, begun := s.worked[key]
+	return begun, w.ended
+}
+
+// Worker returns the session of the agent that a piece of work was given to, "" if none
+// was.
+func (s *State) Worker(key string) string { return s.worked[key].session }
+
+// An assignment is work of an agent.
+type assignment struct {
+	session string // the agent's
+	ended   bool
 }
 
 // Share returns what an agent that is started by an open call may use of the budget:
@@ -74,9 +84,9 @@ func (s *State) agentStart(f event.AgentStart) bool {
 		return false
 	}
 	if s.worked == nil {
-		s.worked = map[string]bool{}
+		s.worked = map[string]assignment{}
 	}
-	s.worked[f.Key] = false
+	s.worked[f.Key] = assignment{session: f.Session}
 	s.agents = append(s.agents, f)
 	return true
 }
@@ -89,8 +99,8 @@ func (s *State) agentEnd(f event.AgentEnd) bool {
 	if f.Reason == event.Internal { // what it has used is not known
 		f.LostUSD = max(f.LostUSD, s.agents[i].ReservedUSD)
 	}
+	s.worked[f.Key] = assignment{s.agents[i].Session, true}
 	s.agents = slices.Delete(s.agents, i, i+1)
-	s.worked[f.Key] = true
 	if s.open {
 		s.settleAgent(f)
 	} else {

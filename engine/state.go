@@ -79,13 +79,13 @@ type State struct {
 		reserved float64
 		wait     *wait
 	}
-	agents  []event.AgentStart // at work
-	worked  map[string]bool    // keys of pieces of work that were begun, true: that have ended
-	owed    []event.AgentEnd   // came after the end of a run: they count in the next one
-	repeats tally[uint64, int] // how many answers in a row have had a call, by its signature
-	seen    tally[uint64, int] // for the next answer; reused
-	wanted  []Effect           // what Effects returned; reused
-	faults  tally[string, int] // failures in a row by tool
+	agents  []event.AgentStart    // at work
+	worked  map[string]assignment // pieces of work that were begun, by key
+	owed    []event.AgentEnd      // came after the end of a run: they count in the next one
+	repeats tally[uint64, int]    // how many answers in a row have had a call, by its signature
+	seen    tally[uint64, int]    // for the next answer; reused
+	wanted  []Effect              // what Effects returned; reused
+	faults  tally[string, int]    // failures in a row by tool
 }
 
 // need is what the conversation waits for when no call is open.

@@ -50,6 +50,7 @@ var (
 	typeConfigured = event.Type(event.Configured{})
 	typeModel      = event.Type(event.ModelChanged{})
 	typeNamed      = event.Type(event.SessionNamed{})
+	typeAgent      = event.Type(event.AgentStart{})
 )
 
 // record takes in the next fact as it is stored. It looks into few facts only.

@@ -19,7 +19,7 @@ import (
 // program is killed.
 type maker interface {
 	createWhole(ctx context.Context, header Header, facts []event.Event) error
-	forkWhole(ctx context.Context, from Info, to string, through int64) error
+	forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error
 }
 
 // createWhole implements maker.
@@ -42,8 +42,12 @@ func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event
 
 // forkWhole implements maker. The lines of the facts are checked and copied as
 // they are, so that a fork costs as little as a copy of the file.
-func (d Dir) forkWhole(ctx context.Context, from Info, to string, through int64) error {
-	folder, err := d.existing(ctx, from.Session)
+func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, through int64) error {
+	source, ok := src.(Dir)
+	if !ok {
+		return forkFacts(ctx, src, d, from, to, through)
+	}
+	folder, err := source.existing(ctx, from.Session)
 	if err != nil {
 		return err
 	}
@@ -54,17 +58,22 @@ func (d Dir) forkWhole(ctx context.Context, from Info, to string, through int64)
 	}
 	defer journal.Close()
 	o := origin{disk: d.system(), folder: folder, journal: journal}
-	o.about.Header = Header{Session: to, Created: created(time.Time{}), Dir: from.Dir, Branch: from.Branch}
+	o.about.Header = Header{Session: to, Created: created(time.Time{}), Dir: from.Dir, Branch: from.Branch, Agent: from.Agent}
 	o.about.Updated = o.about.Header.Created
 	s := newScanner(path, io.NewSectionReader(journal, 0, math.MaxInt64), 64<<10)
 	if err := o.survey(ctx, s, from.Session, through); err != nil {
 		return err
 	}
 	if s.from != version {
-		return forkFacts(ctx, d, from, to, through)
+		return forkFacts(ctx, source, d, from, to, through)
 	}
 	o.about.Header.Parent = &Point{Session: from.Session, Seq: s.last}
-	return d.compose(ctx, &o.about, o.write)
+	return d.compose(ctx, &o.about, func(folder string, f file) error {
+		if err := o.agents.copy(ctx, source.Under(from.Session), d.Under(to)); err != nil {
+			return err
+		}
+		return o.write(folder, f)
+	})
 }
 
 // An origin is what a fork is made from.
@@ -75,6 +84,7 @@ type origin struct {
 	begin, end int64    // where the lines of the facts are
 	blobs      []string // that they name
 	about      about    // the fork
+	agents     agents   // that go with it
 }
 
 // survey checks the facts up to number through, or to the end, and finds out
@@ -90,6 +100,13 @@ func (o *origin) survey(ctx context.Context, s *scanner, id string, through int6
 			break
 		}
 		o.about.record(&r, load)
+		if r.Type == typeAgent {
+			e, err := r.event("", load)
+			if err != nil {
+				return s.corrupt(err)
+			}
+			o.agents.fact(e.Data)
+		}
 		for _, name := range blobNames(&r) {
 			hash := r.Blobs[name]
 			if known[hash] {
@@ -233,7 +250,7 @@ func undo(folder string, made bool, lock *lock) error {
 	if !made || lock.held() != nil {
 		return lock.release()
 	}
-	err := os.RemoveAll(filepath.Join(folder, blobsName))
+	err := errors.Join(os.RemoveAll(filepath.Join(folder, blobsName)), os.RemoveAll(filepath.Join(folder, agentsName)))
 	if err := errors.Join(err, removeLock(lock)); err != nil {
 		return err
 	}

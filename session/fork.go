@@ -44,7 +44,9 @@ func Stat(ctx context.Context, s Store, id string) (Info, error) {
 }
 
 // Fork makes the session to out of the facts of the session from, up to and
-// including number through; 0 means all. Neither session needs the other later.
+// including number through; 0 means all. Neither session needs the other later. The
+// fork has the sub-agents that these facts tell of, by the same ids: with the work that
+// was begun by then, all of it.
 // It fails with [ErrExists] where there is a session named to, and with
 // [ErrNotFound] where from or the fact is missing. In a [Dir] a fork is there
 // whole or not at all, also when the program is killed meanwhile.
@@ -60,25 +62,60 @@ func fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := Stat(ctx, s, to); err == nil {
+	return forkTo(ctx, s, s, parent, to, through)
+}
+
+// Copy makes a session of one store in another one, with its sub-agents. It fails as
+// [Fork] does.
+func Copy(ctx context.Context, src, dst Store, id string) error {
+	info, err := Stat(ctx, src, id)
+	if err == nil {
+		err = copyFacts(ctx, src, dst, info.Header, id, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("copying session: %w", err)
+	}
+	return nil
+}
+
+// forkTo forks a session of one store into another, or the same.
+func forkTo(ctx context.Context, src, dst Store, parent Info, to string, through int64) error {
+	if _, err := Stat(ctx, dst, to); err == nil {
 		return fmt.Errorf("%w: %s", ErrExists, to)
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	if m, ok := s.(maker); ok {
-		return m.forkWhole(ctx, parent, to, through)
+	if m, ok := dst.(maker); ok {
+		return m.forkWhole(ctx, src, parent, to, through)
 	}
-	return forkFacts(ctx, s, parent, to, through)
+	return forkFacts(ctx, src, dst, parent, to, through)
 }
 
-// forkFacts forks a session in a store of any kind.
-func forkFacts(ctx context.Context, s Store, parent Info, to string, through int64) error {
-	facts, err := collect(ctx, s, parent.Session, to, through)
+// forkFacts forks a session in stores of any kind.
+func forkFacts(ctx context.Context, src, dst Store, parent Info, to string, through int64) error {
+	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Agent: parent.Agent, Parent: &Point{Session: parent.Session}}
+	return copyFacts(ctx, src, dst, header, parent.Session, through)
+}
+
+// copyFacts makes the session of a header out of facts of another one. The sub-agents
+// come first: a session without them would do their work again.
+func copyFacts(ctx context.Context, src, dst Store, header Header, from string, through int64) error {
+	to := header.Session
+	facts, err := collect(ctx, src, from, to, through)
 	if err != nil {
 		return err
 	}
-	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Parent: &Point{Session: parent.Session, Seq: int64(len(facts))}}
-	return create(ctx, s, header, facts)
+	if p := header.Parent; p != nil && p.Session == from {
+		p.Seq = int64(len(facts))
+	}
+	var below agents
+	for _, e := range facts {
+		below.fact(e.Data)
+	}
+	if err := below.copy(ctx, Under(src, from), Under(dst, to)); err != nil {
+		return err
+	}
+	return create(ctx, dst, header, facts)
 }
 
 // Create makes the session header.Session out of facts, which are numbered from 1.
@@ -96,6 +133,11 @@ func Create(ctx context.Context, s Store, header Header, facts []event.Event) er
 	return nil
 }
 
+// A deleter is a store that can delete sessions.
+type deleter interface {
+	Delete(ctx context.Context, id string) error
+}
+
 func create(ctx context.Context, s Store, header Header, facts []event.Event) error {
 	if m, ok := s.(maker); ok {
 		return m.createWhole(ctx, header, facts)
@@ -109,9 +151,7 @@ func create(ctx context.Context, s Store, header Header, facts []event.Event) er
 		return errors.Join(fmt.Errorf("%w: %s", ErrExists, id), log.Close())
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())
-	if d, ok := s.(interface {
-		Delete(context.Context, string) error
-	}); ok && err != nil {
+	if d, ok := s.(deleter); ok && err != nil {
 		_ = d.Delete(context.WithoutCancel(ctx), id) // half a session is none
 	}
 	return err

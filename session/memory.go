@@ -128,6 +128,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 		return fmt.Errorf("deleting session %s: %w", id, ErrSessionBusy)
 	}
 	delete(m.sessions, id)
+	delete(m.under, id)
 	return nil
 }
 

@@ -10,12 +10,16 @@ const agentsName = "agents"
 
 // Under returns the store for the sessions of agents that work for a session of
 // store: they are kept with it and do not appear in lists of others. A Store without
-// a method Under(session string) Store keeps all in one place.
+// a method Under(session string) Store keeps all in one place, under ids that differ
+// from the agents' own where a session is a fork.
 func Under(store Store, session string) Store {
 	if s, ok := store.(interface{ Under(session string) Store }); ok {
 		return s.Under(session)
 	}
-	return store
+	if s, ok := store.(shared); ok {
+		return s.below(session)
+	}
+	return shared{Store: store, session: session}
 }
 
 // Under returns the store in the folder agents of a session's own folder.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/session"
 )
@@ -145,5 +146,52 @@ func TestAgentApartDies(t *testing.T) {
 				t.Errorf("told %q", res.Text)
 			}
 		})
+	}
+}
+
+// A fork leaves the worktrees of agents to the session that it was made from: an agent
+// that works in one goes on there alone.
+func TestForkLeavesWorktrees(t *testing.T) {
+	s := newStage(t)
+	s.repository()
+	sess := s.agent.Session("s")
+	s.plays("change", use("Bash", map[string]any{"command": "echo two >> a.txt"}), func(*llmtest.Request) llmtest.Step {
+		go sess.Close()
+		return llmtest.Call(use("Bash", map[string]any{"command": "sleep 60"}))
+	})
+	s.plays("go", spawn("change", map[string]any{"isolation": "worktree"}), func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
+	store := s.agent.Sessions
+	for _, err := range sess.Stream(t.Context(), "go") {
+		_ = err // it is closed meanwhile
+	}
+	sess.Close()
+	through := int64(0)
+	for e, err := range store.Read(t.Context(), "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := e.Data.(event.AgentStart); ok {
+			through = e.Seq
+		}
+	}
+	if err := session.Fork(t.Context(), store, "s", "fork", through); err != nil {
+		t.Fatal(err)
+	}
+	fork := s.agent.Session("fork")
+	defer fork.Close()
+	for _, err := range fork.Resume(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := fork.Result().Text; !strings.Contains(text, "belongs to the session that this one was forked from") {
+		t.Errorf("told %q", text)
+	}
+	files, err := filepath.Glob(filepath.Join(s.dir, ".openagent", "worktrees", "*", "a.txt"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if data, _ := os.ReadFile(files[0]); string(data) != "one\ntwo\n" {
+		t.Errorf("the worktree has %q", data)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -121,7 +120,13 @@ func (c *Crew) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error)
 	if p.Depth() >= deepest {
 		return nil, fmt.Errorf("agents at depth %d start no others (at most %d deep): do it yourself", p.Depth(), deepest)
 	}
-	j, err := c.enlist(s)
+	id := s.Resume
+	if id == "" {
+		if id, err = p.Assigned(ctx, s.Call.ID); err != nil {
+			return nil, err
+		}
+	}
+	j, err := c.enlist(s, id)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +193,7 @@ func (c *Crew) equip(ctx context.Context, p *agent.Parent, d Definition, s tools
 	if err := c.join(ctx, s, j, a); err != nil {
 		return child, err
 	}
-	at, err := spotOf(ctx, p, d, s)
+	at, err := spotOf(ctx, p, d, s, j.id)
 	if err != nil || at == nil {
 		return child, err
 	}
@@ -242,9 +247,9 @@ func (c *Crew) connect(ctx context.Context, p *agent.Parent, d Definition, a *ag
 }
 
 // enlist takes the place and the name of an agent that is about to begin.
-func (c *Crew) enlist(s tools.Spawn) (*job, error) {
+func (c *Crew) enlist(s tools.Spawn, id string) (*job, error) {
 	root := cmp.Or(s.Call.Root, s.Call.Session)
-	j := &job{root: root, kind: s.Type, id: cmp.Or(s.Resume, session.DerivedID(s.Call.Session, s.Call.ID)), name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
+	j := &job{root: root, kind: s.Type, id: id, name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crews == nil {

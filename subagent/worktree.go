@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tools"
 )
 
@@ -28,17 +29,21 @@ type spot struct {
 }
 
 // spotOf returns where the worktree of an agent is to be, nil if it works where its
-// parent does. An agent that goes on has that of its first work.
-func spotOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn) (*spot, error) {
-	if s.Resume != "" {
-		info, err := p.Child(ctx, s.Resume)
-		if err != nil {
-			return nil, err
+// parent does. An agent that goes on has that of its first work. A fork of a session
+// leaves the worktrees of agents to the session that it was made from.
+func spotOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, id string) (*spot, error) {
+	info, err := p.Child(ctx, id)
+	switch {
+	case errors.Is(err, session.ErrNotFound) && s.Resume == "":
+	case err != nil:
+		return nil, err
+	case info.Agent != nil:
+		from, apart := tools.ApartFrom(info.Dir, info.Agent.Session, info.Agent.Call)
+		if apart && info.Parent != nil {
+			return nil, fmt.Errorf("the agent %s works in the worktree %s, which belongs to the session that this one was forked from; its changes are there. Start another agent to go on with them", id, info.Dir)
 		}
-		if of := info.Agent; of != nil {
-			if from, ok := tools.ApartFrom(info.Dir, of.Session, of.Call); ok {
-				return &spot{from, of.Session, of.Call, true}, nil
-			}
+		if apart && s.Resume != "" {
+			return &spot{from, info.Agent.Session, info.Agent.Call, true}, nil
 		}
 	}
 	if cmp.Or(s.Isolation, d.Isolation) != WorktreeIsolation {

@@ -135,7 +135,7 @@ func (h *host) choose(ctx context.Context, o *options, project string) (chosen, 
 	}
 	if o.ephemeral {
 		memory := new(session.Memory)
-		if err := copySession(ctx, dir, memory, from); err != nil {
+		if err := session.Copy(ctx, dir, memory, from); err != nil {
 			return c, err
 		}
 		c.store = memory
@@ -180,29 +180,6 @@ func factOf(ctx context.Context, store session.Store, id, message string) (int64
 		}
 	}
 	return 0, usagef("--resume-at: session %s has no message %s; the uuid of a stream-json line is one", id, clip(message))
-}
-
-// copySession copies a session to another store.
-func copySession(ctx context.Context, from, to session.Store, id string) error {
-	var facts []event.Event
-	for e, err := range from.Read(ctx, id, 0) {
-		if err != nil {
-			return err
-		}
-		facts = append(facts, e)
-	}
-	info, err := session.Stat(ctx, from, id)
-	if err != nil {
-		return err
-	}
-	log, err := to.Open(ctx, id, info.Header)
-	if err != nil {
-		return err
-	}
-	if err := log.Append(ctx, 0, false, facts...); err != nil {
-		return errors.Join(err, log.Close())
-	}
-	return log.Close()
 }
 
 // projects returns the stores of all projects, ordered by name.

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		"search":             searched,
 		"fork":               fork,
 		"fork refused":       forkRefused,
+		"fork with agents":   agents,
 		"delete":             deleted,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
