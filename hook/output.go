@@ -106,19 +106,28 @@ type wireSpecific struct {
 	} `json:"decision"`
 }
 
-// Parse reads what a program wrote to standard output: a JSON object with what it
-// wants, any other text is a message, or context for the model where the event
-// [Event.Speaks]. A text that begins like an object and is none is an error.
+// Parse reads what a program wrote to standard output: one JSON object with what it
+// wants. Any other text is a message, or context for the model where the event
+// [Event.Speaks]. An output that may be a failed try to answer is an error, see
+// docs/hooks.md; with an event that [Event.Guards] this blocks.
 func Parse(e Event, out []byte) (Output, error) {
 	text := bytes.TrimSpace(out)
 	if len(text) == 0 {
 		return Output{}, nil
+	}
+	if e.Guards() {
+		if err := readable(text); err != nil {
+			return Output{}, err
+		}
 	}
 	if text[0] != '{' {
 		if e.Speaks() {
 			return Output{Context: tool.Clean(string(text))}, nil
 		}
 		return Output{Message: tool.Clean(string(text))}, nil
+	}
+	if err := unambiguous(text); err != nil {
+		return Output{}, fmt.Errorf("reading its JSON: %w", err)
 	}
 	var w wireOutput
 	if err := json.Unmarshal(text, &w); err != nil {

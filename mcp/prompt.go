@@ -244,7 +244,7 @@ func (s *server) listPrompts(ctx context.Context, ses *session, sum *listing) (p
 		if name == "" {
 			continue
 		}
-		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: clip(tool.Clean(clip(listed[i].Description, 4*maxDescription)), maxDescription), own: raw[i]}
+		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: told(listed[i].Description), own: raw[i]}
 		for _, a := range listed[i].Arguments[:min(len(listed[i].Arguments), 50)] {
 			if a != nil {
 				p.Arguments = append(p.Arguments, Argument{Name: a.Name, Description: line(a.Description), Required: a.Required})

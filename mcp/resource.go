@@ -67,7 +67,7 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 			}
 			for _, r := range page.Resources {
 				if len(r.URI) <= maxURI { // others cannot be read
-					list = append(list, Resource{URI: r.URI, Name: line(r.Name), Description: clip(r.Description, maxDescription), MIMEType: line(r.MIMEType)})
+					list = append(list, Resource{URI: r.URI, Name: line(r.Name), Description: told(r.Description), MIMEType: line(r.MIMEType)})
 				}
 			}
 			return page.NextCursor, enough(len(list))
@@ -84,7 +84,7 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 		}
 		for _, r := range templates.ResourceTemplates[:min(len(templates.ResourceTemplates), maxResources)] {
 			if len(r.URITemplate) <= maxURI {
-				list = append(list, Resource{URI: r.URITemplate, Name: line(r.Name), Description: clip(r.Description, maxDescription), MIMEType: line(r.MIMEType), Template: true})
+				list = append(list, Resource{URI: r.URITemplate, Name: line(r.Name), Description: told(r.Description), MIMEType: line(r.MIMEType), Template: true})
 			}
 		}
 		return nil

@@ -92,6 +92,11 @@ func line(s string) string {
 	return clip(strings.Join(strings.Fields(tool.Clean(clip(s, 4*maxLine))), " "), maxLine)
 }
 
+// told is a longer text of foreign origin, without what moves a terminal.
+func told(s string) string {
+	return clip(tool.Clean(clip(s, 4*maxDescription)), maxDescription)
+}
+
 // imageKind is the type of an image that providers take, by its content.
 func imageKind(data []byte) string {
 	switch kind := http.DetectContentType(data); kind {

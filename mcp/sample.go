@@ -149,5 +149,5 @@ func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm
 
 // foreign is a text of the server, fit for a model.
 func (s *server) foreign(text string) string {
-	return s.harmless(tool.Clean(strings.ToValidUTF8(text, "�")))
+	return s.harmless(text)
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -58,11 +60,32 @@ func acceptable(schema any) (json.RawMessage, error) {
 		slices.Sort(m.required)
 		out["required"] = slices.Compact(m.required)
 	}
-	data, err := json.Marshal(out)
+	data, err := json.Marshal(cleaned(out))
 	if err == nil && len(data) > maxSchema {
 		err = errors.New("its input schema is larger than 64 KB")
 	}
 	return data, err
+}
+
+// cleaned is a schema whose texts and names hold nothing that moves a terminal.
+func cleaned(v any) any {
+	switch v := v.(type) {
+	case string:
+		return tool.Clean(v)
+	case object:
+		out := make(object, len(v))
+		for name, member := range v {
+			out[tool.Clean(name)] = cleaned(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, member := range v {
+			out[i] = cleaned(member)
+		}
+		return out
+	}
+	return v
 }
 
 // merged is what the parts of a root say of the members of an input.

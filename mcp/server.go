@@ -245,9 +245,10 @@ func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, erro
 	return tool.Errorf("the MCP server %s is not connected: %s", s.name, s.harmless(fmt.Sprint(err))), nil
 }
 
-// harmless is a text without the secrets of the configuration.
+// harmless is a text without the secrets of the configuration and without what moves
+// a terminal.
 func (s *server) harmless(text string) string {
-	return redact.New(s.secrets()).Text(clip(text, 8<<10))
+	return redact.New(s.secrets()).Text(tool.Clean(clip(text, 8<<10)))
 }
 
 // ready returns a session that has not ended and is not the one given. It waits

@@ -56,7 +56,7 @@ func (s *server) always(t *sdk.Tool, spec *tool.Spec, used *int) bool {
 }
 
 func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, err error) {
-	spec := tool.Spec{Name: name, Title: line(listed.Title), Description: clip(listed.Description, maxDescription), OpenWorld: true, Timeout: -1}
+	spec := tool.Spec{Name: name, Title: line(listed.Title), Description: told(listed.Description), OpenWorld: true, Timeout: -1}
 	if spec.Input, err = acceptable(listed.InputSchema); err != nil {
 		return nil, err
 	}

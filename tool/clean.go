@@ -5,27 +5,45 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as a model can take it: without NUL bytes and terminal escape
-// sequences (ECMA-48), and with U+FFFD for what is not UTF-8.
+// Clean returns s as a model can take it: without terminal escape sequences
+// (ECMA-48) and control characters that move a terminal, and with U+FFFD for what is
+// not UTF-8. A backspace takes back the character before it, as in manual pages.
 func Clean(s string) string {
-	if strings.IndexByte(s, 0) < 0 && strings.IndexByte(s, '\x1b') < 0 &&
-		!strings.Contains(s, "\u009b") && !strings.Contains(s, "\u009d") && utf8.ValidString(s) {
+	if !controls(s) && utf8.ValidString(s) {
 		return s
 	}
-	var b strings.Builder
-	b.Grow(len(s))
+	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		switch r {
-		case 0:
-		case '\x1b', '\u009b', '\u009d':
+		switch {
+		case r == '\b':
+			if last, size := utf8.DecodeLastRune(b); size > 0 && last != '\n' && last != '\t' {
+				b = b[:len(b)-size]
+			}
+		case r == '\x1b' || 0x80 <= r && r <= 0x9f:
 			n = max(n, escape(s[i:], r, n))
+		case r < utf8.RuneSelf && moves(byte(r)):
 		default:
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 		}
 		i += n
 	}
-	return b.String()
+	return string(b)
+}
+
+// moves reports whether an ASCII character does something to a terminal other than
+// white space. Separators (0x1c to 0x1f) do nothing, and data may hold them.
+func moves(c byte) bool { return c < '\t' || '\r' < c && c <= '\x1b' || c == 0x7f }
+
+// controls reports whether s holds what Clean takes out.
+func controls(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' && moves(c) || c == 0x7f || c == 0xc2 && i+1 < len(s) && 0x80 <= s[i+1] && s[i+1] <= 0x9f {
+			return true
+		}
+	}
+	return false
 }
 
 // maxEscape bounds the text inside of an escape sequence, so that one that does
@@ -35,11 +53,8 @@ const maxEscape = 4096
 // escape returns the length of the escape sequence that s begins with; its
 // first rune is r, of n bytes. What does not end is the introducer alone.
 func escape(s string, r rune, n int) int {
-	kind := byte('[')
-	switch {
-	case r == '\u009d':
-		kind = ']'
-	case r == '\x1b':
+	kind := byte(r - 0x40) // an 8-bit control stands for ESC and this character
+	if r == '\x1b' {
 		if len(s) < 2 {
 			return n
 		}
@@ -64,6 +79,8 @@ func escape(s string, r rune, n int) int {
 				return n + i + 1
 			case rest[i] == '\x1b' && i+1 < len(rest) && rest[i+1] == '\\':
 				return n + i + 2
+			case strings.HasPrefix(rest[i:], "\u009c"):
+				return n + i + len("\u009c")
 			case rest[i] == '\n':
 				return n
 			}
@@ -79,7 +96,7 @@ func escape(s string, r rune, n int) int {
 		}
 		return 1
 	case kind >= 0x30 && kind <= 0x7e:
-		return 2
+		return n
 	}
 	return 1
 }

@@ -80,6 +80,11 @@ func (c Command) Run(ctx context.Context, in *hook.Input) (hook.Output, error) {
 	select {
 	case exit := <-exited:
 		defer end(nil)
+		select {
+		case <-r.early: // it said so, and has ended already
+			return hook.Output{Async: true}, nil
+		default:
+		}
 		return r.answer(run, exit)
 	case <-r.early:
 		go detach(p, run, end)
@@ -208,6 +213,9 @@ func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output,
 		return hook.Output{}, fmt.Errorf("exit code %d: %s", exit.Code, said)
 	case exit.Code != 0:
 		return hook.Output{}, fmt.Errorf("exit code %d", exit.Code)
+	}
+	if r.event.Guards() && len(bytes.TrimSpace(r.out.Bytes())) == 0 && hook.Attempts(r.err.Bytes()) {
+		return hook.Output{}, errors.New("it wrote an answer to standard error; write the JSON object to standard output")
 	}
 	return hook.Parse(r.event, r.out.Bytes())
 }

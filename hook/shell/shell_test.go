@@ -101,7 +101,7 @@ func TestUnreadInput(t *testing.T) {
 	if out := run(t, ws, time.Minute, "echo ok", in); out.Message != "ok" || len(out.Errors) > 0 {
 		t.Errorf("%+v", out)
 	}
-	if out := run(t, ws, time.Minute, "wc -c", in); len(out.Errors) > 0 || len(out.Message) < 7 {
+	if out := run(t, ws, time.Minute, "echo read $(wc -c)", in); len(out.Errors) > 0 || len(out.Message) < 7 {
 		t.Errorf("%+v", out)
 	}
 }
