@@ -12,7 +12,7 @@ import (
 // are shown.
 func TestServersSendNoEscapes(t *testing.T) {
 	t.Parallel()
-	const evil = "a\x1b]52;c;eA==\x07\x1b[2J\u009b31m\x1bP+q\x1b\\\b\x07\u0090z\u009c"
+	const evil = "abc\x1b]52;c;eA==\x07\x1b[2J\u009b31m\x1bP+q\x1b\\\b\x07\u0090z\u009c"
 	schema := object{"type": "object", "title": evil, "properties": object{"p": object{"type": "string", "description": evil, "enum": []any{evil, object{evil: evil}}}}}
 	s := &server{name: "evil"}
 	made, problems := s.adopt([]*sdk.Tool{{Name: "t" + evil, Title: evil, Description: evil, InputSchema: schema}})
