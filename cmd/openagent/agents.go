@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/subagent"
 )
 
@@ -123,7 +124,7 @@ func (h *host) showKind(ctx context.Context, o *agentsOptions, name string) erro
 	if e.Background {
 		b.WriteString("works in the background\n")
 	}
-	return h.show(harmless(b.String()) + "\n" + harmless(k.Agent.System) + "\n")
+	return h.show(terminal.Text(b.String()) + "\n" + terminal.Text(k.Agent.System) + "\n")
 }
 
 func positive(n int) string {
@@ -291,7 +292,7 @@ func (h *host) tellProblems(format string, problems []*subagent.Problem, good in
 			skipped++
 		}
 		if format != formatJSON {
-			if err := h.show(harmless(h.oneLine(p.Error())) + "\n"); err != nil {
+			if err := h.show(terminal.Text(h.oneLine(p.Error())) + "\n"); err != nil {
 				return err
 			}
 		}

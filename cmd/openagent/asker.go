@@ -42,6 +42,7 @@ type question struct {
 	ReasonType  string             `json:"decision_reason_type"`
 	Suggestions []permissionUpdate `json:"permission_suggestions"`
 	Description string             `json:"description,omitempty"` // a diff, for edits
+	Risks       []permission.Risk  `json:"risks,omitempty"`       // parts of a command line to look at first
 }
 
 // A replyEnvelope is the body of a control_response to us.
@@ -77,7 +78,7 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	id, answers := a.expect()
 	defer a.forget(id)
 	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
-		ReasonType: reasonType(verdict.Source), Suggestions: []permissionUpdate{}}
+		ReasonType: reasonType(verdict.Source), Suggestions: []permissionUpdate{}, Risks: a.grants.risks(ctx, call)}
 	pending, err := a.d.s.session.Pending(ctx)
 	if err != nil || ctx.Err() != nil {
 		return nobody, cmp.Or(err, ctx.Err())

@@ -20,6 +20,7 @@ type asking struct {
 	call    tool.Call
 	verdict permission.Decision
 	request event.PermissionRequest
+	risks   []permission.Risk
 	answer  chan permission.Decision
 }
 
@@ -42,6 +43,7 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 			q.request = p
 		}
 	}
+	q.risks = c.grants.risks(ctx, call)
 	if there, err := c.put(ctx, call, q); !there {
 		return nobody, err
 	}
@@ -60,13 +62,12 @@ func (q *asking) over() bool { return q.ctx.Err() != nil }
 func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
 
 func (q *asking) pose(c *conversation) {
-	c.screen.line(inYellow, "? %s%s %s", c.whose(q.call), q.call.Name, briefly(q.call.Input))
-	c.screen.diff(q.request.Preview)
+	c.screen.question(c.h.aboutCall(c.whose(q.call), q.call, q.risks, q.request.Preview))
 	if len(q.request.Widths) == 0 || c.grants.check(q.usual().Rules...) != nil {
 		c.screen.ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
 		return
 	}
-	c.screen.ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + joinRules(q.usual().Rules) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
+	c.screen.ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + c.h.visible(joinRules(q.usual().Rules)) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
 }
 
 // usual is the suggestion that counts where no number is given.
@@ -163,10 +164,10 @@ func (q *asking) take(c *conversation, line string) bool {
 			d.Reason += ": " + rest
 		}
 	case "e", "explain":
-		c.screen.line(inDim, "  %s", q.verdict.Reason)
-		c.screen.line(inDim, "  the whole input: %s", string(q.call.Input))
+		c.screen.line(inDim, "  %s", c.h.visible(q.verdict.Reason))
+		c.screen.line(inDim, "  the whole input: %s", c.h.visible(string(q.call.Input)))
 		for i, s := range q.request.Widths {
-			c.screen.line(inDim, "  %d %s", i+1, joinRules(s.Rules))
+			c.screen.line(inDim, "  %d %s", i+1, c.h.visible(joinRules(s.Rules)))
 		}
 		c.screen.ask("allow? ")
 		return false

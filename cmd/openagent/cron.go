@@ -13,6 +13,7 @@ import (
 	_ "time/tzdata" // zones of jobs, where the system knows none
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/terminal"
 )
 
 const cronWords = "list, add SCHEDULE PROMPT, remove ID…, enable ID…, disable ID…, next [SCHEDULE] or run"
@@ -200,7 +201,7 @@ func (h *host) cronAdd(ctx context.Context, o *cronOptions, schedule, words stri
 	if err != nil {
 		return err
 	}
-	j := cron.Job{Name: cmp.Or(o.name, short(strings.Join(strings.Fields(harmless(words)), " "), 40)), Schedule: schedule, Zone: o.zone,
+	j := cron.Job{Name: cmp.Or(o.name, short(strings.Join(strings.Fields(terminal.Text(words)), " "), 40)), Schedule: schedule, Zone: o.zone,
 		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
 	if o.command {
 		j.Prompt, j.Command = "", words

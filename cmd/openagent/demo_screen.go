@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/terminal"
 )
 
 func (v *demoView) row(label, text string) {
@@ -20,7 +22,7 @@ func (v *demoView) rule(text string) string {
 func (v *demoView) edge() string { return "    " + v.paint(inDim, v.mark("│", "|")) + " " }
 
 func (v *demoView) body(line, colour string) {
-	v.write(v.edge() + v.paint(colour, cut(harmless(strings.ReplaceAll(line, "\t", "    ")), demoWidth-6)) + "\n")
+	v.write(v.edge() + v.paint(colour, cut(terminal.Text(strings.ReplaceAll(line, "\t", "    ")), demoWidth-6)) + "\n")
 }
 
 func (v *demoView) line(colour, text string) {
@@ -38,7 +40,7 @@ func (v *demoView) mark(sign, plain string) string {
 
 func (v *demoView) write(s string) {
 	if v.err == nil {
-		_, v.err = io.WriteString(v.host.out, s)
+		_, v.err = io.WriteString(v.host.painted(), s)
 		v.err = writing(v.err)
 	}
 }

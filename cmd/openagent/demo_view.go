@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -199,7 +200,7 @@ func (v *demoView) text(s string) {
 		v.write("\n")
 	}
 	v.column, v.apart = true, false
-	v.write(harmless(s))
+	v.write(terminal.Text(s))
 }
 
 func (v *demoView) endLine() {

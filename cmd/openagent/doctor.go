@@ -61,12 +61,12 @@ func (h *host) examine(ctx context.Context) []finding {
 		examineOutputs(),
 		h.examineKept(ctx),
 		h.examineCache(ctx),
-		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminal(h.inTerminal), terminal(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
+		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminalWord(h.inTerminal), terminalWord(h.outTerminal), cmp.Or(h.getenv("TERM"), "not set"))},
 	}
 	return list
 }
 
-func terminal(yes bool) string {
+func terminalWord(yes bool) string {
 	if yes {
 		return "terminal"
 	}

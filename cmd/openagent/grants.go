@@ -59,18 +59,37 @@ func (g *grants) cover(ctx context.Context, call tool.Call, verdict permission.D
 	if len(p.Allow) == 0 {
 		return false
 	}
+	r, class, ok := g.request(ctx, call)
+	if !ok || class.Asks != "" { // this call, and not its kind
+		return false
+	}
+	return p.Decide(r).Behavior == permission.Allowed
+}
+
+// risks are what a person should look at first before they allow a call.
+func (g *grants) risks(ctx context.Context, call tool.Call) []permission.Risk {
+	r, _, ok := g.request(ctx, call)
+	if !ok {
+		return nil
+	}
+	return r.Risks()
+}
+
+// request is what rules are told of a call. It is false for a call of no tool of the agent.
+func (g *grants) request(ctx context.Context, call tool.Call) (permission.Request, tool.Class, bool) {
 	pool, err := g.agent.Pool(ctx) // with the tools of folders
 	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
 	if err != nil || i < 0 {
-		return false
+		return permission.Request{}, tool.Class{}, false
 	}
-	class := tool.Classify(pool[i], call)
-	if class.Asks != "" { // this call, and not its kind
-		return false
-	}
-	d := p.Decide(permission.Request{Tool: call.Name, Aliases: pool[i].Spec().Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
-		NonDestructive: pool[i].Spec().NonDestructive, Dir: call.Dir, Roots: g.roots})
-	return d.Behavior == permission.Allowed
+	r, class := requestOf(pool[i], call, g.roots)
+	return r, class, true
+}
+
+func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request, tool.Class) {
+	s, class := t.Spec(), tool.Classify(t, call)
+	return permission.Request{Tool: call.Name, Aliases: s.Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
+		NonDestructive: s.NonDestructive, Dir: call.Dir, Roots: roots}, class
 }
 
 // A permissionUpdate is a change of permissions as control messages have it.

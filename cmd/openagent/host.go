@@ -11,13 +11,15 @@ import (
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/wire"
 )
 
 // A host is what the program runs in.
 type host struct {
 	in       io.Reader
-	out, err io.Writer
+	out, err io.Writer // what is a terminal gets no control characters
+	colour   io.Writer // stdout as it is, where it is a terminal; see painted
 	getenv   func(string) string
 	// Whether each is a terminal.
 	inTerminal, outTerminal, errTerminal bool
@@ -30,8 +32,24 @@ type host struct {
 }
 
 func newHost() *host {
-	return &host{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, managed: config.ManagedFile(),
+	h := &host{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, managed: config.ManagedFile(),
 		inTerminal: isTerminal(os.Stdin), outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr)}
+	if h.outTerminal {
+		h.colour, h.out = h.out, terminal.NewWriter(h.out)
+	}
+	if h.errTerminal {
+		h.err = terminal.NewWriter(h.err)
+	}
+	return h
+}
+
+// painted is stdout for those who write escape sequences of their own, and clean the
+// text between these.
+func (h *host) painted() io.Writer {
+	if h.colour != nil {
+		return h.colour
+	}
+	return h.out
 }
 
 // main runs the program and returns its exit code.
@@ -73,6 +91,14 @@ func (h *host) exit(ctx context.Context, err error) int {
 	return exitInternal
 }
 
+// dropTyped forgets what a person has typed before a question, so that it answers
+// none that they have not read.
+func (h *host) dropTyped() {
+	if f, ok := h.in.(*os.File); ok && h.inTerminal {
+		_ = dropInput(f) // nothing can be done about it, and the question is still asked
+	}
+}
+
 // complain writes a line for people to stderr, without secrets.
 func (h *host) complain(format string, args ...any) {
 	fmt.Fprintln(h.err, "openagent: "+strings.TrimPrefix(h.oneLine(fmt.Sprintf(format, args...)), "agent: "))
@@ -80,7 +106,7 @@ func (h *host) complain(format string, args ...any) {
 
 // oneLine makes text of any origin fit for a line of a log or a terminal.
 func (h *host) oneLine(s string) string {
-	return harmless(strings.Join(strings.Fields(wire.Mask(s, h.secrets)), " "))
+	return terminal.Text(strings.Join(strings.Fields(wire.Mask(s, h.secrets)), " "))
 }
 
 // home is the folder of the program's own files.

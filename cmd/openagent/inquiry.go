@@ -47,18 +47,7 @@ func (q *inquiry) gone() <-chan struct{} { return q.ctx.Done() }
 // pose puts the next question on the screen.
 func (q *inquiry) pose(c *conversation) {
 	asked := q.questions[len(q.answers)]
-	text := c.h.oneLine(asked.Text)
-	if header := c.h.oneLine(asked.Header); header != "" {
-		text = header + ": " + text
-	}
-	c.screen.line(inYellow, "? %s", text)
-	for i, o := range asked.Options {
-		line := fmt.Sprintf("  %d  %s", i+1, c.h.oneLine(o.Label))
-		if d := c.h.oneLine(o.Description); d != "" {
-			line += ": " + d
-		}
-		c.screen.line(inPlain, "%s", line)
-	}
+	c.screen.question(c.h.aboutQuestion(asked))
 	switch {
 	case len(asked.Options) == 0:
 		c.screen.ask("your answer (empty: none): ")
@@ -69,9 +58,30 @@ func (q *inquiry) pose(c *conversation) {
 	}
 }
 
+// aboutQuestion shows all of a question: nothing is cut, and nothing is invisible.
+func (h *host) aboutQuestion(asked tool.Question) []questionLine {
+	rows := textRows(strings.TrimSpace(asked.Text))
+	if header := strings.TrimSpace(asked.Header); header != "" {
+		rows[0] = header + ": " + rows[0]
+	}
+	lines := []questionLine{{inYellow, "? " + h.visible(rows[0])}}
+	if len(rows) > 1 {
+		lines = h.gutter(lines, rows[1:])
+	}
+	for i, o := range asked.Options {
+		line := fmt.Sprintf("  %d  %s", i+1, h.visible(strings.TrimSpace(o.Label)))
+		if d := strings.TrimSpace(o.Description); d != "" {
+			line += ": " + h.visible(d)
+		}
+		lines = append(lines, questionLine{inPlain, line})
+	}
+	return lines
+}
+
 func (q *inquiry) take(c *conversation, line string) bool {
 	q.answers = append(q.answers, answerTo(q.questions[len(q.answers)], line))
 	if len(q.answers) < len(q.questions) {
+		c.before(q.ctx, func(string) {})
 		q.pose(c)
 		return false
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/terminal"
 )
 
 // lines writes JSON objects to stdout, one a line. A control line overtakes
@@ -132,7 +134,7 @@ func (l *lines) close(ctx context.Context) error {
 }
 
 // encodeLine encodes v as JSON with a line end. What stands in texts as < or &
-// stays as it is.
+// stays as it is. Characters that drive a terminal are escapes.
 func encodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -140,5 +142,5 @@ func encodeLine(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("encoding a line: %w", err)
 	}
-	return b.Bytes(), nil
+	return terminal.JSON(b.Bytes()), nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
@@ -78,7 +79,7 @@ func (h *host) serverLogin(ctx context.Context, o *options, name string, browser
 // showLogin shows the page to log in, and opens it where there is a browser. Who
 // sits at another machine can paste the address that their browser ends at.
 func (h *host) showLogin(ctx context.Context, name, page string, browser bool) (string, error) {
-	if _, err := fmt.Fprintf(h.err, "To log in to %s, open this page in a browser:\n\n  %s\n\n", h.oneLine(name), harmless(page)); err != nil {
+	if _, err := fmt.Fprintf(h.err, "To log in to %s, open this page in a browser:\n\n  %s\n\n", h.oneLine(name), terminal.Text(page)); err != nil {
 		return "", err
 	}
 	if browser {

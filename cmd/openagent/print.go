@@ -217,9 +217,6 @@ func (h *host) printResult(format string, line resultLine, end event.RunEnd) err
 	}
 	var err error
 	if text := line.Result; text != "" {
-		if h.outTerminal {
-			text = harmless(text)
-		}
 		if !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 func TestProvider(t *testing.T) {
@@ -139,19 +138,4 @@ func TestProjectName(t *testing.T) {
 			t.Errorf("%s: %q", path, name)
 		}
 	}
-}
-
-func FuzzHarmless(f *testing.F) {
-	for _, seed := range []string{"plain\n\ttext", "\x1b[31mred", "\x9b31m", "a\u202eb", "\r\x08\x7f", "\xff", "\u009d0;t\u009c"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		got := harmless(s)
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, isHarmful) || strings.Contains(got, "\r") {
-			t.Fatalf("%q becomes %q", s, got)
-		}
-		if harmless(got) != got {
-			t.Fatalf("%q is not left alone", got)
-		}
-	})
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/openagent-go/agent/internal/terminal"
 )
 
 // A screen is a terminal that lines are written to. Nothing that comes from a
@@ -27,14 +29,14 @@ const (
 )
 
 func newScreen(h *host) *screen {
-	return &screen{w: h.out, colours: h.colours()}
+	return &screen{w: h.painted(), colours: h.colours()}
 }
 
 // text goes on in the line that has been begun.
 func (s *screen) text(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.write(inPlain, harmless(text))
+	s.write(inPlain, terminal.Text(text))
 }
 
 // line writes lines of their own.
@@ -42,7 +44,7 @@ func (s *screen) line(colour, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fresh()
-	s.write(colour, harmless(fmt.Sprintf(format, args...)))
+	s.write(colour, terminal.Text(fmt.Sprintf(format, args...)))
 	s.fresh()
 }
 
@@ -51,7 +53,7 @@ func (s *screen) ask(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fresh()
-	s.write(inBold, harmless(text))
+	s.write(inBold, terminal.Text(text))
 	s.midLine = false // the person's line end follows
 }
 
@@ -60,20 +62,6 @@ func (s *screen) broke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.midLine = true
-}
-
-// diff writes a diff in its colours.
-func (s *screen) diff(diff string) {
-	for line := range strings.Lines(diff) {
-		colour := inDim
-		switch {
-		case strings.HasPrefix(line, "+"):
-			colour = inGreen
-		case strings.HasPrefix(line, "-"):
-			colour = inRed
-		}
-		s.line(colour, "  %s", strings.TrimRight(line, "\n"))
-	}
 }
 
 // fresh goes to the start of a line.

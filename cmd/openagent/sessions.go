@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -261,14 +262,14 @@ func (h *host) showTurn(path string, e event.Event) error {
 	var b strings.Builder
 	switch d := e.Data.(type) {
 	case event.UserMessage:
-		fmt.Fprintf(&b, "\n> %s\n", harmless(d.Message.Text()))
+		fmt.Fprintf(&b, "\n> %s\n", terminal.Text(d.Message.Text()))
 	case event.AssistantMessage:
 		for _, c := range d.Response.Message.Content {
 			switch c := c.(type) {
 			case llm.Text:
-				fmt.Fprintf(&b, "\n%s\n", harmless(c.Text))
+				fmt.Fprintf(&b, "\n%s\n", terminal.Text(c.Text))
 			case llm.ToolUse:
-				fmt.Fprintf(&b, "\n* %s %s\n", harmless(c.Name), short(h.oneLine(string(c.Input)), 160))
+				fmt.Fprintf(&b, "\n* %s %s\n", terminal.Text(c.Name), short(h.oneLine(string(c.Input)), 160))
 			}
 		}
 	case event.ToolResult:
@@ -286,7 +287,7 @@ func (h *host) showTurn(path string, e event.Event) error {
 			if d.Cut {
 				what = "this, which was cut off,"
 			}
-			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, harmless(d.Summary))
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, terminal.Text(d.Summary))
 		case d.TooLarge != "":
 			fmt.Fprintf(&b, "\n-- cut: %s\n", h.oneLine(d.TooLarge))
 		default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
@@ -89,21 +90,25 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 		return notBegun(ctx, err)
 	}
 	if !o.answer.allow && o.answer.deny == "" {
-		return h.showPending(o, pending)
+		return h.showPending(ctx, o, a, pending)
 	}
 	return h.answerCall(ctx, o, s, pending)
 }
 
 // showPending lists the questions that wait.
-func (h *host) showPending(o *sessionsOptions, pending []event.PermissionRequest) error {
+func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
 		return usagef("--call goes with --allow or --deny")
 	}
-	var rows [][]string
-	for _, p := range pending {
-		rows = append(rows, []string{p.Call.ID, p.Call.Name, briefly(p.Call.Input), p.Reason})
+	if o.format == formatJSON {
+		return h.list(o.format, pending, "", nil)
 	}
-	return h.list(o.format, pending, "CALL TOOL INPUT QUESTION", rows)
+	g := &grants{agent: a, roots: append([]string{a.Dir}, a.Dirs...)}
+	var b strings.Builder
+	for _, p := range pending {
+		fmt.Fprintf(&b, "%s: %s\n%s\n", p.Call.ID, h.visible(p.Reason), plainLines(h.aboutCall("", p.Call, g.risks(ctx, p.Call), p.Preview)))
+	}
+	return h.show(b.String())
 }
 
 // answerCall records an answer.

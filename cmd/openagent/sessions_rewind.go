@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -57,7 +58,7 @@ func (h *host) rewindSession(ctx context.Context, o *sessionsOptions, id string)
 		undo += " --session-dir " + quote(store.Path)
 	}
 	for _, line := range done.lines(undo + " --to") {
-		text.WriteString(harmless(line) + "\n")
+		text.WriteString(terminal.Text(line) + "\n")
 	}
 	if shown := h.show(text.String()); err == nil {
 		err = shown

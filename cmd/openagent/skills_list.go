@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/skill"
 )
 
@@ -144,7 +145,7 @@ func (h *host) showSkill(s *setup, format, name string) error {
 	line("run by", e.Who)
 	line("from", e.From)
 	line("file", e.File)
-	return h.show(b.String() + "\n" + harmless(e.Text) + "\n")
+	return h.show(b.String() + "\n" + terminal.Text(e.Text) + "\n")
 }
 
 // newSkill writes the SKILL.md of a new skill.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -245,7 +246,7 @@ func (c *conversation) rewind(ctx context.Context, args []string) error {
 	done, err := (&rewinder{c.s.session, c.s.store, c.s.kept}).rewind(ctx, o)
 	if err == nil || done.changed() {
 		for _, line := range done.lines("/rewind") {
-			c.screen.line(inPlain, "%s", harmless(line))
+			c.screen.line(inPlain, "%s", terminal.Text(line))
 		}
 	}
 	return err

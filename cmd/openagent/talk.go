@@ -23,8 +23,10 @@ type conversation struct {
 	s      *setup
 	screen *screen
 	grants *grants
-	calls  *calls      // those on the screen
-	lines  chan string // what the person types; closed at its end
+	calls  *calls       // those on the screen
+	lines  chan string  // what the person types; closed at its end
+	read   atomic.Int64 // lines that were read of the terminal
+	taken  int64        // of these, those that were acted on
 	gone   chan struct{}
 	asks   chan query
 	asked  query // what is asked on the screen
@@ -68,7 +70,7 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	h.interrupted.Store(&strike)
 	defer h.interrupted.Store(nil)
 	defer h.runMeanwhile(ctx, s, func(line string) { c.screen.line(inDim, "%s", short(h.oneLine(line), 400)) })()
-	go c.read(ctx)
+	go c.readLines(ctx)
 	c.model = s.provider.model.value
 	c.mode.Store(beginning(permission.Mode(s.options.mode), past.mode))
 	c.screen.line(inDim, "openagent %s, %s, %s. /help lists commands.", version(), c.model, s.project)
@@ -108,13 +110,14 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	return nil
 }
 
-// read sends what the person types.
-func (c *conversation) read(ctx context.Context) {
+// readLines sends what the person types.
+func (c *conversation) readLines(ctx context.Context) {
 	defer close(c.gone)
 	r := bufio.NewReaderSize(c.h.in, 64<<10)
 	for {
 		line, err := readLine(r, maxTyped)
 		if len(line) > 0 {
+			c.read.Add(1)
 			select {
 			case c.lines <- strings.TrimRight(strings.ToValidUTF8(string(line), "�"), "\r\n"):
 			case <-ctx.Done():
@@ -131,6 +134,7 @@ func (c *conversation) read(ctx context.Context) {
 func (c *conversation) typedPrompt(ctx context.Context) string {
 	select {
 	case line := <-c.lines:
+		c.taken++
 		return line
 	case <-c.gone:
 		c.ended = true
@@ -211,14 +215,36 @@ func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, e
 		case <-over:
 			c.asked = nil
 		case line := <-c.lines:
+			c.taken++
 			c.typed(ctx, line)
 		case q := <-asks:
+			c.settle(ctx)
 			c.asked = q
 			q.pose(c)
 		case <-gone:
 			c.ended, gone = true, nil
 		}
 	}
+}
+
+// settle sees to it that nothing that was typed before a question answers it: whole
+// lines are what they would have been without it, and the rest is dropped.
+func (c *conversation) settle(ctx context.Context) {
+	c.before(ctx, func(line string) { c.typed(ctx, line) })
+}
+
+// before hands over the lines that were typed before now, and drops what else was.
+func (c *conversation) before(ctx context.Context, take func(line string)) {
+	for c.taken < c.read.Load() {
+		select {
+		case line := <-c.lines:
+			c.taken++
+			take(line)
+		case <-ctx.Done():
+			return
+		}
+	}
+	c.h.dropTyped()
 }
 
 // show runs a prompt and shows what happens.

@@ -333,7 +333,7 @@ func TestConversationQuestions(t *testing.T) {
 	}
 	t.Cleanup(server.Close)
 	p := sitAt(t, server, t.TempDir(), nil, []string{"begin"})
-	p.sees(`\? Colour: Which colour\? \? forged`)
+	p.sees(`\? Colour: Which colour\?(?s).*  1 \| \? forged`)
 	p.sees("1  Red: warm")
 	p.sees("2  Blue")
 	p.sees("a number, or words of yours .*: ")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/tools/custom"
@@ -264,5 +265,5 @@ func (h *host) showTool(ctx context.Context, o *toolsOptions, name string) error
 	if e.File != "" {
 		head += "file: " + h.oneLine(e.File) + "\n"
 	}
-	return h.show(head + "\n" + harmless(strings.TrimSpace(e.Description)) + "\n\n" + harmless(schema.String()) + "\n")
+	return h.show(head + "\n" + terminal.Text(strings.TrimSpace(e.Description)) + "\n\n" + terminal.Text(schema.String()) + "\n")
 }

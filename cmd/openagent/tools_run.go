@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 // A judging is what is known of how a call was judged.
 type judging struct {
 	h      *host
+	grants *grants
 	asked  bool // a person's permission was needed
 	nobody bool // and nobody could be asked
 	passed bool // rules and mode, and who was asked, let it run
@@ -34,7 +36,8 @@ func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission
 		j.nobody = true
 		return permission.Decision{}, nil
 	}
-	yes, err := j.h.confirm(ctx, fmt.Sprintf("%s\n%s\nallow? [y/N] ", j.h.oneLine(verdict.Reason), j.h.oneLine(call.Name+" "+briefly(call.Input))))
+	lines := j.h.aboutCall("", call, j.grants.risks(ctx, call), "")
+	yes, err := j.h.confirm(ctx, fmt.Sprintf("%s\n%sallow? [y/N] ", j.h.visible(verdict.Reason), plainLines(lines)))
 	if err != nil || !yes {
 		return permission.Deny("refused by the user"), err
 	}
@@ -82,6 +85,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	h.warnOfSandbox(b.setup)
 	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, Policies: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
+	j.grants = &grants{agent: a, roots: append([]string{b.project}, o.dirs...)}
 	a.Hooks, a.MayChange, a.MayAllow = b.hooks(), b.options.permits, b.options.permitsRule
 	r, err := a.Call(ctx, name, input)
 	var end *agent.EndError
@@ -181,11 +185,8 @@ func (h *host) showOutcome(format string, o toolOutcome) error {
 		text += "\n"
 	}
 	if o.IsError {
-		_, err := fmt.Fprint(h.err, harmless(text))
+		_, err := io.WriteString(h.err, text)
 		return err
-	}
-	if h.outTerminal {
-		text = harmless(text)
 	}
 	return h.show(text)
 }

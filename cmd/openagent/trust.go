@@ -238,6 +238,7 @@ func (h *host) fileList(l custom.Listing) string {
 // confirm asks a question on the terminal; anything but yes is no. Stdin is read
 // up to the end of the line and no further.
 func (h *host) confirm(ctx context.Context, question string) (bool, error) {
+	h.dropTyped()
 	if _, err := fmt.Fprint(h.err, question); err != nil {
 		return false, err
 	}
