@@ -36,7 +36,13 @@ import (
 // anew for another session, while what they point to, such as the elements of lists,
 // must not be changed.
 type Agent struct {
-	Name      string // shown to tools as [tool.Call].Agent
+	Name string // shown to tools as [tool.Call].Agent
+	// Program names the program over its restarts, and over its instances. A Session that
+	// an Agent of the same Program opens goes on with the permission mode in which the
+	// conversation was left, and with the rules that were allowed for the session. With
+	// "", or after another Program, it goes on with modes plan and dontAsk alone, and
+	// begins with the Agent's mode else; rules that ask and deny stay.
+	Program   string
 	Model     llm.Model
 	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
 	// Small is a cheap model that digests results: those for which a tool asks it

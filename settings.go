@@ -23,7 +23,8 @@ import (
 // A run that is resumed, also in another program, goes on with what its facts say of
 // mode, model, thinking, fallbacks and budget, but for models that its agent does not
 // have. A callback and tools are the program's own. A new prompt in another program
-// begins with the Agent of that program.
+// begins with the Agent of that program. The mode in which the conversation was left stays
+// where it is plan or dontAsk, or where the program is the same, see [Agent].Program.
 
 // settings are what was set for a session since it was made, and what else few have.
 type settings struct {
@@ -85,7 +86,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	s.mu.Unlock()
 	err := s.tell(ctx, func(l *loop) error { return l.say(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
-		return nil
+		return s.leaveIn(ctx, mode)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +94,36 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 		s.settings().mode = "" // the run has it
 	}
 	return err
+}
+
+// leaveIn records the mode of a conversation that is open and at rest, so that it is what
+// the conversation was left in.
+func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running || s.closed || s.fold == nil || s.fold.last == 0 || s.fold.state.Mode() == mode {
+		return nil
+	}
+	return s.append(ctx, s.fold.last, event.ModeChanged{Mode: mode})
+}
+
+// Mode returns the permission mode in force: that of the run that goes on, or was cut
+// short, else the one that the next prompt begins with.
+func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
+	var mode permission.Mode
+	err := s.tell(ctx, func(l *loop) error { mode = l.fold.state.Mode(); return nil })
+	if !errors.Is(err, ErrNotRunning) {
+		return mode, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.open(ctx, ""); err != nil {
+		return "", err
+	}
+	if state := s.fold.state; s.settings().mode == "" && (state.Open() || state.Pending()) {
+		return state.Mode(), nil
+	}
+	return s.modeInForce(), nil
 }
 
 // SetModel changes the model, from the next model call. The new model need not be one

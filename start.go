@@ -149,7 +149,7 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.Parallel, Compaction: a.Compaction.configured(),
+		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.Parallel, Compaction: a.Compaction.configured(),
 		Limits: a.Budget.limits()}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it
@@ -189,22 +189,31 @@ const (
 	defaultParallel  = 10
 )
 
-// modeInForce is the mode set since the last prompt, else what that one left.
-// The first prompt begins with the agent's; from another program's time a
-// session keeps only a mode that forbids more.
+// modeInForce is the mode of the next prompt: the one that was set since the last one,
+// else what the conversation was left in by this program. What another program left
+// counts where it forbids more than the agent's mode: neither an agent's mode nor a
+// setting ends plan mode. A child's mode is its parent's affair.
 func (s *Session) modeInForce() permission.Mode {
-	had := s.fold.state.Mode()
+	had, own := s.fold.state.Mode(), s.def().Permissions.Mode
 	switch {
 	case s.settings().mode != "":
 		return s.set.mode
-	case s.prompted:
+	case s.prompted, s.sameProgram():
 		return had
-	case s.def().Permissions.Mode != "":
-		return s.def().Permissions.Mode
-	case had == permission.Plan, had == permission.DontAsk:
+	case s.def().bond != nil && own != "":
+		return own
+	case had == permission.Plan, had == permission.DontAsk && own != permission.Plan:
 		return had
+	case own != "":
+		return own
 	}
 	return permission.Default
+}
+
+// sameProgram reports whether the last prompt of the conversation was this program's.
+func (s *Session) sameProgram() bool {
+	program := s.def().Program
+	return program != "" && s.fold.state.Config().Program == program
 }
 
 // resumption goes on with a run, with what was set for the session since; its model must
@@ -221,7 +230,7 @@ func (s *Session) resumption(x *executor) []event.Fact {
 	if did.budget {
 		facts = append(facts, event.BudgetChanged{Limits: a.Budget.limits()})
 	}
-	if s.set.mode != "" {
+	if s.set.mode != "" && s.set.mode != s.fold.state.Mode() {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts

@@ -130,7 +130,8 @@ func (s *State) configure(f event.Configured) bool {
 			s.added = append(s.added, dir)
 		}
 	}
-	if f.Start != "" && s.rules != nil { // what was allowed was allowed to another program
+	same := f.Program != "" && f.Program == s.cfg.Program
+	if f.Start != "" && s.rules != nil && !same { // what was allowed was allowed to another program
 		s.rules.Allow = nil
 	}
 	fixed := textTokens(f.System)
@@ -151,7 +152,7 @@ func (s *State) configure(f event.Configured) bool {
 		s.found[t.Name] = tokens
 	}
 	s.size.configured(fixed)
-	if c := s.compact; c != nil && (f.Model != s.cfg.Model || !same(f.Compaction, s.cfg.Compaction)) {
+	if c := s.compact; c != nil && (f.Model != s.cfg.Model || !equal(f.Compaction, s.cfg.Compaction)) {
 		c.misses = 0
 	}
 	s.knowOnly(f.Models)

@@ -251,8 +251,8 @@ func (s *State) preCompacted(f event.Hooked) bool {
 	return true
 }
 
-// same reports whether two settings of compactions are.
-func same(a, b *event.Compaction) bool {
+// equal reports whether two settings of compactions are.
+func equal(a, b *event.Compaction) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

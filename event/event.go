@@ -110,6 +110,7 @@ type (
 		Hooks       []hook.Event        `json:"hooks,omitempty"`       // events that there are hooks for
 		Start       Start               `json:"start,omitempty"`       // with the first prompt in a program
 		Awaits      bool                `json:"awaits,omitempty"`      // the run does not end while agents work in the background
+		Program     string              `json:"program,omitempty"`     // that the host says it is
 		Agent       string              `json:"agent,omitempty"`       // what kind of agent it is, where it works for another
 		Output      *Output             `json:"output,omitempty"`      // what the answer has to be; nil: anything
 	}

@@ -59,7 +59,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	d.out = newLines(h.out, func(err error) { cancel(err) })
 	defer d.out.hurry(ctx)()
 	var err error
-	if d.report, err = s.report(ctx, d.out.put); err != nil {
+	if d.report, err = s.report(ctx, d.out.put, h.complain); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))
 	}
 	d.tellOfServers()

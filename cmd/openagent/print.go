@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -98,7 +96,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		defer out.hurry(ctx)()
 		put = out.put
 	}
-	r, err := s.report(ctx, put)
+	r, err := s.report(ctx, put, h.complain)
 	if err != nil {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
@@ -126,8 +124,9 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	return h.finish(ctx, o, h.printResult(s.options.output, line, r.end))
 }
 
-// report returns a report of the session that knows its past.
-func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
+// report returns a report of the session that knows its past. tell is for what a person
+// should know of the permission mode.
+func (s *setup) report(ctx context.Context, put func(any), tell func(format string, args ...any)) (*report, error) {
 	r := newReport(s.session.ID, s.provider.name.value, put)
 	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.serverNames, s.slashNames, s.skillNames, s.instructionFiles, s.kindNames()
 	if s.options.partial {
@@ -140,21 +139,15 @@ func (s *setup) report(ctx context.Context, put func(any)) (*report, error) {
 	if !s.past {
 		return r, nil
 	}
-	if s.options.mode != "" {
-		if err := s.session.SetMode(ctx, permission.Mode(s.options.mode)); err != nil {
-			return r, err
-		}
-	}
 	if err := r.past(ctx, s.store); err != nil {
 		return r, err
 	}
-	forbidden := s.options.mode == "" && s.options.permits(r.mode) != nil
-	if forbidden || s.usual != "" && beginning("", r.mode) == permission.Default {
-		mode := cmp.Or(s.usual, permission.Default)
-		s.options.mode = string(mode)
-		return r, s.session.SetMode(ctx, mode)
+	if err := s.settleMode(ctx, r.config.Mode, tell); err != nil {
+		return r, err
 	}
-	return r, nil
+	var err error
+	r.mode, err = s.session.Mode(ctx)
+	return r, err
 }
 
 // closing ends the writing of lines and returns the first error.

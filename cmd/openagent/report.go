@@ -127,6 +127,7 @@ func (r *report) event(e event.Event) {
 	case event.Answered:
 		r.decided(d.Call, d.Decision)
 	case event.ToolResult:
+		r.mode = cmp.Or(d.Result.Patch.Mode, r.mode)
 		r.result(e, d)
 	case event.RunEnd:
 		r.compacting = false

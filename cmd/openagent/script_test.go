@@ -275,7 +275,7 @@ func follow(ts *testscript.TestScript, script string, cmd *exec.Cmd, in io.Write
 		case "eof":
 			err = in.Close()
 		case "signal":
-			err = cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[arg])
+			err = cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[arg])
 		case "wait":
 			for {
 				var text []byte

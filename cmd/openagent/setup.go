@@ -221,15 +221,6 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	return a, nil
 }
 
-// keepMode leaves a session with a past the mode that it was left in where that
-// forbids more than the mode of the settings. A flag's mode counts in any case.
-func (s *setup) keepMode() {
-	if o := s.options; s.past && o.flagged.mode == "" && o.mode != "" {
-		s.usual = permission.Mode(o.mode)
-		o.mode, s.agent.Permissions.Mode = "", ""
-	}
-}
-
 // unlessUsed closes what was opened for a run that does not begin.
 func (s *setup) unlessUsed(err *error) {
 	if *err == nil {

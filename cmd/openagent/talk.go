@@ -58,7 +58,7 @@ func newConversation(h *host) *conversation {
 // talk goes on until the end of the input, /quit or a signal.
 func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
 	h := c.h
-	past, err := s.report(ctx, nil)
+	past, err := s.report(ctx, nil, func(format string, args ...any) { c.screen.line(inYellow, "! "+format, args...) })
 	if err != nil {
 		return notBegun(ctx, err)
 	}
@@ -72,7 +72,7 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	defer h.runMeanwhile(ctx, s, func(line string) { c.screen.line(inDim, "%s", short(h.oneLine(line), 400)) })()
 	go c.readLines(ctx)
 	c.model = s.provider.model.value
-	c.mode.Store(beginning(permission.Mode(s.options.mode), past.mode))
+	c.mode.Store(cmp.Or(past.mode, permission.Mode(s.options.mode), permission.Default))
 	c.screen.line(inDim, "openagent %s, %s, %s. /help lists commands.", version(), c.model, s.project)
 	prompt, _ := promptArg(args)
 	if err := c.recall(ctx); err != nil {
@@ -163,15 +163,6 @@ func (c *conversation) strike(ctx context.Context) bool {
 		}
 	}()
 	return true
-}
-
-// beginning is the mode that a conversation begins with: of an earlier one only
-// a mode that forbids more is kept.
-func beginning(given, past permission.Mode) permission.Mode {
-	if past != permission.Plan && past != permission.DontAsk {
-		past = permission.Default
-	}
-	return cmp.Or(given, past)
 }
 
 // recall shows how an earlier session ended.
@@ -299,6 +290,9 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 				c.screen.line(inDim, "  . compacted: about %d tokens are %d now", d.Before, d.After)
 			}
 		case event.ToolResult:
+			if mode := d.Result.Patch.Mode; mode != "" {
+				c.mode.Store(mode)
+			}
 			c.result(d)
 		case event.RateLimitWait:
 			if d.Least >= notable {

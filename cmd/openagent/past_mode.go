@@ -1,0 +1,56 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/openagent-go/agent/permission"
+)
+
+// keepMode takes the mode of the settings out of the options of a session with a past:
+// settleMode says what it counts for. A flag's mode counts in any case.
+func (s *setup) keepMode() {
+	if o := s.options; s.past && o.flagged.mode == "" && o.mode != "" {
+		s.usual = permission.Mode(o.mode)
+		o.mode, s.agent.Permissions.Mode = "", ""
+	}
+}
+
+// settleMode settles the permission mode of a session with a past. began is the mode with
+// which its last prompt began.
+//
+//   - A mode that the command line names counts, and a person is told where it ends plan
+//     or dontAsk. It does not end plan mode in a run that was cut short if it is the mode
+//     with which that run began: then it was repeated, and the plan was entered after it.
+//   - A run that was cut short goes on in its mode, whatever settings say.
+//   - Modes plan and dontAsk stay. In place of any other, a new prompt begins with the
+//     mode of the settings.
+//   - A mode that managed settings do not permit is left.
+func (s *setup) settleMode(ctx context.Context, began permission.Mode, tell func(format string, args ...any)) error {
+	had, err := s.session.Mode(ctx)
+	if err != nil {
+		return err
+	}
+	open, err := s.session.Open(ctx)
+	if err != nil {
+		return err
+	}
+	given, strict := permission.Mode(s.options.mode), had == permission.Plan || had == permission.DontAsk
+	switch {
+	case given == had:
+	case given != "" && had == permission.Plan && open && given == began:
+		tell("the run was cut short in mode plan and goes on in it: --permission-mode %s is the mode with which it began, before it went over to plan. To end plan mode, approve the plan or change the mode in the conversation", given)
+		return nil
+	case given != "" && strict:
+		tell("--permission-mode %s ends mode %s, in which the session was left", given, had)
+	}
+	switch {
+	case given != "":
+		return s.session.SetMode(ctx, given)
+	case s.options.permits(had) != nil, s.usual != "" && !open && !strict:
+		return s.session.SetMode(ctx, cmp.Or(s.usual, permission.Default))
+	case s.usual != "" && s.usual != had:
+		tell("the session goes on in mode %s, in which it was left; the settings say %s. To change it, give --permission-mode", had, s.usual)
+	}
+	return nil
+}
