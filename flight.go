@@ -289,7 +289,8 @@ func (l *loop) land() {
 		if f.pool != nil && !l.over {
 			facts = append(facts, l.takeFresh(f.pool)...)
 		}
-		l.heard = l.heard || f.job.effect == engine.Effect(askNotices{})
+		_, heard := f.job.effect.(askNotices)
+		l.heard = l.heard || heard
 		f.line.Cut()
 		f.line.muted.Store(true)
 		l.retire(f)

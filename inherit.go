@@ -59,7 +59,9 @@ func (a *Agent) rootSession() string {
 func (p *Parent) inherit(f *fold, c Child) *Agent {
 	from, own := p.session.def(), *c.Agent
 	if own.Model == nil {
-		own.Model = cmp.Or(p.loop.x.modelNamed(f.state.Model()), from.Model)
+		if own.Model = p.loop.x.modelNamed(f.state.Model()); own.Model == nil {
+			own.Model = from.Model
+		}
 		if own.Fallbacks == nil {
 			own.Fallbacks = from.Fallbacks
 		}

@@ -111,10 +111,10 @@ func (a *Agent) offer(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) 
 	for i := range out {
 		out[i].Deferred = out[i].Deferred || slices.Contains(a.DeferredTools, out[i].Name)
 	}
-	if a.tooLarge(out, window) {
+	own := a.ownNames()
+	if a.tooLarge(out, own, window) {
 		for i := range out {
-			own := slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t == pool[i] })
-			out[i].Deferred = out[i].Deferred || !own && !pool[i].Spec().AlwaysLoad
+			out[i].Deferred = out[i].Deferred || !own[out[i].Name] && !pool[i].Spec().AlwaysLoad
 		}
 	}
 	var deferred []tool.Spec
@@ -166,16 +166,22 @@ const (
 	seenTools = 100
 )
 
+// ownNames returns the names of the agent's Tools. Its Toolsets' other tools are deferred
+// where they are too many.
+func (a *Agent) ownNames() map[string]bool {
+	own := make(map[string]bool, len(a.Tools))
+	for _, t := range a.Tools {
+		own[t.Spec().Name] = true
+	}
+	return own
+}
+
 // tooLarge reports whether the tools beyond the agent's own are too many, or take too
 // much of the context window, at four bytes a token.
-func (a *Agent) tooLarge(out []event.Tool, window int) bool {
+func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool {
 	share := a.DeferAbove
 	if share == 0 {
 		share = 0.1
-	}
-	own := map[string]bool{}
-	for _, t := range a.Tools {
-		own[t.Spec().Name] = true
 	}
 	if window = min(window, countedWindow); window <= 0 {
 		window = countedWindow

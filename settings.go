@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -319,8 +320,8 @@ func (s *Session) swap(before, own *Agent) bool {
 		return false
 	}
 	for _, t := range before.Tools {
-		kept := safely(func() bool { return slices.Contains(own.Tools, t) }, false) // some cannot be compared
-		if _, ok := t.(sessionEnder); ok && !kept {
+		is := func(o tool.Tool) bool { return same.Value(o, t) }
+		if _, ok := t.(sessionEnder); ok && !slices.ContainsFunc(own.Tools, is) && !slices.ContainsFunc(s.settings().gone, is) {
 			s.settings().gone = append(s.settings().gone, t)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
@@ -178,11 +179,7 @@ func checkTools(tools []tool.Tool) error {
 
 // same reports whether two configurations make the same server.
 func (c Config) same(d Config) bool {
-	equal := func(a, b tool.Tool) bool {
-		x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-		return x.Comparable() && y.Comparable() && a == b
-	}
-	tools := slices.EqualFunc(c.Tools, d.Tools, equal)
+	tools := slices.EqualFunc(c.Tools, d.Tools, func(a, b tool.Tool) bool { return same.Value(a, b) })
 	c.Tools, d.Tools = nil, nil
 	return tools && reflect.DeepEqual(c, d)
 }

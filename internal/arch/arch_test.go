@@ -20,7 +20,7 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
 	"permission":          {"internal/guarded"},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
