@@ -28,7 +28,7 @@ func FuzzJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	header := `{"openagent":1,"session":"s"}` + "\n"
+	header := Seal(`{"openagent":1,"session":"s"`)
 	f.Add(good, false)
 	f.Add(good[:len(good)-9], false)
 	f.Add([]byte(header+Seal(`{"seq":1,"data":[],"type":"resumed"`)+"\x00\x00"), false)

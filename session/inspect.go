@@ -103,15 +103,9 @@ func (in *inspector) found(kind ProblemKind, seq int64, harmless bool, format st
 	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Harmless: harmless, Text: fmt.Sprintf(format, args...)})
 }
 
-// atEnd reports whether nothing comes after what was read.
-func (in *inspector) atEnd() bool {
-	_, err := in.in.Peek(1)
-	return err == io.EOF
-}
-
 // first reads the header. It reports false for a line that may be something else.
 func (in *inspector) first(line []byte, finished bool) (bool, error) {
-	if !finished && in.atEnd() && wholeRecord(line) == 0 {
+	if !finished && tornLine(line, true) {
 		in.whole = true // nothing was ever recorded: the session begins anew
 		in.header = Header{Session: in.id}
 		in.found(ProblemTorn, 0, true, "the header is not finished: the session is as if it had not begun")
@@ -121,9 +115,9 @@ func (in *inspector) first(line []byte, finished bool) (bool, error) {
 	switch {
 	case errors.Is(err, ErrVersion):
 		return true, err
-	case err != nil || !sealed(line) && bytes.Contains(line, []byte(crcMember)):
+	case err != nil || !sealed(line):
 		if err == nil {
-			err = errors.New("its checksum does not match")
+			err = errChecksum
 		}
 		in.found(ProblemHeader, 0, false, "the header cannot be read: %v", err)
 		return false, nil
@@ -147,19 +141,18 @@ func (in *inspector) take(line []byte, finished bool) {
 	if in.line == 1 {
 		return // a header, which was spoken of
 	}
-	n := wholeRecord(line)
-	switch end := in.atEnd(); {
-	case end && len(bytes.Trim(line, "\x00")) == 0:
+	switch {
+	case !finished && len(bytes.Trim(line, "\x00")) == 0:
 		in.found(ProblemZeros, 0, true, "%d zero bytes are at the end: they are cut off when the session is opened", len(line))
 		return
-	case end && (n == 0 || len(bytes.Trim(line[n:], "\x00")) == 0):
+	case !finished && tornLine(line, false):
 		in.found(ProblemTorn, 0, true, "the last record is not finished: its %d bytes are cut off when the session is opened", len(line))
 		return
 	}
-	in.found(ProblemChecksum, 0, false, "the checksum does not match")
+	in.found(ProblemChecksum, 0, false, "%v", errChecksum)
 	const tries = 20 // what a hostile line is searched for facts
 	for range tries {
-		i := bytes.Index(line, []byte(`{"seq":`))
+		i := bytes.Index(line, []byte(recordBegin))
 		if i < 0 {
 			return
 		}

@@ -29,6 +29,10 @@ const (
 	version   = 1
 	maxInline = 32 << 10  // bytes of a member of data, else it becomes a blob
 	maxLine   = 256 << 20 // bytes of a line, and of the blobs of a line together
+	// How lines begin.
+	headerBegin = `{"openagent":`
+	recordBegin = `{"seq":`
+
 	crcMember = `,"crc":"`
 	crcLength = len(crcMember) + 8 + len(`"}`)
 )
@@ -117,7 +121,7 @@ func (e *encoder) header(h Header) error {
 func (e *encoder) fact(ev event.Event) error {
 	start := e.buf.Len()
 	e.buf.Grow(256)
-	b := append(e.buf.AvailableBuffer(), `{"seq":`...)
+	b := append(e.buf.AvailableBuffer(), recordBegin...)
 	b = strconv.AppendInt(b, ev.Seq, 10)
 	b = append(b, `,"prev":`...)
 	b = strconv.AppendInt(b, ev.Prev, 10)

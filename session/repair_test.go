@@ -264,7 +264,8 @@ func TestRepairHeader(t *testing.T) {
 // What a crash leaves at the end is named and is no damage.
 func TestVerifyTail(t *testing.T) {
 	for tail, kind := range map[string]session.ProblemKind{
-		`{"seq":99,"pre`: session.ProblemTorn, string(make([]byte, 4096)): session.ProblemZeros, "x\n": session.ProblemTorn,
+		`{"seq":99,"pre`: session.ProblemTorn, string(make([]byte, 4096)): session.ProblemZeros, `{"s`: session.ProblemTorn,
+		`{"seq":99,"pre` + string(make([]byte, 100)): session.ProblemTorn,
 	} {
 		d := recorded(t)
 		appendTo(t, journalOf(d), tail)

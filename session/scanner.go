@@ -8,6 +8,8 @@ import (
 	"io"
 )
 
+var errChecksum = errors.New("the checksum does not match")
+
 // errTorn is met where a journal ends in an unfinished line.
 var errTorn = errors.New("the last record is not finished")
 
@@ -35,25 +37,35 @@ func (s *scanner) next() ([]byte, error) {
 	}
 	s.line++
 	body, finished := bytes.CutSuffix(line, []byte("\n"))
-	header := s.line == 1
-	if finished && (sealed(body) || header && !bytes.Contains(body, []byte(crcMember))) {
+	switch {
+	case finished && sealed(body):
 		s.end += int64(len(line))
 		return body, nil
-	}
-	damage := s.corrupt(errors.New("the checksum does not match"))
-	if n := wholeRecord(line); n > 0 && len(bytes.Trim(line[n:], "\x00")) > 0 {
-		return nil, damage // the newline after a record is gone
-	}
-	if finished && header {
-		return nil, damage
-	}
-	switch _, err := s.in.Peek(1); {
-	case err == io.EOF:
+	case !finished && tornLine(body, s.line == 1):
 		return nil, errTorn
-	case err != nil:
-		return nil, err
+	case s.line == 1:
+		if _, _, err := parseHeader(body); errors.Is(err, ErrVersion) {
+			return body, nil // other versions may be sealed in other ways
+		}
 	}
-	return nil, damage
+	return nil, s.corrupt(errChecksum)
+}
+
+// tornLine reports whether an interrupted write can have left rest, the end of a journal
+// without a newline: the beginning of a line, zeros in place of what was not written yet,
+// or the one before the other. Anything else is damage.
+func tornLine(rest []byte, header bool) bool {
+	rest = bytes.TrimRight(rest, "\x00")
+	begin := recordBegin
+	if header {
+		begin = headerBegin
+	}
+	n := min(len(rest), len(begin))
+	if string(rest[:n]) != begin[:n] || bytes.IndexByte(rest, 0) >= 0 {
+		return false
+	}
+	whole := wholeRecord(rest)
+	return whole == 0 || whole == len(rest) // else its newline was altered
 }
 
 // read returns the bytes up to the next newline, or to the end if there is none.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,16 +86,16 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 	lines := backwards{file: f, end: info.Size()}
 	var last []event.Event
 	for due := int64(0); len(last) < n; {
-		line, err := lines.next()
+		line, finished, err := lines.next()
 		switch {
 		case err == io.EOF:
 			return last, nil
 		case err != nil:
 			return nil, err
-		case !sealed(line) && due == 0:
+		case !finished && tornLine(line, false):
 			continue // it is being written, or a crash left it unfinished
-		case !sealed(line):
-			return nil, &CorruptError{Path: path, Line: int(due) + 1, Err: errors.New("the checksum does not match")}
+		case !finished || !sealed(line):
+			return nil, d.damaged(ctx, id)
 		}
 		var head struct{ Seq int64 }
 		if err := json.Unmarshal(line, &head); err != nil {
@@ -131,6 +130,17 @@ func (d Dir) fromEnd(ctx context.Context, id string, n int, want func(seq, prev 
 	return last, nil
 }
 
+// damaged returns the error for the first damaged line of a journal, counted from its
+// beginning.
+func (d Dir) damaged(ctx context.Context, id string) error {
+	for _, err := range d.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+	}
+	return errChecksum
+}
+
 // backwards reads the lines of a file from its end.
 type backwards struct {
 	file   io.ReaderAt
@@ -140,29 +150,25 @@ type backwards struct {
 
 const backwardsStep = 64 << 10
 
-// next returns the line before, without its newline; a last line that has none
-// comes as an empty one.
-func (b *backwards) next() ([]byte, error) {
+// next returns the line before, without its newline, and whether it had one.
+func (b *backwards) next() (line []byte, finished bool, err error) {
 	for {
 		body := bytes.TrimSuffix(b.buffer, []byte("\n"))
 		if i := bytes.LastIndexByte(body, '\n'); i >= 0 || b.end == 0 && len(b.buffer) > 0 {
-			line, whole := bytes.CutSuffix(b.buffer[i+1:], []byte("\n"))
+			line, finished = bytes.CutSuffix(b.buffer[i+1:], []byte("\n"))
 			b.buffer = b.buffer[:i+1]
-			if !whole {
-				return nil, nil
-			}
-			return line, nil
+			return line, finished, nil
 		}
 		if b.end == 0 {
-			return nil, io.EOF
+			return nil, false, io.EOF
 		}
 		if len(b.buffer) > maxLine {
-			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
+			return nil, false, fmt.Errorf("a line is longer than %d bytes", maxLine)
 		}
 		step := min(b.end, max(backwardsStep, int64(len(b.buffer))))
 		grown := make([]byte, step, step+int64(len(b.buffer)))
 		if _, err := b.file.ReadAt(grown, b.end-step); err != nil && err != io.EOF {
-			return nil, err
+			return nil, false, err
 		}
 		b.buffer, b.end = append(grown, b.buffer...), b.end-step
 	}
