@@ -83,6 +83,10 @@ func (l *loop) record(facts ...event.Fact) error {
 		}
 	}
 	clear(events) // what they hold may be large, and must not live on for the list that is used again
+	if n := l.fold.torn; n > 0 && l.feed != nil {
+		l.fold.torn = 0
+		l.feed.put(event.Event{Session: l.s.ID, Data: event.JournalCut{Bytes: n}})
+	}
 	if b := l.uncached; b != nil && l.feed != nil {
 		l.uncached = nil
 		l.feed.put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})

@@ -268,6 +268,9 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 		s.fold = nil
 		return errors.Join(err, log.Close())
 	}
+	if s.fold.torn = session.Torn(log); s.fold.torn > 0 {
+		s.def().logger().Warn("an unfinished last record was cut off the journal", "session", s.ID, "bytes", s.fold.torn)
+	}
 	return nil
 }
 
@@ -302,7 +305,11 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	if s.last == nil {
 		s.last = before
 	}
-	s.fold = &fold{log: log, state: new(engine.State)}
+	torn := int64(0)
+	if s.fold != nil {
+		torn = s.fold.torn
+	}
+	s.fold = &fold{log: log, state: new(engine.State), torn: torn}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = path(facts)
@@ -342,6 +349,7 @@ type fold struct {
 	memo       llm.Memo            // of the models' clients, about the transcript
 	last       int64               // sequence number of the last fact
 	named      *event.SessionNamed // nil: it has no name
+	torn       int64               // bytes cut off the journal that nobody was shown yet
 	cache      *engine.CacheWatch  // nil until a prompt is watched
 }
 

@@ -51,6 +51,7 @@ var names = map[string]Data{
 	"permission_request":  PermissionRequest{},
 	"user_question":       UserQuestion{},
 	"cache_broken":        CacheBroken{},
+	"journal_cut":         JournalCut{},
 	"hook_started":        HookStarted{},
 	"hook_progress":       HookProgress{},
 	"hook_response":       HookResponse{},

@@ -78,6 +78,7 @@ func (ToolProgress) data()      {}
 func (PermissionRequest) data() {}
 func (UserQuestion) data()      {}
 func (CacheBroken) data()       {}
+func (JournalCut) data()        {}
 func (HookStarted) data()       {}
 func (HookProgress) data()      {}
 func (HookResponse) data()      {}
@@ -91,6 +92,7 @@ func (ToolProgress) signal()      {}
 func (PermissionRequest) signal() {}
 func (UserQuestion) signal()      {}
 func (CacheBroken) signal()       {}
+func (JournalCut) signal()        {}
 func (HookStarted) signal()       {}
 func (HookProgress) signal()      {}
 func (HookResponse) signal()      {}

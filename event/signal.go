@@ -95,6 +95,12 @@ type (
 		Was     string `json:"was,omitempty"`
 		Is      string `json:"is,omitempty"`
 	}
+	// JournalCut means that the session's journal ended in an unfinished record, as a crash
+	// leaves it, which was cut off when the session was opened. What it would have said
+	// is not part of the session; its bytes are kept beside the journal.
+	JournalCut struct {
+		Bytes int64 `json:"bytes"`
+	}
 	// HookStarted means that a hook is being called. ID is the same in what follows.
 	HookStarted struct {
 		ID    string     `json:"id"`

@@ -62,6 +62,7 @@ func (h *host) serveInput(program context.Context, s *setup, args []string, bloc
 	if d.report, err = s.report(ctx, d.out.put, h.complain); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))
 	}
+	d.report.warn = h.complain
 	d.tellOfServers()
 	if s.options.promptTool == askByStdio {
 		d.asker = newAsker(d)

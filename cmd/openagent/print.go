@@ -101,6 +101,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
 	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
+	r.warn = h.complain
 	r.expect(!resume)
 	if out == nil {
 		r.notice = h.complain

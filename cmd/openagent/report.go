@@ -19,6 +19,7 @@ import (
 type report struct {
 	put          func(line any)                   // nil: no lines but results are wanted
 	notice       func(format string, args ...any) // nil: where lines tell that the model fails
+	warn         func(format string, args ...any) // tells people what they must know; nil: nobody
 	session      string
 	provider     string
 	simulated    bool
@@ -148,6 +149,8 @@ func (r *report) event(e event.Event) {
 		r.hook(d)
 	case event.RateLimitWait:
 		r.waits(d)
+	case event.JournalCut:
+		r.journalCut(d)
 	case event.AgentEvent:
 		r.under(d)
 	case event.ToolProgress:
@@ -165,6 +168,7 @@ func (r *report) under(d event.AgentEvent) {
 	child := r.beneath[d.Event.Session]
 	if child == nil {
 		child = newReport(r.session, r.provider, r.line)
+		child.warn = r.warn
 		child.agent, child.parent = d.Agent, new(d.ID)
 		child.calls, child.prefix = r.calls, d.Event.Session+"/"
 		if r.beneath == nil {

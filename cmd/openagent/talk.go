@@ -294,6 +294,8 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 				c.mode.Store(mode)
 			}
 			c.result(d)
+		case event.JournalCut:
+			c.screen.line(inYellow, "! %s", cutText(d))
 		case event.RateLimitWait:
 			if d.Least >= notable {
 				c.screen.line(inDim, "  . %s", waitText(d))

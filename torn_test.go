@@ -1,0 +1,81 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm/llmtest"
+	"github.com/openagent-go/agent/session"
+)
+
+// tear leaves the journal of a session as a crash does in the middle of a write.
+func tear(t *testing.T, d session.Dir, id, rest string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(d.Path, id, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(rest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An unfinished last record that is cut off is shown once, and logged, also where the
+// conversation was rewound first, or is forked.
+func TestTornJournalIsTold(t *testing.T) {
+	var logs bytes.Buffer
+	d := session.Dir{Path: t.TempDir()}
+	a := &agent.Agent{Model: llmtest.Script(say("one"), say("two"), say("three"), say("four"), say("five")), Sessions: d, Log: slog.New(slog.NewTextHandler(&logs, nil))}
+	told := func(s *agent.Session) (n int64) {
+		t.Helper()
+		for e, err := range s.Stream(t.Context(), "go") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := e.Data.(event.JournalCut); ok {
+				n += c.Bytes
+			}
+		}
+		return n
+	}
+	s := a.Session("s")
+	if n := told(s); n != 0 {
+		t.Errorf("%d bytes of a new session are cut off", n)
+	}
+	s.Close()
+	const rest = `{"seq":99,"prev":98,"ti`
+	tear(t, d, "s", rest)
+	s = a.Session("s")
+	if n := told(s); n != int64(len(rest)) || told(s) != 0 {
+		t.Errorf("%d bytes are told", n)
+	}
+	s.Close()
+	tear(t, d, "s", rest)
+	s = a.Session("s")
+	if err := s.Rewind(context.Background(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if n := told(s); n != int64(len(rest)) {
+		t.Errorf("rewound: %d bytes are told", n)
+	}
+	fork, err := s.Fork(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := told(fork); n != 0 {
+		t.Errorf("fork: %d bytes are told", n)
+	}
+	fork.Close()
+	s.Close()
+	if n := strings.Count(logs.String(), "was cut off the journal"); n != 2 {
+		t.Errorf("%d records: %s", n, logs.String())
+	}
+}
