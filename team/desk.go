@@ -176,7 +176,10 @@ func (s *desk) read() error {
 			return err
 		}
 		if !sealed(line) {
-			return s.cut(r, end)
+			if s.size+int64(len(line)) < end || !torn(line) {
+				return fmt.Errorf("%w at byte %d: the checksum does not match; mend the file or move it away", ErrDamaged, s.size)
+			}
+			return s.cut(end)
 		}
 		if err := s.again(line); err != nil {
 			return fmt.Errorf("%w: byte %d: %w; mend the file or move it away", ErrDamaged, s.size, err)
@@ -237,21 +240,8 @@ func (s *desk) again(line []byte) error {
 	return a.do(s.room, at)
 }
 
-// cut removes what begins at the end of the acts that are whole, unless there are
-// whole ones after it: then it is no crash that has left it.
-func (s *desk) cut(r *bufio.Reader, end int64) error {
-	for {
-		line, err := readLine(r)
-		if err != nil {
-			return err
-		}
-		if len(line) == 0 {
-			break
-		}
-		if sealed(line) {
-			return fmt.Errorf("%w at byte %d; mend the file or move it away", ErrDamaged, s.size)
-		}
-	}
+// cut removes what follows the acts that are whole.
+func (s *desk) cut(end int64) error {
 	if s.log != nil {
 		s.log.Warn("cutting off an act that was not finished", "file", s.path(), "bytes", end-s.size)
 	}

@@ -191,7 +191,7 @@ func TestDirCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 0; n <= len(whole); n += 1 + n%17 {
-		for _, rest := range []string{"", "\x00\x00\x00", "\x00\n\x00\n"} {
+		for _, rest := range []string{"", "\x00\x00\x00"} {
 			var log bytes.Buffer
 			d := &team.Dir{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))}
 			if err := os.Mkdir(filepath.Join(d.Path, "s"), 0o700); err != nil {
@@ -223,6 +223,39 @@ func TestDirCut(t *testing.T) {
 			}
 			if err := errors.Join(d.Close(), again.Close()); err != nil {
 				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestDirFlips: each flipped bit is damage, in the last act and its newline too, and the
+// file stays as it is.
+func TestDirFlips(t *testing.T) {
+	t.Parallel() // disks are waited for
+	d := open(t, &team.Dir{Path: t.TempDir()})
+	if _, err := d.AddTask(t.Context(), "s", team.Task{Subject: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(journal(d, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		for bit := range 8 {
+			flipped := bytes.Clone(text)
+			flipped[i] ^= 1 << bit
+			d := open(t, &team.Dir{Path: t.TempDir()})
+			if err := os.Mkdir(filepath.Join(d.Path, "s"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(journal(d, "s"), flipped, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := d.Tasks(t.Context(), "s", team.Filter{}); err == nil {
+				t.Errorf("bit %d of byte %d was not noticed: %d tasks", bit, i, len(got))
+			}
+			if now, err := os.ReadFile(journal(d, "s")); err != nil || !bytes.Equal(now, flipped) {
+				t.Errorf("bit %d of byte %d: the damaged file was touched, %v", bit, i, err)
 			}
 		}
 	}

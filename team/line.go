@@ -91,6 +91,20 @@ func sealed(line []byte) bool {
 	return string(line[n:]) == fmt.Sprintf("%s%08x\"}\n", crcMember, sum)
 }
 
+// torn reports whether an interrupted write can have left rest, the end of a journal: the
+// beginning of a line, zeros in place of what was not written yet, or the one before the
+// other. Anything else is damage.
+func torn(rest []byte) bool {
+	rest = bytes.TrimRight(rest, "\x00")
+	const begin = `{"`
+	if n := min(len(rest), len(begin)); string(rest[:n]) != begin[:n] || bytes.ContainsAny(rest, "\n\x00") {
+		return false
+	}
+	i := bytes.LastIndex(rest, []byte(crcMember))
+	end := i + crcLength
+	return i < 0 || len(rest) <= end || !sealed(append(rest[:end:end], '\n')) // else its newline was altered
+}
+
 // putBack is how the names of acts begin that only a journal made anew has.
 const putBack = "had_"
 
