@@ -49,16 +49,23 @@ func literal(words []word) (string, bool) {
 
 func (s *shell) eval(c Command, in []place) (ok, bad []place) {
 	s.evaluates = true
-	src, known := literal(c.words)
-	if !known {
+	words := c.words
+	if len(words) > 0 && words[0].text == "--" {
+		words = words[1:]
+	}
+	src, known := literal(words)
+	if !known || strings.HasPrefix(src, "-") {
 		s.fail("eval runs text that is only known when it runs")
 		s.lost = true
 		return []place{lostPlace}, []place{lostPlace}
 	}
 	ok, bad = in, in
-	if err := s.text(src, func(stmts []*syntax.Stmt) { ok, bad = s.stmts(stmts, in) }); err != nil {
+	form, err := s.text(src, func(stmts []*syntax.Stmt) { ok, bad = s.stmts(stmts, in) })
+	if err != nil {
 		s.lost = true
 	}
+	s.bash = s.bash || form.Bash
+	s.rewrite(words, src, form)
 	return ok, bad
 }
 
@@ -75,7 +82,9 @@ func (s *shell) trap(c Command) {
 		s.fail("trap runs text that is not followed")
 		return
 	}
-	_ = s.text(src, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{lostPlace}) })
+	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{lostPlace}) })
+	s.bash = s.bash || form.Bash
+	s.rewrite(c.words[:1], src, form)
 }
 
 // shellCommand follows "sh -c text".
@@ -127,8 +136,12 @@ func (s *shell) shellCommand(c Command, in []place) {
 		return
 	}
 	lost, evaluates := s.lost, s.evaluates
-	_ = s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, in) })
+	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, in) })
 	s.lost, s.evaluates = lost, evaluates
+	if form.Bash && c.Name != "bash" && c.Name != "rbash" {
+		s.fail("%s may read in another way what only bash understands", c.Name)
+	}
+	s.rewrite(c.words[i:i+1], src, form)
 }
 
 // set accepts the options that do not change what the text means.

@@ -53,6 +53,7 @@ type Commands struct {
 	impure string   // why the line is not read-only though each command may be
 	heads  []string // see findHeads
 	loose  bool     // parts of a command are not known
+	form   Form     // what is run, where Unclear is ""
 }
 
 // Limits of what is analysed; beyond them a line is not understood.
@@ -66,7 +67,8 @@ const (
 
 func parseLine(line string) (Commands, error) {
 	s := &shell{}
-	err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{""}) })
+	form, err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{""}) })
+	s.form = form
 	if s.evaluates && s.arithmetic {
 		s.fail("it computes with a variable that may hold code")
 	}
@@ -87,6 +89,8 @@ type shell struct {
 	arithmetic bool            // variables are computed with
 	outer      int
 	src        string // the text that is being followed
+	rewritten  bool   // words of it were replaced, see rewrite
+	bash       bool   // a text that it evaluates needs bash, see Form
 
 	words []word // room for those of commands
 	args  []string

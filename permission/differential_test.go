@@ -78,6 +78,9 @@ func (b *bench) compare(tb testing.TB, line string) {
 	if c.Unclear != "" && !readOnly {
 		return
 	}
+	if form, err := Canonical(line); err == nil {
+		line = form.Line
+	}
 	for _, name := range b.runs(tb, line) {
 		if !slices.ContainsFunc(c.List, func(x Command) bool { return x.Name == name }) {
 			tb.Errorf("bash runs %s in\n%s\nParseCommand finds %v", name, line, names(c))

@@ -93,7 +93,7 @@ func (x *rule) matchesText(text string) bool {
 // runs reports whether the line, as written or in part, matches a pattern.
 func (s *site) runs(x *rule) bool {
 	match := x.matchesText
-	if match(strings.TrimSpace(s.line)) {
+	if match(strings.TrimSpace(s.line)) || s.form.Line != s.line && match(s.form.Line) {
 		return true
 	}
 	for i := range s.List {

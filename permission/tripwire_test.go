@@ -59,6 +59,9 @@ func (b *bench) trip(tb testing.TB, line string) (allowed int) {
 	if allowed == 0 {
 		return 0
 	}
+	if form, err := Canonical(line); err == nil {
+		line = form.Line
+	}
 	for _, name := range b.trips(tb, dir, line) {
 		if i, is := never[name]; is {
 			tb.Errorf("policy %d: bash runs %s in\n%s", i, name, line)

@@ -15,6 +15,7 @@ type word struct {
 	rest  string
 	split bool   // may become several words, or none
 	means []word // where the text is not known: all that the word may be as a path; nil if that is not known
+	from  *syntax.Word
 }
 
 func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }
@@ -48,7 +49,9 @@ func (s *shell) word(w *syntax.Word, in []place) word {
 			s.substitutions(p, in)
 		}
 	}
-	return wordText(w)
+	x := wordText(w)
+	x.from = w
+	return x
 }
 
 // substitutions follows what runs while n is expanded.
@@ -56,9 +59,6 @@ func (s *shell) substitutions(n syntax.Node, in []place) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			if n.Backquotes && s.hasBackslash(n) {
-				s.fail("it quotes within backquotes")
-			}
 			if n.TempFile || n.ReplyVar {
 				s.fail("it has a form that is not known")
 			}
@@ -79,7 +79,7 @@ func (s *shell) substitutions(n syntax.Node, in []place) {
 
 // hasBackslash reports whether a backquoted substitution may hold a backslash,
 // whose meaning there is an art of its own.
-func (s *shell) hasBackslash(n *syntax.CmdSubst) bool {
+func hasBackslash(n *syntax.CmdSubst) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -243,8 +243,6 @@ func (r *wordReader) quoted(q *syntax.DblQuoted, first bool) {
 			r.add(Unknown, true)
 			r.home = r.home || first && j == 0 && isHome(p)
 			r.split = r.split || isList(p)
-		case *syntax.CmdSubst:
-			r.add(documentText(p), true)
 		default:
 			r.add(Unknown, true)
 		}
@@ -263,29 +261,6 @@ func (r *wordReader) word() word {
 		}
 	}
 	return x
-}
-
-// documentText returns the text of "$(cat <<'E' …)", the usual way to write a
-// long argument, and [Unknown] for any other substitution.
-func documentText(c *syntax.CmdSubst) string {
-	if len(c.Stmts) != 1 || c.Backquotes || c.TempFile || c.ReplyVar {
-		return Unknown
-	}
-	st := c.Stmts[0]
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" || len(st.Redirs) != 1 || st.Negated || st.Background || st.Coprocess {
-		return Unknown
-	}
-	doc := st.Redirs[0]
-	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
-		return Unknown
-	}
-	text := doc.Hdoc.Lit()
-	quoted := doc.Word.Lit() == ""
-	if text == "" || !quoted && strings.Contains(text, `\`) {
-		return Unknown
-	}
-	return strings.TrimRight(text, "\n")
 }
 
 // unescape removes the backslashes of an unquoted text. Its second result keeps

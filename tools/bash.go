@@ -207,9 +207,15 @@ func startInBackground(ctx context.Context, shell Shell, l workspace.Line, in ba
 	return r, nil
 }
 
+// line is what the shell gets: the form of the command, which is what was judged. A
+// command without a form is one that nothing but the user allows; it runs as it is.
 func line(ctx context.Context, call tool.Call, in bashInput) workspace.Line {
+	form, err := permission.Canonical(in.Command)
+	if err != nil {
+		form = permission.Form{Line: in.Command}
+	}
 	return workspace.Line{
-		Session: call.Session, Command: in.Command, Dir: call.Dir, State: call.State, Latest: reporter(ctx),
+		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State, Latest: reporter(ctx),
 	}
 }
 

@@ -55,6 +55,9 @@ type job struct {
 // in its session. The job begins with the shell's directory and environment and
 // changes neither. It ends with w or its session. The state is as in [Outcome].
 func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json.RawMessage, err error) {
+	if err := l.check(); err != nil {
+		return "", nil, err
+	}
 	sh, leave, err := w.take(ctx, l.Session)
 	if err != nil {
 		return "", nil, err

@@ -52,6 +52,9 @@ const maxState = 4 << 20
 type Line struct {
 	Session string
 	Command string // any script that the shell understands
+	// Bash says that only bash reads Command as it is meant. Where there is no bash, the
+	// line does not run.
+	Bash bool
 	// Dir is where the session works, absolute; "" is the working directory. When
 	// it changes the shell goes there.
 	Dir string
@@ -105,6 +108,9 @@ var errEnded = errors.New("the session has ended")
 //
 // An error means that the line did not run.
 func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
 	sh, leave, err := w.take(ctx, l.Session)
 	if err != nil {
 		return nil, err
@@ -324,6 +330,21 @@ func findShell() (program string, _ dialect, err error) {
 		return program, shDialect, nil
 	}
 	return "", dialect{}, fmt.Errorf("finding a shell: %w", err)
+}
+
+// ErrNoBash is matched by the error for a line that needs bash where there is none.
+var ErrNoBash = errors.New("the command line needs bash, and there is none in PATH: install bash, or write the line for sh")
+
+// check reports whether there is a shell that reads the line as it is meant.
+func (l Line) check() error {
+	if !l.Bash {
+		return nil
+	}
+	_, found, err := findShell()
+	if err == nil && found.init != bashInit {
+		err = ErrNoBash
+	}
+	return err
 }
 
 // keep makes what the last line has saved the shell's state, if it has saved
