@@ -74,7 +74,7 @@ func readForm(form Form) (script, bool) {
 		return script{}, false
 	}
 	again, odd := writeForm(file.Stmts, len(form.Line))
-	return script{Form: form, stmts: file.Stmts}, odd == "" && again == form
+	return script{Form: form, stmts: file.Stmts}, odd == "" && again == form && oddSource(file, form.Line) == ""
 }
 
 // oddSource says what a text has between its words that shells do not agree on, "" for
@@ -107,12 +107,18 @@ func oddSource(file *syntax.File, src string) string {
 			break
 		}
 		at += next
-		if !inside(plain, uint(at)) && (at == 0 || !strings.ContainsRune(" \t\n", rune(src[at-1]))) {
+		before := strings.TrimRight(src[:at], `\`)
+		quoted := (at-len(before))%2 == 1
+		if !quoted && !inside(plain, uint(at)) && !endsInSpace(src[:at]) {
 			odd = "a backslash at the end of a line is part of a word"
 		}
 		at++
 	}
 	return odd
+}
+
+func endsInSpace(s string) bool {
+	return s != "" && strings.IndexByte(" \t\n", s[len(s)-1]) >= 0
 }
 
 func inside(spans [][2]uint, at uint) bool {
@@ -128,7 +134,7 @@ func inside(spans [][2]uint, at uint) bool {
 // those that end in a backslash.
 func oddComment(src string, c *syntax.Comment) string {
 	at := int(c.Pos().Offset())
-	if at > 0 && !strings.ContainsRune(" \t\n", rune(src[at-1])) {
+	if at > 0 && !endsInSpace(src[:at]) {
 		return "a comment follows something at once"
 	}
 	text, _, _ := strings.Cut(src[at:], "\n")

@@ -42,7 +42,7 @@ func (w *formWriter) substitution(c *syntax.CmdSubst) {
 			return
 		}
 	}
-	w.apart("$(", c.Stmts)
+	w.apart("$(", c.Stmts, c.Left)
 }
 
 // hasQuotes reports whether a node holds double quotes.

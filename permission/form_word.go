@@ -21,6 +21,10 @@ func (w *formWriter) word(x *syntax.Word, in inCommand) {
 		w.refuse("it has a form that is not known")
 		return
 	}
+	first, _ := x.Parts[0].(*syntax.Lit)
+	if first != nil && strings.HasPrefix(first.Value, "#") {
+		w.refuse("a word begins like a comment")
+	}
 	if in.name && isReserved[x.Lit()] {
 		w.quote(x.Lit())
 		return
@@ -42,7 +46,7 @@ func (w *formWriter) word(x *syntax.Word, in inCommand) {
 				w.refuse("it has a form that is not known")
 			}
 			w.bash = true
-			w.apart(p.Op.String(), p.Stmts)
+			w.apart(p.Op.String(), p.Stmts, p.OpPos)
 		default:
 			w.expansion(p, following(x.Parts, i))
 		}
@@ -106,9 +110,18 @@ func (w *formWriter) literal(v string, in inCommand) {
 		case strings.IndexByte(active, c) >= 0:
 			flush()
 			w.out = append(w.out, c)
+			for c == '~' && i+1 < len(v) && (isLetterOrDigit(v[i+1]) || strings.IndexByte("_.-+/", v[i+1]) >= 0) {
+				i++ // quotes would end what is expanded
+				if w.out = append(w.out, v[i]); v[i] == '/' {
+					break
+				}
+			}
+		case c == '=' && !in.name, c == ':' && strings.HasPrefix(v[i+1:], "~"):
+			flush() // quotes would keep what follows from being expanded
+			w.out = append(w.out, c)
 		default:
 			run = append(run, c)
-			plain = plain && bare(c) && (c != '=' || !in.name)
+			plain = plain && bare(c) && c != '='
 		}
 	}
 	flush()

@@ -106,12 +106,15 @@ func (w *formWriter) close(list []*syntax.Stmt, end string) {
 	w.text(end)
 }
 
-// round writes statements in parentheses.
-func (w *formWriter) round(open string, list []*syntax.Stmt) {
+// round writes statements in parentheses, which were opened at pos.
+func (w *formWriter) round(open string, list []*syntax.Stmt, pos syntax.Pos) {
 	w.text(open)
 	at := len(w.out)
 	w.stmts(list)
 	if at < len(w.out) && w.out[at] == '(' {
+		if list[0].Pos().Offset() <= pos.Offset()+uint(len(open)) {
+			w.refuse("it is not clear whether two parentheses begin arithmetic")
+		}
 		w.out = slices.Insert(w.out, at, ' ') // else it begins arithmetic
 	}
 	if len(w.docs) > 0 && !w.flat {
@@ -122,10 +125,10 @@ func (w *formWriter) round(open string, list []*syntax.Stmt) {
 }
 
 // apart writes statements of a substitution.
-func (w *formWriter) apart(open string, list []*syntax.Stmt) {
+func (w *formWriter) apart(open string, list []*syntax.Stmt, pos syntax.Pos) {
 	was := *w
 	w.quoted, w.sub, w.flat = false, true, w.flat || len(w.docs) > 0
-	w.round(open, list)
+	w.round(open, list, pos)
 	w.quoted, w.sub, w.flat = was.quoted, was.sub, was.flat
 }
 
@@ -164,7 +167,7 @@ func (w *formWriter) command(cmd syntax.Command) {
 		w.space(c.Y.Pos())
 		w.stmt(c.Y)
 	case *syntax.Subshell:
-		w.round("(", c.Stmts)
+		w.round("(", c.Stmts, c.Lparen)
 	case *syntax.Block:
 		w.body("{", c.Stmts, "}")
 	case *syntax.IfClause:
@@ -212,6 +215,9 @@ func (w *formWriter) call(c *syntax.CallExpr) {
 		if a.Array != nil && len(c.Args) > 0 {
 			w.refuse("it sets a list for one command")
 		}
+		if i > 0 {
+			w.after(c.Assigns[i-1], a)
+		}
 		w.assign(a)
 	}
 	name := true
@@ -222,7 +228,14 @@ func (w *formWriter) call(c *syntax.CallExpr) {
 		if !name || len(c.Assigns) > 0 {
 			w.text(" ")
 		}
+		at := len(w.out)
 		w.word(x, inCommand{name: name, braces: true})
+		switch {
+		case name && beginsWithDash(w.out[at:]):
+			w.refuse("the name of a command begins with a dash")
+		case name && isReserved[x.Lit()]:
+			w.refuse("a reserved word is the name of a command")
+		}
 		name = false
 	}
 }
@@ -345,11 +358,18 @@ func (w *formWriter) timed(c *syntax.TimeClause) {
 		w.refuse("it times nothing")
 		return
 	}
+	if _, is := c.Stmt.Cmd.(*syntax.FuncDecl); is {
+		w.refuse("it times the definition of a function")
+	}
 	at := len(w.out)
 	w.stmt(c.Stmt)
-	if rest := bytes.TrimLeft(w.out[at:], `'"\`); bytes.HasPrefix(rest, []byte("-")) {
+	if beginsWithDash(w.out[at:]) {
 		w.refuse("what time runs begins with a dash")
 	}
+}
+
+func beginsWithDash(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, `'"\`), []byte("-"))
 }
 
 func (w *formWriter) declare(c *syntax.DeclClause) {
@@ -361,8 +381,11 @@ func (w *formWriter) declare(c *syntax.DeclClause) {
 		w.refuse("it has a form that is not known")
 	}
 	w.text(c.Variant.Value)
-	for _, a := range c.Args {
+	for i, a := range c.Args {
 		w.text(" ")
+		if i > 0 {
+			w.after(c.Args[i-1], a)
+		}
 		switch {
 		case a.Name == nil:
 			w.bash = true
@@ -382,6 +405,13 @@ func (w *formWriter) declare(c *syntax.DeclClause) {
 			}
 			w.assign(a)
 		}
+	}
+}
+
+// after makes sure that something stands between a list and what follows.
+func (w *formWriter) after(a, next *syntax.Assign) {
+	if a.Array != nil && a.End().Offset() >= next.Pos().Offset() {
+		w.refuse("something follows a list at once")
 	}
 }
 

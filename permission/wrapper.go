@@ -113,6 +113,7 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	case "git":
 		s.List[at].in = c.folders(in)
 		s.gitSettings(c)
+		s.gitOutput(c, s.List[at].in)
 	case "make", "gmake", "ninja":
 		s.List[at].in = c.folders(in)
 	case "man":
