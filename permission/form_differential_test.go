@@ -42,8 +42,8 @@ touch() { echo "$N" >>"$W"; echo WIRE; }
 cat() { if [ $# -gt 0 ]; then printf 'cat'; printf '<%s>' "$@"; fi; while IFS= read -r line; do printf '%s\n' "$line"; done; printf '%s' "$line"; }
 ls() { printf 'ls'; printf '<%s>' "$@"; echo; }
 git() { printf 'git'; printf '<%s>' "$@"; echo; }
-bash() { if [ "$1" = -c ]; then ( eval "$2" ); else echo bash; fi; }
-sh() { if [ "$1" = -c ]; then ( eval "$2" ); else echo sh; fi; }
+bash() { if [ "$1" = -c ]; then ( T=$2; set --; eval "$T" ); else echo bash; fi; }
+sh() { if [ "$1" = -c ]; then ( T=$2; set --; eval "$T" ); else echo sh; fi; }
 r() { N=$1; T=$2; set -- one 't w o'; out=$( ulimit -t 1; eval "$T" 2>/dev/null </dev/null ); printf '%s\036%s\037' "$?" "$out"; }
 `
 
