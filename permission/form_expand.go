@@ -33,7 +33,7 @@ func (w *formWriter) substitution(c *syntax.CmdSubst) {
 		w.refuse("it has a form that is not known")
 		return
 	}
-	if c.Backquotes && (hasBackslash(c) || w.quoted && hasQuotes(c)) {
+	if c.Backquotes && (hasBackslash(c) || hidesBackquote(c, w.quoted)) {
 		w.refuse("it quotes within backquotes")
 	}
 	if text := documentText(c); w.quoted && text != Unknown {
@@ -45,12 +45,21 @@ func (w *formWriter) substitution(c *syntax.CmdSubst) {
 	w.apart("$(", c.Stmts, c.Left)
 }
 
-// hasQuotes reports whether a node holds double quotes.
-func hasQuotes(n syntax.Node) bool {
+// hidesBackquote reports whether a substitution in backquotes holds what may hide its end
+// from a parser but not from a shell, or the other way round.
+func hidesBackquote(c *syntax.CmdSubst, quoted bool) bool {
 	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
-		_, is := n.(*syntax.DblQuoted)
-		found = found || is
+	syntax.Walk(c, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Comment:
+			found = true
+		case *syntax.DblQuoted:
+			found = found || quoted
+		case *syntax.SglQuoted:
+			found = found || strings.Contains(n.Value, "`")
+		case *syntax.Redirect:
+			found = found || n.Hdoc != nil
+		}
 		return !found
 	})
 	return found
