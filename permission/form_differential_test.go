@@ -37,7 +37,7 @@ var wirePolicies = []*Compiled{
 }
 
 // shellPrelude: what is not built in is a function, and nothing leaves the folder.
-const shellPrelude = `PATH=/nowhere; W=$PWD/../log; ulimit -v 2000000 2>/dev/null; FUNCNEST=40; HOME=/home/x; unset x y OLDPWD
+const shellPrelude = `PATH=/nowhere; W=$1/log; ulimit -v 2000000 2>/dev/null; FUNCNEST=40; HOME=/home/x; unset x y OLDPWD
 touch() { echo "$N" >>"$W"; echo WIRE; }
 cat() { if [ $# -gt 0 ]; then printf 'cat'; printf '<%s>' "$@"; fi; while IFS= read -r line; do printf '%s\n' "$line"; done; printf '%s' "$line"; }
 ls() { printf 'ls'; printf '<%s>' "$@"; echo; }
@@ -76,9 +76,8 @@ func runIn(t *testing.T, shell string, runs []*lineRun) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	here := filepath.Join(dir, "here")
+	here := t.TempDir() // in which nothing can be written, so that lines do not see each other
 	for _, name := range []string{"a", "b", "x.txt"} {
-		_ = os.MkdirAll(here, 0o700)
 		_ = os.WriteFile(filepath.Join(here, name), []byte(name+"\n"), 0o600)
 	}
 	var script strings.Builder
@@ -89,7 +88,7 @@ func runIn(t *testing.T, shell string, runs []*lineRun) {
 	_ = os.WriteFile(filepath.Join(dir, "script"), []byte(script.String()), 0o600)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, shell, filepath.Join(dir, "script"))
+	cmd := exec.CommandContext(ctx, shell, filepath.Join(dir, "script"), dir)
 	cmd.Dir, cmd.WaitDelay, cmd.Env = here, time.Second, []string{"LC_ALL=C.UTF-8"}
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -108,7 +107,7 @@ func runIn(t *testing.T, shell string, runs []*lineRun) {
 		return
 	}
 	for i, r := range runs {
-		r.outcome = lineNumber.ReplaceAllString(strings.ReplaceAll(outcomes[i], dir, "DIR"), "")
+		r.outcome = lineNumber.ReplaceAllString(strings.NewReplacer(dir, "DIR", here, "HERE").Replace(outcomes[i]), "")
 	}
 	log, _ := os.ReadFile(filepath.Join(dir, "log"))
 	for _, n := range strings.Fields(string(log)) {

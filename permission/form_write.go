@@ -328,6 +328,9 @@ func (w *formWriter) function(c *syntax.FuncDecl) {
 		w.refuse("it names a function in an unusual way")
 		return
 	}
+	if w.sub {
+		w.refuse("it defines a function in a substitution") // which bash prints and reads again
+	}
 	if c.RsrvWord {
 		w.bash = true
 		w.text("function " + c.Name.Value + " ")
