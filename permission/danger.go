@@ -1,8 +1,11 @@
 package permission
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/guarded"
 )
 
 // What the mode Auto leaves to a person.
@@ -10,10 +13,6 @@ import (
 // dangerous names programs that delete, take other rights, end or change what is
 // not theirs, or carry work to other machines, with the word for it.
 var dangerous = map[string]string{}
-
-// dangerousUses names uses of a program: words that all have to be among the
-// arguments. A flag of one letter may be part of a cluster.
-var dangerousUses = map[string][][]string{}
 
 func init() {
 	for what, names := range map[string]string{
@@ -28,128 +27,6 @@ func init() {
 			dangerous[n] = what
 		}
 	}
-	for line := range strings.Lines(strings.TrimSpace(`
-git clean
-git reset --hard
-git reset --merge
-git push --force
-git push -f
-git push --force-with-lease
-git push --force-if-includes
-git push --mirror
-git push --delete
-git push -d
-git push --prune
-git checkout -f
-git checkout --force
-git checkout --
-git checkout .
-git switch -f
-git switch --force
-git switch --discard-changes
-git restore
-git rm
-git branch -D
-git branch -d
-git branch --delete
-git tag -d
-git tag --delete
-git stash drop
-git stash clear
-git reflog expire
-git reflog delete
-git gc
-git prune
-git update-ref
-git filter-branch
-git filter-repo
-git worktree remove
-git worktree prune
-git remote remove
-git remote rm
-git config
-git submodule foreach
-git submodule deinit
-git rebase -x
-git rebase --exec
-git bisect run
-git difftool
-git mergetool
-git daemon
-git -c
-git --config-env
-git --exec-path
-find -delete
-find -fprint
-find -fprint0
-find -fprintf
-find -fls
-docker rm
-docker rmi
-docker kill
-docker run
-docker exec
-docker prune
-docker system
-docker volume
-podman run
-podman exec
-podman rm
-podman prune
-kubectl delete
-kubectl exec
-kubectl apply
-kubectl drain
-terraform destroy
-terraform apply
-gh repo
-gh api
-npm publish
-npm unpublish
-npm exec
-npm x
-pnpm dlx
-yarn dlx
-bun x
-pipx run
-uv tool run
-cargo publish
-pip uninstall
-brew uninstall
-apt remove
-apt purge
-apt-get remove
-apt-get purge
-python -c
-pypy -c
-perl -e
-perl -E
-ruby -e
-node -e
-node -p
-node --eval
-node --print
-nodejs -e
-nodejs -p
-nodejs --eval
-nodejs --print
-php -r
-lua -e
-deno eval
-bun -e
-awk -f
-tar --remove-files
-zip -m
-zip -T
-mv -f
-chmod +s
-chmod u+s
-chmod g+s
-make --eval
-`)) {
-		f := strings.Fields(line)
-		dangerousUses[f[0]] = append(dangerousUses[f[0]], f[1:])
-	}
 }
 
 var interpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit deno bun tclsh Rscript")
@@ -162,14 +39,6 @@ func interpreter(name string) string {
 		return name
 	}
 	return ""
-}
-
-// fromInput reports whether an interpreter reads its program from its input: it
-// is given none, and no flag that makes do without.
-func (c *Command) fromInput() bool {
-	return !slices.ContainsFunc(c.Args, func(a string) bool {
-		return !strings.HasPrefix(a, "-") || len(a) > 2 && strings.HasPrefix(a, "--") || slices.Contains([]string{"-V", "-v", "-h", "-c", "-e"}, a)
-	})
 }
 
 // writers are programs whose arguments name files that they change.
@@ -203,15 +72,6 @@ func (s *site) commandDanger(c *Command) string {
 	if strings.HasPrefix(c.Name, "mkfs") || strings.HasPrefix(c.Name, "newfs") {
 		return show(c.Name) + " deletes"
 	}
-	language := interpreter(c.Name)
-	if language != "" && c.fromInput() {
-		return "what " + show(c.Name) + " runs comes from its input"
-	}
-	for _, use := range slices.Concat(dangerousUses[c.Name], dangerousUses[language]) {
-		if !slices.ContainsFunc(use, func(u string) bool { return !c.has(u) }) {
-			return "of " + strings.Join(append([]string{c.Name}, use...), " ")
-		}
-	}
 	if c.isOurs() && !c.lists() {
 		return show(c.Name) + " may change what is permitted, or run with other permissions"
 	}
@@ -224,13 +84,48 @@ func (s *site) commandDanger(c *Command) string {
 	if _, ok := s.dirs(c.in); !ok {
 		return show(c.Name) + " runs in a folder that is not known"
 	}
+	if i := slices.IndexFunc(c.set, steersProgram); i >= 0 {
+		return "the variable " + show(c.set[i]) + " may name a program"
+	}
+	if why := s.effectDanger(c); why != "" {
+		return why
+	}
 	writes := s.commandReads(c, false) != ""
-	for _, w := range c.words {
+	if c.Name == "echo" || c.Name == "printf" {
+		return "" // they open no file
+	}
+	script := c.scriptWord()
+	for i, w := range c.words {
+		if i == script {
+			continue
+		}
 		if why := s.argumentDanger(c, w, writes); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// scripted are programs whose first argument is a script or a pattern, unless an
+// option gives it.
+var scripted = strings.Fields("sed gsed awk gawk mawk nawk grep egrep fgrep")
+
+// scriptWord returns the index of the argument that is a script or a pattern, and no
+// path; -1 for none.
+func (c *Command) scriptWord() int {
+	e := effects()[c.Name]
+	if !slices.Contains(scripted, c.Name) || e == nil {
+		return -1
+	}
+	r := argumentReader{effect: e, words: c.words, stop: true}
+	if r.read() != "" || len(r.words) == 0 || len(r.scripts) > 0 || slices.ContainsFunc(c.Args, givesScript) {
+		return -1
+	}
+	return len(c.words) - len(r.words)
+}
+
+func givesScript(arg string) bool {
+	return strings.HasPrefix(arg, "--") || strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "ef")
 }
 
 func (s *site) argumentDanger(c *Command, w word, writes bool) string {
@@ -249,7 +144,7 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 		if leaves {
 			return show(v.text) + " is not known to be in the working folders"
 		}
-		if writes && s.guardedWord(c.in, v) {
+		if writes && (s.guardedWord(c.in, v) || slices.Contains(replacers, c.Name) && s.holdsGuarded(c.in, v)) {
 			return show(v.text) + " decides what runs later"
 		}
 	}
@@ -260,6 +155,17 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 func (s *site) guardedWord(in []place, w word) bool {
 	files, ok := s.files(in, w)
 	return ok && slices.ContainsFunc(files, s.guards)
+}
+
+// replacers are programs that put a file or folder in the place of another, with all
+// that is in it.
+var replacers = strings.Fields("cp mv ln install")
+
+// holdsGuarded reports whether a word names a folder of which a part decides what
+// runs later, such as .github.
+func (s *site) holdsGuarded(in []place, w word) bool {
+	files, ok := s.files(in, w)
+	return ok && slices.ContainsFunc(files, func(f string) bool { return guarded.MayHold(segments(f)) })
 }
 
 // ourLists are the uses of the command openagent that show what there is, by its
@@ -324,28 +230,27 @@ func programs(c *Command) bool {
 		return slices.ContainsFunc(c.Args, func(a string) bool {
 			return strings.Contains(a, "system") || strings.ContainsAny(a, "|>@"+Unknown) || strings.Contains(a, "getline")
 		})
-	case "sed", "gsed":
-		for _, a := range c.Args {
-			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--expression") {
-				continue
-			}
-			if !plainScript(a) {
-				return true
-			}
-			if !c.has("-e") {
-				return false // the first is the script, the rest are files
-			}
-		}
 	}
 	return false
 }
+
+// steersProgram reports whether a variable says, by its name, which program another
+// one starts.
+func steersProgram(name string) bool {
+	return slices.ContainsFunc(steeringEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+var steeringEnds = strings.Fields("EDITOR PAGER SHELL BROWSER ASKPASS _COMMAND _CMD WRAPPER RUNNER _OPTIONS _OPTS _ARGS FLAGS RUBYLIB RUBYOPT CC CXX LD")
+
+// sedAddress matches an address that is a pattern, or a range of two.
+var sedAddress = regexp.MustCompile(`^/([^/\\\[]|\\[^\n])+/I?(,/([^/\\\[]|\\[^\n])+/I?)?`)
 
 // plainScript accepts a sed script that substitutes, prints or deletes lines.
 func plainScript(script string) bool {
 	if strings.Contains(script, "\n") || strings.Contains(script, Unknown) {
 		return false
 	}
-	body := strings.TrimLeft(script, "0123456789,$! ")
+	body := strings.TrimLeft(sedAddress.ReplaceAllString(script, ""), "0123456789,$! ")
 	if body == "p" || body == "d" || body == "" {
 		return true
 	}

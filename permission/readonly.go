@@ -26,7 +26,7 @@ type reader struct {
 // end in "=" for a value, "?" for one that only "=" can give, "@" for a path)
 // and what the other arguments are.
 var readers = readTable(`
-ls -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: --all --almost-all --author --color? --classify? --directory --full-time --group-directories-first --human-readable --inode --no-group --numeric-uid-gid --reverse --recursive --size --sort= --time= --time-style= paths
+ls -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: --all --almost-all --author --color? --classify? --directory --full-time --group-directories-first --human-readable --inode --no-group --numeric-uid-gid --reverse --recursive --size --sort= --time= --time-style= paths
 cat -AbeEnstTuv --number --number-nonblank --show-all --show-ends --show-tabs --squeeze-blank paths
 head -qvz0123456789 -nc: --lines= --bytes= --quiet --verbose paths
 tail -fFqvrz0123456789 -ncs: --lines= --bytes= --follow? --quiet --verbose --retry paths
@@ -63,7 +63,7 @@ hexdump -bcCdovx -ns: paths
 strings -af -nte: paths
 tree -aACdDfFghiJNnpqrsStuUvxX -LIP: --dirsfirst --noreport --filelimit= --prune paths
 grep -abcEFGHhiIlLnoPqrsTUvVwxyzZ0123456789 -ABCDdem: -f@ --after-context= --before-context= --context= --color? --colour? --count --exclude= --exclude-dir= --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include= --invert-match --line-number --line-regexp --max-count= --no-filename --no-messages --null --only-matching --perl-regexp --quiet --recursive --regexp= --text --with-filename --word-regexp pattern
-rg -acFHhIilLnNoPpqsSUuvVwx0 -ABCEegGmMrtTjd: -f@ --after-context= --before-context= --context= --case-sensitive --color= --colors= --column --count --count-matches --files --files-with-matches --files-without-match --fixed-strings --glob= --iglob= --heading --hidden --ignore-case --invert-match --json --line-number --line-regexp --max-columns= --max-count= --max-depth= --multiline --multiline-dotall --no-config --no-filename --no-heading --no-ignore --no-ignore-vcs --no-line-number --no-messages --null --only-matching --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --text --trim --type= --type-list --type-not= --unrestricted --vimgrep --with-filename --word-regexp pattern
+rg -acFHhIilnNoPpqsSUuvVwx0 -ABCEegGmMrtTjd: -f@ --after-context= --before-context= --context= --case-sensitive --color= --colors= --column --count --count-matches --files --files-with-matches --files-without-match --fixed-strings --glob= --iglob= --heading --hidden --ignore-case --invert-match --json --line-number --line-regexp --max-columns= --max-count= --max-depth= --multiline --multiline-dotall --no-config --no-filename --no-heading --no-ignore --no-ignore-vcs --no-line-number --no-messages --null --only-matching --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --text --trim --type= --type-list --type-not= --unrestricted --vimgrep --with-filename --word-regexp pattern
 cd -LPe -- paths 1
 pwd -LP none
 echo echo

@@ -1,0 +1,95 @@
+package permission
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// linesOf returns the commands of a file in testdata. A command with an open quote
+// goes on in the next line.
+func linesOf(t *testing.T, name string) (out []string) {
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(line, "\n")
+		if whole == "" && (line == "" || strings.HasPrefix(line, "# ")) {
+			continue
+		}
+		if whole != "" {
+			whole += "\n"
+		}
+		if whole += line; strings.Count(whole, `"`)%2 == 0 {
+			out, whole = append(out, whole), ""
+		}
+	}
+	return out
+}
+
+// developed makes a folder with what the lines name.
+func developed(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"a.txt", "b.txt", "x.py", "w.py", "w.sh", "src/main.go", "src/x.py", "src/tool.py", "scripts/test.sh", "gradlew", "src/index.js", "tests/test_x.py"} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Ordinary development runs in mode auto without a question.
+func TestAutoRuns(t *testing.T) {
+	dir, lines := developed(t), linesOf(t, "auto_runs.txt")
+	for _, line := range lines {
+		if d := (Policy{Mode: Auto}).Decide(run(dir, line)); d.Behavior != Allowed {
+			t.Errorf("%s: %s", line, d.Reason)
+		}
+	}
+	if len(lines) < 80 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// What deletes, escalates, leaves the folders or is not understood asks in mode auto,
+// in every spelling: by itself and with wrappers, in lists, groups and shells.
+func TestAutoAsks(t *testing.T) {
+	dir, lines := developed(t), linesOf(t, "auto_asks.txt")
+	for _, line := range lines {
+		for _, form := range []string{"%", "true; %", "{ %\n}", "if true; then %\nfi", "cd src && cd .. && %"} {
+			line := strings.ReplaceAll(form, "%", line)
+			if d := (Policy{Mode: Auto}).Decide(run(dir, line)); d.Behavior == Allowed {
+				t.Errorf("%q runs: %s", line, d.Reason)
+			}
+		}
+	}
+	if len(lines) < 200 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// Each program and each subcommand of the table can be reached, and its line is one
+// that can be read.
+func TestEffectsTable(t *testing.T) {
+	kinds := map[string]bool{"paths": true, "text": true, "none": true, "script": true, "command": true, "subs": true, "variables": true}
+	for name, e := range effects() {
+		if !kinds[e.operands] {
+			t.Errorf("%s: operands %q", name, e.operands)
+		}
+		if i := strings.LastIndexByte(name, '>'); i >= 0 {
+			if above := effects()[name[:i]]; above == nil && e.operands != "command" && !strings.HasPrefix(name, "python>") || above != nil && above.operands != "subs" && !strings.HasPrefix(name, "python>") {
+				t.Errorf("%s: nothing leads to it", name)
+			}
+		}
+		if dangerous[name] != "" {
+			t.Errorf("%s always asks", name)
+		}
+	}
+}
