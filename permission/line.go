@@ -101,6 +101,9 @@ func (s *site) runs(x *rule) bool {
 		if match(c.Raw) || slices.ContainsFunc(c.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
 			return true
 		}
+		if full := c.spelledOut(x.options); full != nil && (slices.ContainsFunc(full.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(full, false) })) {
+			return true
+		}
 	}
 	return false
 }

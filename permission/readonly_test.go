@@ -30,6 +30,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
+		"rg -L x", "rg -nL x .", "rg --files -L", "rg --follow x", "rg --foll x", "ls -LR", "ls -RL src", "ls -L", "ls --dereference src", "du -L", "tree -l", "grep -R x .", "find -H . -follow",
 		"rm x", "touch x", "ls; rm x", "ls\nrm x", "ls $(rm x)", "cat <(rm x)", "ls > x", "ls >> x", "echo x > ~/.bashrc", "ls &> x", "ls >| x", "ls <> x", ": > x", "> x", "ls 2> x",
 		"find . -delete", "find . -exec cat {} +", "find . -fprint x", "find . -fls x", "find / -name x", "find -L . -name x", "find . -name $(rm x)",
 		"git -c core.pager=x log", "rg --pre x y", "rg --hostname-bin x y", "sort -o x a.txt", "sort a.txt -o x", "sort --output=x a.txt", "sort --outp=x a.txt", "sort --compress-program=x a.txt", "sort -T /x a.txt",

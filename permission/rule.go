@@ -75,6 +75,7 @@ type rule struct {
 	pattern  string           // "" without parentheses
 	path     *pathPattern     // the pattern as one for files
 	commands []commandPattern // the pattern as one for command lines
+	options  []string         // the long options that the pattern names
 	domain   string           // the pattern as one for hosts, "" for one that is text
 	origin   string           // where it was written
 	err      error            // it cannot be read
@@ -138,6 +139,7 @@ func (r Rule) parse() (rule, error) {
 		}
 	}
 	x.path, x.commands = newPathPattern(x.pattern, foldCase), commandPatterns(x.pattern)
+	x.options = optionsIn(x.pattern)
 	return x, nil
 }
 
