@@ -93,3 +93,16 @@ func TestEffectsTable(t *testing.T) {
 		}
 	}
 }
+
+// A rule for any arguments is suggested for a program of which nothing is known, and
+// not for a use that is dangerous.
+func TestSuggestUnknownProgram(t *testing.T) {
+	dir := developed(t)
+	for line, want := range map[string]Rule{
+		"tool run x": "Bash(tool *)", "tool run /etc/x": "Bash(tool run /etc/x)", "git reset --har": "Bash(git reset --har)", "git fetch --upl=x": "Bash(git fetch --upl=x)", "go test ./...": "Bash(go test *)",
+	} {
+		if got := run(dir, line).Suggest(); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %s", line, got, want)
+		}
+	}
+}

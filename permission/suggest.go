@@ -108,6 +108,15 @@ func (c *call) suggest(width Width) []Rule {
 	return rules
 }
 
+// suggestsMore reports whether a rule for more than the words of a command may be
+// suggested: nothing dangerous is known of it.
+func (s *site) suggestsMore(c *Command) bool {
+	if dangerous[c.Name] == "" && interpreter(c.Name) == "" && c.ownName() && !c.isOurs() && effects()[c.Name] == nil && !strings.HasPrefix(c.Name, "mkfs") {
+		return !slices.ContainsFunc(c.words, func(w word) bool { return s.argumentDanger(c, w, true) != "" })
+	}
+	return s.commandDanger(c) == ""
+}
+
 // suggest returns rules for the commands that need one.
 func (s *site) suggest(tool string, width Width) (rules []Rule, ok bool) {
 	if s.Unclear != "" {
@@ -119,7 +128,7 @@ func (s *site) suggest(tool string, width Width) (rules []Rule, ok bool) {
 			continue
 		}
 		pattern := ""
-		if prefix, ok := c.prefix(); ok && width != Exact && s.commandDanger(c) == "" && len(c.Env) == 0 && c.open() {
+		if prefix, ok := c.prefix(); ok && width != Exact && s.suggestsMore(c) && len(c.Env) == 0 && c.open() {
 			if width == Broad && interpreter(c.Name) == "" {
 				prefix = joinWords([]string{c.path})
 			}
