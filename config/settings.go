@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Value is what counts of a setting.
@@ -266,6 +267,79 @@ func (n Need) String() string {
 		shown = strings.ToValidUTF8(shown[:maxShown], "") + "…"
 	}
 	return fmt.Sprintf("%s %s (line %d)", n.Key, shown, n.Line)
+}
+
+// Lines show all of the setting, a line each, for a person who is to trust it. A list
+// or an object has a line for each of its parts. Values of variables whose names look
+// like secrets are hidden.
+func (n Need) Lines() []string {
+	head := fmt.Sprintf("%s (line %d)", n.Key, n.Line)
+	k, _, err := Find(n.Key)
+	value := n.Value
+	var table map[string]string
+	switch {
+	case err == nil && k.secret && k.Type == Table && json.Unmarshal(n.Value, &table) == nil:
+		for name := range table {
+			if tool.SecretName(name) {
+				table[name] = "[secret]"
+			}
+		}
+		if data, err := json.Marshal(table); err == nil {
+			value = data
+		}
+	case err == nil && k.secret:
+		value = k.Hide(n.Value)
+	}
+	var v any
+	_ = json.Unmarshal(value, &v) // what cannot be read is shown as it is
+	switch v.(type) {
+	case map[string]any, []any:
+	default:
+		return []string{fmt.Sprintf("%s %s (line %d)", n.Key, value, n.Line)}
+	}
+	return append([]string{head}, leaves("  ", v)...)
+}
+
+// leaves shows the parts of a value, a line each.
+func leaves(indent string, v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, named(indent, name, v[name])...)
+		}
+	case []any:
+		for _, x := range v {
+			out = append(out, named(indent, "-", x)...)
+		}
+	case string:
+		for line := range strings.SplitSeq(v, "\n") {
+			out = append(out, indent+line)
+		}
+	default:
+		data, err := json.Marshal(v)
+		if err == nil {
+			out = append(out, indent+string(data))
+		}
+	}
+	return out
+}
+
+func named(indent, name string, v any) []string {
+	parts := leaves(indent+"  ", v)
+	if name != "-" {
+		name += ":"
+	}
+	if len(parts) == 1 {
+		return []string{indent + name + " " + strings.TrimPrefix(parts[0], indent+"  ")}
+	}
+	return append([]string{indent + name}, parts...)
+}
+
+// Runs reports whether the setting names something that would run, or decides what
+// commands find when they run.
+func (n Need) Runs() bool {
+	return slices.Contains([]string{"hooks", "apiKeyHelper", "languageServers", "env"}, n.Key)
 }
 
 const maxShown = 200 // bytes of a value in a line

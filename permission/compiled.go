@@ -109,6 +109,9 @@ func (c *Compiled) own(about *call) Decision {
 	if x, a, ok := about.match(c.ask); ok {
 		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
 	}
+	if where, a, ok := about.terminal(); ok {
+		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), show(where))
+	}
 	if path, doubt := about.privateDoubt(c.private); doubt != "" {
 		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
 	}
@@ -199,6 +202,9 @@ func (c *Compiled) forbids(about *call) (Decision, bool) {
 		return decide(Denied, FromRule, nil, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
 	}
 	if c.mode == Bypass {
+		if where, a, ok := about.terminal(); ok {
+			return decide(Denied, FromRule, terminalRule, "%s is denied because %s may be the terminal that questions are asked on", about.on(a), show(where)), true
+		}
 		if x, doubt := about.doubt(c.deny); doubt != "" {
 			return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
 		}

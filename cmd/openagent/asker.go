@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -42,7 +43,8 @@ type question struct {
 	ReasonType  string             `json:"decision_reason_type"`
 	Suggestions []permissionUpdate `json:"permission_suggestions"`
 	Description string             `json:"description,omitempty"` // a diff, for edits
-	Risks       []permission.Risk  `json:"risks,omitempty"`       // parts of a command line to look at first
+	Interaction bool               `json:"requires_user_interaction,omitempty"`
+	Risks       []permission.Risk  `json:"risks,omitempty"` // parts of a command line to look at first
 }
 
 // A replyEnvelope is the body of a control_response to us.
@@ -75,8 +77,6 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 	if err != nil {
 		return nobody, err
 	}
-	id, answers := a.expect()
-	defer a.forget(id)
 	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
 		ReasonType: reasonType(verdict.Source), Suggestions: []permissionUpdate{}, Risks: a.grants.risks(ctx, call)}
 	pending, err := a.d.s.session.Pending(ctx)
@@ -91,15 +91,30 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 			q.Suggestions, q.Description = suggest(p.Suggestions), p.Preview
 		}
 	}
+	r, err := a.ask(ctx, q)
+	switch {
+	case errors.Is(err, errNobody):
+		return nobody, nil
+	case err != nil:
+		return nobody, err
+	}
+	return a.settle(ctx, call, r)
+}
+
+// ask sends a question and waits for its answer. The error is errNobody where nobody
+// answers any more.
+func (a *asker) ask(ctx context.Context, q question) (reply, error) {
+	id, answers := a.expect()
+	defer a.forget(id)
 	a.d.out.answer(controlRequest{Type: "control_request", ID: id, Request: q, origin: a.d.sign()})
 	select {
 	case r := <-answers:
-		return a.settle(ctx, call, r)
+		return r, nil
 	case <-a.gone:
-		return nobody, nil
+		return reply{}, errNobody
 	case <-ctx.Done():
 		a.d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, origin: a.d.sign()})
-		return nobody, ctx.Err()
+		return reply{}, ctx.Err()
 	}
 }
 

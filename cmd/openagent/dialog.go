@@ -52,10 +52,11 @@ const (
 )
 
 // serveInput serves stdin until its end.
-func (h *host) serveInput(program context.Context, s *setup, args []string, blocks []llm.Block) error {
+func (d *dialog) serveInput(program context.Context, s *setup, args []string, blocks []llm.Block) error {
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
-	d := &dialog{h: h, s: s, changed: make(chan struct{}, 1)}
+	h := d.h
+	d.s = s
 	d.out = newLines(h.out, func(err error) { cancel(err) })
 	defer d.out.hurry(ctx)()
 	var err error

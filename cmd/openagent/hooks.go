@@ -19,11 +19,11 @@ func (s *setup) hooks() []hook.Hook {
 		return nil
 	}
 	wanted := o.settings.Hooks()
+	list := s.hooksOfPlugins()
 	if len(wanted) == 0 {
-		return nil
+		return list
 	}
 	place := s.hookPlace()
-	var list []hook.Hook
 	for _, w := range wanted {
 		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: place, Line: w.Command, Project: s.project, Async: w.Async})
 		h.Timeout = w.Timeout

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/tool"
 )
 
 const (
@@ -110,7 +111,14 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 			}
 			maps.Copy(all, found)
 		}
-		found, err := h.projectServers(ctx, project, ask)
+		for _, p := range o.plugins {
+			found, err := h.projectServers(ctx, p, h.withinPlugin(p), ask)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(all, found)
+		}
+		found, err := h.projectServers(ctx, project, h.getenv, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +183,7 @@ func readServerFile(dir string) (*serverFile, error) {
 
 // projectServers are those of the project's file, if it is trusted as it is now.
 // What cannot be read is reported and holds up nothing.
-func (h *host) projectServers(ctx context.Context, dir string, ask bool) (map[string]mcp.Config, error) {
+func (h *host) projectServers(ctx context.Context, dir string, getenv func(string) string, ask bool) (map[string]mcp.Config, error) {
 	f, err := readServerFile(dir)
 	if err != nil {
 		h.complain("%v", err)
@@ -202,7 +210,7 @@ func (h *host) projectServers(ctx context.Context, dir string, ask bool) (map[st
 			return nil, nil
 		}
 	}
-	configs, err := mcp.Parse(f.data, h.getenv)
+	configs, err := mcp.Parse(f.data, getenv)
 	if err != nil {
 		h.complain("%s: %v", f.place, err)
 	}
@@ -238,7 +246,14 @@ func (h *host) serverList(f *serverFile) string {
 		if c.Command != "" {
 			what = strings.Join(append([]string{c.Command}, c.Args...), " ")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", h.oneLine(name), h.oneLine(what))
+		fmt.Fprintf(&b, "  %s: %s\n", h.visible(name), h.visible(what))
+		for _, variable := range slices.Sorted(maps.Keys(c.Env)) {
+			value := c.Env[variable]
+			if tool.SecretName(variable) {
+				value = "[secret]"
+			}
+			fmt.Fprintf(&b, "    %s=%s\n", h.visible(variable), h.visible(value))
+		}
 	}
 	return b.String()
 }

@@ -46,10 +46,17 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 		return err
 	}
 	var c *conversation
+	var d *dialog
 	var ask agent.AskUserFunc
-	if !printing {
+	switch {
+	case !printing:
 		c = newConversation(h)
 		ask = c.inquire
+	case o.promptTool == askByStdio:
+		d = &dialog{h: h, changed: make(chan struct{}, 1)}
+		ask = d.inquire
+	case o.input == formatStream:
+		d = &dialog{h: h, changed: make(chan struct{}, 1)}
 	}
 	s, err := h.setup(ctx, o, ask)
 	if err != nil {
@@ -68,7 +75,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	case !printing:
 		return c.talk(ctx, s, args, blocks)
 	case o.input == formatStream:
-		return h.serveInput(ctx, s, args, blocks)
+		return d.serveInput(ctx, s, args, blocks)
 	}
 	text, err := h.promptText(ctx, args, s.past || len(blocks) > 0)
 	if err != nil {

@@ -158,7 +158,7 @@ func (h *host) offerSettings(ctx context.Context, s *config.Settings) (changed b
 		if len(needs) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(h.err, "The settings %s of this project set what a project may not set by itself:\n%s", h.oneLine(f.Path), h.needList(needs)); err != nil {
+		if _, err := fmt.Fprintf(h.err, "The settings %s of this project set what a project may not set by itself:\n%s", h.visible(f.Path), h.needList(needs)); err != nil {
 			return changed, err
 		}
 		yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")
@@ -176,10 +176,19 @@ func (h *host) offerSettings(ctx context.Context, s *config.Settings) (changed b
 	return changed, nil
 }
 
+// needList shows all that a file of settings says beyond what a project may: first what
+// would run.
 func (h *host) needList(needs []config.Need) string {
 	var b strings.Builder
-	for _, n := range needs {
-		fmt.Fprintf(&b, "  %s\n", h.oneLine(n.String()))
+	for _, runs := range []bool{true, false} {
+		for _, n := range needs {
+			if n.Runs() != runs {
+				continue
+			}
+			for _, line := range n.Lines() {
+				fmt.Fprintf(&b, "  %s\n", h.visible(line))
+			}
+		}
 	}
 	return b.String()
 }
@@ -323,6 +332,8 @@ func (h *host) listTrust(format string) error {
 		switch {
 		case isServerFile(place):
 			kind = "MCP servers"
+		case isHookFile(place):
+			kind = "hooks"
 		case isKindFolder(place):
 			kind = "agents"
 		}
@@ -339,6 +350,8 @@ func fileState(place string, t trustedFile) string {
 	switch {
 	case isServerFile(place):
 		return serverFileState(place, t)
+	case isHookFile(place):
+		return hookFileState(place, t)
 	case isKindFolder(place):
 		return kindFolderState(place, t)
 	}
@@ -359,22 +372,24 @@ func fileState(place string, t trustedFile) string {
 }
 
 // addTrust trusts a project: its tools, its skills, its agents, its settings and its
-// MCP servers; or a plugin's skills and agents. A folder that is none, without any of
+// MCP servers; or all of a plugin. A folder that is none, without any of
 // these, is taken for a folder of tools.
 func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err := needDir("trust add", dir); err != nil {
 		return err
 	}
-	tools := dir
 	var files []config.File
 	var s *config.Settings
 	servers, err := readServerFile(dir)
 	if err != nil {
 		return usagef("trust add: %w", err)
 	}
+	hooks, err := readHookFile(dir)
+	if err != nil {
+		return usagef("trust add: %w", err)
+	}
 	kinds := kindFoldersIn(dir)
 	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(kinds) > 0 {
-		tools = filepath.Join(dir, ".openagent", "tools")
 		from := h.sources(new(options), dir)
 		from.Trusted, from.Given = nil, nil
 		if s, err = config.Load(from); err != nil {
@@ -386,16 +401,13 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	l, err := custom.List(tools)
-	if err != nil {
-		return usagef("trust add: %s: %w", tools, err)
-	}
-	for _, err := range l.Refused {
-		h.complain("%v", err)
-	}
 	skills := skillsOf(dir)
-	if len(l.Files) == 0 && len(files) == 0 && servers == nil && len(skills) == 0 && len(kinds) == 0 {
-		return usagef("trust add: %s holds no tools, no skills, no agents, no settings and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+	tools, err := h.toolFolders(dir, servers != nil || hooks != nil || s != nil || len(skills) > 0)
+	if err != nil {
+		return err
+	}
+	if len(tools) == 0 && len(files) == 0 && servers == nil && hooks == nil && len(skills) == 0 && len(kinds) == 0 {
+		return usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
 	for _, found := range kinds {
 		if err := h.trustKinds(ctx, found); err != nil {
@@ -413,7 +425,15 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if len(l.Files) > 0 {
+	if hooks != nil {
+		if err := h.trustHooks(ctx, hooks); err != nil {
+			return err
+		}
+		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.visible(hooks.place), hooks.lines(h))); err != nil {
+			return err
+		}
+	}
+	for _, l := range tools {
 		if err := h.trust(ctx, l); err != nil {
 			return err
 		}
@@ -443,6 +463,28 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	return nil
 }
 
+// toolFolders are the folders of tools of a project or a plugin. A folder that is
+// neither is taken for one itself.
+func (h *host) toolFolders(dir string, known bool) ([]custom.Listing, error) {
+	var out []custom.Listing
+	for _, path := range []string{filepath.Join(dir, ".openagent", "tools"), filepath.Join(dir, "tools"), dir} {
+		if path == dir && (known || len(out) > 0) {
+			continue
+		}
+		l, err := custom.List(path)
+		if err != nil {
+			return nil, usagef("trust add: %s: %w", path, err)
+		}
+		for _, err := range l.Refused {
+			h.complain("%v", err)
+		}
+		if len(l.Files) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
 // removeTrust takes back the trust in a folder of tools, or in all of a project.
 func (h *host) removeTrust(ctx context.Context, dir string) error {
 	abs, err := filepath.Abs(dir)
@@ -455,7 +497,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 	own := filepath.Join(abs, ".openagent")
 	removed := 0
 	err = h.changeTrust(ctx, func(t trusted) {
-		for _, d := range []string{abs, filepath.Join(own, "tools")} {
+		for _, d := range []string{abs, filepath.Join(own, "tools"), filepath.Join(abs, "tools")} {
 			if _, ok := t.Folders[d]; ok {
 				delete(t.Folders, d)
 				removed++
@@ -468,7 +510,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) || isKindFolder(place) && slices.ContainsFunc(agentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) || place == filepath.Join(abs, "hooks", hooksName) || isKindFolder(place) && slices.ContainsFunc(agentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)
 				removed++
 			}
