@@ -37,6 +37,9 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j *job) event.
 			return r.done(*d.Done)
 		}
 		r.take(ctx, d)
+		if err := llm.CheckSize(r.streamed, r.blocks); err != nil {
+			return r.failed(err)
+		}
 	}
 	return r.failed(&llm.APIError{Class: llm.Truncated, Message: "the stream ended without a final event", RetryAfter: -1})
 }
@@ -51,12 +54,16 @@ type reply struct {
 	first    time.Duration // until the first delta; 0: none has come
 	text     strings.Builder
 	streamed int                  // bytes
+	blocks   int                  // that have begun
 	uses     map[int]*llm.ToolUse // by index of the block; made when they are needed
 	thinking map[int]bool         // likewise
 }
 
 // take shows a delta.
 func (r *reply) take(ctx context.Context, d llm.Delta) {
+	if d.Block != nil {
+		r.blocks++
+	}
 	switch b := d.Block.(type) {
 	case llm.ToolUse:
 		if r.uses == nil {
@@ -103,6 +110,9 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 func (r *reply) price() *llm.Price { return llm.InfoOf(r.job.model).Price }
 
 func (r *reply) done(response llm.Response) event.Fact {
+	if err := llm.CheckSize(response.Message.Content.Size(), len(response.Message.Content)); err != nil {
+		return r.failed(err)
+	}
 	response.Message.Content = tidy(response.Message.Content)
 	return event.AssistantMessage{Key: r.effect.Key(), Model: r.effect.Model, Response: response,
 		CostUSD: cost(r.price(), response.Usage), Duration: time.Since(r.start), First: r.first}

@@ -25,6 +25,7 @@ const (
 	TooLarge    Class = "too_large"        // 413
 	TooLong     Class = "context_overflow" // the prompt exceeds the context window
 	Billing     Class = "billing"          // no credit
+	Oversized   Class = "oversized_answer" // an answer above [MaxAnswer] or [MaxBlocks]
 	TLS         Class = "tls"              // bad certificate: trying again does not help
 	Unavailable Class = "unavailable"      // retry-after beyond what the caller waits for
 )
@@ -36,6 +37,7 @@ var (
 	ErrAuth        = errors.New("credentials refused")     // 401, 403
 	ErrOverflow    = errors.New("context window exceeded") // prompt too long
 	ErrTruncated   = errors.New("reply truncated")
+	ErrOversized   = errors.New("answer too large") // above [MaxAnswer] or [MaxBlocks]
 )
 
 // An APIError is a failed call to a model.
@@ -87,6 +89,8 @@ func (e *APIError) Is(target error) bool {
 		return e.Class == TooLong
 	case ErrTruncated:
 		return e.Class == Truncated
+	case ErrOversized:
+		return e.Class == Oversized
 	}
 	return false
 }

@@ -36,6 +36,8 @@ type Draft struct {
 
 	yield func(llm.Delta, error) bool
 	done  bool
+
+	size, sent int // bytes that are kept, and blocks
 }
 
 func (d *Draft) draft() *Draft { return d }
@@ -45,8 +47,36 @@ var errLeft = errors.New("left")
 
 // Send hands a delta to the caller. A decoder that gets an error from it returns it.
 func (d *Draft) Send(delta llm.Delta) error {
+	if err := d.measure(delta); err != nil {
+		return err
+	}
 	if d.yield != nil && !d.yield(delta, nil) {
 		return errLeft
+	}
+	return nil
+}
+
+// measure returns an error for a delta with which the answer becomes too large.
+func (d *Draft) measure(delta llm.Delta) error {
+	if delta.Block != nil {
+		d.sent++
+	}
+	if delta.Done != nil {
+		content := d.Res.Message.Content
+		return d.sized(llm.CheckSize(content.Size(), len(content)))
+	}
+	return d.Hold(len(delta.Text))
+}
+
+// Hold counts bytes that a decoder keeps; those of deltas are counted when they are sent.
+func (d *Draft) Hold(bytes int) error {
+	d.size += bytes
+	return d.sized(llm.CheckSize(d.size, d.sent))
+}
+
+func (d *Draft) sized(err error) error {
+	if e, ok := errors.AsType[*llm.APIError](err); ok {
+		return d.Error(e.Class, e.Message)
 	}
 	return nil
 }
@@ -94,9 +124,12 @@ func stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Reques
 }
 
 func (d *Draft) whole(to Decoder) error {
-	body, err := io.ReadAll(d)
+	body, err := io.ReadAll(io.LimitReader(d, maxWhole+1))
 	if err != nil {
 		return d.Fail(err, llm.Truncated)
+	}
+	if len(body) > maxWhole {
+		return d.Error(llm.Oversized, fmt.Sprintf("the reply is larger than %d MB", maxWhole>>20))
 	}
 	if !json.Valid(body) {
 		return d.Error(llm.Truncated, "the reply is not complete JSON")

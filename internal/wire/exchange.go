@@ -14,8 +14,11 @@ import (
 )
 
 const (
-	// MaxReply bounds the bytes that are read of one reply.
+	// MaxReply bounds the bytes that are read of one reply, decompressed. A stream of small
+	// events is many times as long as what it says.
 	MaxReply = 64 << 20
+	// maxWhole bounds a reply that is not streamed.
+	maxWhole = 32 << 20
 	// maxErrorBody bounds what is read of the body of an error.
 	maxErrorBody = 64 << 10
 	// maxMessage bounds the provider's words in an error.

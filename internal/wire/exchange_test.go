@@ -401,7 +401,7 @@ func TestReplyLimit(t *testing.T) {
 	}
 	defer r.Close(false)
 	n, err := io.Copy(io.Discard, r)
-	if e := apiError(t, r.Fail(err, llm.Network)); n != MaxReply || e.Class != llm.Protocol || e.Provider != "test" {
+	if e := apiError(t, r.Fail(err, llm.Network)); n != MaxReply || e.Class != llm.Oversized || e.Provider != "test" {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 }

@@ -61,7 +61,7 @@ type countingReader struct{ r *Reply }
 func (c countingReader) Read(p []byte) (int, error) {
 	r := c.r
 	if r.read >= MaxReply {
-		return 0, &llm.APIError{Class: llm.Protocol, Message: fmt.Sprintf("the reply is larger than %d MB", MaxReply>>20)}
+		return 0, &llm.APIError{Class: llm.Oversized, Message: fmt.Sprintf("the reply is larger than %d MB", MaxReply>>20)}
 	}
 	if r.idle != nil {
 		r.idle.Reset(r.x.Idle)

@@ -263,10 +263,12 @@ func (d *decoder) delta(e *streamEvent) error {
 	switch e.Delta.Type {
 	case "signature_delta":
 		b.signature.Add([]byte(e.Delta.Signature))
+		return d.Hold(len(e.Delta.Signature))
 	case "citations_delta":
 		if len(e.Delta.Citation) > 0 {
 			b.citations = append(b.citations, bytes.Clone(e.Delta.Citation))
 		}
+		return d.Hold(len(e.Delta.Citation))
 	}
 	return nil
 }
@@ -294,7 +296,7 @@ func (d *decoder) grow(index int, kind string, text []byte) error {
 	}
 	piece := b.text.Add(text)
 	if b.kind != "text" && b.kind != "thinking" && b.kind != "tool_use" {
-		return nil // the input of a server tool is nobody's text
+		return d.Hold(len(piece)) // the input of a server tool is nobody's text
 	}
 	return d.Send(llm.Delta{Index: index, Text: piece})
 }
