@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -20,16 +21,11 @@ const (
 // LoadFile reads the servers of a file such as .mcp.json: an object with the
 // member mcpServers, or that member's value itself. See [Parse].
 func LoadFile(path string, getenv func(string) string) (map[string]Config, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %s: it is not a file", path)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err

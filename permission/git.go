@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const gitLog = ` -pubwzqsRMCiEFP0123456789 -nUSGL: --patch --no-patch --stat? --shortstat --numstat --summary --name-only --name-status --oneline --graph --all --branches --tags --remotes --cached --staged --decorate? --no-decorate --abbrev-commit --no-abbrev-commit --unified= --max-count= --skip= --format= --pretty? --since= --until= --after= --before= --author= --committer= --grep= --follow --no-merges --merges --first-parent --reverse --date= --diff-filter= --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color --color? --word-diff? --minimal --no-renames --find-renames? --no-ext-diff --no-textconv --check --exit-code --quiet --full-diff --raw --topo-order --date-order --merge-base --no-prefix --text --patience --histogram`
@@ -241,7 +243,7 @@ func mayHaveModules(dir string) bool {
 	if parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "sharedindex.*")); parts != nil {
 		return true // the index is in several files
 	}
-	f, err := os.Open(filepath.Join(dir, "index"))
+	f, err := plainfile.Open(filepath.Join(dir, "index"))
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
@@ -262,11 +264,12 @@ func readLine(name string) (string, bool) {
 const maxConfig = 64 << 10 // bytes of a git configuration that are read
 
 func readSmall(name string) (string, bool) {
-	fi, err := os.Stat(name)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxConfig {
+	f, err := plainfile.Open(name)
+	if err != nil {
 		return "", false
 	}
-	data, err := os.ReadFile(name)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	return string(data), err == nil && len(data) <= maxConfig
 }
 

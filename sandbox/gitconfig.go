@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // maxGitConfig bounds how much of a repository's configuration is read.
@@ -16,11 +18,10 @@ const maxGitConfig = 256 << 10
 // git-config(1). What is included is not looked into.
 func configured(git string) (found []string) {
 	file := filepath.Join(git, "config")
-	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(file)
+	f, err := plainfile.Open(file)
 	if err != nil {
 		return nil
 	}

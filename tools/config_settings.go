@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A Setting describes a setting that [Config] offers.
@@ -222,14 +224,7 @@ func readSettings(path string) (map[string]json.RawMessage, error) {
 }
 
 func readBounded(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a file")
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

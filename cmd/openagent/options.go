@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -273,7 +274,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
-	f, err := os.Open(name)
+	f, err := plainfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
