@@ -294,7 +294,11 @@ func (s *Settings) With(given ...Given) (*Settings, error) {
 		out.add(k.Name, saying{Source{Scope: g.Scope, Name: g.Name}, compact(g.Value), true, nil})
 	}
 	out.results = make(map[string]result, len(keys))
+	confined := out.managedSandbox()
 	for _, k := range keys {
+		if confined && k.widens {
+			k = out.bounded(k)
+		}
 		out.results[k.Name] = k.settle(out.said[k.Name])
 	}
 	if out.flag(managedOnly) {

@@ -65,6 +65,11 @@ type Key struct {
 	absentIsLess bool
 	// only, unless nil, are the items of the list that may count.
 	only []string
+	// widens: it lets commands do more in a sandbox. Where managed settings switch the
+	// sandbox on, other layers widen it only as managed settings do as well.
+	widens bool
+	// fixed: managed settings have switched the sandbox on, and do not say this.
+	fixed bool
 }
 
 // Secret reports whether the values of the key are not to be shown, but for what

@@ -20,6 +20,7 @@ const (
 	noLoosener = "ignored: managed settings only restrict"
 	ofMachine  = "ignored: only managed settings may say so"
 	unlisted   = "ignored, but for what managed settings list as well"
+	confined   = "ignored: managed settings switch the sandbox on, and do not say so as well"
 )
 
 // settle finds out what counts of what the layers say, the highest first.
@@ -45,6 +46,8 @@ func (k Key) ignored(v saying) string {
 		return untrusted
 	case v.source.Scope == Managed && k.Joined && !k.Restricts && k.Type != Table && k.Type != Hooks && k.Type != Models:
 		return noLoosener
+	case k.fixed && v.source.Scope != Managed && v.source.Scope != Default && k.loosens(v.value):
+		return confined
 	}
 	return ""
 }

@@ -37,6 +37,9 @@ func (bubblewrap) Lacks(p Policy) []string {
 	if p.Weaker {
 		lacks = append(lacks, "the numbers and command lines of the host's processes can be read")
 	}
+	if p.Memory > 0 {
+		lacks = append(lacks, lacksMemory)
+	}
 	return lacks
 }
 
@@ -93,6 +96,7 @@ func (bubblewrap) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	}
 	a.Pdeathsig = syscall.SIGKILL
 	cmd.SysProcAttr = &a
+	boundGroup(&a, p.Memory)
 	return func() (int, bool) {
 		_ = file.Close()
 		ghosts.release()

@@ -66,6 +66,13 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	if i := touches(r.hidden); i >= 0 && !r.bared(real, kind) {
 		return deny(r.hidden[i])
 	}
+	lists := [][]entry{r.denied, r.hidden}
+	if kind == permission.EditFile {
+		lists = append(lists, r.keep)
+	}
+	if e, ok := newSubject(real).aliased(lists...); ok {
+		return deny(e)
+	}
 	writable := slices.ContainsFunc(r.write, func(e entry) bool { return below(e.real, real) })
 	if kind == permission.EditFile {
 		if i := touches(r.keep); i >= 0 {
@@ -228,12 +235,12 @@ func (r *Rules) forCommands() {
 	// In mode bypassPermissions rules that cannot be checked deny.
 	r.strict = permission.Policy{Deny: r.forbidden, Mode: permission.Bypass}.Compile()
 	r.lenient = r.strict.In(permission.Default)
-	excluded := permission.Policy{Mode: permission.DontAsk}
+	r.exclusions, r.excluded = nil, nil
 	for _, c := range r.settings.ExcludedCommands {
-		rule, _ := excludedRule(c) // it was checked
-		excluded.Allow = append(excluded.Allow, rule)
+		e, _ := newExclusion(c) // it was checked
+		r.exclusions = append(r.exclusions, e)
+		r.excluded = append(r.excluded, permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{e.rule}}.Compile())
 	}
-	r.excluded = excluded.Compile()
 }
 
 // forbid adds rules for a path as it is written and where it leads.

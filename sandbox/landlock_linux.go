@@ -29,6 +29,9 @@ func (landlock) Lacks(p Policy) []string {
 	if p.Proxy != "" && !p.Network {
 		lacks = append(lacks, "allowed hosts cannot be reached: there is no network at all")
 	}
+	if p.Memory > 0 {
+		lacks = append(lacks, lacksMemory)
+	}
 	return lacks
 }
 
@@ -65,6 +68,7 @@ func (landlock) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 	a.Pdeathsig = syscall.SIGKILL
 	a.Setsid, a.Setpgid, a.Foreground = true, false, false // a terminal of the host is not for it
 	cmd.SysProcAttr = &a
+	boundGroup(&a, p.Memory)
 	return func() (int, bool) {
 		_ = file.Close()
 		return 0, false

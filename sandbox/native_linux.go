@@ -29,12 +29,18 @@ func (native) Lacks(p Policy) []string {
 	var lacks []string
 	if p.Weaker {
 		lacks = append(lacks, "the numbers and command lines of the host's processes can be read")
+		if p.Memory > 0 {
+			lacks = append(lacks, lacksMemory)
+		}
 	}
 	if !confine.CanFence(p.Nested) {
 		lacks = append(lacks, lacksPipes)
 	}
 	return lacks
 }
+
+// lacksMemory is what the control group alone does not promise, see [boundGroup].
+const lacksMemory = "memory is bounded only where there is a control group for it (version 2)"
 
 const lacksPipes = "named pipes outside that the user may write can be written"
 
@@ -65,7 +71,7 @@ func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 		Path: cmd.Path, Args: cmd.Args, Env: env, Dir: dir, Files: len(cmd.ExtraFiles),
 		Write: p.Write, ReadOnly: kept, Hidden: p.Hidden, Read: p.Read, ReadAll: p.Read == nil,
 		Proxy: p.Proxy, Loopback: p.Loopback, Direct: p.direct(), Network: p.Network, UnixSockets: p.UnixSockets, LocalBinding: p.LocalBinding,
-		Weaker: p.Weaker, Nested: p.Nested,
+		Weaker: p.Weaker, Nested: p.Nested, Memory: p.Memory,
 	}
 	file, err := runAgain(cmd, plan)
 	if err != nil {
@@ -73,6 +79,7 @@ func (native) Confine(cmd *exec.Cmd, p Policy) (Release, error) {
 		return nil, err
 	}
 	cmd.SysProcAttr = firstAttributes(cmd.SysProcAttr, p)
+	boundGroup(cmd.SysProcAttr, p.Memory)
 	return func() (int, bool) {
 		r := readReport(file)
 		_ = file.Close()

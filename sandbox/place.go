@@ -32,7 +32,8 @@ type Rules struct {
 	read, write, denied, hidden, bare, keep []entry              // bare: read although hidden; keep: not written
 	forbidden                               []permission.Rule    // of files that no command line may name
 	strict, lenient                         *permission.Compiled // from forbidden: also what cannot be told is denied, or not
-	excluded                                *permission.Compiled
+	exclusions                              []exclusion
+	excluded                                []*permission.Compiled // by each of exclusions
 
 	worktree *worktree // that the run works in, nil for none
 	apart    []entry   // not written from the worktree, which may lie in them
@@ -199,7 +200,7 @@ func (r *Rules) Policy() Policy {
 // never written.
 func (r *Rules) policy() (p Policy, unsearched []string) {
 	p = Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
-		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested}
+		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested, Memory: r.settings.memory()}
 	guarded, unsearched := Guarded(append(r.workedIn(), p.Write...))
 	p.ReadOnly = slices.Concat(reals(r.keep), guarded)
 	for _, e := range r.apart {

@@ -46,6 +46,9 @@ type Policy struct {
 	// LocalBinding lets processes listen on their own loopback, which nobody
 	// outside can reach. With Network they always can, and everybody reaches it.
 	LocalBinding bool
+	// Memory is how many bytes of memory the processes of a command may take together;
+	// a command that takes more is killed. 0: no bound.
+	Memory int
 	// Weaker does without what containers refuse (a /proc of its own). It is
 	// reported in Lacks.
 	Weaker bool

@@ -29,6 +29,9 @@ func (seatbelt) Lacks(p Policy) []string {
 	if p.UnixSockets && !p.Network {
 		lacks = append(lacks, "UNIX sockets cannot be used without the host's network")
 	}
+	if p.Memory > 0 {
+		lacks = append(lacks, "memory is not bounded")
+	}
 	return lacks
 }
 

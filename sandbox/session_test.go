@@ -20,6 +20,13 @@ import (
 func confined(t *testing.T, s sandbox.Settings) (*workspace.Workspace, *sandbox.Sandbox, string) {
 	t.Helper()
 	dir := permission.RealPath(t.TempDir())
+	ws, box := confinedAt(t, dir, s)
+	return ws, box, dir
+}
+
+// confinedAt is a workspace in a sandbox in a folder.
+func confinedAt(t *testing.T, dir string, s sandbox.Settings) (*workspace.Workspace, *sandbox.Sandbox) {
+	t.Helper()
 	s.Enabled = true
 	box, err := sandbox.New(s, sandbox.Place{Dir: dir})
 	if err != nil {
@@ -37,7 +44,7 @@ func confined(t *testing.T, s sandbox.Settings) (*workspace.Workspace, *sandbox.
 	if lacks := box.State().Lacks; lacks != nil {
 		t.Skipf("%s lacks %q", box.State().Backend, lacks)
 	}
-	return ws, box, dir
+	return ws, box
 }
 
 func run(t *testing.T, ws *workspace.Workspace, line string, state []byte) *workspace.Outcome {

@@ -49,6 +49,10 @@ type Settings struct {
 	AllowedCommands []string `json:"allowedCommands"`
 	DeniedCommands  []string `json:"deniedCommands,omitempty"` // count before AllowedCommands
 
+	// MemoryMB is how many MB of memory the processes of a confined command may take
+	// together; one that takes more is killed. 0: [DefaultMemory].
+	MemoryMB int `json:"memoryMB,omitempty"`
+
 	Network    Network    `json:"network,omitzero"`
 	Filesystem Filesystem `json:"filesystem,omitzero"`
 }
@@ -121,6 +125,9 @@ func (s Settings) Check() error {
 				return &SettingError{p.name, fmt.Errorf("%.200q %w", path, err)}
 			}
 		}
+	}
+	if s.MemoryMB < 0 || s.MemoryMB > maxMemoryMB {
+		return &SettingError{"memoryMB", fmt.Errorf("%d is no number from 1 to %d; leave it out for the default", s.MemoryMB, maxMemoryMB)}
 	}
 	if err := checkNames("allowedCommands", s.AllowedCommands); err != nil {
 		return err

@@ -85,6 +85,7 @@ func LSP(languages *Languages) tool.Tool {
 		class := access(permission.ReadFile, path)
 		if starts := languages.starts(path, in.FilePath); len(starts) > 0 {
 			class.ReadOnly = false
+			class.Confined = languages.confined()
 			class.Access = append(class.Access, starts...)
 		}
 		return class

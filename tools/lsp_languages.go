@@ -269,6 +269,12 @@ func (l *Languages) starts(path, name string) []permission.Access {
 	return out
 }
 
+// confined reports whether the operating system confines the servers.
+func (l *Languages) confined() bool {
+	c, ok := l.place.(interface{ Confines() bool })
+	return ok && c.Confines()
+}
+
 // ask calls question with the server at a station, and once more if it ends
 // meanwhile. One that does not run is started if start is set, which takes
 // permission; else it is errNotRunning. A *noServerError says that there is none.

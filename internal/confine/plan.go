@@ -38,7 +38,9 @@ type Plan struct {
 	// the target by the proxy.
 	Loopback []string
 	// Direct lists the hosts that programs are told to connect to without the proxy.
-	Direct       []string
+	Direct []string
+	// Memory is how many bytes the processes may take together, 0 for any.
+	Memory       int
 	Network      bool
 	UnixSockets  bool
 	LocalBinding bool
@@ -77,7 +79,7 @@ func (p Plan) Encode() []byte {
 			b = append(b, 0)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, uint32(p.Files))
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, uint32(p.Files)), uint64(p.Memory))
 }
 
 var errPlan = errors.New("the plan is malformed")
@@ -118,6 +120,11 @@ func Decode(b []byte) (p Plan, err error) {
 		*flag, b = b[0] == 1, b[1:]
 	}
 	p.Files = number()
+	if err == nil && len(b) >= 8 {
+		p.Memory, b = int(binary.LittleEndian.Uint64(b)), b[8:]
+	} else {
+		err = errPlan
+	}
 	if err == nil && len(b) != 0 {
 		err = errPlan
 	}

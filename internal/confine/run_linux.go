@@ -71,6 +71,10 @@ func run(p Plan, fd int) int {
 	if err != nil {
 		fail("starting "+p.Path, err)
 	}
+	if p.Memory > 0 && !p.Weaker {
+		w := newMemoryWatch(int64(p.Memory)) // before standard error is given up
+		go w.run()
+	}
 	letGo(keep)
 	go passTo(pid)
 	status, left := reap(pid)
@@ -169,19 +173,6 @@ func endOthers(counted chan int) {
 // countOthers counts the processes of the namespace but this one, 0 where /proc
 // shows another.
 func countOthers() (n int) {
-	if self, err := os.Readlink("/proc/self"); err != nil || self != "1" {
-		return 0
-	}
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		if name[0] >= '0' && name[0] <= '9' && name != "1" {
-			n++
-		}
-	}
+	eachProcess(func(string) { n++ })
 	return n
 }

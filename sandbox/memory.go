@@ -1,0 +1,29 @@
+package sandbox
+
+import "runtime"
+
+const (
+	mb          = 1 << 20
+	maxMemoryMB = 1 << 24 // 16 TB
+	// What [DefaultMemory] is made of: a compiler, and more of them side by side.
+	baseMemory, memoryOfProcessor = 1024 * mb, 512 * mb
+)
+
+// DefaultMemory is how many bytes of memory the processes of a confined command may
+// take together where the settings say nothing: 1 GB and 512 MB for each processor,
+// at most half of the machine's memory.
+func DefaultMemory() int {
+	most := baseMemory + memoryOfProcessor*runtime.NumCPU()
+	if machine := machineMemory(); machine > 0 {
+		most = min(most, machine/2)
+	}
+	return most
+}
+
+// memory is how many bytes of memory a command may take.
+func (s Settings) memory() int {
+	if s.MemoryMB > 0 {
+		return s.MemoryMB * mb
+	}
+	return DefaultMemory()
+}
