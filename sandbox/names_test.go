@@ -54,3 +54,24 @@ func plantSecret(t *testing.T, dir string) {
 		}
 	}
 }
+
+// A writable path in the working folder that is a symlink out of it is refused: the
+// repository may have brought it along.
+func TestWritableLinkThatLeadsOut(t *testing.T) {
+	dir, out := permission.RealPath(t.TempDir()), permission.RealPath(t.TempDir())
+	if err := os.Symlink(out, dir+"/build"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []sandbox.Settings{
+		{AllowedWritePaths: []string{"build"}}, {AllowedWritePaths: []string{"build/"}}, {AllowedWritePaths: []string{"./x/../build/**"}},
+		{AllowedWritePaths: []string{"build/new"}}, {Filesystem: sandbox.Filesystem{AllowWrite: []string{"build"}}},
+	} {
+		if _, err := s.At(sandbox.Place{Dir: dir}); err == nil || !strings.Contains(err.Error(), out) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	named := sandbox.Settings{AllowedWritePaths: []string{"build", out}}
+	if _, err := named.At(sandbox.Place{Dir: dir}); err != nil {
+		t.Error(err)
+	}
+}

@@ -104,14 +104,19 @@ func (s Settings) At(p Place) (*Rules, error) {
 	return r, nil
 }
 
-// leadsOut refuses a writable path that lies in another one and leads out of it:
-// a command that was confined may have put the symlink there.
+// leadsOut refuses a writable path that lies in another one, or in a folder that is
+// worked in, and leads out of it: a command that was confined, or the repository, may
+// have put the symlink there.
 func (r *Rules) leadsOut() error {
+	worked, err := r.entries("the folders that are worked in", append([]string{r.place.Dir}, r.place.Roots...))
+	if err != nil {
+		return err
+	}
 	for _, e := range r.write {
-		for _, around := range r.write {
+		for _, around := range slices.Concat(r.write, worked) {
 			if e.clean != around.clean && (below(around.clean, e.clean) || below(around.real, e.clean)) && !below(around.real, e.real) &&
 				!slices.ContainsFunc(r.write, func(w entry) bool { return w.clean == e.real }) {
-				return fmt.Errorf("sandbox: %s: %.200q is a symlink, or behind one, that leads out of %s, where commands may write: it would let them write in %s; if that is meant, name %[4]q itself",
+				return fmt.Errorf("sandbox: %s: %.200q is a symlink, or behind one, that leads out of %s, where the agent works: it would let commands write in %s; if that is meant, name %[4]q itself",
 					e.setting, e.text, around.real, e.real)
 			}
 		}
