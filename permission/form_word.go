@@ -70,6 +70,16 @@ func isLetterOrDigit(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
+// asItIs reports whether nothing of a text without quotes needs some.
+func asItIs(v string, in inCommand) bool {
+	for i := range len(v) {
+		if c := v[i]; !bare(c) && strings.IndexByte("*?[]~", c) < 0 || c == '=' && in.name {
+			return false
+		}
+	}
+	return true
+}
+
 // literal writes a text without quotes: what means something there stays as it is, all
 // else is quoted unless it needs no quotes.
 func (w *formWriter) literal(v string, in inCommand) {
@@ -79,6 +89,10 @@ func (w *formWriter) literal(v string, in inCommand) {
 	active := "*?[]~"
 	if in.braces {
 		active = "*?[]~{},."
+	}
+	if asItIs(v, in) {
+		w.out = append(w.out, v...)
+		return
 	}
 	var run []byte // not written yet
 	plain := true

@@ -327,6 +327,12 @@ func hasMagic(g string) bool {
 
 // hasBraces reports whether a word may be a brace expansion.
 func hasBraces(w *syntax.Word) bool {
+	if !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(l.Value, "{")
+	}) {
+		return false
+	}
 	var b strings.Builder
 	for _, p := range w.Parts {
 		if l, ok := p.(*syntax.Lit); ok {
