@@ -18,6 +18,12 @@ func (s strict) Decide(r permission.Request) permission.Decision {
 	return permission.Decision{}
 }
 
+// Conceals makes the policy a [permission.Concealer] where the one in it is.
+func (s strict) Conceals(path string) bool {
+	c, ok := s.own.(permission.Concealer)
+	return ok && c.Conceals(path)
+}
+
 // onlyStrict returns a child's own policies as they count.
 func onlyStrict(own []permission.Judge) []permission.Judge {
 	out := slices.Clone(own)
@@ -33,10 +39,21 @@ func onlyStrict(own []permission.Judge) []permission.Judge {
 // what is forbidden while a child works is forbidden to it.
 type above struct{ parent *Session }
 
-func (a above) Decide(r permission.Request) permission.Decision {
+// Conceals is what the parent may not read now.
+func (a above) Conceals(path string) bool {
+	x := a.executor()
+	return x.unreadable.Load().HidesPlain(path, "")
+}
+
+// executor is that of the parent.
+func (a above) executor() *executor {
 	a.parent.mu.Lock()
-	x := a.parent.loop.x
-	a.parent.mu.Unlock()
+	defer a.parent.mu.Unlock()
+	return a.parent.loop.x
+}
+
+func (a above) Decide(r permission.Request) permission.Decision {
+	x := a.executor()
 	mode := x.mode.Load()
 	if mode == nil {
 		return permission.Decision{}

@@ -23,7 +23,7 @@ type Place struct {
 	Start bool
 	// Touched are the files that calls have read or changed since it was asked last.
 	Touched []string
-	// Hides reports whether the rules forbid showing a file (absolute).
+	// Hides reports whether rules, policies or the sandbox forbid showing a file (absolute).
 	Hides func(path string) bool
 }
 
@@ -35,12 +35,10 @@ type Note struct {
 	Files []event.Instructions // that it holds, for hooks
 }
 
-// hide keeps files away whose paths match patterns.
-func (p *Place) hide(patterns []string) {
+// hide keeps unreadable files away.
+func (p *Place) hide(u *permission.Unreadable) {
 	dir := p.Dir
-	p.Hides = func(path string) bool {
-		return slices.ContainsFunc(patterns, func(pattern string) bool { return permission.MatchPath(pattern, path, dir) })
-	}
+	p.Hides = func(path string) bool { return u.Hides(path, dir) }
 }
 
 const maxTouched = 100 // files that are told of at once

@@ -36,7 +36,7 @@ type executor struct {
 	rules      atomic.Pointer[permission.Compiled] // the agent's, and those that hooks have added
 	mode       atomic.Pointer[permission.Mode]     // in force; nil before the first fact
 	roots      []string
-	unreadable []string // patterns of the deny rules for reading
+	unreadable atomic.Pointer[permission.Unreadable] // what no call may show
 	log        *slog.Logger
 	system     string   // prompt, with what the Toolsets had to say when the run began
 	versions   []uint64 // of the Toolsets; the loop's
@@ -85,7 +85,8 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: newToolbox(pool), models: a.models(),
-		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, unreadable: a.Permissions.Unreadable(roots...), log: a.logger()}
+		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, log: a.logger()}
+	x.unreadable.Store(a.Permissions.Unreadable(a.Policies, roots...))
 	x.rules.Store(a.Permissions.Compile())
 	return x, offered, nil
 }

@@ -40,7 +40,7 @@ func (l *loop) askNews(effects []engine.Effect) (asked *flight, waiting bool) {
 	f := l.flightFor(askNotices{})
 	f.giveUp = time.Now().Add(grace)
 	f.news = &news{place: Place{Dir: l.fold.state.Dir(), Touched: l.touched}}
-	f.news.place.hide(l.x.unreadable)
+	f.news.place.hide(l.x.unreadable.Load())
 	l.touched = nil
 	l.flights = append(l.flights, f)
 	return f, false

@@ -63,7 +63,7 @@ func (l *loop) takeRules() {
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
 	p.Bound = l.bound
 	l.x.rules.Store(p.Compile())
-	l.x.unreadable = p.Unreadable(l.x.roots...)
+	l.x.unreadable.Store(p.Unreadable(l.x.agent.Policies, l.x.roots...))
 }
 
 // request builds the next request from the conversation.
@@ -90,7 +90,7 @@ func (l *loop) open(id string) tool.Call {
 func (l *loop) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.fold.transcript.Call(id)
 	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Root: l.x.agent.rootSession(), Agent: l.x.agent.Name, Dir: dir, Mode: mode,
-		State: l.fold.transcript.State(c.Name), Scopes: l.fold.state.Scopes(), Unreadable: l.x.unreadable}
+		State: l.fold.transcript.State(c.Name), Scopes: l.fold.state.Scopes(), Unreadable: l.x.unreadable.Load()}
 }
 
 // providerID is the provider's id of a call, "" if it is none of the last answer.

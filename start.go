@@ -124,7 +124,7 @@ func (s *Session) equip(ctx context.Context, prompt bool) (x *executor, pool []e
 		}
 		if prompt {
 			at := Place{Dir: x.roots[0], Start: true}
-			at.hide(x.unreadable)
+			at.hide(x.unreadable.Load())
 			notes = x.notes(ctx, at)
 		}
 		s.mu.Lock()

@@ -13,10 +13,11 @@ import (
 // links may lead elsewhere.
 type disk struct {
 	links map[string]link
-	few   [maxFew]*spot    // the first that were asked for: most calls name no more
-	many  map[string]*spot // the others
-	plain []string         // clean paths without links; nor are there any in their beginnings
-	repos map[string]bool  // by folder: what gitSafe found
+	few   [maxFew]*spot       // the first that were asked for: most calls name no more
+	many  map[string]*spot    // the others
+	plain []string            // clean paths without links; nor are there any in their beginnings
+	repos map[string]bool     // by folder: what gitSafe found
+	trees map[string][]string // by folder: see worktreesOf
 }
 
 // A link is what is known of a path.
@@ -88,6 +89,19 @@ func (d *disk) real(p, clean string) string {
 		}
 	}
 	return clean
+}
+
+// worktrees is worktreesOf, asked once.
+func (d *disk) worktrees(folder string) []string {
+	list, ok := d.trees[folder]
+	if !ok {
+		if d.trees == nil {
+			d.trees = map[string][]string{}
+		}
+		list = worktreesOf(folder)
+		d.trees[folder] = list
+	}
+	return list
 }
 
 // goesUp reports whether a path has a step "..".

@@ -69,6 +69,14 @@ func (ReadOnly) Decide(r Request) Decision {
 // without an opinion are passed over. Where none has an opinion it has none.
 type Composite []Judge
 
+// Conceals makes the list a [Concealer]: what one of its judges conceals is concealed.
+func (l Composite) Conceals(path string) bool {
+	return slices.ContainsFunc(l, func(j Judge) bool {
+		c, ok := j.(Concealer)
+		return ok && c.Conceals(path)
+	})
+}
+
 func (l Composite) Decide(r Request) Decision {
 	var best Decision
 	for _, j := range l {

@@ -349,9 +349,23 @@ func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
 // starts returns the folders, in segments, that deny and ask patterns start from.
 func (g *ground) starts() [][]string {
 	if g.settled().from == nil {
-		g.from, g.tops = inSegments(g.bases, foldCase)
+		g.from, g.tops = inSegments(g.starting(), foldCase)
 	}
 	return g.from
+}
+
+// starting returns the folders that deny and ask patterns start from: the bases, and
+// where these are in other worktrees of their repositories.
+func (g *ground) starting() []string {
+	all := g.settled().bases
+	for _, base := range all[:len(all):len(all)] {
+		for _, t := range g.worktrees(base) {
+			if !slices.Contains(all, t) {
+				all = append(all[:len(all):len(all)], t)
+			}
+		}
+	}
+	return all
 }
 
 // mains returns the folders, in segments, that allow patterns start from.

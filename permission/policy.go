@@ -83,47 +83,6 @@ func (p Policy) Plans() bool {
 	return p.Mode == Plan || slices.ContainsFunc(p.Ceilings, Policy.Plans)
 }
 
-// Unreadable returns the path patterns of the deny rules for reading. With
-// roots, each pattern is returned once for every root and starts from there
-// whatever the directory of a call; without, it starts from that directory.
-// Private paths in the roots are among them.
-func (p Policy) Unreadable(roots ...string) []string {
-	out := p.unreadable(roots)
-	if len(p.Private) > 0 { // the ground costs calls of the system
-		g := newGround(Request{Roots: roots})
-		for _, path := range g.keptInside(p.Private) {
-			pattern := anchor("/", path)
-			out = append(out, pattern, pattern+".*")
-		}
-	}
-	for _, c := range p.Ceilings {
-		out = append(out, c.Unreadable(roots...)...)
-	}
-	return out
-}
-
-func (p Policy) unreadable(roots []string) []string {
-	var out []string
-	for _, r := range p.Deny {
-		x, err := r.parse()
-		if err != nil || x.tool != "Read" {
-			continue
-		}
-		pattern := x.pattern
-		if pattern == "" {
-			pattern = "//**"
-		}
-		if len(roots) == 0 || strings.HasPrefix(pattern, "//") || strings.HasPrefix(pattern, "~") {
-			out = append(out, pattern)
-			continue
-		}
-		for _, root := range roots {
-			out = append(out, anchor(pattern, root))
-		}
-	}
-	return out
-}
-
 // Decide judges a call by rules and mode. Deny rules come first, then [Plan],
 // ask rules, allow rules and the mode, whatever the order of the rules. The
 // decision is Allowed, Denied or Asked and says why.

@@ -3,7 +3,6 @@ package permission
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -224,19 +223,6 @@ func TestWorktrees(t *testing.T) {
 				t.Errorf("%s, mode %s: %+v", path, mode, d)
 			}
 		}
-	}
-}
-
-func TestUnreadable(t *testing.T) {
-	p := Policy{Deny: []Rule{"Read(*.env)", "Read(~/x)", "Edit(/a)", "Bash(x)"}}
-	if got := p.Unreadable(); !slices.Equal(got, []string{"*.env", "~/x"}) {
-		t.Error(got)
-	}
-	if got := p.Unreadable("/w", "/v"); !slices.Equal(got, []string{"//w/**/*.env", "//v/**/*.env", "~/x"}) {
-		t.Error(got)
-	}
-	if got := (Policy{Deny: []Rule{"Read"}}).Unreadable("/w"); len(got) != 1 || !MatchPath(got[0], "/any/file", "/w") {
-		t.Error(got)
 	}
 }
 

@@ -3,7 +3,6 @@ package permission
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // What the program keeps for itself.
@@ -28,13 +27,8 @@ func (g *ground) among(kept []string, file string) string {
 		forms = []string{filepath.Clean(file)}
 	}
 	for _, f := range forms {
-		for _, k := range kept {
-			if len(f) < len(k) || f[:len(k)] != k && !(foldCase && strings.EqualFold(f[:len(k)], k)) {
-				continue
-			}
-			if rest := f[len(k):]; rest == "" || rest[0] == '.' || rest[0] == filepath.Separator {
-				return k
-			}
+		if k := amongPrivate(kept, f); k != "" {
+			return k
 		}
 	}
 	return ""

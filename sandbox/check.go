@@ -92,6 +92,19 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	return missing(real, "it may not be read", "allowedReadPaths", r.read)
 }
 
+// conceals is [Rules.CheckPath] for reading a path that is clean and has no links in it.
+func (r *Rules) conceals(path string) bool {
+	holds := func(e entry) bool { return e.holds(path) }
+	covers := func(e entry) bool { return below(e.real, path) }
+	switch {
+	case slices.ContainsFunc(r.denied, holds):
+		return true
+	case slices.ContainsFunc(r.hidden, holds) && !r.bared(path, permission.ReadFile):
+		return true
+	}
+	return len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
+}
+
 // bared reports whether a path may be used although it is in what is hidden: the
 // longest path that covers it counts.
 func (r *Rules) bared(real string, kind permission.AccessKind) bool {

@@ -34,6 +34,10 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	return s.unconfined(q)
 }
 
+// Conceals makes s a [permission.Concealer]: what must not be read is shown by no
+// search either.
+func (s *Sandbox) Conceals(path string) bool { return s.rules.conceals(path) }
+
 // unconfined asks about command lines that would run outside of a sandbox that
 // is enabled. Those that are known to change nothing, and those that the user
 // has excluded, are judged as without one.

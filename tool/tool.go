@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/llm"
@@ -141,15 +140,14 @@ type Call struct {
 	State json.RawMessage `json:"-"`
 	// Scopes are the skills in force, the innermost last.
 	Scopes []Scope `json:"-"`
-	// Unreadable holds the path patterns of the deny rules for reading. A tool that
-	// shows many files leaves out those for which [Call.Hides] is true.
-	Unreadable []string `json:"-"`
+	// Unreadable says which files must not be shown. A tool that shows many files
+	// leaves out those for which [Call.Hides] is true. Nil: it may show all.
+	Unreadable *permission.Unreadable `json:"-"`
 }
 
-// Hides reports whether the rules forbid showing the file at path (absolute).
-func (c Call) Hides(path string) bool {
-	return slices.ContainsFunc(c.Unreadable, func(p string) bool { return permission.MatchPath(p, path, c.Dir) })
-}
+// Hides reports whether rules, policies or the sandbox forbid showing the file at
+// path (absolute), as it is written or where it leads.
+func (c Call) Hides(path string) bool { return c.Unreadable.Hides(path, c.Dir) }
 
 // A Result is a tool's answer.
 type Result struct {

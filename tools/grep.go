@@ -164,7 +164,7 @@ func candidates(ctx context.Context, t *tree, f *filter, newest bool) (*walk.Lis
 	if t.file == "" {
 		return t.list(ctx, walk.Walk{Enter: f.enter, Want: f.want, Times: newest})
 	}
-	if t.hides(t.file) {
+	if t.hides(walk.File{Path: t.file}) {
 		return nil, &refusal{t.abs(t.file) + " may not be read: a rule forbids it."}
 	}
 	info, err := t.root.Lstat(t.file)

@@ -67,7 +67,7 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 // It quotes the places where the name and its type are defined, and rules may forbid
 // reading these.
 func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer) (string, error) {
-	if len(q.call.Unreadable) == 0 {
+	if q.call.Unreadable == nil {
 		return "", nil
 	}
 	defined, err := q.targets(ctx, s.Definition, s)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/walk"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -31,6 +32,8 @@ type tree struct {
 	named string // what the model named, absolute: path, or the file, before links are followed
 	top   string // the working directory, without symlinks
 	file  string // the only file to search, if the model named a file
+
+	unreadable *permission.Unreadable // in the folder
 }
 
 // A missingError is the error for a path that does not exist, in words for the model.
@@ -57,10 +60,8 @@ func openTree(finder Finder, call tool.Call, name string) (*tree, error) {
 		t.named = filepath.Join(call.Dir, t.named)
 	}
 	t.root, _, err = finder.OpenRoot("", path)
-	if err == nil {
-		return t, nil
-	}
-	if t.openParent(finder) {
+	if err == nil || t.openParent(finder) {
+		t.unreadable = call.Unreadable.Under(t.path)
 		return t, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,12 +101,17 @@ func (t *tree) show(path string) string {
 }
 
 // hides reports whether the rules forbid showing a file of t.
-func (t *tree) hides(path string) bool {
-	abs, named := t.abs(path), t.named
-	if t.file == "" {
-		named = filepath.Join(named, filepath.FromSlash(path))
+func (t *tree) hides(f walk.File) bool {
+	abs, named := t.abs(f.Path), t.named
+	if t.file == "" && named != t.path {
+		named = filepath.Join(named, filepath.FromSlash(f.Path))
+	} else if t.file == "" {
+		named = abs
 	}
-	return t.call.Hides(abs) || named != abs && t.call.Hides(named)
+	if f.Link && t.unreadable.Hides(abs, t.call.Dir) {
+		return true
+	}
+	return t.unreadable.HidesPlain(abs, t.call.Dir) || named != abs && t.call.Unreadable.HidesPlain(named, t.call.Dir)
 }
 
 // heading is the title of a result: the tool and what it looks for.
@@ -128,8 +134,8 @@ func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(t.call.Unreadable) > 0 {
-		l.Files = slices.DeleteFunc(l.Files, func(f walk.File) bool { return ctx.Err() != nil || t.hides(f.Path) })
+	if t.unreadable != nil {
+		l.Files = slices.DeleteFunc(l.Files, func(f walk.File) bool { return ctx.Err() != nil || t.hides(f) })
 	}
 	return l, ctx.Err()
 }
@@ -183,6 +189,7 @@ func visible(root *os.Root, call tool.Call, dir string) []string {
 	}
 	defer f.Close()
 	entries, _ := f.ReadDir(maxFolder)
+	call.Unreadable = call.Unreadable.Under(dir)
 	var names []string
 	for _, e := range entries {
 		if !call.Hides(filepath.Join(dir, e.Name())) {

@@ -66,7 +66,7 @@ func (f *field) call(tl tool.Tool, input any) *tool.Result {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r, err := tl.Run(f.Context(), tool.Call{ID: "c1", Name: tl.Spec().Name, Input: data, Dir: f.dir, Unreadable: f.unreadable})
+	r, err := tl.Run(f.Context(), tool.Call{ID: "c1", Name: tl.Spec().Name, Input: data, Dir: f.dir, Unreadable: unreadable(f.unreadable...)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -223,4 +223,13 @@ func TestSearchCancelled(t *testing.T) {
 			t.Errorf("%s: %v", tl.Spec().Name, err)
 		}
 	}
+}
+
+// unreadable is what deny rules for reading with these patterns hide.
+func unreadable(patterns ...string) *permission.Unreadable {
+	var p permission.Policy
+	for _, pattern := range patterns {
+		p.Deny = append(p.Deny, permission.Rule("Read("+pattern+")"))
+	}
+	return p.Unreadable(nil)
 }

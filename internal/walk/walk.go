@@ -44,6 +44,7 @@ type Walk struct {
 type File struct {
 	Path    string    // relative to the root, with slashes
 	ModTime time.Time // zero unless times are wanted
+	Link    bool      // it is a symlink
 }
 
 // A Listing is what a walk has found.
@@ -238,7 +239,7 @@ func (r *reader) file(path, name string, link bool) error {
 			return nil
 		}
 	}
-	file := File{Path: path}
+	file := File{Path: path, Link: link}
 	if r.Times {
 		about, err := r.at.lstat(name)
 		if err != nil {

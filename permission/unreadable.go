@@ -1,0 +1,158 @@
+package permission
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Concealer is a [Judge] that can tell of any file whether it may be read.
+type Concealer interface {
+	// Conceals reports whether a file must not be shown. The path is absolute and
+	// clean. It is asked for each file of a search, so it should look at nothing
+	// but the path.
+	Conceals(path string) bool
+}
+
+// Unreadable says which files must not be shown, neither their content nor their
+// names: the one answer for every tool that walks, lists, searches, opens or imports
+// files. It does not change and may be used by several goroutines at once. Nil
+// hides nothing.
+type Unreadable struct {
+	fixed    []*pathPattern // from the root of the file system, or from the home folder
+	moving   []*pathPattern // from each base, and from the directory of the call
+	roots    []string       // as they are given and where they lead
+	bases    [][]string     // what moving starts from, in segments; nil: not looked for yet
+	private  []string       // as they are given and where they lead
+	conceals []Concealer
+}
+
+// Unreadable returns what the deny rules for reading, the private paths, the ceilings
+// and those judges hide that are a [Concealer]. Patterns hold in every root, in
+// the other worktrees of its repository, and in the directory of the call.
+func (p Policy) Unreadable(judges []Judge, roots ...string) *Unreadable {
+	u := new(Unreadable)
+	u.add(p)
+	for _, j := range judges {
+		if c, ok := j.(Concealer); ok {
+			u.conceals = append(u.conceals, c)
+		}
+	}
+	if len(u.moving) > 0 && len(roots) > 0 {
+		u.roots = newGround(Request{Roots: roots}).settled().bases
+	}
+	if len(u.fixed)+len(u.moving)+len(u.private)+len(u.conceals) == 0 {
+		return nil
+	}
+	return u
+}
+
+func (u *Unreadable) add(p Policy) {
+	for _, r := range p.Deny {
+		x, err := r.parse()
+		if err != nil || x.tool != "Read" {
+			continue
+		}
+		pattern := x.pattern
+		if pattern == "" || pattern == "*" {
+			pattern = "//**"
+		}
+		if parsed := newPathPattern(pattern, foldCase); parsed.from == 0 {
+			u.moving = append(u.moving, parsed)
+		} else {
+			u.fixed = append(u.fixed, parsed)
+		}
+	}
+	for _, path := range (&ground{disk: new(disk)}).kept(p.Private) {
+		if !slices.Contains(u.private, path) {
+			u.private = append(u.private, path)
+		}
+	}
+	for _, c := range p.Ceilings {
+		u.add(c)
+	}
+}
+
+// Hides reports whether a file must not be shown, as its path is written or where it
+// leads. The path is absolute; dir is the directory of the call.
+func (u *Unreadable) Hides(path, dir string) bool {
+	if u == nil {
+		return false
+	}
+	u = u.based()
+	clean := filepath.Clean(path)
+	if u.HidesPlain(clean, dir) {
+		return true
+	}
+	real := RealPath(path)
+	return real == "" || real != clean && u.HidesPlain(real, dir)
+}
+
+// HidesPlain is Hides for a path that is clean and has no links in it. Of what
+// [Unreadable.Under] returns it does not look at the disk.
+func (u *Unreadable) HidesPlain(path, dir string) bool {
+	if u == nil {
+		return false
+	}
+	if amongPrivate(u.private, path) != "" || slices.ContainsFunc(u.conceals, func(c Concealer) bool { return c.Conceals(path) }) {
+		return true
+	}
+	if len(u.fixed)+len(u.moving) == 0 {
+		return false
+	}
+	segs := split(joined(path, foldCase))
+	if slices.ContainsFunc(u.fixed, func(p *pathPattern) bool { return p.matches(segs, nil) }) {
+		return true
+	}
+	if len(u.moving) == 0 {
+		return false
+	}
+	hides := func(base []string) bool {
+		return slices.ContainsFunc(u.moving, func(p *pathPattern) bool { return p.matches(segs, base) })
+	}
+	return slices.ContainsFunc(u.based().bases, hides) || hides(split(joined(dir, foldCase)))
+}
+
+// based returns u with the folders that patterns start from as they are now:
+// worktrees come and go.
+func (u *Unreadable) based() *Unreadable {
+	if u.bases != nil || len(u.moving) == 0 {
+		return u
+	}
+	now := *u
+	now.bases = [][]string{}
+	if len(u.roots) > 0 {
+		g := ground{ready: true, bases: u.roots, disk: new(disk)}
+		now.bases, _ = inSegments(g.starting(), foldCase)
+	}
+	return &now
+}
+
+// Under returns what is hidden in a folder, for the files of one search: it answers
+// faster. Nil: nothing is. The folder is clean and has no links in it.
+func (u *Unreadable) Under(folder string) *Unreadable {
+	if u == nil {
+		return nil
+	}
+	narrow := *u.based()
+	narrow.private = slices.DeleteFunc(slices.Clone(u.private), func(p string) bool { return !below(folder, p) && amongPrivate([]string{p}, folder) == "" })
+	if len(narrow.fixed)+len(narrow.moving)+len(narrow.private)+len(narrow.conceals) == 0 {
+		return nil
+	}
+	return &narrow
+}
+
+// amongPrivate returns which of the private paths a file is, is in, or is beside by
+// a name that goes on with a dot; "" for none.
+func amongPrivate(private []string, file string) string {
+	for _, k := range private {
+		if len(file) < len(k) || file[:len(k)] != k && !(foldCase && strings.EqualFold(file[:len(k)], k)) {
+			continue
+		}
+		if rest := file[len(k):]; rest == "" || rest[0] == '.' || os.IsPathSeparator(rest[0]) {
+			return k
+		}
+	}
+	return ""
+}
