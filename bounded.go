@@ -24,6 +24,11 @@ func (s strict) Conceals(path string) bool {
 	return ok && c.Conceals(path)
 }
 
+func (s strict) ConcealsIn(folder string) bool {
+	c, ok := s.own.(permission.Concealer)
+	return ok && c.ConcealsIn(folder)
+}
+
 // onlyStrict returns a child's own policies as they count.
 func onlyStrict(own []permission.Judge) []permission.Judge {
 	out := slices.Clone(own)
@@ -43,6 +48,11 @@ type above struct{ parent *Session }
 func (a above) Conceals(path string) bool {
 	x := a.executor()
 	return x.unreadable.Load().HidesPlain(path, "")
+}
+
+func (a above) ConcealsIn(folder string) bool {
+	x := a.executor()
+	return x.unreadable.Load().Under(folder) != nil
 }
 
 // executor is that of the parent.

@@ -77,6 +77,14 @@ func (l Composite) Conceals(path string) bool {
 	})
 }
 
+// ConcealsIn is that of any of its judges.
+func (l Composite) ConcealsIn(folder string) bool {
+	return slices.ContainsFunc(l, func(j Judge) bool {
+		c, ok := j.(Concealer)
+		return ok && c.ConcealsIn(folder)
+	})
+}
+
 func (l Composite) Decide(r Request) Decision {
 	var best Decision
 	for _, j := range l {

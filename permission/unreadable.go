@@ -13,6 +13,8 @@ type Concealer interface {
 	// clean. It is asked for each file of a search, so it should look at nothing
 	// but the path.
 	Conceals(path string) bool
+	// ConcealsIn reports whether it may conceal something in a folder, or the folder.
+	ConcealsIn(folder string) bool
 }
 
 // Unreadable says which files must not be shown, neither their content nor their
@@ -137,6 +139,7 @@ func (u *Unreadable) Under(folder string) *Unreadable {
 	}
 	narrow := *u.based()
 	narrow.private = slices.DeleteFunc(slices.Clone(u.private), func(p string) bool { return !below(folder, p) && amongPrivate([]string{p}, folder) == "" })
+	narrow.conceals = slices.DeleteFunc(slices.Clone(u.conceals), func(c Concealer) bool { return !c.ConcealsIn(folder) })
 	if len(narrow.fixed)+len(narrow.moving)+len(narrow.private)+len(narrow.conceals) == 0 {
 		return nil
 	}

@@ -42,6 +42,8 @@ func (c concealing) Conceals(path string) bool {
 	return len(path) >= len(c.front) && path[:len(c.front)] == c.front
 }
 
+func (c concealing) ConcealsIn(string) bool { return true }
+
 // A link that leads to a hidden file is hidden like it, and so is a path through a
 // link to its folder.
 func TestUnreadableLinks(t *testing.T) {

@@ -105,6 +105,16 @@ func (r *Rules) conceals(path string) bool {
 	return len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
 }
 
+// concealsIn reports whether something in a folder may be concealed, or the folder.
+func (r *Rules) concealsIn(folder string) bool {
+	near := func(e entry) bool {
+		return below(folder, e.real) || below(folder, e.clean) || e.holds(folder)
+	}
+	covers := func(e entry) bool { return below(e.real, folder) }
+	return slices.ContainsFunc(r.denied, near) || slices.ContainsFunc(r.hidden, near) ||
+		len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
+}
+
 // bared reports whether a path may be used although it is in what is hidden: the
 // longest path that covers it counts.
 func (r *Rules) bared(real string, kind permission.AccessKind) bool {

@@ -38,6 +38,8 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 // search either.
 func (s *Sandbox) Conceals(path string) bool { return s.rules.conceals(path) }
 
+func (s *Sandbox) ConcealsIn(folder string) bool { return s.rules.concealsIn(folder) }
+
 // unconfined asks about command lines that would run outside of a sandbox that
 // is enabled. Those that are known to change nothing, and those that the user
 // has excluded, are judged as without one.

@@ -48,6 +48,9 @@ func sight(path string, data []byte) json.RawMessage {
 // as it is now. The hash decides, as a time and a size can be the same by
 // accident or by intent.
 func checkSeen(call tool.Call, path string, data []byte) error {
+	if call.Hides(path) { // it may have been seen before there was a rule
+		return fmt.Errorf("%s may not be read: a rule forbids it. Leave the file as it is", path)
+	}
 	files := map[string]seen{}
 	if len(call.State) > 0 {
 		if err := json.Unmarshal(call.State, &files); err != nil {

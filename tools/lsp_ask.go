@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 // It quotes the places where the name and its type are defined, and rules may forbid
 // reading these.
 func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer) (string, error) {
-	if q.call.Unreadable == nil {
+	if q.call.Unreadable.Under(cmp.Or(q.station.root, q.top)) == nil {
 		return "", nil
 	}
 	defined, err := q.targets(ctx, s.Definition, s)
@@ -176,14 +177,21 @@ func (q *codeQuestion) diagnostics(ctx context.Context, s *lsp.Server, a *codeAn
 	found, err := s.Diagnostics(ctx, q.path)
 	sortDiagnostics(found)
 	for _, d := range found {
-		a.location(lsp.Location{URI: lsp.URI(q.path), Range: d.Range}, diagnosis(d))
+		a.location(lsp.Location{URI: lsp.URI(q.path), Range: d.Range}, a.diagnosis(d))
 	}
 	return err
 }
 
-// diagnosis is a diagnostic in words.
-func diagnosis(d lsp.Diagnostic) string {
-	text := d.Severity.String() + ": " + clipText(d.Message)
+// diagnosis is a diagnostic in words. A message that is about a file which may not be
+// read may quote it, and is left out.
+func (a *codeAnswer) diagnosis(d lsp.Diagnostic) string {
+	message := clipText(d.Message)
+	for _, r := range d.Related {
+		if a.hidden(r.Location.URI) {
+			message = "the message is left out: a rule forbids reading a file that it is about"
+		}
+	}
+	text := d.Severity.String() + ": " + message
 	if d.Source != "" {
 		text += " (" + clip(d.Source) + ")"
 	}

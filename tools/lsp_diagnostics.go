@@ -127,7 +127,7 @@ func (l *Languages) errors(ctx context.Context, call tool.Call, paths []string) 
 				break
 			}
 			if found++; found <= maxErrors {
-				a.location(lsp.Location{URI: lsp.URI(path), Range: d.Range}, diagnosis(d))
+				a.location(lsp.Location{URI: lsp.URI(path), Range: d.Range}, a.diagnosis(d))
 			}
 		}
 		b.WriteString(a.text.String())

@@ -111,7 +111,7 @@ func (t *tree) hides(f walk.File) bool {
 	if f.Link && t.unreadable.Hides(abs, t.call.Dir) {
 		return true
 	}
-	return t.unreadable.HidesPlain(abs, t.call.Dir) || named != abs && t.call.Unreadable.HidesPlain(named, t.call.Dir)
+	return t.unreadable.HidesPlain(abs, t.call.Dir) || named != abs && t.unreadable.HidesPlain(named, t.call.Dir)
 }
 
 // heading is the title of a result: the tool and what it looks for.

@@ -20,10 +20,14 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// attached reads the files that go with a prompt.
-func attached(paths []string) ([]llm.Block, error) {
+// attached reads the files that go with a prompt. Rules about reading hold for them.
+func (s *setup) attached(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
+	unreadable := s.agent.Permissions.Unreadable(s.agent.Policies, append([]string{s.project}, s.options.dirs...)...)
 	for _, path := range paths {
+		if abs, err := filepath.Abs(path); err != nil || unreadable.Hides(abs, s.project) {
+			return nil, usagef("--file: %s may not be read: permissions.deny, the settings of the sandbox, or the program itself keep it; leave it out, or change the rule", path)
+		}
 		more, err := attach.File(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("--file: there is no file %s", path)

@@ -67,7 +67,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 			h.complain("%v", err)
 		}
 	}()
-	blocks, err := attached(o.files)
+	blocks, err := s.attached(o.files)
 	if err != nil {
 		return err
 	}

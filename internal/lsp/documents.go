@@ -191,6 +191,10 @@ type Diagnostic struct {
 	Severity Severity `json:"severity"` // 0: an error, as the server does not say
 	Message  string   `json:"message"`
 	Source   string   `json:"source"`
+	// Related are other places that the message is about.
+	Related []struct {
+		Location Location `json:"location"`
+	} `json:"relatedInformation"`
 }
 
 // published takes diagnostics of an open document; others are passed over.
