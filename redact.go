@@ -1,13 +1,13 @@
 package agent
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -48,11 +48,7 @@ func (s *secrets) add(values []string) {
 
 func newSecrets(given []string, pool []tool.Tool, models []llm.Model) *secrets {
 	values := slices.Clone(given)
-	for _, kv := range os.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
-			values = append(values, value)
-		}
-	}
+	values = append(values, environ.Secrets()...)
 	for _, t := range pool {
 		if s, ok := t.(secretive); ok {
 			values = append(values, s.Secrets()...)

@@ -156,6 +156,7 @@ var keys = append([]Key{
 	{Name: managedOnly, Type: Bool, Doc: "rules that allow count only where managed settings list the same rule", Default: json.RawMessage("false"), Restricts: true, OfMachine: true},
 	{Name: "permissions.additionalDirectories", Type: Texts, Doc: "further folders to work in; from the working folder where relative", Flag: "add-dir", Joined: true},
 	{Name: "env", Type: Table, Doc: "variables for the commands that tools run; their values are never shown", Joined: true, secret: true},
+	{Name: "passEnv", Type: Texts, Doc: "names of variables that commands get although they look secret, such as GH_TOKEN; their values are not shown", Joined: true},
 	{Name: "tools", Type: Texts, Doc: "which tools there are: core, all, none or names", Flag: "tools"},
 	{Name: "max_turns", Type: Whole, Doc: "most answers of the model to a prompt", Flag: "max-turns", tighter: lowerNumber},
 	{Name: "max_budget_usd", Type: Amount, Doc: "most money that a prompt may cost", Flag: "max-budget-usd", tighter: lowerNumber},

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/same"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
@@ -196,11 +197,7 @@ func (c Config) clone() Config {
 // that logs in, and of variables whose names say that they are secret.
 func (c Config) Secrets() []string {
 	var list []string
-	for name, value := range c.Env {
-		if tool.SecretName(name) {
-			list = append(list, value)
-		}
-	}
+	list = append(list, environ.Given(c.Env)...)
 	if c.OAuth != nil && c.OAuth.ClientSecret != "" {
 		list = append(list, c.OAuth.ClientSecret)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/proxy"
 	"github.com/openagent-go/agent/internal/sandboxenv"
 	"github.com/openagent-go/agent/permission"
@@ -165,7 +166,7 @@ func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (Release, er
 	}
 	if temp := s.rules.place.Temp; temp != "" {
 		if cmd.Env == nil {
-			cmd.Env = os.Environ()
+			cmd.Env = environ.Child(nil, nil)
 		}
 		cmd.Env = sandboxenv.WithTemp(cmd.Env, temp)
 	}

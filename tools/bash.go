@@ -78,6 +78,14 @@ type bash struct {
 	shell Shell
 }
 
+// Secrets are the values of the variables that the shell gives to commands.
+func (b bash) Secrets() []string {
+	if s, ok := b.shell.(interface{ Secrets() []string }); ok {
+		return s.Secrets()
+	}
+	return nil
+}
+
 func init() { permission.UnderstandShell() }
 
 // Bash returns the tool that runs command lines in the shell of the session. in

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/workspace"
+	"github.com/openagent-go/agent/internal/environ"
 )
 
 // A LanguageServer says which files a language server is for and how it is started.
@@ -141,15 +141,5 @@ func (s *LanguageServer) environment() []string {
 	if len(s.Env) == 0 {
 		return nil
 	}
-	var env []string
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		if _, given := s.Env[name]; !given && !workspace.Secret(name) {
-			env = append(env, kv)
-		}
-	}
-	for name, value := range s.Env {
-		env = append(env, name+"="+value)
-	}
-	return env
+	return environ.Child(nil, s.Env)
 }

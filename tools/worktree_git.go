@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -130,10 +131,10 @@ func (g git) plain(ctx context.Context, dir string) error {
 // to another repository, in English.
 func gitEnv() []string {
 	keep := []string{"GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+	env := slices.DeleteFunc(environ.Child(nil, nil), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		name = strings.ToUpper(name)
-		return workspace.Secret(name) || strings.HasPrefix(name, "GIT_") && !slices.Contains(keep, name)
+		return strings.HasPrefix(name, "GIT_") && !slices.Contains(keep, name)
 	})
 	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1")

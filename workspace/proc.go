@@ -120,7 +120,7 @@ func (w *Workspace) launch(ctx context.Context, c Command) (*process, error) {
 		c.run = c.Dir
 	}
 	if c.Env == nil {
-		c.Env = w.environ()
+		c.Env = w.Environ()
 	}
 	if c.Output == nil {
 		c.Output = io.Discard

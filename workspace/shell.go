@@ -265,7 +265,7 @@ func (w *Workspace) startShell(ctx context.Context, folder string, l Line, dir s
 			}
 		}
 		if !hasPlain(shell, "state") {
-			env = w.environ()
+			env = w.Environ()
 			return shell.RemoveAll("state")
 		}
 		return nil
@@ -295,7 +295,7 @@ func (w *Workspace) startOutside(ctx context.Context, command, dir string, out i
 	return w.Start(ctx, Command{
 		Args:    []string{program, "-c", command, filepath.Base(program)},
 		Dir:     dir,
-		Env:     append(w.environ(), "PWD="+dir),
+		Env:     append(w.Environ(), "PWD="+dir),
 		Output:  out,
 		Outside: true,
 	})
@@ -315,7 +315,7 @@ func (w *Workspace) unsaved() []string {
 	if !w.Confines() {
 		return nil
 	}
-	return sandboxenv.Only(w.environ())
+	return sandboxenv.Only(w.Environ())
 }
 
 // findShell finds a shell. The bash in a Windows PATH is usually that of

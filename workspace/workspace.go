@@ -15,6 +15,7 @@ type Workspace struct {
 	Root string            // working directory; "" is the process's
 	Dirs []string          // further folders that tools may use
 	Env  map[string]string // extra variables for commands; never shown in any output
+	Pass []string          // names of the process's variables that commands get although they look secret
 	// OutputDir is the folder that long outputs are kept in; tools may read it,
 	// though it is no root. "" is [tool.OutputDir].
 	OutputDir string

@@ -42,7 +42,7 @@ func (s *setup) hookPlace() *workspace.Workspace {
 		return s.workspace
 	}
 	if s.outside == nil {
-		s.outside = &workspace.Workspace{Root: s.project, Dirs: s.options.dirs, Env: s.options.env}
+		s.outside = &workspace.Workspace{Root: s.project, Dirs: s.options.dirs, Env: s.options.env, Pass: s.options.passed}
 	}
 	return s.outside
 }

@@ -73,6 +73,7 @@ type options struct {
 	ask        []permission.Rule
 	origins    []permission.Origin    // where the rules were written
 	env        map[string]string      // for the commands of tools
+	passed     []string               // variables that commands get although they look secret
 	servers    []tools.LanguageServer // nil: those that are built in
 
 	digestAbove int // characters of a result; 0: none is too long

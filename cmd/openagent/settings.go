@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/workspace"
 )
 
 // sources say where the settings of a run in dir are.
@@ -136,6 +136,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	}
 	c.dirs = h.folders(s, dir)
 	s.Decode("env", &c.env)
+	s.Decode("passEnv", &c.passed)
 	if c.servers, err = languageServers(s); err != nil {
 		return nil, err
 	}
@@ -228,20 +229,12 @@ func (h *host) folders(s *config.Settings, dir string) []string {
 	return out
 }
 
-// secretValues are values of variables for tools and language servers that are not
-// to be shown.
+// secretValues are the values of variables for tools and language servers: none is to
+// be shown.
 func (o *options) secretValues() []string {
-	var list []string
-	tables := []map[string]string{o.env}
+	list := (&workspace.Workspace{Env: o.env, Pass: o.passed}).Secrets()
 	for _, s := range o.servers {
-		tables = append(tables, s.Env)
-	}
-	for _, t := range tables {
-		for name, value := range t {
-			if tool.SecretName(name) {
-				list = append(list, value)
-			}
-		}
+		list = append(list, (&workspace.Workspace{Env: s.Env}).Secrets()...)
 	}
 	return list
 }

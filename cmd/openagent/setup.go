@@ -127,7 +127,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 }
 
 func newSetup(o *options, p provider, dir string) *setup {
-	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs, Env: o.env}}
+	s := &setup{options: o, provider: p, project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.dirs, Env: o.env, Pass: o.passed}}
 	s.languages = tools.NewLanguages(s.workspace, o.servers)
 	memory := new(team.Memory)
 	s.shared, s.tasks = memory, memory

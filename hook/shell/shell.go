@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,18 +120,11 @@ func (c Command) dir(in *hook.Input) string {
 
 // environment is what the command is started with.
 func (c Command) environment(ctx context.Context, in *hook.Input) []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return workspace.Secret(name)
-	})
-	for _, name := range slices.Sorted(maps.Keys(c.Workspace.Env)) {
-		env = append(env, name+"="+c.Workspace.Env[name])
-	}
 	project := c.Project
 	if project == "" {
 		project = c.Workspace.Root
 	}
-	return append(env, "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
+	return append(c.Workspace.Environ(), "HOOK_EVENT="+string(in.Event), "HOOK_TOOL_NAME="+in.Tool, "HOOK_SESSION_ID="+in.Session, "HOOK_CWD="+in.Dir,
 		"CLAUDE_PROJECT_DIR="+project, DepthVariable+"="+strconv.Itoa(hook.Depth(ctx)))
 }
 

@@ -163,7 +163,7 @@ func TestTimes(t *testing.T) {
 
 func TestByTime(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
-	files := []File{{"b", at(1)}, {"a", at(1)}, {"c", at(2)}, {"d", at(0)}}
+	files := []File{{"b", at(1), false}, {"a", at(1), false}, {"c", at(2), false}, {"d", at(0), false}}
 	ByTime(files)
 	if got := names(files); !slices.Equal(got, []string{"c", "a", "b", "d"}) {
 		t.Error(got)

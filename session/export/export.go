@@ -13,14 +13,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/redact"
 	"github.com/openagent-go/agent/session"
-	"github.com/openagent-go/agent/tool"
 )
 
 // Options say what an export is like. The zero value is good.
@@ -32,12 +31,7 @@ type Options struct {
 
 func (o Options) hide() redact.Values {
 	values := slices.Clone(o.Secrets)
-	for _, kv := range os.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && tool.SecretName(name) {
-			values = append(values, value)
-		}
-	}
-	return redact.New(values)
+	return redact.New(append(values, environ.Secrets()...))
 }
 
 // about returns what is known of a session, without secrets.

@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/tool"
@@ -50,14 +47,7 @@ func (p *process) run(ctx context.Context, ws *workspace.Workspace) (code int, e
 // environment is what a file is started with: no secrets, and nothing that makes
 // it write beside itself, which would be a change of its folder.
 func environment(ws *workspace.Workspace) []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return workspace.Secret(name)
-	})
-	for _, name := range slices.Sorted(maps.Keys(ws.Env)) {
-		env = append(env, name+"="+ws.Env[name])
-	}
-	return append(env, "PYTHONDONTWRITEBYTECODE=1")
+	return append(ws.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // bounded writes up to left bytes and says so when there are more.

@@ -1,0 +1,55 @@
+package environ
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// keyShaped is how keys of well-known services look.
+	keyShaped = regexp.MustCompile(`^(sk-|sk_live_|sk_test_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xai-|gsk_|hf_|npm_|pypi-|AIza|SG\.)[A-Za-z0-9._-]{12,}$|^eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$|-----BEGIN [A-Z ]*PRIVATE KEY`)
+	// userPart is the user and the password of an address.
+	userPart = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^/\s?#"'@]*)@`)
+)
+
+// SecretValue reports whether a value is taken for a key by its form.
+func SecretValue(value string) bool { return keyShaped.MatchString(value) }
+
+// withoutUsers takes users and passwords out of the addresses in a value.
+func withoutUsers(value string) string { return userPart.ReplaceAllString(value, "$1") }
+
+// Passwords returns the passwords, and users without one, of the addresses in a value.
+func Passwords(value string) []string {
+	var out []string
+	for _, m := range userPart.FindAllStringSubmatch(value, -1) {
+		if _, password, ok := strings.Cut(m[2], ":"); ok {
+			out = append(out, password)
+		} else if m[2] != "git" {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// commonWords are values that say nothing to anybody.
+var commonWords = strings.Fields(`production development staging testing localhost disabled enabled required optional anonymous verbose warning default`)
+
+// Telling reports whether a value may be masked in texts: not a word that is
+// everywhere, nor the path of something that is there.
+func Telling(value string) bool {
+	if slices.Contains(commonWords, strings.ToLower(value)) {
+		return false
+	}
+	for _, path := range filepath.SplitList(value) {
+		if !filepath.IsAbs(path) {
+			return true
+		}
+		if _, err := os.Lstat(path); err != nil {
+			return true
+		}
+	}
+	return false
+}
