@@ -194,10 +194,11 @@ func (c Config) clone() Config {
 }
 
 // Secrets are the values in c that must not be shown: of headers, of the client
-// that logs in, and of variables whose names say that they are secret.
+// that logs in, of variables, and what the URL and the arguments hold of keys.
 func (c Config) Secrets() []string {
 	var list []string
 	list = append(list, environ.Given(c.Env)...)
+	list = append(append(list, environ.Address(c.URL)...), environ.Arguments(c.Args)...)
 	if c.OAuth != nil && c.OAuth.ClientSecret != "" {
 		list = append(list, c.OAuth.ClientSecret)
 	}

@@ -47,7 +47,9 @@ func (c *call) private(paths []string) (string, Access, bool) {
 		case ReadFile, EditFile:
 			path = c.ground.among(kept, a.Target)
 		case RunCommand:
-			path = c.sites[i].opensAmong(kept)
+			if path = c.sites[i].opensAmong(kept); path == "" {
+				path = c.sites[i].walksAmong(kept)
+			}
 		}
 		if path != "" {
 			return path, a, true
@@ -75,6 +77,55 @@ func (s *site) opensAmong(kept []string) string {
 		}
 	}
 	return ""
+}
+
+// walksAmong returns which of the kept is in a folder that a command of the line is
+// known to take for all that is in it, to copy it, to search it or to link to it.
+func (s *site) walksAmong(kept []string) string {
+	for i := range s.List {
+		c := &s.List[i]
+		if _, walks := c.walker(); !walks {
+			continue
+		}
+		for _, path := range kept {
+			if exists(path) && s.walksOnto(c, path) {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// walksOnto reports whether a folder that the command names, or runs in, is above a
+// path or leads there.
+func (s *site) walksOnto(c *Command, path string) bool {
+	w, _ := c.walker()
+	named := false
+	for _, x := range c.operands() {
+		words, _ := x.meanings()
+		for _, m := range words {
+			for _, v := range pathForms(m) {
+				files, _, _ := s.reach(c.in, v)
+				for _, f := range files {
+					if s.above(f, path) {
+						return true
+					}
+					named = named || exists(f)
+				}
+			}
+		}
+	}
+	if !w.here || named {
+		return false
+	}
+	dirs, _ := s.dirs(c.in)
+	return slices.ContainsFunc(dirs, func(d string) bool { return s.above(d, path) })
+}
+
+// above reports whether a folder is above a path, or is it, as it is written or where
+// it leads.
+func (g *ground) above(folder, path string) bool {
+	return slices.ContainsFunc(g.forms(folder), func(f string) bool { return below(f, path) })
 }
 
 func (s *site) namesAmong(kept []string, in []place, w word) string {

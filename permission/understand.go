@@ -12,6 +12,7 @@ type commandLine interface {
 	writes() bool
 	touches(x *rule) bool
 	mayTouch(x *rule) string
+	walksAmong(kept []string) string
 	runs(x *rule) bool
 	doubt(x *rule, tool string) string
 	doubtful(files bool) bool
@@ -54,6 +55,7 @@ func (unread) whyNotRead(bool) string                         { return notUnders
 func (unread) danger() string                                 { return notUnderstood + notRead }
 func (unread) unclear() string                                { return notRead }
 func (unread) mayTouch(*rule) string                          { return notRead }
+func (unread) walksAmong([]string) string                     { return "" }
 func (unread) doubtful(bool) bool                             { return true }
 func (unread) writes() bool                                   { return true }
 func (unread) touches(*rule) bool                             { return false }

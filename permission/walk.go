@@ -35,7 +35,7 @@ var walkers = map[string]walker{
 	"zip":   {letters: "rR", long: []string{"recurse-paths", "recurse-patterns"}},
 	"scp":   {letters: "r"},
 	"rm":    {letters: "rR", long: []string{"recursive"}},
-	"find":  {long: []string{"delete"}, here: true},
+	"find":  {long: []string{"delete", "exec", "execdir", "ok", "okdir"}, here: true},
 }
 
 // gitWalkers are the git commands that take a folder for all that is in it.
@@ -65,14 +65,8 @@ func (s *site) walksOver(c *Command, pattern *pathPattern) bool {
 	if !ok {
 		return false
 	}
-	words := c.words
-	if r := readers[c.Name]; r.operands == "pattern" {
-		if files, ok := r.parse(c.Name, words); ok {
-			words = files
-		}
-	}
 	named := false
-	for _, x := range words {
+	for _, x := range c.operands() {
 		for _, v := range pathForms(x) {
 			files, _, _ := s.reach(c.in, v)
 			for _, f := range files {
@@ -88,6 +82,16 @@ func (s *site) walksOver(c *Command, pattern *pathPattern) bool {
 	}
 	dirs, ok := s.dirs(c.in)
 	return !ok || slices.ContainsFunc(dirs, func(d string) bool { return s.holds(pattern, d) })
+}
+
+// operands are the words of the command that may name files.
+func (c *Command) operands() []word {
+	if r := readers[c.Name]; r.operands == "pattern" {
+		if files, ok := r.parse(c.Name, c.words); ok {
+			return files
+		}
+	}
+	return c.words
 }
 
 // walks reports whether the command, by its flags, goes into folders.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -38,7 +39,7 @@ func (h *host) foundServers(ctx context.Context, o *options) ([]*foundServer, er
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		c := configs[name]
 		h.secrets = append(h.secrets, c.Secrets()...)
-		f := &foundServer{Name: name, Scope: "flags", What: serverWhat(c), config: c}
+		f := &foundServer{Name: name, Scope: "flags", What: wire.Mask(serverWhat(c), c.Secrets()), config: c}
 		for _, scope := range serverScopes {
 			if d, err := h.readServers(scope, project); err == nil && d.servers[name] != nil && !o.mcpStrict {
 				f.Scope = scope
@@ -96,6 +97,7 @@ func (h *host) look(ctx context.Context, list []*foundServer) (err error) {
 		for _, f := range list {
 			if f.Name == st.Name {
 				f.Status = st
+				f.Status.Error = wire.Mask(st.Error, f.config.Secrets())
 			}
 		}
 	}

@@ -117,6 +117,13 @@ func (h *host) warnOfSandbox(s *setup) {
 	}
 }
 
+// warnOfBypass recommends the sandbox where nothing else bounds what commands do.
+func (h *host) warnOfBypass(s *setup) {
+	if permission.Mode(s.options.mode) == permission.Bypass && !s.workspace.Confines() {
+		h.complain("mode bypassPermissions without a sandbox: commands may read and change whatever you may; confine them with --sandbox on")
+	}
+}
+
 // examineSandbox tells what confines commands here, and what does not.
 func (h *host) examineSandbox() finding {
 	const name = "sandbox"

@@ -94,6 +94,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	h.brief(s)
 	h.warnOfSandbox(s)
+	h.warnOfBypass(s)
 	h.warnOfModel(s.provider, s.agent.Model)
 	if text := unthinking(s.agent.Model, s.agent.Thinking, len(s.agent.Tools)); text != "" {
 		h.complain("%s", text)

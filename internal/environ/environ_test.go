@@ -56,6 +56,22 @@ func TestChild(t *testing.T) {
 	}
 }
 
+func TestAddress(t *testing.T) {
+	for raw, want := range map[string][]string{
+		"https://h/mcp?key=sk-ant-SECRET01234567&x=1": {"sk-ant-SECRET01234567"}, "https://u:pw@h/": {"pw"}, "https://tok@h/": {"tok"},
+		"https://h/a?api_key=a%2Fb": {"a%2Fb", "a/b"}, "https://h/a?accessToken=x#token=y": {"x", "y"}, "https://h/ghp_0123456789abcdef0123/mcp": {"ghp_0123456789abcdef0123"},
+		"https://h/a?q=1&sig=z": {"z"}, "https://h/a?page=2": nil, "https://git@h/a": nil,
+	} {
+		if got := Address(raw); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", raw, got)
+		}
+	}
+	got := Arguments([]string{"--api-key", "one", "--token=two", "-v", "https://h/?key=three", "ghp_0123456789abcdef0123", "--name", "x", "DB_PASSWORD=four"})
+	if want := []string{"one", "two", "three", "ghp_0123456789abcdef0123", "four"}; !slices.Equal(got, want) {
+		t.Errorf("arguments: %q", got)
+	}
+}
+
 func TestGiven(t *testing.T) {
 	got := Given(map[string]string{"A": "a-secret-value", "B": "production", "C": t.TempDir(), "D": "https://u:in-an-address@h/", "E": "/no/such/path"})
 	if want := []string{"a-secret-value", "https://u:in-an-address@h/", "in-an-address", "/no/such/path"}; !slices.Equal(got, want) {

@@ -1,6 +1,7 @@
 package environ
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,6 +30,60 @@ func Passwords(value string) []string {
 			out = append(out, password)
 		} else if m[2] != "git" {
 			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// Address returns what is secret in a URL: passwords, and the values of parameters
+// whose names, or whose form, say that they are keys.
+func Address(raw string) []string {
+	out := Passwords(raw)
+	_, query, _ := strings.Cut(raw, "?")
+	query, fragment, _ := strings.Cut(query, "#")
+	for _, part := range strings.FieldsFunc(query+"&"+fragment, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(part, "=")
+		plain, err := url.QueryUnescape(value)
+		if err != nil {
+			plain = value
+		}
+		if SecretParameter(name) || SecretValue(plain) {
+			out = append(out, value)
+			if plain != value {
+				out = append(out, plain)
+			}
+		}
+	}
+	path, _, _ := strings.Cut(raw, "?")
+	for _, step := range strings.Split(path, "/") {
+		if SecretValue(step) {
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
+// SecretParameter reports whether a parameter of a URL, or a flag, of this name is taken
+// for a secret.
+func SecretParameter(name string) bool {
+	name = strings.TrimLeft(name, "-")
+	return Secret(name) || slices.Contains([]string{"sig", "signature", "code"}, strings.ToLower(name))
+}
+
+// Arguments returns what is secret in the arguments of a command.
+func Arguments(args []string) []string {
+	var out []string
+	for i, a := range args {
+		name, value, given := strings.Cut(a, "=")
+		switch {
+		case SecretValue(a):
+			out = append(out, a)
+		case given && SecretParameter(name):
+			out = append(out, value)
+		case !given && strings.HasPrefix(a, "-") && SecretParameter(a) && i+1 < len(args):
+			out = append(out, args[i+1])
+		case strings.Contains(a, "://"):
+			out = append(out, Address(a)...)
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 var (
 	userinfo  = regexp.MustCompile(`://[^/\s"'@]*@`)
+	parameter = regexp.MustCompile(`(?i)((?:[?&;]|\\u0026)[a-z0-9_.-]*(?:key|token|secret|passw(?:or)?d|pwd|auth|credential|signature|sig)[a-z0-9_.-]*=)[^&\s"'\\#;]+`)
 	scheme    = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=*-]{4,}`)
 	likelyKey = regexp.MustCompile(`\b((sk|rk|pk|xai|gsk|hf)[-_]|AIza)[A-Za-z0-9_*-]{12,}|\bsk-[A-Za-z0-9_*-]{4,}`)
 )
@@ -27,6 +28,7 @@ func Mask(s string, secrets []string) string {
 		}
 	}
 	s = userinfo.ReplaceAllString(s, "://***@")
+	s = parameter.ReplaceAllString(s, "$1***")
 	s = scheme.ReplaceAllString(s, "$1 ***")
 	return likelyKey.ReplaceAllString(s, "***")
 }
