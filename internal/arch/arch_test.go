@@ -20,20 +20,20 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"":                    {"internal/environ", "internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
 	"permission":          {"internal/guarded", "internal/plainfile"},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},
 	"session":             {"session/history", "event", "tool", "llm", "permission"},
-	"session/export":      {"internal/redact", "session", "event", "tool", "llm", "permission"},
+	"session/export":      {"internal/environ", "internal/redact", "session", "event", "tool", "llm", "permission"},
 	"session/transcript":  {"session", "session/history", "event", "llm"},
 	"session/account":     {"engine", "event", "llm"},
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"hook", "tool", "llm", "permission"},
-	"tool":                {"internal/leash", "llm", "permission"},
+	"tool":                {"internal/environ", "internal/leash", "llm", "permission"},
 	"tool/tooltest":       {"tool", "llm", "permission"},
 	"attach":              {"internal/plainfile", "llm"},
 	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/..."},
