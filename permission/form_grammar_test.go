@@ -109,7 +109,8 @@ func (g *formGrammar) statement() string {
 	case 14:
 		return g.pick("((", "(( ") + g.number() + g.pick("))", " ))")
 	case 15:
-		return "for ((i=0; i<" + g.number() + " && i<2; i++)); do " + g.list() + "\ndone"
+		i := string(rune('a' + g.depth)) // another one than in the body, which would begin it again
+		return "for ((" + i + "=0; " + i + "<" + g.number() + " && " + i + "<2; " + i + "++)); do " + g.list() + "\ndone"
 	case 16:
 		return g.pick("while false", "until true", "while ! true") + "; do " + g.list() + "\ndone"
 	}
