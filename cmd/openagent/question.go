@@ -21,6 +21,7 @@ const (
 	maxRisks    = 20      // that are listed one by one
 	maxRiskText = 300     // characters of a part: the whole follows
 	fullDiff    = 200_000 // bytes of a preview that shows everything
+	shortLine   = 80      // bytes of a command that is seen at a glance
 	emptyLines  = 3       // in a row are counted
 )
 
@@ -63,7 +64,7 @@ func (h *host) riskLines(call tool.Call, command string, risks []permission.Risk
 	say := func(format string, args ...any) {
 		lines = append(lines, questionLine{inRed, "! " + fmt.Sprintf(format, args...)})
 	}
-	if len(risks) == 1 && !risks[0].Grave && risks[0].Text == strings.TrimSpace(command) {
+	if len(risks) == 1 && !risks[0].Grave && len(command) <= shortLine && !strings.Contains(command, "\n") {
 		risks = nil // the line says it all
 	}
 	for i, r := range risks {
