@@ -150,9 +150,11 @@ type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Ques
 // should return when ctx ends. An error is logged.
 type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
-// A Budget bounds one prompt. Zero means no limit, a negative number is an error.
+// A Budget bounds one prompt, with all agents below it. An agent that is started gets a
+// share of what is left, which stays reserved until it ends: agents that work at once
+// cannot exceed the budget together. Zero means no limit, a negative number is an error.
 type Budget struct {
-	Turns      int // answers of the model
+	Turns      int // answers of models
 	ModelCalls int // requests to models, retries included
 	// USD bounds the cost: a call whose worst case does not fit what is left is not
 	// made. Every model's price must be known.

@@ -22,6 +22,8 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *job) ev
 			Source: permission.FromDefault, Reason: gone(call)}}
 	}
 	original := call.Input
+	e.Mode = x.agent.bounded(e.Mode)
+	call.Mode = e.Mode
 	hooked, stop := x.before(ctx, &call, j)
 	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
@@ -233,6 +235,8 @@ func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, j
 	if t == nil {
 		return permission.Deny(gone(*call)), true
 	}
+	mode = x.agent.bounded(mode)
+	call.Mode = mode
 	class := classify(t, call)
 	p := x.rules.Load().In(mode)
 	about := x.subject(call, &class)

@@ -41,7 +41,8 @@ func onlyStrict(own []permission.Judge) []permission.Judge {
 }
 
 // above is the parent's deny rules and plan mode as they are at the time of each call:
-// what is forbidden while a child works is forbidden to it.
+// what is forbidden while a child works is forbidden to it. Any mode that permits less
+// bounds the child's, see [Agent.bounded].
 type above struct{ parent *Session }
 
 // Conceals is what the parent may not read now.
@@ -64,11 +65,7 @@ func (a above) executor() *executor {
 
 func (a above) Decide(r permission.Request) permission.Decision {
 	x := a.executor()
-	mode := x.mode.Load()
-	if mode == nil {
-		return permission.Decision{}
-	}
-	rules := x.rules.Load().In(*mode)
+	rules := x.rules.Load().In(a.parent.modeNow())
 	if d, denied := rules.Denies(r); denied {
 		return d
 	}

@@ -21,6 +21,7 @@ type brood struct {
 
 	mu     sync.Mutex
 	closed bool
+	halted chan struct{}     // not nil after an interrupt, until the next run
 	works  map[string]errand // pieces of work that go on, by key
 	all    sync.WaitGroup
 }
@@ -80,6 +81,10 @@ func (b *brood) begin(ctx context.Context, c Child, session string, background b
 		return nil, nil, fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", c.called(), key)
 	}
 	if background {
+		if b.halted != nil {
+			defer b.all.Done()
+			return nil, nil, fmt.Errorf("agent: starting %s: %w", c.called(), errHalted)
+		}
 		ctx = b.ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -115,13 +120,13 @@ func (b *brood) bound(ctx context.Context, budget Budget, work []event.AgentStar
 		if !ok || w.child == nil {
 			continue
 		}
-		if budget.USD > 0 && at.ReservedUSD <= 0 || budget.ModelCalls > 0 && at.ModelCalls <= 0 {
+		if budget.USD > 0 && at.ReservedUSD <= 0 || budget.ModelCalls > 0 && at.ModelCalls <= 0 || budget.Turns > 0 && at.Turns <= 0 {
 			w.cancel(errSpent)
 			continue
 		}
 		had := w.child.def().Budget
 		own := had
-		own.USD, own.ModelCalls = least(own.USD, at.ReservedUSD), least(own.ModelCalls, at.ModelCalls)
+		own.USD, own.ModelCalls, own.Turns = least(own.USD, at.ReservedUSD), least(own.ModelCalls, at.ModelCalls), least(own.Turns, at.Turns)
 		if own == had {
 			continue
 		}
@@ -137,7 +142,7 @@ func (b *brood) stop(session string) (found bool) {
 	defer b.mu.Unlock()
 	for _, w := range b.works {
 		if w.session == session && w.background {
-			w.cancel(errStopped)
+			w.cancel(ErrAgentStopped)
 			found = true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
@@ -151,9 +152,6 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 	return w.session.ID, nil
 }
 
-// errStopped is the cause of the end of a child that [Parent.Stop] has stopped.
-var errStopped = errors.New("it was stopped")
-
 // Stop ends a child in the background and reports whether it was at work.
 func (p *Parent) Stop(id string) bool { return p.session.children().stop(id) }
 
@@ -245,22 +243,28 @@ func (p *Parent) hire(ctx context.Context, c Child, id string, background bool) 
 		begun, w.over = f.state.Worked(w.key)
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
 		if !begun {
-			usd, calls, ok := f.state.Share(c.Call)
+			share, ok := f.state.Share(c.Call, now())
 			if !ok {
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
 			}
-			start.ReservedUSD, start.ModelCalls = least(own.Budget.USD, usd), least(own.Budget.ModelCalls, calls)
+			start.ReservedUSD, start.ModelCalls = least(own.Budget.USD, share.USD), least(own.Budget.ModelCalls, share.ModelCalls)
+			if share.Turns > 0 {
+				start.Turns = least(own.Budget.Turns, share.Turns)
+			}
+			if background { // what the parent waits for ends with it
+				own.Budget.Time = least(own.Budget.Time, share.Time)
+			}
 		} else {
 			for _, at := range f.state.AtWork() {
 				if at.Key == w.key {
-					start.ReservedUSD, start.ModelCalls = at.ReservedUSD, at.ModelCalls
+					start.ReservedUSD, start.ModelCalls, start.Turns = at.ReservedUSD, at.ModelCalls, at.Turns
 				}
 			}
-			if l := f.state.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0) {
+			if l := f.state.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0 || l.Turns > 0 && start.Turns <= 0) {
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare) // a new budget has left it nothing
 			}
 		}
-		own.Budget.USD, own.Budget.ModelCalls = start.ReservedUSD, start.ModelCalls
+		own.Budget.USD, own.Budget.ModelCalls, own.Budget.Turns = start.ReservedUSD, start.ModelCalls, least(own.Budget.Turns, start.Turns)
 		own.bond = &bond{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.bond.only}
 		if err := own.check(); err != nil {
 			return err
@@ -308,7 +312,7 @@ func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
 }
 
 // least is the smaller of two limits, of which 0 is none.
-func least[T int | float64](a, b T) T {
+func least[T int | float64 | time.Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

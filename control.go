@@ -67,17 +67,25 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 // A Receipt says what an interrupt found.
 type Receipt struct {
 	Cleared []string // ids of queued messages that the model will not see
+	Agents  []string // ids of agents in the background that are being ended
 }
 
 // Interrupt stops the running prompt: the model call and the tools are
 // cancelled, every open call gets a result, the queue of messages is emptied. It
-// returns once that is on record; the run ends soon after.
+// returns once that is on record; the run ends soon after. Agents in the background are
+// ended too, also where no run goes on; then it fails with [ErrNotRunning] only if there
+// are none.
 func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.tell(ctx, func(l *loop) error {
-		r.Cleared = l.fold.state.Queued()
+		r.Cleared, r.Agents = l.fold.state.Queued(), s.halt()
 		return l.say(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
+	if errors.Is(err, ErrNotRunning) {
+		if r.Agents = s.halt(); len(r.Agents) > 0 {
+			err = nil
+		}
+	}
 	return r, err
 }
 

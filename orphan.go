@@ -74,7 +74,7 @@ func lastOf(ctx context.Context, store session.Store, at event.AgentStart) (end 
 		return end, "", state.Dir()
 	}
 	end.Reason, end.Message = last.Reason, last.Message
-	end.Turns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
+	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD, end.LostUSD = last.Turns, last.AgentTurns, last.ModelCalls, last.Usage, last.CostUSD, last.LostUSD
 	end.Models, end.Duration = last.Models, last.Duration
 	return end, last.Text, state.Dir()
 }

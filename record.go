@@ -48,6 +48,9 @@ func (l *loop) note(facts ...event.Fact) {
 			l.bound = b
 			l.takeRules()
 		}
+		if l.halts(f) {
+			l.s.halt()
+		}
 		switch f := f.(type) {
 		case event.ToolStart:
 			l.touch(f.Call)

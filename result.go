@@ -30,6 +30,7 @@ type Result struct {
 	Queued     []string                 // ids of messages that wait for the next prompt
 	Tools      map[string]event.ToolUse // calls that ran, by tool
 	modelCalls int                      // requests to models
+	agentTurns int                      // answers of models to agents below the run
 	lostUSD    float64                  // the most that calls cut short can have cost beyond CostUSD
 	// Duration is the wall time, APIDuration the part of it spent in model calls,
 	// FirstDelta the time until the model first answered.
@@ -39,7 +40,7 @@ type Result struct {
 func newResult(session string, e event.RunEnd) *Result {
 	return &Result{Session: session, Text: e.Text, Output: e.Output, Partial: e.Partial, Usage: e.Usage, CostUSD: e.CostUSD, Models: e.Models, Agents: e.Agents,
 		Turns: e.Turns, Reason: e.Reason, Message: e.Message, Denials: e.Denials, Queued: e.Queued, Tools: e.Tools,
-		modelCalls: e.ModelCalls, lostUSD: e.LostUSD, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
+		modelCalls: e.ModelCalls, agentTurns: e.AgentTurns, lostUSD: e.LostUSD, Duration: e.Duration, APIDuration: e.API, FirstDelta: e.First}
 }
 
 // Errors for errors.Is on an [*EndError].

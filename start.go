@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -110,7 +111,13 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *loop
 		x.log = x.logOf(s.fold.last + 1)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	s.settings().mode, s.prompted = "", true
+	mode := cmp.Or(s.settings().mode, state.Mode())
+	if prompt {
+		mode = s.modeInForce()
+	}
+	x.mode.Store(&mode) // agents in the background are bounded by it before the first fact
+	s.lift()
+	s.set.mode, s.prompted = "", true
 	s.loop, s.running = l, true
 	return l, first, nil
 }

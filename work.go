@@ -63,7 +63,7 @@ func (w *work) do(ctx context.Context) (*Result, error) {
 // recall returns what work came to whose end is on record.
 func (w *work) recall(ctx context.Context) (*Result, error) {
 	end, text, _ := lastOf(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
-	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, ModelCalls: end.ModelCalls,
+	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
 		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
 	return res, res.failure()
 }
@@ -79,7 +79,7 @@ func (w *work) ended(res *Result, err error) (event.AgentEnd, string) {
 		return end, ""
 	}
 	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.text(res.Message)
-	end.Turns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.modelCalls, res.Usage, res.CostUSD
+	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.agentTurns, res.modelCalls, res.Usage, res.CostUSD
 	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
 	return end, res.Text
 }

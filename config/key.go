@@ -158,7 +158,7 @@ var keys = append([]Key{
 	{Name: "env", Type: Table, Doc: "variables for the commands that tools run; their values are never shown", Joined: true, secret: true},
 	{Name: "passEnv", Type: Texts, Doc: "names of variables that commands get although they look secret, such as GH_TOKEN; their values are not shown", Joined: true},
 	{Name: "tools", Type: Texts, Doc: "which tools there are: core, all, none or names", Flag: "tools"},
-	{Name: "max_turns", Type: Whole, Doc: "most answers of the model to a prompt", Flag: "max-turns", tighter: lowerNumber},
+	{Name: "max_turns", Type: Whole, Doc: "most answers of models to a prompt, agents included", Flag: "max-turns", tighter: lowerNumber},
 	{Name: "max_budget_usd", Type: Amount, Doc: "most money that a prompt may cost", Flag: "max-budget-usd", tighter: lowerNumber},
 	{Name: "rate_limits.requests", Type: Whole, Doc: "requests a minute to each model; without it, what the provider says", tighter: lowerNumber},
 	{Name: "rate_limits.input_tokens", Type: Whole, Doc: "input tokens a minute, those read from a cache excepted", tighter: lowerNumber},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
@@ -51,7 +52,8 @@ func TestAbsurdReservations(t *testing.T) {
 			for _, key := range []string{"a", "b"} {
 				apply(event.AgentStart{Key: key, Agent: "helper", ReservedUSD: usd})
 			}
-			share, _, _ := s.Share("c")
+			limits, _ := s.Share("c", time.Time{})
+			share := limits.USD
 			written := []any{share}
 			for _, e := range s.Effects() {
 				written = append(written, e.Intent())

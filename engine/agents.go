@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 )
@@ -28,22 +29,44 @@ type assignment struct {
 	ended   bool
 }
 
-// Share returns what an agent that is started by an open call may use of the budget:
-// what is left, divided among the calls of the same tool that have no result yet and
-// the run itself. Zero is no limit; ok is false when nothing is left.
-func (s *State) Share(call string) (usd float64, modelCalls int, ok bool) {
+// Share returns what an agent that is started by an open call may use of the budget at
+// a time: what is left, divided among the calls of the same tool that have no result yet
+// and the run itself; of the time, all that is left. Zero is no limit; ok is false when
+// nothing is left.
+func (s *State) Share(call string, now time.Time) (share event.Limits, ok bool) {
 	sharers := 1 + s.hungry(call)
-	if l := s.cfg.Limits.ModelCalls; l > 0 {
-		if modelCalls = (l - s.run.modelCalls - s.lent()) / sharers; modelCalls < 1 {
-			return 0, 0, false
+	limits := s.cfg.Limits
+	if l := limits.Turns; l > 0 {
+		if share.Turns = (l - s.turnsOfTree()) / sharers; share.Turns < 1 {
+			return share, false
 		}
 	}
-	if l := s.cfg.Limits.USD; l > 0 {
-		if usd = (l - s.run.cost - s.run.lost - s.reserved()) / float64(sharers); usd <= 0 {
-			return 0, 0, false
+	if l := limits.ModelCalls; l > 0 {
+		if share.ModelCalls = (l - s.run.modelCalls - s.lent()) / sharers; share.ModelCalls < 1 {
+			return share, false
 		}
 	}
-	return usd, modelCalls, true
+	if l := limits.USD; l > 0 {
+		if share.USD = (l - s.run.cost - s.run.lost - s.reserved()) / float64(sharers); share.USD <= 0 {
+			return share, false
+		}
+	}
+	if l := limits.Time; l > 0 {
+		if share.Time = s.run.began.Add(l).Sub(now); share.Time <= 0 {
+			return share, false
+		}
+	}
+	return share, true
+}
+
+// turnsOfTree counts the turns of the run and of the agents below it, with those that
+// agents at work may still have.
+func (s *State) turnsOfTree() int {
+	n := s.run.turns + s.run.below
+	for i := range s.agents {
+		n += s.agents[i].Turns
+	}
+	return n
 }
 
 // hungry counts the open calls of a call's tool for which no agent is at work, the
@@ -124,6 +147,7 @@ func (s *State) settleAgent(f event.AgentEnd) {
 	}
 	s.lose(f.LostUSD)
 	s.run.modelCalls += f.ModelCalls
+	s.run.below += f.Turns + f.AgentTurns
 	before := len(s.run.agents)
 	sum := s.run.agents.of(f.Agent)
 	sum.Usage = sum.Usage.Add(f.Usage)

@@ -76,22 +76,30 @@ func (s *State) budgetChanged(f event.BudgetChanged) bool {
 			}
 		}
 	}
-	if l := f.Limits.ModelCalls; l > 0 {
-		left, sum := max(0, l-s.run.modelCalls), 0
-		for i := range s.agents {
-			a := &s.agents[i]
-			if a.ModelCalls == 0 {
-				a.ModelCalls = left / (len(s.agents) + 1)
-			}
-			sum += a.ModelCalls
+	s.shrink(f.Limits.ModelCalls-s.run.modelCalls, f.Limits.ModelCalls, func(a *event.AgentStart) *int { return &a.ModelCalls })
+	s.shrink(f.Limits.Turns-s.run.turns-s.run.below, f.Limits.Turns, func(a *event.AgentStart) *int { return &a.Turns })
+	return true
+}
+
+// shrink fits what agents at work may use of a number to what a new limit leaves.
+func (s *State) shrink(left, limit int, part func(*event.AgentStart) *int) {
+	if limit <= 0 {
+		return
+	}
+	left = max(0, left)
+	sum := 0
+	for i := range s.agents {
+		n := part(&s.agents[i])
+		if *n == 0 {
+			*n = left / (len(s.agents) + 1)
 		}
-		for i := range s.agents {
-			if a := &s.agents[i]; sum > left {
-				a.ModelCalls = a.ModelCalls * left / sum
-			}
+		sum += *n
+	}
+	for i := range s.agents {
+		if n := part(&s.agents[i]); sum > left {
+			*n = *n * left / sum
 		}
 	}
-	return true
 }
 
 // toolChanged puts a tool in the place of the one of its name. Calls that were

@@ -107,7 +107,7 @@ func contentTokens(bs llm.Blocks) int {
 func (s *State) limit() event.EndReason {
 	l := s.cfg.Limits
 	switch {
-	case l.Turns > 0 && s.run.turns >= l.Turns:
+	case l.Turns > 0 && s.turnsOfTree() >= l.Turns:
 		return event.MaxTurns
 	case l.ModelCalls > 0 && s.run.modelCalls+s.lent() >= l.ModelCalls:
 		return event.MaxModelCalls
@@ -250,7 +250,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
-		Turns: s.run.turns, Usage: s.run.usage, Models: s.run.models.table(), Agents: s.run.agents.table(), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: s.run.tools.table(), Denials: s.run.denials, Queued: s.Queued(),
+		Turns: s.run.turns, AgentTurns: s.run.below, Usage: s.run.usage, Models: s.run.models.table(), Agents: s.run.agents.table(), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: s.run.tools.table(), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if a := s.run.answer; a != nil {
 		f.Output = a.output

@@ -125,6 +125,7 @@ type run struct {
 	began         time.Time
 	last          time.Time // of the latest fact
 	turns         int
+	below         int // turns of agents that have ended
 	modelCalls    int
 	usage         llm.Usage
 	cost          float64

@@ -364,6 +364,7 @@ type (
 		Background  bool    `json:"background,omitempty"`
 		ReservedUSD float64 `json:"reserved_usd,omitempty"`
 		ModelCalls  int     `json:"model_calls,omitempty"` // that it may make; 0: any number
+		Turns       int     `json:"turns,omitempty"`       // that it may have; 0: any number
 	}
 	// AgentEnd says what an agent's work came to. It is the end of its run, or, where
 	// that is not on record, that the program died.
@@ -374,6 +375,7 @@ type (
 		Reason     EndReason           `json:"reason"`
 		Message    string              `json:"message,omitempty"` // what went wrong
 		Turns      int                 `json:"turns,omitempty"`
+		AgentTurns int                 `json:"agent_turns,omitempty"` // of agents below it
 		ModelCalls int                 `json:"model_calls,omitempty"`
 		Usage      llm.Usage           `json:"usage,omitzero"`
 		CostUSD    *float64            `json:"cost_usd"` // nil: a price is not known
@@ -388,15 +390,17 @@ type (
 		Class   llm.Class `json:"class,omitempty"`   // with ModelError, ContextOverflow
 		Status  int       `json:"status,omitempty"`  // HTTP status, with Class
 		// RequestID is the provider's id of the request that failed, with Class.
-		RequestID string              `json:"request_id,omitempty"`
-		Text      string              `json:"text,omitempty"`    // the final text, all parts of it
-		Output    json.RawMessage     `json:"output,omitempty"`  // the answer to a prompt with a schema, which it satisfies
-		Partial   string              `json:"partial,omitempty"` // text of an answer that was broken off
-		Turns     int                 `json:"turns"`
-		Usage     llm.Usage           `json:"usage"`
-		CostUSD   *float64            `json:"cost_usd"`         // nil: a price is not known
-		Models    map[string]Spending `json:"models,omitempty"` // agents beneath the run included
-		Agents    map[string]Spending `json:"agents,omitempty"` // what agents beneath the run used, by name
+		RequestID string          `json:"request_id,omitempty"`
+		Text      string          `json:"text,omitempty"`    // the final text, all parts of it
+		Output    json.RawMessage `json:"output,omitempty"`  // the answer to a prompt with a schema, which it satisfies
+		Partial   string          `json:"partial,omitempty"` // text of an answer that was broken off
+		Turns     int             `json:"turns"`
+		// AgentTurns are the turns of agents below the run, which count to its limit.
+		AgentTurns int                 `json:"agent_turns,omitempty"`
+		Usage      llm.Usage           `json:"usage"`
+		CostUSD    *float64            `json:"cost_usd"`         // nil: a price is not known
+		Models     map[string]Spending `json:"models,omitempty"` // agents beneath the run included
+		Agents     map[string]Spending `json:"agents,omitempty"` // what agents beneath the run used, by name
 		// LostUSD is the most that calls which were cut short can have cost beyond CostUSD.
 		LostUSD    float64            `json:"lost_usd,omitempty"`
 		ModelCalls int                `json:"model_calls,omitempty"`

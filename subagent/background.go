@@ -32,6 +32,7 @@ func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Ch
 	id, err := p.Start(ctx, child, func(res *agent.Result, err error) {
 		j.mu.Lock()
 		j.result, j.err = res, err
+		j.stopped = j.stopped || errors.Is(err, agent.ErrAgentStopped)
 		j.mu.Unlock()
 		close(rest)
 		if ended != nil {

@@ -309,15 +309,24 @@ func (c *Crew) EndSession(session string) error {
 	return nil
 }
 
-// find returns the job of an agent in a call's tree, by its id or its name.
-func (c *Crew) find(call tool.Call, id string) *job {
+// find returns the job of an agent in a call's tree, by its id or its name, also of one in
+// the background that has ended.
+func (c *Crew) find(call tool.Call, id string) (j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cr := c.crews[cmp.Or(call.Root, call.Session)]
 	if cr == nil {
 		return nil
 	}
-	return cmp.Or(cr.busy[id], cr.jobs[id], cr.names[id])
+	if j = cmp.Or(cr.busy[id], cr.jobs[id], cr.names[id]); j != nil {
+		return j
+	}
+	for _, ended := range cr.jobs { // the latest of a name
+		if ended.name == id && (j == nil || ended.begunAt().After(j.begunAt())) {
+			j = ended
+		}
+	}
+	return j
 }
 
 var (

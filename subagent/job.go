@@ -158,6 +158,8 @@ func (j *job) standing() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Agent %s (%s, %s)", j.name, j.kind, j.id)
 	switch {
+	case j.stopped && !j.working():
+		b.WriteString(" was stopped")
 	case j.result != nil && !j.working():
 		fmt.Fprintf(&b, " is done: %s", j.result.Reason)
 	case j.err != nil && !j.working():
@@ -176,6 +178,12 @@ func (j *job) standing() string {
 		b.WriteString("\n" + j.note)
 	}
 	return b.String()
+}
+
+func (j *job) begunAt() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.began
 }
 
 // busy reports whether the agent is at work, or has ended.

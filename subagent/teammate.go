@@ -142,6 +142,9 @@ func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 			if _, open := <-mail; !open || !c.stays(ctx, j) {
 				break
 			}
+			if p.Ready(ctx) != nil {
+				break
+			}
 			again := false
 			if again, err = c.resume(ctx, p, j, child); again {
 				return

@@ -54,6 +54,7 @@ type order struct {
 	ThinkingTokens *int            `json:"max_thinking_tokens"`
 	CancelQueued   bool            `json:"cancel_queued"`
 	Instructions   string          `json:"instructions"` // of compact
+	AgentID        string          `json:"agent_id"`     // of stop_agent: or its name
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
@@ -72,6 +73,7 @@ type order struct {
 type receipt struct {
 	StillQueued []string `json:"still_queued"`
 	Cancelled   []string `json:"cancelled"`
+	Agents      []string `json:"agents,omitempty"` // in the background, that are being ended
 }
 
 // A modelChoice is llm.ModelInfo as the Claude Agent SDK has it.
@@ -184,6 +186,13 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		return d.inForce(d.s.setTools(ctx, o.Tools))
 	case "get_settings":
 		return d.inForce(nil)
+	case "list_agents":
+		return map[string][]workingAgent{"agents": d.s.agentsAtWork()}, nil
+	case "stop_agent":
+		if o.AgentID == "" {
+			return nil, errors.New("stop_agent: agent_id is missing; list_agents names the agents at work")
+		}
+		return struct{}{}, d.s.session.StopAgent(o.AgentID)
 	case "get_context_usage":
 		return d.s.session.ContextUsage(ctx)
 	case "compact":
@@ -286,21 +295,19 @@ func (d *dialog) initialize(o order) (any, error) {
 // interrupt stops the run that goes on, and one that is about to begin.
 func (d *dialog) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
 	r := receipt{StillQueued: []string{}, Cancelled: []string{}}
-	current := d.withdraw(cancelQueued, &r)
-	if current == nil {
-		return r, nil
-	}
-	select {
-	case <-current.started:
-	case <-current.done:
-		return r, nil
-	case <-ctx.Done():
-		return r, ctx.Err()
+	if current := d.withdraw(cancelQueued, &r); current != nil {
+		select {
+		case <-current.started:
+		case <-current.done: // agents may be at work in the background
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
 	}
 	got, err := d.s.session.Interrupt(ctx)
 	if errors.Is(err, agent.ErrNotRunning) {
 		return r, nil
 	}
 	r.Cancelled = append(r.Cancelled, got.Cleared...)
+	r.Agents = got.Agents
 	return r, err
 }

@@ -30,6 +30,7 @@ type options struct {
 	fallbacks      []string
 	provider, base string
 	turns          int
+	modelCalls     int
 	usd            float64
 	maxTokens      int
 	timeout        time.Duration
@@ -124,7 +125,8 @@ func (o *options) flags() flags {
 		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
 		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
 		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", set: text(&o.base)},
-		{name: "max-turns", arg: "N", help: "most answers of the model", set: count(&o.turns)},
+		{name: "max-turns", arg: "N", help: "most answers of models, those to agents included", set: count(&o.turns)},
+		{name: "max-model-calls", arg: "N", help: "most requests to models, retries and those of agents included", set: count(&o.modelCalls)},
 		{name: "max-budget-usd", arg: "X", help: "most money to spend", set: dollars(&o.usd)},
 		{name: "max-tokens", arg: "N", help: "most tokens of one answer", set: count(&o.maxTokens)},
 		{name: "timeout", arg: "DURATION", help: "most time for a prompt, such as 90s or 10m", set: duration(&o.timeout)},

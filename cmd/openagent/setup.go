@@ -196,7 +196,7 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	a := &agent.Agent{
 		Dir: s.project, Dirs: o.dirs,
 		Permissions: h.policy(o),
-		Budget:      agent.Budget{Turns: o.turns, USD: o.usd, Time: o.timeout},
+		Budget:      agent.Budget{Turns: o.turns, ModelCalls: o.modelCalls, USD: o.usd, Time: o.timeout},
 		Compaction:  o.compaction,
 		DigestAbove: o.digestAbove,
 		MaxTokens:   o.maxTokens,

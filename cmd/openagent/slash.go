@@ -27,7 +27,7 @@ const slashHelp = `/help           this
 /resume         go on with a run that was cut short
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
-/agents         the agents that can be put to work
+/agents         the agents at work and the kinds that there are; /agents stop ID|NAME|all ends them
 /skills         list the skills; /NAME [ARGUMENTS] runs one
 /cost           what this conversation has cost, by model, agent and tool
 /context        what fills the model's context
@@ -79,10 +79,7 @@ func (c *conversation) command(ctx context.Context, line string) {
 	case "/context":
 		err = c.showContext(ctx)
 	case "/agents":
-		for _, k := range c.s.kinds {
-			e := k.shown()
-			c.screen.line(inPlain, "%s (%s, %s): %s", e.Name, e.From, e.does(), short(c.h.oneLine(e.Description), 200))
-		}
+		err = c.agents(strings.Fields(arg))
 	case "/skills":
 		for _, k := range c.s.skills.UserInvocable() {
 			c.screen.line(inPlain, "/%s", c.h.oneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+short(k.Description, 120)))

@@ -151,6 +151,9 @@ func (c *conversation) strike(ctx context.Context) bool {
 		return false
 	}
 	if !c.running.Load() {
+		if r, err := c.s.session.Interrupt(ctx); err == nil && len(r.Agents) > 0 {
+			c.screen.line(inYellow, "stopping %s in the background", plural(len(r.Agents), "agent"))
+		}
 		c.screen.line(inDim, "Ctrl-C again leaves, and so does /quit")
 		c.screen.ask("> ")
 		return true
