@@ -106,6 +106,9 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 		return nil, err
 	}
 	res, err := w.do(ctx)
+	if w.suspended(res) && p.park(w) {
+		return res, err
+	}
 	end, _ := w.ended(res, err)
 	recorded := p.session.tell(context.WithoutCancel(ctx), func(l *loop) error {
 		if _, ended := l.fold.state.Worked(w.key); ended { // before a crash
@@ -251,7 +254,7 @@ func (p *Parent) hire(ctx context.Context, c Child, id string, background bool) 
 			if share.Turns > 0 {
 				start.Turns = least(own.Budget.Turns, share.Turns)
 			}
-			if background { // what the parent waits for ends with it
+			if background && !f.state.Config().Awaits { // what the parent waits for ends with it
 				own.Budget.Time = least(own.Budget.Time, share.Time)
 			}
 		} else {

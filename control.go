@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
@@ -92,7 +93,8 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 // Pending returns the permission questions that wait for a decision, the one
 // that is being asked first. Where no run goes on they are those of the last one,
 // if a decision was deferred or the program died while it asked; without any it
-// fails with [ErrNotRunning].
+// fails with [ErrNotRunning]. The questions of agents at any depth are among them: their
+// Call.ID begins with the id of the agent's session and "/".
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
 	var show []func() event.PermissionRequest
 	err := s.tell(ctx, func(l *loop) error {
@@ -106,14 +108,24 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 	for _, request := range show { // tools may read files for a preview, which must not hold up the loop
 		out = append(out, request())
 	}
-	return out, err
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return nil, err
+	}
+	below, failed := s.pendingBelow(ctx)
+	if failed != nil {
+		return nil, failed
+	}
+	if len(below) > 0 {
+		err = nil
+	}
+	return append(out, below...), err
 }
 
 // Decide answers a permission question in place of the callback, which is
 // cancelled. call is the id of the call; defer suspends the run, any other
 // decision than allow denies the call. A decision that changes the input is
 // judged by the rules again. Where no run goes on the answer to a question of the
-// last one is recorded, and [Session.Resume] goes on with it, perhaps from another
+// last one is recorded, also to that of an agent, and [Session.Resume] goes on with it, perhaps from another
 // process.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	if d.Input != nil && !json.Valid(d.Input) {
@@ -121,6 +133,9 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	}
 	if d.Source == "" {
 		d.Source = permission.FromPerson
+	}
+	if agent, own, below := strings.Cut(call, "/"); below {
+		return s.decideBelow(ctx, agent, own, d)
 	}
 	var l *loop
 	var asked tool.Call

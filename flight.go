@@ -277,7 +277,9 @@ func (l *loop) land() {
 			continue
 		}
 		l.flights.drop(f)
-		if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
+		if waits := l.unpark(f); len(waits) > 0 {
+			facts = append(facts, waits...)
+		} else if f.fact != nil && f.wanted && !l.over && !l.late(f.fact) {
 			facts = append(append(facts, f.fact), f.job.more...)
 		}
 		if f.news != nil {

@@ -36,22 +36,23 @@ type loop struct {
 	sync     bool            // one of them has to be on the disk
 	ctx      context.Context // of the whole run; its end stops the run
 	cancel   context.CancelCauseFunc
-	ignore   func() bool        // stops looking for the end of ctx
-	next     []event.Fact       // begin the run proper, once an earlier one is closed
-	saving   *leash.Leash       // the context of appends; nil before the first
-	watch    *time.Timer        // for flights that have to be given up
-	watched  time.Time          // when it goes off; zero when it does not
-	began    bool               // something is on record
-	heard    bool               // tools were asked for notices, and nothing was recorded since
-	at       time.Time          // when that was, with the monotonic clock
-	stopped  bool               // the end of ctx is on record
-	ruled    bool               // hooks have changed the rules, or a skill has
-	touched  []string           // files, since the context was asked for
-	bound    *permission.Bound  // what skills let run
-	mode     permission.Mode    // that the executor knows of
-	uncached *event.CacheBroken // to be shown
-	over     bool               // flights are waited for, nothing else
-	failed   error              // of the log: nothing can be recorded any more
+	ignore   func() bool            // stops looking for the end of ctx
+	next     []event.Fact           // begin the run proper, once an earlier one is closed
+	saving   *leash.Leash           // the context of appends; nil before the first
+	watch    *time.Timer            // for flights that have to be given up
+	watched  time.Time              // when it goes off; zero when it does not
+	began    bool                   // something is on record
+	heard    bool                   // tools were asked for notices, and nothing was recorded since
+	at       time.Time              // when that was, with the monotonic clock
+	stopped  bool                   // the end of ctx is on record
+	ruled    bool                   // hooks have changed the rules, or a skill has
+	touched  []string               // files, since the context was asked for
+	bound    *permission.Bound      // what skills let run
+	mode     permission.Mode        // that the executor knows of
+	uncached *event.CacheBroken     // to be shown
+	parked   []event.AgentSuspended // agents of calls that have not returned yet
+	over     bool                   // flights are waited for, nothing else
+	failed   error                  // of the log: nothing can be recorded any more
 	stuck    error
 	done     chan struct{} // closed after everything else
 	result   *Result       // for the consumer, with done
@@ -76,7 +77,15 @@ func (l *loop) begin(prompt bool, first []event.Fact) {
 			l.next = first
 			first = []event.Fact{event.Resumed{Hooks: l.x.hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
 		}
-		return l.record(first...)
+		var waiting []event.AgentStart
+		if !prompt {
+			waiting = l.fold.state.Waiting()
+		}
+		err := l.record(first...)
+		for _, at := range waiting {
+			l.goOn(at)
+		}
+		return err
 	})
 	l.drive()
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/engine"
@@ -15,6 +16,9 @@ import (
 func (s *Session) orphans(ctx context.Context, prompt bool) []event.Fact {
 	var facts []event.Fact
 	for _, at := range s.fold.state.AtWork() {
+		if !prompt && slices.ContainsFunc(s.fold.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+			continue // it goes on
+		}
 		if s.settings().brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
 			continue
 		}

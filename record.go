@@ -113,7 +113,7 @@ func (l *loop) writing(limit time.Time) context.Context {
 // durable reports whether a fact has to be on the disk before it is acted upon.
 func (l *loop) durable(f event.Fact) bool {
 	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.CompactionRequested, event.Compacted, event.RunEnd:
+	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.CompactionRequested, event.Compacted, event.RunEnd, event.AgentSuspended:
 		return true
 	case event.ToolStart:
 		return !l.fold.state.ReadOnly(f.Call)

@@ -434,6 +434,7 @@ func TestEveryEvent(t *testing.T) {
 	watch(s)
 	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
+	seen[event.Type(event.AgentSuspended{})] = childSuspends(t)
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

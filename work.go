@@ -95,6 +95,9 @@ func (s *Session) settle(w *work, res *Result, err error) {
 		if _, ended := f.state.Worked(w.key); ended {
 			return nil
 		}
+		if w.suspended(res) {
+			return record(w.waits())
+		}
 		if n := w.notice(end, text); !f.state.Known(n.ID) {
 			return record(n.message(event.AsNotice), end) // the end last: without it all is done again
 		}

@@ -98,8 +98,57 @@ func (s *State) lent() int {
 
 // awaits reports whether the run's end has to wait for agents in the background.
 func (s *State) awaits() bool {
-	return s.cfg.Awaits && s.need.reason == event.Completed &&
-		slices.ContainsFunc(s.agents, func(a event.AgentStart) bool { return a.Background })
+	return s.need.reason == event.Completed && s.atWork()
+}
+
+// atWork reports whether agents in the background are at work that the run waits for.
+func (s *State) atWork() bool {
+	return slices.ContainsFunc(s.agents, func(a event.AgentStart) bool {
+		return a.Background && !s.waits[a.Key] && (s.cfg.Awaits || s.again[a.Key])
+	})
+}
+
+// Waiting returns the agents in the background that wait for a decision.
+func (s *State) Waiting() (list []event.AgentStart) {
+	for _, a := range s.agents {
+		if a.Background && s.waits[a.Key] {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Repeatable reports whether an open call can be made again without doing again what it
+// has done.
+func (s *State) Repeatable(id string) bool {
+	c := s.find(id)
+	return c != nil && (c.class.ReadOnly || c.spec.Idempotent)
+}
+
+func (s *State) agentSuspended(f event.AgentSuspended) bool {
+	i := slices.IndexFunc(s.agents, func(a event.AgentStart) bool { return a.Key == f.Key })
+	if i < 0 || s.waits[f.Key] {
+		return false
+	}
+	if s.waits == nil {
+		s.waits = map[string]bool{}
+	}
+	s.waits[f.Key] = true
+	if c := s.find(f.Call); !s.agents[i].Background && c != nil && c.phase == running {
+		c.phase = parked
+	}
+	return true
+}
+
+// agentsGoOn: the agents that waited for a decision go on.
+func (s *State) agentsGoOn() {
+	for _, a := range s.Waiting() {
+		if s.again == nil {
+			s.again = map[string]bool{}
+		}
+		s.again[a.Key] = true
+	}
+	s.waits = nil
 }
 
 func (s *State) agentStart(f event.AgentStart) bool {
@@ -124,6 +173,8 @@ func (s *State) agentEnd(f event.AgentEnd) bool {
 	}
 	s.worked[f.Key] = assignment{s.agents[i].Session, true}
 	s.agents = slices.Delete(s.agents, i, i+1)
+	delete(s.waits, f.Key)
+	delete(s.again, f.Key)
 	if s.open {
 		s.settleAgent(f)
 	} else {

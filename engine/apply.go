@@ -110,6 +110,8 @@ func (s *State) apply(e event.Event) bool {
 		return s.permissionsChanged(f)
 	case event.AgentStart:
 		return s.agentStart(f)
+	case event.AgentSuspended:
+		return s.agentSuspended(f)
 	case event.AgentEnd:
 		return s.agentEnd(f)
 	case event.RunEnd:
@@ -256,7 +258,7 @@ func (s *State) stopped(f event.Stopped) bool {
 // program died is settled: a model call is made again, a call that only reads
 // or is idempotent is repeated, any other is reported to the model as unknown.
 func (s *State) resumed(e event.Event, f event.Resumed) bool {
-	if !s.open && len(s.calls) == 0 {
+	if !s.open && !s.Pending() {
 		return false
 	}
 	if !s.open {
@@ -264,6 +266,7 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 		s.anew()
 	}
 	s.notCounted(e.Time)
+	s.agentsGoOn()
 	s.cfg.Hooks = f.Hooks
 	s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return !s.fires(p.Event) })
 	s.startPoint(key("hook", e.Seq, 0, 0), f.Start)
@@ -285,6 +288,9 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 		switch {
 		case c.phase == running:
 			c.interrupted()
+		case c.phase == parked:
+			c.phase = allowed
+			c.attempt++
 		case c.phase == asking, c.phase == waiting:
 			c.attempt++
 			c.deferred = false

@@ -134,7 +134,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		kind = "hooks"
 	case c.phase == gathering && s.gathered(c):
 		kind = "gather"
-	case c.phase != refused && (s.stop == nil || c.phase > running && c.phase != waiting):
+	case c.phase != refused && (s.stop == nil || c.phase > running && c.phase != waiting && c.phase != parked):
 		return false
 	}
 	if f.Key != c.key(kind) {

@@ -23,6 +23,7 @@ const (
 	allowed                // needs RunTool
 	running                // needs RunTool still, but may have had an effect
 	waiting                // needs AskPerson
+	parked                 // its agent waits for a decision: goes on when the run is resumed
 	digesting              // needs Digest
 	done                   // needs RunHooks
 	gathering              // of a batch: needs GatherResults once its calls have ended
@@ -159,13 +160,16 @@ func (s *State) pickQuestion() {
 }
 
 // suspendIdle suspends the run at a question that whoever judged the call has left for
-// later, once there is nothing else to do: other calls are judged and run first.
+// later, or that an agent waits for, once there is nothing else to do: other calls are
+// judged and run first.
 func (s *State) suspendIdle() {
 	c := s.find(s.asked)
-	if c == nil || !c.deferred || c.phase != asking || !s.open || s.stop != nil || len(s.points) > 0 {
+	deferred := c != nil && c.deferred && c.phase == asking
+	parks := slices.ContainsFunc(s.calls, func(c call) bool { return c.phase == parked })
+	if !deferred && !parks || !s.open || s.stop != nil || len(s.points) > 0 {
 		return
 	}
-	if len(s.callEffects(nil)) == 0 {
+	if len(s.callEffects(nil)) == 0 && !s.atWork() {
 		s.stop = suspended()
 	}
 }
@@ -183,8 +187,11 @@ func (s *State) checkpointKey() string { return key("checkpoint", s.run.seq, 0, 
 
 // left says how far a call had come that is not going on.
 func (c *call) left() string {
-	if c.phase == waiting {
+	switch c.phase {
+	case waiting:
 		return "not answered"
+	case parked:
+		return "not finished"
 	}
 	return "not started"
 }

@@ -201,7 +201,10 @@ func (s *State) wants(effects []Effect) []Effect {
 	}
 	switch {
 	case len(s.calls) > 0:
-		return s.callEffects(effects)
+		if wanted := s.callEffects(effects); len(wanted) > 0 {
+			return wanted
+		}
+		return append(effects, s.await()) // a question was deferred, and agents are at work
 	case len(s.points) > 0:
 		return effects
 	}
@@ -231,7 +234,10 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 	switch s.need.kind {
 	case needEnd:
 		if s.awaits() && !s.run.compacts {
-			return append(effects, Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)})
+			return append(effects, s.await())
+		}
+		if s.need.reason == event.Completed && len(s.Waiting()) > 0 {
+			return s.finish(effects, event.Suspended, need{msg: "an agent waits for a decision that was deferred"})
 		}
 		if s.unjudged() {
 			return append(effects, s.checkOutput())
@@ -250,6 +256,11 @@ func (s *State) nextEffects(effects []Effect) []Effect {
 		return append(effects, Wait{w.key, w.until})
 	}
 	return append(effects, s.callModel())
+}
+
+// await waits for agents.
+func (s *State) await() Effect {
+	return Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)}
 }
 
 // deliverable returns the queued messages whose time has come: all but the
@@ -300,7 +311,7 @@ func (s *State) closing(effects []Effect) []Effect {
 			effects = append(effects, GatherResults{c.key("gather"), c.id})
 		case c.phase == refused:
 			facts = append(facts, c.refusal())
-		case (c.phase < running || c.phase == waiting) && !suspend:
+		case (c.phase < running || c.phase == waiting || c.phase == parked) && !suspend:
 			facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: event.ByCancel,
 				Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
 		}

@@ -81,6 +81,8 @@ type State struct {
 	}
 	agents  []event.AgentStart    // at work
 	worked  map[string]assignment // pieces of work that were begun, by key
+	waits   map[string]bool       // agents that wait for a decision, by the key of their work
+	again   map[string]bool       // agents in the background that went on since, likewise
 	owed    []event.AgentEnd      // came after the end of a run: they count in the next one
 	repeats tally[uint64, int]    // how many answers in a row have had a call, by its signature
 	seen    tally[uint64, int]    // for the next answer; reused
@@ -160,8 +162,8 @@ type run struct {
 func (s *State) Open() bool { return s.open }
 
 // Pending reports whether the last run left calls without a result, as a
-// suspended one does.
-func (s *State) Pending() bool { return len(s.calls) > 0 }
+// suspended one does, or agents in the background that wait for a decision.
+func (s *State) Pending() bool { return len(s.calls) > 0 || len(s.Waiting()) > 0 }
 
 // Stopping reports whether what is in flight should be cancelled.
 func (s *State) Stopping() bool {

@@ -366,6 +366,14 @@ type (
 		ModelCalls  int     `json:"model_calls,omitempty"` // that it may make; 0: any number
 		Turns       int     `json:"turns,omitempty"`       // that it may have; 0: any number
 	}
+	// AgentSuspended says that an agent waits for a decision that was deferred. The call
+	// that waits for the agent is made again when the run is resumed.
+	AgentSuspended struct {
+		Key     string `json:"key"` // of its piece of work
+		Call    string `json:"call"`
+		Session string `json:"session"`
+		Agent   string `json:"agent"`
+	}
 	// AgentEnd says what an agent's work came to. It is the end of its run, or, where
 	// that is not on record, that the program died.
 	AgentEnd struct {

@@ -42,6 +42,7 @@ var names = map[string]Data{
 	"output_checked":      OutputChecked{},
 	"permissions_changed": PermissionsChanged{},
 	"agent_start":         AgentStart{},
+	"agent_suspended":     AgentSuspended{},
 	"agent_end":           AgentEnd{},
 	"run_end":             RunEnd{},
 	"text_delta":          TextDelta{},

@@ -31,6 +31,7 @@ func (Hooked) data()             {}
 func (PermissionsChanged) data() {}
 func (OutputChecked) data()      {}
 func (AgentStart) data()         {}
+func (AgentSuspended) data()     {}
 func (AgentEnd) data()           {}
 func (RunEnd) data()             {}
 
@@ -63,6 +64,7 @@ func (Hooked) fact()             {}
 func (PermissionsChanged) fact() {}
 func (OutputChecked) fact()      {}
 func (AgentStart) fact()         {}
+func (AgentSuspended) fact()     {}
 func (AgentEnd) fact()           {}
 func (RunEnd) fact()             {}
 

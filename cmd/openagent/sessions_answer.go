@@ -106,7 +106,11 @@ func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Age
 	g := &grants{agent: a, roots: append([]string{a.Dir}, a.Dirs...)}
 	var b strings.Builder
 	for _, p := range pending {
-		fmt.Fprintf(&b, "%s: %s\n%s\n", p.Call.ID, h.visible(p.Reason), plainLines(h.aboutCall("", p.Call, g.risks(ctx, p.Call), p.Preview)))
+		agent := ""
+		if p.Call.Agent != "" {
+			agent = h.oneLine(p.Call.Agent) + ": "
+		}
+		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.visible(p.Reason), plainLines(h.aboutCall("", p.Call, g.risks(ctx, p.Call), p.Preview)))
 	}
 	return h.show(b.String())
 }

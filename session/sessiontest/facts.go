@@ -35,7 +35,7 @@ var kinds = []event.Fact{
 	event.Resumed{},
 	event.Rewound{},
 	event.SessionNamed{},
-	event.AgentStart{}, event.AgentEnd{},
+	event.AgentStart{}, event.AgentSuspended{}, event.AgentEnd{},
 	event.RunEnd{},
 }
 

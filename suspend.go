@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Agents that wait for a deferred decision. They suspend the runs above them; their
+// questions are answered through the session at the root.
+
+// suspended reports whether the agent waits for a decision.
+func (w *work) suspended(res *Result) bool {
+	return !w.over && res != nil && res.Reason == event.Suspended
+}
+
+func (w *work) waits() event.AgentSuspended {
+	return event.AgentSuspended{Key: w.key, Call: w.call, Session: w.session.ID, Agent: w.name}
+}
+
+// park has the call that waits for the agent made again when the run is resumed. It
+// reports false where the call cannot be made again.
+func (p *Parent) park(w *work) (parked bool) {
+	err := p.session.tell(context.Background(), func(l *loop) error {
+		if parked = l.fold.state.Repeatable(w.call); parked {
+			l.parked = append(l.parked, w.waits())
+		}
+		return nil
+	})
+	return parked && err == nil
+}
+
+// unpark returns what is recorded in place of the result of a call whose agents wait.
+func (l *loop) unpark(f *flight) (facts []event.Fact) {
+	e, ok := f.job.effect.(engine.RunTool)
+	if !ok || len(l.parked) == 0 {
+		return nil
+	}
+	l.parked = slices.DeleteFunc(l.parked, func(w event.AgentSuspended) bool {
+		if w.Call == e.Call && f.wanted && !l.over {
+			facts = append(facts, w)
+		}
+		return w.Call == e.Call
+	})
+	return facts
+}
+
+// goOn makes the call again that has started an agent in the background, which goes on
+// with that. An agent that cannot go on has ended.
+func (l *loop) goOn(at event.AgentStart) {
+	b := l.s.children()
+	if !b.enter() {
+		return
+	}
+	go func() {
+		defer b.all.Done()
+		ctx := &line{loop: l, key: "agent/" + at.Key}
+		ctx.Parent = l.ctx
+		defer ctx.Cut()
+		why := l.s.repeat(ctx, l.x, at)
+		err := l.s.consult(context.Background(), func(f *fold, record func(...event.Fact) error) error {
+			if _, ended := f.state.Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+				return nil
+			}
+			end, text, _ := lastOf(context.Background(), l.s.childStore(l.x.store), at)
+			end.Message = strings.TrimSpace(end.Message + "; it could not go on: " + why)
+			n := (&work{key: at.Key, name: at.Agent}).notice(end, text)
+			return record(n.message(event.AsNotice), end)
+		})
+		if err != nil {
+			l.x.complain("recording the end of an agent", "agent", at.Agent, "error", err)
+		}
+	}()
+}
+
+// repeat makes a call again as it was made, and returns what went wrong.
+func (s *Session) repeat(ctx context.Context, x *executor, at event.AgentStart) string {
+	if at.Key != at.Call {
+		return "it was put to work by a message"
+	}
+	call, err := s.callOf(ctx, at.Call)
+	if err != nil {
+		return err.Error()
+	}
+	t := x.tool(call.Name)
+	if t == nil {
+		return gone(call)
+	}
+	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
+	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
+		return x.secrets.text(firstLine(out.Result.Text()))
+	}
+	return "its call did not start it"
+}
+
+// callOf reads a call that has started from the journal.
+func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
+	var facts []event.Event
+	for e, err := range s.store().Read(ctx, s.ID, 0) {
+		if err != nil {
+			return tool.Call{}, err
+		}
+		facts = append(facts, e)
+	}
+	if len(facts) == 0 {
+		return tool.Call{}, fmt.Errorf("reading the call %s: %w", id, session.ErrNotFound)
+	}
+	f := &fold{state: new(engine.State)}
+	for _, e := range path(facts) {
+		f.apply(e)
+		start, ok := e.Data.(event.ToolStart)
+		if c := f.transcript.Call(id); ok && start.Call == id && c != nil {
+			return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: s.ID, Dir: start.Dir, Mode: start.Mode}, nil
+		}
+	}
+	return tool.Call{}, fmt.Errorf("the call %s is not in the session", id)
+}
+
+// below calls do with each agent of the session that may wait for a decision, until do
+// reports that it is done. The agents of this program are those at work; others are
+// opened for the time of the call.
+func (s *Session) below(ctx context.Context, do func(child *Session) (done bool, err error)) error {
+	type below struct {
+		at    event.AgentStart
+		child *Session
+	}
+	var agents []below
+	b := s.children()
+	err := s.consult(ctx, func(f *fold, _ func(...event.Fact) error) error {
+		waiting := f.state.Waiting()
+		for _, at := range f.state.AtWork() {
+			live, has := b.child(at.Key)
+			waits := slices.ContainsFunc(waiting, func(w event.AgentStart) bool { return w.Key == at.Key })
+			if has && live != nil || !has && (waits || !at.Background && f.state.Waits(at.Call)) {
+				agents = append(agents, below{at, live})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		done, err := false, error(nil)
+		if a.child != nil {
+			done, err = do(a.child)
+		} else {
+			done, err = s.asleep(ctx, a.at, do)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asleep calls do with an agent that is not at work in this program.
+func (s *Session) asleep(ctx context.Context, at event.AgentStart, do func(child *Session) (bool, error)) (done bool, err error) {
+	store := s.childStore(s.store())
+	if _, err := session.Stat(ctx, store, at.Session); err != nil {
+		if errors.Is(err, session.ErrNotFound) { // it had not begun
+			return false, nil
+		}
+		return false, err
+	}
+	own := *s.def()
+	own.Sessions, own.Name, own.Checkpoint = store, at.Agent, nil
+	own.bond = &bond{parent: s, call: at.Call, kind: at.Agent}
+	child := own.Session(at.Session)
+	defer func() { err = errors.Join(err, child.Close()) }()
+	return do(child)
+}
+
+// child returns the session of a piece of work that goes on in this program.
+func (b *brood) child(key string) (*Session, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w, ok := b.works[key]
+	return w.child, ok
+}
+
+// pendingBelow returns the questions of agents.
+func (s *Session) pendingBelow(ctx context.Context) (out []event.PermissionRequest, err error) {
+	err = s.below(ctx, func(child *Session) (bool, error) {
+		asked, err := child.Pending(ctx)
+		if errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
+			return false, nil
+		}
+		for _, q := range asked {
+			if !strings.Contains(q.Call.ID, "/") {
+				q.Call.ID = child.ID + "/" + q.Call.ID
+			}
+			out = append(out, q)
+		}
+		return false, err
+	})
+	return out, err
+}
+
+// decideBelow answers the question of an agent about one of its calls.
+func (s *Session) decideBelow(ctx context.Context, agent, call string, d permission.Decision) error {
+	found := false
+	err := s.below(ctx, func(child *Session) (bool, error) {
+		err := child.decideBelowOrOwn(ctx, agent, call, d)
+		if errors.Is(err, ErrNoQuestion) || errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
+			return false, nil
+		}
+		found = true
+		return true, err
+	})
+	if err == nil && !found {
+		return ErrNoQuestion
+	}
+	return err
+}
+
+func (s *Session) decideBelowOrOwn(ctx context.Context, agent, call string, d permission.Decision) error {
+	if s.ID == agent {
+		return s.Decide(ctx, call, d)
+	}
+	return s.decideBelow(ctx, agent, call, d)
+}
