@@ -79,7 +79,10 @@ func (w *formWriter) parameter(p *syntax.ParamExp, next syntax.WordPart) {
 		return
 	}
 	name := p.Param.Value
-	if p.Short && p.Index == nil && !extends(next) {
+	if p.Short && name == "$" && opensMoreText(next) {
+		w.refuse("a bracket follows $$") // in quotes bash takes the second dollar sign for that of an expansion
+	}
+	if p.Short && p.Index == nil && name != "$" && !extends(next) {
 		w.text("$" + name)
 		return
 	}
@@ -102,6 +105,12 @@ func (w *formWriter) parameter(p *syntax.ParamExp, next syntax.WordPart) {
 	}
 	w.operation(p)
 	w.text("}")
+}
+
+// opensMoreText reports whether a part of a word would begin an expansion after a dollar sign.
+func opensMoreText(next syntax.WordPart) bool {
+	lit, ok := next.(*syntax.Lit)
+	return ok && lit.Value != "" && strings.IndexByte("{([", lit.Value[0]) >= 0
 }
 
 // extends reports whether a part of a word would be taken for a part of the name in

@@ -200,7 +200,9 @@ func (g *formGrammar) inQuotes() string {
 func (g *formGrammar) expansion() string {
 	name := g.pick("x", "PWD", "y", "1", "@", "#", "?", "HOME", "*", "z")
 	switch g.IntN(9) {
-	case 0, 1:
+	case 0:
+		return g.pick("$$", "$$", "$-", "$!", "$") + g.pick("", "{x-", "(", "'", "[")
+	case 1:
 		return "$" + name
 	case 2:
 		return "${" + name + "}"
