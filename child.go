@@ -267,8 +267,9 @@ func (p *Parent) hire(ctx context.Context, c Child, id string, background bool) 
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare) // a new budget has left it nothing
 			}
 		}
-		own.Budget.USD, own.Budget.ModelCalls, own.Budget.Turns = start.ReservedUSD, start.ModelCalls, least(own.Budget.Turns, start.Turns)
-		own.bond = &bond{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.bond.only}
+		turns := own.Budget.Turns // it limits the agent alone, the share all below it
+		own.Budget.USD, own.Budget.ModelCalls, own.Budget.Turns = start.ReservedUSD, start.ModelCalls, start.Turns
+		own.bond = &bond{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.bond.only, turns: turns}
 		if err := own.check(); err != nil {
 			return err
 		}

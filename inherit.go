@@ -14,6 +14,7 @@ type bond struct {
 	parent *Session
 	call   string
 	kind   string
+	turns  int        // of the agent itself, those of agents below it not counted; 0: any number
 	only   [][]string // names of tools; one has to be in each list
 	// origin is the context of the call that has started work in the background, for a
 	// tracer; nil where there is none.

@@ -223,7 +223,7 @@ func (a *Agent) fallbacks() []string {
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *loop, a *Agent) error {
-		err := l.say(event.BudgetChanged{Limits: a.Budget.limits()})
+		err := l.say(event.BudgetChanged{Limits: a.limits()})
 		work = l.fold.state.AtWork()
 		return err
 	})
@@ -233,8 +233,14 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	return err
 }
 
-func (b Budget) limits() event.Limits {
-	return event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
+// limits are those of a run of the agent.
+func (a *Agent) limits() event.Limits {
+	b := a.Budget
+	l := event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD, Time: b.Time}
+	if a.bond != nil {
+		l.OwnTurns = a.bond.turns
+	}
+	return l
 }
 
 // SetCanUseTool replaces the callback, from the next decision; nil removes it. The

@@ -157,7 +157,7 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.Parallel, Compaction: a.Compaction.configured(),
-		Limits: a.Budget.limits()}
+		Limits: a.limits()}
 	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it
 	}
@@ -235,7 +235,7 @@ func (s *Session) resumption(x *executor) []event.Fact {
 		facts = append(facts, a.fallbacksChanged())
 	}
 	if did.budget {
-		facts = append(facts, event.BudgetChanged{Limits: a.Budget.limits()})
+		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
 	}
 	if s.set.mode != "" && s.set.mode != s.fold.state.Mode() {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})

@@ -107,7 +107,7 @@ func contentTokens(bs llm.Blocks) int {
 func (s *State) limit() event.EndReason {
 	l := s.cfg.Limits
 	switch {
-	case l.Turns > 0 && s.turnsOfTree() >= l.Turns:
+	case l.Turns > 0 && s.turnsOfTree() >= l.Turns, l.OwnTurns > 0 && s.run.turns >= l.OwnTurns:
 		return event.MaxTurns
 	case l.ModelCalls > 0 && s.run.modelCalls+s.lent() >= l.ModelCalls:
 		return event.MaxModelCalls

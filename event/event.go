@@ -465,7 +465,8 @@ type Output struct {
 
 // Limits bound one prompt. Zero means no limit.
 type Limits struct {
-	Turns      int           `json:"turns,omitempty"`
+	Turns      int           `json:"turns,omitempty"`     // of the run and all agents below it
+	OwnTurns   int           `json:"own_turns,omitempty"` // of the run alone: for an agent below another
 	ModelCalls int           `json:"model_calls,omitempty"`
 	USD        float64       `json:"usd,omitempty"`
 	Time       time.Duration `json:"time,omitempty"`
