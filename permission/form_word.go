@@ -94,6 +94,9 @@ func (w *formWriter) literal(v string, in inCommand) {
 		w.out = append(w.out, v...)
 		return
 	}
+	if strings.Contains(v, "[") {
+		active += "-!^:." // which mean something between brackets
+	}
 	var run []byte // not written yet
 	plain := true
 	flush := func() {

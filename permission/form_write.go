@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -163,6 +164,9 @@ func (w *formWriter) command(cmd syntax.Command) {
 	case *syntax.BinaryCmd:
 		w.stmt(c.X)
 		w.bash = w.bash || c.Op == syntax.PipeAll
+		if _, timed := c.Y.Cmd.(*syntax.TimeClause); timed && c.Op != syntax.AndStmt && c.Op != syntax.OrStmt {
+			w.refuse("it times a part of a pipe")
+		}
 		w.text(" " + c.Op.String())
 		w.space(c.Y.Pos())
 		w.stmt(c.Y)
@@ -478,7 +482,7 @@ func (w *formWriter) redirect(r *syntax.Redirect) {
 	if r.Word.Pos().Offset() > r.OpPos.Offset()+uint(len(r.Op.String())) {
 		w.text(" ")
 	}
-	if hasBraces(r.Word) {
+	if hasBraces(r.Word) || strings.HasPrefix(r.Word.Lit(), "{") {
 		w.refuse("it redirects to several files")
 	}
 	w.word(r.Word, inCommand{})
