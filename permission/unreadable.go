@@ -10,8 +10,7 @@ import (
 // A Concealer is a [Judge] that can tell of any file whether it may be read.
 type Concealer interface {
 	// Conceals reports whether a file must not be shown. The path is absolute and
-	// clean. It is asked for each file of a search, so it should look at nothing
-	// but the path.
+	// clean. It is asked for each file of a search, so it should be quick.
 	Conceals(path string) bool
 	// ConcealsIn reports whether it may conceal something in a folder, or the folder.
 	ConcealsIn(folder string) bool

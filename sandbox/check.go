@@ -93,6 +93,7 @@ func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 }
 
 // conceals is [Rules.CheckPath] for reading a path that is clean and has no links in it.
+// Of other names only those of hard links count: folders were judged before.
 func (r *Rules) conceals(path string) bool {
 	holds := func(e entry) bool { return e.holds(path) }
 	covers := func(e entry) bool { return below(e.real, path) }
@@ -102,7 +103,21 @@ func (r *Rules) conceals(path string) bool {
 	case slices.ContainsFunc(r.hidden, holds) && !r.bared(path, permission.ReadFile):
 		return true
 	}
-	return len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
+	if len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers) {
+		return true
+	}
+	return r.hides() && hasOtherNames(path) && r.aliased(path)
+}
+
+// hides reports whether settings name anything that is not read.
+func (r *Rules) hides() bool {
+	return len(r.settings.DeniedPaths)+len(r.settings.Filesystem.DenyRead) > 0
+}
+
+// aliased reports whether a path is what is not read, by another name.
+func (r *Rules) aliased(path string) bool {
+	_, is := newSubject(path).aliased(r.denied, r.hidden)
+	return is
 }
 
 // concealsIn reports whether something in a folder may be concealed, or the folder.
@@ -111,7 +126,7 @@ func (r *Rules) concealsIn(folder string) bool {
 		return below(folder, e.real) || below(folder, e.clean) || e.holds(folder)
 	}
 	covers := func(e entry) bool { return below(e.real, folder) }
-	return slices.ContainsFunc(r.denied, near) || slices.ContainsFunc(r.hidden, near) ||
+	return r.hides() || slices.ContainsFunc(r.denied, near) ||
 		len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
 }
 

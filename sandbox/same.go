@@ -32,6 +32,12 @@ func newSubject(real string) *subject {
 	}
 }
 
+// hasOtherNames reports whether a path is a file with several names.
+func hasOtherNames(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && linkCount(info) > 1
+}
+
 // isIn reports whether the path leads to what the entry names, by another name.
 func (s *subject) isIn(e entry) bool {
 	info, err := os.Lstat(e.real)
