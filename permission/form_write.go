@@ -357,6 +357,9 @@ var plainFunction = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 // timed: what begins with a dash may be a flag of time.
 func (w *formWriter) timed(c *syntax.TimeClause) {
 	w.bash = true
+	if w.sub {
+		w.refuse("it times something in a substitution") // which bash prints and reads again
+	}
 	w.text("time ")
 	if c.PosixFormat {
 		w.text("-p ")
