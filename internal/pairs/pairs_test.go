@@ -1,0 +1,316 @@
+//go:build linux
+
+package pairs
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/sandbox"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/account"
+)
+
+var (
+	triples = flag.Int("triples", 0, "combinations of three features to try, picked at random")
+	seed    = flag.Uint64("seed", 1, "of what is picked at random")
+)
+
+// Each pair of features keeps the invariants of every run: without a cut, and killed at a
+// moment picked at random and resumed.
+func TestPairs(t *testing.T) {
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			t.Run(a+" × "+b, func(t *testing.T) { try(t, features{a, b}, *seed) })
+		}
+	}
+}
+
+// Combinations of three are tried where -triples asks for them.
+func TestTriples(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 3))
+	for n := range *triples {
+		p := r.Perm(len(all))[:3]
+		slices.Sort(p)
+		f := features{all[p[0]], all[p[1]], all[p[2]]}
+		t.Run(f.String(), func(t *testing.T) { try(t, f, *seed+uint64(n)) })
+	}
+}
+
+func try(t *testing.T, f features, seed uint64) {
+	t.Parallel()
+	if f.has("sandbox") && !confines(t) {
+		t.Skip("commands cannot be confined here")
+	}
+	r := rand.New(rand.NewPCG(seed, uint64(len(f.String()))))
+	t.Run("whole", func(t *testing.T) {
+		w := newWorld(t, f)
+		w.run(t, "run", 0)
+		w.check(t, false)
+	})
+	t.Run("killed", func(t *testing.T) {
+		w := newWorld(t, f)
+		kills := []int{2 + r.IntN(28)}
+		if f.has("resume") {
+			kills = append(kills, 2+r.IntN(8))
+		}
+		killed := false
+		for _, n := range kills {
+			killed = w.run(t, "run", n) || killed
+		}
+		w.run(t, "run", 0)
+		t.Logf("killed before appends %v: %v", kills, killed)
+		w.check(t, killed)
+	})
+}
+
+func confines(t *testing.T) bool {
+	box, err := sandbox.New(sandbox.Settings{Enabled: true, FailIfUnavailable: true}, sandbox.Place{Dir: t.TempDir()})
+	if err == nil {
+		box.Close()
+	}
+	return err == nil
+}
+
+const jobSkill = "---\nname: job\ndescription: How the work is done\n---\nDo the work.\n"
+
+func newWorld(t *testing.T, f features) *world {
+	w := &world{dir: t.TempDir(), features: f}
+	for name, text := range map[string]string{"project/notes.txt": "notes\n", "project/denied.txt": secret, "outside/tripwire": tripwire,
+		"project/.agents/skills/job/SKILL.md": jobSkill, "project/.gitignore": ".agents/worktrees\n"} {
+		path := filepath.Join(w.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range []string{"init -q", "add .", "commit -q -m first"} {
+		cmd := exec.Command("git", append([]string{"-C", w.project(), "-c", "user.name=a", "-c", "user.email=a@example.com"}, strings.Fields(args)...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	return w
+}
+
+// run runs a phase of the scenario in a program of its own. It reports whether that was
+// killed.
+func (w *world) run(t *testing.T, phase string, kill int) (killed bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), hostDir+"="+w.dir, hostFeatures+"="+strings.Join(w.features, ","), hostPhase+"="+phase, fmt.Sprint(hostKill, "=", kill), "HOME="+w.dir)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if kill > 0 && errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", phase, err, out)
+	}
+	return false
+}
+
+// check looks for what must be so after every scenario.
+func (w *world) check(t *testing.T, killed bool) {
+	t.Helper()
+	w.checkFiles(t, killed)
+	w.checkJournals(t, killed)
+	w.checkProcesses(t)
+	if w.features.has("fork") {
+		before := tree(t, w.sessions(), mainID)
+		w.run(t, "fork", 0)
+		if after := tree(t, w.sessions(), mainID); before != after {
+			t.Error("the fork has changed the original")
+		}
+		w.checkFiles(t, killed)
+		w.checkProcesses(t)
+	}
+	if w.features.has("rewind") {
+		w.run(t, "rewind", 0)
+		if got := w.counts(t, w.project()); len(got) > 0 && !w.features.has("MCP") {
+			for name := range got {
+				if !strings.Contains(name, "worktrees") {
+					t.Errorf("rewinding has left %s", name)
+				}
+			}
+		}
+	}
+}
+
+// checkFiles checks that every call ran once at most, and that none ran that was
+// forbidden.
+func (w *world) checkFiles(t *testing.T, killed bool) {
+	t.Helper()
+	ran := map[string]int{}
+	for _, dir := range []string{w.project(), w.outside()} {
+		for path, n := range w.counts(t, dir) {
+			ran[filepath.Base(path)] += n
+			inMain := filepath.Dir(path) == w.project()
+			apart := w.features.has("worktree") && !w.features.has("sub-agent")
+			byChild := strings.HasSuffix(path, "-4") || strings.HasSuffix(path, "-6")
+			if inMain && (apart && !strings.HasSuffix(path, "-1") || w.features.has("worktree") && byChild) {
+				t.Errorf("%s was written in the main tree", path)
+			}
+		}
+	}
+	for name, n := range ran {
+		if strings.HasPrefix(name, "raw-") {
+			t.Errorf("%s: a call ran as it was before the hook changed it", name)
+		}
+		if n > 1 {
+			t.Errorf("the call of %s ran %d times", name, n)
+		}
+	}
+	if w.features.has("plan mode") && ran["count-1"] > 0 {
+		t.Error("a call that changes something ran in plan mode")
+	}
+	for _, n := range w.features.expected() {
+		name := fmt.Sprint("count-", n)
+		if w.features.has("worktree") && w.features.has("sub-agent") && (n == 4 || n == 6) && !w.features.has("MCP") && killed {
+			continue
+		}
+		if !killed && ran[name] != 1 {
+			t.Errorf("the call of %s ran %d times, want once", name, ran[name])
+		}
+	}
+	for path, want := range map[string]string{"outside/tripwire": tripwire, "project/denied.txt": secret, "project/notes.txt": "notes\n"} {
+		if got, err := os.ReadFile(filepath.Join(w.dir, path)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", path, got, err)
+		}
+	}
+}
+
+// counts are the files in which calls have left marks, and how many.
+func (w *world) counts(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "count-") && !strings.HasPrefix(d.Name(), "raw-") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out[path] = bytes.Count(text, []byte("\n"))
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return out
+}
+
+// checkJournals checks that every call has one result, that what is denied is nowhere to
+// be read, and that what was used is counted once.
+func (w *world) checkJournals(t *testing.T, killed bool) {
+	t.Helper()
+	store := &session.Dir{Path: w.sessions()}
+	w.checkJournal(t, store, mainID)
+	book, err := account.Read(store.Read(t.Context(), mainID, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, all := w.checkJournal(t, store, mainID)
+	under := store.Under(mainID)
+	if list, err := under.List(t.Context()); err != nil {
+		t.Error(err)
+	} else {
+		for _, info := range list {
+			_, used := w.checkJournal(t, under, info.Session)
+			all += used
+		}
+	}
+	if c := book.Cost(); c.Prompts != 1 || c.Turns != own || !killed && c.Usage.Output != all {
+		t.Errorf("one prompt with %d answers and %d tokens of output is counted as %d prompts, %d turns and %d tokens", own, all, c.Prompts, c.Turns, c.Usage.Output)
+	}
+	err = filepath.WalkDir(w.sessions(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if text, _ := os.ReadFile(path); bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s holds what was denied", path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// checkJournal returns the answers of the model in a session and their tokens.
+func (w *world) checkJournal(t *testing.T, store session.Store, id string) (answers, tokens int) {
+	t.Helper()
+	open := map[string]string{}
+	results := map[string]int{}
+	var end *event.RunEnd
+	for e, err := range store.Read(t.Context(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f := e.Data.(type) {
+		case event.AssistantMessage:
+			answers++
+			tokens += f.Response.Usage.Output
+			for i, u := range f.Response.Message.ToolUses() {
+				open[fmt.Sprintf("c%d.%d", e.Seq, i)] = u.Name
+			}
+		case event.ToolResult:
+			results[f.Call]++
+			delete(open, f.Call)
+		case event.RunEnd:
+			end = &f
+		}
+	}
+	for call, n := range results {
+		if n != 1 {
+			t.Errorf("session %s: the call %s has %d results", id, call, n)
+		}
+	}
+	if end == nil || len(open) > 0 || end.Reason != event.Completed || end.Text != "done" {
+		t.Errorf("session %s: calls without a result: %v; the end is %+v", id, open, end)
+	}
+	return answers, tokens
+}
+
+// checkProcesses checks that nothing is left that was started in the world.
+func (w *world) checkProcesses(t *testing.T) {
+	t.Helper()
+	procs, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		at, err := os.Readlink(filepath.Join("/proc", p.Name(), "cwd"))
+		if err == nil && strings.HasPrefix(at, w.dir) {
+			line, _ := os.ReadFile(filepath.Join("/proc", p.Name(), "cmdline"))
+			t.Errorf("process %s is left in %s: %q", p.Name(), at, line)
+		}
+	}
+}
+
+// tree is what a session's files hold, but for its lock.
+func tree(t *testing.T, dir, id string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(rel, id) || !strings.HasSuffix(rel, ".jsonl") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s\n%s\n", rel, text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
