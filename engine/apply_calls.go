@@ -18,6 +18,8 @@ func (s *State) authorized(f event.Authorized) bool {
 	if f.Invalid != "" {
 		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
 		s.doom(c, "the input is invalid")
+	} else if s.rebatch(c, f.Decision); c.phase == refused {
+		// what the hook has made of it is no batch
 	} else if f.Decision.Behavior == permission.Deferred {
 		c.decision, c.phase, c.deferred = f.Decision, asking, true
 		c.decision.Input = nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -83,6 +84,14 @@ func (s *State) proposeBatch(c *call, u llm.ToolUse) {
 		if part.spec.Batch {
 			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
+	}
+}
+
+// rebatch looks at what a call of a batch tool asks for, where a hook has changed that and
+// somebody has yet to decide about it.
+func (s *State) rebatch(c *call, d permission.Decision) {
+	if c.spec.Batch && d.Input != nil && (d.Behavior == permission.Asked || d.Behavior == permission.Deferred) {
+		s.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: d.Input})
 	}
 }
 

@@ -224,7 +224,7 @@ func countUses(content llm.Blocks) int {
 
 func (t *Transcript) replaceInput(id string, d permission.Decision) {
 	c := t.Call(id)
-	if c == nil || d.Input == nil || d.Behavior != permission.Allowed {
+	if c == nil || d.Input == nil || d.Behavior == permission.Denied {
 		return
 	}
 	c.Input = d.Input

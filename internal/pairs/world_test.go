@@ -163,6 +163,9 @@ func (m mortal) Open(ctx context.Context, id string, h session.Header) (session.
 	return mortalLog{log, m.left}, err
 }
 
+// Under keeps the sessions of agents beside that of the one they work for.
+func (m mortal) Under(id string) session.Store { return mortal{session.Under(m.Store, id), m.left} }
+
 type mortalLog struct {
 	session.Log
 	left *int
