@@ -435,6 +435,12 @@ func TestEveryEvent(t *testing.T) {
 	watch(s).Close()
 	seen[event.Type(event.AgentStart{})], seen[event.Type(event.AgentEnd{})], seen[event.Type(event.AgentEvent{})] = childEvents(t)
 	seen[event.Type(event.AgentSuspended{})] = childSuspends(t)
+	torn := &agent.Agent{Model: llmtest.Script(say("x"), say("y")), Sessions: session.Dir{Path: t.TempDir()}}
+	s = torn.Session("torn")
+	watch(s).Close()
+	tear(t, torn.Sessions.(session.Dir), "torn", `{"seq":99,"prev":98,"ti`)
+	s = torn.Session("torn")
+	watch(s).Close()
 	for _, name := range event.Types() {
 		if !seen[name] {
 			t.Errorf("%s never happened", name)

@@ -5,7 +5,7 @@ import "fmt"
 // What one answer of a model may hold. A longer one is given up with an [*APIError] that
 // matches [ErrOversized] as soon as that is known, and is not asked for again.
 const (
-	MaxAnswer = 8 << 20 // bytes of text, thinking and inputs of calls together
+	MaxAnswer = 12 << 20 // bytes of text, thinking and inputs of calls together
 	MaxBlocks = 2000    // texts, thoughts and calls
 )
 

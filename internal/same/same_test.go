@@ -3,7 +3,7 @@ package same
 import "testing"
 
 func TestValue(t *testing.T) {
-	type loose struct{ f func() }
+	type loose struct{ _ func() }
 	type holds struct{ v any }
 	p := new(int)
 	for _, c := range []struct {
