@@ -84,6 +84,7 @@ After each run these hold:
 - What is denied stayed denied: a file that must not be read is in no journal, and a file outside of the folder is as it was.
 - Nothing was written in plan mode, and nothing in the main tree by who works in a worktree.
 - A call whose input a hook changed did not run as the model wrote it.
+- Rewinding brought every file of the main tree back byte for byte, and a fork left the original's journal as it was.
 - Turns and tokens are counted once, those of sub-agents included.
 - No goroutine and no process is left.
 

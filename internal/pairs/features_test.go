@@ -58,7 +58,7 @@ func (f features) turns(prompt string) []llmtest.Step {
 	if f.has("sub-agent") {
 		steps = append(steps, f.delegate(promptChild, f.has("background")))
 	} else if f.has("worktree") {
-		steps = append(steps, use("EnterWorktree", map[string]any{"name": "apart"}))
+		steps = append(steps, use("EnterWorktree", nil))
 	}
 	steps = append(steps, f.work(2), f.forbidden())
 	if f.has("background") && !f.has("sub-agent") {
@@ -126,12 +126,19 @@ func use(name string, input map[string]any) llmtest.Step {
 // that it goes on after a crash.
 func (f features) answer(r *llmtest.Request, _ int) llmtest.Step {
 	prompt, answers := "", 0
+	called := "" // first, by the latest answer
 	for _, m := range r.Messages {
 		if m.Role == llm.Assistant {
 			answers++
+			if uses := m.ToolUses(); len(uses) > 0 {
+				called = uses[0].Name
+			}
 			continue
 		}
 		for _, b := range m.Content {
+			if res, ok := b.(llm.ToolResult); ok && called == "EnterWorktree" && strings.Contains(res.Content.Text(), "is not known") {
+				answers-- // the program died meanwhile: it is done again
+			}
 			if t, ok := b.(llm.Text); ok && strings.HasPrefix(t.Text, "PROMPT ") {
 				prompt, answers = strings.TrimSpace(t.Text), 0
 			}

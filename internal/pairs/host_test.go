@@ -5,8 +5,11 @@ package pairs
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +20,6 @@ import (
 	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
-
-	"path/filepath"
 )
 
 // The test binary is also the program that runs a scenario, and its MCP server.
@@ -42,6 +43,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // scenarios wait for their programs more than they work
+		_ = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())
 }

@@ -36,6 +36,7 @@ import (
 type world struct {
 	dir      string // of everything
 	features features
+	begun    string // the files of the main tree, as they were
 }
 
 func (w *world) project() string  { return filepath.Join(w.dir, "project") }
