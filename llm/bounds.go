@@ -6,7 +6,7 @@ import "fmt"
 // matches [ErrOversized] as soon as that is known, and is not asked for again.
 const (
 	MaxAnswer = 12 << 20 // bytes of text, thinking and inputs of calls together
-	MaxBlocks = 2000    // texts, thoughts and calls
+	MaxBlocks = 2000     // texts, thoughts and calls
 )
 
 // CheckSize returns an error for an answer of so many bytes and blocks that is too large.
