@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/connlimit"
 )
 
 // A Payload is what came with the start of a trigger. Whoever has the secret can
@@ -231,6 +233,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, id string) (Trig
 	if !h.seen.add(id, p.nonce, p.at.Add(h.window()), now) {
 		return refused()
 	}
+	connlimit.Admit(r.Context())
 	return record.Trigger, body, nil
 }
 

@@ -12,8 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/netutil"
-
+	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
 	"github.com/openagent-go/agent/tool"
@@ -161,7 +160,7 @@ func (h *host) serveClients(ctx context.Context, o *mcpOptions, m *server.Server
 	// A call may take as long as it likes, and so may its answer.
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	web.RegisterOnShutdown(func() { _ = m.Close() }) // ends the streams, so that the server can end
-	return listen(ctx, web, netutil.LimitListener(listener, maxConnections))
+	return listen(ctx, web, listener)
 }
 
 // bearer asks for a token before a request gets to a handler.
@@ -173,6 +172,7 @@ func bearer(token string, to http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("send the token that openagent mcp serve showed, or %s, as Authorization: Bearer", tokenVar), http.StatusUnauthorized)
 			return
 		}
+		connlimit.Admit(r.Context())
 		to.ServeHTTP(w, r)
 	})
 }

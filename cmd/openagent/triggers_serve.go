@@ -9,8 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
+	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/trigger"
 )
 
@@ -18,7 +17,7 @@ const (
 	defaultAddress = "127.0.0.1:8787"
 	defaultGrace   = 10 * time.Second
 	maxBody        = 64 << 10 // bytes of a request
-	maxConnections = 256
+	maxConnections = 256      // at a time; a new one takes the place of the oldest without a valid request
 	headerTime     = 10 * time.Second
 	requestTime    = time.Minute // for a request and its answer
 	idleTime       = time.Minute // of a connection
@@ -73,7 +72,7 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers' errors, as many as they like
 	if err = h.startServing(o, place, "http://"+listener.Addr().String(), records); err == nil {
-		err = listen(ctx, server, netutil.LimitListener(listener, maxConnections))
+		err = listen(ctx, server, listener)
 	} else {
 		err = errors.Join(err, listener.Close())
 	}
@@ -90,9 +89,10 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 }
 
 // listen answers requests until ctx ends, and returns once the last has its answer.
-func listen(ctx context.Context, server *http.Server, l net.Listener) error {
+func listen(ctx context.Context, server *http.Server, on net.Listener) error {
+	l := connlimit.New(on, maxConnections)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	go func() { served <- l.Server(server).Serve(l) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("answering requests: %w", err)

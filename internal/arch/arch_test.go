@@ -43,7 +43,7 @@ var rules = map[string][]string{
 	"team":                {"internal/filelock"},
 	"team/teamtest":       {"team"},
 	"subagent":            {"", "event", "session", "llm", "tool", "tools", "permission", "hook", "hook/shell", "config", "workspace", "mcp", "team", "internal/..."},
-	"trigger":             {"internal/web"},
+	"trigger":             {"internal/connlimit", "internal/web"},
 	"workspace":           {"tool", "internal/..."},
 	"checkpoint":          {"internal/..."},
 	"sandbox":             {"permission", "tool", "internal/..."},

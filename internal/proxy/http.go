@@ -22,6 +22,20 @@ func withClient(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
+// admit keeps the client of a request connected: it has reached its target.
+func admit(ctx context.Context) {
+	if c, ok := ctx.Value(clientKey{}).(*client); ok {
+		c.Admit()
+	}
+}
+
+// waitWhenIdle lets others take the place of a client that has its answer.
+func waitWhenIdle(c net.Conn, state http.ConnState) {
+	if state == http.StateIdle {
+		c.(*client).Wait()
+	}
+}
+
 // serve answers a request to the proxy: CONNECT, or one with a whole URL.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*client)
@@ -50,6 +64,7 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer far.Close()
+	admit(r.Context())
 	near, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "the connection cannot become a tunnel", http.StatusInternalServerError)
@@ -77,7 +92,11 @@ func (p *Proxy) forwarder() http.Handler {
 			if err != nil {
 				return nil, err
 			}
-			return p.dial(ctx, host, port)
+			far, err := p.dial(ctx, host, port)
+			if err == nil {
+				admit(ctx)
+			}
+			return far, err
 		},
 		DisableKeepAlives:      true, // each request is judged, and nobody closes what idles
 		DisableCompression:     true,

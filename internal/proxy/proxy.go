@@ -15,10 +15,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/connlimit"
 )
 
 const (
-	maxConns      = 256              // at a time; further ones wait
+	maxConns      = 256              // at a time; a new one takes the place of the oldest without a target
 	maxHeader     = 64 << 10         // bytes of a request's head
 	handshake     = 30 * time.Second // for what comes before the target
 	idle          = 5 * time.Minute  // for a connection on which nothing moves
@@ -47,7 +49,6 @@ type Proxy struct {
 	server  *http.Server
 	forward http.Handler
 	http    queue
-	slots   chan struct{}
 	running sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
@@ -66,7 +67,7 @@ func Start(c Config) (*Proxy, error) {
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}
-	p := &Proxy{config: c, rules: rules, slots: make(chan struct{}, maxConns),
+	p := &Proxy{config: c, rules: rules,
 		open: map[*client]bool{}, noted: map[Denial]bool{}}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.http = queue{conns: make(chan net.Conn), done: p.life.Done()}
@@ -76,7 +77,7 @@ func Start(c Config) (*Proxy, error) {
 	}
 	p.forward = p.forwarder()
 	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), MaxHeaderBytes: maxHeader, ReadHeaderTimeout: handshake, IdleTimeout: idle,
-		ErrorLog: quiet, BaseContext: func(net.Listener) context.Context { return p.life }, ConnContext: withClient}
+		ErrorLog: quiet, BaseContext: func(net.Listener) context.Context { return p.life }, ConnContext: withClient, ConnState: waitWhenIdle}
 	p.running.Go(func() { _ = p.server.Serve(&p.http) })
 	p.running.Go(p.accept)
 	return p, nil
@@ -86,7 +87,10 @@ func (p *Proxy) listen() (err error) {
 	if p.folder, err = os.MkdirTemp("", "openagent-proxy-"); err != nil {
 		return err
 	}
-	p.socket, err = net.Listen("unix", filepath.Join(p.folder, "s"))
+	l, err := net.Listen("unix", filepath.Join(p.folder, "s"))
+	if err == nil {
+		p.socket = connlimit.New(l, maxConns)
+	}
 	return err
 }
 
@@ -145,17 +149,11 @@ func (p *Proxy) note(d Denial) {
 	}
 }
 
-// accept takes connections as long as there are not too many.
+// accept takes connections until the proxy is closed.
 func (p *Proxy) accept() {
 	for {
-		select {
-		case p.slots <- struct{}{}:
-		case <-p.life.Done():
-			return
-		}
 		c, err := p.socket.Accept()
 		if err != nil {
-			<-p.slots
 			if p.life.Err() != nil {
 				return
 			}
@@ -166,7 +164,7 @@ func (p *Proxy) accept() {
 				return
 			}
 		}
-		t := &client{Conn: c, in: bufio.NewReader(c), proxy: p, gone: make(chan struct{})}
+		t := &client{Conn: c.(*connlimit.Conn), in: bufio.NewReader(c), proxy: p, gone: make(chan struct{})}
 		p.mu.Lock()
 		p.open[t] = true
 		p.mu.Unlock()
@@ -201,7 +199,7 @@ func (p *Proxy) greet(c *client) {
 
 // client is a connection from the sandbox.
 type client struct {
-	net.Conn
+	*connlimit.Conn
 	in     *bufio.Reader
 	proxy  *Proxy
 	closed sync.Once
@@ -217,14 +215,10 @@ func (c *client) Close() (err error) {
 		c.proxy.mu.Lock()
 		delete(c.proxy.open, c)
 		c.proxy.mu.Unlock()
-		<-c.proxy.slots
 		close(c.gone)
 	})
 	return err
 }
-
-// CloseWrite tells the client that nothing more comes.
-func (c *client) CloseWrite() error { return closeWrite(c.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if w, ok := c.(interface{ CloseWrite() error }); ok {

@@ -321,3 +321,42 @@ func FuzzProxy(f *testing.F) {
 		}
 	})
 }
+
+// Connections without a target keep no other command from the network, and take no
+// place from those that have one.
+func TestSilentClients(t *testing.T) {
+	port := server(t)
+	p := start(t, Config{Rules: Rules{Allow: []string{"good.example.com"}, Private: true}, Resolver: knows(here)})
+	dial := func(says string) net.Conn {
+		c, err := net.Dial("unix", p.Socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, says); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	tunnel := dial("CONNECT good.example.com:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n")
+	in := bufio.NewReader(tunnel)
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for _, says := range []string{"", "\x05", "\x05\x01\x00", "CONNECT good", "GET http://good.example.com/ HTTP/1.1\r\nX: "} {
+		for range maxConns {
+			dial(says)
+		}
+		if res, err := through(p).Get("http://good.example.com:" + port); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("behind clients that say %q: %v, %v", says, res, err)
+		} else {
+			res.Body.Close()
+		}
+	}
+	if _, err := io.WriteString(tunnel, "GET / HTTP/1.1\r\nHost: good.example.com\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), "GET good.example.com") {
+		t.Errorf("the tunnel ended: %q, %v", rest, err)
+	}
+}

@@ -51,6 +51,7 @@ func (p *Proxy) socks(c *client) {
 		return
 	}
 	defer far.Close()
+	c.Admit()
 	if reply(c, done) != nil {
 		return
 	}

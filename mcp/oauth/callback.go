@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/connlimit"
 )
 
 // A callback is where the browser comes back to: a server on 127.0.0.1 that lives
@@ -27,7 +29,10 @@ type callback struct {
 	state string // "" until it is known
 }
 
-const callbackPath = "/callback"
+const (
+	callbackPath = "/callback"
+	maxBrowsers  = 64 // connections at a time
+)
 
 func listen(port int) (*callback, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -37,7 +42,8 @@ func listen(port int) (*callback, error) {
 	b := &callback{address: "http://" + l.Addr().String() + callbackPath, answers: make(chan url.Values, 1)}
 	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0)}
-	b.serving.Go(func() { _ = b.server.Serve(l) }) // it ends with close
+	limited := connlimit.New(l, maxBrowsers)
+	b.serving.Go(func() { _ = limited.Server(b.server).Serve(limited) }) // it ends with close
 	return b, nil
 }
 
@@ -71,6 +77,7 @@ func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(http.StatusBadRequest, "This is not the login that the program waits for.")
 		return
 	}
+	connlimit.Admit(r.Context())
 	select {
 	case b.answers <- q:
 	default: // it was here already
