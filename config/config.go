@@ -294,7 +294,7 @@ func (s *Settings) With(given ...Given) (*Settings, error) {
 		out.add(k.Name, saying{Source{Scope: g.Scope, Name: g.Name}, compact(g.Value), true, nil})
 	}
 	out.results = make(map[string]result, len(keys))
-	confined := out.managedSandbox()
+	confined := out.ManagedSandbox()
 	for _, k := range keys {
 		if confined && k.widens {
 			k = out.bounded(k)

@@ -124,6 +124,7 @@ func TestLayers(t *testing.T) {
 		{name: "a managed sandbox: denials hold", files: map[Scope]string{Managed: `{"sandbox":{"enabled":true}}`, User: `{"sandbox":{"deniedPaths":["x"]}}`}, key: "sandbox.deniedPaths", want: `["x"]`, source: "user 1"},
 		{name: "a sandbox of the user's", files: map[Scope]string{Managed: `{"sandbox":{"deniedPaths":["y"]}}`, User: `{"sandbox":{"enabled":true,"excludedCommands":["docker"]}}`}, key: "sandbox.excludedCommands", want: `["docker"]`, source: "user 1"},
 		{name: "a managed bound of memory", files: map[Scope]string{Managed: `{"sandbox":{"memoryMB":1000}}`, User: `{"sandbox":{"memoryMB":9000}}`}, key: "sandbox.memoryMB", want: `1000`, source: "managed 1"},
+		{name: "untrusted memory where none is set", files: map[Scope]string{Project: `{"sandbox":{"memoryMB":900000}}`}, key: "sandbox.memoryMB", source: " "},
 		{name: "a managed limit alone", files: map[Scope]string{Managed: `{"timeout":"1h"}`}, key: "timeout", want: `"1h"`, source: "managed 1"},
 		{name: "managed mode bounds", files: map[Scope]string{Managed: `{"permissions":{"defaultMode":"default"}}`, User: `{"permissions":{"defaultMode":"acceptEdits"}}`}, given: []Given{{Flags, "--permission-mode", "permissions.defaultMode", raw(`"bypassPermissions"`)}},
 			key: "permissions.defaultMode", want: `"default"`, source: "managed 1", why: map[Scope]string{Flags: "bounded by", User: "overridden by"}},

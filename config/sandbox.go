@@ -26,7 +26,7 @@ var sandboxKeys = []Key{
 	{Name: "sandbox.excludedCommands", Type: Texts, Doc: "commands that run outside of the sandbox, such as docker, or git push *", Joined: true, widens: true},
 	{Name: "sandbox.allowNestedSandbox", Type: Bool, Doc: "commands may make namespaces of their own", Default: no, tighter: off, widens: true},
 	{Name: "sandbox.enableWeakerNestedSandbox", Type: Bool, Doc: "a weaker sandbox will do where containers allow no other", Default: no, tighter: off, widens: true},
-	{Name: "sandbox.memoryMB", Type: Whole, Doc: "most memory that the processes of a confined command take together, in MB; without it 1024 and 512 for each processor, at most half of the machine's", tighter: lowerNumber},
+	{Name: "sandbox.memoryMB", Type: Whole, Doc: "most memory that the processes of a confined command take together, in MB; without it 1024 and 512 for each processor, at most half of the machine's", tighter: lowerNumber, absentIsLess: true},
 	{Name: "sandbox.allowedReadPaths", Type: Texts, Doc: "what alone may be read beside what may be written and, by commands, the folders of the system; empty: all that is not denied"},
 	{Name: "sandbox.allowedWritePaths", Type: Texts, Doc: "what may be written; empty: the folders that are worked in and the one for temporary files", widens: true},
 	{Name: "sandbox.deniedPaths", Type: Texts, Doc: "what is neither read nor written", Joined: true, Restricts: true},
@@ -44,8 +44,8 @@ var sandboxKeys = []Key{
 	{Name: "sandbox.filesystem.allowRead", Type: Texts, Doc: "what is read although it is in denyRead", Joined: true, widens: true},
 }
 
-// managedSandbox reports whether managed settings switch the sandbox on.
-func (s *Settings) managedSandbox() bool {
+// ManagedSandbox reports whether managed settings switch the sandbox on.
+func (s *Settings) ManagedSandbox() bool {
 	return slices.ContainsFunc(s.said["sandbox.enabled"], func(v saying) bool { return v.source.Scope == Managed && isTrue(v.value) })
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/openagent-go/agent/internal/worktrees"
 )
 
 // A disk is what was found out about files. Each is looked at once, so that all
@@ -17,7 +19,7 @@ type disk struct {
 	many  map[string]*spot    // the others
 	plain []string            // clean paths without links; nor are there any in their beginnings
 	repos map[string]bool     // by folder: what gitSafe found
-	trees map[string][]string // by folder: see worktreesOf
+	trees map[string][]string // by folder: see [worktrees.Of]
 }
 
 // A link is what is known of a path.
@@ -91,14 +93,14 @@ func (d *disk) real(p, clean string) string {
 	return clean
 }
 
-// worktrees is worktreesOf, asked once.
+// worktrees is [worktrees.Of], asked once.
 func (d *disk) worktrees(folder string) []string {
 	list, ok := d.trees[folder]
 	if !ok {
 		if d.trees == nil {
 			d.trees = map[string][]string{}
 		}
-		list = worktreesOf(folder)
+		list = worktrees.Of(folder)
 		d.trees[folder] = list
 	}
 	return list

@@ -109,6 +109,15 @@ func (r *Rules) conceals(path string) bool {
 	return r.hides() && hasOtherNames(path) && r.aliased(path)
 }
 
+// mayBeCopy reports whether a path has the last name of a relative path of a setting in
+// it: only such a path can be a copy in another worktree.
+func (r *Rules) mayBeCopy(path string) bool {
+	if foldCase {
+		path = strings.ToLower(path)
+	}
+	return slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(path, name) })
+}
+
 // hides reports whether settings name anything that is not read.
 func (r *Rules) hides() bool {
 	return len(r.settings.DeniedPaths)+len(r.settings.Filesystem.DenyRead) > 0

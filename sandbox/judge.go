@@ -36,9 +36,14 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 
 // Conceals makes s a [permission.Concealer]: what must not be read is shown by no
 // search either.
-func (s *Sandbox) Conceals(path string) bool { return s.rules.conceals(path) }
+func (s *Sandbox) Conceals(path string) bool {
+	if s.rules.mayBeCopy(path) {
+		return s.now().rules.conceals(path)
+	}
+	return s.known().rules.conceals(path)
+}
 
-func (s *Sandbox) ConcealsIn(folder string) bool { return s.rules.concealsIn(folder) }
+func (s *Sandbox) ConcealsIn(folder string) bool { return s.now().rules.concealsIn(folder) }
 
 // unconfined asks about command lines that would run outside of a sandbox that
 // is enabled. Those that are known to change nothing, and those that the user

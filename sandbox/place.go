@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/worktrees"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -35,6 +36,8 @@ type Rules struct {
 	exclusions                              []exclusion
 	excluded                                []*permission.Compiled // by each of exclusions
 
+	names    []string  // last names of relative paths that hold in all worktrees, with a slash before
+	trees    []string  // where the working directory is in the other worktrees of its repository
 	worktree *worktree // that the run works in, nil for none
 	apart    []entry   // not written from the worktree, which may lie in them
 }
@@ -50,10 +53,17 @@ func (s Settings) At(p Place) (*Rules, error) {
 		}
 	}
 	r := &Rules{settings: s, place: p}
+	if s.relative() {
+		r.trees = worktrees.Of(permission.RealPath(p.Dir))
+	}
 	for _, p := range s.paths() {
 		list, err := r.entries(p.name, p.list)
 		if err != nil {
 			return nil, err
+		}
+		if p.follows {
+			r.names = append(r.names, lastNames(list)...)
+			list = append(list, r.copies(p.name, p.list)...)
 		}
 		switch p.name {
 		case "allowedReadPaths":
@@ -166,6 +176,46 @@ func (r *Rules) entries(setting string, paths []string) ([]entry, error) {
 	return list, nil
 }
 
+// copies returns entries for the same relative paths in the other worktrees of the
+// repository.
+func (r *Rules) copies(setting string, paths []string) []entry {
+	var list []entry
+	for _, text := range paths {
+		if !relative(text) {
+			continue
+		}
+		for _, dir := range r.trees {
+			path := filepath.Join(dir, strings.TrimSuffix(text, "/**"))
+			real := permission.RealPath(path)
+			if real == "" { // no file can be opened through so many links
+				real = path
+			}
+			list = append(list, entry{setting: setting, text: text, clean: path, real: real})
+		}
+	}
+	return list
+}
+
+// lastNames returns the last names of entries that are relative.
+func lastNames(list []entry) (names []string) {
+	for _, e := range list {
+		if !relative(e.text) {
+			continue
+		}
+		for _, path := range []string{e.clean, e.real} {
+			name := string(filepath.Separator) + filepath.Base(path)
+			if foldCase {
+				name = strings.ToLower(name)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// relative reports whether a path of a setting starts from the working directory.
+func relative(path string) bool { return !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") }
+
 // absolute returns a path that is not clean: ".." after a link is not what it seems.
 func (r *Rules) absolute(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
@@ -213,7 +263,7 @@ func (r *Rules) policy() (p Policy, unsearched []string) {
 			p.ReadOnly = append(p.ReadOnly, e.real)
 		}
 	}
-	p.Hidden = reals(r.denied)
+	p.Hidden = append(reals(r.denied), r.aliases()...)
 	var holed []entry
 	for _, h := range r.hidden {
 		if h.around(r.bare) {

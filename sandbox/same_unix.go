@@ -14,3 +14,11 @@ func linkCount(info fs.FileInfo) uint64 {
 	}
 	return 1
 }
+
+func identity(info fs.FileInfo) (fileID, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}, false
+	}
+	return fileID{uint64(st.Dev), st.Ino}, true
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/proxy"
 	"github.com/openagent-go/agent/internal/sandboxenv"
+	"github.com/openagent-go/agent/internal/worktrees"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -30,6 +31,7 @@ type Sandbox struct {
 	holdsFiles bool
 
 	mu    sync.Mutex
+	base  *view              // of runs in the working directory; guarded by mu
 	apart map[worktree]*view // of runs in worktrees; guarded by mu
 }
 
@@ -71,8 +73,12 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 		}
 		p.Temp = s.temp
 	}
-	if s.rules, err = settings.At(p); err != nil || s.backend == nil {
+	if s.rules, err = settings.At(p); err != nil {
 		return err
+	}
+	s.base = &view{rules: s.rules}
+	if s.backend == nil {
+		return nil
 	}
 	if settings.Network.some() {
 		if s.proxy, err = proxy.Start(proxy.Config{Rules: settings.Network.rules()}); err != nil {
@@ -84,6 +90,7 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 		s.policy.Proxy = s.proxy.Socket()
 		s.policy.Loopback, s.policy.ProxyLoopback = settings.Network.rules().Loopback()
 	}
+	s.base.policy = s.policy
 	s.holdsFiles = s.backend.Lacks(s.policy) == nil
 	return nil
 }
@@ -102,7 +109,7 @@ func (s *Sandbox) Close() error {
 }
 
 // Rules are the settings as they apply here.
-func (s *Sandbox) Rules() *Rules { return s.rules }
+func (s *Sandbox) Rules() *Rules { return s.now().rules }
 
 // Confiner returns what starts commands confined, nil where nothing confines them. dir
 // is the folder that the run works in: a command of a run in a git worktree may write
@@ -117,7 +124,7 @@ func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (Rel
 
 // at returns what applies to a run in a folder.
 func (s *Sandbox) at(dir string) *view {
-	base := &view{rules: s.rules, policy: s.policy}
+	base := s.now()
 	if dir == "" || dir == s.rules.place.Dir {
 		return base
 	}
@@ -129,17 +136,49 @@ func (s *Sandbox) at(dir string) *view {
 	defer s.mu.Unlock()
 	v, ok := s.apart[*w]
 	if !ok {
-		v = &view{}
-		if v.rules, v.err = s.rules.in(w); v.err == nil {
-			v.policy, _ = v.rules.policy()
-			v.policy.Proxy, v.policy.Loopback, v.policy.ProxyLoopback = s.policy.Proxy, s.policy.Loopback, s.policy.ProxyLoopback
-		}
+		v = s.view(base.rules.in(w))
 		if s.apart == nil {
 			s.apart = map[worktree]*view{}
 		}
 		s.apart[*w] = v
 	}
 	return v
+}
+
+// view returns what rules apply to.
+func (s *Sandbox) view(rules *Rules, err error) *view {
+	v := &view{rules: rules, err: err}
+	if err == nil && s.backend != nil {
+		v.policy, _ = rules.policy()
+		v.policy.Proxy, v.policy.Loopback, v.policy.ProxyLoopback = s.policy.Proxy, s.policy.Loopback, s.policy.ProxyLoopback
+	}
+	return v
+}
+
+// known returns what applies to a run in the working directory, with the worktrees that
+// were there when [Sandbox.now] was last asked.
+func (s *Sandbox) known() *view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base
+}
+
+// now is known with the worktrees that are there now.
+func (s *Sandbox) now() *view {
+	if !s.rules.settings.relative() {
+		return s.known()
+	}
+	trees := worktrees.Of(permission.RealPath(s.rules.place.Dir))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(trees, s.base.rules.trees) {
+		rules, err := s.rules.settings.At(s.rules.place)
+		if err != nil { // nothing may run, and what was denied stays so
+			return &view{rules: s.base.rules, err: err}
+		}
+		s.base, s.apart = s.view(rules, nil), nil
+	}
+	return s.base
 }
 
 // worksIn reports whether a folder is in one of those that are worked in.

@@ -94,18 +94,24 @@ type Filesystem struct {
 }
 
 // paths lists the settings that are paths, by name.
-func (s Settings) paths() []struct {
-	name string
-	list []string
-} {
-	return []struct {
-		name string
-		list []string
-	}{
-		{"allowedReadPaths", s.AllowedReadPaths}, {"allowedWritePaths", s.AllowedWritePaths}, {"deniedPaths", s.DeniedPaths},
-		{"filesystem.allowWrite", s.Filesystem.AllowWrite}, {"filesystem.denyWrite", s.Filesystem.DenyWrite},
-		{"filesystem.denyRead", s.Filesystem.DenyRead}, {"filesystem.allowRead", s.Filesystem.AllowRead},
+func (s Settings) paths() []pathSetting {
+	return []pathSetting{
+		{"allowedReadPaths", s.AllowedReadPaths, false}, {"allowedWritePaths", s.AllowedWritePaths, false}, {"deniedPaths", s.DeniedPaths, true},
+		{"filesystem.allowWrite", s.Filesystem.AllowWrite, false}, {"filesystem.denyWrite", s.Filesystem.DenyWrite, true},
+		{"filesystem.denyRead", s.Filesystem.DenyRead, true}, {"filesystem.allowRead", s.Filesystem.AllowRead, true},
 	}
+}
+
+// A pathSetting is a list of paths.
+type pathSetting struct {
+	name    string
+	list    []string
+	follows bool // relative paths also hold in the other worktrees of the repository
+}
+
+// relative reports whether a setting that follows into worktrees has relative paths.
+func (s Settings) relative() bool {
+	return slices.ContainsFunc(s.paths(), func(p pathSetting) bool { return p.follows && slices.ContainsFunc(p.list, relative) })
 }
 
 // A SettingError says which of the settings cannot be used, and why.

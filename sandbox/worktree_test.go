@@ -152,3 +152,52 @@ func TestSessionInWorktree(t *testing.T) {
 		t.Errorf("%q", o.Text)
 	}
 }
+
+// Relative paths hold in every worktree of the repository, as soon as there is one and
+// wherever it lies, for a run in any of them.
+func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
+	settings := sandbox.Settings{DeniedPaths: []string{"sub"}, Filesystem: sandbox.Filesystem{DenyWrite: []string{"f"}, DenyRead: []string{"hidden/**"}}}
+	ws, box, dir := confined(t, settings)
+	outside := filepath.Join(permission.RealPath(t.TempDir()), "w2")
+	inside := filepath.Join(dir, ".openagent", "worktrees", "w")
+	repository(t, dir, outside)
+	for _, line := range []string{"mkdir hidden && echo 1 > hidden/h && git add . && git commit -qm two", "git worktree add -qb wt2 " + inside, "git -C " + outside + " merge -q main"} {
+		cmd := exec.Command("bash", "-c", line)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	if !box.Conceals(filepath.Join(outside, "sub", "g")) { // asked first of all: nothing has looked for worktrees
+		t.Error("a file of a new worktree is shown")
+	}
+	for _, from := range []string{dir, inside} {
+		for _, top := range []string{outside, inside, dir} {
+			for _, name := range []string{"sub/g", "hidden/h"} {
+				file := filepath.Join(top, filepath.FromSlash(name))
+				if !box.Conceals(file) || !box.ConcealsIn(top) {
+					t.Errorf("%s is shown by searches", file)
+				}
+				read := permission.Request{Tool: "Read", Dir: from, Access: []permission.Access{{Kind: permission.ReadFile, Target: file}}}
+				if box.Decide(read).Behavior != permission.Denied {
+					t.Errorf("from %s: %s is read", from, file)
+				}
+				o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "cat " + file, Dir: from})
+				if err != nil {
+					t.Fatal(err)
+				}
+				line := permission.Request{Tool: "Bash", Dir: from, Access: []permission.Access{{Kind: permission.RunCommand, Target: "cat " + file, Dir: from}}}
+				if o.Code == 0 || box.Decide(line).Behavior != permission.Denied {
+					t.Errorf("from %s: cat %s: %d %q", from, file, o.Code, o.Text)
+				}
+			}
+			edit := permission.Request{Tool: "Edit", Dir: from, Access: []permission.Access{{Kind: permission.EditFile, Target: filepath.Join(top, "f")}}}
+			if box.Decide(edit).Behavior != permission.Denied {
+				t.Errorf("from %s: %s/f is written", from, top)
+			}
+		}
+	}
+	if box.Conceals(filepath.Join(outside, "f")) || box.Conceals(filepath.Join(dir, "subs")) {
+		t.Error("more is hidden than the settings say")
+	}
+}

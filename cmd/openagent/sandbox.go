@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/config"
@@ -48,6 +49,9 @@ func (o *options) sandboxSettings() (s sandbox.Settings, some bool, err error) {
 	if err == nil {
 		err = s.Check()
 	}
+	if _, says := o.managed("sandbox.memoryMB"); !says && o.settings.ManagedSandbox() {
+		s.MemoryMB = min(s.MemoryMB, sandbox.DefaultMemory()>>20) // 0 is the default
+	}
 	var wrong *sandbox.SettingError
 	if errors.As(err, &wrong) {
 		err = usagef("%s: %s%s %w", o.setting(sandboxPrefix+wrong.Setting).Source, sandboxPrefix, wrong.Setting, wrong.Err)
@@ -76,7 +80,7 @@ func (h *host) confine(s *setup) error {
 	if err != nil || !some {
 		return err
 	}
-	place := sandbox.Place{Dir: s.project, Roots: s.options.dirs, Private: h.private()}
+	place := sandbox.Place{Dir: s.project, Roots: h.writableFolders(s.options, s.project), Private: h.private()}
 	if dir, err := tool.OutputDir(); err == nil {
 		place.Readable = append(place.Readable, dir) // else there are no long outputs to be read
 	}
@@ -85,6 +89,26 @@ func (h *host) confine(s *setup) error {
 	}
 	s.workspace.Confine = s.sandbox.Confiner()
 	return nil
+}
+
+// writableFolders lists the further folders that confined commands may write. Where
+// managed settings switch the sandbox on, they are those that managed settings list.
+func (h *host) writableFolders(o *options, dir string) []string {
+	if !o.settings.ManagedSandbox() {
+		return o.dirs
+	}
+	var listed, out []string
+	if v, ok := o.managed(foldersKey); ok {
+		_ = json.Unmarshal(v.Value, &listed) // it was checked
+	}
+	for _, folder := range o.dirs {
+		if slices.ContainsFunc(listed, func(name string) bool { return folderNamed(name, dir) == folder }) {
+			out = append(out, folder)
+		} else {
+			h.complain("%s can be read but not written: managed settings switch the sandbox on, and their %s does not list it", folder, foldersKey)
+		}
+	}
+	return out
 }
 
 // guard has the sandbox judge the calls of an agent.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,5 +97,32 @@ func TestSandboxSettings(t *testing.T) {
 	}
 	if got, some, err = (&options{settings: s}).sandboxSettings(); err != nil || some || got.AllowedCommands != nil {
 		t.Errorf("%+v %v %v", got, some, err)
+	}
+}
+
+// Nothing but managed settings gives the commands of a managed sandbox more memory.
+func TestManagedSandboxMemory(t *testing.T) {
+	most := sandbox.DefaultMemory() >> 20
+	for _, c := range []struct {
+		managed, user string
+		want          int
+	}{
+		{`{"sandbox":{"enabled":true}}`, `{"sandbox":{"memoryMB":1000000}}`, most},
+		{`{"sandbox":{"enabled":true}}`, `{"sandbox":{"memoryMB":64}}`, 64},
+		{`{"sandbox":{"enabled":true}}`, `{}`, 0},
+		{`{"sandbox":{"enabled":true,"memoryMB":1000000}}`, `{}`, 1000000},
+		{`{}`, `{"sandbox":{"enabled":true,"memoryMB":1000000}}`, 1000000},
+	} {
+		managed := filepath.Join(t.TempDir(), "managed.json")
+		if err := os.WriteFile(managed, []byte(c.managed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := config.Load(config.Options{Managed: managed, Extra: c.user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := (&options{settings: s}).sandboxSettings(); err != nil || got.MemoryMB != c.want {
+			t.Errorf("%s, %s: %d MB, want %d (%v)", c.managed, c.user, got.MemoryMB, c.want, err)
+		}
 	}
 }

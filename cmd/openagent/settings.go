@@ -49,7 +49,7 @@ func (o *options) given() []config.Given {
 		{modeKey, o.mode != "", o.mode},
 		{"sandbox.enabled", o.sandbox != "", o.sandbox != sandboxOff},
 		{"sandbox.failIfUnavailable", o.sandbox == sandboxOn || o.sandbox == sandboxAuto, o.sandbox == sandboxOn},
-		{"permissions.additionalDirectories", len(o.dirs) > 0, o.dirs},
+		{foldersKey, len(o.dirs) > 0, o.dirs},
 		{"tools", len(o.tools) > 0, o.tools},
 		{"max_turns", o.turns > 0, o.turns},
 		{"max_budget_usd", o.usd > 0, o.usd},
@@ -205,21 +205,11 @@ func (o *options) said(key, flag string) string {
 // there is left out and complained of: flags were checked before.
 func (h *host) folders(s *config.Settings, dir string) []string {
 	var named, out []string
-	const key = "permissions.additionalDirectories"
-	s.Decode(key, &named)
+	s.Decode(foldersKey, &named)
 	for _, name := range named {
-		path := name
-		if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
-			if home, err := os.UserHomeDir(); err == nil {
-				path = filepath.Join(home, rest)
-			}
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		path = filepath.Clean(path)
+		path := folderNamed(name, dir)
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			h.complain("%s: there is no folder %s", key, path)
+			h.complain("%s: there is no folder %s", foldersKey, path)
 			continue
 		}
 		if !slices.Contains(out, path) {
@@ -312,6 +302,22 @@ func (o *options) managed(key string) (config.Value, bool) {
 		return config.Value{Key: key}, false
 	}
 	return o.settings.Managed(key)
+}
+
+const foldersKey = "permissions.additionalDirectories"
+
+// folderNamed returns the path of a folder that settings name, for a working folder.
+func folderNamed(name, dir string) string {
+	path := name
+	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
 }
 
 // kept are what files say about the provider and its models.

@@ -21,7 +21,7 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
 	"":                    {"internal/environ", "internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
-	"permission":          {"internal/guarded", "internal/plainfile"},
+	"permission":          {"internal/guarded", "internal/plainfile", "internal/worktrees"},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},

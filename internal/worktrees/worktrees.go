@@ -1,4 +1,7 @@
-package permission
+// Package worktrees finds the git worktrees of a repository without running git.
+//
+//	copies := worktrees.Of("/src/project") // where the same folder is in the other worktrees
+package worktrees
 
 import (
 	"os"
@@ -7,10 +10,10 @@ import (
 	"strings"
 )
 
-// worktreesOf returns where a folder is in the other worktrees of its git
-// repository: each holds another copy of what the rules of the folder are about.
-// Nothing is run for it.
-func worktreesOf(folder string) []string {
+// Of returns where a folder is in the other worktrees of its git repository: each
+// holds another copy of what the rules of the folder are about. A folder that is in no
+// repository has none. The folder is clean and has no links in it.
+func Of(folder string) []string {
 	top, common := repositoryOf(folder)
 	if common == "" {
 		return nil
@@ -36,7 +39,8 @@ func worktreesOf(folder string) []string {
 	inside := strings.TrimPrefix(folder, top)
 	var out []string
 	for _, t := range tops {
-		for _, t := range slices.Compact([]string{t, RealPath(t)}) {
+		real, _ := filepath.EvalSymlinks(t) // a worktree that is gone has no other path
+		for _, t := range slices.Compact([]string{t, real}) {
 			if t != "" && t != top && !slices.Contains(out, t+inside) {
 				out = append(out, t+inside)
 			}
