@@ -58,9 +58,22 @@ func (d *dialog) inquire(ctx context.Context, call tool.Call, questions []tool.Q
 	case err != nil:
 		return nil, err
 	case r.Behavior != "allow":
-		return nil, errNobody
+		if r.Interrupt {
+			if _, err := d.s.session.Interrupt(context.WithoutCancel(ctx)); err != nil {
+				return nil, err
+			}
+		}
+		return nil, unanswered(r)
 	}
 	return answersOf(questions, r.Input)
+}
+
+// unanswered says why a host's person does not answer. The model decides itself.
+func unanswered(r reply) error {
+	if r.Message == "" {
+		return errNobody
+	}
+	return fmt.Errorf("%s. Decide yourself", strings.TrimRight(r.Message, ". "))
 }
 
 // answersOf reads the answers of a host. Questions that it left out have none.

@@ -60,7 +60,7 @@ func (d *dialog) serveInput(program context.Context, s *setup, args []string, bl
 	d.out = newLines(h.out, func(err error) { cancel(err) })
 	defer d.out.hurry(ctx)()
 	var err error
-	if d.report, err = s.report(ctx, d.out.put, h.complain); err != nil {
+	if d.report, err = s.report(ctx, d.out.put, false, h.complain); err != nil {
 		return notBegun(ctx, closing(ctx, d.out, err))
 	}
 	d.report.warn = h.complain

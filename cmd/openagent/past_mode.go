@@ -17,16 +17,17 @@ func (s *setup) keepMode() {
 }
 
 // settleMode settles the permission mode of a session with a past. began is the mode with
-// which its last prompt began.
+// which its last prompt began; asked reports whether this start brings a new prompt.
 //
 //   - A mode that the command line names counts, and a person is told where it ends plan
-//     or dontAsk. It does not end plan mode in a run that was cut short if it is the mode
-//     with which that run began: then it was repeated, and the plan was entered after it.
+//     or dontAsk. It does not end plan mode in a run that was cut short and goes on: only
+//     a person who sees the run does. With a new prompt it ends it, unless the run began
+//     with the same flag: then it was repeated, and the plan was entered after it.
 //   - A run that was cut short goes on in its mode, whatever settings say.
 //   - Modes plan and dontAsk stay. In place of any other, a new prompt begins with the
 //     mode of the settings.
 //   - A mode that managed settings do not permit is left.
-func (s *setup) settleMode(ctx context.Context, began permission.Mode, tell func(format string, args ...any)) error {
+func (s *setup) settleMode(ctx context.Context, began permission.Mode, asked bool, tell func(format string, args ...any)) error {
 	had, err := s.session.Mode(ctx)
 	if err != nil {
 		return err
@@ -38,8 +39,8 @@ func (s *setup) settleMode(ctx context.Context, began permission.Mode, tell func
 	given, strict := permission.Mode(s.options.mode), had == permission.Plan || had == permission.DontAsk
 	switch {
 	case given == had:
-	case given != "" && had == permission.Plan && open && given == began:
-		tell("the run was cut short in mode plan and goes on in it: --permission-mode %s is the mode with which it began, before it went over to plan. To end plan mode, approve the plan or change the mode in the conversation", given)
+	case given != "" && had == permission.Plan && open && (!asked || given == began):
+		tell("the run was cut short in mode plan and goes on in it: --permission-mode %s does not end plan mode. To end it, approve the plan or change the mode in the conversation", given)
 		return nil
 	case given != "" && strict:
 		tell("--permission-mode %s ends mode %s, in which the session was left", given, had)

@@ -103,11 +103,11 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 		defer out.hurry(ctx)()
 		put = out.put
 	}
-	r, err := s.report(ctx, put, h.complain)
+	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
+	r, err := s.report(ctx, put, !resume, h.complain)
 	if err != nil {
 		return notBegun(ctx, closing(ctx, out, err))
 	}
-	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
 	r.warn = h.complain
 	r.expect(!resume)
 	if out == nil {
@@ -132,9 +132,9 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	return h.finish(ctx, o, h.printResult(s.options.output, line, r.end))
 }
 
-// report returns a report of the session that knows its past. tell is for what a person
-// should know of the permission mode.
-func (s *setup) report(ctx context.Context, put func(any), tell func(format string, args ...any)) (*report, error) {
+// report returns a report of the session that knows its past. asked reports whether this
+// start brings a new prompt; tell is for what a person should know of the permission mode.
+func (s *setup) report(ctx context.Context, put func(any), asked bool, tell func(format string, args ...any)) (*report, error) {
 	r := newReport(s.session.ID, s.provider.name.value, put)
 	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.serverNames, s.slashNames, s.skillNames, s.instructionFiles, s.kindNames()
 	if s.options.partial {
@@ -150,7 +150,7 @@ func (s *setup) report(ctx context.Context, put func(any), tell func(format stri
 	if err := r.past(ctx, s.store); err != nil {
 		return r, err
 	}
-	if err := s.settleMode(ctx, r.config.Mode, tell); err != nil {
+	if err := s.settleMode(ctx, r.config.Mode, asked, tell); err != nil {
 		return r, err
 	}
 	var err error

@@ -58,7 +58,7 @@ func newConversation(h *host) *conversation {
 // talk goes on until the end of the input, /quit or a signal.
 func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
 	h := c.h
-	past, err := s.report(ctx, nil, func(format string, args ...any) { c.screen.line(inYellow, "! "+format, args...) })
+	past, err := s.report(ctx, nil, false, func(format string, args ...any) { c.screen.line(inYellow, "! "+format, args...) })
 	if err != nil {
 		return notBegun(ctx, err)
 	}
