@@ -111,3 +111,47 @@ func TestBatchCut(t *testing.T) {
 		}
 	}
 }
+
+// An answer makes a bounded number of calls, whether it names them itself or in
+// batches. What is too much is refused with an error that says so, and runs nothing.
+func TestBatchBounds(t *testing.T) {
+	ran := 0
+	count := tool.Func(tool.Spec{Name: "count"}, func(context.Context, number) (string, error) { ran++; return "counted", nil })
+	run := func(batches, each int) (refused []string, done int) {
+		t.Helper()
+		ran = 0
+		var uses []llm.ToolUse
+		for range batches {
+			uses = append(uses, batch(slices.Repeat([]string{"count"}, each)...).Calls...)
+		}
+		for i := range uses {
+			uses[i].ID = fmt.Sprint("b", i)
+		}
+		m := llmtest.Script(llmtest.Call(uses...), say("end"))
+		a := &agent.Agent{Model: m, Tools: []tool.Tool{count, tools.Batch()}, Permissions: permission.Policy{Allow: []permission.Rule{"*"}}}
+		if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "end" {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, b := range m.Requests()[1].Messages[2].Content {
+			if r := b.(llm.ToolResult); r.IsError {
+				refused = append(refused, r.Content.Text())
+			} else {
+				done++
+			}
+		}
+		return refused, done
+	}
+	for _, each := range []int{26, 100_000} {
+		if refused, done := run(1, each); ran != 0 || done != 0 || len(refused) != 1 || !strings.Contains(refused[0], fmt.Sprintf("tool_calls has %d calls; make at most 25", each)) {
+			t.Errorf("%d calls: %d ran, %v", each, ran, refused)
+		}
+	}
+	if refused, done := run(10, 25); ran != 250 || done != 10 {
+		t.Errorf("%d ran: %v", ran, refused)
+	}
+	const many = 200
+	refused, done := run(many, 25)
+	if ran == 0 || ran > llm.MaxBlocks || len(refused)+done != many || !strings.Contains(refused[0], "in your next answer") {
+		t.Errorf("%d ran, %d were refused: %.200s", ran, len(refused), refused)
+	}
+}

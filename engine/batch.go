@@ -37,7 +37,7 @@ func unbatch(u llm.ToolUse) ([]llm.ToolUse, error) {
 	case n == 0:
 		return nil, errors.New("tool_calls is empty; expected: " + batchForm)
 	case n > maxBatch:
-		return nil, fmt.Errorf("%d calls are too many; at most %d are made at once", n, maxBatch)
+		return nil, fmt.Errorf("tool_calls has %d calls; make at most %d with one batch, and the rest with others", n, maxBatch)
 	}
 	uses := make([]llm.ToolUse, len(calls))
 	for i, c := range calls {
@@ -71,6 +71,9 @@ func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1)
 // it is permitted itself.
 func (s *State) proposeBatch(c *call, u llm.ToolUse) {
 	uses, err := unbatch(u)
+	if err == nil {
+		err = s.fits(c, len(uses))
+	}
 	if err != nil {
 		c.refuse(event.ByTool, tool.InvalidInput, "invalid input for %s: %v", c.name, err)
 		s.doom(c, "the input is invalid")
@@ -85,6 +88,19 @@ func (s *State) proposeBatch(c *call, u llm.ToolUse) {
 			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
 	}
+}
+
+// fits returns an error if so many calls of a batch are too many for one answer.
+func (s *State) fits(batch *call, more int) error {
+	for i := range s.calls {
+		if c := &s.calls[i]; c.id != batch.id {
+			more += 1 + len(c.parts)
+		}
+	}
+	if more <= llm.MaxBlocks {
+		return nil
+	}
+	return fmt.Errorf("one answer makes at most %d calls, those of batches included; make these calls in your next answer", llm.MaxBlocks)
 }
 
 // rebatch looks at what a call of a batch tool asks for, where a hook has changed that and
