@@ -22,6 +22,8 @@ import (
 // FileName is the file that makes a folder a skill.
 const FileName = "SKILL.md"
 
+const markdown = ".md"
+
 // Bounds of a folder of skills.
 const (
 	maxDepth   = 3     // folders below the one with skills
@@ -38,6 +40,11 @@ type Folder struct {
 	// Pinned: the files must be as they were when they were loaded, or the skill does
 	// not run. Otherwise a file that has changed counts as it is.
 	Pinned bool
+	// Files: each Markdown file in it is a skill of its own, by the name of the file, as
+	// commands of plugins are.
+	Files bool
+	// Prefix, unless empty, makes "PREFIX:NAME" another name of each skill.
+	Prefix string
 }
 
 // Folders returns where skills are found, the later counts: of the user, by the
@@ -151,7 +158,7 @@ func (w *walk) problem(name string, line int, skipped bool, format string, args 
 // look looks for skills in a folder, by its slash path in the root.
 func (w *walk) look(dir string, depth int) {
 	for _, e := range w.list(dir) {
-		if w.full || strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
+		if w.full || strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || !e.IsDir() && !w.folder.Files && e.Type()&fs.ModeSymlink == 0 {
 			continue
 		}
 		name := path.Join(dir, e.Name())
@@ -164,7 +171,9 @@ func (w *walk) look(dir string, depth int) {
 		}
 		switch {
 		case !info.IsDir():
-			continue
+			if w.folder.Files && strings.HasSuffix(name, markdown) {
+				w.file(name)
+			}
 		case w.skill(name):
 		case depth+1 < maxDepth && e.IsDir():
 			w.look(name, depth+1)
@@ -199,10 +208,16 @@ func (w *walk) skill(dir string) bool {
 	if _, err := w.root.Lstat(name); err != nil {
 		return false
 	}
+	w.file(name)
+	return true
+}
+
+// file takes in the file of a skill.
+func (w *walk) file(name string) {
 	if len(w.found.Skills) >= maxSkills {
 		w.full = true
 		w.problem(".", 0, true, "there are more than %d skills; the others are left out", maxSkills)
-		return true
+		return
 	}
 	limit := maxFront + 1<<10 // the marks, and the first words of the text
 	if w.folder.Pinned {
@@ -211,12 +226,12 @@ func (w *walk) skill(dir string) bool {
 	data, whole, err := plainfile.Read(w.root, name, limit)
 	if err != nil {
 		w.problem(name, 0, true, "%v", err)
-		return true
+		return
 	}
 	if w.folder.Pinned {
 		if !whole {
 			w.problem(name, 0, true, "it has more than %d KB", maxFile>>10)
-			return true
+			return
 		}
 		fmt.Fprintf(w.sum, "%q %x\n", name, sha256.Sum256(data))
 	}
@@ -234,14 +249,13 @@ func (w *walk) skill(dir string) bool {
 			f = &front.Fault{Text: err.Error()}
 		}
 		w.problem(name, f.Line, true, "%s", f.Text)
-		return true
+		return
 	}
 	if i := slices.IndexFunc(w.found.Skills, func(o *Skill) bool { return strings.EqualFold(o.Name, s.Name) }); i >= 0 {
 		w.problem(name, 0, true, "the name %s is that of %s already", s.Name, w.found.Skills[i].file.path)
-		return true
+		return
 	}
 	w.found.Skills = append(w.found.Skills, s)
-	return true
 }
 
 func sumOf(data []byte) string {
@@ -252,7 +266,10 @@ func sumOf(data []byte) string {
 // parse makes the skill of a file. What the front matter does not say comes from the
 // folder's name and the first paragraph.
 func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*front.Fault, err error) {
-	s = &Skill{Dir: filepath.Dir(of.path), From: cmp.Or(of.folder.From, of.folder.Path), file: of}
+	s = &Skill{From: cmp.Or(of.folder.From, of.folder.Path), file: of}
+	if path.Base(of.name) == FileName {
+		s.Dir = filepath.Dir(of.path)
+	}
 	matter, text, err := front.Split(data, whole, maxFront)
 	if err != nil {
 		return nil, "", nil, err
@@ -261,9 +278,14 @@ func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*
 		return nil, "", notes, err
 	}
 	if s.Name == "" {
-		s.Name = path.Base(path.Dir(of.name))
+		s.Name = of.usualName()
 		if err := checkName(s.Name); err != nil {
-			return nil, "", notes, &front.Fault{Line: 1, Text: "the folder's name cannot be the skill's: " + err.Error()}
+			return nil, "", notes, &front.Fault{Line: 1, Text: "the name of the file or folder cannot be the skill's: " + err.Error()}
+		}
+	}
+	if of.folder.Prefix != "" {
+		if alias := of.folder.Prefix + ":" + s.Name; checkName(alias) == nil {
+			s.Aliases = append(s.Aliases, alias)
 		}
 	}
 	body = string(text)
@@ -274,6 +296,14 @@ func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*
 		s.Description = firstParagraph(body)
 	}
 	return s, body, notes, nil
+}
+
+// usualName is the name of a skill whose file says none.
+func (of *file) usualName() string {
+	if base := path.Base(of.name); base != FileName {
+		return strings.TrimSuffix(base, markdown)
+	}
+	return path.Base(path.Dir(of.name))
 }
 
 // firstParagraph is the first text of Markdown that is no heading.

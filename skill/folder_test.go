@@ -132,7 +132,7 @@ func TestLoad(t *testing.T) {
 	want := []string{
 		"bad/SKILL.md:3: allowed-tools: parsing rule", "open/SKILL.md:1: the front matter has no end", "plain/SKILL.md: the name plain is that of " + dir + "/double/SKILL.md",
 		"plain/SKILL.md:1: there is no front matter", "polyv/SKILL.md:7: the front matter is no YAML", `typo/SKILL.md:3: there is no key "alowed-tools"; did you mean allowed-tools?`,
-		"vast/SKILL.md:1: the front matter has more than 8192 bytes", "with space/SKILL.md:1: the folder's name cannot be the skill's", "with space/SKILL.md:1: there is no front matter"}
+		"vast/SKILL.md:1: the front matter has more than 8192 bytes", "with space/SKILL.md:1: the name of the file or folder cannot be the skill's", "with space/SKILL.md:1: there is no front matter"}
 	for _, w := range want {
 		if !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, w) }) {
 			t.Errorf("no problem %q in\n%s", w, strings.Join(problems, "\n"))

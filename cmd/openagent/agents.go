@@ -67,7 +67,9 @@ func (h *host) kindsSetup(ctx context.Context, o *agentsOptions) (*setup, error)
 		return nil, err
 	}
 	s := newSetup(&o.options, provider{}, dir)
-	err = h.findKinds(ctx, s, h.inTerminal && h.errTerminal, true)
+	if err = h.findPlugins(ctx, s, h.inTerminal && h.errTerminal, true); err == nil {
+		err = h.findKinds(ctx, s, h.inTerminal && h.errTerminal, true)
+	}
 	return s, errors.Join(err, s.close())
 }
 
@@ -246,7 +248,15 @@ func (h *host) lintKinds(ctx context.Context, o *agentsOptions, files []string) 
 		kinds = append(kinds, d)
 	}
 	if len(files) == 0 {
-		for _, p := range h.kindPlaces(&o.options, dir) {
+		var plugins []*plugin
+		for _, name := range o.options.plugins {
+			p, err := readPlugin(name)
+			if err != nil {
+				return usagef("agents lint: %w", err)
+			}
+			plugins = append(plugins, p)
+		}
+		for _, p := range h.kindPlaces(&o.options, dir, plugins) {
 			for _, f := range p.folders {
 				f.Hooks = place
 				found := f.Load()

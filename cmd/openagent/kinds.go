@@ -29,15 +29,16 @@ type kindFolders struct {
 	from    string
 	folders []subagent.Folder
 	own     bool // of the user, whom nobody asks about them
+	trusted bool // of plugins that are trusted
 }
 
 // kindPlaces are the folders that a run looks into, the later counts, as far as
 // --setting-sources wants them.
-func (h *host) kindPlaces(o *options, project string) []kindFolders {
+func (h *host) kindPlaces(o *options, project string, plugins []*plugin) []kindFolders {
 	wants := func(l config.Scope) bool { return o.layers == nil || slices.Contains(o.layers, string(l)) }
-	var plugins, user []subagent.Folder
-	for _, p := range o.plugins {
-		plugins = append(plugins, subagent.Folder{Path: filepath.Join(p, "agents"), Within: p})
+	var extra, user []subagent.Folder
+	for _, p := range plugins {
+		extra = append(extra, p.agentFolders()...)
 	}
 	if base, err := os.UserHomeDir(); err == nil {
 		user = slices.DeleteFunc(subagent.Folders(base, false), func(f subagent.Folder) bool {
@@ -47,12 +48,12 @@ func (h *host) kindPlaces(o *options, project string) []kindFolders {
 	if home, err := h.home(); err == nil {
 		user = append(user, subagent.Folder{Path: filepath.Join(home, "agents")})
 	}
-	out := []kindFolders{{"plugin", plugins, false}}
+	out := []kindFolders{{from: "plugin", folders: extra, trusted: true}}
 	if wants(config.User) {
-		out = append(out, kindFolders{"user", user, true})
+		out = append(out, kindFolders{from: "user", folders: user, own: true})
 	}
 	if wants(config.Project) {
-		out = append(out, kindFolders{"project", subagent.Folders(project, true), false})
+		out = append(out, kindFolders{from: "project", folders: subagent.Folders(project, true)})
 	}
 	return out
 }
@@ -72,7 +73,7 @@ func (h *host) findKinds(ctx context.Context, s *setup, ask, tell bool) error {
 		}
 	}
 	add("built-in", subagent.Builtin())
-	for _, p := range h.kindPlaces(s.options, s.project) {
+	for _, p := range h.kindPlaces(s.options, s.project, s.plugins) {
 		for _, f := range p.folders {
 			f.Hooks = s.hookPlace()
 			found := f.Load()
@@ -80,7 +81,7 @@ func (h *host) findKinds(ctx context.Context, s *setup, ask, tell bool) error {
 				continue
 			}
 			own[found.Dir] = p.own && found.Dir != ""
-			if !p.own && len(found.Files) > 0 {
+			if !p.own && !p.trusted && len(found.Files) > 0 {
 				trusted, err := h.trustsKinds(ctx, found, ask, tell)
 				if err != nil {
 					return err

@@ -32,7 +32,7 @@ const (
 // person at the terminal is asked about a project's. A host that sends lines may set
 // servers later.
 func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
-	configs, err := h.serverConfigs(ctx, s.options, s.project, ask)
+	configs, err := h.serverConfigs(ctx, s.options, s.project, s.plugins, ask)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *setup) addServers() {
 }
 
 // serverConfigs are the servers of a run in a folder.
-func (h *host) serverConfigs(ctx context.Context, o *options, project string, ask bool) (map[string]mcp.Config, error) {
+func (h *host) serverConfigs(ctx context.Context, o *options, project string, plugins []*plugin, ask bool) (map[string]mcp.Config, error) {
 	all := map[string]mcp.Config{}
 	if !o.mcpStrict {
 		if home, err := h.home(); err == nil {
@@ -111,14 +111,12 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, as
 			}
 			maps.Copy(all, found)
 		}
-		for _, p := range o.plugins {
-			found, err := h.projectServers(ctx, p, h.withinPlugin(p), ask)
-			if err != nil {
-				return nil, err
+		for _, p := range plugins {
+			for _, f := range p.servers {
+				maps.Copy(all, h.parseServers(f, h.withinPlugin(p.dir)))
 			}
-			maps.Copy(all, found)
 		}
-		found, err := h.projectServers(ctx, project, h.getenv, ask)
+		found, err := h.projectServers(ctx, project, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +151,7 @@ func (h *host) givenServers(given string) (map[string]mcp.Config, error) {
 	return found, err
 }
 
-// A serverFile is a project's file of servers.
+// A serverFile is a project's file of servers, or what a plugin says of its servers.
 type serverFile struct {
 	place string // its real path
 	sum   string
@@ -183,7 +181,7 @@ func readServerFile(dir string) (*serverFile, error) {
 
 // projectServers are those of the project's file, if it is trusted as it is now.
 // What cannot be read is reported and holds up nothing.
-func (h *host) projectServers(ctx context.Context, dir string, getenv func(string) string, ask bool) (map[string]mcp.Config, error) {
+func (h *host) projectServers(ctx context.Context, dir string, ask bool) (map[string]mcp.Config, error) {
 	f, err := readServerFile(dir)
 	if err != nil {
 		h.complain("%v", err)
@@ -210,11 +208,16 @@ func (h *host) projectServers(ctx context.Context, dir string, getenv func(strin
 			return nil, nil
 		}
 	}
+	return h.parseServers(f, h.getenv), nil
+}
+
+// parseServers returns the servers of a file that is trusted.
+func (h *host) parseServers(f *serverFile, getenv func(string) string) map[string]mcp.Config {
 	configs, err := mcp.Parse(f.data, getenv)
 	if err != nil {
 		h.complain("%s: %v", f.place, err)
 	}
-	return configs, nil
+	return configs
 }
 
 // offerServers asks the person at the terminal about a project's servers. They

@@ -40,7 +40,12 @@ func (h *host) loginClient(ctx context.Context, o *options, name string) (*oauth
 	if err != nil {
 		return nil, err
 	}
-	configs, err := h.serverConfigs(ctx, o, dir, h.inTerminal && h.errTerminal)
+	ask := h.inTerminal && h.errTerminal
+	plugins, err := h.trustedPlugins(ctx, o.plugins, ask, true)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := h.serverConfigs(ctx, o, dir, plugins, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,11 @@ func (h *host) foundServers(ctx context.Context, o *options) ([]*foundServer, er
 	if err != nil {
 		return nil, err
 	}
-	configs, err := h.serverConfigs(ctx, o, project, false)
+	plugins, err := h.trustedPlugins(ctx, o.plugins, false, true)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := h.serverConfigs(ctx, o, project, plugins, false)
 	if err != nil {
 		return nil, err
 	}

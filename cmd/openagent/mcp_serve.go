@@ -83,6 +83,9 @@ func (h *host) served(ctx context.Context, o *mcpOptions) (_ *setup, err error) 
 	h.warnOfSettings(configured)
 	s := newSetup(configured, p, dir)
 	defer s.unlessUsed(&err)
+	if err := h.findPlugins(ctx, s, false, true); err != nil {
+		return nil, err
+	}
 	if o.agent {
 		if err := h.findServers(ctx, s, false); err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func (o *options) flags() flags {
 		{name: "tools-in-prompt", help: "write the tools into the prompt, for models that call none by themselves", set: yes(&o.toolsInPrompt)},
 		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
 		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
-		{name: "plugin-dir", arg: "DIR", path: true, help: "plugin: folder whose tools/, skills/, agents/, hooks/hooks.json and .mcp.json count once they are trusted; may be repeated", set: more(&o.plugins)},
+		{name: "plugin-dir", arg: "DIR", path: true, help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", set: more(&o.plugins)},
 		{name: "mcp-config", arg: "FILE|JSON", help: "MCP servers, as .mcp.json has them; may be repeated", set: more(&o.mcp)},
 		{name: "strict-mcp-config", help: "no MCP servers but those of --mcp-config", set: yes(&o.mcpStrict)},
 		{name: "agents", arg: "JSON", help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", set: raw(&o.agents)},

@@ -1,73 +1,285 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/tools/custom"
 )
 
-// A plugin is a folder of --plugin-dir: tools/, skills/, agents/, hooks/hooks.json and
-// .mcp.json, each of which counts once it is trusted as it is.
+// A plugin is a folder of --plugin-dir: tools/, skills/, commands/, agents/,
+// hooks/hooks.json, .mcp.json, and a manifest that may name further places. It counts once
+// all of its files are trusted as they are: any of them may be run by a hook or a server.
+type plugin struct {
+	dir      string // its real path
+	name     string // of the manifest, else of the folder
+	sum      string // of all files, "" where they cannot be listed
+	unlisted error  // why
+	hooks    []config.Hook
+	servers  []*serverFile
+	skills   []string // folders
+	commands []string
+	agents   []string
+}
 
 const (
 	hooksName      = "hooks.json"         // in hooks/ of a plugin
-	maxHooksFile   = 1 << 20              // bytes
-	pluginVariable = "CLAUDE_PLUGIN_ROOT" // the plugin's folder, in its hooks and its .mcp.json
+	maxPluginFile  = 1 << 20              // bytes of its hooks, and of its manifest
+	pluginVariable = "CLAUDE_PLUGIN_ROOT" // the plugin's folder, in its hooks and its servers
 )
 
-// A hookFile is the hooks of a plugin.
-type hookFile struct {
-	root, place, sum string // the plugin's folder and the file, real paths
-	hooks            []config.Hook
+var manifestName = filepath.Join(".claude-plugin", "plugin.json")
+
+// A manifest is .claude-plugin/plugin.json: its paths come beside the usual ones.
+type manifest struct {
+	Name     string          `json:"name"`
+	Commands json.RawMessage `json:"commands"`
+	Agents   json.RawMessage `json:"agents"`
+	Skills   json.RawMessage `json:"skills"`
+	Hooks    json.RawMessage `json:"hooks"`      // a path, or the hooks
+	Servers  json.RawMessage `json:"mcpServers"` // a path, or the servers
 }
 
-// readHookFile returns nil where there is none.
-func readHookFile(plugin string) (*hookFile, error) {
-	place, err := filepath.EvalSymlinks(filepath.Join(plugin, "hooks", hooksName))
+// readPlugin reads a plugin, trusted or not.
+func readPlugin(dir string) (*plugin, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &plugin{dir: real, name: filepath.Base(real)}
+	if l, err := custom.List(real); err == nil {
+		p.sum = l.Sum
+	} else {
+		p.unlisted = err
+	}
+	var m manifest
+	data, err := p.read(manifestName)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: reading the manifest: %w", filepath.Join(real, manifestName), err)
+	}
+	p.name = cmp.Or(m.Name, p.name)
+	for _, part := range []struct {
+		name  string
+		extra json.RawMessage
+		into  *[]string
+	}{{"commands", m.Commands, &p.commands}, {"agents", m.Agents, &p.agents}, {"skills", m.Skills, &p.skills}} {
+		if *part.into, err = p.folders(part.name, part.extra); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", filepath.Join(real, manifestName), part.name, err)
+		}
+	}
+	if err := p.addHooks(m.Hooks); err != nil {
+		return nil, err
+	}
+	return p, p.addServers(m.Servers)
+}
+
+// read returns the content of a file of the plugin, nil where there is none.
+func (p *plugin) read(name string) ([]byte, error) {
+	place, err := p.place(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if place, err = filepath.Abs(place); err != nil {
-		return nil, err
+	return readFile(place, maxPluginFile)
+}
+
+// place returns the real path of a file or folder of the plugin.
+func (p *plugin) place(name string) (string, error) {
+	real, err := filepath.EvalSymlinks(filepath.Join(p.dir, name))
+	if err != nil {
+		return "", err
 	}
-	data, err := readFile(place, maxHooksFile)
+	if rel, err := filepath.Rel(p.dir, real); err != nil || !filepath.IsLocal(filepath.FromSlash(name)) || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%q leads out of the plugin; name a path in it, such as ./custom", name)
+	}
+	return real, nil
+}
+
+// folders lists the folders of a part: the usual one, and those of the manifest.
+func (p *plugin) folders(usual string, extra json.RawMessage) ([]string, error) {
+	var out []string
+	if place, err := p.place(usual); err == nil {
+		out = append(out, place)
+	}
+	names, err := pathsOf(extra)
 	if err != nil {
 		return nil, err
 	}
-	var w struct {
-		Hooks json.RawMessage `json:"hooks"`
-	}
-	if err := json.Unmarshal(data, &w); err != nil {
-		return nil, fmt.Errorf("%s: reading its hooks: %w", place, err)
-	}
-	f := &hookFile{root: filepath.Dir(filepath.Dir(place)), place: place}
-	if len(w.Hooks) > 0 {
-		if f.hooks, err = config.ParseHooks(w.Hooks, config.Source{Scope: config.Flags, File: place}); err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
+	for _, name := range names {
+		place, err := p.place(name)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(place); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%q is not a folder; name the folder that the files are in", name)
+		}
+		if !slices.Contains(out, place) {
+			out = append(out, place)
 		}
 	}
-	sum := sha256.Sum256(data)
-	f.sum = hex.EncodeToString(sum[:])
-	return f, nil
+	return out, nil
 }
 
-// lines are the hooks as a question shows them.
-func (f *hookFile) lines(h *host) string {
+// pathsOf reads a path or a list of paths.
+func pathsOf(raw json.RawMessage) ([]string, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}, nil
+	}
+	var many []string
+	if err := json.Unmarshal(raw, &many); err != nil {
+		return nil, errors.New("it must be a path or a list of paths")
+	}
+	return many, nil
+}
+
+// documents returns the files and objects that a member of the manifest stands for, by
+// the place they come from.
+func (p *plugin) documents(usual string, extra json.RawMessage) (places []string, texts [][]byte, err error) {
+	names := []string{usual}
+	if len(extra) > 0 && extra[0] == '{' {
+		places, texts = append(places, filepath.Join(p.dir, manifestName)), append(texts, extra)
+	} else if more, err := pathsOf(extra); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(p.dir, manifestName), err)
+	} else {
+		names = append(names, more...)
+	}
+	for i, name := range names {
+		path := filepath.Join(p.dir, name)
+		data, err := p.read(name)
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		case data == nil && i > 0:
+			return nil, nil, fmt.Errorf("%s: there is no such file; correct %s", path, manifestName)
+		case data != nil && !slices.Contains(places, path):
+			places, texts = append(places, path), append(texts, data)
+		}
+	}
+	return places, texts, nil
+}
+
+func (p *plugin) addHooks(extra json.RawMessage) error {
+	places, texts, err := p.documents(filepath.Join("hooks", hooksName), extra)
+	if err != nil {
+		return err
+	}
+	for i, data := range texts {
+		var w struct {
+			Hooks json.RawMessage `json:"hooks"`
+		}
+		if err := json.Unmarshal(data, &w); err != nil {
+			return fmt.Errorf("%s: reading its hooks: %w", places[i], err)
+		}
+		if len(w.Hooks) == 0 && places[i] == filepath.Join(p.dir, manifestName) { // the object may be the hooks themselves
+			w.Hooks = data
+		}
+		if len(w.Hooks) == 0 {
+			continue
+		}
+		list, err := config.ParseHooks(w.Hooks, config.Source{Scope: config.Flags, File: places[i]})
+		if err != nil {
+			return fmt.Errorf("%s: %w", places[i], err)
+		}
+		p.hooks = append(p.hooks, list...)
+	}
+	return nil
+}
+
+func (p *plugin) addServers(extra json.RawMessage) error {
+	places, texts, err := p.documents(projectServersName, extra)
+	for i, data := range texts {
+		p.servers = append(p.servers, &serverFile{place: places[i], data: data})
+	}
+	return err
+}
+
+// acts reports whether the plugin has parts that count only once all of it is trusted.
+func (p *plugin) acts() bool {
+	return len(p.hooks)+len(p.servers)+len(p.commands)+len(p.agents) > 0
+}
+
+// commandFolders are the commands as folders of skills.
+func (p *plugin) commandFolders() []skill.Folder {
+	var out []skill.Folder
+	for _, dir := range p.commands {
+		out = append(out, skill.Folder{Path: dir, From: "the plugin " + p.name, Within: p.dir, Pinned: true, Files: true, Prefix: p.name})
+	}
+	return out
+}
+
+// skillFolders are the folders of its skills.
+func (p *plugin) skillFolders() []skill.Folder {
+	var out []skill.Folder
+	for _, dir := range p.skills {
+		out = append(out, skill.Folder{Path: dir, From: "the plugin " + p.name, Within: p.dir, Pinned: true, Prefix: p.name})
+	}
+	return out
+}
+
+func (p *plugin) agentFolders() []subagent.Folder {
+	var out []subagent.Folder
+	for _, dir := range p.agents {
+		out = append(out, subagent.Folder{Path: dir, Within: p.dir})
+	}
+	return out
+}
+
+// lines are what the plugin would do, as a question shows it: first what runs.
+func (p *plugin) lines(h *host) string {
 	var b strings.Builder
-	for _, x := range f.hooks {
+	section := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, " %s:\n%s", title, text)
+		}
+	}
+	section("hooks, commands that run by themselves", h.hookLines(p.hooks))
+	var servers strings.Builder
+	for _, f := range p.servers {
+		servers.WriteString(h.serverList(f))
+	}
+	section("MCP servers, which are started or connected to", servers.String())
+	var agents strings.Builder
+	for _, f := range p.agentFolders() {
+		agents.WriteString(h.kindList(f.Load()))
+	}
+	section("agents", agents.String())
+	var commands strings.Builder
+	for _, f := range p.commandFolders() {
+		commands.WriteString(h.skillNames(f.Load()))
+	}
+	section("commands, instructions that the agent follows", commands.String())
+	return b.String()
+}
+
+// hookLines are hooks as a question shows them.
+func (h *host) hookLines(hooks []config.Hook) string {
+	var b strings.Builder
+	for _, x := range hooks {
 		about := string(x.Event)
 		if x.Match != "" {
 			about += " (" + x.Match + ")"
@@ -81,81 +293,111 @@ func (f *hookFile) lines(h *host) string {
 	return b.String()
 }
 
-// findPluginHooks finds the hooks of the plugins that are trusted. With ask a person
-// at the terminal is asked about the others.
-func (h *host) findPluginHooks(ctx context.Context, s *setup, ask bool) error {
-	for _, dir := range s.options.plugins {
-		f, err := readHookFile(dir)
-		if err != nil { // a guard that cannot be read must not be left out in silence
-			return usagef("--plugin-dir %s: %w; correct the file or leave the plugin out", dir, err)
-		}
-		if f == nil || len(f.hooks) == 0 {
-			continue
-		}
-		yes, err := h.trustsPluginHooks(ctx, f, dir, ask)
+// trustedPlugins returns the plugins of some folders that are trusted as they are. With
+// ask a person at the terminal is asked about the others. A plugin that cannot be read
+// is an error: a guard must not be left out in silence.
+func (h *host) trustedPlugins(ctx context.Context, dirs []string, ask, tell bool) ([]*plugin, error) {
+	var out []*plugin
+	for _, dir := range dirs {
+		p, err := readPlugin(dir)
 		if err != nil {
-			return err
+			return nil, usagef("--plugin-dir %s: %w; correct the file or leave the plugin out", dir, err)
+		}
+		yes, err := h.trustsPlugin(ctx, p, dir, ask, tell)
+		if err != nil {
+			return nil, err
 		}
 		if yes {
-			s.pluginHooks = append(s.pluginHooks, f)
+			out = append(out, p)
 		}
 	}
-	return nil
+	return out, nil
 }
 
-func (h *host) trustsPluginHooks(ctx context.Context, f *hookFile, dir string, ask bool) (bool, error) {
+func (h *host) trustsPlugin(ctx context.Context, p *plugin, dir string, ask, tell bool) (bool, error) {
 	t, err := h.readTrust()
 	if err != nil {
 		h.complain("%v", err)
 		return false, nil
 	}
 	switch {
-	case t.Files[f.place].Sum == f.sum:
+	case p.sum != "" && t.Plugins[p.dir].Sum == p.sum:
 		return true, nil
+	case !p.acts() || !tell && !ask:
+		return false, nil
+	case p.unlisted != nil:
+		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.dir, p.unlisted)
+		return false, nil
 	case !ask:
-		h.complain("the hooks of %s are not called: the file is not trusted as it is; look at it, then: openagent trust add %s", f.place, quote(dir))
+		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.dir, quote(dir))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.err, "The file %s names commands that would run as hooks:\n%s", h.visible(f.place), f.lines(h)); err != nil {
+	if _, err := fmt.Fprintf(h.err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.visible(p.name), h.visible(p.dir), p.lines(h)); err != nil {
 		return false, err
 	}
-	yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")
+	yes, err := h.confirm(ctx, "Do you trust all of its files, as they are now? [y/N] ")
 	if err != nil || !yes {
 		return false, err
 	}
-	return true, h.trustHooks(ctx, f)
+	return true, h.trustPlugin(ctx, p)
 }
 
-func (h *host) trustHooks(ctx context.Context, f *hookFile) error {
-	return h.changeTrust(ctx, func(t trusted) { t.Files[f.place] = trustedFile{f.sum, now()} })
+func (h *host) trustPlugin(ctx context.Context, p *plugin) error {
+	return h.changeTrust(ctx, func(t trusted) { t.Plugins[p.dir] = trustedFolder{Sum: p.sum, Since: now()} })
 }
 
-// isHookFile reports whether a trusted file is one of a plugin's hooks.
-func isHookFile(place string) bool {
-	return filepath.Base(place) == hooksName && filepath.Base(filepath.Dir(place)) == "hooks"
-}
-
-// hookFileState says how a file of hooks stands that was trusted.
-func hookFileState(place string, t trustedFile) string {
-	f, err := readHookFile(filepath.Dir(filepath.Dir(place)))
+// pluginIn returns the plugin that a folder is, nil if it is none. What has hooks or a
+// manifest is one. Without them a folder that cannot be listed in full, or a project with
+// nothing but .mcp.json, is not.
+func pluginIn(dir string) (*plugin, error) {
+	p, err := readPlugin(dir)
+	if err != nil || !p.acts() {
+		return nil, err
+	}
+	there := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
 	switch {
-	case err == nil && f == nil:
+	case len(p.hooks) > 0 || there(manifestName):
+		return p, p.unlisted
+	case p.unlisted != nil, len(p.commands)+len(p.agents) == 0 && (there(".git") || there(".openagent")):
+		return nil, nil
+	}
+	return p, nil
+}
+
+// pluginState says how a plugin stands that was trusted.
+func pluginState(dir string, t trustedFolder) string {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
-	case err != nil || f.place != place || f.sum != t.Sum:
+	}
+	if l, err := custom.List(dir); err != nil || l.Dir != dir || l.Sum != t.Sum {
 		return "changed"
 	}
 	return "trusted"
 }
 
+// findPlugins finds the plugins of a run that are trusted.
+func (h *host) findPlugins(ctx context.Context, s *setup, ask, tell bool) (err error) {
+	s.plugins, err = h.trustedPlugins(ctx, s.options.plugins, ask, tell)
+	return err
+}
+
+// trustsIn reports whether a folder is in a plugin that is trusted.
+func (s *setup) trustsIn(dir string) bool {
+	return slices.ContainsFunc(s.plugins, func(p *plugin) bool { return p.dir == realFolder(dir) })
+}
+
 // hooksOfPlugins are the hooks of trusted plugins, as a run calls them.
 func (s *setup) hooksOfPlugins() []hook.Hook {
-	if len(s.pluginHooks) == 0 || !s.hooked() {
+	if !s.hooked() {
 		return nil
 	}
 	var list []hook.Hook
-	for _, f := range s.pluginHooks {
-		for _, w := range f.hooks {
-			line := "export " + pluginVariable + "=" + quote(f.root) + "\n" + w.Command
+	for _, p := range s.plugins {
+		for _, w := range p.hooks {
+			line := "export " + pluginVariable + "=" + quote(p.dir) + "\n" + w.Command
 			x := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: s.hookPlace(), Line: line, Project: s.project, Async: w.Async})
 			x.Timeout, x.Name = w.Timeout, w.Command
 			list = append(list, x)

@@ -24,35 +24,35 @@ import (
 
 // A setup is what a run, or a conversation, works with.
 type setup struct {
-	options     *options
-	provider    provider
-	project     string // the working folder
-	workspace   *workspace.Workspace
-	outside     *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
-	sandbox     *sandbox.Sandbox     // nil: nothing is said of one
-	languages   *tools.Languages
-	schedule    *cron.Scheduler                  // that of this program; nil: it runs none
-	servers     *mcp.Servers                     // nil: there are none
-	given       map[string]mcp.Config            // that the run began with
-	told        atomic.Pointer[func(mcp.Status)] // of changes of servers
-	skills      *skill.Registry                  // nil: there are none
-	briefing    *briefing                        // nil: nothing is told of the folder
-	triggers    *trigger.Handler                 // runs those that the model starts; nil: it can start none
-	person      bool                             // somebody can be asked
-	pluginHooks []*hookFile                      // of plugins that are trusted
-	kinds       []kind                           // of agents
-	kind        *kind                            // that the agent is; nil: it is of none
-	crew        *subagent.Crew                   // puts them to work
-	agent       *agent.Agent
-	session     *agent.Session
-	recorder    *trace.Recorder // nil: the run is not traced
-	store       session.Store
-	kept        *checkpoint.Store // states of files; nil where the session is not kept either
-	shared      commons           // tasks, teams and mail
-	tasks       team.Tasks        // those of shared, with leases where they outlive the program
-	closeTeam   func() error      // nil: they are in memory
-	past        bool              // the session was there before
-	usual       permission.Mode   // that settings name; for a session with a past it is no more than a wish
+	options   *options
+	provider  provider
+	project   string // the working folder
+	workspace *workspace.Workspace
+	outside   *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
+	sandbox   *sandbox.Sandbox     // nil: nothing is said of one
+	languages *tools.Languages
+	schedule  *cron.Scheduler                  // that of this program; nil: it runs none
+	servers   *mcp.Servers                     // nil: there are none
+	given     map[string]mcp.Config            // that the run began with
+	told      atomic.Pointer[func(mcp.Status)] // of changes of servers
+	skills    *skill.Registry                  // nil: there are none
+	briefing  *briefing                        // nil: nothing is told of the folder
+	triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
+	person    bool                             // somebody can be asked
+	plugins   []*plugin                        // that are trusted
+	kinds     []kind                           // of agents
+	kind      *kind                            // that the agent is; nil: it is of none
+	crew      *subagent.Crew                   // puts them to work
+	agent     *agent.Agent
+	session   *agent.Session
+	recorder  *trace.Recorder // nil: the run is not traced
+	store     session.Store
+	kept      *checkpoint.Store // states of files; nil where the session is not kept either
+	shared    commons           // tasks, teams and mail
+	tasks     team.Tasks        // those of shared, with leases where they outlive the program
+	closeTeam func() error      // nil: they are in memory
+	past      bool              // the session was there before
+	usual     permission.Mode   // that settings name; for a session with a past it is no more than a wish
 }
 
 // setup makes what the options ask for; ask is nil where nobody can be asked.
@@ -139,6 +139,9 @@ func newSetup(o *options, p provider, dir string) *setup {
 // the terminal is asked about what is not trusted; what is wrong with files of agents
 // and skills is said if tell is set.
 func (h *host) makeAgent(ctx context.Context, s *setup, ask, tell bool) error {
+	if err := h.findPlugins(ctx, s, ask, true); err != nil {
+		return err
+	}
 	if err := h.findKinds(ctx, s, ask, tell); err != nil {
 		return err
 	}
@@ -153,9 +156,6 @@ func (h *host) makeAgent(ctx context.Context, s *setup, ask, tell bool) error {
 		if s.provider.needsKey() {
 			return s.provider.noKey()
 		}
-	}
-	if err := h.findPluginHooks(ctx, s, ask); err != nil {
-		return err
 	}
 	if err := h.findServers(ctx, s, ask); err != nil {
 		return err

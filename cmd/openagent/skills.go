@@ -35,7 +35,7 @@ func (h *host) addSkills(ctx context.Context, s *setup, ask, tell bool) error {
 				}
 			}
 		}
-		if f.Pinned && !h.trustsSkills(found) {
+		if f.Pinned && !s.trustsIn(f.Within) && !h.trustsSkills(found) {
 			yes, err := h.offerSkills(ctx, found, ask, tell)
 			if err != nil {
 				return err
@@ -63,8 +63,13 @@ func (s *setup) skillFolders(h *host) []skill.Folder {
 		project = s.project
 	}
 	folders := skill.Folders(home, project)
-	for _, p := range s.options.plugins {
-		folders = append(folders, skill.Folder{Path: filepath.Join(p, "skills"), From: "the plugin " + p, Within: p, Pinned: true})
+	for _, dir := range s.options.plugins { // those that are not trusted may have trusted skills
+		if !s.trustsIn(dir) {
+			folders = append(folders, skill.Folder{Path: filepath.Join(dir, "skills"), From: "the plugin " + dir, Within: dir, Pinned: true})
+		}
+	}
+	for _, p := range s.plugins {
+		folders = append(append(folders, p.commandFolders()...), p.skillFolders()...)
 	}
 	return folders
 }

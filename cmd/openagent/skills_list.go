@@ -60,6 +60,9 @@ func skillsCommand(h *host) (flags, action) {
 		}
 		s := newSetup(&o.options, provider{}, dir)
 		defer s.close()
+		if err := h.findPlugins(ctx, s, false, true); err != nil {
+			return err
+		}
 		if err := h.addSkills(ctx, s, false, true); err != nil {
 			return err
 		}
@@ -201,6 +204,13 @@ func (h *host) lintSkills(o *skillsOptions, dir string, dirs []string) error {
 	s := newSetup(&o.options, provider{}, dir)
 	defer s.close()
 	folders := s.skillFolders(h)
+	for _, dir := range o.options.plugins {
+		p, err := readPlugin(dir)
+		if err != nil {
+			return usagef("skills lint: %w", err)
+		}
+		folders = append(folders, p.commandFolders()...)
+	}
 	if len(dirs) > 0 {
 		folders = nil
 		for _, d := range dirs {

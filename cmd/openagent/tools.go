@@ -128,7 +128,7 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	if err := h.confine(b.setup); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	if err := h.findPluginHooks(ctx, b.setup, ask && strict); err != nil {
+	if err := h.findPlugins(ctx, b.setup, ask && strict, strict); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if err := h.addSkills(ctx, b.setup, false, false); err != nil {

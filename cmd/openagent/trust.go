@@ -25,6 +25,7 @@ type trusted struct {
 	Folders map[string]trustedFolder `json:"folders"`
 	Files   map[string]trustedFile   `json:"files,omitempty"`
 	Skills  map[string]trustedFolder `json:"skills,omitempty"` // folders of skills
+	Plugins map[string]trustedFolder `json:"plugins,omitempty"`
 }
 
 // A trustedFolder is trusted as it was: with a file that is changed, new or gone
@@ -63,6 +64,9 @@ func decodeTrust(data []byte) (trusted, error) {
 	}
 	if t.Skills == nil {
 		t.Skills = map[string]trustedFolder{}
+	}
+	if t.Plugins == nil {
+		t.Plugins = map[string]trustedFolder{}
 	}
 	return t, nil
 }
@@ -300,6 +304,7 @@ func (h *host) listTrust(format string) error {
 	type entry struct {
 		Dir    string    `json:"dir,omitempty"`    // of tools
 		Skills string    `json:"skills,omitempty"` // folder of skills
+		Plugin string    `json:"plugin,omitempty"` // folder
 		File   string    `json:"file,omitempty"`   // of settings
 		State  string    `json:"state"`            // trusted, changed or gone
 		Files  []string  `json:"files,omitempty"`
@@ -325,6 +330,12 @@ func (h *host) listTrust(format string) error {
 		list = append(list, entry{Skills: dir, State: state, Files: f.Files, Since: f.Since})
 		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), "skills " + strings.Join(f.Files, ", ")})
 	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Plugins)) {
+		f := t.Plugins[dir]
+		state := pluginState(dir, f)
+		list = append(list, entry{Plugin: dir, State: state, Since: f.Since})
+		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), "plugin, all of its files"})
+	}
 	for _, place := range slices.Sorted(maps.Keys(t.Files)) {
 		f := t.Files[place]
 		state := fileState(place, f)
@@ -332,8 +343,6 @@ func (h *host) listTrust(format string) error {
 		switch {
 		case isServerFile(place):
 			kind = "MCP servers"
-		case isHookFile(place):
-			kind = "hooks"
 		case isKindFolder(place):
 			kind = "agents"
 		}
@@ -350,8 +359,6 @@ func fileState(place string, t trustedFile) string {
 	switch {
 	case isServerFile(place):
 		return serverFileState(place, t)
-	case isHookFile(place):
-		return hookFileState(place, t)
 	case isKindFolder(place):
 		return kindFolderState(place, t)
 	}
@@ -384,7 +391,7 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	if err != nil {
 		return usagef("trust add: %w", err)
 	}
-	hooks, err := readHookFile(dir)
+	whole, err := pluginIn(dir)
 	if err != nil {
 		return usagef("trust add: %w", err)
 	}
@@ -402,11 +409,11 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 		}
 	}
 	skills := skillsOf(dir)
-	tools, err := h.toolFolders(dir, servers != nil || hooks != nil || s != nil || len(skills) > 0)
+	tools, err := h.toolFolders(dir, servers != nil || whole != nil || s != nil || len(skills) > 0)
 	if err != nil {
 		return err
 	}
-	if len(tools) == 0 && len(files) == 0 && servers == nil && hooks == nil && len(skills) == 0 && len(kinds) == 0 {
+	if len(tools) == 0 && len(files) == 0 && servers == nil && whole == nil && len(skills) == 0 && len(kinds) == 0 {
 		return usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
 	for _, found := range kinds {
@@ -425,11 +432,11 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if hooks != nil {
-		if err := h.trustHooks(ctx, hooks); err != nil {
+	if whole != nil {
+		if err := h.trustPlugin(ctx, whole); err != nil {
 			return err
 		}
-		if err := h.show(fmt.Sprintf("trusted: %s\n%s", h.visible(hooks.place), hooks.lines(h))); err != nil {
+		if err := h.show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.visible(whole.dir), whole.lines(h))); err != nil {
 			return err
 		}
 	}
@@ -503,6 +510,10 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 				removed++
 			}
 		}
+		if _, ok := t.Plugins[abs]; ok {
+			delete(t.Plugins, abs)
+			removed++
+		}
 		for _, d := range []string{abs, filepath.Join(abs, "skills"), filepath.Join(abs, ".agents", "skills"), filepath.Join(abs, ".claude", "skills")} {
 			if _, ok := t.Skills[d]; ok {
 				delete(t.Skills, d)
@@ -510,7 +521,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) || place == filepath.Join(abs, "hooks", hooksName) || isKindFolder(place) && slices.ContainsFunc(agentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, projectServersName) || isKindFolder(place) && slices.ContainsFunc(agentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)
 				removed++
 			}
