@@ -20,7 +20,10 @@ func harmless(name string) bool {
 }
 
 // steering names variables that decide which program runs or what it loads.
-var steeringVars = strings.Fields("PATH IFS ENV CDPATH HOME PWD OLDPWD PS0 PS1 PS2 PS4 PROMPT_COMMAND SHELL SHELLOPTS GLOBIGNORE EXECIGNORE FIGNORE POSIXLY_CORRECT PAGER LESS LESSOPEN LESSCLOSE EDITOR VISUAL BROWSER MANPAGER TMPDIR GOFLAGS GOROOT GOPATH GOENV GOPROXY GOTOOLCHAIN CC CXX AR LD MAKEFLAGS MAKEFILES GNUMAKEFLAGS CLASSPATH RUBYOPT RUBYLIB RUSTC RUSTC_WRAPPER RUSTFLAGS RIPGREP_CONFIG_PATH TAR_OPTIONS XDG_CONFIG_HOME GREP_OPTIONS SUDO_ASKPASS SSH_ASKPASS")
+var steeringVars = strings.Fields("PATH IFS ENV CDPATH HOME PWD OLDPWD PS0 PS1 PS2 PS4 PROMPT_COMMAND SHELL SHELLOPTS GLOBIGNORE EXECIGNORE FIGNORE POSIXLY_CORRECT PAGER LESS LESSOPEN LESSCLOSE EDITOR VISUAL BROWSER MANPAGER TMPDIR GOFLAGS GOROOT GOPATH GOENV GOPROXY GOTOOLCHAIN CC CXX AR LD MAKEFLAGS MAKEFILES GNUMAKEFLAGS CLASSPATH RUBYOPT RUBYLIB RUSTC RUSTC_WRAPPER RUSTFLAGS RIPGREP_CONFIG_PATH TAR_OPTIONS XDG_CONFIG_HOME GREP_OPTIONS SUDO_ASKPASS SSH_ASKPASS GCONV_PATH LOCPATH GOCACHEPROG PKG_CONFIG GCCGO")
+
+// numeric names variables whose values bash computes, and with them code in subscripts.
+var numeric = strings.Fields("RANDOM SRANDOM SECONDS LINENO HISTCMD OPTIND OPTERR EPOCHSECONDS EPOCHREALTIME FUNCNEST HISTSIZE TMOUT UID EUID PPID")
 
 var steeringPrefixes = strings.Fields("LD_ DYLD_ BASH GIT_ PERL PYTHON NODE_ npm_ JAVA_ _JAVA JDK_ MAVEN_ GRADLE_ LUA_ DOCKER_ CARGO_ SSH_ OPENAGENT_")
 
@@ -35,6 +38,8 @@ func steering(name string) bool {
 func (s *shell) assignName(name string) {
 	if strings.Contains(name, Unknown) {
 		s.fail("it sets a variable by a computed name")
+	} else if slices.Contains(numeric, name) {
+		s.fail("it sets %s, whose value the shell computes", name)
 	} else if steering(name) {
 		s.fail("it sets %s, which decides what programs do", name)
 	}
@@ -89,7 +94,7 @@ func (s *shell) declare(c *syntax.DeclClause, in []place) {
 	for _, a := range c.Args {
 		if a.Name != nil && !a.Naked {
 			text, _ := s.assign(a, in)
-			cmd.Args, cmd.words = append(cmd.Args, text), append(cmd.words, word{text: text})
+			cmd.Args, cmd.words, cmd.set = append(cmd.Args, text), append(cmd.words, word{text: text}), append(cmd.set, a.Name.Value)
 			continue
 		}
 		w := word{}

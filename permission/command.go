@@ -62,6 +62,7 @@ const (
 	maxNest  = 200       // brackets and keywords that open something
 	maxDepth = 6         // shells within shells
 	maxList  = 2000      // simple commands
+	maxCalls = 60        // programs that run programs, within one another
 	maxDirs  = 8         // folders that the shell may be in
 )
 
@@ -83,6 +84,7 @@ func parseLine(line string) (Commands, error) {
 type shell struct {
 	Commands
 	depth      int
+	calls      int             // commands within one another that are being followed
 	lost       bool            // functions that change the directory exist
 	ints       map[string]bool // variables that only ever get whole numbers
 	evaluates  bool            // variables may be set in ways that are not followed
@@ -184,6 +186,12 @@ func (s *shell) callAs(raw string, words []word, env, set []string, in []place) 
 		c.Raw = strings.ReplaceAll(c.text(), Unknown, "…")
 	}
 	at := s.add(c)
+	if s.calls >= maxCalls {
+		s.fail("more than %d commands run one another", maxCalls)
+		return in, in
+	}
+	s.calls++
+	defer func() { s.calls-- }()
 	return s.special(at, in)
 }
 

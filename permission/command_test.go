@@ -73,6 +73,11 @@ func TestParseCommand(t *testing.T) {
 		{"GIT_EXTERNAL_DIFF=x git diff", "git", true},
 		{"https_proxy=x a", "a", true},
 		{"for PATH in x; do ls; done", "= ls", true},
+		{"RANDOM='a[$(b)]'", "=", true},
+		{"for SECONDS in 'a[$(b)]'; do c; done", "= c", true},
+		{"export OPTIND='a[$(b)]'", "export", true},
+		{"cat </dev/tcp/h/80", "cat", true},
+		{"a 3<>/dev/udp/h/53", "a", true},
 		{"read PATH", "read =", true},
 		{"cd() { a; }; cd x", "a cd", true},
 		{"echo $((1+2)) $(( (3) ))", "echo", false},
@@ -170,5 +175,22 @@ func BenchmarkParseCommand(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Programs that run one another in great number end the reading of the line, not the
+// program that reads it.
+func TestCommandsWithinOneAnother(t *testing.T) {
+	for _, line := range []string{
+		strings.Repeat("env ", 20000) + "rm x", strings.Repeat("nohup ", 100) + "rm x", strings.Repeat("sudo timeout 1 ", 50) + "rm x", "ls | " + strings.Repeat("xargs ", 9000) + "rm",
+		strings.Repeat("find . -exec ", 5000) + "rm {} ;",
+	} {
+		c, err := ParseCommand(line)
+		if err != nil || c.Unclear == "" {
+			t.Errorf("%.40q…: it is understood: %v", line, err)
+		}
+	}
+	if c, err := ParseCommand(strings.Repeat("env nice ", 10) + "rm x"); err != nil || c.Unclear != "" || c.List[len(c.List)-1].Name != "rm" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -81,8 +81,12 @@ func (s *site) commandDanger(c *Command) string {
 	if c.Name == "git" && (len(c.words) > 0 && c.words[0].unknown() || c.has("push") && slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, "+") || strings.HasPrefix(a, ":") })) {
 		return show(c.text()) + " may delete"
 	}
-	if _, ok := s.dirs(c.in); !ok {
+	dirs, ok := s.dirs(c.in)
+	switch {
+	case !ok:
 		return show(c.Name) + " runs in a folder that is not known"
+	case slices.ContainsFunc(dirs, func(d string) bool { return !s.inside(d) }):
+		return show(c.Name) + " runs outside of the working folders"
 	}
 	if i := slices.IndexFunc(c.set, steersProgram); i >= 0 {
 		return "the variable " + show(c.set[i]) + " may name a program"
@@ -137,6 +141,9 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 			continue
 		}
 		files, known := s.files(c.in, v)
+		if !known && v.glob != "" && !v.unknown() {
+			files, _, known = s.reach(c.in, v)
+		}
 		leaves := slices.ContainsFunc(files, func(f string) bool { return !s.inside(f) })
 		if !known { // what is relative is taken to stay in the folder
 			leaves = v.home || strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~") || strings.Contains(v.text, "..")
@@ -240,7 +247,7 @@ func steersProgram(name string) bool {
 	return slices.ContainsFunc(steeringEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-var steeringEnds = strings.Fields("EDITOR PAGER SHELL BROWSER ASKPASS _COMMAND _CMD WRAPPER RUNNER _OPTIONS _OPTS _ARGS FLAGS RUBYLIB RUBYOPT CC CXX LD")
+var steeringEnds = strings.Fields("EDITOR PAGER SHELL BROWSER ASKPASS _COMMAND _CMD WRAPPER RUNNER _OPTIONS _OPTS _ARGS FLAGS RUBYLIB RUBYOPT CC CXX LD PATH _HOME _DIRS _ROOT TERMINFO TERMCAP INPUTRC HISTFILE MALLOC_TRACE")
 
 // sedAddress matches an address that is a pattern, or a range of two.
 var sedAddress = regexp.MustCompile(`^/([^/\\\[]|\\[^\n])+/I?(,/([^/\\\[]|\\[^\n])+/I?)?`)

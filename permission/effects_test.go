@@ -42,6 +42,9 @@ func developed(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "leak")); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

@@ -88,7 +88,7 @@ tty -s none
 which -a text
 type -aftpP text
 command -vVp text
-sed -nEr text
+sed -nEr pattern
 find find
 git git
 exit text

