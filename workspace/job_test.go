@@ -4,6 +4,8 @@ package workspace
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,5 +131,34 @@ func TestJobsAreBounded(t *testing.T) {
 	}
 	if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A person sees the jobs of every session that run, and ends one; the session is told.
+func TestRunningJobs(t *testing.T) {
+	w := &Workspace{Root: "/"}
+	defer w.Close()
+	for _, session := range []string{"b", "a", "a"} {
+		if _, _, err := w.StartJob(t.Context(), Line{Session: session, Command: "sleep 1000"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.StopJob(t.Context(), "a", "bash_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.RunningJobs(); !slices.Equal(got, []RunningJob{{"a", "bash_2", "sleep 1000"}, {"b", "bash_1", "sleep 1000"}}) {
+		t.Errorf("running: %+v", got)
+	}
+	if err := w.EndJob(t.Context(), "b", "bash_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.RunningJobs(); !slices.Equal(got, []RunningJob{{"a", "bash_2", "sleep 1000"}}) {
+		t.Errorf("after the end: %+v", got)
+	}
+	if got := w.Notices("b"); len(got) != 1 || !strings.Contains(got[0], "bash_1 (sleep 1000) stopped") {
+		t.Errorf("notices %q", got)
+	}
+	if err := w.EndJob(t.Context(), "b", "bash_2"); !errors.Is(err, ErrNoJob) {
+		t.Errorf("a job that is not there: %v", err)
 	}
 }

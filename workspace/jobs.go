@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -212,12 +213,53 @@ func (w *Workspace) StopJob(ctx context.Context, session, id string) (*JobReport
 	if err != nil {
 		return nil, err
 	}
+	if err := j.stop(ctx); err != nil {
+		return nil, err
+	}
+	return w.report(j, nil), nil
+}
+
+// A RunningJob is a background command that has not ended.
+type RunningJob struct {
+	Session string // whose job it is: a session's, or an agent's that works for it
+	ID      string // unique in its session
+	Command string
+}
+
+// RunningJobs lists the jobs of all sessions that have not ended, by session and in the
+// order in which they began.
+func (w *Workspace) RunningJobs() []RunningJob {
+	w.shell.mu.Lock()
+	defer w.shell.mu.Unlock()
+	var list []RunningJob
+	for _, session := range slices.Sorted(maps.Keys(w.shell.sessions)) {
+		for _, j := range w.shell.sessions[session].jobs {
+			if !j.ended() {
+				list = append(list, RunningJob{session, j.id, j.command})
+			}
+		}
+	}
+	return list
+}
+
+// EndJob ends a job for a person and waits for its end. It reports nothing: the session
+// is told of the end by [Workspace.Notices]. A job that has ended already stays as it is.
+func (w *Workspace) EndJob(ctx context.Context, session, id string) error {
+	j, err := w.job(session, id)
+	if err != nil {
+		return err
+	}
+	return j.stop(ctx)
+}
+
+// stop ends the job and waits for its end.
+func (j *job) stop(ctx context.Context) error {
 	j.process.Stop()
 	select {
 	case <-j.done:
-		return w.report(j, nil), nil
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the end of %s: %w", id, context.Cause(ctx))
+		return fmt.Errorf("waiting for the end of %s: %w", j.id, context.Cause(ctx))
 	}
 }
 

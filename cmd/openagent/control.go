@@ -55,6 +55,7 @@ type order struct {
 	CancelQueued   bool            `json:"cancel_queued"`
 	Instructions   string          `json:"instructions"` // of compact
 	AgentID        string          `json:"agent_id"`     // of stop_agent: or its name
+	JobID          string          `json:"job_id"`       // of stop_job
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
@@ -74,6 +75,7 @@ type receipt struct {
 	StillQueued []string `json:"still_queued"`
 	Cancelled   []string `json:"cancelled"`
 	Agents      []string `json:"agents,omitempty"` // in the background, that are being ended
+	Jobs        []string `json:"jobs,omitempty"`   // background commands, which go on
 }
 
 // A modelChoice is llm.ModelInfo as the Claude Agent SDK has it.
@@ -110,7 +112,7 @@ func (o order) incomplete() error {
 }
 
 // obey carries out a control request and answers it. What has to wait for an MCP server
-// does not hold up what comes after it.
+// or for the end of a command does not hold up what comes after it.
 func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 	var o order
 	err := json.Unmarshal(request, &o)
@@ -125,6 +127,10 @@ func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 			answer, err := d.changeServers(ctx, o)
 			d.reply(id, answer, err)
 		})
+		return
+	}
+	if err == nil && o.Subtype == "stop_job" {
+		d.waiting.Go(func() { d.reply(id, struct{}{}, d.stopJob(ctx, o.JobID)) })
 		return
 	}
 	if err != nil {
@@ -193,6 +199,8 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 			return nil, errors.New("stop_agent: agent_id is missing; list_agents names the agents at work")
 		}
 		return struct{}{}, d.s.session.StopAgent(o.AgentID)
+	case "list_jobs":
+		return map[string][]workingJob{"jobs": d.s.jobsAtWork()}, nil
 	case "get_context_usage":
 		return d.s.session.ContextUsage(ctx)
 	case "compact":
@@ -205,6 +213,13 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}
 	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
+}
+
+func (d *dialog) stopJob(ctx context.Context, id string) error {
+	if id == "" {
+		return errors.New("stop_job: job_id is missing; list_jobs names the background commands")
+	}
+	return d.s.stopJob(ctx, id)
 }
 
 // inForce answers a change by what is in force then.
@@ -304,6 +319,7 @@ func (d *dialog) interrupt(ctx context.Context, cancelQueued bool) (receipt, err
 		}
 	}
 	got, err := d.s.session.Interrupt(ctx)
+	r.Jobs = d.s.jobIDs()
 	if errors.Is(err, agent.ErrNotRunning) {
 		return r, nil
 	}

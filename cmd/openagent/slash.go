@@ -28,6 +28,7 @@ const slashHelp = `/help           this
 /rename [TITLE] give this session a title, or take it away
 /rewind         list the prompts; /rewind FACT|last [--files|--conversation] [--dry-run] [--diff] goes back to before one
 /agents         the agents at work and the kinds that there are; /agents stop ID|NAME|all ends them
+/jobs           the commands that run in the background; /jobs stop ID|all ends them
 /skills         list the skills; /NAME [ARGUMENTS] runs one
 /cost           what this conversation has cost, by model, agent and tool
 /context        what fills the model's context
@@ -59,6 +60,9 @@ func (c *conversation) command(ctx context.Context, line string) {
 		} else if err = c.s.session.SetMode(ctx, permission.Mode(arg)); err == nil {
 			c.mode.Store(permission.Mode(arg))
 			c.screen.line(inDim, "mode %s", arg)
+			if permission.Mode(arg) == permission.Plan {
+				c.tellOfJobs()
+			}
 		}
 	case "/fallback", "/effort", "/budget", "/tools":
 		err = c.tune(ctx, name, strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == ' ' }))
@@ -80,6 +84,8 @@ func (c *conversation) command(ctx context.Context, line string) {
 		err = c.showContext(ctx)
 	case "/agents":
 		err = c.agents(strings.Fields(arg))
+	case "/jobs":
+		err = c.jobs(ctx, strings.Fields(arg))
 	case "/skills":
 		for _, k := range c.s.skills.UserInvocable() {
 			c.screen.line(inPlain, "/%s", c.h.oneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+short(k.Description, 120)))

@@ -154,6 +154,7 @@ func (c *conversation) strike(ctx context.Context) bool {
 		if r, err := c.s.session.Interrupt(ctx); err == nil && len(r.Agents) > 0 {
 			c.screen.line(inYellow, "stopping %s in the background", plural(len(r.Agents), "agent"))
 		}
+		c.tellOfJobs()
 		c.screen.line(inDim, "Ctrl-C again leaves, and so does /quit")
 		c.screen.ask("> ")
 		return true
@@ -164,6 +165,7 @@ func (c *conversation) strike(ctx context.Context) bool {
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
 			c.screen.line(inRed, "! %v", err)
 		}
+		c.tellOfJobs()
 	}()
 	return true
 }

@@ -217,6 +217,42 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// A person sees and ends background commands and agents; Ctrl-C and plan mode say which
+// commands go on.
+func TestConversationStopsBackground(t *testing.T) {
+	t.Parallel()
+	p := sit(t, t.TempDir(), nil, []string{"--dangerously-skip-permissions"},
+		llmtest.Call(llmtest.Use("a", "Agent", map[string]any{"prompt": "work", "description": "work", "run_in_background": true}),
+			llmtest.Use("b", "Bash", map[string]any{"command": "sleep 1000", "run_in_background": true})),
+		llmtest.Step{Text: "late", Delay: time.Minute}, llmtest.Step{Text: "late", Delay: time.Minute})
+	p.sees("> ")
+	p.types("/jobs\n")
+	p.sees("no command runs in the background")
+	p.types("go\n")
+	p.sees("Started in the background as bash_1")
+	p.types("/agents\n")
+	p.sees("at work: general-purpose, in the background")
+	p.types("/agents stop nobody\n")
+	p.sees("no such agent is at work")
+	p.types("/agents stop all\n")
+	p.sees("stopping the agent")
+	p.types("\x03")
+	p.sees("still running: 1 command in the background")
+	p.types("/mode plan\n")
+	p.sees("mode plan")
+	p.sees("still running: 1 command in the background")
+	p.types("/jobs\n")
+	p.sees("bash_1  sleep 1000")
+	p.types("/jobs stop bash_9\n")
+	p.sees("no such job")
+	p.types("/jobs stop all\n")
+	p.sees("ended the command bash_1")
+	p.types("/jobs\n")
+	p.sees("no command runs in the background")
+	p.types("/quit\n")
+	p.leaves()
+}
+
 // A conversation that goes on with an earlier session says where that stands.
 func TestConversationGoesOn(t *testing.T) {
 	t.Parallel()
