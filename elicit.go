@@ -80,6 +80,10 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 	if h.x.agent.AskUser == nil {
 		return declined
 	}
+	if size := len(e.Message) + len(e.URL) + len(e.Schema); size > maxForm {
+		h.x.log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", maxForm)
+		return declined
+	}
 	fields, err := formOf(e.Schema)
 	if e.URL != "" {
 		fields, err = nil, nil
@@ -89,7 +93,7 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 		return declined
 	}
 	const yes, no = "Answer", "Decline"
-	text := fmt.Sprintf("The MCP server %s asks: %s", formText(e.Server), formText(e.Message))
+	text := fmt.Sprintf("The MCP server %s asks: %s", formText(e.Server), formLines(e.Message))
 	consent := tool.Question{Header: "MCP", Text: text, Options: []tool.Option{{Label: yes}, {Label: no}}}
 	if e.URL != "" {
 		consent.Text += " It wants you to open this page: " + formText(e.URL)

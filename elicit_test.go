@@ -78,6 +78,50 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A person is shown all of a server's question, however long, or is not asked: what
+// stands at its end may be what matters.
+func TestFormsAreShownWhole(t *testing.T) {
+	long := strings.Repeat("many words ", 200)
+	for _, c := range []struct {
+		name string
+		ask  tool.Elicitation
+		want []string // in the questions; nil: it is declined
+	}{
+		{"message", tool.Elicitation{Message: long + "\n# a comment\nand THE END", Schema: []byte(`{"type":"object"}`)}, []string{"THE END", "\n# a comment\n"}},
+		{"page", tool.Elicitation{Message: "go", URL: "https://example.com/?" + strings.Repeat("a", 400) + "END"}, []string{"aEND"}},
+		{"description", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","title":"T` + long + `TITLE","description":"` + long + `THE END","default":"` + long + `DEFAULT"}}}`)}, []string{"TITLE", "THE END", "DEFAULT"}},
+		{"choice", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","enum":["` + long + `CHOICE"]}}}`)}, []string{"CHOICE"}},
+		{"too long a message", tool.Elicitation{Message: strings.Repeat("a", 70_000)}, nil},
+		{"too long a form", tool.Elicitation{Message: "go", Schema: []byte(`{"type":"object","properties":{"x":{"type":"string","description":"` + strings.Repeat("a", 70_000) + `"}}}`)}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			action := tool.Action("")
+			asks := tool.Func(tool.Spec{Name: "asks"}, func(ctx context.Context, _ number) (string, error) {
+				c.ask.Server = "s"
+				action = tool.Elicit(ctx, c.ask).Action
+				return "", nil
+			})
+			shown := ""
+			a := &agent.Agent{Model: llmtest.Script(uses("asks"), say("end")), Permissions: bypass, Toolsets: []tool.Set{&changing{lists: [][]tool.Tool{{asks}}}},
+				AskUser: func(_ context.Context, _ tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+					shown += fmt.Sprint(questions)
+					return []tool.Answer{{Options: []string{"Answer"}}}, nil
+				}}
+			if _, err := a.Prompt(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			if (shown == "") != (c.want == nil) || c.want == nil && action != tool.Declined {
+				t.Errorf("%s, shown: %q", action, shown)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(shown, want) {
+					t.Errorf("%q is not in %q", want, shown)
+				}
+			}
+		})
+	}
+}
+
 // Of servers that ask at once each waits for the one before it: a person reads one
 // question at a time.
 func TestFormsInTurn(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 const (
 	maxFields     = 20
-	maxFormText   = 500 // bytes of each text of a form that a person is shown
-	maxFormChoice = 50  // options of a field
+	maxForm       = 64 << 10 // bytes of a question with its form: nothing of it is cut
+	maxFormChoice = 50       // options of a field
 )
 
 // A field is a member of a form that a server wants a person to fill in, as the
@@ -121,12 +121,16 @@ func (s *fieldSchema) choices() []option {
 	return list
 }
 
-func formText(s string) string {
-	s = strings.Join(strings.Fields(tool.Clean(s)), " ")
-	if len(s) > maxFormText {
-		s = strings.ToValidUTF8(s[:maxFormText], "") + "…"
+// formText is a text of a server on one line, all of it.
+func formText(s string) string { return strings.Join(strings.Fields(tool.Clean(s)), " ") }
+
+// formLines is a text of a server that may have several lines.
+func formLines(s string) string {
+	var lines []string
+	for line := range strings.Lines(tool.Clean(s)) {
+		lines = append(lines, formText(line))
 	}
-	return s
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
 // question is how a person is asked for a field; problem, unless empty, is what was
@@ -136,7 +140,7 @@ func (f *field) question(header, problem string) tool.Question {
 	if text == "" {
 		text = formText(f.name)
 	}
-	if d := formText(f.schema.Description); d != "" {
+	if d := formLines(f.schema.Description); d != "" {
 		text += ": " + d
 	}
 	switch {

@@ -59,7 +59,7 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	if w == nil || p == nil {
 		return declined, nil
 	}
-	e := tool.Elicitation{Server: server, Message: told(p.Message), URL: p.URL, ID: clip(p.ElicitationID, maxLine)}
+	e := tool.Elicitation{Server: server, Message: tool.Clean(p.Message), URL: p.URL, ID: clip(p.ElicitationID, maxLine)}
 	if p.URL == "" {
 		var err error
 		if e.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(e.Schema) > maxAsked {

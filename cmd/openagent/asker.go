@@ -84,13 +84,10 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 		return nobody, cmp.Or(err, ctx.Err())
 	}
 	if call.Session != a.d.s.session.ID { // an agent's beneath, whose calls have ids of their own
-		q.Agent, q.AgentName, pending = new(call.Session), call.Agent, nil
+		q.Agent, q.AgentName = new(call.Session), call.Agent
 	}
-	for _, p := range pending {
-		if p.Call.ID == call.ID {
-			q.Suggestions, q.Description = suggest(p.Suggestions), p.Preview
-		}
-	}
+	about := requestFor(pending, a.d.s.session.ID, call)
+	q.Suggestions, q.Description = suggest(about.Suggestions), about.Preview
 	r, err := a.ask(ctx, q)
 	switch {
 	case errors.Is(err, errNobody):

@@ -38,11 +38,7 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 	if err != nil {
 		return nobody, err
 	}
-	for _, p := range pending {
-		if p.Call.ID == call.ID && call.Session == c.s.session.ID {
-			q.request = p
-		}
-	}
+	q.request = requestFor(pending, c.s.session.ID, call)
 	q.risks = c.grants.risks(ctx, call)
 	if there, err := c.put(ctx, call, q); !there {
 		return nobody, err
@@ -55,6 +51,21 @@ func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permi
 	case <-ctx.Done():
 		return nobody, ctx.Err()
 	}
+}
+
+// requestFor returns the question about a call among those that wait, of the session's
+// run and of its agents.
+func requestFor(pending []event.PermissionRequest, session string, call tool.Call) event.PermissionRequest {
+	id := call.ID
+	if call.Session != session {
+		id = call.Session + "/" + id
+	}
+	for _, p := range pending {
+		if p.Call.ID == id {
+			return p
+		}
+	}
+	return event.PermissionRequest{}
 }
 
 func (q *asking) over() bool { return q.ctx.Err() != nil }

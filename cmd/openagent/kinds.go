@@ -131,7 +131,7 @@ func (h *host) trustsKinds(ctx context.Context, found subagent.Found, ask, tell 
 		h.complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, quote(filepath.Dir(filepath.Dir(found.Dir))))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.oneLine(found.Dir), h.kindList(found)); err != nil {
+	if _, err := fmt.Fprintf(h.err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.visible(found.Dir), h.agentDocuments(found)); err != nil {
 		return false, err
 	}
 	yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")

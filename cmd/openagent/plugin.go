@@ -249,8 +249,9 @@ func (p *plugin) agentFolders() []subagent.Folder {
 	return out
 }
 
-// lines are what the plugin would do, as a question shows it: first what runs.
-func (p *plugin) lines(h *host) string {
+// lines are what the plugin would do: first what runs. full shows the texts of agents and
+// commands, as a question does.
+func (p *plugin) lines(h *host, full bool) string {
 	var b strings.Builder
 	section := func(title, text string) {
 		if text != "" {
@@ -263,16 +264,32 @@ func (p *plugin) lines(h *host) string {
 		servers.WriteString(h.serverList(f))
 	}
 	section("MCP servers, which are started or connected to", servers.String())
-	var agents strings.Builder
+	var agents, commands strings.Builder
 	for _, f := range p.agentFolders() {
-		agents.WriteString(h.kindList(f.Load()))
+		if found := f.Load(); full {
+			agents.WriteString(h.agentDocuments(found))
+		} else {
+			agents.WriteString(h.kindList(found))
+		}
 	}
 	section("agents", agents.String())
-	var commands strings.Builder
 	for _, f := range p.commandFolders() {
-		commands.WriteString(h.skillNames(f.Load()))
+		if found := f.Load(); full {
+			commands.WriteString(h.skillDocuments(found))
+		} else {
+			commands.WriteString(h.skillNames(found))
+		}
 	}
 	section("commands, instructions that the agent follows", commands.String())
+	var skills strings.Builder
+	for _, f := range p.skillFolders() {
+		if found := f.Load(); full {
+			skills.WriteString(h.skillDocuments(found))
+		} else {
+			skills.WriteString(h.skillNames(found))
+		}
+	}
+	section("skills, instructions that the agent follows", skills.String())
 	return b.String()
 }
 
@@ -332,7 +349,7 @@ func (h *host) trustsPlugin(ctx context.Context, p *plugin, dir string, ask, tel
 		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.dir, quote(dir))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.visible(p.name), h.visible(p.dir), p.lines(h)); err != nil {
+	if _, err := fmt.Fprintf(h.err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.visible(p.name), h.visible(p.dir), p.lines(h, true)); err != nil {
 		return false, err
 	}
 	yes, err := h.confirm(ctx, "Do you trust all of its files, as they are now? [y/N] ")

@@ -100,10 +100,14 @@ func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Age
 	if o.answer.call != "" {
 		return usagef("--call goes with --allow or --deny")
 	}
-	if o.format == formatJSON {
-		return h.list(o.format, pending, "", nil)
-	}
 	g := &grants{agent: a, roots: append([]string{a.Dir}, a.Dirs...)}
+	if o.format == formatJSON {
+		list := []waitingCall{}
+		for _, p := range pending {
+			list = append(list, waitingCall{p, g.risks(ctx, p.Call)})
+		}
+		return h.list(o.format, list, "", nil)
+	}
 	var b strings.Builder
 	for _, p := range pending {
 		agent := ""
@@ -113,6 +117,12 @@ func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Age
 		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.visible(p.Reason), plainLines(h.aboutCall("", p.Call, g.risks(ctx, p.Call), p.Preview)))
 	}
 	return h.show(b.String())
+}
+
+// A waitingCall is a question with what a person should look at first.
+type waitingCall struct {
+	event.PermissionRequest
+	Risks []permission.Risk `json:"risks,omitempty"`
 }
 
 // answerCall records an answer.

@@ -95,7 +95,7 @@ func (h *host) offerSkills(ctx context.Context, found skill.Found, ask, tell boo
 		}
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.err, "The folder %s holds skills, instructions that the agent would follow:\n%s", h.oneLine(found.Dir), h.skillNames(found)); err != nil {
+	if _, err := fmt.Fprintf(h.err, "The folder %s holds skills, instructions that the agent would follow:\n%s", h.visible(found.Dir), h.skillDocuments(found)); err != nil {
 		return false, err
 	}
 	yes, err := h.confirm(ctx, "Do you trust them, as they are now? [y/N] ")
@@ -116,7 +116,7 @@ func (h *host) trustSkills(ctx context.Context, found skill.Found) error {
 func (h *host) skillNames(found skill.Found) string {
 	var b strings.Builder
 	for _, s := range found.Skills {
-		fmt.Fprintf(&b, "  %s: %s\n", s.Name, h.oneLine(short(s.Description, 120)))
+		fmt.Fprintf(&b, "  %s: %s\n", s.Name, h.visible(s.Description))
 	}
 	return b.String()
 }

@@ -436,7 +436,7 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 		if err := h.trustPlugin(ctx, whole); err != nil {
 			return err
 		}
-		if err := h.show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.visible(whole.dir), whole.lines(h))); err != nil {
+		if err := h.show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.visible(whole.dir), whole.lines(h, false))); err != nil {
 			return err
 		}
 	}
