@@ -19,6 +19,21 @@ import (
 // has no limit, and a stack that overflows ends the program.
 const maxDepth = 1000
 
+// maxValues bounds the values in a message: decoded, the smallest take a hundred
+// times the room that they take in JSON.
+const maxValues = 500_000
+
+var errValues = fmt.Errorf("the answer has more than %d values; ask for less", maxValues)
+
+// manyValues reports whether a JSON text has more than maxValues values.
+func manyValues(text []byte) bool {
+	var n nesting
+	for _, c := range text {
+		n.add(c)
+	}
+	return n.values > maxValues
+}
+
 // A carrier makes the requests to a server: with the headers of its
 // configuration, to its host only, with TLS if its URL has it, and bounding what comes back.
 type carrier struct {
@@ -101,6 +116,9 @@ func (b *body) Read(p []byte) (int, error) {
 		if b.add(c); b.depth > maxDepth {
 			return 0, fmt.Errorf("the answer is nested more than %d deep", maxDepth)
 		}
+		if b.values > maxValues {
+			return 0, errValues
+		}
 	}
 	if b.left -= n; !b.events && b.left < 0 {
 		return 0, fmt.Errorf("the answer is larger than %d MB", maxMessage>>20)
@@ -128,9 +146,9 @@ func (b *body) data(c byte) bool {
 
 const dataField = "data:"
 
-// nesting is how deep a place in a JSON text is.
+// nesting is how deep a place in a JSON text is, and how many values are before it.
 type nesting struct {
-	depth           int
+	depth, values   int
 	quoted, escaped bool
 }
 
@@ -144,6 +162,9 @@ func (n *nesting) add(c byte) {
 		n.quoted = true
 	case c == '{', c == '[':
 		n.depth++
+		n.values++
+	case c == ',':
+		n.values++
 	case c == '}', c == ']':
 		n.depth--
 	}

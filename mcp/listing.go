@@ -3,9 +3,49 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"hash"
+	"slices"
 	"time"
 )
+
+const (
+	maxPages  = 200     // of a list
+	maxCursor = 4 << 10 // bytes of the name of a page
+)
+
+var (
+	errEnough  = errors.New("there are more than are taken") // ends the reading of a list
+	errEndless = errors.New("the list has no end")
+)
+
+// pages reads the pages of a list until its end, or until there are enough. A list
+// with too many pages, with a page that comes again or with a cursor that is too
+// long has no end.
+func pages(read func(cursor string) (next string, err error)) error {
+	cursor := ""
+	seen := map[string]bool{}
+	for range maxPages {
+		next, err := read(cursor)
+		switch {
+		case errors.Is(err, errEnough):
+			return nil
+		case err != nil:
+			return err
+		case next == "":
+			return nil
+		case seen[next] || len(next) > maxCursor:
+			return errEndless
+		}
+		seen[next], cursor = true, next
+	}
+	return errEndless
+}
+
+// present are the entries of a list that are not null.
+func present[T any](list []*T) []*T {
+	return slices.DeleteFunc(list, func(x *T) bool { return x == nil })
+}
 
 // A listing is what a server has listed, all pages of it: how much that is, and a sum
 // by which a list is known again.

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	maxName     = 64 // of a tool: what OpenAI and Anthropic document
-	maxServer   = 40 // of a server's name in that of a tool
-	hashedBytes = 4  // of the hash that makes a changed name unique
+	maxName     = 64      // of a tool: what OpenAI and Anthropic document
+	maxServer   = 40      // of a server's name in that of a tool
+	hashedBytes = 4       // of the hash that makes a changed name unique
+	maxOwn      = 1 << 10 // bytes of the name that a server gives a tool, a prompt or an argument
 )
 
 var illegal = regexp.MustCompile(`[^a-zA-Z0-9_-]`)

@@ -226,13 +226,16 @@ func (s *server) listPrompts(ctx context.Context, ses *session, sum *listing) (p
 		if !sum.take(page.Prompts) {
 			return "", errEnough
 		}
-		listed = append(listed, page.Prompts...)
+		listed = append(listed, present(page.Prompts)...)
 		if len(listed) > maxPrompts {
 			return "", errEnough
 		}
 		return page.NextCursor, nil
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errEndless):
+		problem = "the list of prompts has no end; what came first is there"
+	case err != nil:
 		problem = "its prompts cannot be listed: " + err.Error()
 	}
 	listed = listed[:min(len(listed), maxPrompts)]
@@ -241,12 +244,12 @@ func (s *server) listPrompts(ctx context.Context, ses *session, sum *listing) (p
 		raw[i] = p.Name
 	}
 	for i, name := range names(s.name, raw) {
-		if name == "" {
+		if name == "" || len(raw[i]) > maxOwn {
 			continue
 		}
 		p := Prompt{Name: name, Server: s.name, Title: line(listed[i].Title), Description: told(listed[i].Description), own: raw[i]}
 		for _, a := range listed[i].Arguments[:min(len(listed[i].Arguments), 50)] {
-			if a != nil {
+			if a != nil && len(a.Name) <= maxOwn {
 				p.Arguments = append(p.Arguments, Argument{Name: a.Name, Description: line(a.Description), Required: a.Required})
 			}
 		}

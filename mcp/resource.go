@@ -65,14 +65,14 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 			if err != nil {
 				return "", err
 			}
-			for _, r := range page.Resources {
+			for _, r := range present(page.Resources) {
 				if len(r.URI) <= maxURI { // others cannot be read
 					list = append(list, Resource{URI: r.URI, Name: line(r.Name), Description: told(r.Description), MIMEType: line(r.MIMEType)})
 				}
 			}
 			return page.NextCursor, enough(len(list))
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, errEndless) { // what came first is there
 			return fmt.Errorf("listing resources: %w", err)
 		}
 		templates, err := ses.client.ListResourceTemplates(ctx, nil)
@@ -82,7 +82,8 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 		if err != nil {
 			return fmt.Errorf("listing templates of resources: %w", err)
 		}
-		for _, r := range templates.ResourceTemplates[:min(len(templates.ResourceTemplates), maxResources)] {
+		first := present(templates.ResourceTemplates)
+		for _, r := range first[:min(len(first), maxResources)] {
 			if len(r.URITemplate) <= maxURI {
 				list = append(list, Resource{URI: r.URITemplate, Name: line(r.Name), Description: told(r.Description), MIMEType: line(r.MIMEType), Template: true})
 			}
@@ -236,30 +237,9 @@ func (ses *session) capabilities() *sdk.ServerCapabilities {
 	return new(sdk.ServerCapabilities)
 }
 
-// errEnough ends the reading of a list.
-var errEnough = errors.New("there are more than are taken")
-
 func enough(n int) error {
 	if n >= maxResources {
 		return errEnough
-	}
-	return nil
-}
-
-// pages reads the pages of a list until its end, or until there are enough.
-func pages(read func(cursor string) (next string, err error)) error {
-	cursor := ""
-	for range maxPages {
-		next, err := read(cursor)
-		switch {
-		case errors.Is(err, errEnough):
-			return nil
-		case err != nil:
-			return err
-		case next == "" || next == cursor:
-			return nil
-		}
-		cursor = next
 	}
 	return nil
 }

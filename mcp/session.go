@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	maxPages = 200 // of a list
 	// parting bounds the farewell to a server on the network.
 	parting = time.Second
 )
@@ -189,28 +188,28 @@ func (ses *session) list(ctx context.Context, sum *listing) (tools []*sdk.Tool, 
 	if c := ses.client.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return nil, "", nil
 	}
-	cursor := ""
-	for range maxPages {
+	err = pages(func(cursor string) (string, error) {
 		page, err := ses.client.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, "", fmt.Errorf("listing its tools: %w", err)
+			return "", err
 		}
 		if !sum.take(page.Tools) {
-			return tools, fmt.Sprintf("only the first %d tools are there: the list is larger than %d MB", len(tools), maxMessage>>20), nil
+			problem = fmt.Sprintf("only the first %d tools are there: the list is larger than %d MB", len(tools), maxMessage>>20)
+			return "", errEnough
 		}
-		tools = append(tools, page.Tools...)
-		if len(tools) > maxTools {
-			return tools[:maxTools], fmt.Sprintf("only the first %d tools are there", maxTools), nil
+		if tools = append(tools, present(page.Tools)...); len(tools) > maxTools {
+			tools, problem = tools[:maxTools], fmt.Sprintf("only the first %d tools are there", maxTools)
+			return "", errEnough
 		}
-		if page.NextCursor == "" {
-			return tools, "", nil
-		}
-		if page.NextCursor == cursor {
-			break
-		}
-		cursor = page.NextCursor
+		return page.NextCursor, nil
+	})
+	switch {
+	case errors.Is(err, errEndless):
+		return tools, "the list of tools has no end; what came first is there", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("listing its tools: %w", err)
 	}
-	return tools, "the list of tools has no end; what came first is there", nil
+	return tools, problem, nil
 }
 
 // call calls a tool of the server. The error matches errSilent or errLong where

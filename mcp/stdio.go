@@ -144,6 +144,10 @@ func (c *child) line(line []byte) {
 	if len(line) == 0 {
 		return
 	}
+	if len(line) > maxValues && json.Valid(line) && manyValues(line) {
+		c.fail(line[:min(len(line), keptHead)], line[max(0, len(line)-keptTail):], errValues)
+		return
+	}
 	if line[0] == '[' && json.Valid(line) { // a batch, as 2025-03-26 has them
 		var batch []json.RawMessage
 		if json.Unmarshal(line, &batch) == nil {
@@ -211,14 +215,19 @@ func (c *child) keepNoise(line []byte) {
 	_, _ = c.noise.Write(append(bytes.Clone(line[:min(len(line), 500)]), '\n')) // it never fails
 }
 
-// long answers for a message that is too large, so that its call alone fails.
+// long answers for a message that is too large.
 func (c *child) long(head, tail []byte) {
+	c.fail(head, tail, fmt.Errorf("the answer is larger than %d MB; ask for less", maxMessage>>20))
+}
+
+// fail answers with an error for a message that is not taken, so that its call alone fails.
+func (c *child) fail(head, tail []byte, why error) {
 	c.keepNoise(head)
 	id, err := jsonrpc.MakeID(answered(head, tail))
 	if err != nil || !id.IsValid() {
 		return
 	}
-	c.deliver(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("the answer is larger than %d MB; ask for less", maxMessage>>20)}})
+	c.deliver(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}})
 }
 
 func (c *child) deliver(m jsonrpc.Message) {

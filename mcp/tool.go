@@ -57,6 +57,9 @@ func (s *server) always(t *sdk.Tool, spec *tool.Spec, used *int) bool {
 
 func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, err error) {
 	spec := tool.Spec{Name: name, Title: line(listed.Title), Description: told(listed.Description), OpenWorld: true, Timeout: -1}
+	if len(listed.Name) > maxOwn {
+		return nil, fmt.Errorf("its name is longer than %d bytes", maxOwn)
+	}
 	if spec.Input, err = acceptable(listed.InputSchema); err != nil {
 		return nil, err
 	}
