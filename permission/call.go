@@ -117,6 +117,9 @@ func (c *call) whyWrites(p *Compiled) string {
 		case EditFile:
 			return "it edits files"
 		case RunCommand:
+			if a.Later {
+				return "it keeps a command that runs later"
+			}
 			secrets := p.secret || len(c.ground.keptInside(p.private)) > 0
 			if why := c.sites[i].whyNotRead(secrets); why != "" {
 				return why

@@ -90,6 +90,9 @@ type Access struct {
 	// Once: no rule is suggested that would allow the call from now on, because the
 	// target does not say what is allowed.
 	Once bool `json:"once,omitempty"`
+	// Later: the command line does not run now. The call keeps it, which changes
+	// something even where the command only reads.
+	Later bool `json:"later,omitempty"`
 }
 
 // A Request is a call to be judged.

@@ -123,7 +123,7 @@ func CronCreate(c Crontab) tool.Tool {
 			class.Asks = "it schedules a prompt, which runs later and again"
 			return class
 		}
-		class.Access = []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: cmp.Or(c.Dir, call.Dir)}}
+		class.Access = []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: cmp.Or(c.Dir, call.Dir), Later: true}}
 		class.Asks = "it schedules a command, which runs later and again"
 		return class
 	}).OnPreview(func(call tool.Call, in cronCreateInput) string {

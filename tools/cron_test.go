@@ -114,7 +114,7 @@ func TestCronClass(t *testing.T) {
 		return tool.Classify(tl, tool.Call{Name: tl.Spec().Name, Dir: "/elsewhere", Input: json.RawMessage(input)})
 	}
 	got := class(CronCreate(c), `{"name":"a","schedule":"@daily","command":"rm -r x"}`)
-	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.RunCommand, Target: "rm -r x", Dir: c.Dir}) || got.Asks == "" || got.ReadOnly {
+	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.RunCommand, Target: "rm -r x", Dir: c.Dir, Later: true}) || got.Asks == "" || got.ReadOnly {
 		t.Errorf("%+v", got)
 	}
 	got = class(CronCreate(c), `{"name":"a","schedule":"@daily","prompt":"p"}`)
@@ -126,6 +126,14 @@ func TestCronClass(t *testing.T) {
 	}
 	if got = class(CronList(c), `{}`); !got.ReadOnly || got.Asks != "" {
 		t.Errorf("%+v", got)
+	}
+	// A command that only reads is kept all the same: it waits for the plan, and is asked about.
+	keeps := permission.Request{Tool: "CronCreate", Dir: c.Dir, Access: class(CronCreate(c), `{"name":"a","schedule":"@daily","command":"ls"}`).Access}
+	if d, waits := (permission.Policy{Mode: permission.Plan}).Compile().Waits(keeps); !waits || d.Behavior != permission.Denied {
+		t.Errorf("in plan mode: %v, %+v", waits, d)
+	}
+	if d := (permission.Policy{}).Decide(keeps); d.Behavior != permission.Asked || !strings.Contains(d.Reason, "runs later") {
+		t.Errorf("%+v", d)
 	}
 	deny := permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"CronCreate(rm *)"}}
 	if d := deny.Decide(permission.Request{Tool: "CronCreate", Dir: c.Dir,
