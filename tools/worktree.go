@@ -233,6 +233,14 @@ func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base 
 	if err := hideFromGit(root, filepath.Join(folder, ".gitignore")); err != nil {
 		return err
 	}
+	if err := clearBegun(ctx, root, g, w); err != nil {
+		return err
+	}
+	done, err := w.begin(root, base)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	if old, err := g.commit(ctx, w.From, "refs/heads/"+w.Branch); err != nil {
 		return err
 	} else if old != "" {
@@ -303,6 +311,7 @@ func unmake(ctx context.Context, root *os.Root, g git, w worktree, base string, 
 	defer cancel()
 	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // fails where git has not begun
 	err := root.RemoveAll(w.folder())
+	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // git may have known it without its file .git
 	if branch {
 		// A git that was killed may have left its lock. The branch's name is ours alone.
 		if lock, e := g.line(ctx, w.From, "rev-parse", "--path-format=absolute", "--git-path", "refs/heads/"+w.Branch+".lock"); e == nil {

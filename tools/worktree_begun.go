@@ -1,0 +1,149 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent/internal/filelock"
+)
+
+// A worktree that is being made has a file beside it, which its maker holds locked. A
+// file that nobody holds is what a program left that died: its half-made worktree is
+// removed before the next one is made, so that its name is free.
+
+// begunSuffix ends the names of these files. No worktree has such a name.
+const begunSuffix = "~making"
+
+// maxBegun bounds what is read of such a file.
+const maxBegun = 4 << 10
+
+// A begun is the content of the file.
+type begun struct {
+	Base string `json:"base"` // the commit that the branch is made at
+}
+
+// begin makes and locks the file for w. done takes it away.
+func (w worktree) begin(root *os.Root, base string) (done func() error, err error) {
+	name := w.folder() + begunSuffix
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("beginning the worktree: %w", err)
+	}
+	got, err := filelock.Try(f)
+	if err == nil && !got {
+		err = w.taken()
+	}
+	if err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = f.WriteAt(details(begun{base}), 0)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { return removeOpen(root, name, f) }, nil
+}
+
+// removeOpen removes a file that we have open. Some systems want it closed before.
+func removeOpen(root *os.Root, name string, f *os.File) error {
+	err := root.Remove(name)
+	closed := f.Close()
+	if err != nil {
+		err = root.Remove(name)
+	}
+	return errors.Join(err, closed)
+}
+
+// clearBegun removes what programs that died have begun to make in the folder w.From.
+func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
+	folder, err := root.Open(filepath.FromSlash(worktreesFolder))
+	if err != nil {
+		return err
+	}
+	names, err := folder.Readdirnames(-1)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return err
+	}
+	for _, file := range names {
+		name, ok := strings.CutSuffix(file, begunSuffix)
+		if !ok || worktreeName(name) != name {
+			continue
+		}
+		if err := newWorktree(w.From, name).clear(ctx, root, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes w if its maker died and nobody has worked in it.
+func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
+	name := w.folder() + begunSuffix
+	f, err := root.OpenFile(name, os.O_RDWR|filelock.OpenFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is finished by now
+	}
+	if err != nil {
+		return fmt.Errorf("looking at a worktree that was begun: %w", err)
+	}
+	left := true
+	defer func() {
+		if left {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if got, err := filelock.Try(f); err != nil || !got {
+		return err // its maker is at work
+	}
+	if now, err := root.Lstat(name); err != nil {
+		return nil // another program has cleared it
+	} else if info, err := f.Stat(); err != nil || !os.SameFile(now, info) {
+		return err
+	}
+	var at begun
+	data, err := io.ReadAll(io.LimitReader(f, maxBegun))
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(data, &at) == nil && at.Base != "" && w.untouched(ctx, root, g, at.Base) {
+		if err := unmake(ctx, root, g, w, at.Base, true); err != nil {
+			return err
+		}
+	}
+	left = false
+	return removeOpen(root, name, f)
+}
+
+// untouched reports whether nobody can have worked in w: it is empty, or was not yet
+// checked out in full, and its branch is where it began.
+func (w worktree) untouched(ctx context.Context, root *os.Root, g git, base string) bool {
+	if head, err := g.commit(ctx, w.From, "refs/heads/"+w.Branch); err != nil || head != "" && head != base {
+		return false
+	}
+	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(w.folder()))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if len(entries) == 0 || len(entries) == 1 && entries[0].Name() == ".git" {
+		return true
+	}
+	if _, err := registered(ctx, g, w); err != nil || g.plain(ctx, w.Path) != nil {
+		return false
+	}
+	index, err := g.line(ctx, w.Path, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return false
+	}
+	if _, err := os.Lstat(index); errors.Is(err, fs.ErrNotExist) {
+		return true // git writes it last
+	}
+	status, err := g.run(ctx, w.Path, "status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all")
+	return err == nil && strings.TrimSpace(status) == ""
+}
