@@ -21,14 +21,17 @@ type Command struct {
 	Env  []string // assignments in front of it, NAME=value
 	Raw  string   // as written; for what another command runs, the words with … for what is not known
 
-	all   []string // path and Args, nil if they are not in one
-	path  string   // the name as written, quoting removed
-	words []word   // as Args
-	in    []place  // where the shell may be; see place
-	set   []string // names of the variables in Env
-	wraps bool     // it only runs the command that follows in the list
-	at    int      // its index in the list
-	outer int      // 1 + index of the command that runs this one with other rights, 0 for none
+	all     []string // path and Args, nil if they are not in one
+	path    string   // the name as written, quoting removed
+	words   []word   // as Args
+	in      []place  // where the shell may be; see place
+	set     []string // names of the variables in Env
+	steered bool     // an argument that is not known may be an option by which it runs or writes
+	spell   []string // options by which it runs programs or deletes, which a rule has to spell out
+	outputs []word   // files that it builds
+	wraps   bool     // it only runs the command that follows in the list
+	at      int      // its index in the list
+	outer   int      // 1 + index of the command that runs this one with other rights, 0 for none
 }
 
 // A Redirect is a file that a command line opens by itself.

@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -112,7 +111,7 @@ func (s *site) commandDanger(c *Command) string {
 
 // scripted are programs whose first argument is a script or a pattern, unless an
 // option gives it.
-var scripted = strings.Fields("sed gsed awk gawk mawk nawk grep egrep fgrep")
+var scripted = strings.Fields("sed gsed awk gawk mawk nawk grep egrep fgrep rg")
 
 // scriptWord returns the index of the argument that is a script or a pattern, and no
 // path; -1 for none.
@@ -129,7 +128,11 @@ func (c *Command) scriptWord() int {
 }
 
 func givesScript(arg string) bool {
-	return strings.HasPrefix(arg, "--") || strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "ef")
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, _, _ = strings.Cut(name, "=")
+		return slices.ContainsFunc([]string{"expression", "file", "files", "regexp", "source", "type-list"}, func(o string) bool { return strings.HasPrefix(o, name) })
+	}
+	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "ef")
 }
 
 func (s *site) argumentDanger(c *Command, w word, writes bool) string {
@@ -248,22 +251,3 @@ func steersProgram(name string) bool {
 }
 
 var steeringEnds = strings.Fields("EDITOR PAGER SHELL BROWSER ASKPASS _COMMAND _CMD WRAPPER RUNNER _OPTIONS _OPTS _ARGS FLAGS RUBYLIB RUBYOPT CC CXX LD PATH _HOME _DIRS _ROOT TERMINFO TERMCAP INPUTRC HISTFILE MALLOC_TRACE")
-
-// sedAddress matches an address that is a pattern, or a range of two.
-var sedAddress = regexp.MustCompile(`^/([^/\\\[]|\\[^\n])+/I?(,/([^/\\\[]|\\[^\n])+/I?)?`)
-
-// plainScript accepts a sed script that substitutes, prints or deletes lines.
-func plainScript(script string) bool {
-	if strings.Contains(script, "\n") || strings.Contains(script, Unknown) {
-		return false
-	}
-	body := strings.TrimLeft(sedAddress.ReplaceAllString(script, ""), "0123456789,$! ")
-	if body == "p" || body == "d" || body == "" {
-		return true
-	}
-	if len(body) < 4 || body[0] != 's' {
-		return false
-	}
-	parts := strings.Split(strings.ReplaceAll(body[2:], `\`+body[1:2], ""), body[1:2])
-	return len(parts) == 3 && strings.Trim(parts[2], "gIip0123456789") == ""
-}

@@ -22,6 +22,7 @@ type effect struct {
 	single   bool            // long options may have one dash
 	operands string
 	asks     []string // texts of arguments that ask
+	steers   bool     // options run programs or write files
 }
 
 // Kinds of options.
@@ -33,6 +34,10 @@ const (
 	optionalOption byte = '?' // a value may follow in the same word
 	moduleOption   byte = '%' // the value is a module of Python, its arguments follow
 	askingOption   byte = '!'
+	runOption      byte = '&' // a program or a text that runs follows
+	writtenOption  byte = '>' // a path follows that is written
+	outputOption   byte = '+' // a path follows that a build writes
+	inPlaceOption  byte = '~' // files that other arguments name are written; a value may follow in the same word
 )
 
 var effects = sync.OnceValue(func() map[string]*effect {
@@ -55,14 +60,18 @@ func newEffect(tokens []string) *effect {
 	for _, t := range tokens {
 		kind := plainOption
 		option, asks := strings.CutPrefix(t, "!")
-		if last := t[len(t)-1]; asks {
+		option, runs := strings.CutPrefix(option, "!")
+		if last := t[len(t)-1]; runs {
+			kind = runOption
+		} else if asks {
 			kind = askingOption
-		} else if len(t) > 2 && strings.IndexByte(":=@^?%", last) >= 0 {
+		} else if len(t) > 2 && strings.IndexByte(":=@^?%>+~", last) >= 0 {
 			option = t[:len(t)-1]
 			if kind = last; last == '=' {
 				kind = textOption
 			}
 		}
+		e.steers = e.steers || kind == runOption || kind == writtenOption || kind == outputOption || kind == inPlaceOption
 		switch {
 		case t == "*":
 			e.any = true
@@ -87,7 +96,7 @@ func newEffect(tokens []string) *effect {
 // isWord reports whether what follows one dash is the name of one option, and not
 // letters of several.
 func (e *effect) isWord(option string, kind byte) bool {
-	return e.single || len(option) > 1 && (kind == askingOption || strings.Contains(option, "-"))
+	return e.single || len(option) > 1 && (kind == askingOption || kind == runOption || strings.Contains(option, "-"))
 }
 
 // find returns the kind of a long option. Like getopt_long and git, it takes the
@@ -96,19 +105,35 @@ func (e *effect) find(name string) (kind byte, known bool) {
 	if kind, known = e.long[name]; known {
 		return kind, true
 	}
-	found := 0
+	found, grave := 0, 0
 	for full, k := range e.long {
 		if !strings.HasPrefix(full, name) {
 			continue
 		}
-		if found++; k == askingOption || found == 1 {
-			kind = k
+		if found++; found == 1 || gravity(k) > grave {
+			kind, grave = k, gravity(k)
 		}
 	}
-	if found == 1 || found > 1 && kind == askingOption {
+	if found == 1 || found > 1 && grave > 0 {
 		return kind, true
 	}
+	if front, _, ok := strings.Cut(name, ":"); ok && found == 0 { // as in "-XX:a"
+		return e.find(front)
+	}
 	return plainOption, e.any && found == 0
+}
+
+// gravity orders kinds of options where one name may stand for several.
+func gravity(kind byte) int {
+	switch kind {
+	case runOption:
+		return 3
+	case askingOption:
+		return 2
+	case writtenOption, inPlaceOption:
+		return 1
+	}
+	return 0
 }
 
 // effectOf returns what is known of a command, and its arguments without those that
@@ -199,7 +224,11 @@ func (r *argumentReader) option(w word) string {
 	}
 	long, value, has := strings.Cut(name, "=")
 	if !isLong {
-		if kind, known := r.long[long]; known || r.single {
+		kind, known := r.long[long]
+		if front, _, ok := strings.Cut(long, ":"); ok && !known {
+			kind, known = r.long[front] // as in "-XX:a"
+		}
+		if known || r.single {
 			isLong = true
 			if !known && r.any {
 				kind = plainOption
@@ -224,13 +253,15 @@ func (r *argumentReader) cluster(w word, letters string) string {
 		switch {
 		case letters[i] == Unknown[0] || !known && !r.any:
 			return "gets the option " + show(w.text) + ", which is not known"
+		case !known && r.asksAmong(letters[i:]):
+			return "is asked about with " + show(w.text)
 		case !known:
 			return "" // the rest may be its value
-		case kind == askingOption:
+		case kind == askingOption || kind == runOption:
 			return "is asked about with " + show(w.text)
 		case kind == plainOption:
 			continue
-		case kind == optionalOption:
+		case kind == optionalOption || kind == inPlaceOption:
 			return r.value(w, kind, letters[i+1:], true)
 		}
 		if letters[i] == 'e' && kind == textOption {
@@ -240,6 +271,25 @@ func (r *argumentReader) cluster(w word, letters string) string {
 	}
 	return ""
 }
+
+// asksAmong reports whether letters may be options of which one asks, and not the value
+// of the first.
+func (r *argumentReader) asksAmong(letters string) bool {
+	if len(letters) > maxCluster {
+		return false
+	}
+	asks := false
+	for i := range len(letters) {
+		if letters[i] < 'A' || letters[i] > 'z' {
+			return false
+		}
+		asks = asks || gravity(r.letters[letters[i]]) > 0
+	}
+	return asks
+}
+
+// maxCluster is how many letters in one word are taken for options that are not all known.
+const maxCluster = 5
 
 func (r *argumentReader) script(text string) {
 	if text != "" {
@@ -252,9 +302,9 @@ func (r *argumentReader) script(text string) {
 // value reads the value of an option.
 func (r *argumentReader) value(w word, kind byte, value string, has bool) string {
 	switch kind {
-	case askingOption:
+	case askingOption, runOption:
 		return "is asked about with " + show(w.text)
-	case plainOption, optionalOption:
+	case plainOption, optionalOption, inPlaceOption:
 		if strings.Contains(value, Unknown) {
 			return "gets an argument that is only known when it runs"
 		}
@@ -324,6 +374,9 @@ func (s *site) knownDanger(c *Command, name string, words []word) string {
 			return said + " is asked about with " + show(w.text)
 		}
 	}
+	if i := slices.IndexFunc(words, usesOddScheme); i >= 0 && (name == "curl" || name == "wget") {
+		return said + " is asked about with " + show(words[i].text)
+	}
 	for _, w := range r.paths {
 		if why := s.argumentDanger(c, w, true); why != "" {
 			return why
@@ -335,6 +388,17 @@ func (s *site) knownDanger(c *Command, name string, words []word) string {
 		}
 	}
 	return s.operandDanger(c, said, full, &r)
+}
+
+var (
+	anyScheme = regexp.MustCompile(`(?i)^(--url=)?[^/?#]*[a-z\]}]:/`)
+	webScheme = regexp.MustCompile(`(?i)^(--url=)?https?://`)
+)
+
+// usesOddScheme reports whether an argument of curl may be an address of another kind
+// than of the web, such as file:///etc/passwd.
+func usesOddScheme(w word) bool {
+	return anyScheme.MatchString(w.text) && !webScheme.MatchString(w.text)
 }
 
 // operandDanger judges the arguments that are not options.
@@ -419,7 +483,7 @@ func texts(words []word) []string {
 // isCode reports whether a word names a file of the working folders, which somebody
 // could look at before it runs.
 func (s *site) isCode(in []place, w word) bool {
-	return !w.hidden() && !w.split && w.glob == "" && w.text != "-" && !slices.Contains(streams, w.text) && s.within(in, w)
+	return !w.hidden() && !w.split && w.glob == "" && w.text != "-" && !strings.Contains(w.text, ":") && !slices.Contains(streams, w.text) && s.within(in, w)
 }
 
 // ownProgram judges a program that is named by its path: one of the project, or a
@@ -490,6 +554,9 @@ func (s *site) mayBeOption(in []place, w word) bool {
 
 // textDanger judges programs whose arguments are text, one of which may be a program.
 func textDanger(name, said string, r *argumentReader) string {
+	if name == "date" && slices.ContainsFunc(r.operands, func(w word) bool { return !strings.HasPrefix(w.text, "+") }) {
+		return said + " may set the clock"
+	}
 	if strings.HasSuffix(name, "awk") {
 		for _, w := range r.operands {
 			if w.unknown() || w.split {
@@ -510,7 +577,7 @@ func sedDanger(said string, r *argumentReader) string {
 		return "what " + said + " runs is in a file"
 	}
 	for _, w := range scripts {
-		if !plainScript(w.text) {
+		if x, ok := readSed(w.text); !ok || x.runs || len(x.reads)+len(x.writes) > 0 {
 			return "the program given to " + said + " may run or write anything"
 		}
 	}

@@ -37,7 +37,7 @@ func (s *site) parts(tool string, p *Compiled, deny, ask []int) []Part {
 			continue
 		}
 		d := decide(Asked, FromMode, nil, "no rule lets it write there")
-		if x, ok := s.editable(p.allow, f); ok {
+		if x, ok := s.editable(p.allow, f.in, f.word); ok {
 			d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
 		out = append(out, Part{"> " + show(f.Path), d})
@@ -76,7 +76,7 @@ func (s *site) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) De
 			return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
 	}
-	if x, ok := c.allowedBy(p.allow, tool); ok {
+	if x, ok := s.ruleFor(c, p.allow, tool); ok {
 		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 	}
 	if c.passes() {

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -80,6 +81,10 @@ func gitReads(words []word) (files []word, ok bool) {
 // gitHarmless are beginnings of git's settings that run no program.
 var gitHarmless = strings.Fields("user.name user.email color. advice. core.quotepath core.autocrlf core.eol core.filemode commit.gpgsign init.defaultbranch log.date push.default pull.rebase pull.ff")
 
+// gitTexts are the commands of git that run what their arguments say, with the argument
+// by which they do, "*" for any.
+var gitTexts = map[string]string{"submodule": "foreach", "filter-branch": "*", "difftool": "*", "mergetool": "*", "for-each-repo": "*", "bisect": "run", "filter-repo": "*"}
+
 // gitSettings looks at what is set in front of a git command: aliases and many
 // other settings run programs.
 func (s *shell) gitSettings(c Command) {
@@ -96,6 +101,9 @@ func (s *shell) gitSettings(c Command) {
 		case strings.HasPrefix(a, "--exec-path="):
 			given = true
 		case !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(c.Args[i-1], "-")):
+			if runsText := gitTexts[a]; runsText != "" && (runsText == "*" || slices.Contains(c.Args[i+1:], runsText)) {
+				s.List[c.at].spell = append(s.List[c.at].spell, cmp.Or(strings.Trim(runsText, "*"), a))
+			}
 			return // the command; what follows are its own flags
 		}
 		setting = strings.ToLower(setting)

@@ -65,8 +65,13 @@ func (c *Command) forms(loose bool) []string {
 // loose reports whether parts of the command are not known.
 func (c *Command) loose() bool {
 	unknown := func(text string) bool { return strings.Contains(text, Unknown) }
-	return c.Name == Unknown || unknown(c.path) || slices.ContainsFunc(c.Env, unknown) ||
+	return c.Name == Unknown || len(c.spell) > 0 || unknown(c.path) || slices.ContainsFunc(c.Env, unknown) ||
 		slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" || unknown(w.text) })
+}
+
+// runsByOption reports whether an option of the command runs a program.
+func (c *Command) runsByOption() bool {
+	return slices.ContainsFunc(c.spell, func(o string) bool { return o != "-delete" })
 }
 
 // join returns the command without its assignments and under another name.
@@ -118,6 +123,9 @@ func (s *site) mayRun(x *rule) bool {
 		if !s.List[i].loose() {
 			continue
 		}
+		if s.List[i].runsByOption() {
+			return true
+		}
 		if slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(&s.List[i], true) }) {
 			return true
 		}
@@ -164,7 +172,7 @@ func (s *site) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool) {
 			covered[i] = true
 			continue
 		}
-		x, ok := c.allowedBy(set, tool)
+		x, ok := s.ruleFor(c, set, tool)
 		if ok {
 			by, covered[i] = x, true
 			continue
@@ -177,7 +185,7 @@ func (s *site) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool) {
 		if !r.Write {
 			continue
 		}
-		x, ok := s.editable(set, r)
+		x, ok := s.editable(set, r.in, r.word)
 		if !ok {
 			return nil, false
 		}
@@ -186,6 +194,26 @@ func (s *site) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool) {
 		}
 	}
 	return by, by != nil
+}
+
+// means reports whether a pattern that allows is meant for a command that it matches.
+// One for any arguments is not meant for options by which the command runs programs or
+// deletes, nor for those by which a build writes elsewhere than in the folders, unless it
+// spells them out; nor for arguments that may turn out to be options.
+func (s *site) means(p *commandPattern, c *Command) bool {
+	if !p.open || len(p.want) == 0 {
+		return true
+	}
+	if slices.ContainsFunc(c.spell, func(o string) bool { return !slices.Contains(p.want, o) }) || s.optionsUnknown(c) {
+		return false
+	}
+	return !slices.ContainsFunc(c.outputs, func(w word) bool { return !s.within(c.in, w) || s.guardedWord(c.in, w) })
+}
+
+// optionsUnknown reports whether an argument that is not known may make the command
+// run a program or write a file.
+func (s *site) optionsUnknown(c *Command) bool {
+	return c.steered || (steered()[c.Name] || c.Name == "find") && slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" && s.mayBeOption(c.in, w) })
 }
 
 // passes reports whether the command only runs the next one in the list.
@@ -207,9 +235,9 @@ func (c *Command) first() (string, bool) {
 	return "", false
 }
 
-// allowedBy returns the rule that covers a command. Variables that may change
+// ruleFor returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
-func (c *Command) allowedBy(set *ruleSet, tool string) (*rule, bool) {
+func (s *site) ruleFor(c *Command, set *ruleSet, tool string) (*rule, bool) {
 	b := set.of(tool)
 	if b == nil || len(b.scoped) == 0 {
 		return nil, false
@@ -239,7 +267,7 @@ func (c *Command) allowedBy(set *ruleSet, tool string) (*rule, bool) {
 	for _, i := range sorted(found) {
 		x := &set.all[i]
 		for i := range x.commands {
-			if slices.ContainsFunc(forms, x.commands[i].matches) {
+			if slices.ContainsFunc(forms, x.commands[i].matches) && s.means(&x.commands[i], c) {
 				return x, true
 			}
 		}
@@ -370,9 +398,9 @@ func joinWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// editable returns the Edit rule that covers a redirection.
-func (s *site) editable(set *ruleSet, r Redirect) (*rule, bool) {
-	files, ok := s.files(r.in, r.word)
+// editable returns the Edit rule that covers a file that is written.
+func (s *site) editable(set *ruleSet, in []place, w word) (*rule, bool) {
+	files, ok := s.files(in, w)
 	if !ok {
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -89,12 +90,36 @@ func join(dir, target string) string {
 	case strings.HasPrefix(target, "~"):
 		return home() + target[1:]
 	case strings.HasPrefix(target, "/"), filepath.IsAbs(target):
+		if strings.Contains(target, "/proc/") {
+			return ofProcess(dir, target)
+		}
 		return target
 	}
 	if rest, ok := strings.CutPrefix(target, "./"); ok && rest != "" && rest[0] != '/' {
 		target = rest
 	}
 	return dir + string(filepath.Separator) + target
+}
+
+var ownProcess = regexp.MustCompile(`^/proc/(self|thread-self)(/task/[^/]+)?/(cwd|root)$`)
+
+// ofProcess returns the path for one that leads through the links of the process that
+// opens it: to the folder that it runs in, or to the root.
+func ofProcess(dir, target string) string {
+	for i := 1; i <= len(target); i++ {
+		if i < len(target) && target[i] != '/' {
+			continue
+		}
+		m := ownProcess.FindStringSubmatch(path.Clean(target[:i]))
+		switch {
+		case m == nil:
+		case m[3] == "root":
+			return ofProcess(dir, "/"+strings.TrimLeft(target[i:], "/"))
+		case dir != "":
+			return strings.TrimSuffix(dir+target[i:], "/")
+		}
+	}
+	return target
 }
 
 // files returns the paths that a word may name; false if that is not known.

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -73,11 +74,17 @@ func (s *site) mayTouch(x *rule) string {
 		if !c.opens(edit) {
 			continue
 		}
+		if c.runsByOption() {
+			return show(c.Name) + " runs another program with " + show(c.spell[0])
+		}
 		if c.takesList() {
 			return "which files " + show(c.Name) + " opens is written elsewhere"
 		}
 		_, placed := s.dirs(c.in)
 		for _, w := range c.words {
+			if file, _ := fileAddress(w.text); file == Unknown {
+				return "which file " + show(w.text) + " is, is only known when it runs"
+			}
 			if placed && w.glob == "" && !w.unknown() {
 				continue
 			}
@@ -103,7 +110,7 @@ func (c *Command) opens(edit bool) bool {
 
 // takesList reports whether a file, or the input, says which files the command opens.
 func (c *Command) takesList() bool {
-	if c.Name == "cpio" || c.Name == "pax" {
+	if c.Name == "cpio" || c.Name == "pax" || c.Name == "patch" || c.Name == "git" && slices.ContainsFunc(c.Args, func(a string) bool { return a == "apply" || a == "am" }) {
 		return true
 	}
 	tar := slices.Contains(tars, c.Name)
@@ -151,6 +158,9 @@ func (s *site) reach(in []place, w word) (files, open []string, ok bool) {
 	wide := w
 	wide.glob = widen(w.glob)
 	for _, d := range dirs {
+		if strings.HasPrefix(join(d, w.glob), "/proc/") { // where links lead depends on who looks
+			return nil, nil, false
+		}
 		if w.unknown() && !w.home {
 			open = append(open, s.unborn(d, w)...)
 			continue
@@ -361,6 +371,27 @@ func tokens(pattern string) []int {
 	return out
 }
 
+var fileScheme = regexp.MustCompile(`(?i)^(--?[a-z-]+=)?\{?file[^a-z/:]*:(//[^/]*)?(/.*)$`)
+
+// fileAddress returns the path in an address of a file, Unknown if it has patterns.
+func fileAddress(text string) (string, bool) {
+	if !strings.Contains(text, ":/") {
+		return "", false
+	}
+	if scheme, _, _ := strings.Cut(text, ":/"); strings.ContainsAny(scheme, "{[") {
+		return Unknown, true // curl expands it
+	}
+	m := fileScheme.FindStringSubmatch(text)
+	if m == nil {
+		return "", false
+	}
+	file, err := url.PathUnescape(m[3])
+	if err != nil || strings.ContainsAny(text, "{}[]"+Unknown) {
+		return Unknown, true
+	}
+	return file, true
+}
+
 // pathForms returns the paths that an argument may hold: itself, the value of a
 // flag or of name=value, and what follows "@".
 func pathForms(w word) []word {
@@ -382,16 +413,33 @@ func pathForms(w word) []word {
 		}
 	}
 	if _, v, ok := strings.Cut(w.text, "="); ok {
-		part(strings.TrimPrefix(v, "@"))
+		v = strings.Trim(strings.TrimLeft(v, "@<"), `"`)
+		part(v)
+		if at := strings.IndexAny(v, ";,"); at > 0 { // "f=@a;type=b" of curl
+			for piece := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ',' || r == '"' }) {
+				part(piece)
+			}
+		}
 	}
-	if v, ok := strings.CutPrefix(w.text, "@"); ok {
+	if front, v, ok := strings.Cut(w.text, "@"); ok {
+		if !flag && front != "" && strings.Contains(w.text, Unknown) {
+			v = Unknown
+		}
 		part(v)
 	}
 	if flag && len(w.text) > 2 && w.text[1] != '-' {
-		part(w.text[2:])
+		part(strings.TrimLeft(w.text[2:], "@<"))
+		if i := strings.IndexByte(w.text[2:], '/'); i > 0 && w.glob == "" && !strings.ContainsAny(w.text, "=:") {
+			part(w.text[2+i:]) // after letters of other options
+		}
 	}
-	if front, back, ok := strings.Cut(w.text, ":"); ok && !flag && !strings.HasPrefix(back, "//") {
-		part(front) // host:path, revision:path
+	if file, ok := fileAddress(w.text); ok {
+		part(file)
+	}
+	if front, back, ok := strings.Cut(w.text, ":"); ok && !strings.HasPrefix(back, "//") {
+		if !flag {
+			part(front) // host:path, revision:path
+		}
 		part(back)
 	}
 	return out

@@ -148,7 +148,7 @@ func (s *site) lineCovered(rules []*rule, tool string) (by *rule) {
 			}
 		}
 		at := slices.IndexFunc(rules, func(x *rule) bool {
-			return x.pattern != "" && x.names(tool) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return slices.ContainsFunc(forms, p.matches) })
+			return x.pattern != "" && x.names(tool) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return slices.ContainsFunc(forms, p.matches) && s.means(&p, c) })
 		})
 		if at >= 0 {
 			by, covered[i] = rules[at], true

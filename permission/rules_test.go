@@ -211,7 +211,7 @@ func TestSuggest(t *testing.T) {
 	dir := tree(t)
 	for line, want := range map[string]string{
 		"git checkout main": "Bash(git checkout *)", "npm run build -- -x": "Bash(npm run build *)", "go test ./...": "Bash(go test *)", "touch a b": "Bash(touch *)", "./x.sh a": "Bash(./x.sh *)",
-		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b)", "sudo make": "Bash(sudo make)",
+		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b) Edit(/a)", "sudo make": "Bash(sudo make)",
 		"python3 x.py a": "Bash(python3 x.py *)", "python3.12 -u x.py": "Bash(python3.12 -u x.py)", "perl x.pl a": "Bash(perl x.pl *)", "node --test": "Bash(node --test)", "awk 1 a.txt": "Bash(awk 1 a.txt)",
 		"git -C src pull": "Bash(git -C src pull)", "npx tsc -b": "Bash(npx tsc -b)", "pnpm exec tsc -b": "Bash(pnpm exec tsc *)", "npx -y tsc": "Bash(npx -y tsc)", "uv run pytest x": "Bash(uv run pytest *)", "A=1 make": "Bash(A=1 make)",
 		"./x.sh 'a b'": "Bash(./x.sh *)", "'./x y.sh' a": "Bash('./x y.sh' *)", "rm 'a b' \"it's\"": `Bash(rm 'a b' 'it'\''s')`, "awk '{print $1}' a.txt": "Bash(awk '{print $1}' a.txt)",

@@ -58,6 +58,9 @@ func (s *site) isEvident() bool {
 		return false
 	}
 	plain := func(in []place, w word) bool {
+		if file, _ := fileAddress(w.text); file == Unknown {
+			return false
+		}
 		if w.glob != "" || w.unknown() {
 			return false
 		}
@@ -74,7 +77,7 @@ func (s *site) isEvident() bool {
 		if !c.opens(false) {
 			continue
 		}
-		if c.takesList() || slices.ContainsFunc(c.words, func(w word) bool { return !plain(c.in, w) }) {
+		if c.runsByOption() || c.takesList() || slices.ContainsFunc(c.words, func(w word) bool { return !plain(c.in, w) }) {
 			return false
 		}
 		if _, walks := c.walker(); walks {

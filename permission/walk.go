@@ -32,10 +32,12 @@ var walkers = map[string]walker{
 	"chmod": modeWalks, "chown": modeWalks, "chgrp": modeWalks,
 	"cp":    {letters: "rRa", long: []string{"recursive", "archive"}},
 	"rsync": {letters: "ra", long: []string{"recursive", "archive"}},
-	"zip":   {letters: "rR", long: []string{"recurse-paths", "recurse-patterns"}},
-	"scp":   {letters: "r"},
-	"rm":    {letters: "rR", long: []string{"recursive"}},
-	"find":  {long: []string{"delete", "exec", "execdir", "ok", "okdir"}, here: true},
+	"gzip":  {letters: "r", long: []string{"recursive"}},
+	"gofmt": {letters: "w"}, "goimports": {letters: "w"}, "gofumpt": {letters: "w"},
+	"zip":  {letters: "rR", long: []string{"recurse-paths", "recurse-patterns"}},
+	"scp":  {letters: "r"},
+	"rm":   {letters: "rR", long: []string{"recursive"}},
+	"find": {long: []string{"delete", "exec", "execdir", "ok", "okdir"}, here: true},
 }
 
 // gitWalkers are the git commands that take a folder for all that is in it.

@@ -16,6 +16,7 @@ type word struct {
 	split bool   // may become several words, or none
 	means []word // where the text is not known: all that the word may be as a path; nil if that is not known
 	from  *syntax.Word
+	found bool // the name of a file that a program found, which does not begin with "-"
 }
 
 func (w word) unknown() bool { return strings.Contains(w.text, Unknown) }

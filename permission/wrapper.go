@@ -75,6 +75,9 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	if w, found := wrappers[c.Name]; found {
 		return s.wrapped(at, w, in)
 	}
+	if c.Name != "git" {
+		s.options(at, in)
+	}
 	switch {
 	case isOpaque[c.Name] || strings.HasPrefix(c.Name, "ld-linux") || strings.HasPrefix(c.Name, "qemu-"):
 		s.fail("what %s runs cannot be seen", c.Name)
@@ -105,6 +108,9 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 		s.refuse(c, "", "pre", "hostname-bin")
 	case "tar", "bsdtar", "gtar":
 		s.List[at].in = c.folders(in)
+		if slices.ContainsFunc(c.Args, namesHost) {
+			s.fail("%s may reach another machine", c.Name)
+		}
 		s.refuse(c, "IF", "use-compress-program", "to-command", "checkpoint-action", "rsh-command", "info-script", "new-volume-script")
 	case "scp", "sftp":
 		s.refuse(c, "SoFD")
@@ -113,7 +119,7 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	case "git":
 		s.List[at].in = c.folders(in)
 		s.gitSettings(c)
-		s.gitOutput(c, s.List[at].in)
+		s.options(at, s.List[at].in)
 	case "make", "gmake", "ninja":
 		s.List[at].in = c.folders(in)
 	case "man":
@@ -153,6 +159,14 @@ func (s *shell) refuse(c Command, letters string, long ...string) {
 			s.fail("%s may run another program with %s", c.Name, clip(a))
 		}
 	}
+}
+
+// namesHost reports whether tar may take an argument for an archive of another machine,
+// to which it connects by a program.
+func namesHost(arg string) bool {
+	arg = strings.TrimPrefix(arg, "--file=")
+	host, _, remote := strings.Cut(arg, ":")
+	return remote && !strings.HasPrefix(arg, "--") && !strings.Contains(host, "/")
 }
 
 var tars = []string{"tar", "bsdtar", "gtar"}
@@ -352,13 +366,27 @@ func fromInput(words []word, replace string) []word {
 	return out
 }
 
-// find follows what find runs. "{}" becomes the name of a file.
+// find follows what find runs and writes. "{}" becomes the name of a file.
 func (s *shell) find(at int, in []place) {
 	c := s.List[at]
 	for i := 0; i < len(c.words); i++ {
 		switch c.words[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
+		case "-delete":
+			s.List[at].spell = append(s.List[at].spell, "-delete")
+			continue
+		case "-fprint", "-fprint0", "-fprintf", "-fls":
+			if i+1 < len(c.words) {
+				s.writes(c.words[i+1], in)
+			}
+			continue
 		default:
+			if c.words[i].mayBeOption() {
+				s.List[at].steered = true
+				if slices.ContainsFunc(c.words[i+1:], func(w word) bool { return w.text == ";" || w.text == "+" || w.mayBeOption() }) {
+					s.fail("what find does is only known when it runs")
+				}
+			}
 			if c.words[i].split {
 				s.fail("what find does is only known when it runs")
 			}
@@ -373,6 +401,9 @@ func (s *shell) find(at int, in []place) {
 			end++
 		}
 		inner := fromInput(c.words[i+1:end], "{}")
+		for j := range inner {
+			inner[j].found = inner[j].found || inner[j].unknown() && !c.words[i+1+j].unknown()
+		}
 		if len(inner) == 0 {
 			s.fail("what find runs cannot be told")
 			return

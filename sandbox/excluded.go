@@ -37,8 +37,13 @@ func (r *Rules) excludes(line, dir string) bool {
 	if !plainLine.MatchString(line) {
 		return false
 	}
+	form, err := permission.Canonical(line)
+	if err != nil {
+		return false
+	}
+	line = form.Line // which is what runs
 	parsed, err := permission.ParseCommand(line)
-	if err != nil || parsed.Unclear != "" || len(parsed.List) != 1 || len(parsed.Redirects) > 0 || parsed.List[0].Raw != strings.TrimSpace(line) {
+	if err != nil || parsed.Unclear != "" || len(parsed.List) != 1 || len(parsed.Redirects) > 0 || parsed.List[0].Raw != line {
 		return false
 	}
 	c := parsed.List[0]

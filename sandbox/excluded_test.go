@@ -26,7 +26,7 @@ func TestExcluded(t *testing.T) {
 	defer box.Close()
 	for _, line := range []string{
 		"docker ps", "  docker ps ", "docker run --rm -v /a:/b image 'a b; c'", "docker build -t x:1 .", "git push origin main", "git status --short",
-		"npm run lint", "docker exec web ls", `docker inspect "a b"`, "tar czf a.tgz src", "docker run -e A=1 image", "make -j4 all",
+		"npm run lint", "git   push  origin", "docker build 'x'", `docker exec web "ls" 'a'`, "docker exec web ls", `docker inspect "a b"`, "tar czf a.tgz src", "docker run -e A=1 image", "make -j4 all",
 	} {
 		if !box.Outside(line, dir) {
 			t.Errorf("runs confined: %s", line)
