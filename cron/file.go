@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -187,7 +188,7 @@ func syncFolder(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there
 	}
-	d, err := os.Open(folder)
+	d, err := plainfile.OpenFolder(folder)
 	if err != nil {
 		return fmt.Errorf("writing the schedule: %w", err)
 	}

@@ -1,12 +1,13 @@
 package permission
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A place is a folder, relative to where the line starts: the arguments of cd,
@@ -252,7 +253,7 @@ func globNames(dir string, w word) ([]string, bool) {
 
 // readNames lists at most limit names; a folder that cannot be read has none.
 func readNames(dir string, limit int) ([]string, bool) {
-	f, err := os.Open(dir)
+	f, err := plainfile.OpenFolder(dir)
 	if err != nil {
 		return nil, true
 	}

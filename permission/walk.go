@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // Folders that hold files which a rule forbids.
@@ -187,7 +189,7 @@ func (s *site) list(dir string) ([]fs.DirEntry, bool) {
 	if err != nil || !fi.IsDir() {
 		return nil, s.looks >= 0
 	}
-	f, err := os.Open(dir)
+	f, err := plainfile.OpenFolder(dir)
 	if err != nil {
 		return nil, s.looks >= 0
 	}

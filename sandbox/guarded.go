@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/guarded"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -129,7 +130,7 @@ func (s *guardSearch) walk(dir string, see func(file string, d fs.DirEntry) (ent
 
 // list is what is in a folder, as far as it is looked at, in the order of names.
 func (s *guardSearch) list(dir string) ([]fs.DirEntry, error) {
-	f, err := os.Open(dir)
+	f, err := plainfile.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -75,7 +76,7 @@ func firstLine(file string) string {
 	if err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	f, err := os.Open(file)
+	f, err := plainfile.Open(file)
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A disk is the part of the file system whose failures a store must survive.
@@ -51,7 +53,7 @@ func (system) syncFolder(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced; NTFS logs its changes itself
 	}
-	f, err := os.Open(name)
+	f, err := plainfile.OpenFolder(name)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (w *walk) look(dir string, depth int) {
 
 // list returns what is in a folder, by name, as far as the bounds allow.
 func (w *walk) list(dir string) []fs.DirEntry {
-	f, err := w.root.Open(dir)
+	f, err := plainfile.OpenFolderIn(w.root, dir)
 	if err != nil {
 		w.problem(dir, 0, true, "%v", err)
 		return nil

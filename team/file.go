@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -75,7 +76,7 @@ func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there
 	}
-	d, err := os.Open(path)
+	d, err := plainfile.OpenFolder(path)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // OutputQuota is how many bytes the files in [OutputDir] may have together. The
@@ -47,7 +49,7 @@ func due(dir string, now time.Time) bool {
 	if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()).Abs() < sweepEvery {
 		return false
 	}
-	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := plainfile.Append(mark)
 	if err != nil {
 		return false
 	}

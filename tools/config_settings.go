@@ -224,16 +224,7 @@ func readSettings(path string) (map[string]json.RawMessage, error) {
 }
 
 func readBounded(path string) ([]byte, error) {
-	f, err := plainfile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSettingsFile+1))
-	if err == nil && len(data) > maxSettingsFile {
-		err = fmt.Errorf("it has more than %d bytes", maxSettingsFile)
-	}
-	return data, err
+	return plainfile.ReadFile(path, maxSettingsFile)
 }
 
 // writeSettings replaces the file; it is never seen half-written.

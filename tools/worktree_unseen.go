@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // maxIndexEntry is the length in bytes of the longest entry of an index that is read.
@@ -60,7 +62,7 @@ func unseenFiles(ctx context.Context, g git, w worktree) (u unseen, err error) {
 
 // holdsSomething reports whether there is something at name but an empty folder.
 func holdsSomething(root *os.Root, name string) bool {
-	f, err := root.Open(name)
+	f, err := plainfile.OpenFolderIn(root, name)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const nonblock = syscall.O_NONBLOCK
@@ -19,7 +21,7 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 
 // syncDir makes a rename in the folder survive a power cut.
 func syncDir(root *os.Root, folder string) {
-	d, err := root.Open(folder)
+	d, err := plainfile.OpenFolderIn(root, folder)
 	if err != nil {
 		return // a folder that may be written to but not read
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -228,7 +229,7 @@ const aliases = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 // spelled returns the name of the file in dir that was found as name, as the
 // folder has it.
 func spelled(dir, name string, info fs.FileInfo) string {
-	d, err := os.Open(dir)
+	d, err := plainfile.OpenFolder(dir)
 	if err != nil {
 		return name
 	}

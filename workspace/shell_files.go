@@ -37,7 +37,7 @@ func plainFile(folder *os.Root, name string, most int64) ([]byte, error) {
 	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
 		return nil, fmt.Errorf("reading %s: %w", name, errNoFile)
 	}
-	f, err := folder.Open(name)
+	f, err := folder.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -267,24 +266,9 @@ func textOrFile(shown, value string) (string, error) {
 
 // readFile reads a regular file of at most limit bytes.
 func readFile(name string, limit int64) ([]byte, error) {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	data, err := plainfile.ReadFile(name, limit)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s", name)
-	case err != nil:
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
-	}
-	f, err := plainfile.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s is larger than %d MB", name, limit>>20)
 	}
 	return data, err
 }

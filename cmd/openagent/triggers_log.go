@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // Outcomes of triggers are kept as lines of JSON. A file that has grown takes the
@@ -28,7 +30,7 @@ func keepOutcome(home string, o triggerOutcome) (err error) {
 			return fmt.Errorf("keeping the outcome of a trigger: %w", err)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := plainfile.Append(path)
 	if err != nil {
 		return fmt.Errorf("keeping the outcome of a trigger: %w", err)
 	}

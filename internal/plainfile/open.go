@@ -3,6 +3,7 @@ package plainfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -25,12 +26,50 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
+// ReadFile returns what is in a regular file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it is larger than %s; make it smaller, or name another one", size(limit))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, bare(err))
+	}
+	return data, nil
+}
+
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%d MB", bytes>>20)
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%d KB", bytes>>10)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// OpenFolder opens a folder to list or to sync it. Pipes and devices are refused
+// without waiting for them.
+func OpenFolder(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|nonblock|folderOnly, 0)
+}
+
+// OpenFolderIn is [OpenFolder] for a folder in root. Links are followed within root.
+func OpenFolderIn(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|nonblock|folderOnly, 0)
+}
+
 // Append opens a regular file to add to it, which it makes where there is none. Only its
 // owner may read it from then on; a link, or somebody else's file, is refused.
 func Append(name string) (*os.File, error) {
 	if info, err := os.Lstat(name); err == nil {
 		if err := regular(info); err != nil { // a link would have its target made
-			return nil, fmt.Errorf("opening %s: %w", name, err)
+			return nil, fmt.Errorf("opening %s: %w", name, bare(err))
 		}
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY|nonblock, 0o600)

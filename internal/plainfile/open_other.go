@@ -2,4 +2,7 @@
 
 package plainfile
 
-const nonblock = 0
+const (
+	nonblock   = 0
+	folderOnly = 0
+)

@@ -4,4 +4,7 @@ package plainfile
 
 import "syscall"
 
-const nonblock = syscall.O_NONBLOCK
+const (
+	nonblock   = syscall.O_NONBLOCK
+	folderOnly = syscall.O_DIRECTORY
+)

@@ -52,9 +52,26 @@ func Read(root *os.Root, name string, limit int) (data []byte, whole bool, err e
 
 func regular(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a file")
+		return fmt.Errorf("it is %s, not a regular file; put a file in its place, or name another one", kind(info.Mode()))
 	}
 	return nil
+}
+
+// kind names what is not a regular file.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	case m&fs.ModeSymlink != 0:
+		return "a link"
+	}
+	return "something else"
 }
 
 // bare is the error without the name of the file.

@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 		{"empty", "", "", 5, true},
 		{"outside", "", "escapes", 100, false},
 		{"../out", "", "escapes", 100, false},
-		{"folder", "", "not a file", 100, false},
+		{"folder", "", "not a regular file", 100, false},
 		{"missing", "", "reading missing", 100, false},
 	} {
 		data, whole, err := Read(root, c.name, c.limit)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // Of returns where a folder is in the other worktrees of its git repository: each
@@ -85,7 +87,7 @@ func pathIn(file, word, from string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPathFile {
 		return ""
 	}
-	data, err := os.ReadFile(file)
+	data, err := plainfile.ReadFile(file, maxPathFile)
 	if err != nil {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/command"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -166,17 +167,12 @@ const maxFile = 1 << 20
 
 // readSection reads a section of an INI file, nil if there is none.
 func readSection(path, section string) (map[string]string, error) {
-	f, err := os.Open(path)
+	data, err := plainfile.ReadFile(path, maxFile)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) || path == "" {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("reading AWS's files: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	var found map[string]string
 	inside := false
@@ -273,7 +269,7 @@ func Container(client *http.Client) Provider {
 		}
 		token := env("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if f := env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); f != "" {
-			data, err := os.ReadFile(f)
+			data, err := plainfile.ReadFile(f, maxAnswer)
 			if err != nil {
 				return Credentials{}, fmt.Errorf("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: %w", err)
 			}

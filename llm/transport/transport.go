@@ -8,13 +8,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // Direct, as a Proxy, stands for none, whatever the variables say.
@@ -118,13 +118,6 @@ func (o Options) Secrets() []string {
 	return list
 }
 
-const maxFile = 8 << 20
+const maxFile = 8 << 20 // bytes of a file of certificates or keys
 
-func read(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile))
-}
+func read(name string) ([]byte, error) { return plainfile.ReadFile(name, maxFile) }

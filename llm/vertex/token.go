@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -86,16 +87,14 @@ func credentials() (name string, data []byte, err error) {
 		}
 		name = filepath.Join(dir, "application_default_credentials.json")
 	}
-	f, err := os.Open(name)
+	data, err = plainfile.ReadFile(name, maxFile)
 	if err != nil {
 		if named == "" && errors.Is(err, os.ErrNotExist) {
 			return name, nil, nil
 		}
 		return name, nil, fmt.Errorf("credentials of Google Cloud: %w", err)
 	}
-	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, maxFile))
-	return name, data, err
+	return name, data, nil
 }
 
 // file is what such a file holds.

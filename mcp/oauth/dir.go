@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // Dir is a [Store] of files, one for each login, that only their owner can read.
@@ -37,14 +37,9 @@ func (d *Dir) Load(_ context.Context, key string) (*Login, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %s: it is not a file", d.file(key))
+		return nil, fmt.Errorf("reading %s: it is not a regular file; remove it and log in again", d.file(key))
 	}
-	f, err := os.Open(d.file(key))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxLogin))
+	data, err := plainfile.ReadFile(d.file(key), maxLogin)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/history"
@@ -89,7 +90,7 @@ func Open(name string) (*Transcript, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("reading transcript %s: it is not a regular file", name)
 	}
-	f, err := os.Open(name)
+	f, err := plainfile.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading transcript: %w", err)
 	}

@@ -5,7 +5,6 @@ package custom
 import (
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,11 +15,6 @@ func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }
 
 // openToAll reports whether everybody may write to a file or folder.
 func openToAll(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
-
-// openFile opens a file for reading without waiting for the other end of a pipe.
-func openFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
 
 // A stamp changes whenever the content of a file does: nobody can set the time of
 // the last change (ctime) to what it was.

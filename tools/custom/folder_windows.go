@@ -18,8 +18,6 @@ func executable(info fs.FileInfo) bool {
 // not show.
 func openToAll(fs.FileInfo) bool { return false }
 
-func openFile(path string) (*os.File, error) { return os.Open(path) }
-
 // A stamp would tell whether a file has changed. Here whoever writes a file can set
 // all its times, so it is read each time.
 type stamp struct{}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -43,7 +45,7 @@ func (h *hashes) file(path string) (string, error) {
 			return k.sum, nil
 		}
 	}
-	f, err := openFile(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -5,10 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -37,12 +38,7 @@ func hungKey(f file) string {
 // costs the time once more.
 func (s *Set) readHung() hung {
 	h := hung{}
-	f, err := os.Open(s.Hung)
-	if err != nil {
-		return h
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxHungFile))
+	data, err := plainfile.ReadFile(s.Hung, maxHungFile)
 	if err != nil || json.Unmarshal(data, &h) != nil {
 		return hung{}
 	}
