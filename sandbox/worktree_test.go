@@ -168,6 +168,11 @@ func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
 	}
+	for _, mark := range []string{".gitignore", "x~kept"} { // files beside the worktrees are none
+		if err := os.WriteFile(filepath.Join(filepath.Dir(inside), mark), []byte("*\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if !box.Conceals(filepath.Join(outside, "sub", "g")) { // asked first of all: nothing has looked for worktrees
 		t.Error("a file of a new worktree is shown")
 	}
@@ -196,6 +201,9 @@ func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
 				t.Errorf("from %s: %s/f is written", from, top)
 			}
 		}
+	}
+	if o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "echo RAN", Dir: inside}); err != nil || !strings.Contains(o.Text, "RAN") {
+		t.Errorf("%+v %v", o, err)
 	}
 	if box.Conceals(filepath.Join(outside, "f")) || box.Conceals(filepath.Join(dir, "subs")) {
 		t.Error("more is hidden than the settings say")

@@ -129,7 +129,7 @@ func (v *view) collect() error {
 		switch {
 		case err == unix.EACCES && e.kind == hidden && slices.ContainsFunc(p.Write, func(root string) bool { return below(root, e.path) }):
 			return &step{"opening " + e.path, errClosed} // who may write there can open it
-		case (err == unix.ENOENT || err == unix.EACCES) && !slices.Contains(p.ReadOnly, e.path):
+		case (err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES) && !slices.Contains(p.ReadOnly, e.path):
 			continue // nobody like us gets there
 		case err == unix.ELOOP && slices.Contains(systemFolders, e.path):
 			kept = append(kept, e) // a link to another

@@ -103,8 +103,14 @@ func (f features) work(n int) llmtest.Step {
 
 // forbidden are calls that are denied in every place and mode.
 func (f features) forbidden() llmtest.Step {
-	return llmtest.Call(llmtest.Use("", "Read", map[string]any{"file_path": filepath.Join(place, "project", "denied.txt")}),
-		llmtest.Use("", "Write", map[string]any{"file_path": filepath.Join(place, "outside", "tripwire"), "content": "changed"}))
+	calls := []llm.ToolUse{llmtest.Use("", "Read", map[string]any{"file_path": filepath.Join(place, "project", "denied.txt")}),
+		llmtest.Use("", "Write", map[string]any{"file_path": filepath.Join(place, "outside", "tripwire"), "content": "changed"})}
+	if f.has("sandbox") {
+		calls = append(calls, llmtest.Use("", "Bash", map[string]any{"command": "sh attack.sh"}),
+			llmtest.Use("", "Grep", map[string]any{"pattern": "SECRET", "output_mode": "content"}),
+			llmtest.Use("", "Read", map[string]any{"file_path": "hidden/key"}))
+	}
+	return llmtest.Call(calls...)
 }
 
 func (f features) delegate(prompt string, background bool) llmtest.Step {

@@ -93,11 +93,19 @@ func confines(t *testing.T) bool {
 	return err == nil
 }
 
+// attack tries what the sandbox keeps commands from, where no rule sees it: it reads a
+// denied file, in the folder that it runs in and in the project, and writes outside.
+const attack = `cat hidden/key; cat "%[1]s/hidden/key"; cat "%[1]s"/.openagent/worktrees/*/hidden/key
+echo changed > "%[2]s/tripwire"
+echo ATTACKED
+`
+
 const jobSkill = "---\nname: job\ndescription: How the work is done\n---\nDo the work.\n"
 
 func newWorld(t *testing.T, f features) *world {
 	w := &world{dir: t.TempDir(), features: f}
 	for name, text := range map[string]string{"project/notes.txt": "notes\n", "project/denied.txt": secret, "outside/tripwire": tripwire,
+		"project/hidden/key": secret, "project/attack.sh": fmt.Sprintf(attack, filepath.Join(w.dir, "project"), filepath.Join(w.dir, "outside")),
 		"project/.agents/skills/job/SKILL.md": jobSkill, "project/.gitignore": ".openagent\n"} {
 		path := filepath.Join(w.dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -211,7 +219,7 @@ func (w *world) checkFiles(t *testing.T, killed bool) {
 			t.Errorf("the call of %s ran %d times, want once", name, ran[name])
 		}
 	}
-	for path, want := range map[string]string{"outside/tripwire": tripwire, "project/denied.txt": secret, "project/notes.txt": "notes\n"} {
+	for path, want := range map[string]string{"outside/tripwire": tripwire, "project/denied.txt": secret, "project/hidden/key": secret, "project/notes.txt": "notes\n"} {
 		if got, err := os.ReadFile(filepath.Join(w.dir, path)); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v", path, got, err)
 		}
@@ -259,16 +267,22 @@ func (w *world) checkJournals(t *testing.T, killed bool) {
 	if c := book.Cost(); c.Prompts != 1 || c.Turns != own || !killed && c.Usage.Output != all {
 		t.Errorf("one prompt with %d answers and %d tokens of output is counted as %d prompts, %d turns and %d tokens", own, all, c.Prompts, c.Turns, c.Usage.Output)
 	}
+	attacked := false
 	err = filepath.WalkDir(w.sessions(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
-			if text, _ := os.ReadFile(path); bytes.Contains(text, []byte(secret)) {
+			text, _ := os.ReadFile(path)
+			if bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%s holds what was denied", path)
 			}
+			attacked = attacked || bytes.Contains(text, []byte("ATTACKED"))
 		}
 		return err
 	})
 	if err != nil {
 		t.Error(err)
+	}
+	if w.features.has("sandbox") && !killed && !attacked {
+		t.Error("the command that tries to get out of the sandbox did not run")
 	}
 }
 

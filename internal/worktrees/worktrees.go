@@ -35,7 +35,9 @@ func Of(folder string) []string {
 		made := filepath.Join(t, ".openagent", "worktrees")
 		entries, _ := os.ReadDir(made) // those that git has forgotten are there as well
 		for _, e := range entries {
-			tops = append(tops, filepath.Join(made, e.Name()))
+			if e.IsDir() { // the others are marks
+				tops = append(tops, filepath.Join(made, e.Name()))
+			}
 		}
 	}
 	inside := strings.TrimPrefix(folder, top)
@@ -43,6 +45,9 @@ func Of(folder string) []string {
 	for _, t := range tops {
 		real, _ := filepath.EvalSymlinks(t) // a worktree that is gone has no other path
 		for _, t := range slices.Compact([]string{t, real}) {
+			if info, err := os.Lstat(t); err == nil && info.Mode().IsRegular() {
+				continue // something else is there by now
+			}
 			if t != "" && t != top && !slices.Contains(out, t+inside) {
 				out = append(out, t+inside)
 			}
