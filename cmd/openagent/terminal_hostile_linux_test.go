@@ -69,7 +69,9 @@ func TestHostileTextOnTerminal(t *testing.T) {
 	write(filepath.Join(plug, "hooks", "hooks.json"), `{"hooks": `+hooks+`}`, 0o644)
 	write(filepath.Join(plug, "commands", "c"+hostile+".md"), document, 0o644)
 	env := []string{"HOME=" + home, "ANTHROPIC_MODEL=claude-sonnet-4-6"}
-	work := func(name string) llmtest.Step { return llmtest.Call(llmtest.Use("", name, map[string]string{"command": "echo " + hostile, "file_path": "f" + hostile, "pattern": hostile})) }
+	work := func(name string) llmtest.Step {
+		return llmtest.Call(llmtest.Use("", name, map[string]string{"command": "echo " + hostile, "file_path": "f" + hostile, "pattern": hostile}))
+	}
 	run := func(t *testing.T, args []string, steps ...llmtest.Step) {
 		t.Helper()
 		p := sit(t, dir, env, args, steps...)
