@@ -26,7 +26,7 @@ func TestRulesAndOptions(t *testing.T) {
 		}
 	}
 	asked := []string{
-		"git log $x", "git log \"$x\"", "git diff $(cat a.txt)", "git log -n $x", "git log {a,--output=x}", "git log --out$x", "git -c color.ui=never log --output=f", "git log --output f", "git archive -o f HEAD", "git archive --outp=f HEAD",
+		"git log $x", "git log \"$x\"", "git diff $(cat a.txt)", "git log -n $x", "git log {a,--output=x}", "git log --out$x", "git -c color.ui=never log --output=f", "git log --output f", "git archive -o f HEAD", "git rev-list --output=f HEAD", "git shortlog --outpu=f", "env sort -o f a.txt", "/usr/bin/sort -o f a.txt", "sort -t o -o f a.txt", "git archive --outp=f HEAD",
 		"git ls-remote --upload-pack=x .", "git ls-remote --exec x .", "git grep -Ox y", "git grep -nO y", "git grep --open x", "git submodule foreach x", "git bisect run x", "git rebase --exec x HEAD", "git rebase -ix x HEAD",
 		"find . -delete", "find . -name x -delete", "find . -fprint f", "find . -fprintf f %p", "find . -fls f", "find \"$x\"", "find . $x", "find . \"$x\" touch {} \\;", "rg --pre x y", "rg $x", "rg x \"$y\"",
 		"sort -o f a.txt", "sort -uof a.txt", "sort a.txt -of", "sort --outp f a.txt", "sort --output=/etc/f a.txt", "sort --compress-program=x a.txt", "sort --comp x a.txt", "sort $x", "sort \"$x\"", "sort *", "ls | xargs sort", "xargs git log < a.txt",
@@ -88,6 +88,26 @@ func TestForbiddenByOptions(t *testing.T) {
 			}
 			if d := (Policy{Allow: []Rule{"Bash"}, Deny: []Rule{rule}}).Decide(run(dir, line)); d.Behavior == Allowed {
 				t.Errorf("%s: %s runs", rule, line)
+			}
+		}
+	}
+}
+
+// A rule for editing that starts from the root of the file system holds for every tool
+// that edits, outside of the working folders and through links as well.
+func TestForbiddenOutside(t *testing.T) {
+	dir, other := developed(t), RealPath(t.TempDir())
+	if err := os.Symlink(other, filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	rule := Rule("Edit(/" + filepath.ToSlash(other) + "/**)")
+	for _, tool := range []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch"} {
+		for _, target := range []string{other + "/f", other + "/../" + filepath.Base(other) + "/f", dir + "/out/d/f"} {
+			for _, mode := range Modes {
+				r := Request{Tool: tool, Dir: dir, Roots: []string{dir}, Access: []Access{{Kind: EditFile, Target: target}}}
+				if d := (Policy{Mode: mode, Deny: []Rule{rule}, Allow: []Rule{Rule(tool)}}).Decide(r); d.Behavior != Denied {
+					t.Errorf("mode %s: %s %s: %s", mode, tool, target, d.Reason)
+				}
 			}
 		}
 	}
