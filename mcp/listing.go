@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,56 @@ func (l *listing) take(page any) bool {
 func (l *listing) sum() (sum [sha256.Size]byte) {
 	l.hash.Sum(sum[:0])
 	return sum
+}
+
+// listWait bounds how long the answer of a call waits for a list that was announced to
+// have changed before it.
+const listWait = time.Second
+
+// news counts announcements that a list has changed.
+type news struct {
+	announced, read uint64
+	moved           chan struct{} // closed: more of them were followed
+}
+
+// announcements returns how many there were.
+func (ses *session) announcements() uint64 {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return ses.news.announced
+}
+
+// followed notes that the lists were read after so many announcements.
+func (ses *session) followed(announced uint64) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.news.read = announced
+	close(ses.news.moved)
+	ses.news.moved = make(chan struct{})
+}
+
+// catchUp waits until the announcements that there are have been followed, so that the
+// next request has the tools that a call made.
+func (ses *session) catchUp(ctx context.Context) {
+	timer := time.NewTimer(listWait)
+	defer timer.Stop()
+	for until := ses.announcements(); ; {
+		ses.mu.Lock()
+		behind, moved := ses.news.read < until, ses.news.moved
+		ses.mu.Unlock()
+		if !behind {
+			return
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			return
+		case <-ses.live.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // settling is how long announcements of changes are gathered before a list is read

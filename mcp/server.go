@@ -120,20 +120,24 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		case <-ses.changed:
 		default:
 		}
-		soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
-		has, err := s.list(soon, ses)
-		cancel()
+		announced := ses.announcements()
+		has, err := s.listAgain(ctx, ses)
 		settle.last = time.Now()
-		if err != nil {
+		switch {
+		case err != nil: // those known stay
 			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
-			continue // those known stay
+		case has.sum != known: // else nobody needs to be told
+			known = has.sum
+			s.connected(ses, has)
 		}
-		if has.sum == known { // nobody needs to be told
-			continue
-		}
-		known = has.sum
-		s.connected(ses, has)
+		ses.followed(announced)
 	}
+}
+
+func (s *server) listAgain(ctx context.Context, ses *session) (*offer, error) {
+	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
+	defer cancel()
+	return s.list(soon, ses)
 }
 
 // An offer is what a server has.
@@ -219,6 +223,7 @@ func (s *server) call(ctx context.Context, name string, call tool.Call) (*tool.R
 	}
 	switch {
 	case err == nil:
+		ses.catchUp(ctx)
 		return s.hide(result(res)), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

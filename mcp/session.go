@@ -43,6 +43,7 @@ type session struct {
 
 	mu      sync.Mutex
 	watched map[string]*watch // calls that are under way, by their progress token
+	news    news              // of the lists
 
 	rooting sync.Mutex
 	roots   []string // URIs that the server is told of; guarded by rooting
@@ -65,13 +66,14 @@ type watch struct {
 // connect begins a session. What it started is ended again if that fails, and
 // ctx ends it at its time whatever the server does.
 func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error) {
-	ses := &session{config: s.config, changed: make(chan struct{}, 1), watched: map[string]*watch{}}
+	ses := &session{config: s.config, changed: make(chan struct{}, 1), watched: map[string]*watch{}, news: news{moved: make(chan struct{})}}
 	ses.live, ses.end = context.WithCancelCause(context.Background())
 	var transport sdk.Transport
 	// The stream of an SSE server lives as long as what it was connected with.
 	stopped, stop := context.WithCancel(context.Background())
 	if ses.stop = stop; s.config.kind() == Stdio {
 		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
+		ses.child.relist = ses.relist
 		transport, ses.stop = ses.child, func() {
 			stop()
 			_ = ses.child.Close() // it never fails
@@ -98,8 +100,8 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 			return ses.elicit(ctx, s.name, r)
 		},
 		LoggingMessageHandler:    func(ctx context.Context, r *sdk.LoggingMessageRequest) { s.logged(ctx, r.Params) },
-		ToolListChangedHandler:   func(context.Context, *sdk.ToolListChangedRequest) { ses.relist() },
-		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { ses.relist() },
+		ToolListChangedHandler:   func(context.Context, *sdk.ToolListChangedRequest) { ses.announced() },
+		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { ses.announced() },
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
 			if told := s.all.options.Updated; told != nil && r.Params != nil {
 				told(s.name, clip(r.Params.URI, maxURI))
@@ -140,8 +142,19 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	return ses, nil
 }
 
+// announced is told by the SDK that a list has changed. A child has said so before:
+// the SDK may hand on an answer first that came after it.
+func (ses *session) announced() {
+	if ses.child == nil {
+		ses.relist()
+	}
+}
+
 // relist has the lists of tools and prompts read again.
 func (ses *session) relist() {
+	ses.mu.Lock()
+	ses.news.announced++
+	ses.mu.Unlock()
 	select {
 	case ses.changed <- struct{}{}:
 	default:

@@ -35,6 +35,8 @@ const (
 	maxOpen = 100
 
 	methodDiscover = "server/discover"
+	toolsChanged   = "notifications/tools/list_changed"
+	promptsChanged = "notifications/prompts/list_changed"
 )
 
 // inherited are the variables that every server gets: those of the official
@@ -67,6 +69,7 @@ type child struct {
 	config  Config
 	legacy  bool // the server is known to be older than server/discover
 	secrets redact.Values
+	relist  func() // called for each announcement that a list has changed; nil: nobody is
 
 	starting sync.Mutex // guards process until Connect has returned
 	process  workspace.Process
@@ -181,6 +184,9 @@ func (c *child) message(line []byte) {
 		if m.IsCall() && !c.admit() {
 			c.refuse(m.ID)
 			return
+		}
+		if c.relist != nil && (m.Method == toolsChanged || m.Method == promptsChanged) {
+			c.relist()
 		}
 	}
 	c.deliver(m)

@@ -16,7 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/llm/anthropic"
+	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -298,6 +302,26 @@ func TestListChanged(t *testing.T) {
 	}
 	if n := len(toolsOf(t, all)); n != len(tools)+1 {
 		t.Errorf("%d tools", n)
+	}
+}
+
+// Tools that a server announces during a call are there for the very next request.
+func TestAnnouncedInACall(t *testing.T) {
+	t.Parallel()
+	ws := &workspace.Workspace{Root: t.TempDir()}
+	all := mcp.New(map[string]mcp.Config{"s": with("good")}, mcp.Options{Workspace: ws})
+	defer ws.Close()
+	defer all.Close()
+	script := llmtest.NewServer(t, llmtest.Call(llmtest.Use("", "mcp__s__grow", map[string]any{})), llmtest.Say("end"))
+	a := &agent.Agent{Model: (&anthropic.Client{APIKey: "k", BaseURL: script.URL}).Model("claude-sonnet-4-6"), Toolsets: []tool.Set{all},
+		Permissions: permission.Policy{Mode: permission.Bypass}}
+	toolsOf(t, all)
+	if _, err := a.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	requests := script.Requests()
+	if before, after := string(requests[0].Body), string(requests[1].Body); strings.Contains(before, `"name":"mcp__s__new"`) || !strings.Contains(after, `"name":"mcp__s__new"`) {
+		t.Errorf("%s", after)
 	}
 }
 
