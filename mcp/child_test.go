@@ -51,3 +51,21 @@ func TestQuestionsWithoutEnd(t *testing.T) {
 		t.Errorf("%d passed, %d in the queue", passed, len(c.input.queue))
 	}
 }
+
+// A server that does not read the answers to its requests holds up no other message.
+func TestUnreadAnswers(t *testing.T) {
+	t.Parallel()
+	c := newChild(nil, Config{}, true)
+	id, err := jsonrpc.MakeID("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 * cap(c.input.queue) { // a write that waits never returns
+		if err := c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(c.input.queue); n != cap(c.input.queue) {
+		t.Errorf("%d answers are kept", n)
+	}
+}

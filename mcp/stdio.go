@@ -89,7 +89,7 @@ type child struct {
 }
 
 func newChild(space *workspace.Workspace, c Config, legacy bool) *child {
-	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.Secrets()), input: &feed{queue: make(chan []byte, 64), closed: make(chan struct{})},
+	return &child{space: space, config: c, legacy: legacy, secrets: redact.New(c.Secrets()), input: &feed{queue: make(chan []byte, 2*maxOpen), closed: make(chan struct{})},
 		out: make(chan jsonrpc.Message, 16), closed: make(chan struct{}), exited: make(chan struct{})}
 }
 
@@ -289,6 +289,13 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 	case <-c.exited:
 		return io.ErrClosedPipe
 	default:
+	}
+	if _, ok := m.(*jsonrpc.Response); ok { // who writes it takes no other message meanwhile
+		select {
+		case c.input.queue <- append(data, '\n'):
+		default: // the server does not read its input, nor will it miss this
+		}
+		return nil
 	}
 	select {
 	case c.input.queue <- append(data, '\n'):
