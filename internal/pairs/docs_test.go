@@ -82,6 +82,7 @@ After each run these hold:
 - A strict server has accepted every request to the model.
 - No call that changes something ran twice. In a run that was not killed each ran once.
 - What is denied stayed denied: a file that must not be read is in no journal, and a file outside of the folder is as it was.
+- With the sandbox, a script that hides its paths from the rules ran confined: it read no denied file, in no worktree, and wrote nothing outside.
 - Nothing was written in plan mode, and nothing in the main tree by who works in a worktree.
 - A call whose input a hook changed did not run as the model wrote it.
 - Rewinding brought every file of the main tree back byte for byte, and a fork left the original's journal as it was.
