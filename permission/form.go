@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -80,6 +81,9 @@ func readForm(form Form) (script, bool) {
 // oddSource says what a text has between its words that shells do not agree on, "" for
 // nothing. The tree does not show it.
 func oddSource(file *syntax.File, src string) string {
+	if strings.Contains(src, "${") && spacedList.MatchString(src) {
+		return "a space is beside the subscript of a list"
+	}
 	comments, joins := strings.Contains(src, "#"), strings.Contains(src, "\\\n")
 	if !comments && !joins {
 		return ""
@@ -116,6 +120,9 @@ func oddSource(file *syntax.File, src string) string {
 	}
 	return odd
 }
+
+// spacedList matches "${a[ @]}", which is no list for bash.
+var spacedList = regexp.MustCompile(`\$\{#?[A-Za-z_][A-Za-z0-9_]*\[(\s+[@*]\s*|[@*]\s+)\]`)
 
 func endsInSpace(s string) bool {
 	return s != "" && strings.IndexByte(" \t\n", s[len(s)-1]) >= 0

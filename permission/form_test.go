@@ -60,7 +60,7 @@ func TestNoForm(t *testing.T) {
 	for _, line := range []string{
 		"ls # \\\nrm x", "a=()# b", "(ls)#x", "cat <<'E'#x\nE", "cat <<\"E\\\"\"\nE\"\n", "cat <<E''\nE", "cat <<E\nE\\\n\nE",
 		`echo "${x-'a'}"`, `echo "${x-"a"}"`, `echo $"a"`, "[[ a == @(b) ]]", "a=(@(b))", "a=([0]=b)", "a[0]=b", "echo +(a)", "echo $\\\n(ls)",
-		"time -- ls", "time -p -- ls", "coproc ls", "select x in a; do ls; done", "for x in a; { ls; }", "echo ${!x}", "echo ${x@P}", "echo $((a[0]))",
+		"time -- ls", "time -p -- ls", "coproc ls", "select x in a; do ls; done", "for x in a; { ls; }", "echo ${!x}", "echo ${x[ @]}", "echo \"${x[@ ]#a}\"", "echo ${#x[ * ]}", "echo ${x@P}", "echo $((a[0]))",
 		"ls {a}>b", "ls >&a", "ls > {a,b}", "f() ls", "echo $'\\u0041'", "let x=1", "-a", "in", "! ", "$((ls); (ls))", "export a=(b)c",
 		"sh -c '[[ a > b ]]'", "sh -c 'ls #a\\\nrm'", "eval -x ls", "ssh h 'ls <(a)'", "echo 2> 2", "echo \"$${x-\"'$(rm)'\"}\"", "echo \"$$(ls\"",
 	} {
