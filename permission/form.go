@@ -99,9 +99,7 @@ func oddSource(file *syntax.File, src string) string {
 		case *syntax.SglQuoted:
 			plain = append(plain, [2]uint{n.Pos().Offset(), n.End().Offset()})
 		case *syntax.Redirect:
-			if n.Hdoc != nil {
-				plain = append(plain, [2]uint{n.Hdoc.Pos().Offset(), n.Hdoc.End().Offset()})
-			}
+			plain = append(plain, plainLines(src, n)...)
 		}
 		return odd == ""
 	})
@@ -119,6 +117,36 @@ func oddSource(file *syntax.File, src string) string {
 		at++
 	}
 	return odd
+}
+
+// plainLines returns the parts of a here-document in which a backslash at the end of a
+// line is text, or is gone from text. Where an expansion may begin before it and go on
+// after it, it is neither: bash joins the lines first, the parser does not.
+func plainLines(src string, n *syntax.Redirect) (spans [][2]uint) {
+	if n.Hdoc == nil {
+		return nil
+	}
+	if strings.ContainsAny(src[n.Word.Pos().Offset():n.Word.End().Offset()], `\'"`) {
+		return [][2]uint{{n.Hdoc.Pos().Offset(), n.Hdoc.End().Offset()}}
+	}
+	for _, part := range n.Hdoc.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		from := lit.Pos().Offset()
+		for at := from; at < lit.End().Offset(); at++ {
+			if !strings.HasPrefix(src[at:], "\\\n") {
+				continue
+			}
+			word := src[strings.LastIndexAny(src[:at], " \t\n")+1 : at]
+			if strings.ContainsAny(word, "$`") {
+				spans, from = append(spans, [2]uint{from, at}), at+1
+			}
+		}
+		spans = append(spans, [2]uint{from, lit.End().Offset()})
+	}
+	return spans
 }
 
 // spacedList matches "${a[ @]}", which is no list for bash.

@@ -63,6 +63,7 @@ func TestNoForm(t *testing.T) {
 		"time -- ls", "time -p -- ls", "coproc ls", "select x in a; do ls; done", "for x in a; { ls; }", "echo ${!x}", "echo ${x[ @]}", "echo \"${x[@ ]#a}\"", "echo ${#x[ * ]}", "echo ${x@P}", "echo $((a[0]))",
 		"ls {a}>b", "ls >&a", "ls > {a,b}", "f() ls", "echo $'\\u0041'", "let x=1", "-a", "in", "! ", "$((ls); (ls))", "export a=(b)c",
 		"sh -c '[[ a > b ]]'", "sh -c 'ls #a\\\nrm'", "eval -x ls", "ssh h 'ls <(a)'", "echo 2> 2", "echo \"$${x-\"'$(rm)'\"}\"", "echo \"$$(ls\"",
+		"cat <<E\n$\\\n{x-?}\nE", "cat <<E\n$x\\\ny\nE", "cat <<E\n$\\\n(ls)\nE", "cat <<E\n${x-a\\\nb}\nE", "cat <<E\n$(echo a\\\nb)\nE", "cat <<E\n\\\n$\\\n\\\n{x-?}\nE",
 	} {
 		if form, err := Canonical(line); err == nil {
 			t.Errorf("%q has the form %+v", line, form)
@@ -76,6 +77,7 @@ func TestFormDoesTheSame(t *testing.T) {
 	needBash(t)
 	for _, line := range []string{
 		"cat > a.txt <<'EOF'\nit's $x \\\n`b`\nEOF\ncat a.txt; wc -l < a.txt",
+		"cat <<E\n\\$x\\\\\na \\\n $HOME b\\\nc\nE", "cat <<'E'\n$\\\n{x-?}\nE",
 		"cat > a.sh <<EOF\necho \\$HOME $HOME \\\n  b\nEOF\ncat a.sh",
 		"cat <<-E\n\ta\n\t\tb $((1+1))\n\tE\necho c",
 		"x=$(cat <<E\na $HOME\n\nE\n); echo \"[$x]\"",
