@@ -124,8 +124,10 @@ func (x *sedScript) substitution(name byte) bool {
 	}
 	end := x.rest[0]
 	x.rest = x.rest[1:]
-	if !x.until(end) || !x.until(end) {
-		return false
+	for range 2 {
+		if !x.until(end) {
+			return false
+		}
 	}
 	for name == 's' && x.rest != "" && strings.IndexByte("gpiImMe0123456789w", x.rest[0]) >= 0 {
 		flag := x.rest[0]
