@@ -45,17 +45,17 @@ type Agent struct {
 	Program   string
 	Model     llm.Model
 	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
-	// Small is a cheap model that digests results: those for which a tool asks it
+	// SmallModel is a cheap model that digests results: those for which a tool asks it
 	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
 	// cost counts. Nil: results stay as they are.
-	Small       llm.Model
-	DigestAbove int // 0: no text is digested for its length alone
+	SmallModel    llm.Model
+	SummarizeOver int // 0: no text is digested for its length alone
 	// Models returns the model of a name, for skills that want one of their own. An
 	// error leaves them the agent's, as nil does for all.
-	Models func(name string) (llm.Model, error)
-	System string   // instructions
-	Dir    string   // working directory of tools; "" is the process's
-	Dirs   []string // further folders whose files mode acceptEdits lets tools edit
+	Models         func(name string) (llm.Model, error)
+	System         string   // instructions
+	Dir            string   // working directory of tools; "" is the process's
+	AdditionalDirs []string // further folders whose files mode acceptEdits lets tools edit
 
 	// Tools are the tools of the agent; of two with one name the later counts, so
 	// that built-in ones are put first. Toolsets are asked for more at the start
@@ -81,10 +81,10 @@ type Agent struct {
 	Context ContextFunc
 
 	Permissions permission.Policy
-	// Policies are asked about every call, in every mode, bypassPermissions
+	// Deciders are asked about every call, in every mode, bypassPermissions
 	// included, and again about changed input and right before the call runs. See
-	// [permission.Judge] for what their answers do.
-	Policies []permission.Judge
+	// [permission.Decider] for what their answers do.
+	Deciders []permission.Decider
 	// CanUseTool is asked about every call that is not denied yet, in every mode.
 	// Nil: calls that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
@@ -95,27 +95,27 @@ type Agent struct {
 	// a run ends. Nil: there are none.
 	Inbox InboxFunc
 	Hooks []hook.Hook
-	// MayChange says why hooks and tools, such as ExitPlanMode, may not change over to
+	// AllowModeChange says why hooks and tools, such as ExitPlanMode, may not change over to
 	// a mode. Nil: tools may to any, hooks to any but bypassPermissions, to which they
 	// may only where the agent has it itself.
-	MayChange func(permission.Mode) error
-	// MayAllow says why a rule that a hook adds may not allow calls. Nil: any may.
-	MayAllow func(permission.Rule) error
+	AllowModeChange func(permission.Mode) error
+	// AllowRuleGrant says why a rule that a hook adds may not allow calls. Nil: any may.
+	AllowRuleGrant func(permission.Rule) error
 
 	Budget Budget
 	// AwaitAgents: a run does not end as completed while agents that it started in the
 	// background are at work; what they come to is delivered first. It is so for a
 	// prompt outside of a session.
-	AwaitAgents bool
-	Retry       *Retry      // nil: as usual
-	Compaction  *Compaction // nil: as usual
-	MaxTokens   int         // of an answer, thinking included; 0: 16,384 or what the model can
-	Thinking    llm.Thought
-	Cache       llm.Cache // how providers keep the prompt; zero: for five minutes after each use
-	Temperature *float64
-	ToolChoice  llm.ToolChoice // of the first answer to a prompt
-	Stop        []string       // stop sequences
-	Parallel    int            // calls at a time that do not depend on each other; 0: 10
+	AwaitAgents      bool
+	Retry            *Retry      // nil: as usual
+	Compaction       *Compaction // nil: as usual
+	MaxTokens        int         // of an answer, thinking included; 0: 16,384 or what the model can
+	Thinking         llm.Thought
+	Cache            llm.Cache // how providers keep the prompt; zero: for five minutes after each use
+	Temperature      *float64
+	ToolChoice       llm.ToolChoice // of the first answer to a prompt
+	Stop             []string       // stop sequences
+	MaxParallelCalls int            // calls at a time that do not depend on each other; 0: 10
 
 	Sessions session.Store // nil keeps each session in memory
 	// Checkpoint keeps the files before the first call of a prompt that may change
@@ -130,7 +130,7 @@ type Agent struct {
 	// nobody is.
 	Trace trace.Func
 
-	bond *bond // of an agent beneath another; nil: it is nobody's
+	parentLink *parentLink // of an agent beneath another; nil: it is nobody's
 }
 
 // A CanUseToolFunc decides about a call. The verdict is what rules, hooks and
@@ -221,7 +221,7 @@ func (a *Agent) check() error {
 	if b.Turns < 0 || b.ModelCalls < 0 || b.USD < 0 || b.Time < 0 || b.USD != b.USD {
 		return bad("a Budget must not be negative: %+v", b)
 	}
-	if a.MaxTokens < 0 || a.Parallel < 0 {
+	if a.MaxTokens < 0 || a.MaxParallelCalls < 0 {
 		return bad("MaxTokens and Parallel must not be negative")
 	}
 	all := a.models()
@@ -253,7 +253,7 @@ func (a *Agent) check() error {
 	if err := a.Permissions.Check(); err != nil {
 		return bad("Permissions: %v", err)
 	}
-	if slices.Contains(a.Policies, nil) {
+	if slices.Contains(a.Deciders, nil) {
 		return bad("Policies hold nil")
 	}
 	if _, err := hook.Compile(a.Hooks); err != nil {
@@ -265,8 +265,8 @@ func (a *Agent) check() error {
 // models returns the model, its fallbacks, the small one and that of summaries.
 func (a *Agent) models() []llm.Model {
 	all := append([]llm.Model{a.Model}, a.Fallbacks...)
-	if a.Small != nil {
-		all = append(all, a.Small)
+	if a.SmallModel != nil {
+		all = append(all, a.SmallModel)
 	}
 	if a.Compaction != nil && a.Compaction.Model != nil {
 		all = append(all, a.Compaction.Model)
@@ -299,7 +299,7 @@ func (a *Agent) dir() (string, error) {
 
 func (a *Agent) roots(dir string) ([]string, error) {
 	roots := []string{dir}
-	for _, d := range a.Dirs {
+	for _, d := range a.AdditionalDirs {
 		p, err := realPath(d)
 		if err != nil {
 			return nil, err

@@ -452,8 +452,8 @@ func TestChangedInput(t *testing.T) {
 		return tool.Text("ok"), nil
 	}).OnClassify(func(_ tool.Call, in struct {
 		Command string `json:"command"`
-	}) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
+	}) tool.Traits {
+		return tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
 	})
 	for _, input := range []string{`{"command":"make x"}`, `{"command":"rm x"}`} {
 		for name, a := range map[string]*agent.Agent{
@@ -526,7 +526,7 @@ func TestDefer(t *testing.T) {
 	a.CanUseTool = answer(permission.Allow())
 	again := a.Session(s.ID)
 	defer again.Close()
-	if open, err := again.Open(t.Context()); !open || err != nil {
+	if open, err := again.CanResume(t.Context()); !open || err != nil {
 		t.Errorf("open %v, %v", open, err)
 	}
 	for _, err := range again.Resume(t.Context()) {
@@ -581,7 +581,7 @@ func TestPool(t *testing.T) {
 	a := &agent.Agent{Tools: []tool.Tool{named("a", "built-in"), named("b", "built-in"), named("a", "custom")},
 		Toolsets: []tool.Set{set{named("b", "external"), named("c", "external")}}}
 	show := func() string {
-		pool, err := a.Pool(t.Context())
+		pool, err := a.ResolveTools(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

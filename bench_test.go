@@ -142,7 +142,7 @@ func BenchmarkOpenSession(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := a.Session("s")
-		_, err := s.Open(b.Context())
+		_, err := s.CanResume(b.Context())
 		if err := errors.Join(err, s.Close()); err != nil {
 			b.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func TestControlStorm(t *testing.T) {
 				}
 				return err
 			},
-			func(int) error { _, err := s.Open(ctx); return err },
+			func(int) error { _, err := s.CanResume(ctx); return err },
 			func(int) error { _, err := s.Messages(ctx); return err },
 			func(int) error { s.Result(); return nil },
 		}

@@ -170,10 +170,10 @@ func TestDigest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := llmtest.Script(uses("fetch"), say("done"))
 			m.Facts = price
-			a := &agent.Agent{Model: m, Tools: []tool.Tool{test.tool}, DigestAbove: test.above}
+			a := &agent.Agent{Model: m, Tools: []tool.Tool{test.tool}, SummarizeOver: test.above}
 			if test.small != nil {
 				test.small.ID, test.small.Facts = "small", price
-				a.Small = test.small
+				a.SmallModel = test.small
 			}
 			res, err := a.Prompt(t.Context(), "go")
 			if err != nil {
@@ -200,7 +200,7 @@ func TestPageIsDigested(t *testing.T) {
 	defer page.Close()
 	m := llmtest.Script(llmtest.Call(llmtest.Use("", "WebFetch", map[string]any{"url": page.URL, "prompt": "What is the price of tea?"})), say("done"))
 	small := &llmtest.Model{ID: "small", Steps: []llmtest.Step{say("4 coins.")}}
-	a := &agent.Agent{Model: m, Small: small, Tools: []tool.Tool{tools.WebFetch(tools.Web{AllowPrivate: true})}, Permissions: bypass}
+	a := &agent.Agent{Model: m, SmallModel: small, Tools: []tool.Tool{tools.WebFetch(tools.Web{AllowPrivate: true})}, Permissions: bypass}
 	if res, err := a.Prompt(t.Context(), "go"); err != nil || res.Text != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -390,8 +390,8 @@ func TestTouches(t *testing.T) {
 		running--
 		mu.Unlock()
 		return tool.Text("ok"), nil
-	}).OnClassify(func(_ tool.Call, in number) tool.Class {
-		return tool.Class{Touches: []string{fmt.Sprintf("/f%d", in.N%2)}}
+	}).OnClassify(func(_ tool.Call, in number) tool.Traits {
+		return tool.Traits{Touches: []string{fmt.Sprintf("/f%d", in.N%2)}}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		a := &agent.Agent{Model: llmtest.Script(uses("write", "write", "write", "write"), say("done")), Tools: []tool.Tool{w}, Permissions: permission.Policy{Mode: permission.Bypass}}

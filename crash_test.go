@@ -87,7 +87,7 @@ func host(dir string) {
 	}
 	s := a.Session("s")
 	fmt.Println("up")
-	open, err := s.Open(context.Background())
+	open, err := s.CanResume(context.Background())
 	if err == nil {
 		events := s.Resume(context.Background())
 		if !open {

@@ -21,8 +21,8 @@ func TestInvalidIsNotAsked(t *testing.T) {
 	}
 	shell := tool.New(tool.Spec{Name: "shell"}, func(context.Context, tool.Call, command) (*tool.Result, error) {
 		return tool.Text("ran"), nil
-	}).OnClassify(func(_ tool.Call, in command) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
+	}).OnClassify(func(_ tool.Call, in command) tool.Traits {
+		return tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command}}}
 	})
 	for _, mode := range permission.Modes {
 		asked := 0

@@ -26,7 +26,7 @@ func TestOneModelOfTwoProviders(t *testing.T) {
 	if err != nil || res.Text != "from the spare" || len(spare.Requests()) != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	a.Model, a.Fallbacks, a.Small = spare, nil, &llmtest.Model{ID: "m", Facts: llm.Info{Provider: "two"}}
+	a.Model, a.Fallbacks, a.SmallModel = spare, nil, &llmtest.Model{ID: "m", Facts: llm.Info{Provider: "two"}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil { // one model twice
 		t.Error(err)
 	}

@@ -120,7 +120,7 @@ func TestPlanModeAsksNothingInVain(t *testing.T) {
 	for name, set := range map[string]func(*agent.Agent){
 		"mode":    func(a *agent.Agent) { a.Permissions = plan },
 		"ceiling": func(a *agent.Agent) { a.Permissions = permission.Policy{}.Within(plan) },
-		"policy":  func(a *agent.Agent) { a.Permissions, a.Policies = plan, []permission.Judge{asks} },
+		"policy":  func(a *agent.Agent) { a.Permissions, a.Deciders = plan, []permission.Decider{asks} },
 		"hook":    func(a *agent.Agent) { a.Permissions, a.Hooks = plan, []hook.Hook{defers} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestPlanModeAsksNothingInVain(t *testing.T) {
 	fetch := tool.New(tool.Spec{Name: "fetch", ReadOnly: true}, func(context.Context, tool.Call, number) (*tool.Result, error) {
 		fetched++
 		return tool.Text("fetched"), nil
-	}).OnClassify(func(tool.Call, number) tool.Class {
-		return tool.Class{ReadOnly: true, Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
+	}).OnClassify(func(tool.Call, number) tool.Traits {
+		return tool.Traits{ReadOnly: true, Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
 	})
 	var asked []string
 	a, _ := planned(permission.Plan, person(permission.Allow(), &asked), uses("fetch"), say("done"))
@@ -314,7 +314,7 @@ func TestWorktreeSession(t *testing.T) {
 func TestPlanModeThatStays(t *testing.T) {
 	var asked []string
 	a, writes := planned(permission.Plan, person(permission.Allow(), &asked), exitPlan(), uses("write"), say("done"))
-	a.MayChange = func(mode permission.Mode) error {
+	a.AllowModeChange = func(mode permission.Mode) error {
 		if mode != permission.Plan {
 			return errors.New("managed.json:3 allows no mode beyond plan")
 		}

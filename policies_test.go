@@ -19,8 +19,8 @@ type judgeFunc func(permission.Request) permission.Decision
 
 func (f judgeFunc) Decide(r permission.Request) permission.Decision { return f(r) }
 
-func judges(d permission.Decision) []permission.Judge {
-	return []permission.Judge{judgeFunc(func(permission.Request) permission.Decision { return d })}
+func judges(d permission.Decision) []permission.Decider {
+	return []permission.Decider{judgeFunc(func(permission.Request) permission.Decision { return d })}
 }
 
 // What a policy says, beside rules, modes, hooks and the callback.
@@ -43,27 +43,27 @@ func TestPolicies(t *testing.T) {
 		agent.Agent
 		runs int
 	}{
-		"denies in mode default":                  {agent.Agent{Policies: no, CanUseTool: yes}, 0},
-		"denies in mode bypassPermissions":        {agent.Agent{Policies: no, Permissions: bypass, CanUseTool: yes}, 0},
-		"denies what a rule allows":               {agent.Agent{Policies: no, Permissions: permission.Policy{Allow: []permission.Rule{"write"}}}, 0},
-		"denies what a hook allows":               {agent.Agent{Policies: no, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Allowed}, nil)}}, 0},
-		"allows what the mode would ask":          {agent.Agent{Policies: allow}, 1},
-		"allows nothing that a rule denies":       {agent.Agent{Policies: allow, Permissions: rules("", "write(*)", "")}, 0},
-		"allows nothing that a rule asks":         {agent.Agent{Policies: allow, Permissions: rules("", "", "write")}, 0},
-		"allows nothing that waits for a plan":    {agent.Agent{Policies: allow, Permissions: rules(permission.Plan, "", "")}, 0},
-		"allows nothing that a hook blocks":       {agent.Agent{Policies: allow, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Denied, Reason: "no"}, nil)}}, 0},
-		"allows nothing that dontAsk denies":      {agent.Agent{Policies: allow, Permissions: rules(permission.DontAsk, "", "")}, 0},
-		"allows nothing that the callback denies": {agent.Agent{Policies: allow, CanUseTool: answer(permission.Deny("no"))}, 0},
-		"without an opinion the mode asks":        {agent.Agent{Policies: judges(permission.Decision{})}, 0},
-		"asks in mode bypassPermissions":          {agent.Agent{Policies: judges(permission.Ask("?")), Permissions: bypass}, 0},
-		"asks, and a person says yes":             {agent.Agent{Policies: judges(permission.Ask("?")), Permissions: bypass, CanUseTool: yes}, 1},
-		"asks in mode dontAsk":                    {agent.Agent{Policies: judges(permission.Ask("?")), Permissions: permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{"write"}}, CanUseTool: yes}, 0},
-		"panics":                                  {agent.Agent{Permissions: bypass, Policies: []permission.Judge{judgeFunc(func(permission.Request) permission.Decision { panic("x") })}}, 0},
-		"wants another input":                     {agent.Agent{Permissions: bypass, Policies: judges(permission.AllowWith(json.RawMessage(`{"n":1}`)))}, 0},
-		"one of several denies":                   {agent.Agent{Permissions: bypass, Policies: append(judges(permission.Allow()), permission.DenyList{"write"})}, 0},
-		"an empty allow list":                     {agent.Agent{Permissions: bypass, Policies: []permission.Judge{permission.AllowList{}}}, 0},
-		"an empty deny list":                      {agent.Agent{Permissions: bypass, Policies: []permission.Judge{permission.DenyList{}}}, 1},
-		"read-only":                               {agent.Agent{Permissions: bypass, Policies: []permission.Judge{permission.ReadOnly{}}}, 0},
+		"denies in mode default":                  {agent.Agent{Deciders: no, CanUseTool: yes}, 0},
+		"denies in mode bypassPermissions":        {agent.Agent{Deciders: no, Permissions: bypass, CanUseTool: yes}, 0},
+		"denies what a rule allows":               {agent.Agent{Deciders: no, Permissions: permission.Policy{Allow: []permission.Rule{"write"}}}, 0},
+		"denies what a hook allows":               {agent.Agent{Deciders: no, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Allowed}, nil)}}, 0},
+		"allows what the mode would ask":          {agent.Agent{Deciders: allow}, 1},
+		"allows nothing that a rule denies":       {agent.Agent{Deciders: allow, Permissions: rules("", "write(*)", "")}, 0},
+		"allows nothing that a rule asks":         {agent.Agent{Deciders: allow, Permissions: rules("", "", "write")}, 0},
+		"allows nothing that waits for a plan":    {agent.Agent{Deciders: allow, Permissions: rules(permission.Plan, "", "")}, 0},
+		"allows nothing that a hook blocks":       {agent.Agent{Deciders: allow, Hooks: []hook.Hook{pre(hook.Output{Permission: permission.Denied, Reason: "no"}, nil)}}, 0},
+		"allows nothing that dontAsk denies":      {agent.Agent{Deciders: allow, Permissions: rules(permission.DontAsk, "", "")}, 0},
+		"allows nothing that the callback denies": {agent.Agent{Deciders: allow, CanUseTool: answer(permission.Deny("no"))}, 0},
+		"without an opinion the mode asks":        {agent.Agent{Deciders: judges(permission.Decision{})}, 0},
+		"asks in mode bypassPermissions":          {agent.Agent{Deciders: judges(permission.Ask("?")), Permissions: bypass}, 0},
+		"asks, and a person says yes":             {agent.Agent{Deciders: judges(permission.Ask("?")), Permissions: bypass, CanUseTool: yes}, 1},
+		"asks in mode dontAsk":                    {agent.Agent{Deciders: judges(permission.Ask("?")), Permissions: permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{"write"}}, CanUseTool: yes}, 0},
+		"panics":                                  {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{judgeFunc(func(permission.Request) permission.Decision { panic("x") })}}, 0},
+		"wants another input":                     {agent.Agent{Permissions: bypass, Deciders: judges(permission.AllowWith(json.RawMessage(`{"n":1}`)))}, 0},
+		"one of several denies":                   {agent.Agent{Permissions: bypass, Deciders: append(judges(permission.Allow()), permission.DenyList{"write"})}, 0},
+		"an empty allow list":                     {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.AllowList{}}}, 0},
+		"an empty deny list":                      {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.DenyList{}}}, 1},
+		"read-only":                               {agent.Agent{Permissions: bypass, Deciders: []permission.Decider{permission.ReadOnly{}}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran = 0
@@ -97,7 +97,7 @@ func TestPoliciesJudgeChangedInput(t *testing.T) {
 		"answer":             {Permissions: permission.Policy{Ask: []permission.Rule{"write"}}, CanUseTool: answer(seven)},
 	} {
 		ran := 0
-		a.Policies = []permission.Judge{small}
+		a.Deciders = []permission.Decider{small}
 		a.Model = llmtest.Script(uses("write"), say("end"))
 		a.Tools = []tool.Tool{write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })}
 		if _, err := a.Prompt(t.Context(), "go"); err != nil || ran != 0 {
@@ -107,7 +107,7 @@ func TestPoliciesJudgeChangedInput(t *testing.T) {
 }
 
 func TestPoliciesHoldNil(t *testing.T) {
-	a := &agent.Agent{Model: llmtest.Script(say("x")), Policies: []permission.Judge{nil}}
+	a := &agent.Agent{Model: llmtest.Script(say("x")), Deciders: []permission.Decider{nil}}
 	if _, err := a.Prompt(t.Context(), "go"); !errors.Is(err, agent.ErrConfig) {
 		t.Errorf("got %v", err)
 	}
@@ -119,7 +119,7 @@ func TestPoliciesAtStart(t *testing.T) {
 	ran, asked := 0, 0
 	a := &agent.Agent{Model: llmtest.Script(uses("write"), say("end")), Tools: []tool.Tool{
 		write(func(context.Context, tool.Call, int) (*tool.Result, error) { ran++; return tool.Text("ok"), nil })}}
-	a.Policies = []permission.Judge{judgeFunc(func(permission.Request) permission.Decision {
+	a.Deciders = []permission.Decider{judgeFunc(func(permission.Request) permission.Decision {
 		if asked++; asked == 1 {
 			return permission.Allow()
 		}

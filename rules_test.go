@@ -277,8 +277,8 @@ func TestStateIsJudged(t *testing.T) {
 		r := tool.Text("ok")
 		r.Patch.State = json.RawMessage(fmt.Sprintf(`{"at":%d}`, in.N))
 		return r, nil
-	}).OnClassify(func(call tool.Call, _ number) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: "true # " + string(call.State)}}}
+	}).OnClassify(func(call tool.Call, _ number) tool.Traits {
+		return tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: "true # " + string(call.State)}}}
 	})
 	a := &agent.Agent{Model: llmtest.Script(llmtest.Call(llmtest.Use("", "go", number{1}), llmtest.Use("", "go", number{2})), say("end")), Tools: []tool.Tool{mover}}
 	var judged []string

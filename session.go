@@ -19,17 +19,17 @@ import (
 )
 
 // A Session is a conversation with an agent. One prompt runs at a time; the
-// methods of control.go may be called meanwhile, also from inside the loop over
+// methods of session_control.go may be called meanwhile, also from inside the loop over
 // a stream.
 type Session struct {
 	ID    string
 	agent atomic.Pointer[Agent] // as it was, and as it was set since: changed with mu, by another Agent
 
 	mu       sync.Mutex
-	set      *settings // nil: nothing was set
-	loop     *loop     // the run that goes on, or the last one
-	fold     *fold     // nil while the session is not open
-	prompted bool      // a prompt began in this Session, not only in the journal
+	set      *settings     // nil: nothing was set
+	loop     *activeRun    // the run that goes on, or the last one
+	fold     *sessionState // nil while the session is not open
+	prompted bool          // a prompt began in this Session, not only in the journal
 	closed   bool
 	ended    bool // the hooks of its end were called
 	running  bool // loop goes on
@@ -132,9 +132,9 @@ func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }
 
-// Open reports whether the last run was cut short, so that Resume can go on with
+// CanResume reports whether the last run was cut short, so that Resume can go on with
 // it. While a run goes on it fails with [ErrBusy].
-func (s *Session) Open(ctx context.Context) (bool, error) {
+func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -143,7 +143,7 @@ func (s *Session) Open(ctx context.Context) (bool, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return false, err
 	}
-	return s.fold.state.Open() || s.fold.state.Pending(), nil
+	return s.fold.state.Running() || s.fold.state.Pending(), nil
 }
 
 // Result returns what the last prompt of the session came to, nil before the
@@ -218,7 +218,7 @@ func (s *Session) Close() error {
 		l.cancel(ErrClosed)
 		<-l.done
 	}
-	s.dismiss()
+	s.stopSubagents()
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +260,7 @@ func (s *Session) open(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.def().lineage()})
+	log, err := s.store().Open(ctx, s.ID, session.Header{Session: s.ID, Created: now(), Dir: dir, Agent: s.def().parentRef()})
 	if err != nil {
 		return fmt.Errorf("agent: opening session %s: %w", s.ID, err)
 	}
@@ -309,7 +309,7 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	if s.fold != nil {
 		torn = s.fold.torn
 	}
-	s.fold = &fold{log: log, state: new(engine.State), torn: torn}
+	s.fold = &sessionState{log: log, state: new(engine.State), torn: torn}
 	if rewound {
 		last := facts[len(facts)-1].Seq
 		facts = path(facts)
@@ -341,8 +341,8 @@ func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
 	return s.store().Read(context.Background(), s.ID, after)
 }
 
-// A fold is what a session's facts amount to, and where they are recorded.
-type fold struct {
+// A sessionState is what a session's facts amount to, and where they are recorded.
+type sessionState struct {
 	log        session.Log
 	state      *engine.State
 	transcript engine.Transcript
@@ -353,7 +353,7 @@ type fold struct {
 	cache      *engine.CacheWatch  // nil until a prompt is watched
 }
 
-func (f *fold) apply(e event.Event) {
+func (f *sessionState) apply(e event.Event) {
 	f.last = max(f.last, e.Seq)
 	if n, ok := e.Data.(event.SessionNamed); ok {
 		f.named = new(n)
@@ -365,8 +365,8 @@ func (f *fold) apply(e event.Event) {
 
 func (s *Session) callback() CanUseToolFunc {
 	a := s.def()
-	if a.bond != nil {
-		return a.bond.parent.callback()
+	if a.parentLink != nil {
+		return a.parentLink.parent.callback()
 	}
 	return a.CanUseTool
 }
@@ -395,7 +395,7 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 		defer func() { <-l.done }()
 		defer l.cancel(context.Canceled)
 		for {
-			e, ok := l.feed.next()
+			e, ok := l.events.next()
 			if !ok {
 				break
 			}
@@ -404,7 +404,7 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			}
 		}
 		<-l.done
-		if err := errors.Join(l.err, l.feed.err()); err != nil {
+		if err := errors.Join(l.err, l.events.err()); err != nil {
 			yield(event.Event{}, err)
 		}
 	}

@@ -64,7 +64,7 @@ func killAgent(dir, how string) *agent.Agent {
 // hostKill runs or resumes the session of a program whose tool kills it.
 func hostKill(dir string) {
 	s := killAgent(dir, os.Getenv(killHow)).Session("s")
-	open, err := s.Open(context.Background())
+	open, err := s.CanResume(context.Background())
 	if err == nil {
 		events := s.Resume(context.Background())
 		if !open {
@@ -108,7 +108,7 @@ func TestToolThatKills(t *testing.T) {
 			}
 			s := killAgent(dir, how).Session("s")
 			defer s.Close()
-			if open, err := s.Open(t.Context()); open || err != nil || s.Result().Reason != event.Completed || s.Result().Text != "done" {
+			if open, err := s.CanResume(t.Context()); open || err != nil || s.Result().Reason != event.Completed || s.Result().Text != "done" {
 				t.Errorf("the run ends with %+v; open %v, %v", s.Result(), open, err)
 			}
 		})

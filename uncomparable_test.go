@@ -154,10 +154,10 @@ func TestUncomparable(t *testing.T) {
 	failing := llmtest.Fail(&llm.APIError{Class: llm.Overloaded, Status: 529, RetryAfter: -1})
 	a := &agent.Agent{
 		Model: model("a", failing, failing, failing), Fallbacks: []llm.Model{model("b", delegates(1), uses("own"), say("done"), uses("keeper"), say("end"), say("later"), say("forked"))},
-		Small: model("small"), Sessions: looseStore{Memory: new(session.Memory)}, Retry: &agent.Retry{Tries: -1},
+		SmallModel: model("small"), Sessions: looseStore{Memory: new(session.Memory)}, Retry: &agent.Retry{Tries: -1},
 		Tools:    []tool.Tool{loose("own"), keeper, looseTool{delegate(child, false), func() { replaced++ }}, tools.ToolSearch()},
 		Toolsets: []tool.Set{looseSet{changing: &changing{lists: [][]tool.Tool{looseTools(101)}}}},
-		Policies: []permission.Judge{judge, judge}, Permissions: bypass,
+		Deciders: []permission.Decider{judge, judge}, Permissions: bypass,
 		Hooks: []hook.Hook{pre(hook.Output{}, nil), pre(hook.Output{}, nil)},
 	}
 	s := a.Session("s")

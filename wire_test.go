@@ -89,7 +89,7 @@ func TestRequestsStayLegal(t *testing.T) {
 			s.SetThinking(t.Context(), llm.Thought{Effort: []string{"", "low", "high"}[rnd.IntN(3)]})
 			ctx, cancel := context.WithCancel(t.Context())
 			events := s.Stream(ctx, fmt.Sprint("prompt ", n), llm.Image{MediaType: "image/png", Data: picture()})
-			if open, _ := s.Open(ctx); open && rnd.IntN(2) == 0 {
+			if open, _ := s.CanResume(ctx); open && rnd.IntN(2) == 0 {
 				events = s.Resume(ctx)
 			}
 			if rnd.IntN(4) == 0 {

@@ -34,7 +34,7 @@ func (s *scan) read(ctx context.Context, left *counter) error {
 	var group sync.WaitGroup
 	for range min(workers(), len(s.unread)/readBatch+1) {
 		group.Go(func() {
-			r := reader{scan: s, at: cursor{top: s.top}, to: deposit{s.Store, left}}
+			r := reader{scan: s, at: cursor{top: s.top}, to: writer{s.Store, left}}
 			defer r.at.close()
 			for {
 				end := int(next.Add(readBatch))
@@ -59,7 +59,7 @@ func (s *scan) read(ctx context.Context, left *counter) error {
 type reader struct {
 	*scan
 	at  cursor
-	to  deposit
+	to  writer
 	buf bytes.Buffer
 }
 

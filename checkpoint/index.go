@@ -14,7 +14,7 @@ import (
 type index map[string]known
 
 type known struct {
-	stamp
+	signature
 	sum sum
 }
 
@@ -67,7 +67,7 @@ func decodeIndex(data []byte) (index, bool) {
 		if length > maxText || uint64(len(rest)-at) < length+uint64(sumSize) {
 			return nil, false
 		}
-		k := known{stamp: stamp{size: int64(fields[1]), mtime: int64(fields[2]), change: int64(fields[3]), inode: fields[4]}}
+		k := known{signature: signature{size: int64(fields[1]), mtime: int64(fields[2]), change: int64(fields[3]), inode: fields[4]}}
 		path := text[at : at+int(length)]
 		at += int(length)
 		copy(k.sum[:], rest[at:])

@@ -62,14 +62,14 @@ func (s *Store) has(o object, size int64) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
 }
 
-// A deposit takes objects in, until a limit.
-type deposit struct {
+// A writer takes objects in, until a limit.
+type writer struct {
 	store *Store
 	left  *counter // bytes that may be added
 }
 
 // put adds an object unless it is there.
-func (d deposit) put(x object, data []byte) error {
+func (d writer) put(x object, data []byte) error {
 	if d.store.has(x, int64(len(data))) {
 		return nil
 	}
@@ -88,7 +88,7 @@ type readError struct{ error }
 func (e readError) Unwrap() error { return e.error }
 
 // copy adds what r has as content and returns its sum and size.
-func (d deposit) copy(r io.Reader) (x sum, size int64, err error) {
+func (d writer) copy(r io.Reader) (x sum, size int64, err error) {
 	w, err := d.store.begin()
 	if err != nil {
 		return x, 0, fmt.Errorf("storing content: %w", err)

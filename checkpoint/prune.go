@@ -378,8 +378,8 @@ func (s *Store) removeIndexes(list []Checkpoint) error {
 	return nil
 }
 
-// A growth says how many bytes the store has at most.
-type growth struct {
+// A usageDelta says how many bytes the store has at most.
+type usageDelta struct {
 	bytes   int64
 	counted time.Time // when they were last counted
 }
@@ -387,11 +387,11 @@ type growth struct {
 // growth reads the file of that name: when the store was last counted, in
 // seconds since 1970, then how many bytes it had, then what each Take has added,
 // a line each. Lines that are no numbers are passed over.
-func (s *Store) growth() (g growth, err error) {
+func (s *Store) growth() (g usageDelta, err error) {
 	data, err := s.read(maxRecord, "growth")
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(s.path(contents)); errors.Is(err, fs.ErrNotExist) { // a new store
-			return growth{counted: time.Now()}, s.saveGrowth(0)
+			return usageDelta{counted: time.Now()}, s.saveGrowth(0)
 		}
 	} else if err != nil {
 		return g, fmt.Errorf("reading what was stored: %w", err)
@@ -399,7 +399,7 @@ func (s *Store) growth() (g growth, err error) {
 	first, rest, _ := strings.Cut(string(data), "\n")
 	seconds, err := strconv.ParseInt(first, 10, 64)
 	if err != nil {
-		return growth{counted: time.Unix(0, 0)}, nil // to be counted again
+		return usageDelta{counted: time.Unix(0, 0)}, nil // to be counted again
 	}
 	g.counted = time.Unix(seconds, 0)
 	for line := range strings.Lines(rest) {

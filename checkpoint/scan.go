@@ -31,7 +31,7 @@ func workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 // A node is an entry of a tree as it is now.
 type node struct {
 	entry
-	stamp   stamp
+	stamp   signature
 	settled bool    // a change will show in stamp
 	read    bool    // sum is known
 	in      []*node // of a folder, by name
@@ -296,7 +296,7 @@ func (l *listing) file(n *node, path string, info fs.FileInfo) {
 	}
 	n.kind, n.mode, n.size, n.stamp = file, info.Mode().Perm(), info.Size(), stampOf(info)
 	l.need += blocks(n.size)
-	if k, ok := l.index[path]; ok && k.stamp == n.stamp && (l.dry || l.has(object{contents, k.sum}, n.size)) {
+	if k, ok := l.index[path]; ok && k.signature == n.stamp && (l.dry || l.has(object{contents, k.sum}, n.size)) {
 		n.sum, n.settled, n.read = k.sum, true, true
 		l.same++
 		return

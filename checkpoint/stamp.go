@@ -2,9 +2,9 @@ package checkpoint
 
 import "time"
 
-// A stamp is what tells without reading whether a file was changed. change and
+// A signature is what tells without reading whether a file was changed. change and
 // inode are 0 where the system does not have them.
-type stamp struct {
+type signature struct {
 	size   int64
 	mtime  int64 // nanoseconds since 1970
 	change int64 // of anything, the mode and mtime included; nobody can set it
@@ -20,7 +20,7 @@ const (
 
 // settled reports whether a change of the file after now would show in its
 // stamp: the last one must be so long ago that its time will not come again.
-func (s stamp) settled(now time.Time) bool {
+func (s signature) settled(now time.Time) bool {
 	last := s.change
 	if last == 0 {
 		last = s.mtime

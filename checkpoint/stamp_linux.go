@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-func stampOf(info fs.FileInfo) stamp {
-	s := stamp{size: info.Size(), mtime: info.ModTime().UnixNano()}
+func stampOf(info fs.FileInfo) signature {
+	s := signature{size: info.Size(), mtime: info.ModTime().UnixNano()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.change, s.inode = st.Ctim.Nano(), st.Ino
 	}

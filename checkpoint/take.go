@@ -179,7 +179,7 @@ func (s *scan) finish(ctx context.Context, top *node, left *counter) error {
 	if err := s.read(ctx, left); err != nil {
 		return err
 	}
-	to := deposit{s.Store, left}
+	to := writer{s.Store, left}
 	size, err := lists(top, 0, func(x sum, _ []*node, data []byte) error { return to.put(object{folders, x}, data) })
 	if err != nil {
 		return err

@@ -178,17 +178,17 @@ func (s *State) agentEnd(f event.AgentEnd) bool {
 	if s.open {
 		s.settleAgent(f)
 	} else {
-		s.owed = append(s.owed, f)
+		s.lateSubagentEnds = append(s.lateSubagentEnds, f)
 	}
 	return true
 }
 
 // settleOwed counts, in a run that begins, what ended after the one before it.
 func (s *State) settleOwed() {
-	for _, f := range s.owed {
+	for _, f := range s.lateSubagentEnds {
 		s.settleAgent(f)
 	}
-	s.owed = nil
+	s.lateSubagentEnds = nil
 }
 
 // settleAgent counts what an agent has used.

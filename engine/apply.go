@@ -18,7 +18,7 @@ func (s *State) Apply(e event.Event) bool {
 	waiting := s.model.wait
 	counted := s.apply(e)
 	if counted && s.open {
-		s.turnedBack(e.Time, waiting)
+		s.adjustForClockSkew(e.Time, waiting)
 		s.run.last = e.Time
 		s.pickQuestion()
 		s.suspendIdle()
@@ -26,11 +26,11 @@ func (s *State) Apply(e event.Event) bool {
 	return counted
 }
 
-// turnedBack moves what the run has of times when a fact is older than the one
+// adjustForClockSkew moves what the run has of times when a fact is older than the one
 // before: the clock was set back, as can be between a crash and the resumption.
 // Without this a run would wait, and last, longer by as much. waiting is the wait
 // from before the fact.
-func (s *State) turnedBack(now time.Time, waiting *wait) {
+func (s *State) adjustForClockSkew(now time.Time, waiting *wait) {
 	back := s.run.last.Sub(now)
 	if back <= 0 {
 		return
@@ -210,7 +210,7 @@ func (s *State) begin(e event.Event) {
 	s.settleOwed()
 	s.model.fallback = 0
 	s.repeats, s.faults = s.repeats[:0], s.faults[:0]
-	s.points = s.points[:0]
+	s.hookCalls = s.hookCalls[:0]
 	s.endScopes()
 	s.over = nil
 	if c := s.compact; c != nil {
@@ -268,7 +268,7 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 	s.notCounted(e.Time)
 	s.agentsGoOn()
 	s.cfg.Hooks = f.Hooks
-	s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return !s.fires(p.Event) })
+	s.hookCalls = slices.DeleteFunc(s.hookCalls, func(p CallHooks) bool { return !s.fires(p.Event) })
 	s.startPoint(key("hook", e.Seq, 0, 0), f.Start)
 	if s.stop != nil && s.stop.Reason == event.Suspended {
 		s.stop = nil
@@ -311,7 +311,7 @@ func (c *call) interrupted() {
 	switch {
 	case !c.class.ReadOnly && !c.spec.Idempotent:
 		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
-	case c.crashes > maxRepeats && !c.class.Delegated:
+	case c.crashes > maxRepeats && !c.class.RunsSubagents:
 		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
 	default:
 		c.phase = allowed
@@ -326,7 +326,7 @@ func (s *State) runEnded(f event.RunEnd) bool {
 	if f.Reason != event.Suspended && (s.stop == nil || s.stop.Reason != event.Suspended) {
 		s.calls = s.calls[:0]
 	}
-	s.open, s.stop, s.points = false, nil, s.points[:0]
+	s.open, s.stop, s.hookCalls = false, nil, s.hookCalls[:0]
 	s.model.calling, s.model.wait = false, nil
 	s.over = nil
 	if c := s.compact; c != nil {

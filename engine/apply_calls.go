@@ -17,7 +17,7 @@ func (s *State) authorized(f event.Authorized) bool {
 	c.class, c.judged = f.Class, true
 	if f.Invalid != "" {
 		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
-		s.doom(c, "the input is invalid")
+		s.stopRepeatedCall(c, "the input is invalid")
 	} else if s.rebatch(c, f.Decision); c.phase == refused {
 		// what the hook has made of it is no batch
 	} else if f.Decision.Behavior == permission.Deferred {
@@ -146,6 +146,6 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		s.deniedPoint(c, f.Result.Text())
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
 	}
-	s.settle(c, seq, f)
+	s.recordResult(c, seq, f)
 	return true
 }

@@ -169,7 +169,7 @@ func (s *State) compacting(effects []Effect) ([]Effect, bool) {
 	}
 	cause := s.compactionCause(trigger)
 	if s.fires(hook.PreCompact) && (c == nil || c.asked != s.preCompactKey(cause)) {
-		f := Fire{key: s.preCompactKey(cause), Event: hook.PreCompact, Fields: map[string]string{"trigger": string(hookTrigger(trigger))}}
+		f := CallHooks{key: s.preCompactKey(cause), Event: hook.PreCompact, Fields: map[string]string{"trigger": string(hookTrigger(trigger))}}
 		if trigger == event.Manual {
 			f.Fields["custom_instructions"] = c.wish.instructions
 		}

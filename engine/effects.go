@@ -110,8 +110,8 @@ type (
 	}
 	// RunHooks wants an [event.ToolResult] made of the recorded ToolDone.
 	RunHooks struct{ key, Call string }
-	// Fire wants an [event.Hooked] from the hooks of an event.
-	Fire struct {
+	// CallHooks wants an [event.Hooked] from the hooks of an event.
+	CallHooks struct {
 		key     string
 		Event   hook.Event
 		Call    string            // of events about one
@@ -138,8 +138,8 @@ func (e Cut) Key() string       { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
 
-func (e Fire) Key() string        { return e.key }
-func (e Fire) Intent() event.Fact { return nil }
+func (e CallHooks) Key() string        { return e.key }
+func (e CallHooks) Intent() event.Fact { return nil }
 
 func (e TakeCheckpoint) Key() string        { return e.key }
 func (e TakeCheckpoint) Intent() event.Fact { return nil }
@@ -182,20 +182,20 @@ func (s *State) Effects() []Effect {
 	case !s.open:
 		return nil
 	case s.stop != nil:
-		s.wanted = s.closing(s.wanted[:0])
+		s.wanted = s.stopEffects(s.wanted[:0])
 	default:
-		s.wanted = s.wants(s.wanted[:0])
+		s.wanted = s.runEffects(s.wanted[:0])
 	}
 	return s.wanted
 }
 
-func (s *State) wants(effects []Effect) []Effect {
+func (s *State) runEffects(effects []Effect) []Effect {
 	if s.cfg.Limits.Time > 0 && !s.run.rang {
 		effects = append(effects, Wait{s.alarmKey(), s.run.began.Add(s.cfg.Limits.Time)})
 	}
-	if len(s.points) > 0 {
-		effects = append(effects, s.points[0])
-		if slices.ContainsFunc(s.points, func(f Fire) bool { return f.Event == hook.SessionStart }) {
+	if len(s.hookCalls) > 0 {
+		effects = append(effects, s.hookCalls[0])
+		if slices.ContainsFunc(s.hookCalls, func(f CallHooks) bool { return f.Event == hook.SessionStart }) {
 			return effects // a run that is resumed may have calls, which come after it
 		}
 	}
@@ -205,7 +205,7 @@ func (s *State) wants(effects []Effect) []Effect {
 			return wanted
 		}
 		return append(effects, s.await()) // a question was deferred, and agents are at work
-	case len(s.points) > 0:
+	case len(s.hookCalls) > 0:
 		return effects
 	}
 	return s.nextEffects(effects)
@@ -294,8 +294,8 @@ func (s *State) deliverable() []string {
 	return ids
 }
 
-// closing settles what a stopped run has left open, then ends it.
-func (s *State) closing(effects []Effect) []Effect {
+// stopEffects settles what a stopped run has left open, then ends it.
+func (s *State) stopEffects(effects []Effect) []Effect {
 	suspend := s.stop.Reason == event.Suspended
 	var facts []event.Fact
 	for i := range s.calls {
@@ -316,8 +316,8 @@ func (s *State) closing(effects []Effect) []Effect {
 				Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
 		}
 	}
-	if len(s.points) > 0 {
-		effects = append(effects, s.points[0])
+	if len(s.hookCalls) > 0 {
+		effects = append(effects, s.hookCalls[0])
 	}
 	switch {
 	case len(facts) > 0:

@@ -134,7 +134,7 @@ func detail(e engine.Effect) string {
 		return strings.TrimRight(fmt.Sprintf(" %s %s max=%d reserved=%.4f before=%d keep=%d less=%d room=%d %s", e.Trigger, e.Model, e.MaxTokens, e.ReservedUSD, e.Before, e.Keep, e.Less, e.Room, e.Instructions), " ")
 	case engine.Cut:
 		return fmt.Sprintf(" target=%d bytes=%t first=%t last=%t", e.Target, e.Bytes, e.First, e.Last)
-	case engine.Fire:
+	case engine.CallHooks:
 		return strings.TrimRight(fmt.Sprintf(" %s %s%s %v", e.Event, e.Call, e.Message, e.Fields), " ")
 	case engine.Wait:
 		return fmt.Sprintf(" until %v", e.Until.Sub(epoch))
@@ -318,7 +318,7 @@ func (w *world) do(words []string) {
 	case "hooked": // hooked EVENT [block=WHY] [stop=WHY]: what the hooks that are wanted first want
 		f := event.Hooked{Event: hook.Event(args[0])}
 		for _, e := range w.state.Effects() {
-			if e, ok := e.(engine.Fire); ok && e.Event == f.Event && f.Key == "" {
+			if e, ok := e.(engine.CallHooks); ok && e.Event == f.Event && f.Key == "" {
 				f.Key, f.Message = e.Key(), e.Message
 			}
 		}
@@ -610,7 +610,7 @@ func (w *world) random(b byte, i int) {
 			event.ToolResult{Call: "c2.0", Key: "tool/2.0/0"}, event.Hooked{Key: "hook/2.1/0"}, event.Resumed{Hooks: hook.Events, Start: event.StartResume}, event.ModelFailed{Key: "model/2.0/0"}, event.Configured{},
 			event.ToolsChanged{System: "s", Tools: []event.Tool{{Tool: llm.Tool{Name: "Read"}, ReadOnly: true}, {Tool: llm.Tool{Name: "Late"}, Deferred: true}}}}
 		f := nonsense[int(b/16)%len(nonsense)]
-		if _, end := f.(event.RunEnd); end && w.state.Open() {
+		if _, end := f.(event.RunEnd); end && w.state.Running() {
 			return // only the engine ends a run
 		}
 		w.happen(f)
@@ -667,7 +667,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 	case engine.Wait:
 		w.happen(event.Waited{Key: e.Key()})
 	case engine.Authorize:
-		w.happen(event.Authorized{Key: e.Key(), Call: e.Call, Class: tool.Class{ReadOnly: b%2 == 0},
+		w.happen(event.Authorized{Key: e.Key(), Call: e.Call, Class: tool.Traits{ReadOnly: b%2 == 0},
 			Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied, permission.Asked, permission.Deferred, permission.Allowed}[b%5]}})
 	case engine.Ask:
 		w.happen(event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: []permission.Behavior{permission.Allowed, permission.Denied}[b%2]}})
@@ -698,7 +698,7 @@ func (w *world) carryOut(e engine.Effect, b byte) {
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call})
 	case engine.Digest:
 		w.happen(event.ToolAmended{Key: e.Key(), Call: e.Call, Model: "s"})
-	case engine.Fire:
+	case engine.CallHooks:
 		f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
 		if b%3 == 0 {
 			f.Block = "not this way"
@@ -720,7 +720,7 @@ func (w *world) answerTo(key string, stop llm.StopReason, content []llm.Block) {
 
 func (w *world) invariants(settled map[string]bool) {
 	w.t.Helper()
-	if w.state.Open() && len(w.state.Effects()) == 0 {
+	if w.state.Running() && len(w.state.Effects()) == 0 {
 		w.t.Fatalf("the run is open and wants nothing, after %d facts", len(w.facts))
 	}
 	now := map[string]bool{}

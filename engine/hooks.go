@@ -17,10 +17,10 @@ const (
 // fires reports whether the run has hooks for an event.
 func (s *State) fires(e hook.Event) bool { return slices.Contains(s.cfg.Hooks, e) }
 
-// point makes hooks wanted, if there are any for the event.
-func (s *State) point(f Fire) {
+// callHooks makes hooks wanted, if there are any for the event.
+func (s *State) callHooks(f CallHooks) {
 	if s.fires(f.Event) {
-		s.points = append(s.points, f)
+		s.hookCalls = append(s.hookCalls, f)
 	}
 }
 
@@ -29,28 +29,28 @@ func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 	if len(s.cfg.Hooks) == 0 {
 		return
 	}
-	n := len(s.points)
+	n := len(s.hookCalls)
 	next := func() string {
 		n++
 		return key("hook", seq, n, 0)
 	}
 	if s.cfg.Agent != "" {
-		s.point(Fire{key: next(), Event: hook.SubagentStart})
+		s.callHooks(CallHooks{key: next(), Event: hook.SubagentStart})
 		return
 	}
 	if s.cfg.Start == event.StartNew {
-		s.point(Fire{key: next(), Event: hook.Setup, Fields: map[string]string{"trigger": "init"}})
+		s.callHooks(CallHooks{key: next(), Event: hook.Setup, Fields: map[string]string{"trigger": "init"}})
 	}
 	s.startPoint(next(), s.cfg.Start)
 	for _, dir := range s.added {
-		s.point(Fire{key: next(), Event: hook.DirectoryAdded, Fields: map[string]string{"directory": dir}})
+		s.callHooks(CallHooks{key: next(), Event: hook.DirectoryAdded, Fields: map[string]string{"directory": dir}})
 	}
 	n += s.loadedPoints(seq, n+1)
 	if x := m.Expansion; x != nil {
-		s.point(Fire{key: next(), Event: hook.UserPromptExpansion, Message: m.ID, Fields: map[string]string{
+		s.callHooks(CallHooks{key: next(), Event: hook.UserPromptExpansion, Message: m.ID, Fields: map[string]string{
 			"expansion_type": x.Kind, "command_name": x.Name, "command_args": x.Args}})
 	}
-	s.point(Fire{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(event.AsPrompt)}})
+	s.callHooks(CallHooks{key: next(), Event: hook.UserPromptSubmit, Message: m.ID, Fields: map[string]string{"source": string(event.AsPrompt)}})
 }
 
 // loadedPoints are those of files of instructions, with keys from an index on. It
@@ -58,7 +58,7 @@ func (s *State) beginPoints(seq int64, m *event.UserMessage) {
 func (s *State) loadedPoints(seq int64, from int) int {
 	n := len(s.loaded)
 	for i, f := range s.loaded {
-		s.point(Fire{key: key("hook", seq, from+i, 0), Event: hook.InstructionsLoaded, Fields: map[string]string{"file_path": f.File, "memory_type": f.Type, "load_reason": f.Reason}})
+		s.callHooks(CallHooks{key: key("hook", seq, from+i, 0), Event: hook.InstructionsLoaded, Fields: map[string]string{"file_path": f.File, "memory_type": f.Type, "load_reason": f.Reason}})
 	}
 	s.loaded = nil
 	return n
@@ -66,7 +66,7 @@ func (s *State) loadedPoints(seq int64, from int) int {
 
 func (s *State) startPoint(key string, source event.Start) {
 	if source != "" && s.cfg.Agent == "" {
-		s.point(Fire{key: key, Event: hook.SessionStart, Fields: map[string]string{"source": string(source), "model": s.Model()}})
+		s.callHooks(CallHooks{key: key, Event: hook.SessionStart, Fields: map[string]string{"source": string(source), "model": s.Model()}})
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *State) settledPoints(c *call, seq int64, f event.ToolResult) {
 	}
 	n := 0
 	add := func(e hook.Event, fields map[string]string) {
-		s.point(Fire{key: key("hook", seq, n, 0), Event: e, Call: c.id, Fields: fields})
+		s.callHooks(CallHooks{key: key("hook", seq, n, 0), Event: e, Call: c.id, Fields: fields})
 		n++
 	}
 	if d := f.Result.Patch.Dir; d != "" && d != s.dir {
@@ -102,16 +102,16 @@ func (s *State) settledPoints(c *call, seq int64, f event.ToolResult) {
 
 // unchecked returns the first message of those that hooks have to see before they
 // are delivered.
-func (s *State) unchecked(ids []string) (Fire, bool) {
+func (s *State) unchecked(ids []string) (CallHooks, bool) {
 	if !s.fires(hook.UserPromptSubmit) {
-		return Fire{}, false
+		return CallHooks{}, false
 	}
 	for _, q := range s.queue {
 		if !q.checked && (q.delivery == event.AsSteer || q.delivery == event.AsFollowUp) && slices.Contains(ids, q.id) {
-			return Fire{key: key("hook", q.seq, 0, 0), Event: hook.UserPromptSubmit, Message: q.id, Fields: map[string]string{"source": string(q.delivery)}}, true
+			return CallHooks{key: key("hook", q.seq, 0, 0), Event: hook.UserPromptSubmit, Message: q.id, Fields: map[string]string{"source": string(q.delivery)}}, true
 		}
 	}
-	return Fire{}, false
+	return CallHooks{}, false
 }
 
 // finish ends the run, once the hooks of its end were called.
@@ -119,10 +119,10 @@ func (s *State) finish(effects []Effect, reason event.EndReason, n need) []Effec
 	failed := reason == event.ModelError || reason == event.ContextOverflow
 	switch {
 	case failed && !s.run.failureTold && s.fires(hook.StopFailure):
-		return append(effects, Fire{key: s.endKey("stopfailure"), Event: hook.StopFailure, Fields: map[string]string{
+		return append(effects, CallHooks{key: s.endKey("stopfailure"), Event: hook.StopFailure, Fields: map[string]string{
 			"reason": string(reason), "error": string(n.class), "error_details": n.msg, "last_assistant_message": s.run.text}})
 	case !s.run.told && s.fires(s.stopEvent()):
-		return append(effects, Fire{key: s.endKey("stop"), Event: s.stopEvent(), Active: s.run.stops > 0, Fields: map[string]string{
+		return append(effects, CallHooks{key: s.endKey("stop"), Event: s.stopEvent(), Active: s.run.stops > 0, Fields: map[string]string{
 			"reason": string(reason), "last_assistant_message": s.run.text}})
 	}
 	return record(s.runEnd(reason, n))
@@ -145,11 +145,11 @@ func (s *State) hooked(f event.Hooked) bool {
 	}
 	ending := s.stop != nil || len(s.calls) == 0 && (s.need.kind == needEnd || s.need.kind == needModel && !s.model.calling && s.model.wait == nil && s.limit() != "")
 	switch {
-	case len(s.points) > 0 && f.Key == s.points[0].key:
-		s.points = slices.Delete(s.points, 0, 1)
+	case len(s.hookCalls) > 0 && f.Key == s.hookCalls[0].key:
+		s.hookCalls = slices.Delete(s.hookCalls, 0, 1)
 		if f.Block != "" && (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && s.stop == nil {
 			s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Block}
-			s.points = slices.DeleteFunc(s.points, func(p Fire) bool { return p.Message == f.Message }) // nobody else needs to see it
+			s.hookCalls = slices.DeleteFunc(s.hookCalls, func(p CallHooks) bool { return p.Message == f.Message }) // nobody else needs to see it
 		}
 	case f.Event == hook.UserPromptSubmit:
 		i := slices.IndexFunc(s.queue, func(q queued) bool { return !q.checked && f.Key == key("hook", q.seq, 0, 0) })
@@ -236,6 +236,6 @@ func (s *State) permissionsChanged(f event.PermissionsChanged) bool {
 // deniedPoint is that of a call that was denied.
 func (s *State) deniedPoint(c *call, reason string) {
 	if s.fires(hook.PermissionDenied) {
-		s.point(Fire{key: c.key("denied"), Event: hook.PermissionDenied, Call: c.id, Fields: map[string]string{"reason": reason}})
+		s.callHooks(CallHooks{key: c.key("denied"), Event: hook.PermissionDenied, Call: c.id, Fields: map[string]string{"reason": reason}})
 	}
 }

@@ -28,7 +28,7 @@ func (s *State) Scopes() []tool.Scope {
 
 // Bound returns what the skills in force let run, nil for anything. It is another
 // one whenever that changes.
-func (s *State) Bound() *permission.Bound { return s.bound }
+func (s *State) Bound() *permission.Restriction { return s.bound }
 
 func (s *State) beginScope(sc tool.Scope, byUser bool) {
 	sc.ByUser = byUser
@@ -73,7 +73,7 @@ func (s *State) bind() {
 		if len(sc.Tools) == 0 {
 			continue
 		}
-		s.bound = &permission.Bound{By: "the skill " + sc.Skill, Only: sc.Tools}
+		s.bound = &permission.Restriction{By: "the skill " + sc.Skill, Only: sc.Tools}
 		return
 	}
 	s.bound = nil

@@ -60,18 +60,18 @@ type State struct {
 	calls []call // of the last answer, until all are settled
 	asked string // the call about which a person is asked
 
-	scopes []scope           // skills in force, the innermost last
-	bound  *permission.Bound // what they let run; nil: anything
+	scopes []scope                 // skills in force, the innermost last
+	bound  *permission.Restriction // what they let run; nil: anything
 
-	points []Fire               // moments whose hooks have not been called yet, in order
-	added  []string             // folders that the last configuration has added
-	loaded []event.Instructions // that hooks were not told of yet
-	rules  *permission.Policy   // what hooks have added; nil: nothing
+	hookCalls []CallHooks          // moments whose hooks have not been called yet, in order
+	added     []string             // folders that the last configuration has added
+	loaded    []event.Instructions // that hooks were not told of yet
+	rules     *permission.Policy   // what hooks have added; nil: nothing
 
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted
 		attempt  int   // how often it was started
-		keys     keyring
+		keys     keyCache
 		tries    int  // how often it failed with the current model
 		fallback int  // 0: the configured model; n: the nth fallback
 		calling  bool // started and not yet settled
@@ -79,15 +79,15 @@ type State struct {
 		reserved float64
 		wait     *wait
 	}
-	agents  []event.AgentStart    // at work
-	worked  map[string]assignment // pieces of work that were begun, by key
-	waits   map[string]bool       // agents that wait for a decision, by the key of their work
-	again   map[string]bool       // agents in the background that went on since, likewise
-	owed    []event.AgentEnd      // came after the end of a run: they count in the next one
-	repeats tally[uint64, int]    // how many answers in a row have had a call, by its signature
-	seen    tally[uint64, int]    // for the next answer; reused
-	wanted  []Effect              // what Effects returned; reused
-	faults  tally[string, int]    // failures in a row by tool
+	agents           []event.AgentStart    // at work
+	worked           map[string]assignment // pieces of work that were begun, by key
+	waits            map[string]bool       // agents that wait for a decision, by the key of their work
+	again            map[string]bool       // agents in the background that went on since, likewise
+	lateSubagentEnds []event.AgentEnd      // came after the end of a run: they count in the next one
+	repeats          counter[uint64, int]  // how many answers in a row have had a call, by its signature
+	seen             counter[uint64, int]  // for the next answer; reused
+	wanted           []Effect              // what Effects returned; reused
+	faults           counter[string, int]  // failures in a row by tool
 }
 
 // need is what the conversation waits for when no call is open.
@@ -133,7 +133,7 @@ type run struct {
 	cost          float64
 	unknown       bool    // some cost is not known
 	lost          float64 // the most that broken calls can have cost beyond what is counted
-	models        tally[string, event.Spending]
+	models        counter[string, event.Spending]
 	denials       []event.Denial
 	text          string // of the last answer, with the parts that it continues
 	partial       string
@@ -149,8 +149,8 @@ type run struct {
 	alarms        int  // how often the time limit was changed
 	kept          bool // the files are, as they were before this prompt
 	compacts      bool // it was begun to compact the conversation
-	tools         tally[string, event.ToolUse]
-	agents        tally[string, event.Spending]
+	tools         counter[string, event.ToolUse]
+	agents        counter[string, event.Spending]
 	stops         int     // how often Stop hooks made it go on, in a row
 	ends          int     // how often it has come to an end
 	told          bool    // Stop hooks were called for this end
@@ -158,8 +158,8 @@ type run struct {
 	answer        *answer // nil: the prompt has no schema
 }
 
-// Open reports whether a run goes on.
-func (s *State) Open() bool { return s.open }
+// Running reports whether a run goes on.
+func (s *State) Running() bool { return s.open }
 
 // Pending reports whether the last run left calls without a result, as a
 // suspended one does, or agents in the background that wait for a decision.
@@ -202,11 +202,11 @@ func (s *State) ReadOnly(id string) bool {
 }
 
 // Judged returns what an open call is going to do, and what was decided about it.
-func (s *State) Judged(id string) (tool.Class, permission.Decision) {
+func (s *State) Judged(id string) (tool.Traits, permission.Decision) {
 	if c := s.find(id); c != nil {
 		return c.class, c.decision
 	}
-	return tool.Class{}, permission.Decision{}
+	return tool.Traits{}, permission.Decision{}
 }
 
 // Asking returns the calls that wait for somebody's decision, in order.
@@ -269,9 +269,9 @@ func key(kind string, cause int64, index, attempt int) string {
 	return string(b)
 }
 
-// A keyring remembers the key that was made last: it is asked for at every step
+// A keyCache remembers the key that was made last: it is asked for at every step
 // while its effect is wanted.
-type keyring struct {
+type keyCache struct {
 	kind    string
 	cause   int64
 	index   int
@@ -279,9 +279,9 @@ type keyring struct {
 	key     string
 }
 
-func (k *keyring) get(kind string, cause int64, index, attempt int) string {
+func (k *keyCache) get(kind string, cause int64, index, attempt int) string {
 	if k.key == "" || k.kind != kind || k.cause != cause || k.index != index || k.attempt != attempt {
-		*k = keyring{kind, cause, index, attempt, key(kind, cause, index, attempt)}
+		*k = keyCache{kind, cause, index, attempt, key(kind, cause, index, attempt)}
 	}
 	return k.key
 }

@@ -29,12 +29,12 @@ type Transcript struct {
 	open    bool   // not all of them have their results
 	states  map[string]map[string]json.RawMessage
 	tools   toolset
-	enabled []string // deferred tools that were found
-	skills  []Begun  // that calls have put in force, the innermost last
+	enabled []string      // deferred tools that were found
+	skills  []ActiveSkill // that calls have put in force, the innermost last
 }
 
-// Begun is a skill that a call has put in force, in its words.
-type Begun struct{ Name, Text string }
+// ActiveSkill is a skill that a call has put in force, in its words.
+type ActiveSkill struct{ Name, Text string }
 
 // held is a message that is queued.
 type held struct {
@@ -245,7 +245,7 @@ func (t *Transcript) result(seq int64, f event.ToolResult) {
 	c.settled, c.content, c.isError = true, f.Result.Content, f.Result.IsError
 	t.enable(f.Result.Patch.Enable)
 	if b := f.Result.Patch.Begin; b != nil {
-		t.skills = append(slices.Clip(t.skills), Begun{b.Skill, f.Result.Text()})
+		t.skills = append(slices.Clip(t.skills), ActiveSkill{b.Skill, f.Result.Text()})
 	} else if n := len(t.skills); f.Result.Patch.End && n > 0 {
 		t.skills = t.skills[:n-1]
 	}
@@ -314,8 +314,8 @@ func (t *Transcript) Calls() []string {
 	return ids
 }
 
-// A Settled call of the last answer has its result.
-type Settled struct {
+// A CompletedCall call of the last answer has its result.
+type CompletedCall struct {
 	ID, Name string
 	Input    json.RawMessage
 	Text     string
@@ -323,18 +323,18 @@ type Settled struct {
 }
 
 // Results returns the calls of the last answer with their results, in order.
-func (t *Transcript) Results() []Settled {
-	var out []Settled
+func (t *Transcript) Results() []CompletedCall {
+	var out []CompletedCall
 	for i := range t.calls {
 		if c := &t.calls[i]; c.settled && c.batch == "" {
-			out = append(out, Settled{c.id, c.Name, c.Input, c.content.Text(), c.isError})
+			out = append(out, CompletedCall{c.id, c.Name, c.Input, c.content.Text(), c.isError})
 		}
 	}
 	return out
 }
 
 // Skills returns the skills that calls have put in force, the innermost last.
-func (t *Transcript) Skills() []Begun { return t.skills }
+func (t *Transcript) Skills() []ActiveSkill { return t.skills }
 
 // Slot returns the members of a state slot.
 func (t *Transcript) Slot(name string) map[string]json.RawMessage { return t.states[name] }

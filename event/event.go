@@ -212,7 +212,7 @@ type (
 		Key      string              `json:"key"`
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
-		Class    tool.Class          `json:"class"`
+		Class    tool.Traits         `json:"class"`
 		Invalid  string              `json:"invalid,omitempty"` // what is wrong with the input; nothing was decided then
 		Stop     string              `json:"stop,omitempty"`    // why a hook stops the run
 	}
@@ -222,7 +222,7 @@ type (
 		Key      string              `json:"key"`
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
-		Class    *tool.Class         `json:"class,omitempty"`
+		Class    *tool.Traits        `json:"class,omitempty"`
 	}
 	// ToolStart is recorded before a tool runs, so that a resumed run knows
 	// which calls may have had an effect already.

@@ -19,7 +19,7 @@ func TestRedirectWithoutTLS(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"http://mcp.example.com/mcp"}}, Body: http.NoBody, Request: r}, nil
 	})
 	at := &url.URL{Scheme: "https", Host: "mcp.example.com"}
-	client := &http.Client{Transport: &carrier{base: base, headers: map[string]string{"Authorization": "Bearer t0ken"}, scheme: at.Scheme, host: at.Host, stop: context.Background()}}
+	client := &http.Client{Transport: &authTransport{base: base, headers: map[string]string{"Authorization": "Bearer t0ken"}, scheme: at.Scheme, host: at.Host, stop: context.Background()}}
 	resp, err := client.Post(at.String()+"/mcp", "application/json", strings.NewReader("{}"))
 	if err == nil {
 		resp.Body.Close()

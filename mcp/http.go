@@ -34,9 +34,9 @@ func manyValues(text []byte) bool {
 	return n.values > maxValues
 }
 
-// A carrier makes the requests to a server: with the headers of its
+// A authTransport makes the requests to a server: with the headers of its
 // configuration, to its host only, with TLS if its URL has it, and bounding what comes back.
-type carrier struct {
+type authTransport struct {
 	base    http.RoundTripper
 	headers map[string]string
 	scheme  string
@@ -49,7 +49,7 @@ type carrier struct {
 // errElsewhere ends requests that a server sends to another host, or out of TLS.
 var errElsewhere = errors.New("the server redirects to another host, or from https to http")
 
-func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *authTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.host || c.scheme == "https" && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Scheme+"://"+r.URL.Host, 200))
 	}
@@ -66,7 +66,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // send makes one request, with an access token if there is one.
-func (c *carrier) send(r *http.Request, token string) (*http.Response, error) {
+func (c *authTransport) send(r *http.Request, token string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	undo := context.AfterFunc(c.stop, cancel)
 	end := func() {
@@ -176,7 +176,7 @@ func (b *body) Close() error {
 }
 
 // remote returns the transport to a server on the network, and what carries it.
-func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.Client) (sdk.Transport, *carrier, error) {
+func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.Client) (sdk.Transport, *authTransport, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, nil, err
@@ -188,7 +188,7 @@ func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.
 			headers[name] = value
 		}
 	}
-	carries := &carrier{base: base, headers: headers, scheme: u.Scheme, host: u.Host, stop: stop, auth: auth}
+	carries := &authTransport{base: base, headers: headers, scheme: u.Scheme, host: u.Host, stop: stop, auth: auth}
 	client := &http.Client{Transport: carries}
 	if c.kind() == SSE {
 		return &sdk.SSEClientTransport{Endpoint: c.URL, HTTPClient: client, MaxEventSize: maxMessage}, carries, nil

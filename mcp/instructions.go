@@ -48,7 +48,7 @@ func instructions(told string) string {
 }
 
 // Version changes with the tools and instructions of the servers that are
-// connected. See [tool.Changer].
+// connected. See [tool.Versioned].
 func (all *Servers) Version() uint64 { return all.version.Load() }
 
 // serves reports whether a server contributes tools: it is connected, or was and is

@@ -124,15 +124,15 @@ func (ses *session) catchUp(ctx context.Context) {
 	}
 }
 
-// settling is how long announcements of changes are gathered before a list is read
+// debounce is how long announcements of changes are gathered before a list is read
 // again: longer with each that comes soon after the list before it, so that a server
 // that announces without end is not asked without end.
-type settling struct {
+type debounce struct {
 	pause time.Duration
 	last  time.Time // when the list was read; zero: not yet
 }
 
-func (s *settling) next(now time.Time) time.Duration {
+func (s *debounce) next(now time.Time) time.Duration {
 	if s.pause = min(2*s.pause, longWait); s.last.IsZero() || now.Sub(s.last) >= longWait {
 		s.pause = settleTime
 	}

@@ -8,7 +8,7 @@ import (
 // Announcements in a row are followed ever more seldom, single ones soon.
 func TestSettling(t *testing.T) {
 	t.Parallel()
-	var s settling
+	var s debounce
 	now := time.Unix(1000, 0)
 	var all time.Duration
 	for i := range 20 {

@@ -24,7 +24,7 @@ func local(server string, tools []tool.Tool, always bool) []tool.Tool {
 // rename returns a tool under the name that the model sees.
 func rename(t tool.Tool, name string, always bool) tool.Tool {
 	spec := t.Spec()
-	r := renamed{inner: t, own: spec.Name}
+	r := aliasedTool{inner: t, own: spec.Name}
 	spec.Name, spec.Aliases, spec.Replaces, spec.AlwaysLoad = name, nil, nil, spec.AlwaysLoad || always
 	r.spec = spec
 	if f, ok := t.(tool.Factory); ok {
@@ -33,26 +33,26 @@ func rename(t tool.Tool, name string, always bool) tool.Tool {
 	return r
 }
 
-// renamed has the other abilities of a tool as well.
-type renamed struct {
+// aliasedTool has the other abilities of a tool as well.
+type aliasedTool struct {
 	inner tool.Tool
 	own   string // its name within the server
 	spec  tool.Spec
 }
 
-func (r renamed) Spec() tool.Spec { return r.spec }
+func (r aliasedTool) Spec() tool.Spec { return r.spec }
 
-func (r renamed) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
+func (r aliasedTool) Run(ctx context.Context, call tool.Call) (*tool.Result, error) {
 	call.Name = r.own
 	return r.inner.Run(ctx, call)
 }
 
-func (r renamed) Classify(call tool.Call) tool.Class {
+func (r aliasedTool) Classify(call tool.Call) tool.Traits {
 	call.Name = r.own
 	return tool.Classify(r.inner, call)
 }
 
-func (r renamed) Validate(call tool.Call) error {
+func (r aliasedTool) Validate(call tool.Call) error {
 	if v, ok := r.inner.(tool.Validator); ok {
 		call.Name = r.own
 		return v.Validate(call)
@@ -60,7 +60,7 @@ func (r renamed) Validate(call tool.Call) error {
 	return nil
 }
 
-func (r renamed) Preview(call tool.Call) string {
+func (r aliasedTool) Preview(call tool.Call) string {
 	if p, ok := r.inner.(tool.Previewer); ok {
 		call.Name = r.own
 		return p.Preview(call)
@@ -68,19 +68,19 @@ func (r renamed) Preview(call tool.Call) string {
 	return ""
 }
 
-func (r renamed) TakesPartial() bool {
+func (r aliasedTool) TakesPartial() bool {
 	p, ok := r.inner.(tool.Partial)
 	return ok && p.TakesPartial()
 }
 
-func (r renamed) Partial(ctx context.Context, input json.RawMessage) {
+func (r aliasedTool) Partial(ctx context.Context, input json.RawMessage) {
 	if p, ok := r.inner.(tool.Partial); ok {
 		p.Partial(ctx, input)
 	}
 }
 
 type renamedFactory struct {
-	renamed
+	aliasedTool
 	factory tool.Factory
 }
 

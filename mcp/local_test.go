@@ -19,7 +19,7 @@ type city struct {
 func weather() tool.Tool {
 	return tool.New(tool.Spec{Name: "get_weather", ReadOnly: true, Aliases: []string{"w"}}, func(_ context.Context, call tool.Call, in city) (*tool.Result, error) {
 		return tool.Text(call.Name + " " + in.City), nil
-	}).OnClassify(func(_ tool.Call, in city) tool.Class { return tool.Class{ReadOnly: true, Touches: []string{in.City}} })
+	}).OnClassify(func(_ tool.Call, in city) tool.Traits { return tool.Traits{ReadOnly: true, Touches: []string{in.City}} })
 }
 
 // Tools of this program are called directly and keep their abilities.

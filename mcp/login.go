@@ -110,7 +110,7 @@ func refuses(resp *http.Response) *refusal {
 
 // authorized makes a request with the login to the server, which is renewed once
 // where the server takes it no more.
-func (c *carrier) authorized(r *http.Request) (*http.Response, error) {
+func (c *authTransport) authorized(r *http.Request) (*http.Response, error) {
 	if c.auth == nil {
 		return c.send(r, "")
 	}

@@ -71,7 +71,7 @@ func TestResources(t *testing.T) {
 	if _, err := all.ReadResource(t.Context(), "library", "book://missing"); err == nil || !strings.Contains(err.Error(), "answered") {
 		t.Error(err)
 	}
-	kit := tools.Kit{Resources: resources.Of(all)}
+	kit := tools.Builtins{Resources: resources.Of(all)}
 	var pool []tool.Tool
 	for _, e := range kit.Tools() {
 		pool = append(pool, e.Tool)

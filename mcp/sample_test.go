@@ -203,7 +203,7 @@ func TestSamplingPermission(t *testing.T) {
 		{"a person defers", no, agent.Agent{Permissions: some, CanUseTool: says(permission.Decision{Behavior: permission.Deferred})}},
 		{"a person changes the request", no, agent.Agent{Permissions: some, CanUseTool: says(permission.Decision{Behavior: permission.Allowed, Input: []byte(`{"prompt":"x"}`)})}},
 		{"mode dontAsk", no, agent.Agent{Permissions: permission.Policy{Mode: permission.DontAsk, Allow: []permission.Rule{call}}, CanUseTool: says(permission.Decision{})}},
-		{"a policy", no, agent.Agent{Permissions: bypass, Policies: []permission.Judge{against("mcp__s__sampling")}}},
+		{"a policy", no, agent.Agent{Permissions: bypass, Deciders: []permission.Decider{against("mcp__s__sampling")}}},
 		{"a hook denies", no, agent.Agent{Permissions: bypass, Hooks: hooked(hook.PreToolUse, hook.Output{Permission: permission.Denied})}},
 		{"a hook allows", yes, agent.Agent{Permissions: some, Hooks: hooked(hook.PermissionRequest, hook.Output{Permission: permission.Allowed})}},
 		{"a hook changes the request", no, agent.Agent{Permissions: bypass, Hooks: hooked(hook.PreToolUse, hook.Output{Input: []byte(`{"prompt":"x"}`)})}},

@@ -101,7 +101,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 	since := time.Now()
 	s.connected(ses, has)
 	tried()
-	known, settle := has.sum, settling{}
+	known, settle := has.sum, debounce{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,14 +134,14 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 	}
 }
 
-func (s *server) listAgain(ctx context.Context, ses *session) (*offer, error) {
+func (s *server) listAgain(ctx context.Context, ses *session) (*serverOffer, error) {
 	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), errSilent)
 	defer cancel()
 	return s.list(soon, ses)
 }
 
-// An offer is what a server has.
-type offer struct {
+// An serverOffer is what a server has.
+type serverOffer struct {
 	tools    []tool.Tool
 	prompts  []Prompt
 	problems []string
@@ -149,7 +149,7 @@ type offer struct {
 }
 
 // begin connects and reads the tools, within the time to start.
-func (s *server) begin(ctx context.Context) (*session, *offer, error) {
+func (s *server) begin(ctx context.Context) (*session, *serverOffer, error) {
 	soon, cancel := context.WithTimeoutCause(ctx, s.config.start(), fmt.Errorf("%w %v", errLate, s.config.start()))
 	defer cancel()
 	ses, err := connect(soon, s, s.legacy)
@@ -180,13 +180,13 @@ func (s *server) begin(ctx context.Context) (*session, *offer, error) {
 // newest is the first version of the protocol that has server/discover.
 const newest = "2026-07-28"
 
-func (s *server) list(ctx context.Context, ses *session) (*offer, error) {
+func (s *server) list(ctx context.Context, ses *session) (*serverOffer, error) {
 	sum := newListing()
 	listed, problem, err := ses.list(ctx, sum)
 	if err != nil {
 		return nil, err
 	}
-	has := new(offer)
+	has := new(serverOffer)
 	has.tools, has.problems = s.adopt(listed)
 	prompts, trouble := s.listPrompts(ctx, ses, sum)
 	has.prompts, has.sum = prompts, sum.sum()
@@ -280,7 +280,7 @@ func (s *server) ready(ctx context.Context, not *session) (*session, error) {
 	}
 }
 
-func (s *server) connected(ses *session, has *offer) {
+func (s *server) connected(ses *session, has *serverOffer) {
 	s.all.mu.Lock()
 	s.tools, s.prompts, s.problems = has.tools, has.prompts, has.problems
 	if ses != nil {

@@ -161,7 +161,7 @@ func (all *Servers) begin(s *server) {
 		return
 	}
 	if s.config.kind() == InProcess {
-		s.connected(nil, &offer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
+		s.connected(nil, &serverOffer{tools: local(s.name, s.config.Tools, s.config.AlwaysLoad)})
 		close(s.tried)
 		return
 	}
@@ -426,6 +426,6 @@ func (all *Servers) Close() error {
 
 var _ interface {
 	tool.Instructor
-	tool.Changer
+	tool.Versioned
 } = (*Servers)(nil)
 var _ sdk.Transport = (*child)(nil)

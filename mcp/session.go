@@ -31,9 +31,9 @@ var (
 // A session is a connection to a server that has begun.
 type session struct {
 	client  *sdk.ClientSession
-	self    *sdk.Client // our side
-	child   *child      // nil: the server is on the network
-	carrier *carrier    // nil: it is a child
+	self    *sdk.Client    // our side
+	child   *child         // nil: the server is on the network
+	carrier *authTransport // nil: it is a child
 	config  Config
 	stop    context.CancelFunc // ends the process, or requests on the network
 	live    context.Context    // ends with the session

@@ -81,8 +81,8 @@ type child struct {
 	exit     workspace.Exit
 
 	mu     sync.Mutex
-	stderr keeper
-	noise  keeper     // lines on stdout that are no messages
+	stderr tailBuffer
+	noise  tailBuffer // lines on stdout that are no messages
 	probe  jsonrpc.ID // of server/discover, while it is not answered
 	late   *time.Timer
 	open   int // requests of the server that are not answered

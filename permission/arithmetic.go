@@ -11,7 +11,7 @@ import (
 // subscripts may run commands, so only numbers and variables that hold numbers
 // are understood.
 
-func (s *shell) arithm(x syntax.ArithmExpr, in []place) {
+func (s *shell) arithm(x syntax.ArithmExpr, in []workdir) {
 	switch x := x.(type) {
 	case nil:
 	case *syntax.BinaryArithm:
@@ -45,7 +45,7 @@ func isAssignOp(op syntax.BinAritOperator) bool {
 }
 
 // number checks a word that is evaluated as an arithmetic expression.
-func (s *shell) number(w *syntax.Word, in []place) {
+func (s *shell) number(w *syntax.Word, in []workdir) {
 	s.word(w, in)
 	if len(w.Parts) != 1 {
 		s.fail("it computes with something that may hold code")

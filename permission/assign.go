@@ -12,7 +12,7 @@ import (
 // harmless names variables that change no program that runs.
 var harmlessVars = strings.Fields("LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI DEBUG VERBOSE COLUMNS LINES GOOS GOARCH CGO_ENABLED GO111MODULE NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE")
 
-func harmless(name string) bool {
+func changesNothing(name string) bool {
 	if slices.Contains(harmlessVars, name) || strings.HasPrefix(name, "LC_") {
 		return true
 	}
@@ -28,7 +28,7 @@ var numeric = strings.Fields("RANDOM SRANDOM SECONDS LINENO HISTCMD OPTIND OPTER
 var steeringPrefixes = strings.Fields("LD_ DYLD_ BASH GIT_ PERL PYTHON NODE_ npm_ JAVA_ _JAVA JDK_ MAVEN_ GRADLE_ LUA_ DOCKER_ CARGO_ SSH_ OPENAGENT_")
 
 func steering(name string) bool {
-	if harmless(name) {
+	if changesNothing(name) {
 		return false
 	}
 	return slices.Contains(steeringVars, name) || slices.ContainsFunc(steeringPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
@@ -43,22 +43,22 @@ func (s *shell) assignName(name string) {
 	} else if steering(name) {
 		s.fail("it sets %s, which decides what programs do", name)
 	}
-	if !harmless(name) {
+	if !changesNothing(name) {
 		s.stain("it sets the variable " + name)
 	}
 }
 
 // setVar notes a variable that is set in another way than by an assignment. A
 // rule has to allow it if programs may see it.
-func (s *shell) setVar(name string, in []place) {
+func (s *shell) setVar(name string, in []workdir) {
 	s.assignName(name)
-	if !harmless(name) {
+	if !changesNothing(name) {
 		s.add(Command{Env: []string{name + "=" + Unknown}, Raw: name, in: in, set: []string{name}, outer: s.outer})
 	}
 }
 
 // assign returns an assignment as text, and the variable.
-func (s *shell) assign(a *syntax.Assign, in []place) (text, name string) {
+func (s *shell) assign(a *syntax.Assign, in []workdir) (text, name string) {
 	if a.Name == nil {
 		return "", ""
 	}
@@ -86,7 +86,7 @@ func (s *shell) assign(a *syntax.Assign, in []place) (text, name string) {
 	return text, name
 }
 
-func (s *shell) declare(c *syntax.DeclClause, in []place) {
+func (s *shell) declare(c *syntax.DeclClause, in []workdir) {
 	cmd := Command{Name: c.Variant.Value, path: c.Variant.Value, in: in, outer: s.outer}
 	if c.Variant.Value == "nameref" {
 		s.fail("it makes a variable another name of one")

@@ -58,7 +58,7 @@ func (s *ruleSet) names() string {
 
 // Covers reports whether the bound lets pass whatever another list of rules would: it
 // holds each of them, or a rule without a pattern for its tool.
-func (b *Bound) Covers(others []Rule) bool {
+func (b *Restriction) Covers(others []Rule) bool {
 	return !slices.ContainsFunc(others, func(r Rule) bool {
 		return !slices.ContainsFunc(b.Only, func(own Rule) bool {
 			return own == r || own.Tool() == r.Tool() && !strings.Contains(string(own), "(")

@@ -11,26 +11,26 @@ import (
 // Built-in commands and shells that read text as commands, change the folder or
 // set variables.
 
-func (s *shell) changeDir(c Command, in []place) []place {
+func (s *shell) changeDir(c Command, in []workdir) []workdir {
 	var to *word
 	for i, w := range c.words {
 		switch {
 		case to == nil && (w.text == "-P" || w.text == "-L" || w.text == "--" || w.text == "-e"):
 		case to != nil || w.split || strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+"):
-			return []place{lostPlace}
+			return []workdir{lostPlace}
 		default:
 			to = &c.words[i]
 		}
 	}
 	if to == nil {
 		if c.Name == "pushd" {
-			return []place{lostPlace}
+			return []workdir{lostPlace}
 		}
 		to = &word{text: "~", home: true}
 	}
-	var out []place
+	var out []workdir
 	for _, p := range in {
-		out = union(out, []place{p.cd(*to)})
+		out = union(out, []workdir{p.cd(*to)})
 	}
 	return out
 }
@@ -47,7 +47,7 @@ func literal(words []word) (string, bool) {
 	return strings.Join(parts, " "), true
 }
 
-func (s *shell) eval(c Command, in []place) (ok, bad []place) {
+func (s *shell) eval(c Command, in []workdir) (ok, bad []workdir) {
 	s.evaluates = true
 	words := c.words
 	if len(words) > 0 && words[0].text == "--" {
@@ -57,7 +57,7 @@ func (s *shell) eval(c Command, in []place) (ok, bad []place) {
 	if !known || strings.HasPrefix(src, "-") {
 		s.fail("eval runs text that is only known when it runs")
 		s.lost = true
-		return []place{lostPlace}, []place{lostPlace}
+		return []workdir{lostPlace}, []workdir{lostPlace}
 	}
 	ok, bad = in, in
 	form, err := s.text(src, func(stmts []*syntax.Stmt) { ok, bad = s.stmts(stmts, in) })
@@ -82,13 +82,13 @@ func (s *shell) trap(c Command) {
 		s.fail("trap runs text that is not followed")
 		return
 	}
-	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{lostPlace}) })
+	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.stmts(stmts, []workdir{lostPlace}) })
 	s.bash = s.bash || form.Bash
 	s.rewrite(c.words[:1], src, form)
 }
 
 // shellCommand follows "sh -c text".
-func (s *shell) shellCommand(c Command, in []place) {
+func (s *shell) shellCommand(c Command, in []workdir) {
 	if c.Name != "sh" && c.Name != "bash" && c.Name != "dash" && c.Name != "ash" && c.Name != "rbash" {
 		s.fail("%s reads commands in a way of its own", c.Name)
 	}
@@ -172,7 +172,7 @@ func (s *shell) set(c Command) {
 }
 
 // setters checks built-in commands that take names of variables.
-func (s *shell) setters(c Command, in []place) {
+func (s *shell) setters(c Command, in []workdir) {
 	s.evaluates = true
 	for _, w := range c.words {
 		switch {

@@ -10,7 +10,7 @@ import (
 type call struct {
 	req    Request
 	names  []string // see tools
-	ground *ground
+	ground *pathContext
 	sites  []commandLine // by access
 	visits []*address    // of what is fetched
 	found  []int         // room for what is found in a set
@@ -29,14 +29,14 @@ func (c *call) address(a Access) *address {
 }
 
 // nowhere is the ground of calls that touch no path: nobody looks at it.
-var nowhere ground
+var nowhere pathContext
 
 func newCase(r Request) call {
 	c := call{req: r, ground: &nowhere}
 	if len(r.Access) == 0 {
 		return c
 	}
-	c.ground = newGround(r)
+	c.ground = newPathContext(r)
 	for i, a := range r.Access {
 		if a.Kind != RunCommand {
 			continue
@@ -198,9 +198,9 @@ func (c *call) holds(x *rule, at int) bool {
 	return false
 }
 
-// doubt returns a rule with a pattern that the call may fall under, and why: a
+// uncertain returns a rule with a pattern that the call may fall under, and why: a
 // command line not known in full, or a tool that does not say what it touches.
-func (c *call) doubt(s *ruleSet) (*rule, string) {
+func (c *call) uncertain(s *ruleSet) (*rule, string) {
 	if !c.doubtful(s) {
 		return nil, ""
 	}
@@ -216,7 +216,7 @@ func (c *call) doubt(s *ruleSet) (*rule, string) {
 			if a.Kind != RunCommand {
 				continue
 			}
-			if why := c.sites[at].doubt(x, c.req.Tool); why != "" {
+			if why := c.sites[at].uncertain(x, c.req.Tool); why != "" {
 				return x, why
 			}
 		}

@@ -21,17 +21,17 @@ type Command struct {
 	Env  []string // assignments in front of it, NAME=value
 	Raw  string   // as written; for what another command runs, the words with … for what is not known
 
-	all     []string // path and Args, nil if they are not in one
-	path    string   // the name as written, quoting removed
-	words   []word   // as Args
-	in      []place  // where the shell may be; see place
-	set     []string // names of the variables in Env
-	steered bool     // an argument that is not known may be an option by which it runs or writes
-	spell   []string // options by which it runs programs or deletes, which a rule has to spell out
-	outputs []word   // files that it builds
-	wraps   bool     // it only runs the command that follows in the list
-	at      int      // its index in the list
-	outer   int      // 1 + index of the command that runs this one with other rights, 0 for none
+	all     []string  // path and Args, nil if they are not in one
+	path    string    // the name as written, quoting removed
+	words   []word    // as Args
+	in      []workdir // where the shell may be; see place
+	set     []string  // names of the variables in Env
+	steered bool      // an argument that is not known may be an option by which it runs or writes
+	spell   []string  // options by which it runs programs or deletes, which a rule has to spell out
+	outputs []word    // files that it builds
+	wraps   bool      // it only runs the command that follows in the list
+	at      int       // its index in the list
+	outer   int       // 1 + index of the command that runs this one with other rights, 0 for none
 }
 
 // A Redirect is a file that a command line opens by itself.
@@ -40,7 +40,7 @@ type Redirect struct {
 	Write bool
 
 	word word
-	in   []place
+	in   []workdir
 }
 
 // Commands are all simple commands of a command line in the order of the text:
@@ -71,7 +71,7 @@ const (
 
 func parseLine(line string) (Commands, error) {
 	s := &shell{}
-	form, err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []place{""}) })
+	form, err := s.text(line, func(stmts []*syntax.Stmt) { s.stmts(stmts, []workdir{""}) })
 	s.form = form
 	if s.evaluates && s.arithmetic {
 		s.fail("it computes with a variable that may hold code")
@@ -135,7 +135,7 @@ func (s *shell) add(c Command) int {
 	return len(s.List) - 1
 }
 
-func (s *shell) callExpr(c *syntax.CallExpr, in []place) (ok, bad []place) {
+func (s *shell) callExpr(c *syntax.CallExpr, in []workdir) (ok, bad []workdir) {
 	var env, set []string
 	for _, a := range c.Assigns {
 		text, name := s.assign(a, in)
@@ -146,7 +146,7 @@ func (s *shell) callExpr(c *syntax.CallExpr, in []place) (ok, bad []place) {
 		words[i] = s.word(w, in)
 	}
 	if len(words) == 0 {
-		if slices.ContainsFunc(set, func(n string) bool { return !harmless(n) }) {
+		if slices.ContainsFunc(set, func(n string) bool { return !changesNothing(n) }) {
 			s.add(Command{Env: env, set: set, Raw: s.source(c), in: in, outer: s.outer})
 		}
 		return in, in
@@ -164,12 +164,12 @@ func (s *shell) source(n syntax.Node) string {
 }
 
 // call follows a simple command whose words are known.
-func (s *shell) call(words []word, env, set []string, in []place) (ok, bad []place) {
+func (s *shell) call(words []word, env, set []string, in []workdir) (ok, bad []workdir) {
 	return s.callAs("", words, env, set, in)
 }
 
 // callAs is call with what was written; "" makes that of the words.
-func (s *shell) callAs(raw string, words []word, env, set []string, in []place) (ok, bad []place) {
+func (s *shell) callAs(raw string, words []word, env, set []string, in []workdir) (ok, bad []workdir) {
 	name := words[0]
 	c := Command{Name: path.Base(name.text), Env: env, words: words[1:], path: name.text, in: in, set: set, outer: s.outer}
 	c.all = room(&s.args, len(words))

@@ -34,7 +34,7 @@ func (p Policy) Compile() *Compiled {
 	}
 	c := &Compiled{mode: cmp.Or(p.Mode, Default), allow: read(Allowed, p.Allow), ask: read(Asked, p.Ask), deny: read(Denied, p.Deny), private: slices.Clone(p.Private), confined: p.AllowConfined}
 	c.secret = slices.ContainsFunc(c.deny.all, func(x rule) bool { return x.err == nil && x.tool == "Read" })
-	for _, ceiling := range p.Ceilings {
+	for _, ceiling := range p.Parents {
 		c.ceilings = append(c.ceilings, ceiling.Compile())
 	}
 	if p.Bound != nil {
@@ -53,7 +53,7 @@ func (c *Compiled) In(mode Mode) *Compiled {
 	return &other
 }
 
-// Plans is [Policy.Plans].
+// Plans is [Policy.InPlanMode].
 func (c *Compiled) Plans() bool {
 	return c.mode == Plan || slices.ContainsFunc(c.ceilings, (*Compiled).Plans)
 }
@@ -116,7 +116,7 @@ func (c *Compiled) own(about *call) Decision {
 		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
 	}
 	for _, list := range []*ruleSet{c.deny, c.ask} {
-		if x, doubt := about.doubt(list); doubt != "" {
+		if x, doubt := about.uncertain(list); doubt != "" {
 			return decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), doubt)
 		}
 	}
@@ -205,7 +205,7 @@ func (c *Compiled) forbids(about *call) (Decision, bool) {
 		if where, a, ok := about.terminal(); ok {
 			return decide(Denied, FromRule, terminalRule, "%s is denied because %s may be the terminal that questions are asked on", about.on(a), show(where)), true
 		}
-		if x, doubt := about.doubt(c.deny); doubt != "" {
+		if x, doubt := about.uncertain(c.deny); doubt != "" {
 			return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
 		}
 	}

@@ -44,7 +44,7 @@ func interpreter(name string) string {
 var writers = strings.Fields("cp mv tee install ln touch mkdir chmod sed split csplit tar unzip gunzip gzip patch")
 
 // danger says what makes the line dangerous, "" if nothing is known to.
-func (s *site) danger() string {
+func (s *shellLine) danger() string {
 	if s.Unclear != "" {
 		return notUnderstood + s.Unclear
 	}
@@ -64,7 +64,7 @@ func (s *site) danger() string {
 	return ""
 }
 
-func (s *site) commandDanger(c *Command) string {
+func (s *shellLine) commandDanger(c *Command) string {
 	if what, ok := dangerous[c.Name]; ok {
 		return show(c.Name) + " " + what
 	}
@@ -135,7 +135,7 @@ func givesScript(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "ef")
 }
 
-func (s *site) argumentDanger(c *Command, w word, writes bool) string {
+func (s *shellLine) argumentDanger(c *Command, w word, writes bool) string {
 	if writes && w.unknown() && slices.Contains(writers, c.Name) && !w.home {
 		return "what " + c.Name + " changes is only known when it runs"
 	}
@@ -162,7 +162,7 @@ func (s *site) argumentDanger(c *Command, w word, writes bool) string {
 }
 
 // guardedWord reports whether a word names a file that decides what runs later.
-func (s *site) guardedWord(in []place, w word) bool {
+func (s *shellLine) guardedWord(in []workdir, w word) bool {
 	files, ok := s.files(in, w)
 	return ok && slices.ContainsFunc(files, s.guards)
 }
@@ -173,7 +173,7 @@ var replacers = strings.Fields("cp mv ln install")
 
 // holdsGuarded reports whether a word names a folder of which a part decides what
 // runs later, such as .github.
-func (s *site) holdsGuarded(in []place, w word) bool {
+func (s *shellLine) holdsGuarded(in []workdir, w word) bool {
 	files, ok := s.files(in, w)
 	return ok && slices.ContainsFunc(files, func(f string) bool { return guarded.MayHold(segments(f)) })
 }

@@ -73,7 +73,7 @@ func (b *bench) runs(tb testing.TB, line string) []string {
 func (b *bench) compare(tb testing.TB, line string) {
 	tb.Helper()
 	c, _ := ParseCommand(line)
-	s := newSite(newGround(Request{Dir: "/work"}), line)
+	s := newShellLine(newPathContext(Request{Dir: "/work"}), line)
 	readOnly := s.whyNotRead(false) == ""
 	if c.Unclear != "" && !readOnly {
 		return

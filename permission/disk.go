@@ -15,11 +15,11 @@ import (
 // links may lead elsewhere.
 type disk struct {
 	links map[string]link
-	few   [maxFew]*spot       // the first that were asked for: most calls name no more
-	many  map[string]*spot    // the others
-	plain []string            // clean paths without links; nor are there any in their beginnings
-	repos map[string]bool     // by folder: what gitSafe found
-	trees map[string][]string // by folder: see [worktrees.Of]
+	few   [maxFew]*statCache    // the first that were asked for: most calls name no more
+	many  map[string]*statCache // the others
+	plain []string              // clean paths without links; nor are there any in their beginnings
+	repos map[string]bool       // by folder: what gitSafe found
+	trees map[string][]string   // by folder: see [worktrees.Of]
 }
 
 // A link is what is known of a path.
@@ -28,8 +28,8 @@ type link struct {
 	gone bool   // there is nothing
 }
 
-// A spot is a path and where it really leads.
-type spot struct {
+// A statCache is a path and where it really leads.
+type statCache struct {
 	path  string     // as it was asked for
 	only  [1]string  // forms, where there are no links
 	forms []string   // as it is written and where it leads, nil if links lead in a circle
@@ -40,7 +40,7 @@ type spot struct {
 const maxFew = 8
 
 // spot returns what is known of a path.
-func (d *disk) spot(p string) *spot {
+func (d *disk) spot(p string) *statCache {
 	free := 0
 	for ; free < maxFew && d.few[free] != nil; free++ {
 		if d.few[free].path == p {
@@ -50,7 +50,7 @@ func (d *disk) spot(p string) *spot {
 	if s := d.many[p]; s != nil {
 		return s
 	}
-	s := &spot{path: p}
+	s := &statCache{path: p}
 	clean := filepath.Clean(p)
 	switch real := d.real(p, clean); real {
 	case "":
@@ -64,7 +64,7 @@ func (d *disk) spot(p string) *spot {
 	case free < maxFew:
 		d.few[free] = s
 	case d.many == nil:
-		d.many = map[string]*spot{p: s}
+		d.many = map[string]*statCache{p: s}
 	default:
 		d.many[p] = s
 	}
@@ -152,7 +152,7 @@ func (d *disk) look(p string) link {
 }
 
 // exact returns the segments of each form.
-func (s *spot) exact() [][]string {
+func (s *statCache) exact() [][]string {
 	if s.segs == nil {
 		for _, f := range s.forms {
 			s.segs = append(s.segs, segments(f))
@@ -163,7 +163,7 @@ func (s *spot) exact() [][]string {
 
 // folded returns the segments of each form, or of the path p as it is written if
 // there is none, as rules that forbid compare them, and then "_".
-func (s *spot) folded(p string) [][]string {
+func (s *statCache) folded(p string) [][]string {
 	if s.folds == nil {
 		for _, f := range s.either(p) {
 			segs := segments(f)
@@ -180,7 +180,7 @@ func (s *spot) folded(p string) [][]string {
 const inFolder = "_"
 
 // either returns the forms of the path p, or p as it is written if there is none.
-func (s *spot) either(p string) []string {
+func (s *statCache) either(p string) []string {
 	if s.forms == nil {
 		return []string{filepath.Clean(p)}
 	}

@@ -337,7 +337,7 @@ func (r *argumentReader) value(w word, kind byte, value string, has bool) string
 }
 
 // effectDanger says why a command is not known to be without danger, "" if it is.
-func (s *site) effectDanger(c *Command) string {
+func (s *shellLine) effectDanger(c *Command) string {
 	switch {
 	case c.wraps || c.Name == "" || slices.Contains(shells, c.Name) && c.ownName():
 		return s.unknownArguments(c)
@@ -355,7 +355,7 @@ func (s *site) effectDanger(c *Command) string {
 	return s.knownDanger(c, name, c.words)
 }
 
-func (s *site) knownDanger(c *Command, name string, words []word) string {
+func (s *shellLine) knownDanger(c *Command, name string, words []word) string {
 	e, words, full, why := effectOf(name, words)
 	if why != "" {
 		return why
@@ -402,7 +402,7 @@ func usesOddScheme(w word) bool {
 }
 
 // operandDanger judges the arguments that are not options.
-func (s *site) operandDanger(c *Command, said, full string, r *argumentReader) string {
+func (s *shellLine) operandDanger(c *Command, said, full string, r *argumentReader) string {
 	kind := r.effect.operands
 	switch {
 	case kind == "text":
@@ -456,7 +456,7 @@ var withoutScript = strings.Fields("--version -version -V -h --help --test --ini
 var grantsRights = regexp.MustCompile(`^[^/]*s|^0*[2467][0-7]{3}$`)
 
 // moduleDanger judges "python -m": a module that is known, or one of the project.
-func (s *site) moduleDanger(c *Command, r *argumentReader) string {
+func (s *shellLine) moduleDanger(c *Command, r *argumentReader) string {
 	for _, name := range []string{"python>" + r.module, r.module} {
 		if effects()[name] != nil {
 			return s.knownDanger(c, name, r.operands)
@@ -482,13 +482,13 @@ func texts(words []word) []string {
 
 // isCode reports whether a word names a file of the working folders, which somebody
 // could look at before it runs.
-func (s *site) isCode(in []place, w word) bool {
+func (s *shellLine) isCode(in []workdir, w word) bool {
 	return !w.hidden() && !w.split && w.glob == "" && w.text != "-" && !strings.Contains(w.text, ":") && !slices.Contains(streams, w.text) && s.within(in, w)
 }
 
 // ownProgram judges a program that is named by its path: one of the project, or a
 // link to one of the system.
-func (s *site) ownProgram(c *Command) string {
+func (s *shellLine) ownProgram(c *Command) string {
 	w := word{text: c.path}
 	files, ok := s.files(c.in, w)
 	if !ok {
@@ -514,7 +514,7 @@ func (s *site) ownProgram(c *Command) string {
 
 // unknownArguments says that arguments of a command that may do anything with them
 // are not known.
-func (s *site) unknownArguments(c *Command) string {
+func (s *shellLine) unknownArguments(c *Command) string {
 	if c.wraps { // they are those of the command that it runs
 		return ""
 	}
@@ -525,7 +525,7 @@ func (s *site) unknownArguments(c *Command) string {
 }
 
 // discards reports whether "git checkout" may be about files instead of a branch.
-func (s *site) discards(c *Command, r *argumentReader) bool {
+func (s *shellLine) discards(c *Command, r *argumentReader) bool {
 	if slices.ContainsFunc(c.words, func(w word) bool { return w.text == "-b" }) {
 		return false
 	}
@@ -540,7 +540,7 @@ func (s *site) discards(c *Command, r *argumentReader) bool {
 
 // mayBeOption reports whether a pattern of files may stand for a name that begins
 // with a dash.
-func (s *site) mayBeOption(in []place, w word) bool {
+func (s *shellLine) mayBeOption(in []workdir, w word) bool {
 	if w.text == "" || strings.IndexByte("*?[", w.text[0]) < 0 {
 		return false
 	}

@@ -26,7 +26,7 @@ func (p Policy) Parts(r Request) []Part {
 	return out
 }
 
-func (s *site) parts(tool string, p *Compiled, deny, ask []int) []Part {
+func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
 	var out []Part
 	for i := range s.List {
 		d := s.judgeCommand(i, tool, p, deny, ask)
@@ -46,9 +46,9 @@ func (s *site) parts(tool string, p *Compiled, deny, ask []int) []Part {
 }
 
 // judgeCommand judges one simple command of a line by itself.
-func (s *site) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
+func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
 	c := &s.List[i]
-	alone := &site{ground: s.ground, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
+	alone := &shellLine{pathContext: s.pathContext, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
 	forbids := func(set *ruleSet, list []int) *rule {
 		at := slices.IndexFunc(list, func(i int) bool {
 			x := &set.all[i]

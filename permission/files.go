@@ -29,9 +29,9 @@ func (r Request) Files() (read, written []string, all bool) {
 	return read, written, all
 }
 
-func (s *site) opened(read, written *[]string) (all bool) {
+func (s *shellLine) opened(read, written *[]string) (all bool) {
 	all = s.Unclear == ""
-	note := func(to *[]string, in []place, w word) {
+	note := func(to *[]string, in []workdir, w word) {
 		words, ok := w.meanings()
 		all = all && ok
 		for _, m := range words {

@@ -124,7 +124,7 @@ func visitsModules(args []string) bool {
 // roots whose own settings make it run no other program. A repository that came
 // with an archive, or one made to look like a folder of sources, may be told to.
 // With modules, submodules count as settings that are not known.
-func (g *ground) gitSafe(dir string, modules bool) bool {
+func (g *pathContext) gitSafe(dir string, modules bool) bool {
 	key := dir
 	if modules {
 		key += "\x00"
@@ -140,7 +140,7 @@ func (g *ground) gitSafe(dir string, modules bool) bool {
 	return safe
 }
 
-func (g *ground) findGitSafe(dir string, modules bool) bool {
+func (g *pathContext) findGitSafe(dir string, modules bool) bool {
 	top := realPath(dir, g.readlink)
 	if top == "" {
 		return false
@@ -176,7 +176,7 @@ type repository struct {
 // repository follows the .git of a work tree as git does: it may be a file that
 // leads elsewhere, and a file in there may lead on, whatever .git is. It returns
 // false for what git may understand otherwise.
-func (g *ground) repository(top string) (r repository, ok bool) {
+func (g *pathContext) repository(top string) (r repository, ok bool) {
 	r.own = realPath(top+"/.git", g.readlink)
 	if fi, err := os.Stat(r.own); err == nil && fi.Mode().IsRegular() {
 		text, ok := readLine(r.own)
@@ -199,7 +199,7 @@ func (g *ground) repository(top string) (r repository, ok bool) {
 
 // follow returns where a path written in a file of git leads, seen from dir.
 // Nothing is short for the home folder there.
-func (g *ground) follow(dir, to string) string {
+func (g *pathContext) follow(dir, to string) string {
 	switch {
 	case filepath.IsAbs(to):
 		return realPath(to, g.readlink)

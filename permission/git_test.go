@@ -79,7 +79,7 @@ func TestGitSettingsElsewhere(t *testing.T) {
 					t.Skip("no symbolic links here: ", err)
 				}
 			}
-			s := newSite(newGround(Request{Dir: filepath.Join(dir, c.dir), Roots: []string{dir}}), "git status")
+			s := newShellLine(newPathContext(Request{Dir: filepath.Join(dir, c.dir), Roots: []string{dir}}), "git status")
 			if why := s.whyNotRead(false); (why == "") != c.reads {
 				t.Errorf("git status reads only: %v, want %v: %s", why == "", c.reads, why)
 			}

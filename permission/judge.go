@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A Judge has an opinion about calls. Decide must be pure: it does no I/O, keeps
+// A Decider has an opinion about calls. Decide must be pure: it does no I/O, keeps
 // nothing between calls and may be called by several goroutines at once. Of its
 // answer, Denied is final, Asked asks a person, Deferred suspends the run, Allowed
 // settles what the mode would ask, and NoOpinion leaves the call to others. No
 // answer lifts a deny or ask rule, a hook's refusal, mode [Plan] or [DontAsk].
 // The Input of an answer has to be nil: a judge changes nothing.
-type Judge interface{ Decide(Request) Decision }
+type Decider interface{ Decide(Request) Decision }
 
 // An AllowList allows the tools that it names, by name or alias, and denies all
 // others. Without names it denies every call. A name may hold "*" for any text.
@@ -67,11 +67,11 @@ func (ReadOnly) Decide(r Request) Decision {
 // A Composite asks its judges in their order. The first that denies settles the
 // call; else one that asks or defers counts before one that allows, and those
 // without an opinion are passed over. Where none has an opinion it has none.
-type Composite []Judge
+type Composite []Decider
 
 // Conceals makes the list a [Concealer]: what one of its judges conceals is concealed.
 func (l Composite) Conceals(path string) bool {
-	return slices.ContainsFunc(l, func(j Judge) bool {
+	return slices.ContainsFunc(l, func(j Decider) bool {
 		c, ok := j.(Concealer)
 		return ok && c.Conceals(path)
 	})
@@ -79,7 +79,7 @@ func (l Composite) Conceals(path string) bool {
 
 // ConcealsIn is that of any of its judges.
 func (l Composite) ConcealsIn(folder string) bool {
-	return slices.ContainsFunc(l, func(j Judge) bool {
+	return slices.ContainsFunc(l, func(j Decider) bool {
 		c, ok := j.(Concealer)
 		return ok && c.ConcealsIn(folder)
 	})

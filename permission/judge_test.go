@@ -21,7 +21,7 @@ func TestJudges(t *testing.T) {
 	mcp := Request{Tool: "mcp__github__delete"}
 	for _, c := range []struct {
 		name  string
-		judge Judge
+		judge Decider
 		call  Request
 		want  Behavior
 	}{

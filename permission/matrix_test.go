@@ -148,8 +148,8 @@ func TestMatrixOfChildren(t *testing.T) {
 					if _, denied := p.Denies(c.Request); denied && want != Denied {
 						t.Errorf("%s, parent %v, child %v: denied by Denies, want %s", c.name, parent, child, want)
 					}
-					if p.Plans() != (parent.mode == Plan || child.mode == Plan) {
-						t.Errorf("parent %v, child %v: Plans is %v", parent, child, p.Plans())
+					if p.InPlanMode() != (parent.mode == Plan || child.mode == Plan) {
+						t.Errorf("parent %v, child %v: Plans is %v", parent, child, p.InPlanMode())
 					}
 				}
 			}
@@ -164,7 +164,7 @@ func TestCeilingHides(t *testing.T) {
 	if !p.Hides("mcp__s__t") || p.Hides("mcp__o__t") {
 		t.Error("a ceiling's rule does not hide a tool")
 	}
-	if u := p.Unreadable(nil, "/w"); !u.Hides("/w/a/.env", "/w") || !u.Hides("/h/private/x", "/w") || u.Hides("/w/a/env", "/w") {
+	if u := p.DeniedReadPatterns(nil, "/w"); !u.Hides("/w/a/.env", "/w") || !u.Hides("/h/private/x", "/w") || u.Hides("/w/a/env", "/w") {
 		t.Error("what a ceiling's rules and private paths hide is shown")
 	}
 	if d := p.Decide(Request{Tool: "Read", ReadOnly: true, Dir: "/w", Access: []Access{{Kind: ReadFile, Target: "/h/private/x"}}}); d.Behavior != Denied {

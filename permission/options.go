@@ -23,7 +23,7 @@ var steered = sync.OnceValue(func() map[string]bool {
 })
 
 // options follows what the options of a command run and write.
-func (s *shell) options(at int, in []place) {
+func (s *shell) options(at int, in []workdir) {
 	c := &s.List[at]
 	if !steered()[c.Name] {
 		return
@@ -86,7 +86,7 @@ func afterGlobals(words []word) []word {
 }
 
 // writes notes a file that a program writes.
-func (s *shell) writes(w word, in []place) {
+func (s *shell) writes(w word, in []workdir) {
 	if w.text != "-" && !slices.Contains(streams, w.text) {
 		s.Redirects = append(s.Redirects, Redirect{Path: w.text, Write: true, word: w, in: in})
 	}
@@ -94,7 +94,7 @@ func (s *shell) writes(w word, in []place) {
 
 // inner follows the command that a program such as "poetry run" runs. A rule for the
 // program covers it.
-func (s *shell) inner(at int, e *effect, words []word, in []place) {
+func (s *shell) inner(at int, e *effect, words []word, in []workdir) {
 	r := argumentReader{effect: e, words: words, stop: true}
 	why := r.read()
 	command := slices.Concat(r.operands, r.words)

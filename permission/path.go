@@ -169,8 +169,8 @@ func realPath(p string, readlink func(string) (string, error)) string {
 	return cur
 }
 
-// A ground is where a call works: paths are resolved and judged from it.
-type ground struct {
+// A pathContext is where a call works: paths are resolved and judged from it.
+type pathContext struct {
 	dir   string
 	given []string // folders that the agent works in
 	ready bool     // what follows is known
@@ -184,23 +184,23 @@ type ground struct {
 	mainTops []string   // main, joined
 	fromMain [][]string // main in segments
 
-	in     []place // the places whose folders were asked for last
+	in     []workdir // the places whose folders were asked for last
 	inDirs []string
 	inOK   bool
 }
 
-func newGround(r Request) *ground {
+func newPathContext(r Request) *pathContext {
 	x := &struct {
-		ground
+		pathContext
 		disk disk
 	}{}
-	x.ground = ground{dir: r.Dir, given: r.Roots, disk: &x.disk}
-	return &x.ground
+	x.pathContext = pathContext{dir: r.Dir, given: r.Roots, disk: &x.disk}
+	return &x.pathContext
 }
 
 // settled returns the ground once its folders are known, which calls that touch no
 // file never need.
-func (g *ground) settled() *ground {
+func (g *pathContext) settled() *pathContext {
 	if g.ready {
 		return g
 	}
@@ -228,7 +228,7 @@ func (g *ground) settled() *ground {
 }
 
 // startFrom lets deny and ask patterns start from dir too.
-func (g *ground) startFrom(dir string) {
+func (g *pathContext) startFrom(dir string) {
 	if !filepath.IsAbs(dir) {
 		return
 	}
@@ -238,7 +238,7 @@ func (g *ground) startFrom(dir string) {
 }
 
 // at returns the ground seen from another folder, "" for the same.
-func (g *ground) at(dir string) *ground {
+func (g *pathContext) at(dir string) *pathContext {
 	if dir == "" || dir == g.dir {
 		return g
 	}
@@ -250,10 +250,10 @@ func (g *ground) at(dir string) *ground {
 
 // forms returns an absolute path as it is written and where it really leads, nil
 // if links lead in a circle.
-func (g *ground) forms(p string) []string { return g.spot(p).forms }
+func (g *pathContext) forms(p string) []string { return g.spot(p).forms }
 
 // inside reports whether p is in one of the roots, as written and for real.
-func (g *ground) inside(p string) bool {
+func (g *pathContext) inside(p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
@@ -274,7 +274,7 @@ func below(root, p string) bool {
 
 // guards reports whether p is guarded. The way to a root does not count, nor does the
 // way to a worktree that was made in it, which is a working folder like a root.
-func (g *ground) guards(p string) bool {
+func (g *pathContext) guards(p string) bool {
 	for _, f := range g.forms(p) {
 		within := ""
 		for _, root := range g.settled().roots {
@@ -297,7 +297,7 @@ func (g *ground) guards(p string) bool {
 
 // guardsAtHome reports whether a path, without the root in front, is guarded because
 // the root is a folder of the home folder, such as ~/.config.
-func (g *ground) guardsAtHome(rest, root string) bool {
+func (g *pathContext) guardsAtHome(rest, root string) bool {
 	h := home()
 	if root == "" || h == "" || root == h || !below(h, root) {
 		return false
@@ -320,7 +320,7 @@ func inWorktree(root string, segs []string) bool {
 }
 
 // deniedBy reports whether a deny or ask pattern concerns p or all that is in it.
-func (g *ground) deniedBy(pattern *pathPattern, p string) bool {
+func (g *pathContext) deniedBy(pattern *pathPattern, p string) bool {
 	from := g.starts()
 	for _, segs := range g.spot(p).folded(p) {
 		for _, base := range from {
@@ -333,7 +333,7 @@ func (g *ground) deniedBy(pattern *pathPattern, p string) bool {
 }
 
 // allowedBy reports whether an allow pattern covers p, as written and for real.
-func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
+func (g *pathContext) allowedBy(pattern *pathPattern, p string) bool {
 	if !filepath.IsAbs(p) {
 		return false
 	}
@@ -347,7 +347,7 @@ func (g *ground) allowedBy(pattern *pathPattern, p string) bool {
 }
 
 // starts returns the folders, in segments, that deny and ask patterns start from.
-func (g *ground) starts() [][]string {
+func (g *pathContext) starts() [][]string {
 	if g.settled().from == nil {
 		g.from, g.tops = inSegments(g.starting(), foldCase)
 	}
@@ -356,7 +356,7 @@ func (g *ground) starts() [][]string {
 
 // starting returns the folders that deny and ask patterns start from: the bases, and
 // where these are in other worktrees of their repositories.
-func (g *ground) starting() []string {
+func (g *pathContext) starting() []string {
 	all := g.settled().bases
 	for _, base := range all[:len(all):len(all)] {
 		for _, t := range g.worktrees(base) {
@@ -369,7 +369,7 @@ func (g *ground) starting() []string {
 }
 
 // mains returns the folders, in segments, that allow patterns start from.
-func (g *ground) mains() [][]string {
+func (g *pathContext) mains() [][]string {
 	if g.settled().fromMain == nil {
 		g.fromMain, g.mainTops = inSegments(g.main, false)
 	}

@@ -104,7 +104,7 @@ func tree(t *testing.T) string {
 
 func TestInside(t *testing.T) {
 	dir := tree(t)
-	g := newGround(Request{Dir: dir})
+	g := newPathContext(Request{Dir: dir})
 	for name, want := range map[string]bool{
 		"a.txt": true, ".": true, "src/new/file": true, "in/main.go": true, "src/../a.txt": true,
 		"..": false, "../w-backup": false, "leak": false, "away/data": false, "away/../w/a.txt": true, "in/../../a": false, "self": false, "/etc/passwd": false,
@@ -117,7 +117,7 @@ func TestInside(t *testing.T) {
 			t.Errorf("inside(%s) = %v", name, got)
 		}
 	}
-	if newGround(Request{}).inside("/a") || newGround(Request{Dir: "/w"}).inside("/wx") {
+	if newPathContext(Request{}).inside("/a") || newPathContext(Request{Dir: "/w"}).inside("/wx") {
 		t.Error("a path is inside of nothing")
 	}
 }

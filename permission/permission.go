@@ -104,7 +104,7 @@ type Request struct {
 	ReadOnly       bool            // the call changes nothing
 	NonDestructive bool            // the tool declares that it destroys nothing
 	Confined       bool            // the operating system confines what the call runs
-	Unbound        bool            // a [Bound] does not hold for the call
+	Unbound        bool            // a [Restriction] does not hold for the call
 	Dir            string          // working directory of the call, absolute
 	Roots          []string        // folders that the agent works in, absolute; Dir alone if nil
 }
@@ -131,15 +131,15 @@ type Policy struct {
 	Private []string `json:"private,omitempty"`
 	// Origins say where rules were written, for the decisions that they make.
 	Origins []Origin `json:"origins,omitempty"`
-	// Ceilings bound the policy: see [Policy.Within].
-	Ceilings []Policy `json:"ceilings,omitempty"`
+	// Parents bound the policy: see [Policy.Within].
+	Parents []Policy `json:"ceilings,omitempty"`
 	// Bound, unless nil, names the only calls that may run, in every mode.
-	Bound *Bound `json:"bound,omitempty"`
+	Bound *Restriction `json:"bound,omitempty"`
 }
 
-// A Bound keeps an agent to a list of calls while something, such as a skill, is in
+// A Restriction keeps an agent to a list of calls while something, such as a skill, is in
 // force. It allows nothing: what it lets pass is judged as ever.
-type Bound struct {
+type Restriction struct {
 	By string `json:"by"` // what it comes from, for people: "the skill review"
 	// Only are the tools that may be called. A rule without a pattern is for the calls
 	// of the tool that it names and of no other; one with a pattern for those of its

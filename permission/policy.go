@@ -40,7 +40,7 @@ func (p Policy) Check() error {
 			return err
 		}
 	}
-	for _, c := range p.Ceilings {
+	for _, c := range p.Parents {
 		if err := c.Check(); err != nil {
 			return fmt.Errorf("checking a ceiling: %w", err)
 		}
@@ -66,7 +66,7 @@ func (p Policy) Hides(tool string, aliases ...string) bool {
 	return slices.ContainsFunc(p.Deny, func(r Rule) bool {
 		x, err := r.parse()
 		return err == nil && x.pattern == "" && (x.names(tool) || slices.ContainsFunc(aliases, x.names))
-	}) || slices.ContainsFunc(p.Ceilings, func(c Policy) bool { return c.Hides(tool, aliases...) })
+	}) || slices.ContainsFunc(p.Parents, func(c Policy) bool { return c.Hides(tool, aliases...) })
 }
 
 // Within returns the policy bounded by another: a call runs only if both let it
@@ -74,13 +74,13 @@ func (p Policy) Hides(tool string, aliases ...string) bool {
 // where either is in mode [DontAsk] what would be asked about is denied. It is how
 // a sub-agent is kept to what its parent may do, at any depth.
 func (p Policy) Within(parent Policy) Policy {
-	p.Ceilings = append(slices.Clone(p.Ceilings), parent)
+	p.Parents = append(slices.Clone(p.Parents), parent)
 	return p
 }
 
-// Plans reports whether the policy or one of its ceilings is in mode [Plan].
-func (p Policy) Plans() bool {
-	return p.Mode == Plan || slices.ContainsFunc(p.Ceilings, Policy.Plans)
+// InPlanMode reports whether the policy or one of its ceilings is in mode [Plan].
+func (p Policy) InPlanMode() bool {
+	return p.Mode == Plan || slices.ContainsFunc(p.Parents, Policy.InPlanMode)
 }
 
 // Decide judges a call by rules and mode. Deny rules come first, then [Plan],

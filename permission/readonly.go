@@ -172,7 +172,7 @@ func (c *Command) ownName() bool {
 
 // whyNotRead says why the line is not known to change nothing, "" if it is.
 // With secrets, commands that show files which they do not name are not either.
-func (s *site) whyNotRead(secrets bool) string {
+func (s *shellLine) whyNotRead(secrets bool) string {
 	if s.Unclear != "" {
 		return notUnderstood + s.Unclear
 	}
@@ -192,7 +192,7 @@ func (s *site) whyNotRead(secrets bool) string {
 	return ""
 }
 
-func (s *site) redirectReads(r Redirect) string {
+func (s *shellLine) redirectReads(r Redirect) string {
 	if r.Write {
 		return "it writes to " + show(r.Path)
 	}
@@ -203,7 +203,7 @@ func (s *site) redirectReads(r Redirect) string {
 }
 
 // commandReads says why a command is not known to change nothing.
-func (s *site) commandReads(c *Command, secrets bool) string {
+func (s *shellLine) commandReads(c *Command, secrets bool) string {
 	r, known := readers[c.Name]
 	switch {
 	case c.wraps && c.outer == 0 && c.Name != "exec" && c.Name != "sudo" && c.Name != "doas" && c.Name != "busybox" && c.Name != "toybox" && c.Name != "xargs":
@@ -211,7 +211,7 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 			return show(c.Name) + notKnown
 		}
 		return "" // the command that it runs is in the list as well
-	case c.outer > 0 || !known || !c.ownName() || slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }):
+	case c.outer > 0 || !known || !c.ownName() || slices.ContainsFunc(c.set, func(n string) bool { return !changesNothing(n) }):
 		return show(c.Name) + notKnown
 	case secrets && r.descends:
 		return show(c.Name) + " may show files that must not be read"
@@ -229,7 +229,7 @@ func (s *site) commandReads(c *Command, secrets bool) string {
 const notKnown = " is not known to be read-only"
 
 // readerReads is commandReads for a program that is known to read.
-func (s *site) readerReads(c *Command, r *reader) string {
+func (s *shellLine) readerReads(c *Command, r *reader) string {
 	dirs, ok := s.dirs(c.in)
 	if !ok || slices.ContainsFunc(dirs, func(d string) bool { return !s.inside(d) }) {
 		return show(c.Name) + " may run outside of the working folders"
@@ -271,7 +271,7 @@ func (s *site) readerReads(c *Command, r *reader) string {
 }
 
 // isDir reports whether a word may name a folder.
-func (s *site) isDir(in []place, w word) bool {
+func (s *shellLine) isDir(in []workdir, w word) bool {
 	files, _ := s.files(in, w)
 	return slices.ContainsFunc(files, func(f string) bool {
 		fi, err := os.Stat(f)

@@ -9,7 +9,7 @@ import (
 )
 
 func reads(dir, line string) string {
-	return newSite(newGround(Request{Dir: dir}), line).whyNotRead(false)
+	return newShellLine(newPathContext(Request{Dir: dir}), line).whyNotRead(false)
 }
 
 func TestReadOnlyCommands(t *testing.T) {
@@ -183,7 +183,7 @@ func TestReadOnlyGit(t *testing.T) {
 	if reads(sub, "git show HEAD:../secret") == "" {
 		t.Error("a repository that is larger than the roots is shown")
 	}
-	if why := newSite(newGround(Request{Dir: sub, Roots: []string{repo}}), "git status").whyNotRead(false); why != "" {
+	if why := newShellLine(newPathContext(Request{Dir: sub, Roots: []string{repo}}), "git status").whyNotRead(false); why != "" {
 		t.Errorf("git status below the root: %s", why)
 	}
 	git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")

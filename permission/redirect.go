@@ -9,7 +9,7 @@ import (
 
 // Redirections.
 
-func (s *shell) redirect(r *syntax.Redirect, in []place) {
+func (s *shell) redirect(r *syntax.Redirect, in []workdir) {
 	w := s.word(r.Word, in)
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		s.setVar(strings.Trim(r.N.Value, "{}"), in)

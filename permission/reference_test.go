@@ -85,7 +85,7 @@ func (c *call) anyDoubt(s *ruleSet) (*rule, string) {
 		}
 		for at, a := range c.req.Access {
 			if a.Kind == RunCommand {
-				if why := c.sites[at].doubt(x, c.req.Tool); why != "" {
+				if why := c.sites[at].uncertain(x, c.req.Tool); why != "" {
 					return x, why
 				}
 			}
@@ -112,7 +112,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 		case ReadFile:
 			continue
 		case RunCommand:
-			if by = c.sites[at].(*site).lineCovered(good, c.req.Tool); by == nil {
+			if by = c.sites[at].(*shellLine).lineCovered(good, c.req.Tool); by == nil {
 				return nil
 			}
 			continue
@@ -129,7 +129,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 	return by
 }
 
-func (s *site) lineCovered(rules []*rule, tool string) (by *rule) {
+func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 	if s.Unclear != "" {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (s *site) lineCovered(rules []*rule, tool string) (by *rule) {
 			continue
 		}
 		forms := [][]string{c.list(c.path)}
-		if c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !harmless(n) }) {
+		if c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !changesNothing(n) }) {
 			forms = append(forms, slices.Concat([]string{c.path}, c.Args))
 			if c.ownName() {
 				forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
@@ -161,7 +161,7 @@ func (s *site) lineCovered(rules []*rule, tool string) (by *rule) {
 			continue
 		}
 		var last *rule
-		files, ok := s.ground.files(r.in, r.word)
+		files, ok := s.pathContext.files(r.in, r.word)
 		for _, f := range files {
 			at := slices.IndexFunc(rules, func(x *rule) bool { return x.tool == "Edit" && (x.pattern == "" || s.allowedByPath(x, f)) })
 			if at < 0 {
@@ -179,7 +179,9 @@ func (s *site) lineCovered(rules []*rule, tool string) (by *rule) {
 	return by
 }
 
-func (s *site) allowedByPath(x *rule, file string) bool { return s.ground.allowedBy(x.path, file) }
+func (s *shellLine) allowedByPath(x *rule, file string) bool {
+	return s.pathContext.allowedBy(x.path, file)
+}
 
 // requests makes policies and calls that have much to do with one another, in folders
 // with links.

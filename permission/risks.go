@@ -30,7 +30,7 @@ func (r Request) Risks() []Risk {
 		other = append(other, x)
 	}
 	for i, s := range about.sites {
-		line, ok := s.(*site)
+		line, ok := s.(*shellLine)
 		if !ok {
 			continue
 		}

@@ -62,7 +62,7 @@ func FuzzParseRule(f *testing.F) {
 		for _, p := range []Policy{{Deny: []Rule{Rule(s)}}, {Ask: []Rule{Rule(s)}}, {Allow: []Rule{Rule(s)}}} {
 			p.Decide(Request{Tool: "Bash", Dir: "/w", Access: []Access{{Kind: RunCommand, Target: "ls -l a"}}})
 			p.Decide(Request{Tool: "Edit", Dir: "/w", Access: []Access{{Kind: EditFile, Target: "/w/a"}}})
-			p.Unreadable(nil, "/w").Hides("/w/a", "/w")
+			p.DeniedReadPatterns(nil, "/w").Hides("/w/a", "/w")
 		}
 		if d := (Policy{Deny: []Rule{Rule(s)}}).Decide(Request{Tool: "T"}); err != nil && d.Behavior != Denied {
 			t.Errorf("the malformed deny rule %q lets a call pass", s)

@@ -147,7 +147,7 @@ func (x *sedScript) ends() bool {
 }
 
 // sed follows the scripts of sed, and the files that it changes in place.
-func (s *shell) sed(c *Command, r *optionReader, in []place) {
+func (s *shell) sed(c *Command, r *optionReader, in []workdir) {
 	files := r.operands
 	if len(r.scripts) == 0 && len(files) > 0 {
 		r.scripts, files = files[:1], files[1:]

@@ -59,7 +59,7 @@ func (s *shell) ssh(at int) {
 	}
 	outer, lost, evaluates := s.outer, s.lost, s.evaluates
 	s.outer = at + 1
-	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, []place{lostPlace}) })
+	form, _ := s.text(src, func(stmts []*syntax.Stmt) { s.apart(stmts, []workdir{lostPlace}) })
 	if form.Bash {
 		s.fail("the shell at the other end may read in another way what only bash understands")
 	}

@@ -10,7 +10,7 @@ import (
 // Statements. Each takes the places where the shell may be and returns those
 // after success and after failure.
 
-func (s *shell) stmts(list []*syntax.Stmt, in []place) (ok, bad []place) {
+func (s *shell) stmts(list []*syntax.Stmt, in []workdir) (ok, bad []workdir) {
 	ok, bad = in, nil
 	for _, st := range list {
 		ok, bad = s.stmt(st, union(ok, bad))
@@ -19,11 +19,11 @@ func (s *shell) stmts(list []*syntax.Stmt, in []place) (ok, bad []place) {
 }
 
 // apart walks statements that run in a process of their own.
-func (s *shell) apart(list []*syntax.Stmt, in []place) { s.stmts(list, in) }
+func (s *shell) apart(list []*syntax.Stmt, in []workdir) { s.stmts(list, in) }
 
-func (s *shell) stmt(st *syntax.Stmt, in []place) (ok, bad []place) {
+func (s *shell) stmt(st *syntax.Stmt, in []workdir) (ok, bad []workdir) {
 	if s.lost {
-		in = []place{lostPlace}
+		in = []workdir{lostPlace}
 	}
 	for _, r := range st.Redirs {
 		s.redirect(r, in)
@@ -38,7 +38,7 @@ func (s *shell) stmt(st *syntax.Stmt, in []place) (ok, bad []place) {
 	return ok, bad
 }
 
-func (s *shell) command(cmd syntax.Command, in []place) (ok, bad []place) {
+func (s *shell) command(cmd syntax.Command, in []workdir) (ok, bad []workdir) {
 	switch c := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -89,12 +89,12 @@ func (s *shell) command(cmd syntax.Command, in []place) (ok, bad []place) {
 	return in, in
 }
 
-func both(ok, bad []place) ([]place, []place) {
+func both(ok, bad []workdir) ([]workdir, []workdir) {
 	all := union(ok, bad)
 	return all, all
 }
 
-func (s *shell) binary(c *syntax.BinaryCmd, in []place) (ok, bad []place) {
+func (s *shell) binary(c *syntax.BinaryCmd, in []workdir) (ok, bad []workdir) {
 	switch c.Op {
 	case syntax.AndStmt:
 		ok, failed := s.stmt(c.X, in)
@@ -110,7 +110,7 @@ func (s *shell) binary(c *syntax.BinaryCmd, in []place) (ok, bad []place) {
 	return in, in
 }
 
-func (s *shell) ifClause(c *syntax.IfClause, in []place) (ok, bad []place) {
+func (s *shell) ifClause(c *syntax.IfClause, in []workdir) (ok, bad []workdir) {
 	yes, no := in, in
 	if len(c.Cond) > 0 { // an else has none
 		yes, no = s.stmts(c.Cond, in)
@@ -125,7 +125,7 @@ func (s *shell) ifClause(c *syntax.IfClause, in []place) (ok, bad []place) {
 	return out, out
 }
 
-func (s *shell) caseClause(c *syntax.CaseClause, in []place) (ok, bad []place) {
+func (s *shell) caseClause(c *syntax.CaseClause, in []workdir) (ok, bad []workdir) {
 	s.word(c.Word, in)
 	out := in
 	for _, item := range c.Items {
@@ -140,9 +140,9 @@ func (s *shell) caseClause(c *syntax.CaseClause, in []place) (ok, bad []place) {
 }
 
 // loop returns where the shell may be in the body of a loop.
-func (s *shell) loop(n syntax.Node, in []place) []place {
+func (s *shell) loop(n syntax.Node, in []workdir) []workdir {
 	if changesDir(n) {
-		return []place{lostPlace}
+		return []workdir{lostPlace}
 	}
 	return in
 }
@@ -172,7 +172,7 @@ func plain(w *syntax.Word) []string {
 	return []string{x.text}
 }
 
-func (s *shell) loopHead(l syntax.Loop, in []place) {
+func (s *shell) loopHead(l syntax.Loop, in []workdir) {
 	switch l := l.(type) {
 	case *syntax.WordIter:
 		s.setVar(l.Name.Value, in)
@@ -189,7 +189,7 @@ func (s *shell) loopHead(l syntax.Loop, in []place) {
 }
 
 // listed follows a word of a list whose file patterns the shell expands itself.
-func (s *shell) listed(w *syntax.Word, in []place) word {
+func (s *shell) listed(w *syntax.Word, in []workdir) word {
 	x := s.word(w, in)
 	if x.glob != "" && (x.home || strings.HasPrefix(x.text, "/") || strings.Contains(x.text, "..") || x.unknown()) {
 		s.stain("it lists files that are not known to be in the working folders")
@@ -209,10 +209,10 @@ func (s *shell) function(c *syntax.FuncDecl) {
 	if changesDir(c.Body) {
 		s.lost = true
 	}
-	s.stmt(c.Body, []place{lostPlace})
+	s.stmt(c.Body, []workdir{lostPlace})
 }
 
-func (s *shell) test(x syntax.TestExpr, in []place) {
+func (s *shell) test(x syntax.TestExpr, in []workdir) {
 	switch x := x.(type) {
 	case *syntax.Word:
 		s.word(x, in)

@@ -15,19 +15,19 @@ var arity = map[string]int{
 	"git stash": 3, "git remote": 3, "git worktree": 3, "git submodule": 3, "go mod": 3, "go tool": 3, "deno": 2,
 }
 
-// A Width says how much rules allow beside the call that they were made for.
-type Width string
+// A Breadth says how much rules allow beside the call that they were made for.
+type Breadth string
 
 const (
-	Exact Width = "exact" // this command, this file
-	Usual Width = "usual" // the command with any arguments, the folder
-	Broad Width = "broad" // all commands of the program, all files of the project
+	Exact Breadth = "exact" // this command, this file
+	Usual Breadth = "usual" // the command with any arguments, the folder
+	Broad Breadth = "broad" // all commands of the program, all files of the project
 )
 
 // A Suggestion is rules that would allow a call together.
 type Suggestion struct {
-	Width Width  `json:"width"`
-	Rules []Rule `json:"rules"`
+	Width Breadth `json:"width"`
+	Rules []Rule  `json:"rules"`
 	// Scopes say where the rules make sense: session, project, and user if they mean
 	// the same in every project.
 	Scopes []string `json:"scopes"`
@@ -46,7 +46,7 @@ const (
 func (r Request) Suggestions() []Suggestion {
 	c := newCase(r)
 	var out []Suggestion
-	for _, width := range []Width{Exact, Usual, Broad} {
+	for _, width := range []Breadth{Exact, Usual, Broad} {
 		rules := c.suggest(width)
 		if len(rules) == 0 || slices.ContainsFunc(out, func(s Suggestion) bool { return slices.Equal(s.Rules, rules) }) {
 			continue
@@ -70,7 +70,7 @@ func (r Request) Suggest() []Rule {
 	return c.suggest(Usual)
 }
 
-func (c *call) suggest(width Width) []Rule {
+func (c *call) suggest(width Breadth) []Rule {
 	r, g := c.req, c.ground
 	var rules []Rule
 	if slices.ContainsFunc(r.Access, func(a Access) bool { return a.Once }) {
@@ -110,7 +110,7 @@ func (c *call) suggest(width Width) []Rule {
 
 // suggestsMore reports whether a rule for more than the words of a command may be
 // suggested: nothing dangerous is known of it.
-func (s *site) suggestsMore(c *Command) bool {
+func (s *shellLine) suggestsMore(c *Command) bool {
 	if dangerous[c.Name] == "" && interpreter(c.Name) == "" && c.ownName() && !c.isOurs() && effects()[c.Name] == nil && !strings.HasPrefix(c.Name, "mkfs") {
 		return !slices.ContainsFunc(c.words, func(w word) bool { return s.argumentDanger(c, w, true) != "" })
 	}
@@ -118,7 +118,7 @@ func (s *site) suggestsMore(c *Command) bool {
 }
 
 // suggest returns rules for the commands that need one.
-func (s *site) suggest(tool string, width Width) (rules []Rule, ok bool) {
+func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) {
 	if s.Unclear != "" {
 		return nil, false
 	}
@@ -197,7 +197,7 @@ func (c *Command) prefix() (string, bool) {
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a
 // root or outside of the roots.
-func (g *ground) suggestEdit(target string, width Width) Rule {
+func (g *pathContext) suggestEdit(target string, width Breadth) Rule {
 	target = filepath.Clean(target)
 	for _, root := range g.settled().main {
 		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))

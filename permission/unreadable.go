@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Concealer is a [Judge] that can tell of any file whether it may be read.
+// A Concealer is a [Decider] that can tell of any file whether it may be read.
 type Concealer interface {
 	// Conceals reports whether a file must not be shown. The path is absolute and
 	// clean. It is asked for each file of a search, so it should be quick.
@@ -29,10 +29,10 @@ type Unreadable struct {
 	conceals []Concealer
 }
 
-// Unreadable returns what the deny rules for reading, the private paths, the ceilings
+// DeniedReadPatterns returns what the deny rules for reading, the private paths, the ceilings
 // and those judges hide that are a [Concealer]. Patterns hold in every root, in
 // the other worktrees of its repository, and in the directory of the call.
-func (p Policy) Unreadable(judges []Judge, roots ...string) *Unreadable {
+func (p Policy) DeniedReadPatterns(judges []Decider, roots ...string) *Unreadable {
 	u := new(Unreadable)
 	u.add(p)
 	for _, j := range judges {
@@ -41,7 +41,7 @@ func (p Policy) Unreadable(judges []Judge, roots ...string) *Unreadable {
 		}
 	}
 	if len(u.moving) > 0 && len(roots) > 0 {
-		u.roots = newGround(Request{Roots: roots}).settled().bases
+		u.roots = newPathContext(Request{Roots: roots}).settled().bases
 	}
 	if len(u.fixed)+len(u.moving)+len(u.private)+len(u.conceals) == 0 {
 		return nil
@@ -65,12 +65,12 @@ func (u *Unreadable) add(p Policy) {
 			u.fixed = append(u.fixed, parsed)
 		}
 	}
-	for _, path := range (&ground{disk: new(disk)}).kept(p.Private) {
+	for _, path := range (&pathContext{disk: new(disk)}).kept(p.Private) {
 		if !slices.Contains(u.private, path) {
 			u.private = append(u.private, path)
 		}
 	}
-	for _, c := range p.Ceilings {
+	for _, c := range p.Parents {
 		u.add(c)
 	}
 }
@@ -124,7 +124,7 @@ func (u *Unreadable) based() *Unreadable {
 	now := *u
 	now.bases = [][]string{}
 	if len(u.roots) > 0 {
-		g := ground{ready: true, bases: u.roots, disk: new(disk)}
+		g := pathContext{ready: true, bases: u.roots, disk: new(disk)}
 		now.bases, _ = inSegments(g.starting(), foldCase)
 	}
 	return &now

@@ -9,7 +9,7 @@ import (
 
 func TestUnreadable(t *testing.T) {
 	p := Policy{Deny: []Rule{"Read(*.env)", "Read(/secret/**)", "Read(//top)", "Edit(/a)", "Bash(x)"}, Private: []string{"/own"}}
-	u := p.Unreadable([]Judge{DenyList{"Bash"}, Composite{concealing{"/judged/"}}}, "/w", "/v")
+	u := p.DeniedReadPatterns([]Decider{DenyList{"Bash"}, Composite{concealing{"/judged/"}}}, "/w", "/v")
 	for path, want := range map[string]bool{
 		"/w/x.env": true, "/v/deep/x.env": true, "/here/x.env": true, "/else/x.env": false,
 		"/w/secret/k": true, "/v/secret/k": true, "/here/secret/k": true, "/w/secret": false, "/w/pub/secret/k": false,
@@ -23,13 +23,13 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s is hidden in the root of the file system: %v", path, got)
 		}
 	}
-	if u := (Policy{Deny: []Rule{"Read"}}).Unreadable(nil, "/w"); !u.Hides("/any/file", "/w") {
+	if u := (Policy{Deny: []Rule{"Read"}}).DeniedReadPatterns(nil, "/w"); !u.Hides("/any/file", "/w") {
 		t.Error("a rule without a pattern hides nothing")
 	}
-	if u := (Policy{Deny: []Rule{"Edit(/a)"}}).Unreadable([]Judge{DenyList{"Read"}}, "/w"); u != nil {
+	if u := (Policy{Deny: []Rule{"Edit(/a)"}}).DeniedReadPatterns([]Decider{DenyList{"Read"}}, "/w"); u != nil {
 		t.Error("something is hidden where no rule is about reading")
 	}
-	if u := (Policy{Private: []string{"/own"}}).Unreadable(nil, "/w"); u.Under("/w") != nil || u.Under("/") == nil || u.Under("/own/a") == nil {
+	if u := (Policy{Private: []string{"/own"}}).DeniedReadPatterns(nil, "/w"); u.Under("/w") != nil || u.Under("/") == nil || u.Under("/own/a") == nil {
 		t.Error("private paths count in other folders, or not in their own")
 	}
 }
@@ -54,7 +54,7 @@ func TestUnreadableLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	u := Policy{Deny: []Rule{"Read(/secret/**)"}}.Unreadable(nil, dir)
+	u := Policy{Deny: []Rule{"Read(/secret/**)"}}.DeniedReadPatterns(nil, dir)
 	for _, name := range []string{"file", "folder/key", "ring", "folder/../secret/key"} {
 		if !u.Hides(filepath.Join(dir, name), dir) {
 			t.Errorf("%s is shown", name)
@@ -79,7 +79,7 @@ func TestRulesHoldInWorktrees(t *testing.T) {
 	for _, from := range []string{main, away, own} {
 		root := filepath.Join(from, "sub")
 		p := Policy{Deny: []Rule{"Read(/secret/**)"}, Mode: Bypass}
-		u := p.Unreadable(nil, root)
+		u := p.DeniedReadPatterns(nil, root)
 		for _, tree := range []string{main, own, away} {
 			file := filepath.Join(tree, "sub", "secret", "key")
 			q := Request{Tool: "Read", ReadOnly: true, Dir: root, Roots: []string{root}, Access: []Access{{Kind: ReadFile, Target: file}}}
@@ -100,7 +100,7 @@ func TestRulesHoldInWorktrees(t *testing.T) {
 	}
 	other := filepath.Join(top, "other", "secret", "key")
 	put(t, other, "")
-	if (Policy{Deny: []Rule{"Read(/secret/**)"}}).Unreadable(nil, filepath.Join(main, "sub")).Hides(other, main) {
+	if (Policy{Deny: []Rule{"Read(/secret/**)"}}).DeniedReadPatterns(nil, filepath.Join(main, "sub")).Hides(other, main) {
 		t.Error("a rule holds in a folder that is no worktree")
 	}
 }
@@ -117,7 +117,7 @@ func put(t *testing.T, path, text string) {
 
 func BenchmarkUnreadable(b *testing.B) {
 	dir := b.TempDir()
-	u := Policy{Deny: []Rule{"Read(*.env)", "Read(/secret/**)"}, Private: []string{"/own"}}.Unreadable(nil, dir).Under(dir)
+	u := Policy{Deny: []Rule{"Read(*.env)", "Read(/secret/**)"}, Private: []string{"/own"}}.DeniedReadPatterns(nil, dir).Under(dir)
 	path := filepath.Join(dir, "internal", "package", "file.go")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -39,7 +39,7 @@ func (w word) target() (string, bool) {
 }
 
 // word follows the substitutions of a word and returns its text.
-func (s *shell) word(w *syntax.Word, in []place) word {
+func (s *shell) word(w *syntax.Word, in []workdir) word {
 	if w == nil {
 		return word{}
 	}
@@ -56,7 +56,7 @@ func (s *shell) word(w *syntax.Word, in []place) word {
 }
 
 // substitutions follows what runs while n is expanded.
-func (s *shell) substitutions(n syntax.Node, in []place) {
+func (s *shell) substitutions(n syntax.Node, in []workdir) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
@@ -108,7 +108,7 @@ func hasInnerBackquote(outer *syntax.CmdSubst) bool {
 }
 
 // param refuses expansions that may evaluate the value of a variable as code.
-func (s *shell) param(p *syntax.ParamExp, in []place) {
+func (s *shell) param(p *syntax.ParamExp, in []workdir) {
 	bad := p.Excl || p.Names != 0 || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0
 	if p.Exp != nil {
 		switch p.Exp.Op {

@@ -70,7 +70,7 @@ func meaningful(name string) bool {
 }
 
 // special follows the commands that mean more than running a program.
-func (s *shell) special(at int, in []place) (ok, bad []place) {
+func (s *shell) special(at int, in []workdir) (ok, bad []workdir) {
 	c := s.List[at]
 	if w, found := wrappers[c.Name]; found {
 		return s.wrapped(at, w, in)
@@ -91,7 +91,7 @@ func (s *shell) special(at int, in []place) (ok, bad []place) {
 	case "cd", "pushd":
 		return s.changeDir(c, in), in
 	case "popd":
-		return []place{lostPlace}, in
+		return []workdir{lostPlace}, in
 	case "eval":
 		return s.eval(c, in)
 	case "trap":
@@ -172,11 +172,11 @@ func namesHost(arg string) bool {
 var tars = []string{"tar", "bsdtar", "gtar"}
 
 // folders returns where a command with "-C folder" works.
-func (c *Command) folders(in []place) []place {
+func (c *Command) folders(in []workdir) []workdir {
 	all := in
 	move := func(w word) {
 		for _, p := range all {
-			all = union(all, []place{p.cd(w)})
+			all = union(all, []workdir{p.cd(w)})
 		}
 	}
 	tar := slices.Contains(tars, c.Name)
@@ -201,7 +201,7 @@ func (c *Command) folders(in []place) []place {
 }
 
 // wrapped follows the command that a wrapper runs.
-func (s *shell) wrapped(at int, w wrapper, in []place) (ok, bad []place) {
+func (s *shell) wrapped(at int, w wrapper, in []workdir) (ok, bad []workdir) {
 	c := s.List[at]
 	if c.Name == "command" && len(c.Args) > 0 && (c.Args[0] == "-v" || c.Args[0] == "-V") {
 		return in, in // only says what it would run
@@ -367,7 +367,7 @@ func fromInput(words []word, replace string) []word {
 }
 
 // find follows what find runs and writes. "{}" becomes the name of a file.
-func (s *shell) find(at int, in []place) {
+func (s *shell) find(at int, in []workdir) {
 	c := s.List[at]
 	for i := 0; i < len(c.words); i++ {
 		switch c.words[i].text {
@@ -394,7 +394,7 @@ func (s *shell) find(at int, in []place) {
 		}
 		from := in
 		if strings.HasSuffix(c.words[i].text, "dir") {
-			from = []place{lostPlace}
+			from = []workdir{lostPlace}
 		}
 		end := i + 1
 		for end < len(c.words) && c.words[end].text != ";" && !(c.words[end].text == "+" && c.words[end-1].text == "{}") {

@@ -6,7 +6,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// Decide judges a call by the settings; it makes a [permission.Judge] of s. Files
+// Decide judges a call by the settings; it makes a [permission.Decider] of s. Files
 // and command lines that the settings deny are denied, in every mode. Where
 // the sandbox is enabled and a command would run outside of it, because the system
 // has none or because the call wants to, a person is asked.

@@ -52,7 +52,7 @@ func TestEachCommandReachesTheProxy(t *testing.T) {
 	if o := run(t, ws, `echo "$A,$no_proxy,$NO_PROXY,$http_proxy $HTTP_PROXY,$TMPDIR"`, nil); !strings.HasPrefix(o.Text, "1,,,http://127.0.0.1:") || strings.Contains(o.Text, ":9") || strings.HasSuffix(o.Text, ",/\n") {
 		t.Errorf("%q", o.Text)
 	}
-	id, _, err := ws.StartJob(t.Context(), workspace.Line{Session: "s", Command: ask})
+	id, _, err := ws.StartJob(t.Context(), workspace.CommandLine{Session: "s", Command: ask})
 	if err != nil {
 		t.Fatal(err)
 	}

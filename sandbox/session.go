@@ -17,7 +17,7 @@ import (
 )
 
 // A Sandbox is settings at a place, with what enforces them. Its method Decide
-// makes it a [permission.Judge] for [agent.Agent].Policies; [Sandbox.Confiner] is
+// makes it a [permission.Decider] for [agent.Agent].Policies; [Sandbox.Confiner] is
 // what [workspace.Workspace].Confine takes. It is safe for concurrent use.
 type Sandbox struct {
 	rules      *Rules

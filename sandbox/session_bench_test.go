@@ -25,7 +25,7 @@ func BenchmarkShell(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				if _, err := ws.Run(b.Context(), workspace.Line{Session: "s", Command: "true"}); err != nil {
+				if _, err := ws.Run(b.Context(), workspace.CommandLine{Session: "s", Command: "true"}); err != nil {
 					b.Fatal(err)
 				}
 			}

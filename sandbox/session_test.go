@@ -49,7 +49,7 @@ func confinedAt(t *testing.T, dir string, s sandbox.Settings) (*workspace.Worksp
 
 func run(t *testing.T, ws *workspace.Workspace, line string, state []byte) *workspace.Outcome {
 	t.Helper()
-	o, err := ws.Run(context.Background(), workspace.Line{Session: "s", Command: line, State: state})
+	o, err := ws.Run(context.Background(), workspace.CommandLine{Session: "s", Command: line, State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestConfinedShell(t *testing.T) {
 	if o = run(t, ws, "kill -9 $BASHPID", o.State); o.Code != 137 || !o.Signaled {
 		t.Errorf("%+v", o.Exit)
 	}
-	id, _, err := ws.StartJob(t.Context(), workspace.Line{Session: "s", Command: "echo begun; exec sleep 600"})
+	id, _, err := ws.StartJob(t.Context(), workspace.CommandLine{Session: "s", Command: "echo begun; exec sleep 600"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestWorktree(t *testing.T) {
 			top := filepath.Join(dir, ".openagent", "worktrees", "w")
 			repository(t, dir, top)
 			in := func(line string) *workspace.Outcome {
-				o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: line, Dir: top})
+				o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: line, Dir: top})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -73,7 +73,7 @@ func TestWorktree(t *testing.T) {
 				}
 			}
 			o := in("cd " + dir)
-			if o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "touch x", Dir: top, State: o.State}); err != nil || o.Code == 0 || o.Dir != dir {
+			if o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "touch x", Dir: top, State: o.State}); err != nil || o.Code == 0 || o.Dir != dir {
 				t.Errorf("in the main tree: %+v %v", o, err)
 			}
 			status, err := exec.Command("git", "-C", dir, "status", "--porcelain").Output()
@@ -100,7 +100,7 @@ func TestWorktreeKeepsWhatIsDenied(t *testing.T) {
 	top := filepath.Join(dir, ".openagent", "worktrees", "w")
 	repository(t, dir, top)
 	for _, line := range []string{"cat sub/g", "cat " + dir + "/sub/g", "echo x > f", "echo x > " + dir + "/f"} {
-		o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: line, Dir: top})
+		o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: line, Dir: top})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,11 +121,11 @@ func TestWorktreeThatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, ws, "echo gitdir: "+other+"/.git/worktrees/wt > sub/.git", nil)
-	o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "touch " + other + "/.git/refs/x || touch " + other + "/.git/worktrees/wt/x", Dir: sub})
+	o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "touch " + other + "/.git/refs/x || touch " + other + "/.git/worktrees/wt/x", Dir: sub})
 	if err != nil || o.Code == 0 {
 		t.Errorf("%+v %v", o, err)
 	}
-	if o, err = ws.Run(t.Context(), workspace.Line{Session: "s", Command: "touch " + dir + "/own", Dir: sub}); err != nil || o.Code != 0 {
+	if o, err = ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "touch " + dir + "/own", Dir: sub}); err != nil || o.Code != 0 {
 		t.Errorf("%+v %v", o, err)
 	}
 }
@@ -187,7 +187,7 @@ func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
 				if box.Decide(read).Behavior != permission.Denied {
 					t.Errorf("from %s: %s is read", from, file)
 				}
-				o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "cat " + file, Dir: from})
+				o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "cat " + file, Dir: from})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -202,7 +202,7 @@ func TestRelativePathsFollowIntoWorktrees(t *testing.T) {
 			}
 		}
 	}
-	if o, err := ws.Run(t.Context(), workspace.Line{Session: "s", Command: "echo RAN", Dir: inside}); err != nil || !strings.Contains(o.Text, "RAN") {
+	if o, err := ws.Run(t.Context(), workspace.CommandLine{Session: "s", Command: "echo RAN", Dir: inside}); err != nil || !strings.Contains(o.Text, "RAN") {
 		t.Errorf("%+v %v", o, err)
 	}
 	if box.Conceals(filepath.Join(outside, "f")) || box.Conceals(filepath.Join(dir, "subs")) {

@@ -28,7 +28,7 @@ func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event
 		header.Branch = Branch(header.Dir)
 	}
 	header.Created = created(header.Created)
-	a := about{Info: Info{Header: header, Updated: header.Created}}
+	a := summary{Info: Info{Header: header, Updated: header.Created}}
 	for i, e := range facts {
 		if err := checkFact(e, header.Session, int64(i)+1); err != nil {
 			return err
@@ -67,7 +67,7 @@ func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, thr
 	if s.from != version {
 		return forkFacts(ctx, source, d, from, to, through)
 	}
-	o.about.Header.Parent = &Point{Session: from.Session, Seq: s.last}
+	o.about.Header.Parent = &Position{Session: from.Session, Seq: s.last}
 	return d.compose(ctx, &o.about, func(folder string, f file) error {
 		if err := o.agents.copy(ctx, source.Under(from.Session), d.Under(to)); err != nil {
 			return err
@@ -83,7 +83,7 @@ type origin struct {
 	journal    file
 	begin, end int64    // where the lines of the facts are
 	blobs      []string // that they name
-	about      about    // the fork
+	about      summary  // the fork
 	agents     agents   // that go with it
 }
 
@@ -120,7 +120,7 @@ func (o *origin) survey(ctx context.Context, s *scanner, id string, through int6
 		}
 		err = ctx.Err()
 	}
-	if err := unlessEnd(err); err != nil {
+	if err := ignoreEOF(err); err != nil {
 		return err
 	}
 	if through != 0 && s.last != through {
@@ -177,7 +177,7 @@ func (o *origin) share(folder string) error {
 // compose makes the session of which a tells. What write puts into a file gets
 // the name of a journal once all is on the disk, so that there is no session
 // before; a failure leaves nothing behind.
-func (d Dir) compose(ctx context.Context, a *about, write func(folder string, f file) error) (err error) {
+func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, f file) error) (err error) {
 	id := a.Header.Session
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {

@@ -121,8 +121,8 @@ func (d Dir) open(ctx context.Context, id string, header Header) (*journal, erro
 	return l, nil
 }
 
-// unlessEnd returns nil for the two ways in which a journal ends.
-func unlessEnd(err error) error {
+// ignoreEOF returns nil for the two ways in which a journal ends.
+func ignoreEOF(err error) error {
 	if err == io.EOF || err == errTorn {
 		return nil
 	}

@@ -93,7 +93,7 @@ func forkTo(ctx context.Context, src, dst Store, parent Info, to string, through
 
 // forkFacts forks a session in stores of any kind.
 func forkFacts(ctx context.Context, src, dst Store, parent Info, to string, through int64) error {
-	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Agent: parent.Agent, Parent: &Point{Session: parent.Session}}
+	header := Header{Session: to, Dir: parent.Dir, Branch: parent.Branch, Agent: parent.Agent, Parent: &Position{Session: parent.Session}}
 	return copyFacts(ctx, src, dst, header, parent.Session, through)
 }
 

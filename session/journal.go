@@ -31,9 +31,9 @@ type journal struct {
 	torn int64
 	enc  encoder
 
-	about about // of all that is in the file
-	told  int64 // how much of it the file for lists covers
-	err   error // why nothing more can be appended
+	about summary // of all that is in the file
+	told  int64   // how much of it the file for lists covers
+	err   error   // why nothing more can be appended
 }
 
 // open reads the journal to its end, or begins it. The lock is held.
@@ -63,11 +63,11 @@ func (l *journal) open(header Header) (err error) {
 		if header.Branch == "" && header.Parent == nil && header.Dir != "" {
 			header.Branch = Branch(header.Dir)
 		}
-		l.about = about{Info: Info{Header: header, Updated: header.Created}}
+		l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 		return l.begin(header)
 	}
 	if now, ok := readAbout(l.disk, l.folder, l.id, l.size); !ok || now.Size != l.size {
-		l.tell()
+		l.writeSummary()
 	} else {
 		l.told = l.size
 	}
@@ -75,8 +75,8 @@ func (l *journal) open(header Header) (err error) {
 	return l.file.Sync()
 }
 
-// tell writes the file for lists. That it fails is no harm.
-func (l *journal) tell() {
+// writeSummary writes the file for lists. That it fails is no harm.
+func (l *journal) writeSummary() {
 	l.about.Size = l.size
 	if writeAbout(l.disk, l.folder, l.about.info()) == nil {
 		l.told = l.size
@@ -88,7 +88,7 @@ func (l *journal) tell() {
 func (l *journal) scan() (from int, err error) {
 	s := newScanner(l.path, io.NewSectionReader(l.file, 0, math.MaxInt64), 64<<10)
 	header, err := s.header(l.id)
-	l.about = about{Info: Info{Header: header, Updated: header.Created}}
+	l.about = summary{Info: Info{Header: header, Updated: header.Created}}
 	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(l.disk, l.folder, hash, limit) }
 	for err == nil {
 		var r record
@@ -97,7 +97,7 @@ func (l *journal) scan() (from int, err error) {
 		}
 	}
 	l.size, l.last = s.end, s.last
-	return s.from, unlessEnd(err)
+	return s.from, ignoreEOF(err)
 }
 
 // begin writes the header into an empty file.
@@ -164,7 +164,7 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 	if l.err != nil {
 		return l.err
 	}
-	if err := admit(ctx, l.id, l.last, after, events); err != nil {
+	if err := validateAppend(ctx, l.id, l.last, after, events); err != nil {
 		return fmt.Errorf("appending to session %s: %w", l.id, err)
 	}
 	l.enc.reset()
@@ -182,7 +182,7 @@ func (l *journal) Append(ctx context.Context, after int64, sync bool, events ...
 		l.about.event(e)
 	}
 	if l.size-l.told > aboutEvery {
-		l.tell()
+		l.writeSummary()
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (l *journal) Close() error {
 	var err error
 	if l.file != nil {
 		if l.err == nil && l.size != l.told && l.fence() == nil {
-			l.tell()
+			l.writeSummary()
 		}
 		err = l.file.Close()
 	}

@@ -118,7 +118,7 @@ func (d Dir) stat(folder, id string) (Info, error) {
 		return Info{}, err
 	}
 	info := Info{Header: header, Updated: header.Created, Size: file.Size()}
-	if a := (about{Info: info}); err == nil && file.Size() <= tailSize {
+	if a := (summary{Info: info}); err == nil && file.Size() <= tailSize {
 		a.Size = s.end
 		if a.catchUp(d.system(), folder, f, s.from, file.Size(), tailSize) == nil {
 			a.Size = file.Size()

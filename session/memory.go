@@ -133,7 +133,7 @@ func (m *Memory) Delete(ctx context.Context, id string) error {
 }
 
 func (s *memory) info() Info {
-	a := about{Info: Info{Header: s.header, Updated: s.header.Created}}
+	a := summary{Info: Info{Header: s.header, Updated: s.header.Created}}
 	for e := range s.facts.after(0) {
 		a.event(e)
 	}
@@ -160,7 +160,7 @@ func (l *memoryLog) Append(ctx context.Context, after int64, _ bool, events ...e
 	if l.closed {
 		return fmt.Errorf("appending to session %s: %w", id, fs.ErrClosed)
 	}
-	if err := admit(ctx, id, s.facts.n, after, events); err != nil {
+	if err := validateAppend(ctx, id, s.facts.n, after, events); err != nil {
 		return fmt.Errorf("appending to session %s: %w", id, err)
 	}
 	for _, e := range events {

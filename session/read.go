@@ -40,7 +40,7 @@ func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ str
 	defer f.Close()
 	s := newScanner(path, io.NewSectionReader(f, 0, math.MaxInt64), 64<<10)
 	if _, err := s.header(id); err != nil {
-		return unlessEnd(err)
+		return ignoreEOF(err)
 	}
 	b := batch{scanner: s, id: id, after: after, keep: keep,
 		load: func(hash string, limit int64) ([]byte, error) { return loadBlob(disk, folder, hash, limit) }}
@@ -60,7 +60,7 @@ func (d Dir) read(ctx context.Context, id string, after int64, keep func(typ str
 			}
 		}
 		if end != nil {
-			return unlessEnd(end)
+			return ignoreEOF(end)
 		}
 	}
 }

@@ -51,8 +51,8 @@ func (d Dir) repair(ctx context.Context, id string) (_ *Repaired, err error) {
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	r := &Repaired{Before: &Report{Session: id, Path: filepath.Join(folder, journalName)}}
-	var left salvage
-	var talk talk
+	var left recovery
+	var talk callCheck
 	in, err := d.inspect(ctx, folder, id, r.Before.add, func(line int, e event.Event) {
 		r.Before.Facts++
 		talk.add(line, e)
@@ -103,19 +103,19 @@ func each(facts []event.Event) iter.Seq2[event.Event, error] {
 	}
 }
 
-// A salvage is what can be read of a damaged session.
-type salvage struct {
+// A recovery is what can be read of a damaged session.
+type recovery struct {
 	facts []event.Event
 }
 
 // sort orders the facts by number. Of several with one number the first stays.
-func (s *salvage) sort() {
+func (s *recovery) sort() {
 	slices.SortStableFunc(s.facts, func(a, b event.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	s.facts = slices.CompactFunc(s.facts, func(a, b event.Event) bool { return a.Seq == b.Seq })
 }
 
 // header makes a header where the old one is lost.
-func (s *salvage) header(id, path string) Header {
+func (s *recovery) header(id, path string) Header {
 	h := Header{Session: id}
 	for _, e := range s.facts {
 		if c, ok := e.Data.(event.Configured); ok {
@@ -134,7 +134,7 @@ func (s *salvage) header(id, path string) Header {
 
 // whole returns facts without a gap: those before the first one, whose number is
 // kept, and what is made of the others.
-func (s *salvage) whole(id, dir string) (facts []event.Event, kept int64) {
+func (s *recovery) whole(id, dir string) (facts []event.Event, kept int64) {
 	for kept < int64(len(s.facts)) && s.facts[kept].Seq == kept+1 {
 		kept++
 	}
@@ -187,7 +187,7 @@ func (s *salvage) whole(id, dir string) (facts []event.Event, kept int64) {
 
 // path returns the facts that lead to the last one: those up to number kept, and
 // those after.
-func (s *salvage) path(kept int64) (past, after []event.Event) {
+func (s *recovery) path(kept int64) (past, after []event.Event) {
 	var back []event.Event
 	for i := len(s.facts) - 1; i >= 0; {
 		e := s.facts[i]

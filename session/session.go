@@ -60,24 +60,24 @@ func Torn(l Log) int64 {
 
 // A Header is what a session begins with.
 type Header struct {
-	Session string    `json:"session"`
-	Created time.Time `json:"created"`
-	Dir     string    `json:"cwd,omitempty"`
-	Branch  string    `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
-	Parent  *Point    `json:"parent,omitempty"` // what it was forked from
-	Agent   *Lineage  `json:"agent,omitempty"`  // of an agent beneath another
+	Session string     `json:"session"`
+	Created time.Time  `json:"created"`
+	Dir     string     `json:"cwd,omitempty"`
+	Branch  string     `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
+	Parent  *Position  `json:"parent,omitempty"` // what it was forked from
+	Agent   *ParentRef `json:"agent,omitempty"`  // of an agent beneath another
 }
 
-// A Lineage says for whom an agent works.
-type Lineage struct {
+// A ParentRef says for whom an agent works.
+type ParentRef struct {
 	Name    string `json:"name"`    // its own
 	Kind    string `json:"kind"`    // the name of its definition
 	Session string `json:"session"` // that it works for
 	Call    string `json:"call"`    // of the tool that has started it
 }
 
-// A Point is a place in a session.
-type Point struct {
+// A Position is a place in a session.
+type Position struct {
 	Session string `json:"session"`
 	Seq     int64  `json:"seq"`
 }
@@ -150,9 +150,9 @@ func CheckID(id string) error {
 	return nil
 }
 
-// admit reports whether events may be appended to a session that ends with the
+// validateAppend reports whether events may be appended to a session that ends with the
 // fact last, as the caller believes it to end with after.
-func admit(ctx context.Context, session string, last, after int64, events []event.Event) error {
+func validateAppend(ctx context.Context, session string, last, after int64, events []event.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

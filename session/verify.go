@@ -73,7 +73,7 @@ func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
 		return nil, fmt.Errorf("verifying session: %w", err)
 	}
 	r := &Report{Session: id, Path: filepath.Join(folder, journalName)}
-	var talk talk
+	var talk callCheck
 	in, err := d.inspect(ctx, folder, id, r.add, func(line int, e event.Event) {
 		r.Facts++
 		talk.add(line, e)
@@ -86,9 +86,9 @@ func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
 	return r, nil
 }
 
-// talk is what has to be known of a session's facts to check its conversation.
+// callCheck is what has to be known of a session's facts to check its conversation.
 // All of it is harmless: requests to a model are made legal whatever is on record.
-type talk struct {
+type callCheck struct {
 	facts []turn
 	at    map[int64]int // index in facts by number
 }
@@ -102,7 +102,7 @@ type turn struct {
 	result    string // the call whose result it is
 }
 
-func (t *talk) add(line int, e event.Event) {
+func (t *callCheck) add(line int, e event.Event) {
 	f := turn{line: line, seq: e.Seq, prev: e.Prev}
 	switch d := e.Data.(type) {
 	case event.UserMessage:
@@ -123,7 +123,7 @@ func (t *talk) add(line int, e event.Event) {
 
 // path returns the facts that lead to the last one. Where a fact follows one that
 // is missing, the nearest before that is taken.
-func (t *talk) path() []turn {
+func (t *callCheck) path() []turn {
 	var back []turn
 	for i := len(t.facts) - 1; i >= 0; {
 		f := t.facts[i]
@@ -142,7 +142,7 @@ func (t *talk) path() []turn {
 }
 
 // check finds calls and results that do not belong together.
-func (t *talk) check(problem func(Problem)) {
+func (t *callCheck) check(problem func(Problem)) {
 	open := map[string]turn{} // calls without a result, and their answers
 	settled := map[string]bool{}
 	unanswered := func() {

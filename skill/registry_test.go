@@ -99,7 +99,7 @@ func TestBuiltIn(t *testing.T) {
 		if err != nil || strings.Contains(x.Text, argsMark) || !strings.Contains(x.Text, "this") {
 			t.Errorf("%s: %v, %v", s.Name, x, err)
 		}
-		b := permission.Bound{Only: []permission.Rule{"Bash", "Read", "Glob", "Grep"}}
+		b := permission.Restriction{Only: []permission.Rule{"Bash", "Read", "Glob", "Grep"}}
 		if b.Covers(s.Tools) == (s.Name == "test") || len(s.Tools) < 4 {
 			t.Errorf("%s may use %v", s.Name, s.Tools)
 		}

@@ -13,10 +13,10 @@ import (
 )
 
 // start lets an agent work in the background.
-func (c *Crew) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*tools.Spawned, error) {
+func (c *Manager) start(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (*tools.Spawned, error) {
 	id, err := c.work(ctx, p, j, child, nil)
 	if err != nil {
-		c.discharge(j)
+		c.release(j)
 		return nil, err
 	}
 	return &tools.Spawned{ID: id, Running: true}, nil
@@ -24,7 +24,7 @@ func (c *Crew) start(ctx context.Context, p *agent.Parent, j *job, child agent.C
 
 // work starts a piece of work in the background. A member of a team waits for mail
 // when it is done; ended, unless nil, is called before.
-func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func(*agent.Result)) (string, error) {
+func (c *Manager) work(ctx context.Context, p *agent.Parent, j *job, child agent.Child, ended func(*agent.Result)) (string, error) {
 	j.mu.Lock()
 	rest := make(chan struct{})
 	j.parent, j.began, j.rest, j.result, j.err = p, time.Now(), rest, nil, nil
@@ -39,7 +39,7 @@ func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Ch
 			ended(res)
 		}
 		if j.team == "" || !c.idle(p, j, child) {
-			c.discharge(j)
+			c.release(j)
 		}
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Crew) work(ctx context.Context, p *agent.Parent, j *job, child agent.Ch
 }
 
 // Output implements [tools.Background] for agents, by id or name.
-func (c *Crew) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
+func (c *Manager) Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error) {
 	j := c.find(call, id)
 	if j == nil {
 		return c.earlier(ctx, id)
@@ -80,7 +80,7 @@ func (c *Crew) Output(ctx context.Context, call tool.Call, id string, wait time.
 }
 
 // earlier shows an agent of the session that worked in another program.
-func (c *Crew) earlier(ctx context.Context, id string) (*tool.Result, error) {
+func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) {
 	p, ok := agent.ParentOf(ctx)
 	if !ok {
 		return nil, nil
@@ -96,7 +96,7 @@ func (c *Crew) earlier(ctx context.Context, id string) (*tool.Result, error) {
 }
 
 // Stop implements [tools.Background] for agents, by id or name.
-func (c *Crew) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
+func (c *Manager) Stop(ctx context.Context, call tool.Call, id string) (*tool.Result, error) {
 	j := c.find(call, id)
 	if j == nil {
 		return nil, nil
@@ -108,7 +108,7 @@ func (c *Crew) Stop(ctx context.Context, call tool.Call, id string) (*tool.Resul
 }
 
 // StopOwner implements [tools.OwnerStopper].
-func (c *Crew) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
+func (c *Manager) StopOwner(ctx context.Context, call tool.Call, owner string) (string, error) {
 	j := c.find(call, owner)
 	if j == nil {
 		return "", nil
@@ -120,7 +120,7 @@ func (c *Crew) StopOwner(ctx context.Context, call tool.Call, owner string) (str
 }
 
 // end ends an agent in the background and waits for its end.
-func (c *Crew) end(ctx context.Context, j *job) error {
+func (c *Manager) end(ctx context.Context, j *job) error {
 	j.mu.Lock()
 	j.stopped = j.parent != nil
 	p := j.parent

@@ -43,7 +43,7 @@ const WorktreeIsolation = "worktree"
 func (d Definition) Bounded() *agent.Agent {
 	a := *d.Agent
 	if d.ReadOnly {
-		a.Policies = append(slices.Clone(a.Policies), looker{})
+		a.Deciders = append(slices.Clone(a.Deciders), looker{})
 	}
 	return &a
 }
@@ -61,7 +61,7 @@ type only struct{ rules *permission.Compiled }
 
 // onlyRules returns the policy of a list of tools of which some have patterns.
 func onlyRules(kind string, rules []permission.Rule) only {
-	bound := &permission.Bound{By: "the agent " + kind, Only: rules}
+	bound := &permission.Restriction{By: "the agent " + kind, Only: rules}
 	return only{permission.Policy{Mode: permission.Bypass, Bound: bound}.Compile()}
 }
 

@@ -14,7 +14,7 @@ func TestBounded(t *testing.T) {
 	}
 	for _, d := range Builtin() {
 		a := d.Bounded()
-		judge := permission.Composite(a.Policies)
+		judge := permission.Composite(a.Deciders)
 		denied := judge.Decide(run("git commit -m x")).Behavior == permission.Denied
 		if denied != d.ReadOnly {
 			t.Errorf("%s: a commit is denied: %v", a.Name, denied)
@@ -22,7 +22,7 @@ func TestBounded(t *testing.T) {
 		if judge.Decide(run("git log -3")).Behavior == permission.Denied {
 			t.Errorf("%s may not look at the history", a.Name)
 		}
-		if len(d.Agent.Policies) != 0 {
+		if len(d.Agent.Deciders) != 0 {
 			t.Errorf("%s: the definition itself was changed", a.Name)
 		}
 		if a.Name == "" || strings.TrimSpace(a.System) == "" || d.Description == "" || strings.Contains(d.Description, "\n") {
@@ -34,7 +34,7 @@ func TestBounded(t *testing.T) {
 	}
 	// It allows nothing: a page of the web is asked about as ever.
 	page := permission.Request{Tool: "WebFetch", ReadOnly: true, Dir: "/p", Access: []permission.Access{{Kind: permission.FetchURL, Target: "https://example.com"}}}
-	if d := permission.Composite(Builtin()[1].Bounded().Policies).Decide(page); d.Behavior != permission.NoOpinion {
+	if d := permission.Composite(Builtin()[1].Bounded().Deciders).Decide(page); d.Behavior != permission.NoOpinion {
 		t.Errorf("a page: %v", d)
 	}
 }

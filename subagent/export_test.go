@@ -1,7 +1,7 @@
 package subagent
 
 // Crews returns how many trees of agents a crew knows.
-func Crews(c *Crew) int {
+func Crews(c *Manager) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.crews)

@@ -100,7 +100,7 @@ func TestRead(t *testing.T) {
 	}
 	for line, denied := range map[string]bool{"git diff HEAD": false, "git diff HEAD; ls": true, "ls": true, "git log": true} {
 		r := permission.Request{Tool: "Bash", Dir: "/p", Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}}
-		if got := permission.Composite(d.Bounded().Policies).Decide(r); (got.Behavior == permission.Denied) != denied || got.Behavior == permission.Allowed {
+		if got := permission.Composite(d.Bounded().Deciders).Decide(r); (got.Behavior == permission.Denied) != denied || got.Behavior == permission.Allowed {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
@@ -113,13 +113,13 @@ func TestReadKinds(t *testing.T) {
 	}{
 		{"tools: Read, Glob", "", func(d Definition) bool { return d.ReadOnly }},
 		{"tools: Read Glob", "", func(d Definition) bool { return slices.Equal(d.Agent.AllowedTools, []string{"Read", "Glob"}) }},
-		{"tools: Read, Bash", "", func(d Definition) bool { return !d.ReadOnly && len(d.Agent.Policies) == 0 }},
+		{"tools: Read, Bash", "", func(d Definition) bool { return !d.ReadOnly && len(d.Agent.Deciders) == 0 }},
 		{"tools: Read\nmcpServers: x", "", func(d Definition) bool { return !d.ReadOnly }},
 		{"tools: '*'", "", func(d Definition) bool { return d.Agent.AllowedTools == nil && !d.ReadOnly }},
 		{"tools:", "", func(d Definition) bool { return d.Agent.AllowedTools == nil && !d.ReadOnly }},
 		{"tools: Agent(worker, scout), Read", "", func(d Definition) bool {
 			use := func(kind string) permission.Behavior {
-				return permission.Composite(d.Agent.Policies).Decide(permission.Request{Tool: "Agent", Dir: "/p", Access: []permission.Access{{Kind: permission.UseName, Target: kind}}}).Behavior
+				return permission.Composite(d.Agent.Deciders).Decide(permission.Request{Tool: "Agent", Dir: "/p", Access: []permission.Access{{Kind: permission.UseName, Target: kind}}}).Behavior
 			}
 			return use("worker") == permission.NoOpinion && use("scout") == permission.NoOpinion && use("other") == permission.Denied
 		}},
@@ -193,7 +193,7 @@ func TestParseJSON(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(list) != 2 || list[0].Agent.Name != "a" || list[1].Agent.Budget.Turns != 3 || len(list[1].Agent.Policies) != 1 || !list[1].Background || list[0].Servers[0].Config == nil || !slices.Equal(notes, []string{"b: memory: it says nothing here"}) {
+		if err != nil || len(list) != 2 || list[0].Agent.Name != "a" || list[1].Agent.Budget.Turns != 3 || len(list[1].Agent.Deciders) != 1 || !list[1].Background || list[0].Servers[0].Config == nil || !slices.Equal(notes, []string{"b: memory: it says nothing here"}) {
 			t.Errorf("%+v, %q, %v", list, notes, err)
 		}
 	}

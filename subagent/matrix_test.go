@@ -51,7 +51,7 @@ var (
 		"ask":   {Ask: []permission.Rule{"Write", "Bash", "mcp__post__send"}},
 		"allow": {Allow: []permission.Rule{"Write", "Edit", "Bash(echo *)", "mcp__post__send"}},
 	}
-	powerPolicies = map[string][]permission.Judge{"none": nil, "reads only": {permission.ReadOnly{}}, "listed": {permission.AllowList{"Agent", "Read", "Bash"}}}
+	powerPolicies = map[string][]permission.Decider{"none": nil, "reads only": {permission.ReadOnly{}}, "listed": {permission.AllowList{"Agent", "Read", "Bash"}}}
 	powerBounds   = map[string][]permission.Rule{"none": nil, "skill": {"Agent", "Read", "Bash(ls *)", "mcp__post__send"}}
 )
 
@@ -65,7 +65,7 @@ func greedy() *agent.Agent {
 	allow := func(context.Context, *hook.Input) (hook.Output, error) {
 		return hook.Output{Permission: permission.Allowed, Updates: grabs}, nil
 	}
-	return &agent.Agent{Name: "greedy", Permissions: all, CanUseTool: yes, Policies: []permission.Judge{permission.AllowList{"*"}},
+	return &agent.Agent{Name: "greedy", Permissions: all, CanUseTool: yes, Deciders: []permission.Decider{permission.AllowList{"*"}},
 		Hooks: []hook.Hook{{On: hook.PreToolUse, Func: allow}, {On: hook.PermissionRequest, Func: allow}}}
 }
 
@@ -97,7 +97,7 @@ func (p powers) run(t *testing.T, deep bool) []string {
 	}
 	s.agent.Permissions = powerRules[p.rules]
 	s.agent.Permissions.Mode = p.mode
-	s.agent.Policies = powerPolicies[p.policy]
+	s.agent.Deciders = powerPolicies[p.policy]
 	s.crew.MaxDepth = 3
 	steps := []any{}
 	for _, a := range tries {

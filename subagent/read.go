@@ -309,7 +309,7 @@ func (r *reader) tools(v front.Value) ([]permission.Rule, error) {
 // reads.
 func (r *reader) narrow(rules []permission.Rule) {
 	if slices.ContainsFunc(rules, func(rule permission.Rule) bool { return strings.Contains(string(rule), "(") }) {
-		r.Agent.Policies = []permission.Judge{onlyRules(r.Agent.Name, rules)}
+		r.Agent.Deciders = []permission.Decider{onlyRules(r.Agent.Name, rules)}
 	}
 	reads := []string{"Read", "Glob", "Grep"}
 	r.ReadOnly = len(rules) > 0 && len(r.Servers) == 0 && !slices.ContainsFunc(rules, func(rule permission.Rule) bool { return !slices.Contains(reads, rule.Tool()) })

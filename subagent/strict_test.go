@@ -37,7 +37,7 @@ func TestAgentsKeepTheRules(t *testing.T) {
 				}
 				return llmtest.Step{Text: "done"}
 			}
-			s.agent.Model, s.agent.AwaitAgents, s.agent.Parallel = client(server.URL), true, 10
+			s.agent.Model, s.agent.AwaitAgents, s.agent.MaxParallelCalls = client(server.URL), true, 10
 			run := s.agent.Session("")
 			defer run.Close()
 			if _, err := run.Prompt(t.Context(), "go"); err != nil {

@@ -20,7 +20,7 @@ const LeadName = "main"
 
 // join makes an agent a member of the team that the call names, or of the one in
 // which its name waits for it.
-func (c *Crew) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) error {
+func (c *Manager) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) error {
 	if c.Team == nil {
 		if s.Team != "" {
 			return errors.New("there are no teams here; leave out team_name")
@@ -58,7 +58,7 @@ func (c *Crew) join(ctx context.Context, s tools.Spawn, j *job, a *agent.Agent) 
 
 // Inbox returns the inbox of an agent at the root, by its name; "" is one that has
 // none. It is for [agent.Agent].Inbox.
-func (c *Crew) Inbox(name string) agent.InboxFunc {
+func (c *Manager) Inbox(name string) agent.InboxFunc {
 	return func(ctx context.Context, session string, keep func([]agent.Input) error) error {
 		if c.Team == nil {
 			return nil
@@ -71,7 +71,7 @@ func (c *Crew) Inbox(name string) agent.InboxFunc {
 }
 
 // deliver has the mail of an agent put on record.
-func (c *Crew) deliver(ctx context.Context, root, name string, keep func([]agent.Input) error) error {
+func (c *Manager) deliver(ctx context.Context, root, name string, keep func([]agent.Input) error) error {
 	return c.Team.Take(ctx, root, name, func(mail []team.Message) error {
 		var all []agent.Input
 		for _, m := range mail {
@@ -86,7 +86,7 @@ var errLeft = errors.New("it is somebody else's")
 
 // roused waits until every idle agent of a tree that has mail is at work, so that the
 // run at the root does not end between a message and its effect.
-func (c *Crew) roused(ctx context.Context, root string) error {
+func (c *Manager) roused(ctx context.Context, root string) error {
 	for _, j := range c.members(root) {
 		for !j.busy() {
 			waits := false
@@ -108,7 +108,7 @@ func (c *Crew) roused(ctx context.Context, root string) error {
 }
 
 // members returns the agents of a tree that are in a team.
-func (c *Crew) members(root string) []*job {
+func (c *Manager) members(root string) []*job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*job
@@ -124,7 +124,7 @@ func (c *Crew) members(root string) []*job {
 
 // idle has a member of a team wait for mail, which puts it to work again. It reports
 // false when the agent ends instead.
-func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
+func (c *Manager) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 	ctx := p.Life()
 	if !c.stays(ctx, j) {
 		return false
@@ -153,12 +153,12 @@ func (c *Crew) idle(p *agent.Parent, j *job, child agent.Child) (waits bool) {
 		if err != nil && ctx.Err() == nil {
 			c.report(ctx, j, err)
 		}
-		c.discharge(j)
+		c.release(j)
 	})
 }
 
 // report tells the leader of an agent that it could not be put to work again.
-func (c *Crew) report(ctx context.Context, j *job, why error) {
+func (c *Manager) report(ctx context.Context, j *job, why error) {
 	t, err := c.Team.TeamOf(ctx, j.root, j.name)
 	if err != nil {
 		return
@@ -168,7 +168,7 @@ func (c *Crew) report(ctx context.Context, j *job, why error) {
 }
 
 // stays reports whether an agent that is done goes on to be a member of its team.
-func (c *Crew) stays(ctx context.Context, j *job) bool {
+func (c *Manager) stays(ctx context.Context, j *job) bool {
 	j.mu.Lock()
 	leaving := j.leaving || j.stopped
 	j.mu.Unlock()
@@ -181,7 +181,7 @@ func (c *Crew) stays(ctx context.Context, j *job) bool {
 
 // resume puts an idle agent to work with the mail that has come, if there is some. The
 // mail is taken out once it is on record.
-func (c *Crew) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
+func (c *Manager) resume(ctx context.Context, p *agent.Parent, j *job, child agent.Child) (begun bool, err error) {
 	err = c.Team.Take(ctx, j.root, j.name, func(mail []team.Message) error {
 		child.Input = agent.Input{ID: "mail:" + mail[0].ID, Text: team.Text(mail)}
 		recorded := make(chan struct{}, 1)

@@ -21,17 +21,17 @@ type Worktrees interface {
 // tidying bounds the time for looking at a worktree whose agent has ended.
 const tidying = time.Minute
 
-// A spot is where the worktree of an agent is, or is to be made: beneath from, named
+// A location is where the worktree of an agent is, or is to be made: beneath from, named
 // after the call that has started the agent.
-type spot struct {
+type location struct {
 	from, session, call string
 	earlier             bool // it was made for earlier work of the agent
 }
 
-// spotOf returns where the worktree of an agent is to be, nil if it works where its
+// locationOf returns where the worktree of an agent is to be, nil if it works where its
 // parent does. An agent that goes on has that of its first work. A fork of a session
 // leaves the worktrees of agents to the session that it was made from.
-func spotOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, id string) (*spot, error) {
+func locationOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, id string) (*location, error) {
 	info, err := p.Child(ctx, id)
 	switch {
 	case errors.Is(err, session.ErrNotFound) && s.Resume == "":
@@ -43,19 +43,19 @@ func spotOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, i
 			return nil, fmt.Errorf("the agent %s works in the worktree %s, which belongs to the session that this one was forked from; its changes are there. Start another agent to go on with them", id, info.Dir)
 		}
 		if apart && s.Resume != "" {
-			return &spot{from, info.Agent.Session, info.Agent.Call, true}, nil
+			return &location{from, info.Agent.Session, info.Agent.Call, true}, nil
 		}
 	}
 	if cmp.Or(s.Isolation, d.Isolation) != WorktreeIsolation {
 		return nil, nil
 	}
-	return &spot{from: s.Call.Dir, session: s.Call.Session, call: s.Call.ID}, nil
+	return &location{from: s.Call.Dir, session: s.Call.Session, call: s.Call.ID}, nil
 }
 
 // isolate gives an agent a git worktree of its own. When it ends, one in which nothing
 // has changed is removed; any other stays, and the agent that it works for is told
 // what changed and where it is.
-func (c *Crew) isolate(ctx context.Context, at spot, asked bool, j *job, a *agent.Agent) error {
+func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, a *agent.Agent) error {
 	switch {
 	case c.Worktrees == nil:
 		return errors.New("there are no worktrees here; leave out isolation")
@@ -77,7 +77,7 @@ func (c *Crew) isolate(ctx context.Context, at spot, asked bool, j *job, a *agen
 }
 
 // tidy removes a worktree without changes, or says what is in it.
-func (c *Crew) tidy(ctx context.Context, w *tools.Worktree) string {
+func (c *Manager) tidy(ctx context.Context, w *tools.Worktree) string {
 	changes, err := w.Changes(ctx)
 	if err != nil {
 		return fmt.Sprintf("Its worktree %s (branch %s) stays: what it has changed could not be found out: %v", w.Path, w.Branch, err)

@@ -53,7 +53,7 @@ type Dir struct {
 
 	most     int64 // bytes of a space; 0: MaxSpace
 	mu       sync.Mutex
-	desks    map[string]*desk
+	desks    map[string]*journalStore
 	turns    turns
 	watchers watchers
 }
@@ -70,7 +70,7 @@ var (
 func (d *Dir) folder(space string) string { return filepath.Join(d.Path, folderName(space), d.In) }
 
 // at calls fn with the desk of a space.
-func (d *Dir) at(space string, fn func(*desk) error) error {
+func (d *Dir) at(space string, fn func(*journalStore) error) error {
 	switch {
 	case d.Path == "":
 		return errors.New("the folder of tasks and teams has no path")
@@ -82,9 +82,9 @@ func (d *Dir) at(space string, fn func(*desk) error) error {
 		s := d.desks[space]
 		if s == nil {
 			folder := d.folder(space)
-			s = &desk{space: space, folder: folder, most: cmp.Or(d.most, MaxSpace), log: d.Log, turn: make(chan struct{}, 1), lock: lock{path: filepath.Join(folder, lockName)}}
+			s = &journalStore{space: space, folder: folder, most: cmp.Or(d.most, MaxSpace), log: d.Log, turn: make(chan struct{}, 1), lock: lock{path: filepath.Join(folder, lockName)}}
 			if d.desks == nil {
-				d.desks = map[string]*desk{}
+				d.desks = map[string]*journalStore{}
 			}
 			d.desks[space] = s
 		}
@@ -99,22 +99,22 @@ func (d *Dir) at(space string, fn func(*desk) error) error {
 func (d *Dir) now() time.Time { return clock(d.Now).UTC().Round(0) }
 
 // see implements keeper.
-func (d *Dir) see(ctx context.Context, space string, fn func(r *room, now time.Time) error) error {
-	return d.at(space, func(s *desk) error {
-		return s.alone(ctx, true, func() error { return fn(s.room, d.now()) })
+func (d *Dir) see(ctx context.Context, space string, fn func(r *state, now time.Time) error) error {
+	return d.at(space, func(s *journalStore) error {
+		return s.withLock(ctx, true, func() error { return fn(s.room, d.now()) })
 	})
 }
 
 // do implements keeper.
-func (d *Dir) do(ctx context.Context, space string, a act) error {
-	return d.write(ctx, space, func(s *desk) (*os.File, error) { return s.do(a, d.now()) })
+func (d *Dir) do(ctx context.Context, space string, a op) error {
+	return d.write(ctx, space, func(s *journalStore) (*os.File, error) { return s.do(a, d.now()) })
 }
 
 // write calls fn, which does acts, and brings them to the disk.
-func (d *Dir) write(ctx context.Context, space string, fn func(*desk) (*os.File, error)) error {
+func (d *Dir) write(ctx context.Context, space string, fn func(*journalStore) (*os.File, error)) error {
 	var file *os.File
-	refused := d.at(space, func(s *desk) error {
-		return s.alone(ctx, false, func() (err error) {
+	refused := d.at(space, func(s *journalStore) error {
+		return s.withLock(ctx, false, func() (err error) {
 			file, err = fn(s)
 			return err
 		})
@@ -151,7 +151,7 @@ func (d *Dir) EndSession(session string) error {
 // what is in progress is pending there.
 func (d *Dir) Copy(ctx context.Context, from, to string) error {
 	copied := newRoom()
-	err := d.see(ctx, from, func(r *room, now time.Time) error {
+	err := d.see(ctx, from, func(r *state, now time.Time) error {
 		for _, t := range r.tasks.tasks {
 			c := t.clone()
 			if c.Status == InProgress {
@@ -168,8 +168,8 @@ func (d *Dir) Copy(ctx context.Context, from, to string) error {
 	if err != nil || len(copied.tasks.tasks)+len(copied.teams) == 0 {
 		return err
 	}
-	return d.at(to, func(s *desk) error {
-		return s.alone(ctx, false, func() error {
+	return d.at(to, func(s *journalStore) error {
+		return s.withLock(ctx, false, func() error {
 			if s.base > 0 || len(s.room.tasks.tasks)+len(s.room.teams)+len(s.room.agents) > 0 {
 				return fmt.Errorf("%w: there are tasks or teams in %q already", ErrInvalid, clip(to))
 			}
@@ -200,7 +200,7 @@ func (d *Dir) Close() error {
 // Register implements [Agents]. An agent is at work while the program lives, and
 // until its session is ended or the Dir is closed; then its name can be taken again.
 func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
-	return d.write(ctx, space, func(s *desk) (*os.File, error) {
+	return d.write(ctx, space, func(s *journalStore) (*os.File, error) {
 		holder, err := s.hold(ctx)
 		if err != nil {
 			return nil, err
@@ -216,8 +216,8 @@ func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
 
 // Agents implements [Agents].
 func (d *Dir) Agents(ctx context.Context, space string) (out []Agent, err error) {
-	err = d.at(space, func(s *desk) error {
-		return s.alone(ctx, missing(s.path()), func() error {
+	err = d.at(space, func(s *journalStore) error {
+		return s.withLock(ctx, missing(s.path()), func() error {
 			out = slices.DeleteFunc(slices.Clone(s.room.agents), func(a Agent) bool { return !s.lives(s.room.holders[a.Name]) })
 			return nil
 		})

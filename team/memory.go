@@ -13,7 +13,7 @@ type Memory struct {
 	Box int              // messages that a mailbox holds; 0: MaxBox
 
 	mu       sync.Mutex
-	spaces   map[string]*room
+	spaces   map[string]*state
 	turns    turns
 	watchers watchers
 }
@@ -27,7 +27,7 @@ var (
 )
 
 // see implements keeper.
-func (m *Memory) see(ctx context.Context, space string, fn func(r *room, now time.Time) error) error {
+func (m *Memory) see(ctx context.Context, space string, fn func(r *state, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (m *Memory) see(ctx context.Context, space string, fn func(r *room, now tim
 	r := m.spaces[space]
 	if r == nil {
 		if m.spaces == nil {
-			m.spaces = map[string]*room{}
+			m.spaces = map[string]*state{}
 		}
 		r = newRoom()
 		m.spaces[space] = r
@@ -45,8 +45,8 @@ func (m *Memory) see(ctx context.Context, space string, fn func(r *room, now tim
 }
 
 // do implements keeper.
-func (m *Memory) do(ctx context.Context, space string, a act) error {
-	return m.see(ctx, space, func(r *room, now time.Time) error {
+func (m *Memory) do(ctx context.Context, space string, a op) error {
+	return m.see(ctx, space, func(r *state, now time.Time) error {
 		r.tasks.expire(now)
 		return unlessUnchanged(a.do(r, now))
 	})

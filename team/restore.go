@@ -11,11 +11,11 @@ import (
 // acts put things back; the last of them, hadAll, checks that they fit together.
 // Acts of other kinds come after it.
 
-type hadTask struct {
+type snapshotTask struct {
 	Task Task `json:"task"`
 }
 
-func (a *hadTask) do(r *room, _ time.Time) error {
+func (a *snapshotTask) do(r *state, _ time.Time) error {
 	t := a.Task.clone()
 	r.tasks.tasks = append(r.tasks.tasks, &t)
 	r.tasks.lease(&t)
@@ -23,36 +23,36 @@ func (a *hadTask) do(r *room, _ time.Time) error {
 	return nil
 }
 
-type hadTeam struct {
+type snapshotTeam struct {
 	Team Team `json:"team"`
 }
 
-func (a *hadTeam) do(r *room, _ time.Time) error {
+func (a *snapshotTeam) do(r *state, _ time.Time) error {
 	t := a.Team.clone()
 	r.teams = append(r.teams, &t)
 	r.unchecked = true
 	return nil
 }
 
-type hadAgent struct {
+type snapshotAgent struct {
 	Agent  Agent  `json:"agent"`
 	Holder string `json:"holder,omitempty"`
 }
 
-func (a *hadAgent) do(r *room, _ time.Time) error {
+func (a *snapshotAgent) do(r *state, _ time.Time) error {
 	r.agents = append(r.agents, a.Agent)
 	r.holders[a.Agent.Name] = a.Holder
 	r.unchecked = true
 	return nil
 }
 
-// hadBox has the ids of messages that a mailbox has lately taken in.
-type hadBox struct {
+// snapshotMailbox has the ids of messages that a mailbox has lately taken in.
+type snapshotMailbox struct {
 	Agent string   `json:"agent"`
 	IDs   []string `json:"ids"`
 }
 
-func (a *hadBox) do(r *room, _ time.Time) error {
+func (a *snapshotMailbox) do(r *state, _ time.Time) error {
 	b := newBox()
 	for _, id := range a.IDs {
 		b.ids[id] = struct{}{}
@@ -63,12 +63,12 @@ func (a *hadBox) do(r *room, _ time.Time) error {
 	return nil
 }
 
-// hadMessage comes after the hadBox of its recipient.
-type hadMessage struct {
+// snapshotMessage comes after the hadBox of its recipient.
+type snapshotMessage struct {
 	Message Message `json:"message"`
 }
 
-func (a *hadMessage) do(r *room, _ time.Time) error {
+func (a *snapshotMessage) do(r *state, _ time.Time) error {
 	b := r.boxes[a.Message.To]
 	if b == nil {
 		return fmt.Errorf("%w: %q has no mailbox", ErrInvalid, clip(a.Message.To))
@@ -79,12 +79,12 @@ func (a *hadMessage) do(r *room, _ time.Time) error {
 	return nil
 }
 
-type hadAll struct {
+type snapshotDone struct {
 	Gone []string `json:"gone,omitempty"`
 	Sent int      `json:"sent"`
 }
 
-func (a *hadAll) do(r *room, _ time.Time) error {
+func (a *snapshotDone) do(r *state, _ time.Time) error {
 	for _, name := range a.Gone {
 		r.gone[name] = struct{}{}
 	}
@@ -94,38 +94,38 @@ func (a *hadAll) do(r *room, _ time.Time) error {
 }
 
 // acts returns what leads from an empty room to this one.
-func (r *room) acts(yield func(act) bool) {
+func (r *state) acts(yield func(op) bool) {
 	for _, t := range r.tasks.tasks {
-		if !yield(&hadTask{*t}) {
+		if !yield(&snapshotTask{*t}) {
 			return
 		}
 	}
 	for _, t := range r.teams {
-		if !yield(&hadTeam{*t}) {
+		if !yield(&snapshotTeam{*t}) {
 			return
 		}
 	}
 	for _, a := range r.agents {
-		if !yield(&hadAgent{a, r.holders[a.Name]}) {
+		if !yield(&snapshotAgent{a, r.holders[a.Name]}) {
 			return
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.boxes)) {
 		b := r.boxes[name]
-		if !yield(&hadBox{name, b.order}) {
+		if !yield(&snapshotMailbox{name, b.order}) {
 			return
 		}
 		for _, m := range b.messages {
-			if !yield(&hadMessage{m}) {
+			if !yield(&snapshotMessage{m}) {
 				return
 			}
 		}
 	}
-	yield(&hadAll{Gone: slices.Sorted(maps.Keys(r.gone)), Sent: r.sent})
+	yield(&snapshotDone{Gone: slices.Sorted(maps.Keys(r.gone)), Sent: r.sent})
 }
 
 // check says what does not fit together in a room that was put back.
-func (r *room) check() error {
+func (r *state) check() error {
 	if len(r.tasks.tasks) > MaxTasks || len(r.teams) > MaxTeams || len(r.agents) > MaxAgents {
 		return fmt.Errorf("%w: %d tasks, %d teams, %d agents", ErrLimit, len(r.tasks.tasks), len(r.teams), len(r.agents))
 	}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// A Host is what a call may ask of the run that it belongs to, on behalf of a server
+// A RunServices is what a call may ask of the run that it belongs to, on behalf of a server
 // that carries it out. What the run refuses it refuses whatever the caller does.
-type Host interface {
+type RunServices interface {
 	// Elicit puts a server's question to the person.
 	Elicit(ctx context.Context, e Elicitation) Elicited
 	// Sample has the run's model answer a server. It fails with [ErrDeclined] where that
@@ -45,13 +45,13 @@ const (
 type hostKey struct{}
 
 // WithHost returns a context in which [Elicit] asks h.
-func WithHost(ctx context.Context, h Host) context.Context {
+func WithHost(ctx context.Context, h RunServices) context.Context {
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// Elicit asks the [Host] of ctx. Where there is none the answer is Declined.
+// Elicit asks the [RunServices] of ctx. Where there is none the answer is Declined.
 func Elicit(ctx context.Context, e Elicitation) Elicited {
-	if h, ok := ctx.Value(hostKey{}).(Host); ok {
+	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Elicit(ctx, e)
 	}
 	return Elicited{Action: Declined}

@@ -31,9 +31,9 @@ type Sampled struct {
 // not permit a server's request.
 var ErrDeclined = errors.New("the request is declined")
 
-// Sample has the [Host] of ctx answer. Where there is none it fails with [ErrDeclined].
+// Sample has the [RunServices] of ctx answer. Where there is none it fails with [ErrDeclined].
 func Sample(ctx context.Context, s Sampling) (Sampled, error) {
-	if h, ok := ctx.Value(hostKey{}).(Host); ok {
+	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Sample(ctx, s)
 	}
 	return Sampled{}, ErrDeclined

@@ -10,7 +10,7 @@ import (
 // run, or with the next message of the user that the run goes on for.
 type Scope struct {
 	Skill string `json:"skill"`
-	// Tools, unless empty, are the only calls that may run, see [permission.Bound]:
+	// Tools, unless empty, are the only calls that may run, see [permission.Restriction]:
 	// those of the innermost skill that has such a list. They allow nothing that
 	// rules and mode do not. Names are those of tools or aliases, whatever their case.
 	Tools []permission.Rule `json:"tools,omitempty"`

@@ -36,20 +36,20 @@ type Instructor interface {
 	Instructions() string
 }
 
-// A Changer is a Set that can tell whether it is another one. Version returns
+// A Versioned is a Set that can tell whether it is another one. Version returns
 // another number once Tools or Instructions would return something else; it is
 // called before each request of a run, which goes on with what they return then.
-type Changer interface {
+type Versioned interface {
 	Set
 	Version() uint64
 }
 
 // A Classifier is a Tool that knows more of a call than its Spec says.
 // Classify must not have side effects; the input may break the schema.
-type Classifier interface{ Classify(call Call) Class }
+type Classifier interface{ Classify(call Call) Traits }
 
-// A Class is what a single call is going to do.
-type Class struct {
+// A Traits is what a single call is going to do.
+type Traits struct {
 	ReadOnly bool `json:"read_only,omitempty"` // changes nothing: may run beside others and be repeated
 	// Touches are the resources (paths, keys) that the call depends on or
 	// changes. Calls whose resources do not overlap may run together. Nil: unknown,
@@ -59,25 +59,25 @@ type Class struct {
 	// Internal: the call changes nothing but the session's own records, such as its
 	// list of tasks, and needs no more permission than one that only reads.
 	Internal bool `json:"internal,omitempty"`
-	// Delegated: what the call changes is done by agents, whose own calls are judged. It
+	// RunsSubagents: what the call changes is done by agents, whose own calls are judged. It
 	// needs no more permission than one that only reads, and runs beside others like it.
-	Delegated bool `json:"delegated,omitempty"`
+	RunsSubagents bool `json:"delegated,omitempty"`
 	// Confined: what the call runs is confined by the operating system.
 	Confined bool `json:"confined,omitempty"`
-	// Unbound: a skill's list of tools does not hold for the call.
-	Unbound bool `json:"unbound,omitempty"`
-	// Asks, unless empty, is why a person has to agree to the call even where the
+	// IgnoresSkillLimits: a skill's list of tools does not hold for the call.
+	IgnoresSkillLimits bool `json:"unbound,omitempty"`
+	// ConfirmReason, unless empty, is why a person has to agree to the call even where the
 	// mode allows it. Where nobody can be asked it is denied.
-	Asks string `json:"asks,omitempty"`
+	ConfirmReason string `json:"asks,omitempty"`
 }
 
 // Classify asks t about a call; what a plain Tool cannot tell comes from its Spec.
-func Classify(t Tool, call Call) Class {
+func Classify(t Tool, call Call) Traits {
 	if c, ok := t.(Classifier); ok {
 		return c.Classify(call)
 	}
 	s := t.Spec()
-	return Class{ReadOnly: s.ReadOnly}
+	return Traits{ReadOnly: s.ReadOnly}
 }
 
 // A Factory is a Tool that makes a new Tool for each call, asked once: the same
@@ -205,12 +205,12 @@ type Patch struct {
 	// End ends the innermost skill, unless the user began it.
 	End bool `json:"end,omitempty"`
 	// Happened says what else the call has brought about, for hooks.
-	Happened []Happening `json:"happened,omitempty"`
+	Happened []SideEvent `json:"happened,omitempty"`
 }
 
-// A Happening is something that a call has brought about: a hook event, such as
+// A SideEvent is something that a call has brought about: a hook event, such as
 // TaskCreated, with the texts of its input by their names in JSON.
-type Happening struct {
+type SideEvent struct {
 	Event  string            `json:"event"`
 	Fields map[string]string `json:"fields,omitempty"`
 }

@@ -17,7 +17,7 @@ type Typed[In any] struct {
 
 // rare is what few tools have.
 type rare[In any] struct {
-	classify func(Call, In) Class
+	classify func(Call, In) Traits
 	preview  func(Call, In) string
 	partial  func(context.Context, In)
 	result   *shape // of Details, nil for any
@@ -113,10 +113,10 @@ func Raw(spec Spec, fn func(ctx context.Context, call Call) (*Result, error)) To
 	return New(spec, func(ctx context.Context, call Call, _ json.RawMessage) (*Result, error) { return fn(ctx, call) })
 }
 
-// OnClassify makes fn tell what a call is going to do, see [Class]. It is called
+// OnClassify makes fn tell what a call is going to do, see [Traits]. It is called
 // with inputs that satisfy the schema, often before the call is permitted, and
 // must not have side effects.
-func (t *Typed[In]) OnClassify(fn func(call Call, in In) Class) *Typed[In] {
+func (t *Typed[In]) OnClassify(fn func(call Call, in In) Traits) *Typed[In] {
 	t.give().classify = fn
 	return t
 }
@@ -210,13 +210,13 @@ func (t *Typed[In]) Validate(call Call) error {
 type Validator interface{ Validate(call Call) error }
 
 // Classify implements [Classifier].
-func (t *Typed[In]) Classify(call Call) Class {
+func (t *Typed[In]) Classify(call Call) Traits {
 	if classify := t.has().classify; classify != nil {
 		if call, in, _, err := t.read(call); err == nil {
 			return classify(call, in)
 		}
 	}
-	return Class{ReadOnly: t.spec.ReadOnly}
+	return Traits{ReadOnly: t.spec.ReadOnly}
 }
 
 // Preview implements [Previewer].

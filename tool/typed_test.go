@@ -275,8 +275,8 @@ func TestFunc(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	tl := echo(Spec{ReadOnly: true}).OnClassify(func(_ Call, in sample) Class {
-		return Class{Touches: []string{in.Path}, Access: []permission.Access{{Kind: permission.ReadFile, Target: in.Path}}}
+	tl := echo(Spec{ReadOnly: true}).OnClassify(func(_ Call, in sample) Traits {
+		return Traits{Touches: []string{in.Path}, Access: []permission.Access{{Kind: permission.ReadFile, Target: in.Path}}}
 	}).OnPreview(func(_ Call, in sample) string { return "diff " + in.Path })
 	call := Call{Input: json.RawMessage(`{"path":"p","limit":"3"}`)}
 	if c := Classify(tl, call); c.ReadOnly || !slices.Equal(c.Touches, []string{"p"}) {

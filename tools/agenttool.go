@@ -137,18 +137,18 @@ func Agent(spawner Spawner) tool.Tool {
 			return nil, err
 		}
 		return spawnedResult(s, out), nil
-	}, func(call tool.Call, in agentInput) tool.Class {
+	}, func(call tool.Call, in agentInput) tool.Traits {
 		t, ok := offer.find(in.SubagentType)
 		if !ok {
 			t.Name = in.SubagentType
 		}
 		access := []permission.Access{{Kind: permission.UseName, Target: t.Name}}
 		if in.Isolation != "" { // it makes a place of its own, and touches nothing else
-			return tool.Class{Touches: []string{"agent:" + call.ID}, Access: access}
+			return tool.Traits{Touches: []string{"agent:" + call.ID}, Access: access}
 		}
 		// What it touches is not known: it waits for earlier calls that change
 		// something, and later ones for it, but for other agents, unless it only reads.
-		return tool.Class{ReadOnly: t.ReadOnly, Delegated: true, Access: access}
+		return tool.Traits{ReadOnly: t.ReadOnly, RunsSubagents: true, Access: access}
 	})}
 }
 

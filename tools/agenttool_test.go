@@ -151,7 +151,7 @@ func TestAgentToolClass(t *testing.T) {
 		if c.ReadOnly {
 			got += " read-only"
 		}
-		if c.Delegated {
+		if c.RunsSubagents {
 			got += " delegated"
 		}
 		if got != want || c.Access[0].Kind != permission.UseName || (c.Touches != nil) != strings.Contains(input, "worktree") {

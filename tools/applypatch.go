@@ -42,12 +42,12 @@ func ApplyPatch(files PatchFiles) tool.Tool {
 		Name: "ApplyPatch", Replaces: []string{"Edit", "Write", "MultiEdit"}, Title: "Apply a patch", Description: applyPatchText, State: filesState, Aliases: []string{"apply_patch"},
 	}, func(ctx context.Context, call tool.Call, in applyPatchInput) (*tool.Result, error) {
 		return applyPatch(ctx, files, call, in), nil
-	}).OnClassify(func(call tool.Call, in applyPatchInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in applyPatchInput) tool.Traits {
 		p, err := readPatch(files, call, in.Input)
 		if err != nil {
-			return tool.Class{}
+			return tool.Traits{}
 		}
-		c := tool.Class{Touches: p.paths}
+		c := tool.Traits{Touches: p.paths}
 		for _, path := range p.paths {
 			c.Access = append(c.Access, permission.Access{Kind: permission.EditFile, Target: path})
 		}

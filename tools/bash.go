@@ -30,9 +30,9 @@ const (
 
 // A Shell is what Bash runs commands in.
 type Shell interface {
-	Run(ctx context.Context, l workspace.Line) (*workspace.Outcome, error)
-	Where(l workspace.Line) string
-	StartJob(ctx context.Context, l workspace.Line) (id string, state json.RawMessage, err error)
+	Run(ctx context.Context, l workspace.CommandLine) (*workspace.Outcome, error)
+	Where(l workspace.CommandLine) string
+	StartJob(ctx context.Context, l workspace.CommandLine) (id string, state json.RawMessage, err error)
 	Notices(session string) []string
 	EndSession(session string) error
 }
@@ -123,11 +123,11 @@ func Bash(shell Shell, in ...Sandbox) tool.Tool {
 			return startInBackground(ctx, shell, l, in.bashInput)
 		}
 		return runCommand(ctx, shell, l, in.bashInput)
-	}).OnClassify(func(call tool.Call, in leavingInput) tool.Class {
-		c := tool.Class{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: box.dir(call)}}}
+	}).OnClassify(func(call tool.Call, in leavingInput) tool.Traits {
+		c := tool.Traits{Access: []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: box.dir(call)}}}
 		c.Confined = box.sandbox != nil && !box.leaves(call, in)
 		if box.mayLeave() && in.Leave {
-			c.Asks = "the command would run outside of the sandbox"
+			c.ConfirmReason = "the command would run outside of the sandbox"
 		}
 		return c
 	})}
@@ -147,7 +147,7 @@ func (b confinement) leaves(call tool.Call, in leavingInput) bool {
 }
 
 func (b confinement) dir(call tool.Call) string {
-	return b.shell.Where(workspace.Line{Session: call.Session, Dir: call.Dir, State: call.State})
+	return b.shell.Where(workspace.CommandLine{Session: call.Session, Dir: call.Dir, State: call.State})
 }
 
 // Notices returns what the model has to be told, once.
@@ -158,7 +158,7 @@ func (b bash) EndSession(session string) error { return b.shell.EndSession(sessi
 
 var errTimedOut = errors.New("the command's timeout is over")
 
-func runCommand(ctx context.Context, shell Shell, l workspace.Line, in bashInput) (*tool.Result, error) {
+func runCommand(ctx context.Context, shell Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
 	timeout := min(cmp.Or(in.Timeout, defaultTimeout), maxTimeout)
 	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(timeout)*time.Millisecond, errTimedOut)
 	defer cancel()
@@ -202,7 +202,7 @@ func runCommand(ctx context.Context, shell Shell, l workspace.Line, in bashInput
 	return r, nil
 }
 
-func startInBackground(ctx context.Context, shell Shell, l workspace.Line, in bashInput) (*tool.Result, error) {
+func startInBackground(ctx context.Context, shell Shell, l workspace.CommandLine, in bashInput) (*tool.Result, error) {
 	l.Latest = nil // the call ends before there is any
 	id, state, err := shell.StartJob(ctx, l)
 	if err != nil {
@@ -217,12 +217,12 @@ func startInBackground(ctx context.Context, shell Shell, l workspace.Line, in ba
 
 // line is what the shell gets: the form of the command, which is what was judged. A
 // command without a form is one that nothing but the user allows; it runs as it is.
-func line(ctx context.Context, call tool.Call, in bashInput) workspace.Line {
+func line(ctx context.Context, call tool.Call, in bashInput) workspace.CommandLine {
 	form, err := permission.Canonical(in.Command)
 	if err != nil {
 		form = permission.Form{Line: in.Command}
 	}
-	return workspace.Line{
+	return workspace.CommandLine{
 		Session: call.Session, Command: form.Line, Bash: form.Bash, Dir: call.Dir, State: call.State, Latest: reporter(ctx),
 	}
 }

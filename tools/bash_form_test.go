@@ -11,21 +11,21 @@ import (
 )
 
 // noted is a shell that notes what it is given.
-type noted struct{ lines []workspace.Line }
+type noted struct{ lines []workspace.CommandLine }
 
-func (n *noted) Run(_ context.Context, l workspace.Line) (*workspace.Outcome, error) {
+func (n *noted) Run(_ context.Context, l workspace.CommandLine) (*workspace.Outcome, error) {
 	n.lines = append(n.lines, l)
 	return &workspace.Outcome{}, nil
 }
 
-func (n *noted) StartJob(_ context.Context, l workspace.Line) (string, json.RawMessage, error) {
+func (n *noted) StartJob(_ context.Context, l workspace.CommandLine) (string, json.RawMessage, error) {
 	n.lines = append(n.lines, l)
 	return "bash_1", nil, nil
 }
 
-func (n *noted) Where(workspace.Line) string { return "/w" }
-func (n *noted) Notices(string) []string     { return nil }
-func (n *noted) EndSession(string) error     { return nil }
+func (n *noted) Where(workspace.CommandLine) string { return "/w" }
+func (n *noted) Notices(string) []string            { return nil }
+func (n *noted) EndSession(string) error            { return nil }
 
 // The shell gets the form that was judged, in the background as well, and a line without
 // one as it is.

@@ -56,8 +56,8 @@ func TestBashSandbox(t *testing.T) {
 			continue
 		}
 		c := tool.Classify(tt.tool, call)
-		if c.Confined != tt.confined || (c.Asks != "") != tt.asks {
-			t.Errorf("%s: confined %v, asks %q", tt.name, c.Confined, c.Asks)
+		if c.Confined != tt.confined || (c.ConfirmReason != "") != tt.asks {
+			t.Errorf("%s: confined %v, asks %q", tt.name, c.Confined, c.ConfirmReason)
 		}
 		res, err := tt.tool.Run(context.Background(), call)
 		if err != nil || strings.TrimSpace(res.Text()) != tt.output {

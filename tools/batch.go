@@ -26,5 +26,5 @@ func Batch() tool.Tool {
 	return tool.New(tool.Spec{Name: "Batch", Title: "Several calls", Description: batchText, Batch: true},
 		func(context.Context, tool.Call, batchInput) (*tool.Result, error) {
 			return tool.Errorf("the calls of a batch are made by the agent, not by the tool"), nil
-		}).OnClassify(func(tool.Call, batchInput) tool.Class { return tool.Class{Internal: true} }) // its calls are judged
+		}).OnClassify(func(tool.Call, batchInput) tool.Traits { return tool.Traits{Internal: true} }) // its calls are judged
 }

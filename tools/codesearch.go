@@ -86,7 +86,7 @@ func CodeSearch(finder Finder) tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in codeSearchInput) (*tool.Result, error) {
 		return searchCode(ctx, finder, call, in)
-	}).OnClassify(func(call tool.Call, in codeSearchInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in codeSearchInput) tool.Traits {
 		return classifySearch(finder, call, in.Path)
 	})
 }

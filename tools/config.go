@@ -58,12 +58,12 @@ func Config(settings Settings) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Config", Title: "Settings", Description: configText + c.listed(), Input: json.RawMessage(configSchema),
 		NonDestructive: true, Idempotent: true,
-	}, c.run).OnClassify(func(_ tool.Call, in configInput) tool.Class {
-		class := tool.Class{ReadOnly: true, Touches: []string{"config:"}}
+	}, c.run).OnClassify(func(_ tool.Call, in configInput) tool.Traits {
+		class := tool.Traits{ReadOnly: true, Touches: []string{"config:"}}
 		if in.Action == "set" && in.Key != "" {
 			class.ReadOnly = false
 			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Key}}
-			class.Asks = "it changes the user's settings for good"
+			class.ConfirmReason = "it changes the user's settings for good"
 		}
 		return class
 	}).OnPreview(func(_ tool.Call, in configInput) string {
@@ -196,7 +196,7 @@ func (c config) set(s Setting, value json.RawMessage) *tool.Result {
 	r := tool.Text(text)
 	r.Title = fmt.Sprintf("Set %s to %s", s.Key, shownSetting(v.Value))
 	r.Details = details(configEntry{s.Key, v, s.Type, ""})
-	r.Patch.Happened = []tool.Happening{{Event: "ConfigChange", Fields: map[string]string{"source": "user_settings", "name": s.Key}}}
+	r.Patch.Happened = []tool.SideEvent{{Event: "ConfigChange", Fields: map[string]string{"source": "user_settings", "name": s.Key}}}
 	return r
 }
 

@@ -172,7 +172,7 @@ func TestSettingsAtOnce(t *testing.T) {
 // Looking needs no permission, a change does, and rules name the key.
 func TestConfigPermission(t *testing.T) {
 	f := testSettings(t)
-	if c := tool.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.Asks != "" {
+	if c := tool.Classify(Config(f), tool.Call{Input: json.RawMessage(`{"action":"set","value":1}`)}); len(c.Access) > 0 || c.ConfirmReason != "" {
 		t.Errorf("without a key it asks for %+v", c)
 	}
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestConfigPermission(t *testing.T) {
 		{permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"Config(model)"}}, `{"action":"set","key":"model","value":"x"}`, false},
 	} {
 		a := &agent.Agent{Tools: []tool.Tool{Config(f)}, Permissions: c.policy}
-		r, err := a.Call(t.Context(), "Config", json.RawMessage(c.input))
+		r, err := a.CallTool(t.Context(), "Config", json.RawMessage(c.input))
 		if err != nil || r.IsError == c.ok {
 			t.Errorf("%+v, %s: %v, %v", c.policy, c.input, r, err)
 		}

@@ -116,15 +116,15 @@ func CronCreate(c Crontab) tool.Tool {
 			Running bool    `json:"running"`
 		}{showCron(j), c.running()})
 		return r, nil
-	}).OnClassify(func(call tool.Call, in cronCreateInput) tool.Class {
-		class := tool.Class{Touches: []string{cronResource}}
+	}).OnClassify(func(call tool.Call, in cronCreateInput) tool.Traits {
+		class := tool.Traits{Touches: []string{cronResource}}
 		if strings.TrimSpace(in.Command) == "" {
 			class.Access = []permission.Access{{Kind: permission.UseName, Target: in.Name, Once: true}} // the model makes names up
-			class.Asks = "it schedules a prompt, which runs later and again"
+			class.ConfirmReason = "it schedules a prompt, which runs later and again"
 			return class
 		}
 		class.Access = []permission.Access{{Kind: permission.RunCommand, Target: in.Command, Dir: cmp.Or(c.Dir, call.Dir), Later: true}}
-		class.Asks = "it schedules a command, which runs later and again"
+		class.ConfirmReason = "it schedules a command, which runs later and again"
 		return class
 	}).OnPreview(func(call tool.Call, in cronCreateInput) string {
 		return previewFields(previewField{"job", in.Name}, previewField{"schedule", in.Schedule}, previewField{"time zone", in.Zone},
@@ -161,8 +161,8 @@ func CronDelete(c Crontab) tool.Tool {
 			Job cronJob `json:"job"`
 		}{showCron(j)})
 		return r, nil
-	}).OnClassify(func(_ tool.Call, in cronDeleteInput) tool.Class {
-		return tool.Class{Touches: []string{cronResource}, Access: []permission.Access{{Kind: permission.UseName, Target: in.ID}}}
+	}).OnClassify(func(_ tool.Call, in cronDeleteInput) tool.Traits {
+		return tool.Traits{Touches: []string{cronResource}, Access: []permission.Access{{Kind: permission.UseName, Target: in.ID}}}
 	})
 }
 
@@ -196,8 +196,8 @@ func CronList(c Crontab) tool.Tool {
 			Running bool      `json:"running"`
 		}{list, len(jobs), c.running()})
 		return r, nil
-	}).OnClassify(func(tool.Call, struct{}) tool.Class {
-		return tool.Class{ReadOnly: true, Touches: []string{cronResource}}
+	}).OnClassify(func(tool.Call, struct{}) tool.Traits {
+		return tool.Traits{ReadOnly: true, Touches: []string{cronResource}}
 	})
 }
 

@@ -110,21 +110,21 @@ func TestCronCreateErrors(t *testing.T) {
 // agree to it.
 func TestCronClass(t *testing.T) {
 	c := crontab(t)
-	class := func(tl tool.Tool, input string) tool.Class {
+	class := func(tl tool.Tool, input string) tool.Traits {
 		return tool.Classify(tl, tool.Call{Name: tl.Spec().Name, Dir: "/elsewhere", Input: json.RawMessage(input)})
 	}
 	got := class(CronCreate(c), `{"name":"a","schedule":"@daily","command":"rm -r x"}`)
-	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.RunCommand, Target: "rm -r x", Dir: c.Dir, Later: true}) || got.Asks == "" || got.ReadOnly {
+	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.RunCommand, Target: "rm -r x", Dir: c.Dir, Later: true}) || got.ConfirmReason == "" || got.ReadOnly {
 		t.Errorf("%+v", got)
 	}
 	got = class(CronCreate(c), `{"name":"a","schedule":"@daily","prompt":"p"}`)
-	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.UseName, Target: "a", Once: true}) || got.Asks == "" {
+	if len(got.Access) != 1 || got.Access[0] != (permission.Access{Kind: permission.UseName, Target: "a", Once: true}) || got.ConfirmReason == "" {
 		t.Errorf("%+v", got)
 	}
 	if got = class(CronDelete(c), `{"id":"cron_x"}`); got.ReadOnly || got.Access[0].Target != "cron_x" {
 		t.Errorf("%+v", got)
 	}
-	if got = class(CronList(c), `{}`); !got.ReadOnly || got.Asks != "" {
+	if got = class(CronList(c), `{}`); !got.ReadOnly || got.ConfirmReason != "" {
 		t.Errorf("%+v", got)
 	}
 	// A command that only reads is kept all the same: it waits for the plan, and is asked about.

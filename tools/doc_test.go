@@ -93,8 +93,8 @@ func newDoc(t *testing.T) *doc {
 
 // findNeeds takes the fields of the kit away, one after the other, and sees which
 // tools are gone.
-func (d *doc) findNeeds(kit tools.Kit) {
-	fields := reflect.TypeFor[tools.Kit]()
+func (d *doc) findNeeds(kit tools.Builtins) {
+	fields := reflect.TypeFor[tools.Builtins]()
 	for i := range fields.NumField() {
 		less := kit
 		reflect.ValueOf(&less).Elem().Field(i).SetZero()
@@ -181,7 +181,7 @@ func (d *doc) classes(t tool.Tool, calls []string) (does, rules string) {
 			add(&forms, ruleForms[a.Kind])
 		}
 		switch {
-		case c.Asks != "":
+		case c.ConfirmReason != "":
 			add(&words, "asks")
 		case s.NeedsPerson:
 			add(&words, "asks, changes nothing")

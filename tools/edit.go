@@ -29,7 +29,7 @@ func Edit(files Files) tool.Tool {
 		Name: "Edit", Title: "Edit a file", Description: editText, State: filesState,
 	}, func(_ context.Context, call tool.Call, in editInput) (*tool.Result, error) {
 		return edit(files, call, in), nil
-	}).OnClassify(func(call tool.Call, in editInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in editInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in editInput) string {
 		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {

@@ -68,10 +68,10 @@ func checkSeen(call tool.Call, path string, data []byte) error {
 }
 
 // classifyEdit is what a call does that changes the file called name.
-func classifyEdit(files Files, call tool.Call, name string) tool.Class {
+func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
 	path, err := files.Resolve(call.Dir, name)
 	if err != nil {
-		return tool.Class{}
+		return tool.Traits{}
 	}
 	return access(permission.EditFile, path)
 }

@@ -38,20 +38,20 @@ func Glob(finder Finder) tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in globInput) (*tool.Result, error) {
 		return findFiles(ctx, finder, call, in)
-	}).OnClassify(func(call tool.Call, in globInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in globInput) tool.Traits {
 		folder, _ := in.base()
 		return classifySearch(finder, call, folder)
 	})
 }
 
 // classifySearch is what a call does that searches the file or folder called name.
-func classifySearch(finder Finder, call tool.Call, name string) tool.Class {
+func classifySearch(finder Finder, call tool.Call, name string) tool.Traits {
 	if name == "" {
 		name = "."
 	}
 	path, err := finder.Resolve(call.Dir, name)
 	if err != nil {
-		return tool.Class{ReadOnly: true}
+		return tool.Traits{ReadOnly: true}
 	}
 	return access(permission.ReadFile, path)
 }

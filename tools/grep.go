@@ -83,7 +83,7 @@ func Grep(finder Finder) tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in grepInput) (*tool.Result, error) {
 		return searchFiles(ctx, finder, call, in)
-	}).OnClassify(func(call tool.Call, in grepInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in grepInput) tool.Traits {
 		return classifySearch(finder, call, in.Path)
 	})
 }

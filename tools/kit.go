@@ -24,9 +24,9 @@ const (
 // Tiers lists every [Tier].
 var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
 
-// A Kit is what the tools of an agent work on. What is left out leaves out the
+// A Builtins is what the tools of an agent work on. What is left out leaves out the
 // tools that need it.
-type Kit struct {
+type Builtins struct {
 	Workspace *workspace.Workspace // files, commands, background commands, worktrees
 	Sandbox   Sandbox              // of the commands of Workspace; nil: they are not confined
 	Web       *Web                 // WebFetch and WebSearch
@@ -51,7 +51,7 @@ type Kit struct {
 	Completion bool // attempt_completion, with which a model ends its run
 }
 
-// An Entry is a tool of a [Kit].
+// An Entry is a tool of a [Builtins].
 type Entry struct {
 	Tool tool.Tool
 	Tier Tier
@@ -59,7 +59,7 @@ type Entry struct {
 
 // Tools returns the tools, in the order in which models are shown them: tier by
 // tier. They belong together: those of a second call are others.
-func (k Kit) Tools() []Entry {
+func (k Builtins) Tools() []Entry {
 	tiers := [][]tool.Tool{k.core(), k.advanced(), k.specialist(), k.extra()}
 	var all []Entry
 	for i, tier := range Tiers {
@@ -70,7 +70,7 @@ func (k Kit) Tools() []Entry {
 	return all
 }
 
-func (k Kit) core() []tool.Tool {
+func (k Builtins) core() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
 		all = append(all, Read(ws), Write(ws), Edit(ws), ApplyPatch(ws), Glob(ws), Grep(ws), k.bash(), BashOutput(ws), KillShell(ws))
@@ -82,14 +82,14 @@ func (k Kit) core() []tool.Tool {
 	return all
 }
 
-func (k Kit) bash() tool.Tool {
+func (k Builtins) bash() tool.Tool {
 	if k.Sandbox == nil {
 		return Bash(k.Workspace)
 	}
 	return Bash(k.Workspace, k.Sandbox)
 }
 
-func (k Kit) advanced() []tool.Tool {
+func (k Builtins) advanced() []tool.Tool {
 	var all []tool.Tool
 	if k.Agents != nil {
 		all = append(all, Agent(k.Agents))
@@ -117,7 +117,7 @@ func (k Kit) advanced() []tool.Tool {
 	return all
 }
 
-func (k Kit) specialist() []tool.Tool {
+func (k Builtins) specialist() []tool.Tool {
 	var all []tool.Tool
 	if k.Crontab != nil {
 		all = append(all, CronCreate(*k.Crontab), CronDelete(*k.Crontab), CronList(*k.Crontab))
@@ -142,7 +142,7 @@ func (k Kit) specialist() []tool.Tool {
 	return all
 }
 
-func (k Kit) extra() []tool.Tool {
+func (k Builtins) extra() []tool.Tool {
 	var all []tool.Tool
 	if ws := k.Workspace; ws != nil {
 		all = append(all, MultiEdit(ws), CodeSearch(ws))

@@ -27,7 +27,7 @@ func (oneAgent) Offer() tools.Offer {
 }
 
 // fullKit leaves nothing out.
-func fullKit(t *testing.T) tools.Kit {
+func fullKit(t *testing.T) tools.Builtins {
 	t.Helper()
 	ws := &workspace.Workspace{Root: t.TempDir()}
 	languages := tools.NewLanguages(ws, nil)
@@ -40,14 +40,14 @@ func fullKit(t *testing.T) tools.Kit {
 		}
 	})
 	m := new(team.Memory)
-	return tools.Kit{
+	return tools.Builtins{
 		Workspace: ws, Web: &tools.Web{}, Languages: languages, Tasks: m, Teams: m, Mail: m, Agents: oneAgent{}, Skills: noSkills{},
 		Crontab: &tools.Crontab{Jobs: new(cron.Memory)}, Triggers: &tools.Triggers{Store: new(trigger.Memory)},
 		Settings: new(tools.SettingsFile), Resources: noResources{}, Completion: true,
 	}
 }
 
-func kitNames(k tools.Kit) string {
+func kitNames(k tools.Builtins) string {
 	var tiers []string
 	for _, tier := range tools.Tiers {
 		tiers = append(tiers, string(tier)+":")
@@ -68,7 +68,7 @@ extra: MultiEdit CodeSearch TodoRead Batch PauseForHuman attempt_completion`
 		t.Errorf("all tools:\n%s", got)
 	}
 	const none = "core: AskUser ToolSearch\nadvanced:\nspecialist: TodoWrite EnterPlanMode ExitPlanMode\nextra: TodoRead Batch PauseForHuman"
-	if got := kitNames(tools.Kit{}); got != none {
+	if got := kitNames(tools.Builtins{}); got != none {
 		t.Errorf("tools that need nothing:\n%s", got)
 	}
 	ws := &workspace.Workspace{Root: t.TempDir()}

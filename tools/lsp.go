@@ -73,14 +73,14 @@ func LSP(languages *Languages) tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(ctx context.Context, call tool.Call, in lspInput) (*tool.Result, error) {
 		return askLanguage(ctx, languages, call, in)
-	}).OnClassify(func(call tool.Call, in lspInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in lspInput) tool.Traits {
 		name := in.FilePath
 		if name == "" {
 			name = "."
 		}
 		path, err := languages.place.Resolve(call.Dir, name)
 		if err != nil {
-			return tool.Class{ReadOnly: true}
+			return tool.Traits{ReadOnly: true}
 		}
 		class := access(permission.ReadFile, path)
 		if starts := languages.starts(path, in.FilePath); len(starts) > 0 {

@@ -39,7 +39,7 @@ type diagnosed struct {
 	languages *Languages
 }
 
-func (d diagnosed) Classify(call tool.Call) tool.Class { return tool.Classify(d.Tool, call) }
+func (d diagnosed) Classify(call tool.Call) tool.Traits { return tool.Classify(d.Tool, call) }
 
 func (d diagnosed) Preview(call tool.Call) string {
 	if p, ok := d.Tool.(tool.Previewer); ok {

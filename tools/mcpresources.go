@@ -86,7 +86,7 @@ func ListMcpResources(resources Resources) tool.Tool {
 			servers = []string{in.Server}
 		}
 		return listResources(ctx, resources, servers)
-	}).OnClassify(func(_ tool.Call, in listMcpResourcesInput) tool.Class {
+	}).OnClassify(func(_ tool.Call, in listMcpResourcesInput) tool.Traits {
 		servers := []string{in.Server}
 		if in.Server == "" {
 			servers = resources.Servers()
@@ -115,11 +115,11 @@ func ReadMcpResource(resources Resources) tool.Tool {
 			return tool.Errorf("reading %s from the server %s: %s", in.URI, in.Server, clipLine(err.Error(), maxResourceLine)), nil
 		}
 		return resourceResult(in, contents), nil
-	}).OnClassify(func(_ tool.Call, in readMcpResourceInput) tool.Class { return serverClass([]string{in.Server}) })
+	}).OnClassify(func(_ tool.Call, in readMcpResourceInput) tool.Traits { return serverClass([]string{in.Server}) })
 }
 
-func serverClass(servers []string) tool.Class {
-	c := tool.Class{ReadOnly: true}
+func serverClass(servers []string) tool.Traits {
+	c := tool.Traits{ReadOnly: true}
 	for _, s := range servers {
 		if s == "" {
 			continue

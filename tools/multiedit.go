@@ -34,7 +34,7 @@ func MultiEdit(files Files) tool.Tool {
 		Name: "MultiEdit", Title: "Edit a file in several places", Description: multiEditText, State: filesState,
 	}, func(ctx context.Context, call tool.Call, in multiEditInput) (*tool.Result, error) {
 		return multiEdit(ctx, files, call, in), nil
-	}).OnClassify(func(call tool.Call, in multiEditInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in multiEditInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in multiEditInput) string {
 		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {

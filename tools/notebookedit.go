@@ -37,7 +37,7 @@ func NotebookEdit(files Files) tool.Tool {
 		Name: "NotebookEdit", Title: "Edit a notebook", Description: notebookEditText, State: filesState, Input: json.RawMessage(notebookEditSchema),
 	}, func(_ context.Context, call tool.Call, in notebookEditInput) (*tool.Result, error) {
 		return editNotebook(files, call, in), nil
-	}).OnClassify(func(call tool.Call, in notebookEditInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in notebookEditInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in notebookEditInput) string {
 		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {
@@ -60,7 +60,7 @@ func (t notebookTool) Run(ctx context.Context, call tool.Call) (*tool.Result, er
 	return t.Typed.Run(ctx, familiar(call))
 }
 
-func (t notebookTool) Classify(call tool.Call) tool.Class { return t.Typed.Classify(familiar(call)) }
+func (t notebookTool) Classify(call tool.Call) tool.Traits { return t.Typed.Classify(familiar(call)) }
 
 func (t notebookTool) Preview(call tool.Call) string { return t.Typed.Preview(familiar(call)) }
 

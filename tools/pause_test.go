@@ -21,7 +21,7 @@ func TestPauseForHuman(t *testing.T) {
 	}
 	m := llmtest.Script(llmtest.Call(llmtest.Use("", "PauseForHuman", pauseInput{"Look at the plan\nof today"})), llmtest.Step{Text: "end"})
 	a := &agent.Agent{Model: m, Tools: []tool.Tool{PauseForHuman()}}
-	if pool, err := a.Pool(t.Context()); err != nil || len(pool) != 0 {
+	if pool, err := a.ResolveTools(t.Context()); err != nil || len(pool) != 0 {
 		t.Errorf("offered where nobody is: %v, %v", pool, err)
 	}
 	var asked tool.Question

@@ -58,20 +58,20 @@ func PlanMode() (enter, exit tool.Tool) {
 		NonDestructive: true, Idempotent: true, Barrier: true, State: planState,
 	}, func(_ context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
 		return p.enter(call), nil
-	}).OnClassify(func(tool.Call, struct{}) tool.Class { return tool.Class{Internal: true} })
+	}).OnClassify(func(tool.Call, struct{}) tool.Traits { return tool.Traits{Internal: true} })
 	exit = tool.New(tool.Spec{
 		Name: "ExitPlanMode", Title: "Approve the plan", Description: exitPlanModeText,
 		ReadOnly: true, NonDestructive: true, Idempotent: true, Barrier: true, State: planState,
 	}, func(_ context.Context, call tool.Call, in exitPlanModeInput) (*tool.Result, error) {
 		return p.exit(call, in.Plan), nil
-	}).OnClassify(func(call tool.Call, in exitPlanModeInput) tool.Class {
-		c := tool.Class{ReadOnly: true}
+	}).OnClassify(func(call tool.Call, in exitPlanModeInput) tool.Traits {
+		c := tool.Traits{ReadOnly: true}
 		switch {
 		case checkPlan(in.Plan) != "": // the call fails in any mode
 		case call.Mode == permission.Plan:
-			c.Asks = fmt.Sprintf("approve the plan; then the mode is %s", p.after(call))
+			c.ConfirmReason = fmt.Sprintf("approve the plan; then the mode is %s", p.after(call))
 		default: // the mode may still change before the call runs
-			c.Asks = "the run is not in plan mode, so there is no plan to approve"
+			c.ConfirmReason = "the run is not in plan mode, so there is no plan to approve"
 		}
 		return c
 	}).OnPreview(func(call tool.Call, in exitPlanModeInput) string {

@@ -60,10 +60,10 @@ func Read(files Files) tool.Tool {
 			result.Title = "Read " + filepath.Base(path)
 		}
 		return result, nil
-	}).OnClassify(func(call tool.Call, in readInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in readInput) tool.Traits {
 		path, err := files.Resolve(call.Dir, in.FilePath)
 		if err != nil {
-			return tool.Class{ReadOnly: true}
+			return tool.Traits{ReadOnly: true}
 		}
 		return access(permission.ReadFile, path)
 	})

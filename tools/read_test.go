@@ -188,13 +188,13 @@ func TestReadHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"x.env", "innocent", "y.env", "./plain/../x.env"} {
-		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.Unreadable(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
+		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.DeniedReadPatterns(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
 		if r := tooltest.RunCall(t, d.read, call); !r.IsError || strings.Contains(r.Text(), "KEY") {
 			t.Errorf("%s: %q", name, r.Text())
 		}
 	}
 	for _, name := range []string{".", "z.env"} {
-		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.Unreadable(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
+		call := tool.Call{Dir: d.dir, Unreadable: permission.Policy{Deny: []permission.Rule{"Read(*.env)"}}.DeniedReadPatterns(nil), Input: tooltest.Input(t, readInput{FilePath: name})}
 		if r := tooltest.RunCall(t, d.read, call); strings.Contains(r.Text(), "x.env") {
 			t.Errorf("%s shows the name of a hidden file: %q", name, r.Text())
 		}
@@ -207,7 +207,7 @@ func TestReadClass(t *testing.T) {
 	if err := os.Symlink("a", filepath.Join(d.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	class := func(tl tool.Tool, in string) tool.Class {
+	class := func(tl tool.Tool, in string) tool.Traits {
 		return tool.Classify(tl, tool.Call{Dir: d.dir, Input: json.RawMessage(in)})
 	}
 	c := class(d.read, `{"file_path":"link"}`)

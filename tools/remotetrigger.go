@@ -88,7 +88,7 @@ func RemoteTrigger(t Triggers) tool.Tool {
 			return nil, err
 		}
 		return tool.Errorf("%v", err), nil
-	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Class { return t.classify(in) }).
+	}).OnClassify(func(_ tool.Call, in remoteTriggerInput) tool.Traits { return t.classify(in) }).
 		OnPreview(func(_ tool.Call, in remoteTriggerInput) string { return in.preview() })}
 }
 
@@ -156,10 +156,10 @@ func (t Triggers) do(ctx context.Context, in remoteTriggerInput) (*tool.Result, 
 
 // classify says what a call touches, and asks about what starts later, by itself
 // or by others.
-func (t Triggers) classify(in remoteTriggerInput) tool.Class {
+func (t Triggers) classify(in remoteTriggerInput) tool.Traits {
 	class := t.touched(in)
 	if len(class.Access) == 1 && in.lasts(class.Access[0].Kind == permission.FetchURL) {
-		class.Asks = "it keeps a prompt, which is started later and again"
+		class.ConfirmReason = "it keeps a prompt, which is started later and again"
 		class.Access[0].Once = true // the model makes names up
 	}
 	return class
@@ -178,9 +178,9 @@ func (in remoteTriggerInput) lasts(address bool) bool {
 }
 
 // touched says what a call touches. What cannot be found changes nothing.
-func (t Triggers) touched(in remoteTriggerInput) tool.Class {
-	named := func(kind permission.AccessKind, target string) tool.Class {
-		return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
+func (t Triggers) touched(in remoteTriggerInput) tool.Traits {
+	named := func(kind permission.AccessKind, target string) tool.Traits {
+		return tool.Traits{Access: []permission.Access{{Kind: kind, Target: target}}}
 	}
 	var known trigger.Record
 	switch in.Action {
@@ -190,10 +190,10 @@ func (t Triggers) touched(in remoteTriggerInput) tool.Class {
 		defer cancel()
 		var err error
 		if known, err = t.find(ctx, in); err != nil {
-			return tool.Class{} // it may be there by the time the call runs
+			return tool.Traits{} // it may be there by the time the call runs
 		}
 	default: // unknown actions do nothing
-		return tool.Class{ReadOnly: true}
+		return tool.Traits{ReadOnly: true}
 	}
 	address := in.URL
 	if address == "" || in.Action == "run" {

@@ -158,7 +158,7 @@ func TestRemoteTriggerClass(t *testing.T) {
 	tl := RemoteTrigger(Triggers{Store: new(trigger.Memory)})
 	mine, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"mine","prompt":"x"}`))
 	remote, _ := theTrigger(t, tooltest.Run(t, tl, `{"action":"create","name":"remote","url":"https://EXAMPLE.com/t"}`))
-	for input, want := range map[string]tool.Class{
+	for input, want := range map[string]tool.Traits{
 		`{"action":"list"}`:                                                     {ReadOnly: true},
 		`{"action":"get"}`:                                                      {ReadOnly: true},
 		`{"action":"create","name":"x","prompt":"y"}`:                           asked(permission.UseName, "x"),
@@ -184,8 +184,8 @@ func TestRemoteTriggerClass(t *testing.T) {
 	}
 }
 
-func named(kind permission.AccessKind, target string) tool.Class {
-	return tool.Class{Access: []permission.Access{{Kind: kind, Target: target}}}
+func named(kind permission.AccessKind, target string) tool.Traits {
+	return tool.Traits{Access: []permission.Access{{Kind: kind, Target: target}}}
 }
 
 // No tool of the agent shows the secrets of triggers.
@@ -201,16 +201,16 @@ func TestRemoteTriggerSecretsElsewhere(t *testing.T) {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 	a := &agent.Agent{Dir: dir, Tools: append(Core(ws), tl)}
-	got, err := a.Call(t.Context(), "Read", json.RawMessage(`{"file_path":"t.json"}`))
+	got, err := a.CallTool(t.Context(), "Read", json.RawMessage(`{"file_path":"t.json"}`))
 	if err != nil || !strings.Contains(got.Text(), mine.ID) || strings.Contains(got.Text()+string(got.Details), string(r.Secrets[0])) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
 // asked is the class of a call that a person has to agree to, each time.
-func asked(kind permission.AccessKind, target string) tool.Class {
+func asked(kind permission.AccessKind, target string) tool.Traits {
 	c := named(kind, target)
-	c.Asks, c.Access[0].Once = "it keeps a prompt, which is started later and again", true
+	c.ConfirmReason, c.Access[0].Once = "it keeps a prompt, which is started later and again", true
 	return c
 }
 

@@ -231,5 +231,5 @@ func unreadable(patterns ...string) *permission.Unreadable {
 	for _, pattern := range patterns {
 		p.Deny = append(p.Deny, permission.Rule("Read("+pattern+")"))
 	}
-	return p.Unreadable(nil)
+	return p.DeniedReadPatterns(nil)
 }

@@ -51,7 +51,7 @@ func SendMessage(mail team.Mail) tool.Tool {
 		r.Title = "Message to " + in.To
 		r.Details = details(map[string]any{"id": m.ID, "from": m.From, "reached": reached, "type": kind})
 		return r, nil
-	}).OnClassify(func(call tool.Call, _ sendMessageInput) tool.Class {
-		return tool.Class{Internal: true, Touches: []string{teamsKey(call) + "/mail"}}
+	}).OnClassify(func(call tool.Call, _ sendMessageInput) tool.Traits {
+		return tool.Traits{Internal: true, Touches: []string{teamsKey(call) + "/mail"}}
 	})
 }

@@ -56,8 +56,8 @@ func Skill(skills Skills) tool.Tool {
 			return findSkills(skills.List(), in.Query), nil
 		}
 		return runSkill(skills, call, in), nil
-	}).OnClassify(func(call tool.Call, in skillInput) tool.Class {
-		c := tool.Class{ReadOnly: true, Internal: true, Unbound: true}
+	}).OnClassify(func(call tool.Call, in skillInput) tool.Traits {
+		c := tool.Traits{ReadOnly: true, Internal: true, IgnoresSkillLimits: true}
 		name := skillName(in.Skill)
 		if in.End || name == "" {
 			return c
@@ -71,7 +71,7 @@ func Skill(skills Skills) tool.Tool {
 		switch {
 		case bound == nil || !ok:
 		case slices.ContainsFunc(bound.Only, func(r permission.Rule) bool { return strings.EqualFold(r.Tool(), "Skill") }):
-			c.Unbound = false // the list says which
+			c.IgnoresSkillLimits = false // the list says which
 		case !bound.Covers(info.Tools):
 			c.ReadOnly, c.Internal = false, false
 		}
@@ -80,10 +80,10 @@ func Skill(skills Skills) tool.Tool {
 }
 
 // skillBound is what the skills in force keep to, nil for nothing.
-func skillBound(scopes []tool.Scope) *permission.Bound {
+func skillBound(scopes []tool.Scope) *permission.Restriction {
 	for _, sc := range slices.Backward(scopes) {
 		if len(sc.Tools) > 0 {
-			return &permission.Bound{Only: sc.Tools}
+			return &permission.Restriction{Only: sc.Tools}
 		}
 	}
 	return nil

@@ -149,7 +149,7 @@ func TestSkillClass(t *testing.T) {
 	x := Skill(newShelf())
 	for input, want := range map[string]string{`{"skill":"cr"}`: "review", `{"skill":"/COMMIT"}`: "commit", `{"skill":"what"}`: "what"} {
 		c := tool.Classify(x, tool.Call{Input: json.RawMessage(input)})
-		if !c.ReadOnly || !c.Unbound || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
+		if !c.ReadOnly || !c.IgnoresSkillLimits || len(c.Access) != 1 || c.Access[0] != (permission.Access{Kind: permission.UseName, Target: want}) {
 			t.Errorf("%s: %+v", input, c)
 		}
 	}
@@ -175,7 +175,7 @@ func TestSkillClass(t *testing.T) {
 		{[]permission.Rule{"Read", "skill(commit)"}, "commit", true, false},
 	} {
 		got := tool.Classify(x, tool.Call{Input: json.RawMessage(`{"skill":"` + c.skill + `"}`), Scopes: []tool.Scope{{Skill: "x", Tools: c.in}, {Skill: "y"}}})
-		if got.ReadOnly != c.reads || got.Internal != c.reads || got.Unbound != c.unbound {
+		if got.ReadOnly != c.reads || got.Internal != c.reads || got.IgnoresSkillLimits != c.unbound {
 			t.Errorf("%s within %v: %+v", c.skill, c.in, got)
 		}
 	}

@@ -35,8 +35,8 @@ func agentName(call tool.Call, name string) string {
 func spaceOf(call tool.Call) string { return cmp.Or(call.Root, call.Session) }
 
 // tasksClass is what a call does that works on the list of tasks.
-func tasksClass(call tool.Call, readOnly bool) tool.Class {
-	return tool.Class{ReadOnly: readOnly, Internal: true, Touches: []string{"tasks:" + spaceOf(call)}}
+func tasksClass(call tool.Call, readOnly bool) tool.Traits {
+	return tool.Traits{ReadOnly: readOnly, Internal: true, Touches: []string{"tasks:" + spaceOf(call)}}
 }
 
 // taskID accepts 1 and #1 for task_1.
@@ -146,6 +146,6 @@ func clipLine(s string, most int) string {
 }
 
 // taskHappened is what hooks are told of a task.
-func taskHappened(event string, t team.Task) []tool.Happening {
-	return []tool.Happening{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
+func taskHappened(event string, t team.Task) []tool.SideEvent {
+	return []tool.SideEvent{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
 }

@@ -244,11 +244,11 @@ func TestTaskBackground(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	id, _, err := ws.StartJob(t.Context(), workspace.Line{Session: "s", Command: "echo done"})
+	id, _, err := ws.StartJob(t.Context(), workspace.CommandLine{Session: "s", Command: "echo done"})
 	if err != nil {
 		t.Skipf("no shell: %v", err)
 	}
-	long, _, err := ws.StartJob(t.Context(), workspace.Line{Session: "s", Command: "sleep 1000"})
+	long, _, err := ws.StartJob(t.Context(), workspace.CommandLine{Session: "s", Command: "sleep 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}

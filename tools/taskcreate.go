@@ -37,7 +37,7 @@ func TaskCreate(tasks team.Tasks) tool.Tool {
 		Name: "TaskCreate", Title: "Create a task", Description: taskCreateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in taskCreateInput) (*tool.Result, error) {
 		return createTask(ctx, tasks, call, in)
-	}, func(call tool.Call, _ taskCreateInput) tool.Class { return tasksClass(call, false) })}
+	}, func(call tool.Call, _ taskCreateInput) tool.Traits { return tasksClass(call, false) })}
 }
 
 // EndSession ends what the store keeps for a session.

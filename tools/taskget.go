@@ -28,5 +28,5 @@ func TaskGet(tasks team.Tasks, background ...Background) tool.Tool {
 			return teamFailure(err)
 		}
 		return taskResult(taskText(t), t), nil
-	}, func(call tool.Call, _ taskGetInput) tool.Class { return tasksClass(call, true) })
+	}, func(call tool.Call, _ taskGetInput) tool.Traits { return tasksClass(call, true) })
 }

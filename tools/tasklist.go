@@ -42,7 +42,7 @@ func TaskList(tasks team.Tasks) tool.Tool {
 			}
 		}
 		return listTasks(found, all), nil
-	}).OnClassify(func(call tool.Call, _ taskListInput) tool.Class { return tasksClass(call, true) })
+	}).OnClassify(func(call tool.Call, _ taskListInput) tool.Traits { return tasksClass(call, true) })
 }
 
 // A listedTask is a task in the Details of TaskList.

@@ -37,5 +37,5 @@ func TaskOutput(tasks team.Tasks, background ...Background) tool.Tool {
 			text = "(no output yet)"
 		}
 		return taskResult(text+"\nStatus: "+string(t.Status), t), nil
-	}, func(call tool.Call, _ taskOutputInput) tool.Class { return tasksClass(call, true) })
+	}, func(call tool.Call, _ taskOutputInput) tool.Traits { return tasksClass(call, true) })
 }

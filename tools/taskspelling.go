@@ -18,7 +18,7 @@ type spelled[T any] struct {
 }
 
 // spelledTool returns the tool of spec with an input of type T.
-func spelledTool[T any](spec tool.Spec, run func(context.Context, tool.Call, T) (*tool.Result, error), classify func(tool.Call, T) tool.Class) spelled[T] {
+func spelledTool[T any](spec tool.Spec, run func(context.Context, tool.Call, T) (*tool.Result, error), classify func(tool.Call, T) tool.Traits) spelled[T] {
 	schema := tool.New[T](tool.Spec{Name: spec.Name}, nil).Spec().Input
 	// A pointer tells "" from nothing; the model need not know of null.
 	schema = bytes.ReplaceAll(schema, []byte(`["null","string"]`), []byte(`"string"`))
@@ -52,7 +52,7 @@ func (t spelled[T]) Run(ctx context.Context, call tool.Call) (*tool.Result, erro
 }
 
 // Classify classifies the call that Run would make.
-func (t spelled[T]) Classify(call tool.Call) tool.Class { return t.Typed.Classify(t.read(call)) }
+func (t spelled[T]) Classify(call tool.Call) tool.Traits { return t.Typed.Classify(t.read(call)) }
 
 // Validate judges the input that Run would get.
 func (t spelled[T]) Validate(call tool.Call) error { return t.Typed.Validate(t.read(call)) }

@@ -43,11 +43,11 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 			text += "\n" + said
 		}
 		return taskResult(text, t), nil
-	}, func(call tool.Call, in taskStopInput) tool.Class {
+	}, func(call tool.Call, in taskStopInput) tool.Traits {
 		if isTaskID(in.ID) {
 			return tasksClass(call, false)
 		}
-		return tool.Class{Touches: []string{"background:" + in.ID}}
+		return tool.Traits{Touches: []string{"background:" + in.ID}}
 	})
 }
 

@@ -31,7 +31,7 @@ func TaskUpdate(tasks team.Tasks) tool.Tool {
 		Name: "TaskUpdate", Title: "Change a task", Description: taskUpdateText, NonDestructive: true,
 	}, func(ctx context.Context, call tool.Call, in taskUpdateInput) (*tool.Result, error) {
 		return updateTask(ctx, tasks, call, in)
-	}, func(call tool.Call, _ taskUpdateInput) tool.Class { return tasksClass(call, false) })
+	}, func(call tool.Call, _ taskUpdateInput) tool.Traits { return tasksClass(call, false) })
 }
 
 func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUpdateInput) (*tool.Result, error) {

@@ -43,7 +43,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 			text += ": " + strings.Join(members, ", ")
 		}
 		return teamResult(text, t), nil
-	}, func(call tool.Call, _ teamCreateInput) tool.Class { return teamsClass(call) })}
+	}, func(call tool.Call, _ teamCreateInput) tool.Traits { return teamsClass(call) })}
 }
 
 // EndSession ends what the store keeps for a session.
@@ -52,8 +52,8 @@ func (t teamCreate) EndSession(session string) error { return endSession(t.teams
 // teamsKey names the teams of a call's space as a resource.
 func teamsKey(call tool.Call) string { return "teams:" + spaceOf(call) }
 
-func teamsClass(call tool.Call) tool.Class {
-	return tool.Class{Internal: true, Touches: []string{teamsKey(call)}}
+func teamsClass(call tool.Call) tool.Traits {
+	return tool.Traits{Internal: true, Touches: []string{teamsKey(call)}}
 }
 
 func teamResult(text string, t team.Team) *tool.Result {

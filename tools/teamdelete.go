@@ -54,7 +54,7 @@ func TeamDelete(teams team.Teams) tool.Tool {
 			text += fmt.Sprintf("\nStill at work: %s. They go on without the team, and nobody reads what they send; TaskStop ends them.", shortList(working))
 		}
 		return teamResult(text, t), nil
-	}).OnClassify(func(call tool.Call, _ teamDeleteInput) tool.Class { return teamsClass(call) })
+	}).OnClassify(func(call tool.Call, _ teamDeleteInput) tool.Traits { return teamsClass(call) })
 }
 
 // atWork names the members of a team, but for the caller, that are at work.

@@ -115,7 +115,7 @@ func TodoWrite() tool.Tool {
 		NonDestructive: true, Idempotent: true,
 	}, func(_ context.Context, call tool.Call, in todoInput) (*tool.Result, error) {
 		return writeTodos(readTodos(call), in), nil
-	}).OnClassify(func(tool.Call, todoInput) tool.Class { return tool.Class{Internal: true, Touches: todoKeys} })
+	}).OnClassify(func(tool.Call, todoInput) tool.Traits { return tool.Traits{Internal: true, Touches: todoKeys} })
 }
 
 // TodoRead returns the tool that shows the list that [TodoWrite] keeps.
@@ -125,7 +125,7 @@ func TodoRead() tool.Tool {
 		ReadOnly: true, NonDestructive: true, Idempotent: true,
 	}, func(_ context.Context, call tool.Call, _ struct{}) (*tool.Result, error) {
 		return readTodos(call).shown(), nil
-	}).OnClassify(func(tool.Call, struct{}) tool.Class { return tool.Class{ReadOnly: true, Touches: todoKeys} })
+	}).OnClassify(func(tool.Call, struct{}) tool.Traits { return tool.Traits{ReadOnly: true, Touches: todoKeys} })
 }
 
 // readTodos returns the list as the session has it.

@@ -15,7 +15,7 @@ import (
 // models are shown them. The search engine is that of the environment, see
 // [search.FromEnv].
 func Core(ws *workspace.Workspace) []tool.Tool {
-	return Kit{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
+	return Builtins{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
 }
 
 // details encodes what programs and people see of a result.
@@ -28,8 +28,8 @@ func details(v any) json.RawMessage {
 }
 
 // access is the Class of a call that works on one file.
-func access(kind permission.AccessKind, path string) tool.Class {
-	return tool.Class{
+func access(kind permission.AccessKind, path string) tool.Traits {
+	return tool.Traits{
 		ReadOnly: kind == permission.ReadFile,
 		Touches:  []string{path},
 		Access:   []permission.Access{{Kind: kind, Target: path}},

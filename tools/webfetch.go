@@ -64,12 +64,12 @@ func WebFetch(w Web) tool.Tool {
 			return nil, &tool.InputError{Tool: "WebFetch", Problems: []string{err.Error()}}
 		}
 		return f.result(ctx, u, in.Prompt)
-	}).OnClassify(func(_ tool.Call, in fetchInput) tool.Class {
+	}).OnClassify(func(_ tool.Call, in fetchInput) tool.Traits {
 		target := in.URL
 		if u, err := web.Parse(in.URL); err == nil {
 			target = u.String() // rules see the host that is asked, whatever its spelling
 		}
-		return tool.Class{
+		return tool.Traits{
 			ReadOnly: true,
 			Touches:  []string{target},
 			Access:   []permission.Access{{Kind: permission.FetchURL, Target: target}},

@@ -59,8 +59,8 @@ func WebSearch(p SearchProvider) tool.Tool {
 			return searchFailed(err), nil
 		}
 		return listHits(q, found), nil
-	}).OnClassify(func(_ tool.Call, in searchInput) tool.Class {
-		return tool.Class{ReadOnly: true, Touches: []string{"search:" + in.Query}}
+	}).OnClassify(func(_ tool.Call, in searchInput) tool.Traits {
+		return tool.Traits{ReadOnly: true, Touches: []string{"search:" + in.Query}}
 	})
 }
 

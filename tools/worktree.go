@@ -113,12 +113,12 @@ func EnterWorktree(files Worktrees) tool.Tool {
 			return tool.Errorf("The run is in the worktree %s (%s) already; leave it with ExitWorktree first.", w.Name, w.Path), nil
 		}
 		return worktreeResult(ctx, "made", func() (*tool.Result, error) { return enterWorktree(ctx, files, call, in.name(call)) })
-	}).OnClassify(func(call tool.Call, in enterWorktreeInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in enterWorktreeInput) tool.Traits {
 		name := worktreeName(in.Name)
 		if name == "" { // a rule for the one that is made up would never hold again
-			return tool.Class{}
+			return tool.Traits{}
 		}
-		return tool.Class{Access: []permission.Access{{Kind: permission.UseName, Target: name}}}
+		return tool.Traits{Access: []permission.Access{{Kind: permission.UseName, Target: name}}}
 	})
 }
 
@@ -164,8 +164,8 @@ func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name st
 }
 
 // happened is what hooks are told of w.
-func (w worktree) happened(event string) []tool.Happening {
-	return []tool.Happening{{Event: event, Fields: map[string]string{"name": w.Name, "worktree_path": w.Path}}}
+func (w worktree) happened(event string) []tool.SideEvent {
+	return []tool.SideEvent{{Event: event, Fields: map[string]string{"name": w.Name, "worktree_path": w.Path}}}
 }
 
 // entered is the result that leads the run into w, to the folder in it that it is

@@ -43,16 +43,16 @@ func ExitWorktree(files Worktrees) tool.Tool {
 			return keepTree(files, w), nil
 		}
 		return worktreeResult(ctx, "removed", func() (*tool.Result, error) { return removeTree(ctx, files, call, w, here, in.discard()) })
-	}).OnClassify(func(call tool.Call, in exitWorktreeInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in exitWorktreeInput) tool.Traits {
 		switch w, _, problem := in.target(call); {
 		case problem != "":
-			return tool.Class{ReadOnly: true} // it only tells
+			return tool.Traits{ReadOnly: true} // it only tells
 		case in.Action != removeWorktree:
-			return tool.Class{Internal: true}
+			return tool.Traits{Internal: true}
 		case in.discard():
-			return tool.Class{} // whatever is in it: no mode that trusts edits does this
+			return tool.Traits{} // whatever is in it: no mode that trusts edits does this
 		default:
-			return tool.Class{Access: []permission.Access{{Kind: permission.UseName, Target: w.Name}}}
+			return tool.Traits{Access: []permission.Access{{Kind: permission.UseName, Target: w.Name}}}
 		}
 	})
 }

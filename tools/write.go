@@ -24,7 +24,7 @@ func Write(files Files) tool.Tool {
 		Name: "Write", Title: "Write a file", Description: writeText, State: filesState,
 	}, func(_ context.Context, call tool.Call, in writeInput) (*tool.Result, error) {
 		return write(files, call, in), nil
-	}).OnClassify(func(call tool.Call, in writeInput) tool.Class {
+	}).OnClassify(func(call tool.Call, in writeInput) tool.Traits {
 		return classifyEdit(files, call, in.FilePath)
 	}).OnPreview(func(call tool.Call, in writeInput) string {
 		return preview(files, call, in.FilePath, func(path string, old []byte) (string, error) {

@@ -25,7 +25,7 @@ func TestConfineEveryCommand(t *testing.T) {
 	}}
 	defer w.Close()
 	ctx := context.Background()
-	run := func(l Line) *Outcome {
+	run := func(l CommandLine) *Outcome {
 		t.Helper()
 		o, err := w.Run(ctx, l)
 		if err != nil {
@@ -33,17 +33,17 @@ func TestConfineEveryCommand(t *testing.T) {
 		}
 		return o
 	}
-	if o := run(Line{Command: "x=evil; echo() { builtin echo evil; }; builtin echo $CONFINED"}); o.Text != "yes\n" || o.Left != 2 {
+	if o := run(CommandLine{Command: "x=evil; echo() { builtin echo evil; }; builtin echo $CONFINED"}); o.Text != "yes\n" || o.Left != 2 {
 		t.Errorf("confined line: %q, left %d", o.Text, o.Left)
 	}
-	if o := run(Line{Command: "echo ${x-none} ${CONFINED-no}", Outside: true}); o.Text != "none no\n" || o.Left != 0 {
+	if o := run(CommandLine{Command: "echo ${x-none} ${CONFINED-no}", Outside: true}); o.Text != "none no\n" || o.Left != 0 {
 		t.Errorf("line outside: %q, left %d", o.Text, o.Left)
 	}
-	if o := run(Line{Command: "builtin echo $x"}); o.Text != "evil\n" {
+	if o := run(CommandLine{Command: "builtin echo $x"}); o.Text != "evil\n" {
 		t.Errorf("the confined shell was lost: %q", o.Text)
 	}
 	for _, outside := range []bool{false, true} {
-		id, _, err := w.StartJob(ctx, Line{Command: "echo ${CONFINED-no}", Outside: outside})
+		id, _, err := w.StartJob(ctx, CommandLine{Command: "echo ${CONFINED-no}", Outside: outside})
 		if err != nil {
 			t.Fatal(err)
 		}

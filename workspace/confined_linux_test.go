@@ -50,7 +50,7 @@ func TestConfinedShell(t *testing.T) {
 		{"{ echo x >../../outside; } 2>/dev/null || echo refused", "refused\n", 0, 0},
 		{"echo one > >(sleep 0.05; cat)", "one\n", 0, 0},
 	} {
-		o, err := w.Run(t.Context(), workspace.Line{Command: c.line})
+		o, err := w.Run(t.Context(), workspace.CommandLine{Command: c.line})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestConfinedStop(t *testing.T) {
 		}
 		cancel()
 	}()
-	o, err := w.Run(ctx, workspace.Line{Command: `trap 'echo asked; exit 3' TERM; sleep 1000 & setsid sleep 1000 & : >ready; while :; do sleep 0.01; done`})
+	o, err := w.Run(ctx, workspace.CommandLine{Command: `trap 'echo asked; exit 3' TERM; sleep 1000 & setsid sleep 1000 & : >ready; while :; do sleep 0.01; done`})
 	// Where its own sleep ends first, the shell says "Terminated" before.
 	if err != nil || !strings.HasSuffix(o.Text, "asked\n") || o.Code != 3 || !o.Stopped || o.Survivors != nil {
 		t.Errorf("%+v, %v", o, err)
@@ -82,7 +82,7 @@ func TestConfinedStop(t *testing.T) {
 
 func TestConfinedJob(t *testing.T) {
 	w, dir := confined(t)
-	id, _, err := w.StartJob(t.Context(), workspace.Line{Command: "echo begun; : >ready; sleep 1000"})
+	id, _, err := w.StartJob(t.Context(), workspace.CommandLine{Command: "echo begun; : >ready; sleep 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestJobs(t *testing.T) {
 	run(t, w, "A=5; cd /")
 	job := func(command string) string {
 		t.Helper()
-		id, _, err := w.StartJob(t.Context(), Line{Command: command})
+		id, _, err := w.StartJob(t.Context(), CommandLine{Command: command})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestJobs(t *testing.T) {
 
 func TestJobNumbersSurvive(t *testing.T) {
 	w := openWorkspace(t, true)
-	id, state, err := w.StartJob(t.Context(), Line{Command: "true", State: json.RawMessage(`{"dir":"","jobs":7}`)})
+	id, state, err := w.StartJob(t.Context(), CommandLine{Command: "true", State: json.RawMessage(`{"dir":"","jobs":7}`)})
 	if err != nil || id != "bash_8" || !strings.Contains(string(state), `"jobs":8`) {
 		t.Errorf("%s, %s, %v", id, state, err)
 	}
@@ -87,14 +87,14 @@ func TestJobsEnd(t *testing.T) {
 	} {
 		w := openWorkspace(t, true)
 		for range 3 {
-			if _, _, err := w.StartJob(t.Context(), Line{Session: "s", Command: "sleep 1000 & sleep 1000"}); err != nil {
+			if _, _, err := w.StartJob(t.Context(), CommandLine{Session: "s", Command: "sleep 1000 & sleep 1000"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var wg sync.WaitGroup
 		started := make(chan struct{})
 		wg.Go(func() {
-			o, err := w.Run(t.Context(), Line{Session: "s", Command: "echo started; sleep 1000", Latest: func(string) { close(started) }})
+			o, err := w.Run(t.Context(), CommandLine{Session: "s", Command: "echo started; sleep 1000", Latest: func(string) { close(started) }})
 			if err != nil || !o.Stopped {
 				t.Errorf("%+v, %v", o, err)
 			}
@@ -119,17 +119,17 @@ func TestJobsEnd(t *testing.T) {
 func TestJobsAreBounded(t *testing.T) {
 	w := openWorkspace(t, true)
 	for range maxJobs {
-		if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err != nil {
+		if _, _, err := w.StartJob(t.Context(), CommandLine{Command: "sleep 1000"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err == nil {
+	if _, _, err := w.StartJob(t.Context(), CommandLine{Command: "sleep 1000"}); err == nil {
 		t.Error("one too many was started")
 	}
 	if _, err := w.StopJob(t.Context(), "", "bash_1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.StartJob(t.Context(), Line{Command: "sleep 1000"}); err != nil {
+	if _, _, err := w.StartJob(t.Context(), CommandLine{Command: "sleep 1000"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,7 +139,7 @@ func TestRunningJobs(t *testing.T) {
 	w := &Workspace{Root: "/"}
 	defer w.Close()
 	for _, session := range []string{"b", "a", "a"} {
-		if _, _, err := w.StartJob(t.Context(), Line{Session: session, Command: "sleep 1000"}); err != nil {
+		if _, _, err := w.StartJob(t.Context(), CommandLine{Session: session, Command: "sleep 1000"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,7 +55,7 @@ type job struct {
 // StartJob runs a line in the background and returns the id of the job, unique
 // in its session. The job begins with the shell's directory and environment and
 // changes neither. It ends with w or its session. The state is as in [Outcome].
-func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json.RawMessage, err error) {
+func (w *Workspace) StartJob(ctx context.Context, l CommandLine) (id string, state json.RawMessage, err error) {
 	if err := l.check(); err != nil {
 		return "", nil, err
 	}
@@ -82,7 +82,7 @@ func (w *Workspace) StartJob(ctx context.Context, l Line) (id string, state json
 }
 
 // launchJob starts j with a copy of the shell's state and sees it to its end.
-func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l Line) error {
+func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l CommandLine) error {
 	s := &w.shell
 	if err := s.enter(); err != nil {
 		return err

@@ -402,7 +402,7 @@ func TestSecretsAreNotInherited(t *testing.T) {
 	w := openWorkspace(t, true)
 	w.Env = map[string]string{"GITHUB_TOKEN": "given"}
 	for range 2 { // the second time from the saved state
-		o, err := w.Run(t.Context(), Line{Command: "env"})
+		o, err := w.Run(t.Context(), CommandLine{Command: "env"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,8 +48,8 @@ var (
 // maxState is how large the saved state of a shell may be.
 const maxState = 4 << 20
 
-// A Line is a command line for the shell of a session.
-type Line struct {
+// A CommandLine is a command line for the shell of a session.
+type CommandLine struct {
 	Session string
 	Command string // any script that the shell understands
 	// Bash says that only bash reads Command as it is meant. Where there is no bash, the
@@ -107,7 +107,7 @@ var errEnded = errors.New("the session has ended")
 // is ended.
 //
 // An error means that the line did not run.
-func (w *Workspace) Run(ctx context.Context, l Line) (*Outcome, error) {
+func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -187,14 +187,14 @@ func (s *shells) session(name string) (*shell, error) {
 }
 
 // Where returns the directory that a line with a Dir would run in, absolute.
-func (w *Workspace) Where(l Line) string {
+func (w *Workspace) Where(l CommandLine) string {
 	dir, _ := w.shellDir(memory{}.recall(l).Dir)
 	return dir
 }
 
 // recall brings a shell's memory up to date with the session's journal. What the
 // journal does not say counts only for lines without a Dir: nobody else knows it.
-func (was memory) recall(l Line) memory {
+func (was memory) recall(l CommandLine) memory {
 	var m memory
 	if json.Unmarshal(l.State, &m) != nil {
 		m = memory{}
@@ -231,7 +231,7 @@ func (w *Workspace) shellDir(dir string) (_, note string) {
 
 // startShell starts a shell in dir that loads the state in folder, runs the command of
 // l and saves its own state there, or if it can do without, with light, does not.
-func (w *Workspace) startShell(ctx context.Context, folder string, l Line, dir string, light bool, out io.Writer) (Process, error) {
+func (w *Workspace) startShell(ctx context.Context, folder string, l CommandLine, dir string, light bool, out io.Writer) (Process, error) {
 	program, speech, err := findShell()
 	if err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (w *Workspace) startOutside(ctx context.Context, command, dir string, out i
 }
 
 // workingDir is the folder that the run of a line works in.
-func (w *Workspace) workingDir(l Line) string {
+func (w *Workspace) workingDir(l CommandLine) string {
 	if l.Dir == "" {
 		return w.folders().work
 	}
@@ -336,7 +336,7 @@ func findShell() (program string, _ dialect, err error) {
 var ErrNoBash = errors.New("the command line needs bash, and there is none in PATH: install bash, or write the line for sh")
 
 // check reports whether there is a shell that reads the line as it is meant.
-func (l Line) check() error {
+func (l CommandLine) check() error {
 	if !l.Bash {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestHostIsNotLedOutOfTheShellFolder(t *testing.T) {
 				var said strings.Builder
 				run := func(command string) {
 					t.Helper()
-					o, err := w.Run(ctx, Line{Command: command})
+					o, err := w.Run(ctx, CommandLine{Command: command})
 					if err != nil {
 						t.Fatalf("the shell cannot be used any more: %v", err)
 					}
@@ -47,7 +47,7 @@ func TestHostIsNotLedOutOfTheShellFolder(t *testing.T) {
 				run("f=" + quote(folder) + " n=" + n + " victim=" + quote(victim) + `; printf '\n# complete\n' >"$f/save"; pwd >"$f/folder"; ` +
 					plant + "; exec true")
 				run("echo evil")
-				id, _, err := w.StartJob(ctx, Line{Command: "echo evil"})
+				id, _, err := w.StartJob(ctx, CommandLine{Command: "echo evil"})
 				if err != nil {
 					t.Fatalf("no job can be started any more: %v", err)
 				}

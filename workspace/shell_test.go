@@ -40,7 +40,7 @@ func openWorkspace(t *testing.T, plain bool) *Workspace {
 
 func run(t *testing.T, w *Workspace, command string) *Outcome {
 	t.Helper()
-	o, err := w.Run(t.Context(), Line{Command: command})
+	o, err := w.Run(t.Context(), CommandLine{Command: command})
 	if err != nil {
 		t.Fatalf("%s: %v", command, err)
 	}
@@ -101,7 +101,7 @@ func TestPersistence(t *testing.T) {
 				}
 				t.Run(c.name, func(t *testing.T) {
 					for _, s := range c.steps {
-						o, err := w.Run(t.Context(), Line{Session: c.name, Command: s.command})
+						o, err := w.Run(t.Context(), CommandLine{Session: c.name, Command: s.command})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -160,7 +160,7 @@ func TestSessionsHaveTheirOwnShells(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for _, command := range []string{fmt.Sprintf("X=%d", i), "echo $X"} {
-				o, err := w.Run(t.Context(), Line{Session: fmt.Sprint(i), Command: command})
+				o, err := w.Run(t.Context(), CommandLine{Session: fmt.Sprint(i), Command: command})
 				if err != nil || command == "echo $X" && o.Text != fmt.Sprintln(i) {
 					t.Errorf("%d: %+v %v", i, o, err)
 				}
@@ -188,7 +188,7 @@ func TestResume(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o, err := first.Run(t.Context(), Line{Command: "cd sub", Dir: root})
+	o, err := first.Run(t.Context(), CommandLine{Command: "cd sub", Dir: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,13 +198,13 @@ func TestResume(t *testing.T) {
 		{root, filepath.Join(root, "sub")}, // goes on where it was
 		{"/", "/"},                         // the session has moved since
 	} {
-		got, err := second.Run(t.Context(), Line{Command: "true", Dir: c.dir, State: o.State})
+		got, err := second.Run(t.Context(), CommandLine{Command: "true", Dir: c.dir, State: o.State})
 		if err != nil || got.Dir != c.want {
 			t.Errorf("in %s: %+v, %v, want %s", c.dir, got, err, c.want)
 		}
 	}
 	for _, hostile := range []string{`{`, `[]`, `{"dir":"relative"}`, `{"dir":5}`, `null`} {
-		if got, err := second.Run(t.Context(), Line{Session: hostile, Command: "pwd", State: json.RawMessage(hostile)}); err != nil || got.Text != root+"\n" {
+		if got, err := second.Run(t.Context(), CommandLine{Session: hostile, Command: "pwd", State: json.RawMessage(hostile)}); err != nil || got.Text != root+"\n" {
 			t.Errorf("state %s: %+v, %v", hostile, got, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestFunctionNamedBuiltin(t *testing.T) {
 	w := openWorkspace(t, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	o, err := w.Run(ctx, Line{Command: "A=1; builtin() { :; }"})
+	o, err := w.Run(ctx, CommandLine{Command: "A=1; builtin() { :; }"})
 	if err != nil || o.Stopped {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -227,7 +227,7 @@ func TestCancelledLineChangesNothing(t *testing.T) {
 	w := openWorkspace(t, true)
 	run(t, w, "A=1")
 	ctx, cancel := context.WithCancel(t.Context())
-	o, err := w.Run(ctx, Line{Command: "A=2; cd /; echo started; sleep 1000", Latest: func(line string) {
+	o, err := w.Run(ctx, CommandLine{Command: "A=2; cd /; echo started; sleep 1000", Latest: func(line string) {
 		if line == "started" {
 			cancel()
 		}
@@ -280,7 +280,7 @@ func BenchmarkRun(b *testing.B) {
 			defer w.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := w.Run(b.Context(), Line{Command: "true"}); err != nil {
+				if _, err := w.Run(b.Context(), CommandLine{Command: "true"}); err != nil {
 					b.Fatal(err)
 				}
 			}

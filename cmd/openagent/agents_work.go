@@ -22,7 +22,7 @@ func (s *setup) agentsAtWork() []workingAgent {
 }
 
 // agents lists the agents at work and the kinds, or stops agents.
-func (c *conversation) agents(words []string) error {
+func (c *repl) agents(words []string) error {
 	switch {
 	case len(words) == 0:
 		c.listAgents()
@@ -42,7 +42,7 @@ func (c *conversation) agents(words []string) error {
 	return errors.Join(errs...)
 }
 
-func (c *conversation) stopAgent(id string) error {
+func (c *repl) stopAgent(id string) error {
 	if err := c.s.session.StopAgent(id); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *conversation) stopAgent(id string) error {
 	return nil
 }
 
-func (c *conversation) listAgents() {
+func (c *repl) listAgents() {
 	for _, a := range c.s.agentsAtWork() {
 		where := "its caller waits"
 		if a.Background {

@@ -13,10 +13,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An asker asks whoever drives the program for permission.
-type asker struct {
-	d      *dialog
-	grants *grants
+// An permissionPrompt asks whoever drives the program for permission.
+type permissionPrompt struct {
+	d      *streamSession
+	grants *sessionRules
 
 	mu      sync.Mutex
 	settled *sync.Cond // a question is no longer open
@@ -24,8 +24,8 @@ type asker struct {
 	gone    chan struct{} // closed: nobody answers any more
 }
 
-func newAsker(d *dialog) *asker {
-	a := &asker{d: d, grants: newGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+func newAsker(d *streamSession) *permissionPrompt {
+	a := &permissionPrompt{d: d, grants: newGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
 	a.settled = sync.NewCond(&a.mu)
 	return a
 }
@@ -65,7 +65,7 @@ type reply struct {
 }
 
 // decide is the session's CanUseTool.
-func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	nobody := permission.Decision{}
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
@@ -100,7 +100,7 @@ func (a *asker) decide(ctx context.Context, call tool.Call, verdict permission.D
 
 // ask sends a question and waits for its answer. The error is errNobody where nobody
 // answers any more.
-func (a *asker) ask(ctx context.Context, q question) (reply, error) {
+func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
 	id, answers := a.expect()
 	defer a.forget(id)
 	a.d.out.answer(controlRequest{Type: "control_request", ID: id, Request: q, origin: a.d.sign()})
@@ -126,7 +126,7 @@ func reasonType(s permission.Source) string {
 }
 
 // settle makes a decision of a reply.
-func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission.Decision, error) {
+func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) (permission.Decision, error) {
 	switch r.Behavior {
 	case "allow":
 		for _, u := range r.Permissions {
@@ -165,7 +165,7 @@ func (a *asker) settle(ctx context.Context, call tool.Call, r reply) (permission
 }
 
 // expect prepares for the answer to a new question.
-func (a *asker) expect() (id string, answers chan reply) {
+func (a *permissionPrompt) expect() (id string, answers chan reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id, answers = "req_"+session.NewID(), make(chan reply, 1)
@@ -173,7 +173,7 @@ func (a *asker) expect() (id string, answers chan reply) {
 	return id, answers
 }
 
-func (a *asker) forget(id string) {
+func (a *permissionPrompt) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.waiting, id)
@@ -182,7 +182,7 @@ func (a *asker) forget(id string) {
 
 // rest waits until no question is open, so that none is withdrawn after the
 // result of its run.
-func (a *asker) rest() {
+func (a *permissionPrompt) rest() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.waiting) > 0 {
@@ -191,7 +191,7 @@ func (a *asker) rest() {
 }
 
 // answer takes in a reply. One that nobody waits for any more is passed over.
-func (a *asker) answer(e replyEnvelope) {
+func (a *permissionPrompt) answer(e replyEnvelope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	answers, ok := a.waiting[e.ID]
@@ -206,4 +206,4 @@ func (a *asker) answer(e replyEnvelope) {
 }
 
 // close tells every question that nobody will answer it.
-func (a *asker) close() { close(a.gone) }
+func (a *permissionPrompt) close() { close(a.gone) }

@@ -30,7 +30,7 @@ type hostQuestion struct {
 }
 
 // inquire is the agent's AskUser: it has the host put the questions to its person.
-func (d *dialog) inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+func (d *streamSession) inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
 	a := d.asker
 	use, err := d.report.calls.find(ctx, d.s.session.ID, call)
 	if err != nil {

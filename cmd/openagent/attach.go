@@ -23,7 +23,7 @@ import (
 // attached reads the files that go with a prompt. Rules about reading hold for them.
 func (s *setup) attached(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
-	unreadable := s.agent.Permissions.Unreadable(s.agent.Policies, append([]string{s.project}, s.options.dirs...)...)
+	unreadable := s.agent.Permissions.DeniedReadPatterns(s.agent.Deciders, append([]string{s.project}, s.options.dirs...)...)
 	for _, path := range paths {
 		if abs, err := filepath.Abs(path); err != nil || unreadable.Hides(abs, s.project) {
 			return nil, usagef("--file: %s may not be read: permissions.deny, the settings of the sandbox, or the program itself keep it; leave it out, or change the rule", path)
@@ -187,7 +187,7 @@ func (s *setup) showFile(ctx context.Context, m mention) (*tool.Result, error) {
 	a := *s.agent
 	a.Tools, a.Toolsets = []tool.Tool{tools.Read(s.workspace)}, nil
 	a.AllowedTools, a.DisallowedTools, a.DeferredTools = nil, nil, nil
-	a.CanUseTool, a.AskUser, a.Inbox, a.Context, a.Checkpoint, a.Small = nil, nil, nil, nil, nil, nil
+	a.CanUseTool, a.AskUser, a.Inbox, a.Context, a.Checkpoint, a.SmallModel = nil, nil, nil, nil, nil, nil
 	a.Hooks = nil
 	for _, h := range s.agent.Hooks { // those that guard and see calls; no session begins here
 		if h.On == hook.PreToolUse || h.On == hook.PostToolUse {
@@ -202,5 +202,5 @@ func (s *setup) showFile(ctx context.Context, m mention) (*tool.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Call(ctx, "Read", data)
+	return a.CallTool(ctx, "Read", data)
 }

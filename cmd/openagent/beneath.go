@@ -9,7 +9,7 @@ import (
 
 // under shows what an agent does that works for another: its calls, and those that
 // fail. Names are those of the agents above it, up to the root.
-func (c *conversation) under(d event.AgentEvent, names string) {
+func (c *repl) under(d event.AgentEvent, names string) {
 	if d.Event == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (c *conversation) under(d event.AgentEvent, names string) {
 }
 
 // whose is the name of the agent that makes a call, where it works for another one.
-func (c *conversation) whose(call tool.Call) string {
+func (c *repl) whose(call tool.Call) string {
 	if call.Session == "" || call.Session == c.s.session.ID || call.Agent == "" {
 		return ""
 	}

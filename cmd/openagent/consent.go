@@ -25,7 +25,7 @@ type asking struct {
 }
 
 // decide is the session's CanUseTool: it has the question put on the screen.
-func (c *conversation) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+func (c *repl) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
 	nobody := permission.Decision{}
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
@@ -72,7 +72,7 @@ func (q *asking) over() bool { return q.ctx.Err() != nil }
 
 func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
 
-func (q *asking) pose(c *conversation) {
+func (q *asking) pose(c *repl) {
 	c.screen.question(c.h.aboutCall(c.whose(q.call), q.call, q.risks, q.request.Preview))
 	if len(q.request.Widths) == 0 || c.grants.check(q.usual().Rules...) != nil {
 		c.screen.ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
@@ -108,7 +108,7 @@ func (q *asking) chosen(number string) (permission.Suggestion, error) {
 
 // keep allows a suggestion for the session, and writes it to a file of settings
 // where the letter says so.
-func (q *asking) keep(c *conversation, letter, number string) error {
+func (q *asking) keep(c *repl, letter, number string) error {
 	s, err := q.chosen(number)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func joinRules(rules []permission.Rule) string {
 	return strings.Join(words, " ")
 }
 
-func (q *asking) take(c *conversation, line string) bool {
+func (q *asking) take(c *repl, line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	d := permission.Allow()
 	switch strings.ToLower(word) {

@@ -111,9 +111,9 @@ func (o order) incomplete() error {
 	return fmt.Errorf("%s: %s is missing", o.Subtype, strings.Join(names, ", or "))
 }
 
-// obey carries out a control request and answers it. What has to wait for an MCP server
+// handleControl carries out a control request and answers it. What has to wait for an MCP server
 // or for the end of a command does not hold up what comes after it.
-func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
+func (d *streamSession) handleControl(ctx context.Context, id string, request json.RawMessage) {
 	var o order
 	err := json.Unmarshal(request, &o)
 	if err == nil {
@@ -141,7 +141,7 @@ func (d *dialog) obey(ctx context.Context, id string, request json.RawMessage) {
 	d.reply(id, answer, err)
 }
 
-func (d *dialog) reply(id string, answer any, err error) {
+func (d *streamSession) reply(id string, answer any, err error) {
 	body := responseBody{Subtype: "success", ID: id, Response: answer}
 	if err != nil {
 		body = responseBody{Subtype: "error", ID: id, Error: d.h.oneLine(err.Error())}
@@ -149,7 +149,7 @@ func (d *dialog) reply(id string, answer any, err error) {
 	d.out.answer(controlResponse{Type: "control_response", Response: body, origin: d.sign()})
 }
 
-func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
+func (d *streamSession) carryOut(ctx context.Context, o order) (any, error) {
 	switch o.Subtype {
 	case "initialize":
 		return d.initialize(o)
@@ -215,7 +215,7 @@ func (d *dialog) carryOut(ctx context.Context, o order) (any, error) {
 	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
 }
 
-func (d *dialog) stopJob(ctx context.Context, id string) error {
+func (d *streamSession) stopJob(ctx context.Context, id string) error {
 	if id == "" {
 		return errors.New("stop_job: job_id is missing; list_jobs names the background commands")
 	}
@@ -223,7 +223,7 @@ func (d *dialog) stopJob(ctx context.Context, id string) error {
 }
 
 // inForce answers a change by what is in force then.
-func (d *dialog) inForce(err error) (any, error) {
+func (d *streamSession) inForce(err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func asAmount[T int | int64](n *T) *float64 {
 }
 
 // changeMode changes the permission mode, as far as managed settings let it.
-func (d *dialog) changeMode(ctx context.Context, mode permission.Mode) error {
+func (d *streamSession) changeMode(ctx context.Context, mode permission.Mode) error {
 	if err := d.s.options.permits(mode); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (d *dialog) changeMode(ctx context.Context, mode permission.Mode) error {
 
 // initialize says what there is. What a host asks for in vain is refused, so
 // that it does not rely on a hook that is never called.
-func (d *dialog) initialize(o order) (any, error) {
+func (d *streamSession) initialize(o order) (any, error) {
 	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
 		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
 		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {
@@ -308,7 +308,7 @@ func (d *dialog) initialize(o order) (any, error) {
 }
 
 // interrupt stops the run that goes on, and one that is about to begin.
-func (d *dialog) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
+func (d *streamSession) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
 	r := receipt{StillQueued: []string{}, Cancelled: []string{}}
 	if current := d.withdraw(cancelQueued, &r); current != nil {
 		select {

@@ -15,8 +15,8 @@ import (
 
 // addCrew has the tools of a run put agents to work, which share its tasks, teams and
 // mail.
-func (h *host) addCrew(s *setup, k *tools.Kit) {
-	c := &subagent.Crew{Worktrees: s.workspace, Team: s.shared}
+func (h *host) addCrew(s *setup, k *tools.Builtins) {
+	c := &subagent.Manager{Worktrees: s.workspace, Team: s.shared}
 	for _, kind := range s.kinds { // who works for another should know where
 		own := *kind.Agent
 		own.System += "\n\n" + surroundings(s.project, time.Now())
@@ -29,23 +29,23 @@ func (h *host) addCrew(s *setup, k *tools.Kit) {
 		return h.connect(ctx, s, servers)
 	}
 	s.crew = c
-	k.Agents, k.Teams, k.Mail = &keptSpawner{c, s}, s.shared, s.shared
+	k.Agents, k.Teams, k.Mail = &providerGuard{c, s}, s.shared, s.shared
 	k.Background = append(k.Background, c)
 }
 
-// A keptSpawner is a crew whose agents the model gives no other provider's models: where
+// A providerGuard is a crew whose agents the model gives no other provider's models: where
 // requests and keys go is for files of agents, which people trust, to say.
-type keptSpawner struct {
-	*subagent.Crew
+type providerGuard struct {
+	*subagent.Manager
 	setup *setup
 }
 
 // Spawn implements [tools.Spawner].
-func (k *keptSpawner) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
+func (k *providerGuard) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
 	if to, _, ok := k.setup.provider.split(s.Model); ok && to != k.setup.provider.name.value {
 		return nil, fmt.Errorf("the model %q names the provider %s; name a model of %s, or none", clip(s.Model), to, k.setup.provider.name.value)
 	}
-	return k.Crew.Spawn(ctx, s)
+	return k.Manager.Spawn(ctx, s)
 }
 
 // skillText is the text of a skill, for a kind of agent that begins with it.

@@ -199,7 +199,7 @@ func (s *showing) run(ctx context.Context, h *host, format, temp string) error {
 	end, err := watch(ctx, session.Stream(ctx, s.task), to)
 	switch {
 	case err != nil && end.Reason == "":
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	case err != nil:
 		return err
 	}

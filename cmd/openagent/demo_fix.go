@@ -46,7 +46,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 	return &showing{
 		title: "fix", place: ws.Root + " " + fate, workspace: ws, bodies: true,
 		task:  "The tests of " + fixCode + " fail. Find out why and mend it.",
-		tools: []tool.Tool{tools.Read(ws), tools.Edit(ws), tools.Bash(ws), tools.Agent(new(subagent.Crew))},
+		tools: []tool.Tool{tools.Read(ws), tools.Edit(ws), tools.Bash(ws), tools.Agent(new(subagent.Manager))},
 		policy: permission.Policy{
 			Allow: []permission.Rule{"Bash(sh " + fixTest + ")"},
 			Deny:  []permission.Rule{"Bash(rm *)"},

@@ -53,7 +53,7 @@ func (b brief) Spec() tool.Spec {
 	return s
 }
 
-func (b brief) Classify(call tool.Call) tool.Class { return tool.Classify(b.Tool, call) }
+func (b brief) Classify(call tool.Call) tool.Traits { return tool.Classify(b.Tool, call) }
 
 // answerSurvey is the model of the scenario survey. All it knows is in the results.
 func answerSurvey(t *talk) llmtest.Step {

@@ -37,7 +37,7 @@ func newTeam(c *demoCall, temp string) (*showing, error) {
 	return &showing{
 		title: "team", place: ws.Root + " " + fate, workspace: ws,
 		task:   "How long are the files here? Have an agent look at each.",
-		tools:  []tool.Tool{tools.Read(ws), tools.Bash(ws), tools.Agent(new(subagent.Crew))},
+		tools:  []tool.Tool{tools.Read(ws), tools.Bash(ws), tools.Agent(new(subagent.Manager))},
 		answer: answerTeam,
 		next: [3]demoStep{
 			{"openagent demo fix", "mends a program, with two agents that look things up"},

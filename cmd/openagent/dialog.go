@@ -18,15 +18,15 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A dialog is a session that is driven by lines on stdin. Each user message is
+// A streamSession is a session that is driven by lines on stdin. Each user message is
 // a prompt with a result of its own; one that comes while a prompt runs waits
 // for its end, or joins it if its priority says so.
-type dialog struct {
+type streamSession struct {
 	h      *host
 	s      *setup
 	out    *lines
 	report *report
-	asker  *asker
+	asker  *permissionPrompt
 
 	waiting sync.WaitGroup // control requests that wait for MCP servers
 
@@ -52,23 +52,23 @@ const (
 )
 
 // serveInput serves stdin until its end.
-func (d *dialog) serveInput(program context.Context, s *setup, args []string, blocks []llm.Block) error {
+func (d *streamSession) serveInput(program context.Context, s *setup, args []string, blocks []llm.Block) error {
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
 	h := d.h
 	d.s = s
 	d.out = newLines(h.out, func(err error) { cancel(err) })
-	defer d.out.hurry(ctx)()
+	defer d.out.stopWaiting(ctx)()
 	var err error
 	if d.report, err = s.report(ctx, d.out.put, false, h.complain); err != nil {
-		return notBegun(ctx, closing(ctx, d.out, err))
+		return startError(ctx, closing(ctx, d.out, err))
 	}
 	d.report.warn = h.complain
 	d.tellOfServers()
 	if s.options.promptTool == askByStdio {
 		d.asker = newAsker(d)
 		if err := s.session.SetCanUseTool(ctx, d.asker.decide); err != nil {
-			return notBegun(ctx, closing(ctx, d.out, err))
+			return startError(ctx, closing(ctx, d.out, err))
 		}
 	}
 	defer h.runMeanwhile(ctx, s, func(line string) { s.agent.Log.Info(line) })()
@@ -85,7 +85,7 @@ func (d *dialog) serveInput(program context.Context, s *setup, args []string, bl
 		err = bad
 	}
 	if err != nil && !d.report.live {
-		return notBegun(program, closing(ctx, d.out, err))
+		return startError(program, closing(ctx, d.out, err))
 	}
 	d.waiting.Wait()
 	d.s.told.Store(nil)
@@ -100,14 +100,14 @@ func (d *dialog) serveInput(program context.Context, s *setup, args []string, bl
 }
 
 // failure returns why the input was given up, nil if it was not.
-func (d *dialog) failure() error {
+func (d *streamSession) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.broken
 }
 
 // serve runs the prompts one after the other, and returns how the last ended.
-func (d *dialog) serve(ctx context.Context) (outcome, error) {
+func (d *streamSession) serve(ctx context.Context) (outcome, error) {
 	last := outcome{code: exitDone}
 	for {
 		t := d.next(ctx)
@@ -142,7 +142,7 @@ func (d *dialog) serve(ctx context.Context) (outcome, error) {
 }
 
 // next waits for the next turn; nil means that none will come.
-func (d *dialog) next(ctx context.Context) *turn {
+func (d *streamSession) next(ctx context.Context) *turn {
 	for {
 		d.mu.Lock()
 		if d.current == nil && len(d.queue) > 0 {
@@ -164,26 +164,26 @@ func (d *dialog) next(ctx context.Context) *turn {
 }
 
 // begin makes the first message of the queue the current turn. d.mu is held.
-func (d *dialog) begin() {
+func (d *streamSession) begin() {
 	d.current = &turn{input: d.queue[0], started: make(chan struct{}), done: make(chan struct{})}
 	d.queue = d.queue[1:]
 }
 
-func (d *dialog) finished(t *turn) {
+func (d *streamSession) finished(t *turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.current = nil
 	close(t.done)
 }
 
-func (d *dialog) wake() {
+func (d *streamSession) wake() {
 	select {
 	case d.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (d *dialog) enqueue(in agent.Input) error {
+func (d *streamSession) enqueue(in agent.Input) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.queue) >= maxQueue {
@@ -198,7 +198,7 @@ func (d *dialog) enqueue(in agent.Input) error {
 }
 
 // withdraw returns the current turn, and notes what of the queue stays.
-func (d *dialog) withdraw(cancelQueued bool, r *receipt) *turn {
+func (d *streamSession) withdraw(cancelQueued bool, r *receipt) *turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, in := range d.queue {
@@ -214,13 +214,13 @@ func (d *dialog) withdraw(cancelQueued bool, r *receipt) *turn {
 	return d.current
 }
 
-func (d *dialog) sign() origin {
+func (d *streamSession) sign() origin {
 	return origin{UUID: session.NewID(), SessionID: d.s.session.ID, Simulated: d.report.simulated}
 }
 
 // read takes in stdin to its end. An error is a line that cannot be understood:
 // whoever writes it may have meant a guard, so nothing goes on without it.
-func (d *dialog) read(ctx context.Context) error {
+func (d *streamSession) read(ctx context.Context) error {
 	r := bufio.NewReaderSize(d.h.in, 64<<10)
 	var err error
 	for n := 1; err == nil; n++ {
@@ -282,7 +282,7 @@ type inLine struct {
 }
 
 // take acts on a line. Types that are not known are passed over.
-func (d *dialog) take(ctx context.Context, line []byte) error {
+func (d *streamSession) take(ctx context.Context, line []byte) error {
 	in, err := parseLine(line)
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (d *dialog) take(ctx context.Context, line []byte) error {
 	case "user":
 		return d.message(ctx, in)
 	case "control_request":
-		d.obey(ctx, in.ID, in.Request)
+		d.handleControl(ctx, in.ID, in.Request)
 	case "control_response":
 		if d.asker != nil {
 			d.asker.answer(in.Response)
@@ -331,7 +331,7 @@ func parseLine(line []byte) (inLine, error) {
 }
 
 // message queues a user message, or sends it to the run that goes on.
-func (d *dialog) message(ctx context.Context, in inLine) error {
+func (d *streamSession) message(ctx context.Context, in inLine) error {
 	text, blocks, err := parseContent(in.Message.Content)
 	if err != nil {
 		return err
@@ -360,7 +360,7 @@ func (d *dialog) message(ctx context.Context, in inLine) error {
 }
 
 // join sends a message to the turn that runs, and reports whether that took it.
-func (d *dialog) join(ctx context.Context, t *turn, in agent.Input) bool {
+func (d *streamSession) join(ctx context.Context, t *turn, in agent.Input) bool {
 	select {
 	case <-t.started:
 	case <-t.done:
@@ -374,7 +374,7 @@ func (d *dialog) join(ctx context.Context, t *turn, in agent.Input) bool {
 
 // started notes when the first event of a turn comes: from then on there is a
 // run that can be told something.
-func (d *dialog) started(t *turn, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+func (d *streamSession) started(t *turn, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for e, err := range events {
 			t.once.Do(func() { close(t.started) })

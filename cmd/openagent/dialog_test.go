@@ -110,7 +110,7 @@ func TestLinesGiveUp(t *testing.T) {
 		g := &gate{open: make(chan struct{})}
 		l := newLines(g, func(err error) { t.Error(err) })
 		ctx, cancel := context.WithCancel(t.Context())
-		defer l.hurry(ctx)()
+		defer l.stopWaiting(ctx)()
 		done := make(chan error)
 		go func() {
 			for i := range 3 * maxData {

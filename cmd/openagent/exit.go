@@ -109,7 +109,7 @@ func outcomeOf(ctx context.Context, end event.RunEnd) outcome {
 	switch {
 	case !ok:
 		o = outcome{errorRun, exitInternal}
-	case o.code == exitDone && missedSomebody(end.Denials):
+	case o.code == exitDone && neededApproval(end.Denials):
 		o.code = exitNobody
 	case o.code == exitModel && (end.Status == 401 || end.Status == 403 || end.Class == llm.Auth || end.Class == llm.Forbidden):
 		o.code = exitKey
@@ -119,7 +119,7 @@ func outcomeOf(ctx context.Context, end event.RunEnd) outcome {
 	return o
 }
 
-func missedSomebody(denials []event.Denial) bool {
+func neededApproval(denials []event.Denial) bool {
 	for _, d := range denials {
 		if d.Nobody {
 			return true
@@ -128,13 +128,13 @@ func missedSomebody(denials []event.Denial) bool {
 	return false
 }
 
-// notBegun maps the errors of a run that did not begin.
-func notBegun(ctx context.Context, err error) error {
+// startError maps the errors of a run that did not begin.
+func startError(ctx context.Context, err error) error {
 	return mapped(ctx, err, "; set OPENAGENT_HOME, or add --no-session-persistence")
 }
 
-// notDone maps the errors of a command about sessions, which is no run.
-func notDone(ctx context.Context, err error) error { return mapped(ctx, err, "") }
+// commandError maps the errors of a command about sessions, which is no run.
+func commandError(ctx context.Context, err error) error { return mapped(ctx, err, "") }
 
 // mapped maps an error of sessions. advice is for those of files.
 func mapped(ctx context.Context, err error, advice string) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// grants are the rules that a person has allowed for the rest of the session.
+// sessionRules are the rules that a person has allowed for the rest of the session.
 // They spare the question that the mode would ask, and no other.
-type grants struct {
+type sessionRules struct {
 	agent   *agent.Agent
 	permits func(permission.Rule) error
 	roots   []string
@@ -23,12 +23,12 @@ type grants struct {
 	rules []permission.Rule
 }
 
-func newGrants(s *setup) *grants {
-	return &grants{agent: s.agent, permits: s.options.permitsRule, roots: append([]string{s.project}, s.options.dirs...)}
+func newGrants(s *setup) *sessionRules {
+	return &sessionRules{agent: s.agent, permits: s.options.permitsRule, roots: append([]string{s.project}, s.options.dirs...)}
 }
 
 // check says why one of the rules may not be granted.
-func (g *grants) check(rules ...permission.Rule) error {
+func (g *sessionRules) check(rules ...permission.Rule) error {
 	for _, r := range rules {
 		if err := g.permits(r); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (g *grants) check(rules ...permission.Rule) error {
 }
 
 // add grants rules, but for those that may not be granted.
-func (g *grants) add(rules ...permission.Rule) {
+func (g *sessionRules) add(rules ...permission.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range rules {
@@ -49,7 +49,7 @@ func (g *grants) add(rules ...permission.Rule) {
 }
 
 // cover reports whether a call that would be asked about is granted.
-func (g *grants) cover(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
+func (g *sessionRules) cover(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != permission.FromMode {
 		return false
 	}
@@ -60,14 +60,14 @@ func (g *grants) cover(ctx context.Context, call tool.Call, verdict permission.D
 		return false
 	}
 	r, class, ok := g.request(ctx, call)
-	if !ok || class.Asks != "" { // this call, and not its kind
+	if !ok || class.ConfirmReason != "" { // this call, and not its kind
 		return false
 	}
 	return p.Decide(r).Behavior == permission.Allowed
 }
 
 // risks are what a person should look at first before they allow a call.
-func (g *grants) risks(ctx context.Context, call tool.Call) []permission.Risk {
+func (g *sessionRules) risks(ctx context.Context, call tool.Call) []permission.Risk {
 	r, _, ok := g.request(ctx, call)
 	if !ok {
 		return nil
@@ -76,17 +76,17 @@ func (g *grants) risks(ctx context.Context, call tool.Call) []permission.Risk {
 }
 
 // request is what rules are told of a call. It is false for a call of no tool of the agent.
-func (g *grants) request(ctx context.Context, call tool.Call) (permission.Request, tool.Class, bool) {
-	pool, err := g.agent.Pool(ctx) // with the tools of folders
+func (g *sessionRules) request(ctx context.Context, call tool.Call) (permission.Request, tool.Traits, bool) {
+	pool, err := g.agent.ResolveTools(ctx) // with the tools of folders
 	i := slices.IndexFunc(pool, func(t tool.Tool) bool { return t.Spec().Name == call.Name })
 	if err != nil || i < 0 {
-		return permission.Request{}, tool.Class{}, false
+		return permission.Request{}, tool.Traits{}, false
 	}
 	r, class := requestOf(pool[i], call, g.roots)
 	return r, class, true
 }
 
-func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request, tool.Class) {
+func requestOf(t tool.Tool, call tool.Call, roots []string) (permission.Request, tool.Traits) {
 	s, class := t.Spec(), tool.Classify(t, call)
 	return permission.Request{Tool: call.Name, Aliases: s.Aliases, Access: class.Access, ReadOnly: class.ReadOnly,
 		NonDestructive: s.NonDestructive, Dir: call.Dir, Roots: roots}, class

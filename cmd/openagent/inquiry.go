@@ -22,7 +22,7 @@ type inquiry struct {
 var errNobody = errors.New("nobody is there any more; decide yourself")
 
 // inquire is the agent's AskUser: it has the questions put on the screen.
-func (c *conversation) inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+func (c *repl) inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
 	q := &inquiry{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
 	if there, err := c.put(ctx, call, q); !there {
 		if err == nil {
@@ -45,7 +45,7 @@ func (q *inquiry) over() bool { return q.ctx.Err() != nil }
 func (q *inquiry) gone() <-chan struct{} { return q.ctx.Done() }
 
 // pose puts the next question on the screen.
-func (q *inquiry) pose(c *conversation) {
+func (q *inquiry) pose(c *repl) {
 	asked := q.questions[len(q.answers)]
 	c.screen.question(c.h.aboutQuestion(asked))
 	switch {
@@ -78,7 +78,7 @@ func (h *host) aboutQuestion(asked tool.Question) []questionLine {
 	return lines
 }
 
-func (q *inquiry) take(c *conversation, line string) bool {
+func (q *inquiry) take(c *repl, line string) bool {
 	q.answers = append(q.answers, answerTo(q.questions[len(q.answers)], line))
 	if len(q.answers) < len(q.questions) {
 		c.before(q.ctx, func(string) {})

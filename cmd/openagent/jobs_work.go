@@ -43,7 +43,7 @@ func (s *setup) stopJob(ctx context.Context, id string) error {
 }
 
 // jobs lists the background commands that run, or ends them.
-func (c *conversation) jobs(ctx context.Context, words []string) error {
+func (c *repl) jobs(ctx context.Context, words []string) error {
 	ids := c.s.jobIDs()
 	switch {
 	case len(words) == 0:
@@ -73,7 +73,7 @@ func (c *conversation) jobs(ctx context.Context, words []string) error {
 }
 
 // tellOfJobs says that background commands go on, and how to end them.
-func (c *conversation) tellOfJobs() {
+func (c *repl) tellOfJobs() {
 	if n := len(c.s.jobIDs()); n > 0 {
 		c.screen.line(inYellow, "still running: %s in the background; /jobs lists them, /jobs stop all ends them", plural(n, "command"))
 	}

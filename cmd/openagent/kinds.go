@@ -252,7 +252,7 @@ func (s *setup) narrow(a *agent.Agent) {
 	a.Name = k.Name
 	a.AllowedTools, a.DisallowedTools = k.AllowedTools, k.DisallowedTools
 	a.Hooks = slices.Concat(a.Hooks, k.Hooks)
-	a.Policies = slices.Concat(a.Policies, k.Policies)
+	a.Deciders = slices.Concat(a.Deciders, k.Deciders)
 }
 
 // A shownKind is a kind of agent as lists show it.

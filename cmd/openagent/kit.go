@@ -25,8 +25,8 @@ const (
 
 // kit is what the tools of a run work on. Nothing is opened or started before a
 // tool needs it. Without a home folder there is nothing that would be kept in it.
-func (h *host) kit(s *setup) tools.Kit {
-	k := tools.Kit{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: s.tasks}
+func (h *host) kit(s *setup) tools.Builtins {
+	k := tools.Builtins{Workspace: s.workspace, Sandbox: s.box(), Web: new(tools.Web), Search: search.FromEnv(), Languages: s.languages, Tasks: s.tasks}
 	if s.servers != nil && len(s.servers.Status()) > 0 {
 		k.Resources = resources.Of(s.servers)
 	}
@@ -82,7 +82,7 @@ func (h *host) chooseTools(s *setup, kit []tools.Entry) (chosen []tool.Tool, def
 		names = append(names, name)
 		switch {
 		case slices.Contains(wanted, name):
-		case !all && (!core || e.Tier != tools.CoreTier), !h.leadsSomewhere(name, s):
+		case !all && (!core || e.Tier != tools.CoreTier), !h.usable(name, s):
 			continue
 		case len(wanted) == 0 && e.Tier != tools.CoreTier && !slices.Contains(atHand, name):
 			deferred = append(deferred, name)
@@ -97,9 +97,9 @@ func (h *host) chooseTools(s *setup, kit []tools.Entry) (chosen []tool.Tool, def
 	return chosen, deferred
 }
 
-// leadsSomewhere reports whether a tool can do what it is for. One that cannot
+// usable reports whether a tool can do what it is for. One that cannot
 // has to be named to be there.
-func (h *host) leadsSomewhere(name string, s *setup) bool {
+func (h *host) usable(name string, s *setup) bool {
 	switch name {
 	case searchName:
 		return h.searchEngine().value != ""

@@ -100,7 +100,7 @@ func TestChooseTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, _ := agentFor(t, o)
-		pool, err := a.Pool(t.Context())
+		pool, err := a.ResolveTools(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestChooseTools(t *testing.T) {
 // call.
 func TestGrantsKnowAsks(t *testing.T) {
 	a, _ := agentFor(t, new(options))
-	g := &grants{agent: a, permits: new(options).permitsRule}
+	g := &sessionRules{agent: a, permits: new(options).permitsRule}
 	g.add("Bash(git *)", "ExitPlanMode")
 	asked := permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}
 	if !g.cover(t.Context(), tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"git commit"}`), Dir: t.TempDir()}, asked) {

@@ -16,8 +16,8 @@ import (
 
 // What can be changed of a session while it goes on, as far as managed settings let it.
 
-// inForce is what a session works with now.
-type inForce struct {
+// effectiveSettings is what a session works with now.
+type effectiveSettings struct {
 	Model     string   `json:"model"`
 	Provider  string   `json:"provider,omitempty"`
 	Window    int      `json:"context_window"`
@@ -40,10 +40,10 @@ type budget struct {
 	TimeMS     *int64   `json:"timeout_ms"`
 }
 
-func (s *setup) inForce() inForce {
+func (s *setup) inForce() effectiveSettings {
 	a := s.session.Agent()
 	m := llm.DescribeModel(a.Model)
-	f := inForce{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
+	f := effectiveSettings{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
 		Effort: a.Thinking.Effort, Thinking: a.Thinking.Budget, Mode: string(a.Thinking.Mode), Note: unthinking(a.Model, a.Thinking, len(a.Tools))}
 	for _, m := range a.Fallbacks {
 		f.Fallbacks = append(f.Fallbacks, m.Name())
@@ -197,7 +197,7 @@ func changedBudget(b agent.Budget, words []string) (agent.Budget, error) {
 }
 
 // shown is a budget for people.
-func (f inForce) budgetShown() string {
+func (f effectiveSettings) budgetShown() string {
 	var words []string
 	if n := f.Budget.Turns; n != nil {
 		words = append(words, plural(*n, "turn"))
@@ -215,7 +215,7 @@ func (f inForce) budgetShown() string {
 }
 
 // thinkingShown is how much the model thinks, for people.
-func (f inForce) thinkingShown() string {
+func (f effectiveSettings) thinkingShown() string {
 	switch {
 	case f.Thinking > 0:
 		return fmt.Sprintf("up to %d tokens", f.Thinking)

@@ -42,9 +42,9 @@ func newLines(w io.Writer, fail func(error)) *lines {
 	return l
 }
 
-// hurry lets the writing of data wait for nobody once ctx has ended: what is
+// stopWaiting lets the writing of data wait for nobody once ctx has ended: what is
 // left of the run is kept until a reader takes it or close gives up.
-func (l *lines) hurry(ctx context.Context) (stop func() bool) {
+func (l *lines) stopWaiting(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()

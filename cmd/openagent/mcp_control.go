@@ -18,7 +18,7 @@ type serverLine struct {
 }
 
 // tellOfServers has a line written for each change of an MCP server.
-func (d *dialog) tellOfServers() {
+func (d *streamSession) tellOfServers() {
 	tell := func(st mcp.Status) {
 		d.out.answer(serverLine{Type: "system", Subtype: "mcp_server", Server: st, origin: d.sign()})
 	}
@@ -27,7 +27,7 @@ func (d *dialog) tellOfServers() {
 
 // changeServers connects a server anew, switches it on or off, or sets those that are
 // there beside the ones that the run began with.
-func (d *dialog) changeServers(ctx context.Context, o order) (any, error) {
+func (d *streamSession) changeServers(ctx context.Context, o order) (any, error) {
 	servers := d.s.servers
 	switch o.Subtype {
 	case "mcp_reconnect":

@@ -82,7 +82,7 @@ func (h *host) served(ctx context.Context, o *mcpOptions) (_ *setup, err error) 
 	h.secrets = append(p.secrets(), configured.secretValues()...)
 	h.warnOfSettings(configured)
 	s := newSetup(configured, p, dir)
-	defer s.unlessUsed(&err)
+	defer s.closeOnError(&err)
 	if err := h.findPlugins(ctx, s, false, true); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *setup) flatten(ctx context.Context) error {
 	for _, set := range a.Toolsets {
 		more, err := set.Tools(ctx)
 		if err != nil {
-			return notBegun(ctx, err)
+			return startError(ctx, err)
 		}
 		for _, t := range more {
 			name := t.Spec().Name

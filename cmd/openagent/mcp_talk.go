@@ -3,7 +3,7 @@ package main
 import "github.com/openagent-go/agent/mcp"
 
 // showServers shows the MCP servers and their prompts.
-func (c *conversation) showServers() {
+func (c *repl) showServers() {
 	list := c.s.serverStatus()
 	if len(list) == 0 {
 		c.screen.line(inPlain, "there are no MCP servers; openagent mcp add adds one")

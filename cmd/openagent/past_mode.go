@@ -32,7 +32,7 @@ func (s *setup) settleMode(ctx context.Context, began permission.Mode, asked boo
 	if err != nil {
 		return err
 	}
-	open, err := s.session.Open(ctx)
+	open, err := s.session.CanResume(ctx)
 	if err != nil {
 		return err
 	}

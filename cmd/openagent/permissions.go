@@ -76,7 +76,7 @@ type explanation struct {
 
 // explainCall judges a call without making it.
 func (h *host) explainCall(ctx context.Context, o *toolsOptions, args []string) (err error) {
-	b, err := h.bench(ctx, o, true)
+	b, err := h.toolList(ctx, o, true)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (h *host) explainCall(ctx context.Context, o *toolsOptions, args []string) 
 		p.Mode = permission.Default
 	}
 	e := explanation{Tool: r.Tool, Input: input, Mode: p.Mode, Decision: p.Decide(r), Unclear: r.Unclear(), Parts: p.Parts(r)}
-	if class := tool.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.project}); class.Asks != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
+	if class := tool.Classify(t, tool.Call{Name: r.Tool, Input: input, Dir: b.project}); class.ConfirmReason != "" && e.Behavior == permission.Allowed && e.Source == permission.FromMode {
 		if byRule, ok := p.Compile().Permits(r); ok {
 			e.Decision = byRule
 		} else {
-			e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.Asks}
+			e.Decision = permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: class.ConfirmReason}
 		}
 	}
 	if e.Behavior == permission.Asked {
@@ -129,7 +129,7 @@ func explainedInput(t tool.Tool, text string) (json.RawMessage, error) {
 }
 
 // request is what the rules are told of a call.
-func (b *bench) request(t tool.Tool, input json.RawMessage) permission.Request {
+func (b *toolList) request(t tool.Tool, input json.RawMessage) permission.Request {
 	s := t.Spec()
 	call := tool.Call{Name: s.Name, Input: input, Dir: b.project}
 	class := tool.Classify(t, call)
@@ -167,7 +167,7 @@ func (e explanation) text(h *host) string {
 
 // lintRules shows the rules that do not do what they seem to be for.
 func (h *host) lintRules(ctx context.Context, o *toolsOptions) (err error) {
-	b, err := h.bench(ctx, o, true)
+	b, err := h.toolList(ctx, o, true)
 	if err != nil {
 		return err
 	}

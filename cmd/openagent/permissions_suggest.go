@@ -119,7 +119,7 @@ func allowedCalls(ctx context.Context, store session.Dir, info session.Info, add
 		}
 		switch d := e.Data.(type) {
 		case event.Authorized:
-			if d.Decision.Behavior == permission.Asked && d.Class.Asks == "" {
+			if d.Decision.Behavior == permission.Asked && d.Class.ConfirmReason == "" {
 				dir := cmp.Or(state.Dir(), info.Dir)
 				asked[d.Call] = permission.Request{Tool: transcript.Call(d.Call).Name, Access: d.Class.Access, ReadOnly: d.Class.ReadOnly || d.Class.Internal,
 					Dir: dir, Roots: []string{info.Dir}}

@@ -45,18 +45,18 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	if err := mistyped(args); err != nil && !o.print {
 		return err
 	}
-	var c *conversation
-	var d *dialog
+	var c *repl
+	var d *streamSession
 	var ask agent.AskUserFunc
 	switch {
 	case !printing:
 		c = newConversation(h)
 		ask = c.inquire
 	case o.promptTool == askByStdio:
-		d = &dialog{h: h, changed: make(chan struct{}, 1)}
+		d = &streamSession{h: h, changed: make(chan struct{}, 1)}
 		ask = d.inquire
 	case o.input == formatStream:
-		d = &dialog{h: h, changed: make(chan struct{}, 1)}
+		d = &streamSession{h: h, changed: make(chan struct{}, 1)}
 	}
 	s, err := h.setup(ctx, o, ask)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	}
 	in, err := h.expandSaid(ctx, s, agent.Input{Text: text, Blocks: blocks}, said)
 	if err != nil {
-		return notBegun(ctx, usagef("%w", err))
+		return startError(ctx, usagef("%w", err))
 	}
 	return h.printOne(ctx, s, in)
 }
@@ -100,13 +100,13 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	var put func(any)
 	if s.options.output == formatStream {
 		out = newLines(h.out, func(err error) { cancel(err) })
-		defer out.hurry(ctx)()
+		defer out.stopWaiting(ctx)()
 		put = out.put
 	}
 	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
 	r, err := s.report(ctx, put, !resume, h.complain)
 	if err != nil {
-		return notBegun(ctx, closing(ctx, out, err))
+		return startError(ctx, closing(ctx, out, err))
 	}
 	r.warn = h.complain
 	r.expect(!resume)
@@ -119,7 +119,7 @@ func (h *host) printOne(ctx context.Context, s *setup, in agent.Input) error {
 	}
 	err = r.run(s.session, events)
 	if !r.live {
-		return notBegun(ctx, closing(ctx, out, err))
+		return startError(ctx, closing(ctx, out, err))
 	}
 	line, o := r.finished(ctx)
 	if out != nil {

@@ -81,8 +81,8 @@ func TestSmallModel(t *testing.T) {
 			t.Errorf("%s: %+v, want %s from %s", c.name, p.small, c.want, c.source)
 		}
 		a, err := h.newAgent(newSetup(new(options), p, t.TempDir()))
-		if err != nil || a.Small == nil || a.Small.Name() != c.want {
-			t.Errorf("%s: the agent has %v, %v", c.name, a.Small, err)
+		if err != nil || a.SmallModel == nil || a.SmallModel.Name() != c.want {
+			t.Errorf("%s: the agent has %v, %v", c.name, a.SmallModel, err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (r *runner) setup(ctx context.Context, dir string) (_ *setup, err error) {
 		return nil, err
 	}
 	s := newSetup(o, p, dir)
-	defer s.unlessUsed(&err)
+	defer s.closeOnError(&err)
 	s.schedule = r.schedule
 	if err := r.host.makeAgent(ctx, s, false, false); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (r *runner) command(ctx context.Context, dir, line string) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		return resultOf(s.agent.Call(ctx, "Bash", input))
+		return resultOf(s.agent.CallTool(ctx, "Bash", input))
 	})
 }
 
@@ -149,13 +149,13 @@ func runPrompt(ctx context.Context, s *setup, prompt string) (string, error) {
 	if res == nil {
 		return note, failed
 	}
-	if failed == nil && missedSomebody(res.Denials) {
-		failed = errors.New(nobodyAsked(res.Denials))
+	if failed == nil && neededApproval(res.Denials) {
+		failed = errors.New(unansweredText(res.Denials))
 	}
 	return note + ": " + res.Text, failed
 }
 
-func nobodyAsked(denials []event.Denial) string {
+func unansweredText(denials []event.Denial) string {
 	var names []string
 	for _, d := range denials {
 		if d.Nobody {

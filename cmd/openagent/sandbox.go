@@ -112,7 +112,7 @@ func (h *host) writableFolders(o *options, dir string) []string {
 }
 
 // guard has the sandbox judge the calls of an agent.
-func (s *setup) guard(p *permission.Policy, judges []permission.Judge) []permission.Judge {
+func (s *setup) guard(p *permission.Policy, judges []permission.Decider) []permission.Decider {
 	if s.sandbox == nil {
 		return judges
 	}

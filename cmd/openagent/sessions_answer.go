@@ -71,12 +71,12 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 	if dir, err := workingDir(); err != nil || realFolder(dir) != realFolder(info.Dir) {
 		return usagef("session %s works in %s; go there", id, h.oneLine(info.Dir))
 	}
-	b, err := h.bench(ctx, new(toolsOptions), true)
+	b, err := h.toolList(ctx, new(toolsOptions), true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	a := &agent.Agent{Model: ruledModel(), Dir: b.project, Dirs: b.options.dirs, Tools: b.all, Permissions: h.policy(b.options),
+	a := &agent.Agent{Model: ruledModel(), Dir: b.project, AdditionalDirs: b.options.dirs, Tools: b.all, Permissions: h.policy(b.options),
 		Sessions: store, Secrets: h.secrets, Log: h.logger(b.options)} // no model is called
 	s := a.Session(id)
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -87,7 +87,7 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 	case errors.Is(err, agent.ErrNotRunning):
 		return usagef("session %s waits for no answer", id)
 	case err != nil:
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	}
 	if !o.answer.allow && o.answer.deny == "" {
 		return h.showPending(ctx, o, a, pending)
@@ -100,7 +100,7 @@ func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Age
 	if o.answer.call != "" {
 		return usagef("--call goes with --allow or --deny")
 	}
-	g := &grants{agent: a, roots: append([]string{a.Dir}, a.Dirs...)}
+	g := &sessionRules{agent: a, roots: append([]string{a.Dir}, a.AdditionalDirs...)}
 	if o.format == formatJSON {
 		list := []waitingCall{}
 		for _, p := range pending {

@@ -42,7 +42,7 @@ func (h *host) exportSession(ctx context.Context, o *sessionsOptions, id string)
 		err = writeFile(o.file, write)
 	}
 	if err != nil {
-		return notDone(ctx, err)
+		return commandError(ctx, err)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (h *host) searchSessions(ctx context.Context, o *sessionsOptions, query str
 			var damage *session.CorruptError
 			switch {
 			case ctx.Err() != nil:
-				return notDone(ctx, ctx.Err())
+				return commandError(ctx, ctx.Err())
 			case errors.As(err, &damage):
 				h.complain("%v; openagent sessions repair %s mends it", err, hit.Session.Session)
 			case err != nil:
@@ -89,7 +89,7 @@ func (h *host) told(ctx context.Context, id string, err error) error {
 	case errors.Is(err, session.ErrSessionBusy):
 		return usagef("session %s is in use by another process; wait for its end", id)
 	case err != nil:
-		return notDone(ctx, err)
+		return commandError(ctx, err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (h *host) verifySessions(ctx context.Context, o *sessionsOptions, ids []str
 	check := func(s session.Dir, id string) error {
 		r, err := session.Verify(ctx, s, id)
 		if ctx.Err() != nil {
-			return notDone(ctx, err)
+			return commandError(ctx, err)
 		}
 		v := verified{Report: r, Session: id}
 		if err != nil {
@@ -183,7 +183,7 @@ func (h *host) importSessions(ctx context.Context, o *sessionsOptions, args []st
 	for _, name := range files {
 		i := h.importFile(ctx, o, name, project)
 		if ctx.Err() != nil {
-			return notDone(ctx, ctx.Err())
+			return commandError(ctx, ctx.Err())
 		}
 		if i.State == "failed" {
 			failed++

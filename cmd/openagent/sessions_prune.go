@@ -48,7 +48,7 @@ func (h *host) pruneSessions(ctx context.Context, o *sessionsOptions) error {
 		return err
 	}
 	if done.Files, err = pruneKept(ctx, kept, o.dry); err != nil {
-		return notDone(ctx, err)
+		return commandError(ctx, err)
 	}
 	if o.olderThan > 0 && len(done.Sessions) == 0 && o.format != formatJSON {
 		h.complain("no session is that old")
@@ -86,7 +86,7 @@ func (h *host) pruneOld(ctx context.Context, o *sessionsOptions) ([]session.Info
 				case errors.Is(err, session.ErrSessionBusy), errors.Is(err, session.ErrNotFound):
 					continue
 				case err != nil:
-					return nil, notDone(ctx, err)
+					return nil, commandError(ctx, err)
 				}
 			}
 			gone = append(gone, info)

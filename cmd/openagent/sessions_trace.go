@@ -26,7 +26,7 @@ func (h *host) traceSession(ctx context.Context, o *sessionsOptions, id string) 
 	}
 	facts, err := read(store, id)
 	if err != nil {
-		return notDone(ctx, err)
+		return commandError(ctx, err)
 	}
 	stores := map[string]session.Store{id: store}
 	rs := trace.Build(id, facts, func(above, agent string) []event.Event {
@@ -50,7 +50,7 @@ func (h *host) traceSession(ctx context.Context, o *sessionsOptions, id string) 
 		err = writeFile(o.file, write)
 	}
 	if err != nil {
-		return notDone(ctx, err)
+		return commandError(ctx, err)
 	}
 	return nil
 }

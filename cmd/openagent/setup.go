@@ -42,13 +42,13 @@ type setup struct {
 	plugins   []*plugin                        // that are trusted
 	kinds     []kind                           // of agents
 	kind      *kind                            // that the agent is; nil: it is of none
-	crew      *subagent.Crew                   // puts them to work
+	crew      *subagent.Manager                // puts them to work
 	agent     *agent.Agent
 	session   *agent.Session
 	recorder  *trace.Recorder // nil: the run is not traced
 	store     session.Store
 	kept      *checkpoint.Store // states of files; nil where the session is not kept either
-	shared    commons           // tasks, teams and mail
+	shared    sharedTeam        // tasks, teams and mail
 	tasks     team.Tasks        // those of shared, with leases where they outlive the program
 	closeTeam func() error      // nil: they are in memory
 	past      bool              // the session was there before
@@ -76,7 +76,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	h.secrets = append(p.secrets(), o.secretValues()...)
 	h.warnOfSettings(o)
 	s := newSetup(o, p, dir)
-	defer s.unlessUsed(&err)
+	defer s.closeOnError(&err)
 	if err := h.keepTeam(s); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	}
 	chosen, err := h.choose(ctx, o, dir)
 	if err != nil {
-		return nil, notBegun(ctx, err)
+		return nil, startError(ctx, err)
 	}
 	s.store, s.past = chosen.store, chosen.existing
 	s.keepMode()
@@ -121,7 +121,7 @@ func (h *host) setup(ctx context.Context, o *options, ask agent.AskUserFunc) (_ 
 	s.session = s.agent.Session(chosen.id)
 	if chosen.rewindTo > 0 {
 		if err := s.session.Rewind(ctx, chosen.rewindTo); err != nil {
-			return nil, notBegun(ctx, err)
+			return nil, startError(ctx, err)
 		}
 	}
 	return s, nil
@@ -194,25 +194,25 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 		return nil, err
 	}
 	a := &agent.Agent{
-		Dir: s.project, Dirs: o.dirs,
-		Permissions: h.policy(o),
-		Budget:      agent.Budget{Turns: o.turns, ModelCalls: o.modelCalls, USD: o.usd, Time: o.timeout},
-		Compaction:  o.compaction,
-		DigestAbove: o.digestAbove,
-		MaxTokens:   o.maxTokens,
-		Thinking:    llm.Thought{Budget: o.thinking, Effort: o.effort},
-		Cache:       o.promptCache(),
-		Secrets:     h.secrets,
-		Log:         h.logger(o),
+		Dir: s.project, AdditionalDirs: o.dirs,
+		Permissions:   h.policy(o),
+		Budget:        agent.Budget{Turns: o.turns, ModelCalls: o.modelCalls, USD: o.usd, Time: o.timeout},
+		Compaction:    o.compaction,
+		SummarizeOver: o.digestAbove,
+		MaxTokens:     o.maxTokens,
+		Thinking:      llm.Thought{Budget: o.thinking, Effort: o.effort},
+		Cache:         o.promptCache(),
+		Secrets:       h.secrets,
+		Log:           h.logger(o),
 	}
 	a.Models = s.modelNamed
-	a.Hooks, a.MayChange, a.MayAllow = s.hooks(), o.permits, o.permitsRule
-	a.Policies = s.guard(&a.Permissions, a.Policies)
+	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = s.hooks(), o.permits, o.permitsRule
+	a.Deciders = s.guard(&a.Permissions, a.Deciders)
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {
 		return nil, usagef("%s: %v", s.provider.model.source, err)
 	}
-	if a.Small, err = s.provider.llm(s.provider.small.value); err != nil {
+	if a.SmallModel, err = s.provider.llm(s.provider.small.value); err != nil {
 		return nil, usagef("%s: %v", s.provider.small.source, err)
 	}
 	if a.Fallbacks, err = h.fallbacks(s); err != nil {
@@ -227,8 +227,8 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	return a, nil
 }
 
-// unlessUsed closes what was opened for a run that does not begin.
-func (s *setup) unlessUsed(err *error) {
+// closeOnError closes what was opened for a run that does not begin.
+func (s *setup) closeOnError(err *error) {
 	if *err == nil {
 		return
 	}

@@ -38,7 +38,7 @@ const slashHelp = `/help           this
 Ctrl-C stops the agent, twice leaves. What you type while it works it sees after its current step.`
 
 // command does what a line that begins with a slash says.
-func (c *conversation) command(ctx context.Context, line string) {
+func (c *repl) command(ctx context.Context, line string) {
 	name, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSpace(arg)
 	var err error
@@ -99,7 +99,7 @@ func (c *conversation) command(ctx context.Context, line string) {
 }
 
 // skill runs a skill that a line names.
-func (c *conversation) skill(ctx context.Context, line string) error {
+func (c *repl) skill(ctx context.Context, line string) error {
 	x, err := c.s.skillOf(line)
 	name, _, _ := strings.Cut(line, " ")
 	switch {
@@ -114,7 +114,7 @@ func (c *conversation) skill(ctx context.Context, line string) error {
 }
 
 // compact has the conversation summarised: now, or before the agent's next step.
-func (c *conversation) compact(ctx context.Context, instructions string) error {
+func (c *repl) compact(ctx context.Context, instructions string) error {
 	if !c.running.Load() {
 		return c.turn(ctx, c.s.session.StreamInput(ctx, agent.Input{Compact: true, Text: instructions}))
 	}
@@ -125,7 +125,7 @@ func (c *conversation) compact(ctx context.Context, instructions string) error {
 	return nil
 }
 
-func (c *conversation) changeModel(ctx context.Context, name string) error {
+func (c *repl) changeModel(ctx context.Context, name string) error {
 	if name == "" {
 		at, _, _ := c.s.provider.find(c.model)
 		c.screen.line(inPlain, "model %s, provider %s", c.model, at.name.value)
@@ -149,14 +149,14 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 }
 
 // note says that how much the model thinks has no effect.
-func (c *conversation) note(now inForce) {
+func (c *repl) note(now effectiveSettings) {
 	if now.Note != "" {
 		c.screen.line(inDim, "%s", now.Note)
 	}
 }
 
 // tune shows or changes what a session works with.
-func (c *conversation) tune(ctx context.Context, name string, words []string) (err error) {
+func (c *repl) tune(ctx context.Context, name string, words []string) (err error) {
 	switch {
 	case len(words) == 0:
 	case name == "/fallback" && words[0] == "none":
@@ -204,8 +204,8 @@ func thoughtOf(word string) (llm.Thought, error) {
 }
 
 // resume goes on with a run that was cut short.
-func (c *conversation) resume(ctx context.Context) error {
-	open, err := c.s.session.Open(ctx)
+func (c *repl) resume(ctx context.Context) error {
+	open, err := c.s.session.CanResume(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -216,7 +216,7 @@ func (c *conversation) resume(ctx context.Context) error {
 }
 
 // rewind takes the session back as the command does, or lists its prompts.
-func (c *conversation) rewind(ctx context.Context, args []string) error {
+func (c *repl) rewind(ctx context.Context, args []string) error {
 	var o rewinding
 	rest, err := o.flags().parse(args)
 	switch {

@@ -213,7 +213,7 @@ func (h *host) examineCache(ctx context.Context) finding {
 	return finding{name, true, text}
 }
 
-func (c *conversation) showContext(ctx context.Context) error {
+func (c *repl) showContext(ctx context.Context) error {
 	u, err := c.s.session.ContextUsage(ctx)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (c *conversation) showContext(ctx context.Context) error {
 	return nil
 }
 
-func (c *conversation) showCost(ctx context.Context) error {
+func (c *repl) showCost(ctx context.Context) error {
 	if c.s.store == nil {
 		return errors.New("the session is not kept")
 	}

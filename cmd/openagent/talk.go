@@ -17,12 +17,12 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A conversation is a session on a terminal, line by line.
-type conversation struct {
+// A repl is a session on a terminal, line by line.
+type repl struct {
 	h      *host
 	s      *setup
 	screen *screen
-	grants *grants
+	grants *sessionRules
 	calls  *calls       // those on the screen
 	lines  chan string  // what the person types; closed at its end
 	read   atomic.Int64 // lines that were read of the terminal
@@ -44,29 +44,29 @@ type conversation struct {
 type query interface {
 	over() bool
 	gone() <-chan struct{} // closed: it is over
-	pose(c *conversation)
+	pose(c *repl)
 	// take reads a line that was typed. It reports whether nothing more is asked.
-	take(c *conversation, line string) bool
+	take(c *repl, line string) bool
 }
 
 const maxTyped = 1 << 20 // bytes of a line
 
-func newConversation(h *host) *conversation {
-	return &conversation{h: h, screen: newScreen(h), calls: newCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
+func newConversation(h *host) *repl {
+	return &repl{h: h, screen: newScreen(h), calls: newCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
 }
 
 // talk goes on until the end of the input, /quit or a signal.
-func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
+func (c *repl) talk(ctx context.Context, s *setup, args []string, blocks []llm.Block) error {
 	h := c.h
 	past, err := s.report(ctx, nil, false, func(format string, args ...any) { c.screen.line(inYellow, "! "+format, args...) })
 	if err != nil {
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	}
 	c.s, c.grants = s, newGrants(s)
 	if err := s.session.SetCanUseTool(ctx, c.decide); err != nil {
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	}
-	strike := func() bool { return c.strike(ctx) }
+	strike := func() bool { return c.onInterrupt(ctx) }
 	h.interrupted.Store(&strike)
 	defer h.interrupted.Store(nil)
 	defer h.runMeanwhile(ctx, s, func(line string) { c.screen.line(inDim, "%s", short(h.oneLine(line), 400)) })()
@@ -76,7 +76,7 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 	c.screen.line(inDim, "openagent %s, %s, %s. /help lists commands.", version(), c.model, s.project)
 	prompt, _ := promptArg(args)
 	if err := c.recall(ctx); err != nil {
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	}
 	for !c.ended && ctx.Err() == nil {
 		if prompt == "" {
@@ -111,7 +111,7 @@ func (c *conversation) talk(ctx context.Context, s *setup, args []string, blocks
 }
 
 // readLines sends what the person types.
-func (c *conversation) readLines(ctx context.Context) {
+func (c *repl) readLines(ctx context.Context) {
 	defer close(c.gone)
 	r := bufio.NewReaderSize(c.h.in, 64<<10)
 	for {
@@ -131,7 +131,7 @@ func (c *conversation) readLines(ctx context.Context) {
 }
 
 // typedPrompt waits for a line. The end of the input ends the conversation.
-func (c *conversation) typedPrompt(ctx context.Context) string {
+func (c *repl) typedPrompt(ctx context.Context) string {
 	select {
 	case line := <-c.lines:
 		c.taken++
@@ -144,8 +144,8 @@ func (c *conversation) typedPrompt(ctx context.Context) string {
 	return ""
 }
 
-// strike handles Ctrl-C: it stops what runs, and the second one leaves.
-func (c *conversation) strike(ctx context.Context) bool {
+// onInterrupt handles Ctrl-C: it stops what runs, and the second one leaves.
+func (c *repl) onInterrupt(ctx context.Context) bool {
 	c.screen.broke()
 	if c.struck.Swap(true) {
 		return false
@@ -171,11 +171,11 @@ func (c *conversation) strike(ctx context.Context) bool {
 }
 
 // recall shows how an earlier session ended.
-func (c *conversation) recall(ctx context.Context) error {
+func (c *repl) recall(ctx context.Context) error {
 	if !c.s.past {
 		return nil
 	}
-	open, err := c.s.session.Open(ctx)
+	open, err := c.s.session.CanResume(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c *conversation) recall(ctx context.Context) error {
 
 // turn runs a prompt. What is typed meanwhile answers questions, or joins the
 // conversation.
-func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
+func (c *repl) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	done := make(chan error, 1)
 	c.running.Store(true)
 	go func() {
@@ -225,12 +225,12 @@ func (c *conversation) turn(ctx context.Context, events iter.Seq2[event.Event, e
 
 // settle sees to it that nothing that was typed before a question answers it: whole
 // lines are what they would have been without it, and the rest is dropped.
-func (c *conversation) settle(ctx context.Context) {
+func (c *repl) settle(ctx context.Context) {
 	c.before(ctx, func(line string) { c.typed(ctx, line) })
 }
 
 // before hands over the lines that were typed before now, and drops what else was.
-func (c *conversation) before(ctx context.Context, take func(line string)) {
+func (c *repl) before(ctx context.Context, take func(line string)) {
 	for c.taken < c.read.Load() {
 		select {
 		case line := <-c.lines:
@@ -244,7 +244,7 @@ func (c *conversation) before(ctx context.Context, take func(line string)) {
 }
 
 // show runs a prompt and shows what happens.
-func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
+func (c *repl) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
 	began, streamed := false, false
 	var failed error
 	for e, err := range events {
@@ -314,7 +314,7 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 		}
 	}
 	if !began {
-		return notBegun(ctx, failed)
+		return startError(ctx, failed)
 	}
 	if failed != nil && !isEnd(failed) {
 		c.screen.line(inRed, "! %s", c.h.oneLine(failed.Error()))
@@ -326,7 +326,7 @@ func (c *conversation) show(ctx context.Context, events iter.Seq2[event.Event, e
 const shownLines = 5
 
 // result shows what came of a call: its title, or what a command wrote.
-func (c *conversation) result(d event.ToolResult) {
+func (c *repl) result(d event.ToolResult) {
 	u, _ := c.calls.get(d.Call)
 	colour, mark := inDim, "-"
 	if d.Result.IsError {
@@ -354,7 +354,7 @@ func isEnd(err error) bool {
 	return errors.As(err, &e)
 }
 
-func (c *conversation) failure(e event.Event, f event.ModelFailed, streamed bool) {
+func (c *repl) failure(e event.Event, f event.ModelFailed, streamed bool) {
 	text := c.h.oneLine(f.Message)
 	if streamed {
 		text += " (what was written of the answer does not count)"
@@ -365,7 +365,7 @@ func (c *conversation) failure(e event.Event, f event.ModelFailed, streamed bool
 	c.screen.line(inYellow, "! %s", text)
 }
 
-func (c *conversation) total(end event.RunEnd) {
+func (c *repl) total(end event.RunEnd) {
 	if o := outcomes[end.Reason]; o.subtype != success {
 		c.screen.line(inRed, "! the run ended: %s", c.h.oneLine(endText(end)))
 	}
@@ -379,7 +379,7 @@ func (c *conversation) total(end event.RunEnd) {
 
 // put hands a query to the person, once the call that it belongs to is on the
 // screen. It reports whether somebody is there to be asked.
-func (c *conversation) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
+func (c *repl) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
 	if _, err := c.calls.find(ctx, c.s.session.ID, call); err != nil {
 		return false, err
 	}
@@ -394,7 +394,7 @@ func (c *conversation) put(ctx context.Context, call tool.Call, q query) (there 
 }
 
 // typed acts on a line that was typed while a prompt runs.
-func (c *conversation) typed(ctx context.Context, line string) {
+func (c *repl) typed(ctx context.Context, line string) {
 	line = strings.TrimSpace(line)
 	if q := c.asked; q != nil && !q.over() {
 		if q.take(c, line) {

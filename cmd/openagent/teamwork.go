@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent/team"
 )
 
-// A commons is what the agents of a session share.
-type commons interface {
+// A sharedTeam is what the agents of a session share.
+type sharedTeam interface {
 	team.Tasks
 	team.Teams
 	team.Mail

@@ -53,7 +53,7 @@ type toolEntry struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-func (b *bench) entry(t tool.Tool, plugins []string) toolEntry {
+func (b *toolList) entry(t tool.Tool, plugins []string) toolEntry {
 	s := t.Spec()
 	kind := ""
 	for _, e := range b.builtin {
@@ -81,8 +81,8 @@ func (e toolEntry) does() string {
 	return "changes"
 }
 
-// A bench has the tools of a folder, outside of a run.
-type bench struct {
+// A toolList has the tools of a folder, outside of a run.
+type toolList struct {
 	*setup
 	builtin []tools.Entry
 	custom  *custom.Set
@@ -94,7 +94,7 @@ type bench struct {
 type foreground struct{ *workspace.Workspace }
 
 // bash is the tool Bash with such a shell.
-func (b *bench) bash() tool.Tool {
+func (b *toolList) bash() tool.Tool {
 	if box := b.box(); box != nil {
 		return tools.Bash(foreground{b.workspace}, box)
 	}
@@ -102,14 +102,14 @@ func (b *bench) bash() tool.Tool {
 }
 
 // StartJob refuses what would not live to do anything.
-func (foreground) StartJob(context.Context, workspace.Line) (string, json.RawMessage, error) {
+func (foreground) StartJob(context.Context, workspace.CommandLine) (string, json.RawMessage, error) {
 	return "", nil, errors.New("a background command would end with this program; leave run_in_background out")
 }
 
-// bench takes out the tools that a run with these options would have. A
+// toolList takes out the tools that a run with these options would have. A
 // person at a terminal is asked about what is not trusted. Unless strict, settings
 // that cannot be used are as if they were not there: no tool may be run then.
-func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench, error) {
+func (h *host) toolList(ctx context.Context, o *toolsOptions, strict bool) (*toolList, error) {
 	dir, err := workingDir()
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	}
 	p, _ := h.provider(&o.options)                       // no model is called, so it may be a wrong one
 	h.secrets = append(p.secrets(), o.secretValues()...) // custom tools may show what they like
-	b := &bench{setup: newSetup(&o.options, p, dir)}
+	b := &toolList{setup: newSetup(&o.options, p, dir)}
 	if err := h.confine(b.setup); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -146,7 +146,7 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	}
 	own, err := b.custom.Tools(ctx)
 	if err != nil {
-		return nil, errors.Join(notBegun(ctx, err), b.close())
+		return nil, errors.Join(startError(ctx, err), b.close())
 	}
 	for _, t := range own {
 		if i := b.index(t.Spec().Name); i >= 0 {
@@ -158,14 +158,14 @@ func (h *host) bench(ctx context.Context, o *toolsOptions, strict bool) (*bench,
 	return b, nil
 }
 
-func (b *bench) index(name string) int {
+func (b *toolList) index(name string) int {
 	return slices.IndexFunc(b.all, func(t tool.Tool) bool { return t.Spec().Name == name })
 }
 
 // find returns the tool of a name, else the one that has it as another name, else
 // the only one whose name or other name differs in nothing but case: as a model's
 // call finds its tool.
-func (b *bench) find(name string) (tool.Tool, error) {
+func (b *toolList) find(name string) (tool.Tool, error) {
 	if i := b.index(name); i >= 0 {
 		return b.all[i], nil
 	}
@@ -221,7 +221,7 @@ func (h *host) warnOfTools(err error) {
 }
 
 func (h *host) listTools(ctx context.Context, o *toolsOptions) error {
-	b, err := h.bench(ctx, o, false)
+	b, err := h.toolList(ctx, o, false)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func firstSentence(s string) string {
 }
 
 func (h *host) showTool(ctx context.Context, o *toolsOptions, name string) error {
-	b, err := h.bench(ctx, o, false)
+	b, err := h.toolList(ctx, o, false)
 	if err != nil {
 		return err
 	}

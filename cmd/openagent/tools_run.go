@@ -19,7 +19,7 @@ import (
 // A judging is what is known of how a call was judged.
 type judging struct {
 	h      *host
-	grants *grants
+	grants *sessionRules
 	asked  bool // a person's permission was needed
 	nobody bool // and nobody could be asked
 	passed bool // rules and mode, and who was asked, let it run
@@ -61,7 +61,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	if err != nil {
 		return err
 	}
-	b, err := h.bench(ctx, o, true)
+	b, err := h.toolList(ctx, o, true)
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,11 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	j := &judging{h: h}
 	judges := b.guard(&policy, nil)
 	h.warnOfSandbox(b.setup)
-	a := &agent.Agent{Dir: b.project, Dirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, Policies: judges, CanUseTool: j.decide,
+	a := &agent.Agent{Dir: b.project, AdditionalDirs: o.dirs, Tools: h.forCall(b, t), Permissions: policy, Deciders: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.timeout}, Secrets: h.secrets, Log: h.logger(&o.options)}
-	j.grants = &grants{agent: a, roots: append([]string{b.project}, o.dirs...)}
-	a.Hooks, a.MayChange, a.MayAllow = b.hooks(), b.options.permits, b.options.permitsRule
-	r, err := a.Call(ctx, name, input)
+	j.grants = &sessionRules{agent: a, roots: append([]string{b.project}, o.dirs...)}
+	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = b.hooks(), b.options.permits, b.options.permitsRule
+	r, err := a.CallTool(ctx, name, input)
 	var end *agent.EndError
 	switch {
 	case ctx.Err() != nil:
@@ -96,7 +96,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 		h.complain("%s: %v", name, err)
 		return ended(outcomeOf(ctx, event.RunEnd{Reason: end.Reason}).code)
 	case err != nil:
-		return notBegun(ctx, err)
+		return startError(ctx, err)
 	case r == nil:
 		return fmt.Errorf("%s was ended before it had a result", name)
 	}
@@ -112,7 +112,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 
 // forCall returns the tools of an agent that is to call t: no other, so that none
 // takes its place, unless t works on others.
-func (h *host) forCall(b *bench, t tool.Tool) []tool.Tool {
+func (h *host) forCall(b *toolList, t tool.Tool) []tool.Tool {
 	if t.Spec().Batch {
 		return b.all
 	}

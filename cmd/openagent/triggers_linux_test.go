@@ -307,7 +307,7 @@ func TestTriggerScheduledByTool(t *testing.T) {
 	}
 	call := func(name, input string) *tool.Result {
 		t.Helper()
-		r, err := a.Call(t.Context(), name, json.RawMessage(input))
+		r, err := a.CallTool(t.Context(), name, json.RawMessage(input))
 		if err != nil || r == nil {
 			t.Fatalf("%s: %v", input, err)
 		}

@@ -96,7 +96,7 @@ func (r *runner) trigger(ctx context.Context, dir, id string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return resultOf(s.agent.Call(ctx, "RemoteTrigger", input))
+		return resultOf(s.agent.CallTool(ctx, "RemoteTrigger", input))
 	})
 }
 

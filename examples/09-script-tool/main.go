@@ -70,7 +70,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Dir:      dir,
 	}
 	for range 2 {
-		ts, err := a.Pool(ctx)
+		ts, err := a.ResolveTools(ctx)
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func run(ctx context.Context, out io.Writer) error {
 	s := a.Session("")
 	defer s.Close()
 	for _, prompt := range []string{"Make a backup called monday.", "Go back to sunday, or else to monday."} {
-		ts, err := a.Pool(ctx) // what the model is going to see
+		ts, err := a.ResolveTools(ctx) // what the model is going to see
 		if err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func fire(ctx context.Context, a *agent.Agent, j cron.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	res, err := a.Call(ctx, "Bash", input)
+	res, err := a.CallTool(ctx, "Bash", input)
 	switch {
 	case err != nil:
 		return "", err

@@ -73,7 +73,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		Tools:       []tool.Tool{tools.Bash(ws, box)},
 		Dir:         project,
 		Permissions: permission.Policy{AllowConfined: box.AutoAllow()},
-		Policies:    []permission.Judge{box}, // what a call says that it does is judged before it runs
+		Deciders:    []permission.Decider{box}, // what a call says that it does is judged before it runs
 	}
 	s := a.Session("")
 	defer s.Close()

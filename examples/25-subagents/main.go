@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Crew{} // general-purpose, Explore and Plan are always there
+	crew := &subagent.Manager{} // general-purpose, Explore and Plan are always there
 	a := &agent.Agent{
 		Model:  model(),
 		System: "You are a coordinator. Put an Explore agent to work on each part of a question, all in one answer, then sum up.",

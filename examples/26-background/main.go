@@ -36,7 +36,7 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Crew{}
+	crew := &subagent.Manager{}
 	list := new(team.Memory)
 	a := &agent.Agent{
 		Model:       model(),

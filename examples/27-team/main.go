@@ -38,7 +38,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer ws.Close()
 
 	shared := new(team.Memory) // a team.Dir outlives the program and serves several
-	crew := &subagent.Crew{Team: shared}
+	crew := &subagent.Manager{Team: shared}
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,

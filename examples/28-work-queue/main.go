@@ -30,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	list := new(team.Memory)
-	crew := &subagent.Crew{Turns: 50}
+	crew := &subagent.Manager{Turns: 50}
 	a := &agent.Agent{
 		Model: model(),
 		Tools: []tool.Tool{tools.Agent(crew), tools.TaskCreate(list), tools.TaskList(list), tools.TaskUpdate(list), claim(list)},
@@ -61,7 +61,7 @@ func claim(list team.Tasks) tool.Tool {
 				return tool.Text("none: " + err.Error()), nil
 			}
 			return tool.Text(fmt.Sprintf("%s: %s", t.ID, t.Subject)), nil
-		}).OnClassify(func(tool.Call, struct{}) tool.Class { return tool.Class{Internal: true} })
+		}).OnClassify(func(tool.Call, struct{}) tool.Traits { return tool.Traits{Internal: true} })
 }
 
 // model plays the one who fills the list and the workers.

@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Crew{Worktrees: ws}
+	crew := &subagent.Manager{Worktrees: ws}
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,

@@ -99,7 +99,7 @@ func (w *world) phase(a *agent.Agent, phase string) (err error) {
 // finish prompts the session, or goes on with it, until its run ends, and answers what
 // was deferred.
 func finish(ctx context.Context, s *agent.Session) error {
-	open, err := s.Open(ctx)
+	open, err := s.CanResume(ctx)
 	if err != nil {
 		return err
 	}

@@ -71,10 +71,10 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 			return nil, done, err
 		}
 		ws.Confine = box.Confiner()
-		a.Policies = append(a.Policies, box)
+		a.Deciders = append(a.Deciders, box)
 		closers = append(closers, box.Close)
 	}
-	crew := &subagent.Crew{Worktrees: ws}
+	crew := &subagent.Manager{Worktrees: ws}
 	enter, exit := tools.PlanMode()
 	a.Tools = append(tools.Core(ws), tools.Agent(crew), tools.Batch(), enter, exit, tools.EnterWorktree(ws))
 	if on("skill") {

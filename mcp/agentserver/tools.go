@@ -16,7 +16,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Tools returns a server of the agent's Tools. Each call is one of [agent.Agent.Call],
+// Tools returns a server of the agent's Tools. Each call is one of [agent.Agent.CallTool],
 // with the agent's hooks, rules, mode, policies and callback. What a tool knows from
 // earlier calls, such as the files that were read, is kept over a client's session.
 //
@@ -36,7 +36,7 @@ func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
 		one := b
 		one.Tools, one.Toolsets, one.AllowedTools, one.DeferredTools = []tool.Tool{kept{client.Tool(), client}}, nil, nil, nil
 		one.CanUseTool, one.AskUser = judges(b.CanUseTool, client), client.AskUser
-		return one.Call(ctx, call.Name, call.Input)
+		return one.CallTool(ctx, call.Name, call.Input)
 	}
 	ended := o.Ended
 	o.Ended = func(session string) {
@@ -108,7 +108,7 @@ func (k kept) Run(ctx context.Context, c tool.Call) (*tool.Result, error) {
 	return r, err
 }
 
-func (k kept) Classify(c tool.Call) tool.Class { return tool.Classify(k.inner, k.call(c)) }
+func (k kept) Classify(c tool.Call) tool.Traits { return tool.Classify(k.inner, k.call(c)) }
 
 func (k kept) Validate(c tool.Call) error {
 	if v, ok := k.inner.(tool.Validator); ok {

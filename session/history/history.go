@@ -99,7 +99,7 @@ func (w *Writer) Write(turns []Turn, model, dir string) {
 			w.at = s.Time.UTC()
 		}
 		if s.Message.Role == llm.Assistant {
-			if !w.state.Open() {
+			if !w.state.Running() {
 				w.prompt(Turn{Message: llm.UserText(noPrompt)}, tools, model, dir)
 			}
 			w.answer(s, model)
@@ -107,7 +107,7 @@ func (w *Writer) Write(turns []Turn, model, dir string) {
 			w.prompt(s.Turn, tools, model, dir)
 		}
 	}
-	if w.state.Open() {
+	if w.state.Running() {
 		w.add(event.Stopped{Reason: event.Interrupted, Message: "the conversation on record ends here"})
 		w.settle(nothing)
 	}
@@ -119,7 +119,7 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 	if t.ID == "" || w.state.Known(t.ID) {
 		t.ID = fmt.Sprintf("history-%d", w.last+1)
 	}
-	if w.state.Open() {
+	if w.state.Running() {
 		w.add(event.UserMessage{ID: t.ID, Delivery: event.AsSteer, Message: t.Message})
 		w.settle(nothing)
 		return
@@ -196,7 +196,7 @@ func (w *Writer) call() (engine.Effect, bool) {
 
 // settle does what the run wants until it wants an answer or has ended.
 func (w *Writer) settle(result func(call string) (tool.Result, bool)) {
-	for w.state.Open() {
+	for w.state.Running() {
 		before := w.last
 		for _, e := range w.state.Effects() {
 			if w.do(e, result); w.last != before {

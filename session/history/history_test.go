@@ -54,7 +54,7 @@ func resumed(t *testing.T, facts []event.Event) []llm.Message {
 	a := &agent.Agent{Model: m, Sessions: store}
 	s := a.Session("s")
 	defer s.Close()
-	if open, err := s.Open(t.Context()); err != nil || open {
+	if open, err := s.CanResume(t.Context()); err != nil || open {
 		t.Fatalf("a run is open: %v, %v", open, err)
 	}
 	if _, err := s.Prompt(context.Background(), "next"); err != nil {

@@ -53,7 +53,7 @@ func reopen(t *testing.T, s session.Store) {
 
 // header: what a session begins with is kept, a later opening does not change it.
 func header(t *testing.T, s session.Store) {
-	want := session.Header{Session: "s", Created: start, Dir: "/a \"dir\" <ü>", Parent: &session.Point{Session: "p", Seq: 7}}
+	want := session.Header{Session: "s", Created: start, Dir: "/a \"dir\" <ü>", Parent: &session.Position{Session: "p", Seq: 7}}
 	for _, h := range []session.Header{
 		{Created: start.In(time.FixedZone("", 3600)), Dir: want.Dir, Parent: want.Parent},
 		{Session: "other", Created: start.Add(time.Hour), Dir: "/b"},

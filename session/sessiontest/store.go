@@ -102,7 +102,7 @@ func fork(t *testing.T, s session.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (session.Point{Session: "source", Seq: through}); info.Parent == nil || *info.Parent != want || info.Dir != "/work" {
+		if want := (session.Position{Session: "source", Seq: through}); info.Parent == nil || *info.Parent != want || info.Dir != "/work" {
 			t.Errorf("fork has parent %v and directory %q, want %v and /work", info.Parent, info.Dir, want)
 		}
 		more := follow(facts[:through], prompt("only here"))

@@ -309,7 +309,7 @@ func TestPermission(t *testing.T) {
 		{permission.Policy{Mode: permission.Bypass, Deny: []permission.Rule{"look"}}, "look", false},
 	} {
 		a := &agent.Agent{Toolsets: []tool.Set{b.set}, Permissions: c.policy, Dir: b.work}
-		r, err := a.Call(t.Context(), c.name, json.RawMessage(`{}`))
+		r, err := a.CallTool(t.Context(), c.name, json.RawMessage(`{}`))
 		if err != nil || r.IsError == c.ok {
 			t.Errorf("%+v %s: %+v, %v", c.policy, c.name, r, err)
 		}

@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// Of a message or result that is cut, in tokens.
+const (
+	minKept = minClear // stays at least
+	ownKept = 2000     // stays at most of what ends a run: it has to be said anew
+)
+
+// A TruncationPlan says what of a conversation is no longer sent whole.
+type TruncationPlan struct {
+	Cleared []event.Cleared // empty: nothing that would be enough
+	After   int             // tokens of the messages then
+	Large   []Large         // what ends the run: it cannot be answered in part
+}
+
+// Large is something that is too large for the window.
+type Large struct {
+	Kind   string // prompt, message or result
+	Tool   string // of a result
+	Start  string // of its text
+	Tokens int
+	Bytes  int
+}
+
+// Cut plans what a [Cut] is to do: old results go first, then the largest of the others
+// and of the notes lose their middle, and where that is not enough what the user wants
+// now does, which is no request any more then.
+func (t *Transcript) Cut(e Cut) TruncationPlan {
+	n := len(t.Messages)
+	c := cutter{messages: t.Messages[:n:n], marks: t.marks[:n:n], size: contentTokens, floor: minKept, files: e.files}
+	if e.Bytes {
+		c.size, c.floor = contentBytes, 3*minKept
+	}
+	whole := c.sum(c.messages)
+	target := e.Target
+	if e.Bytes {
+		target = whole / 2
+	}
+	all := c.pieces()
+	if e.Last {
+		i := slices.IndexFunc(all, func(p piece) bool { return p.size > whole/2 })
+		if i < 0 {
+			return TruncationPlan{}
+		}
+		return c.named(c.down(nil, all[i:i+1], min(target, whole/2), c.own()), t)
+	}
+	var old []event.Cleared
+	left := whole
+	for _, p := range all {
+		if p.old && p.size >= c.floor && left > target {
+			old, left = append(old, p.is), left-p.size+clearedTokens
+		}
+	}
+	if len(old) > 0 && c.after(old) <= target {
+		return c.cutting(old)
+	}
+	theirs := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return p.own || p.old && slices.Contains(old, p.is) })
+	if cleared := c.down(old, theirs, target, whole); cleared != nil {
+		return c.cutting(cleared)
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.own })
+	if e.First && !slices.ContainsFunc(own, func(p piece) bool { return p.size > target }) {
+		return TruncationPlan{}
+	}
+	cleared := c.down(nil, own, target, c.own())
+	if cleared == nil {
+		cleared = c.down(old, append(theirs, own...), target, c.own())
+	}
+	return c.named(cleared, t)
+}
+
+// A cutter cuts messages.
+type cutter struct {
+	messages []llm.Message
+	marks    []mark
+	size     func(llm.Blocks) int
+	floor    int      // least size of what was cut
+	files    []result // that hold results as a whole
+}
+
+// A piece is a result, or a message of the user's side, that can be cut.
+type piece struct {
+	is      event.Cleared
+	at      int // the message
+	content llm.Blocks
+	size    int
+	own     bool // what the user wants now
+	old     bool // a result that is not of the last answer
+}
+
+// pieces lists what can be cut, in the order of the conversation.
+func (c *cutter) pieces() []piece {
+	var out []piece
+	prompt, answer := -1, -1 // the last ones
+	for i, m := range c.marks {
+		switch m.kind {
+		case isPrompt:
+			prompt = i
+		case isAnswer:
+			answer = i
+		}
+	}
+	for i, m := range c.marks {
+		switch m.kind {
+		case isResults:
+			if i == 0 || c.marks[i-1].kind != isAnswer {
+				continue
+			}
+			n := 0
+			for _, b := range c.messages[i].Content {
+				r, ok := b.(llm.ToolResult)
+				if !ok {
+					continue
+				}
+				is := event.Cleared{Call: callID(c.marks[i-1].seq, n)}
+				if k := slices.IndexFunc(c.files, func(f result) bool { return f.call == is.Call }); k >= 0 {
+					is.File = c.files[k].file
+				}
+				out = append(out, piece{is: is, at: i, content: r.Content, size: c.size(r.Content), old: i < answer})
+				n++
+			}
+		default:
+			if !m.kind.cuttable() {
+				continue
+			}
+			p := piece{is: event.Cleared{Fact: m.seq}, at: i, content: c.messages[i].Content, size: c.size(c.messages[i].Content), own: i >= prompt && (m.kind == isPrompt || m.kind == isSaid)}
+			for _, before := range c.marks[:i] {
+				if before.seq == m.seq && before.kind.cuttable() {
+					p.is.Index++
+				}
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (c *cutter) sum(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += c.size(m.Content)
+	}
+	return n
+}
+
+// after is what all have once some are cut.
+func (c *cutter) after(cleared []event.Cleared) int {
+	return c.sum(clearResults(c.messages, c.marks, cleared))
+}
+
+// own is the most that stays of what ends a run.
+func (c *cutter) own() int { return c.floor / minKept * ownKept }
+
+// down cuts the largest of some pieces to some size at most, beside what is cut already,
+// so that all together have no more than the target. It returns nil where that cannot be.
+func (c *cutter) down(cleared []event.Cleared, pieces []piece, target, most int) []event.Cleared {
+	sizes := make([]int, 0, len(pieces))
+	for _, p := range pieces {
+		sizes = append(sizes, p.size)
+	}
+	excess := c.after(cleared) - target
+	if excess <= 0 {
+		return cleared
+	}
+	for most = min(most, level(sizes, excess)); ; most = most * 3 / 4 {
+		most = max(most, c.floor)
+		out := slices.Clip(cleared)
+		for _, p := range pieces {
+			if p.size > most+clearedTokens {
+				p.is.Keep = c.keep(p, most-clearedTokens)
+				out = append(out, p.is)
+			}
+		}
+		switch {
+		case len(out) > 0 && c.after(out) <= target:
+			return out
+		case most == c.floor:
+			return nil
+		}
+	}
+}
+
+// keep returns how many bytes of a piece's text have about so much.
+func (c *cutter) keep(p piece, size int) int {
+	text := p.content.Text()
+	whole := c.size(llm.Blocks{llm.Text{Text: text}})
+	return max(1, int(float64(len(text))*min(1, float64(size)/float64(max(whole, 1)))))
+}
+
+// level returns what the largest of some sizes have to become so that all together lose
+// an excess.
+func level(sizes []int, excess int) int {
+	slices.SortFunc(sizes, func(a, b int) int { return b - a })
+	sum := 0
+	for i, n := range sizes {
+		sum += n
+		next := 0
+		if i+1 < len(sizes) {
+			next = sizes[i+1]
+		}
+		if l := (sum - excess) / (i + 1); l >= next {
+			return l
+		}
+	}
+	return 0
+}
+
+func (c *cutter) cutting(cleared []event.Cleared) TruncationPlan {
+	n := 0
+	for _, m := range clearResults(c.messages, c.marks, cleared) {
+		n += contentTokens(m.Content)
+	}
+	return TruncationPlan{Cleared: cleared, After: n}
+}
+
+// named is a cutting that ends the run: it names what the user has said, or else what it
+// is.
+func (c *cutter) named(cleared []event.Cleared, t *Transcript) TruncationPlan {
+	if len(cleared) == 0 {
+		return TruncationPlan{}
+	}
+	out := c.cutting(cleared)
+	var others []Large
+	for _, p := range c.pieces() {
+		if !slices.ContainsFunc(cleared, func(x event.Cleared) bool { return x.Call == p.is.Call && x.Fact == p.is.Fact && x.Index == p.is.Index }) {
+			continue
+		}
+		l := Large{Kind: "message", Start: p.content.Text(), Tokens: contentTokens(p.content), Bytes: contentBytes(p.content)}
+		switch {
+		case p.is.Call != "":
+			l.Kind = "result"
+			if call := t.Call(p.is.Call); call != nil {
+				l.Tool = call.Name
+			}
+		case c.marks[p.at].kind == isPrompt:
+			l.Kind = "prompt"
+		}
+		if p.own {
+			out.Large = append(out.Large, l)
+		} else {
+			others = append(others, l)
+		}
+	}
+	if len(out.Large) == 0 {
+		out.Large = others
+	}
+	return out
+}
+
+// contentBytes is about what blocks have in the body of a request.
+func contentBytes(bs llm.Blocks) int {
+	n := 0
+	for _, b := range bs {
+		switch b := b.(type) {
+		case llm.Text:
+			n += len(b.Text)
+		case llm.Image:
+			n += len(b.Data) * 4 / 3
+		case llm.Document:
+			n += len(b.Data) * 4 / 3
+		case llm.ToolResult:
+			n += contentBytes(b.Content)
+		}
+	}
+	return n
+}

@@ -1,0 +1,322 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// authorize decides about a call: hooks, then rules, policies and mode, then the
+// callback. What is left to ask about is asked by question.
+func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *effectInput) event.Fact {
+	call := j.call
+	t := x.toolOf(j)
+	if t == nil {
+		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
+			Source: permission.FromDefault, Reason: toolRemoved(call)}}
+	}
+	original := call.Input
+	e.Mode = x.agent.strictestMode(e.Mode)
+	call.Mode = e.Mode
+	hooked, stop := x.before(ctx, &call, j)
+	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
+		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
+	}
+	class := classify(t, &call)
+	d := x.settle(e.Mode, &call, &class, hooked)
+	if d.Behavior == permission.Allowed {
+		d = x.askCallback(ctx, e.Mode, t, &call, &class, d)
+	}
+	if d.Behavior == permission.Allowed && e.Guard != "" {
+		d = permission.Decision{Behavior: permission.Asked, Source: permission.FromGuard, Reason: e.Guard}
+	}
+	d.Input = nil
+	if string(call.Input) != string(original) {
+		d.Input = call.Input
+	}
+	return event.Authorized{Key: e.Key(), Call: call.ID, Decision: d, Class: class, Stop: stop}
+}
+
+// settle judges a call, and asks about one that needs a person or a rule of its own.
+func (x *executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
+	d := x.judge(mode, call, class, hooked)
+	if class.ConfirmReason == "" || d.Behavior != permission.Allowed || d.Source == permission.FromRule {
+		return d
+	}
+	if byRule, ok := x.rules.Load().In(mode).Permits(x.subject(call, class)); ok {
+		return byRule
+	}
+	return x.requireApproval(mode, call, class)
+}
+
+// requireApproval asks about a call that no rule allows.
+func (x *executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
+	why := class.ConfirmReason
+	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
+		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
+	}
+	if mode == permission.DontAsk {
+		return permission.Decision{Behavior: permission.Denied, Source: permission.FromMode, Reason: "denied in mode dontAsk: " + why}
+	}
+	return permission.Decision{Behavior: permission.Asked, Source: permission.FromMode, Reason: why}
+}
+
+// judge puts what the hooks say together with rules, policies and mode.
+func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
+	if hooked.Behavior == permission.Denied {
+		return hooked
+	}
+	about := x.subject(call, class)
+	rules := x.rules.Load().In(mode)
+	d := rules.Decide(about)
+	if d.Behavior == permission.Denied {
+		return d
+	}
+	if waits, ok := rules.Waits(about); ok {
+		return waits // nobody's yes lets it run
+	}
+	opinion := x.policyDecision(about)
+	byMode := d.Behavior == permission.Asked && d.Source == permission.FromMode && !rules.Plans()
+	switch {
+	case opinion.Behavior == permission.Denied:
+		return opinion
+	case hooked.Behavior == permission.Asked || hooked.Behavior == permission.Deferred:
+		return hooked
+	case opinion.Behavior == permission.Asked || opinion.Behavior == permission.Deferred:
+		if mode == permission.DontAsk {
+			opinion.Behavior, opinion.Reason = permission.Denied, "denied in mode dontAsk: "+opinion.Reason
+		}
+		return opinion
+	case hooked.Behavior == permission.Allowed && byMode:
+		return hooked
+	case opinion.Behavior == permission.Allowed && byMode:
+		return opinion
+	}
+	return d
+}
+
+// policyDecision is what the agent's policies say to a call. One that panics denies it.
+func (x *executor) policyDecision(about permission.Request) permission.Decision {
+	if len(x.agent.Deciders) == 0 {
+		return permission.Decision{}
+	}
+	d := safely(func() permission.Decision { return permission.Composite(x.agent.Deciders).Decide(about) }, permission.Deny("a policy failed"))
+	if d.Behavior != permission.NoOpinion && d.Source == "" {
+		d.Source = permission.FromPolicy
+	}
+	d.Reason = x.secrets.text(d.Reason)
+	return d
+}
+
+// askCallback asks the callback about a call that nothing speaks against. Call and class
+// are those of the input that it wants.
+func (x *executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
+	callback := x.ask()
+	if callback == nil {
+		return verdict
+	}
+	d := x.callBack(ctx, callback, *call, verdict)
+	switch d.Behavior {
+	case permission.NoOpinion:
+		return verdict
+	case permission.Allowed:
+		if d.Input == nil {
+			return d
+		}
+		call.Input = d.Input
+		*class = classify(t, call)
+		if again := x.judge(mode, call, class, permission.Decision{}); again.Behavior == permission.Denied {
+			return again
+		}
+	}
+	return d
+}
+
+// question asks about a call, by the callback. Nobody there means no.
+func (x *executor) question(ctx context.Context, e engine.Ask, j *effectInput) event.Fact {
+	call, t := j.call, x.toolOf(j)
+	if t == nil {
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: toolRemoved(call)}}
+	}
+	if d, decided := x.requested(ctx, t, j); decided {
+		if d.Behavior == permission.Allowed {
+			d = x.confirm(ctx, t, j, d)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if d.Behavior != permission.Asked {
+			return x.answer(e.Key(), t, call, d)
+		}
+	}
+	callback := x.ask()
+	if callback == nil {
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(j.verdict)}
+	}
+	turn, err := x.person(ctx)
+	if err != nil {
+		return nil
+	}
+	defer turn()
+	j.signals.show(x.request(call, j.class, j.verdict))
+	notified := x.notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.verdict.Reason))
+	d := x.callBack(ctx, callback, call, j.verdict)
+	notified()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
+		d = noApprover(j.verdict)
+	}
+	return x.answer(e.Key(), t, call, d)
+}
+
+// confirm has the callback see a call that a hook allows in place of a person. What
+// it asks about is asked.
+func (x *executor) confirm(ctx context.Context, t tool.Tool, j *effectInput, allowed permission.Decision) permission.Decision {
+	call, class := j.call, j.class
+	if allowed.Input != nil {
+		call.Input = allowed.Input
+		class = classify(t, &call)
+	}
+	d := x.askCallback(ctx, call.Mode, t, &call, &class, allowed)
+	if d.Behavior == permission.Allowed && d.Input == nil {
+		d.Input = allowed.Input
+	}
+	return d
+}
+
+// toolRemoved says why a call cannot be made whose tool is not one of the agent's any more.
+func toolRemoved(call tool.Call) string {
+	return fmt.Sprintf("the tool %s is not there any more", call.Name)
+}
+
+// answer makes the fact of somebody's decision about a call.
+func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
+	d.Reason = x.secrets.text(d.Reason)
+	f := event.Answered{Key: key, Call: call.ID, Decision: d}
+	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
+		call.Input = d.Input
+		class := classify(t, &call)
+		f.Class = &class
+	}
+	return f
+}
+
+func noApprover(verdict permission.Decision) permission.Decision {
+	return permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Rule: verdict.Rule, Origin: verdict.Origin,
+		Reason: verdict.Reason + " (nobody could be asked)"}
+}
+
+// callBack calls the callback; whatever goes wrong with it denies the call.
+func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call tool.Call, verdict permission.Decision) permission.Decision {
+	d, err := within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
+	switch {
+	case err != nil:
+		d = permission.Deny("CanUseTool failed: " + x.secrets.text(err.Error()))
+	case d.Input != nil && !json.Valid(d.Input):
+		d = permission.Deny("CanUseTool returned an input that is not JSON")
+	}
+	if d.Source == "" {
+		d.Source = permission.FromCallback
+	}
+	d.Reason = x.secrets.text(d.Reason)
+	return d
+}
+
+// recheck judges a call again, right before it runs: its input, the mode and the
+// directory are final now. What it touches may be something else than what was
+// judged, and then has to be allowed by itself.
+func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) (permission.Decision, bool) {
+	if t == nil {
+		return permission.Deny(toolRemoved(*call)), true
+	}
+	mode = x.agent.strictestMode(mode)
+	call.Mode = mode
+	class := classify(t, call)
+	p := x.rules.Load().In(mode)
+	about := x.subject(call, &class)
+	if d := x.policyDecision(about); d.Behavior == permission.Denied {
+		return d, true
+	}
+	if d, denied := p.Denies(about); denied {
+		return d, true
+	}
+	// A callback's or a person's yes does not lift plan mode.
+	if d, waits := p.Waits(about); waits {
+		return d, true
+	}
+	if !exceedsApproved(judged, &class) {
+		return permission.Decision{}, false
+	}
+	d := x.settle(mode, call, &class, permission.Decision{})
+	return permission.Deny("what the call would do has changed since it was judged; make it again: " + d.Reason), d.Behavior != permission.Allowed
+}
+
+// exceedsApproved reports whether a call would do more than what was judged.
+func exceedsApproved(judged, now *tool.Traits) bool {
+	if isSideEffectFree(judged) && !isSideEffectFree(now) || judged.ConfirmReason == "" && now.ConfirmReason != "" || judged.Confined && !now.Confined || now.IgnoresSkillLimits && !judged.IgnoresSkillLimits {
+		return true
+	}
+	return slices.ContainsFunc(now.Access, func(a permission.Access) bool {
+		return !slices.ContainsFunc(judged.Access, func(b permission.Access) bool { return a.Kind == b.Kind && a.Target == b.Target })
+	})
+}
+
+// isSideEffectFree reports whether a call changes nothing by itself.
+func isSideEffectFree(c *tool.Traits) bool { return c.ReadOnly || c.Internal || c.RunsSubagents }
+
+// subject is what the policy is told of a call. Its tool may be gone.
+func (x *executor) subject(call *tool.Call, class *tool.Traits) permission.Request {
+	var spec tool.Spec
+	if t := x.tool(call.Name); t != nil {
+		spec = t.Spec()
+	}
+	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: isSideEffectFree(class),
+		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.roots}
+}
+
+// request is the question that is shown.
+func (x *executor) request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
+	about := x.subject(&call, &class)
+	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
+	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
+		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
+	}
+	return r
+}
+
+// invalid says what is wrong with the input of a call, "" if nothing is. What cannot
+// be read is not asked about: nobody could tell what it would do, and a rule for
+// "always" would allow anything.
+func invalid(t tool.Tool, call *tool.Call) string {
+	v, ok := t.(tool.Validator)
+	if !ok {
+		return ""
+	}
+	if err := safely(func() error { return v.Validate(*call) }, nil); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// classify asks a tool about a call. A tool that panics knows nothing: the call
+// is taken for one that writes.
+func classify(t tool.Tool, call *tool.Call) tool.Traits {
+	return safely(func() tool.Traits { return tool.Classify(t, *call) }, tool.Traits{})
+}
+
+func safely[T any](fn func() T, otherwise T) (v T) {
+	defer func() {
+		if recover() != nil {
+			v = otherwise
+		}
+	}()
+	return fn()
+}

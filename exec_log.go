@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+)
+
+// tell logs a record if somebody reads it, whatever the handler does.
+func (x *executor) tell(level slog.Level, text string, args ...any) {
+	if x.agent.Log != nil {
+		safely(func() bool { x.log.Log(context.Background(), level, text, args...); return true }, false)
+	}
+}
+
+// logOf returns the logger of a run, which is known by the number of its first fact.
+func (x *executor) logOf(first int64) *slog.Logger {
+	log := x.agent.Log.With("session", x.session, "run", first)
+	if name := x.agent.kindOrName(); name != "" {
+		log = log.With("agent", name)
+	}
+	return log
+}
+
+// logged logs what has been recorded. docs/observability.md lists the records.
+func (l *activeRun) logged(events []event.Event) {
+	for _, e := range events {
+		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.toolName)
+		if text != "" && l.x.log.Enabled(context.Background(), level) {
+			l.x.tell(level, text, append([]any{"seq", e.Seq}, args...)...)
+		}
+	}
+}
+
+// toolName is the name of the tool of a call, "" for one of an earlier answer.
+func (l *activeRun) toolName(call string) string {
+	if c := l.state.transcript.Call(call); c != nil {
+		return c.Name
+	}
+	return ""
+}
+
+// recordOf is what the log says of a fact, "" for nothing.
+func (x *executor) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
+	const debug, info = slog.LevelDebug, slog.LevelInfo
+	switch f := f.(type) {
+	case event.Configured:
+		return info, "run started", []any{"model", f.Model, "mode", f.Mode, "dir", f.Dir, "tools", len(f.Tools)}
+	case event.Resumed:
+		return info, "run resumed", nil
+	case event.ModelStart:
+		return debug, "model called", []any{"key", f.Key, "model", f.Model, "max_tokens", f.MaxTokens}
+	case event.AssistantMessage:
+		args := []any{"key", f.Key, "model", f.Model, "stop", f.Response.Stop, "calls", len(f.Response.Message.ToolUses()), "duration", f.Duration, "first", f.First}
+		return debug, "model answered", append(append(args, usageArgs(f.Response.Usage, f.CostUSD)...), "request_id", f.Response.RequestID)
+	case event.ModelFailed:
+		args := []any{"key", f.Key, "model", f.Model, "class", f.Class, "status", f.Status, "error", f.Message, "request_id", f.RequestID, "duration", f.Duration, "retry", f.Retry}
+		if f.Retry {
+			args = append(args, "retry_in", max(time.Until(f.RetryAt), 0).Round(time.Millisecond))
+		}
+		return info, "model failed", args
+	case event.Authorized:
+		if f.Decision.Behavior == permission.Denied {
+			level = info
+		} else {
+			level = debug
+		}
+		return level, "call judged", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.secrets.text(f.Decision.Reason)}
+	case event.Answered:
+		return info, "call decided", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.secrets.text(f.Decision.Reason)}
+	case event.ToolStart:
+		return debug, "tool started", []any{"call", f.Call, "tool", tool(f.Call)}
+	case event.ToolResult:
+		args := []any{"call", f.Call, "tool", tool(f.Call), "duration", f.Duration, "failed", f.Result.IsError}
+		if f.Cause != "" {
+			args = append(args, "cause", f.Cause)
+		}
+		if f.Fault != "" {
+			args = append(args, "fault", f.Fault)
+		}
+		return debug, "tool ended", args
+	case event.Compacted:
+		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.secrets.text(f.Failed), "duration", f.Duration}
+		return info, "context compacted", append(args, usageArgs(f.Usage, f.CostUSD)...)
+	case event.ModeChanged:
+		return info, "mode changed", []any{"mode", f.Mode}
+	case event.ModelChanged:
+		return info, "model changed", []any{"model", f.Model}
+	case event.Stopped:
+		return info, "run stopped", []any{"reason", f.Reason, "error", x.secrets.text(f.Message)}
+	case event.AgentStart:
+		return info, "agent started", []any{"call", f.Call, "name", f.Agent, "child", f.Session, "background", f.Background}
+	case event.AgentEnd:
+		args := []any{"name", f.Agent, "child", f.Session, "reason", f.Reason, "turns", f.Turns, "duration", f.Duration}
+		return info, "agent ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
+	case event.RunEnd:
+		args := []any{"reason", f.Reason, "error", x.secrets.text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration}
+		return info, "run ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
+	}
+	return 0, "", nil
+}
+
+func usageArgs(u llm.Usage, cost *float64) []any {
+	args := []any{"input_tokens", u.Input, "output_tokens", u.Output, "cache_read_tokens", u.CacheRead, "cache_write_tokens", u.CacheWrite}
+	if cost != nil {
+		args = append(args, "cost_usd", *cost)
+	}
+	return args
+}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	schemas "github.com/openagent-go/agent/internal/strict"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// ErrOutputInvalid is matched when the answer to a prompt with a schema does not
+// satisfy it, after all corrections. The error is an [*EndError] with an [*OutputError].
+var ErrOutputInvalid = errors.New("the answer does not satisfy the schema")
+
+// An OutputError says what was wrong with an answer.
+type OutputError struct {
+	Said    string // the last answer
+	Problem string // what is wrong with it, as the model was told of earlier ones
+}
+
+func (e *OutputError) Error() string { return "the answer does not satisfy the schema: " + e.Problem }
+
+// Is matches [ErrOutputInvalid].
+func (e *OutputError) Is(target error) bool { return target == ErrOutputInvalid }
+
+// A Prompter takes prompts: an [*Agent], each in a session of its own, or a [*Session].
+type Prompter interface {
+	Do(ctx context.Context, in Input) (*Result, error)
+}
+
+// PromptAs prompts an agent or a session for an answer of type T: a struct or map
+// with json and jsonschema tags, as inputs of tools have, or anything else that JSON
+// can hold. Tools are used as in any other prompt; the final answer is held to the
+// schema of T and checked, see [Input].Output.
+func PromptAs[T any](ctx context.Context, p Prompter, prompt string, more ...llm.Block) (T, *Result, error) {
+	var answer struct {
+		Value T `json:"value"`
+	}
+	target := any(&answer.Value)
+	schema, err := tool.SchemaOf(reflect.TypeFor[T]())
+	if err != nil { // no object: a member of one
+		var inner error
+		if schema, inner = tool.SchemaOf(reflect.TypeOf(answer)); inner != nil {
+			return answer.Value, nil, fmt.Errorf("agent: %w: the type of the answer: %v", ErrConfig, err)
+		}
+		target = &answer
+	}
+	res, err := p.Do(ctx, Input{Text: prompt, Blocks: more, Output: schema.JSON()})
+	if err != nil || res == nil {
+		return answer.Value, res, err
+	}
+	if err := json.Unmarshal(res.Output, target); err != nil {
+		return answer.Value, res, fmt.Errorf("agent: reading the answer: %w: %w", &OutputError{Said: res.Text, Problem: err.Error()}, err)
+	}
+	return answer.Value, res, nil
+}
+
+// Do is [Agent.Prompt] with an Input.
+func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
+	s := a.Session("")
+	defer s.Close()
+	own := s.def() // nobody else has the session yet
+	own.AwaitAgents = true
+	if a.Sessions == nil {
+		own.Sessions = discardStore{}
+	}
+	return s.Do(ctx, in)
+}
+
+const defaultCorrections = 3
+
+// output is what the answer to the prompt has to be, nil for anything.
+func (in *Input) output() (*event.Output, error) {
+	if in.Output == nil {
+		return nil, nil
+	}
+	schema, err := tool.ReadSchema(in.Output)
+	if err != nil {
+		return nil, fmt.Errorf("agent: %w: the answer: %v", ErrConfig, err)
+	}
+	out := &event.Output{Schema: schema.JSON(), Corrections: max(in.Corrections, 0), Tool: !schemas.Fits(schema.JSON())}
+	if in.Corrections == 0 {
+		out.Corrections = defaultCorrections
+	}
+	return out, nil
+}
+
+// shaped makes a request ask for an answer of the prompt's schema.
+func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
+	native, force := f.state.Formats()
+	if native {
+		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}
+		return
+	}
+	r.Tools = append(r.Tools[:len(r.Tools):len(r.Tools)], llm.Tool{Name: engine.OutputTool, Input: o.Schema,
+		Description: "Gives the user your final answer. Call it once, when everything else is done: its input is the whole answer. An answer in plain text does not count."})
+	if force && r.ToolChoice.Mode == llm.ChooseAuto {
+		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: engine.OutputTool}
+	}
+}
+
+// candidate is an answer that is to be checked.
+type candidate struct {
+	schema json.RawMessage
+	texts  []string // the whole of it, and other readings
+}
+
+func (l *activeRun) candidate(e engine.CheckOutput) *candidate {
+	c := &candidate{schema: l.state.state.Output().Schema}
+	if e.Call == "" {
+		whole, last := l.state.state.Answer()
+		c.texts = append(c.texts, whole)
+		if last != whole { // a model that is to go on with its JSON may begin anew
+			c.texts = append(c.texts, last)
+		}
+		return c
+	}
+	if call := l.state.transcript.Call(e.Call); call != nil {
+		text := call.Use.Invalid
+		if text == "" {
+			text = string(call.Input)
+		}
+		c.texts = append(c.texts, text)
+	}
+	return c
+}
+
+// checkOutput makes the verdict about an answer.
+func (x *executor) checkOutput(e engine.CheckOutput, c *candidate) event.Fact {
+	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
+	schema, err := tool.ReadSchema(c.schema)
+	if err != nil { // it was read when the run began
+		f.Problem = "the schema cannot be read: " + err.Error()
+		return f
+	}
+	for _, text := range c.texts {
+		out, found, err := findOutput(schema, text)
+		if err == nil {
+			f.Output, f.Found, f.Problem = out, found, ""
+			return f
+		}
+		if f.Problem == "" {
+			f.Problem = err.Error()
+		}
+	}
+	return f
+}
+
+// maxObjects is in how many places of an answer an object is looked for.
+const maxObjects = 100
+
+// findOutput reads an answer: it is a JSON object that satisfies the schema, or holds
+// exactly one, in a fence or among other words.
+func findOutput(schema *tool.Schema, text string) (out json.RawMessage, found bool, err error) {
+	out, err = schema.Check([]byte(text))
+	if err == nil || json.Valid([]byte(strings.TrimSpace(text))) {
+		return out, false, err
+	}
+	objects := objectsIn(text)
+	var fit []json.RawMessage
+	for _, o := range objects {
+		good, bad := schema.Check(o)
+		if bad == nil {
+			fit = append(fit, good)
+		} else if len(objects) == 1 {
+			err = bad
+		}
+	}
+	switch len(fit) {
+	case 0:
+		return nil, false, err
+	case 1:
+		return fit[0], true, nil
+	}
+	return nil, false, fmt.Errorf("there are %d JSON objects in it that would do", len(fit))
+}
+
+// objectsIn returns the JSON objects in a text that are not within another one.
+func objectsIn(text string) []json.RawMessage {
+	var list []json.RawMessage
+	rest := []byte(text)
+	for range maxObjects {
+		at := bytes.IndexByte(rest, '{')
+		if at < 0 {
+			break
+		}
+		var o json.RawMessage
+		d := json.NewDecoder(bytes.NewReader(rest[at:]))
+		if d.Decode(&o) != nil {
+			rest = rest[at+1:]
+			continue
+		}
+		list = append(list, o)
+		rest = rest[at+int(d.InputOffset()):]
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// beginning makes the fact that a run begins with.
+func (x *executor) beginning(in *Input) event.Fact {
+	if in.Compact {
+		return in.compactRequest()
+	}
+	return x.prompt(in)
+}
+
+// prompt makes the fact of a prompt. A skill that it begins gets its model.
+func (x *executor) prompt(in *Input) event.Fact {
+	m := in.message(event.AsPrompt)
+	if m.Expansion != nil {
+		own := *m.Expansion // the caller's stays as it is
+		own.Scope = x.equipped(own.Scope)
+		m.Expansion = &own
+	}
+	return m
+}
+
+// equipped returns what is in force with a skill, with the model that it wants. One
+// that cannot be had, or whose cost a budget could not bound, is left out.
+func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
+	if sc == nil {
+		return nil
+	}
+	own := *sc
+	own.Info = llm.Info{}
+	if own.Model == "" {
+		return &own
+	}
+	m, err := x.findModel(own.Model)
+	if err == nil {
+		own.Model, own.Info = m.Name(), llm.InfoOf(m)
+		if x.def().Budget.USD > 0 && own.Info.Price == nil {
+			err = errors.New("its price is not known, and there is a budget")
+		}
+	}
+	if err != nil {
+		x.log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.secrets.text(err.Error()))
+		own.Model, own.Info = "", llm.Info{}
+	}
+	return &own
+}
+
+// modelNamed returns the model of a name, nil if it cannot be had.
+func (x *executor) modelNamed(name string) llm.Model {
+	m, err := x.findModel(name)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// findModel returns the model of a name: one of the run's, or one that a skill or an
+// agent wants.
+func (x *executor) findModel(name string) (llm.Model, error) {
+	x.mu.Lock()
+	known := x.models
+	x.mu.Unlock()
+	var m llm.Model
+	if at := slices.IndexFunc(known, func(m llm.Model) bool { return m.Name() == name }); at >= 0 {
+		m = known[at]
+	}
+	switch {
+	case m != nil:
+		return m, nil
+	case name == "" || x.agent.Models == nil:
+		return nil, fmt.Errorf("there is no model %q here", name)
+	}
+	err := errors.New("looking for it ended")
+	m = safely(func() llm.Model {
+		var m llm.Model
+		if m, err = x.agent.Models(name); err == nil && (m == nil || m.Name() == "") {
+			m, err = nil, fmt.Errorf("there is no model %q here", name)
+		}
+		return m
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	x.addSecrets(m)
+	x.addModel(m)
+	return m, nil
+}

@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/jsonfix"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// partialPause is the least time between two looks of a tool at its partial input.
+const partialPause = 50 * time.Millisecond
+
+// A partialCall is a call while the model is still writing it, and what is kept of it
+// until it runs: the tool made for it, and its status.
+type partialCall struct {
+	tool   tool.Tool
+	board  *callStatus
+	wake   chan struct{} // has room for one
+	done   chan struct{} // closed when the tool has seen its last
+	mu     sync.Mutex
+	input  jsonfix.Reader
+	closed bool
+}
+
+// A callStatus is the status of a call, shown in snapshots.
+type callStatus struct {
+	x     *executor
+	id    string // the provider's id of the call
+	name  string
+	start time.Time // of the call; zero before
+	mu    sync.Mutex
+	sum   tool.Status
+}
+
+// show merges a report and emits the snapshot.
+func (b *callStatus) show(p event.ToolProgress, s tool.Status, to signals) {
+	s.Text = b.x.secrets.text(s.Text)
+	if !b.start.IsZero() {
+		p.Elapsed = time.Since(b.start)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sum = b.sum.Add(s)
+	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
+	to.show(p)
+}
+
+// partialCalls are those of the calls of one answer, by their place among them.
+type partialCalls struct {
+	all     map[int]*partialCall // by index of the content block
+	nth     []*partialCall       // in the order of the calls; nil for calls that nobody drafts
+	signals signals
+}
+
+// begin starts the draft of a call, if its tool wants to see it.
+func (d *partialCalls) begin(ctx context.Context, x *executor, index int, use llm.ToolUse) {
+	t := x.tool(use.Name)
+	if t == nil {
+		d.nth = append(d.nth, nil)
+		return
+	}
+	made := instance(t)
+	c := &partialCall{tool: made, board: &callStatus{x: x, id: use.ID, name: use.Name}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	d.nth = append(d.nth, c)
+	p, ok := made.(tool.Partial)
+	if !ok || !p.TakesPartial() {
+		close(c.done)
+		return
+	}
+	if d.all == nil {
+		d.all = map[int]*partialCall{}
+	}
+	d.all[index] = c
+	ctx = tool.WithProgress(ctx, func(s tool.Status) { c.board.show(event.ToolProgress{Phase: event.ToolWaiting}, s, d.signals) })
+	go c.follow(ctx, p)
+}
+
+// instance makes the tool for a call.
+func instance(t tool.Tool) tool.Tool {
+	if f, ok := t.(tool.Factory); ok {
+		return safely(f.Make, t)
+	}
+	return t
+}
+
+// add passes on a piece of the input.
+func (d *partialCalls) add(index int, text string) {
+	c := d.all[index]
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.input.Add(text)
+	c.mu.Unlock()
+	c.rouse()
+}
+
+// end lets the tools see the whole input and waits until they have. One that does
+// not return is left behind, and another is made for the call.
+func (d *partialCalls) end(ctx context.Context) {
+	for _, c := range d.all {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.rouse()
+	}
+	if len(d.all) == 0 {
+		return
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	for _, c := range d.all {
+		select {
+		case <-c.done:
+			continue
+		case <-ctx.Done():
+		case <-late.C:
+			late.Reset(0)
+		}
+		d.nth[slices.Index(d.nth, c)] = nil
+	}
+}
+
+func (c *partialCall) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// follow shows the tool its input as it grows, now and then.
+func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
+	defer close(c.done)
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		input, last := json.RawMessage(bytes.Clone(c.input.JSON())), c.closed
+		c.mu.Unlock()
+		if len(input) > 0 {
+			safely(func() struct{} { p.Partial(ctx, input); return struct{}{} }, struct{}{})
+		}
+		if last {
+			return
+		}
+		select {
+		case <-time.After(partialPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// keep remembers the drafts of an attempt until its answer is on record.
+func (x *executor) keep(key string, d *partialCalls) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.attempt.key, x.attempt.drafts = key, d // those of an earlier attempt are gone
+}
+
+// adopt gives the drafts of an answer to the calls that it made.
+func (x *executor) adopt(key string, t *engine.Transcript) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.attempt.drafts
+	clear(x.drafts)
+	x.attempt.drafts = nil
+	if d == nil || x.attempt.key != key || len(d.nth) == 0 {
+		return
+	}
+	for i, id := range t.Calls() {
+		if i < len(d.nth) && d.nth[i] != nil {
+			if x.drafts == nil {
+				x.drafts = map[string]*partialCall{}
+			}
+			x.drafts[id] = d.nth[i]
+		}
+	}
+}
+
+// drafted returns the tool of a call that is going to run, and its board, nil where
+// nobody watches.
+func (x *executor) drafted(j *effectInput) (tool.Tool, *callStatus) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t, b := tool.Tool(nil), (*callStatus)(nil)
+	if c := x.drafts[j.call.ID]; c != nil {
+		delete(x.drafts, j.call.ID)
+		t, b = c.tool, c.board
+	} else {
+		t = instance(x.tools.get(j.call.Name))
+	}
+	switch {
+	case !j.signals.watched():
+		b = nil
+	case b == nil:
+		b = &callStatus{x: x, id: j.id, name: j.call.Name}
+	}
+	return t, b
+}

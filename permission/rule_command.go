@@ -1,0 +1,424 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Rules and command lines.
+
+// A commandPattern is a pattern for command lines.
+type commandPattern struct {
+	text string
+	want []string // the words in front of the first "*"
+	part string   // of the word in which the "*" stands
+	tail string   // what follows it
+	open bool     // there is a "*"
+}
+
+func newCommandPattern(text string) commandPattern {
+	front, tail, open := strings.Cut(text, "*")
+	p := commandPattern{text: text, want: splitWords(front), tail: tail, open: open}
+	if n := len(p.want); open && n > 0 && !strings.HasSuffix(front, " ") && !strings.HasSuffix(front, "\t") {
+		p.part, p.want = p.want[n-1], p.want[:n-1]
+	}
+	return p
+}
+
+// commandPatterns returns the plain patterns of a rule: "git diff:*" and
+// "git diff *" are the command with arguments or without.
+func commandPatterns(p string) []commandPattern {
+	if s, ok := strings.CutSuffix(p, ":*"); ok {
+		p = s + " *"
+	}
+	if s, ok := strings.CutSuffix(p, " *"); ok && s != "" {
+		return []commandPattern{newCommandPattern(p), newCommandPattern(s)}
+	}
+	return []commandPattern{newCommandPattern(p)}
+}
+
+// forms returns the texts of a command that rules which forbid are matched
+// against. Loose forms let an expansion become several words or none.
+func (c *Command) forms(loose bool) []string {
+	names := []string{c.path}
+	base := strings.TrimSuffix(path.Base(c.path), ".exe")
+	if c.Name == Unknown {
+		base = Unknown
+	}
+	names = append(names, base)
+	if foldCase {
+		names = append(names, strings.ToLower(base))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var out []string
+	for _, n := range names {
+		out = append(out, c.join(n, loose))
+	}
+	if len(c.Env) > 0 {
+		out = append(out, c.text())
+	}
+	return out
+}
+
+// loose reports whether parts of the command are not known.
+func (c *Command) loose() bool {
+	unknown := func(text string) bool { return strings.Contains(text, Unknown) }
+	return c.Name == Unknown || len(c.spell) > 0 || unknown(c.path) || slices.ContainsFunc(c.Env, unknown) ||
+		slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" || unknown(w.text) })
+}
+
+// runsByOption reports whether an option of the command runs a program.
+func (c *Command) runsByOption() bool {
+	return slices.ContainsFunc(c.spell, func(o string) bool { return o != "-delete" })
+}
+
+// join returns the command without its assignments and under another name.
+func (c *Command) join(name string, loose bool) string {
+	var b strings.Builder
+	b.WriteString(name)
+	for _, w := range c.words {
+		switch {
+		case loose && (w.split || w.glob != "") && w.text == Unknown:
+			b.WriteString(Unknown)
+		case loose && w.glob != "":
+			b.WriteString(" " + Unknown)
+		default:
+			b.WriteString(" " + w.text)
+		}
+	}
+	return b.String()
+}
+
+func (x *rule) matchesText(text string) bool {
+	return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
+}
+
+// runs reports whether the line, as written or in part, matches a pattern.
+func (s *shellLine) runs(x *rule) bool {
+	match := x.matchesText
+	if match(strings.TrimSpace(s.line)) || s.form.Line != s.line && match(s.form.Line) {
+		return true
+	}
+	for i := range s.List {
+		c := &s.List[i]
+		if match(c.Raw) || slices.ContainsFunc(c.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
+			return true
+		}
+		if full := c.spelledOut(x.options); full != nil && (slices.ContainsFunc(full.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(full, false) })) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRun reports whether the line may run what matches a pattern, as far as it
+// is known.
+func (s *shellLine) mayRun(x *rule) bool {
+	if s.Unclear != "" {
+		return true
+	}
+	for i := range s.List {
+		if !s.List[i].loose() {
+			continue
+		}
+		if s.List[i].runsByOption() {
+			return true
+		}
+		if slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(&s.List[i], true) }) {
+			return true
+		}
+		for _, text := range s.List[i].forms(true) {
+			if strings.Contains(text, Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// uncertain says why a rule with a pattern may hold for the line without being seen
+// to, "" if it cannot.
+func (s *shellLine) uncertain(x *rule, tool string) string {
+	if x.tool == "Read" || x.tool == "Edit" {
+		return s.mayTouch(x)
+	}
+	switch {
+	case !x.names(tool) && !x.forbidsCommands(RunCommand) || !s.mayRun(x):
+		return ""
+	case s.Unclear != "":
+		return s.Unclear
+	}
+	return "parts of it are only known when it runs"
+}
+
+// allowedBy returns a rule of those that together cover the line. Commands that only
+// read need none.
+func (s *shellLine) allowedBy(set *ruleSet, tool string) (*rule, bool) {
+	return s.coveredBy(set, tool, false)
+}
+
+// coveredBy is allowedBy; with all, commands that only read need a rule as well.
+func (s *shellLine) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool) {
+	if s.Unclear != "" {
+		return nil, false
+	}
+	var by *rule
+	covered := make([]bool, len(s.List))
+	for i := range s.List {
+		c := &s.List[i]
+		if c.outer > 0 && covered[c.outer-1] {
+			covered[i] = true
+			continue
+		}
+		x, ok := s.ruleFor(c, set, tool)
+		if ok {
+			by, covered[i] = x, true
+			continue
+		}
+		if !c.passes() && (all || s.commandReads(c, false) != "") {
+			return nil, false
+		}
+	}
+	for _, r := range s.Redirects {
+		if !r.Write {
+			continue
+		}
+		x, ok := s.editable(set, r.in, r.word)
+		if !ok {
+			return nil, false
+		}
+		if by == nil {
+			by = x
+		}
+	}
+	return by, by != nil
+}
+
+// means reports whether a pattern that allows is meant for a command that it matches.
+// One for any arguments is not meant for options by which the command runs programs or
+// deletes, nor for those by which a build writes elsewhere than in the folders, unless it
+// spells them out; nor for arguments that may turn out to be options.
+func (s *shellLine) means(p *commandPattern, c *Command) bool {
+	if !p.open || len(p.want) == 0 {
+		return true
+	}
+	if slices.ContainsFunc(c.spell, func(o string) bool { return !slices.Contains(p.want, o) }) || s.optionsUnknown(c) {
+		return false
+	}
+	return !slices.ContainsFunc(c.outputs, func(w word) bool { return !s.within(c.in, w) || s.guardedWord(c.in, w) })
+}
+
+// optionsUnknown reports whether an argument that is not known may make the command
+// run a program or write a file.
+func (s *shellLine) optionsUnknown(c *Command) bool {
+	return c.steered || (steered()[c.Name] || c.Name == "find") && slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" && s.mayBeOption(c.in, w) })
+}
+
+// passes reports whether the command only runs the next one in the list.
+func (c *Command) passes() bool {
+	w := wrappers[c.Name]
+	return c.wraps && !w.grants && c.ownName()
+}
+
+// first is the first word of the command, with its assignments; false for none.
+func (c *Command) first() (string, bool) {
+	switch {
+	case len(c.Env) > 0:
+		return c.Env[0], true
+	case c.path != "":
+		return c.path, true
+	case len(c.Args) > 0:
+		return c.Args[0], true
+	}
+	return "", false
+}
+
+// ruleFor returns the rule that covers a command. Variables that may change
+// what it does have to be in the rule.
+func (s *shellLine) ruleFor(c *Command, set *ruleSet, tool string) (*rule, bool) {
+	b := set.of(tool)
+	if b == nil || len(b.scoped) == 0 {
+		return nil, false
+	}
+	named := c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !changesNothing(n) })
+	own := named && c.Name != c.path && c.ownName()
+	found := append([]int(nil), b.commands.free...)
+	if first, ok := c.first(); ok {
+		found = append(found, b.commands.by[first]...)
+	}
+	if named && len(c.Env) > 0 {
+		found = append(found, b.commands.by[c.path]...)
+	}
+	if own {
+		found = append(found, b.commands.by[c.Name]...)
+	}
+	if len(found) == 0 {
+		return nil, false
+	}
+	forms := [][]string{c.list(c.path)}
+	if named && len(c.Env) > 0 {
+		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
+	}
+	if own {
+		forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
+	}
+	for _, i := range sorted(found) {
+		x := &set.all[i]
+		for i := range x.commands {
+			if slices.ContainsFunc(forms, x.commands[i].matches) && s.means(&x.commands[i], c) {
+				return x, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// matches reports whether a pattern that allows matches the words of a command:
+// word by word up to the first "*", as text from there on. The words of the
+// pattern may be quoted.
+func (p *commandPattern) matches(words []string) bool {
+	if !p.open {
+		return slices.Equal(p.want, words)
+	}
+	if len(words) < len(p.want) || !slices.Equal(p.want, words[:len(p.want)]) {
+		return false
+	}
+	rest := words[len(p.want):]
+	if p.part != "" && (len(rest) == 0 || !strings.HasPrefix(rest[0], p.part)) {
+		return false
+	}
+	return p.tail == "" || matchText("*"+p.tail, strings.TrimPrefix(strings.Join(rest, " "), p.part))
+}
+
+// skips reports whether a pattern that forbids matches the words of a command when
+// flags, and the words after them that may be their values, are left out between
+// the words of the pattern: "git -C x push" for "git push *". With may, words that
+// are not known stand for any.
+func (p *commandPattern) skips(c *Command, may bool) bool {
+	if len(p.want) < 2 || p.want[0] != c.path && p.want[0] != strings.TrimSuffix(c.Name, ".exe") && !(foldCase && strings.EqualFold(p.want[0], c.Name)) {
+		return false
+	}
+	words, want := c.words, p.want[1:]
+	if !slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "-") }) {
+		return false
+	}
+	is := func(w word, text string) bool {
+		return w.text == text || may && (w.glob != "" || strings.Contains(w.text, Unknown) && mayMatch(text, w.text))
+	}
+	// at[n]: n words of the pattern were met in those that were read so far, the
+	// last of which may be a flag's value.
+	at, next := make([]bool, len(want)+1), make([]bool, len(want)+1)
+	at[0] = true
+	for i, w := range words {
+		if at[len(want)] && p.meetsRest(words[i:]) {
+			return true
+		}
+		clear(next)
+		flag := strings.HasPrefix(w.text, "-") || may && (w.split || w.glob != "")
+		value := i > 0 && strings.HasPrefix(words[i-1].text, "-")
+		for n := range at {
+			if !at[n] {
+				continue
+			}
+			next[n] = next[n] || flag || value
+			for m := n; m < len(want) && is(w, want[m]); m++ {
+				next[m+1] = true
+				if !may || !w.split {
+					break
+				}
+			}
+		}
+		at, next = next, at
+	}
+	return at[len(want)] && p.meetsRest(nil)
+}
+
+// meetsRest reports whether the words after those of the pattern in front of its
+// first "*" match the rest of it, or nothing but flags is left.
+func (p *commandPattern) meetsRest(words []word) bool {
+	if !p.open {
+		return !slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	}
+	if p.part == "" && p.tail == "" {
+		return true
+	}
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.text
+	}
+	return mayMatch(p.part+"*"+p.tail, strings.Join(texts, " "))
+}
+
+// splitWords splits a text into words and removes their quoting, as a shell
+// does; where a quote is not closed it is a character like any other.
+func splitWords(s string) []string {
+	var words []string
+	var b strings.Builder
+	quote, inWord := byte(0), false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			if inWord {
+				words = append(words, b.String())
+			}
+			inWord = false
+			b.Reset()
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, inWord = c, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && i+1 < len(s) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", s[i+1]) >= 0):
+			i++
+			b.WriteByte(s[i])
+			inWord = true
+		default:
+			b.WriteByte(c)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return strings.Fields(s)
+	}
+	if inWord {
+		words = append(words, b.String())
+	}
+	return words
+}
+
+// joinWords is the reverse of splitWords.
+func joinWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// editable returns the Edit rule that covers a file that is written.
+func (s *shellLine) editable(set *ruleSet, in []workdir, w word) (*rule, bool) {
+	files, ok := s.files(in, w)
+	if !ok {
+		return nil, false
+	}
+	b := set.of("Edit")
+	if b == nil {
+		return nil, false
+	}
+	var by *rule
+	for _, f := range files {
+		list := sorted(s.pathContext.about(slices.Clone(b.plain), &b.paths, true, f))
+		i := slices.IndexFunc(list, func(i int) bool {
+			x := &set.all[i]
+			return x.pattern == "" || s.pathContext.allowedBy(x.path, f)
+		})
+		if i < 0 {
+			return nil, false
+		}
+		by = &set.all[list[i]]
+	}
+	return by, by != nil
+}

@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// A activeRun is one run: it asks the engine for effects, has them done, and records
+// what came of them. It works while something has happened and rests while
+// effects are carried out. Whoever has its baton works on it, and nobody else
+// touches the fold, the log and the flights: the goroutine of an effect that has
+// ended goes on with the run, so that a run that does one thing after the other
+// needs one goroutine and no switch to another.
+type activeRun struct {
+	s               *Session
+	x               *executor
+	state           *sessionState
+	log             session.Log
+	events          *eventQueue   // nil where nobody watches
+	token           chan struct{} // has room for one: it lies here while the loop rests
+	pending         pendingEffects
+	spare           []*pendingEffect // have landed, and are used again
+	ready           []*pendingEffect // to be launched; reused
+	unsaved         []event.Event    // are applied, and not on record yet; reused
+	sync            bool             // one of them has to be on the disk
+	ctx             context.Context  // of the whole run; its end stops the run
+	cancel          context.CancelCauseFunc
+	ignore          func() bool             // stops looking for the end of ctx
+	next            []event.Fact            // begin the run proper, once an earlier one is closed
+	appendCtx       *leash.Leash            // the context of appends; nil before the first
+	watchdog        *time.Timer             // for flights that have to be given up
+	watchdogAt      time.Time               // when it goes off; zero when it does not
+	began           bool                    // something is on record
+	noticesPolled   bool                    // tools were asked for notices, and nothing was recorded since
+	at              time.Time               // when that was, with the monotonic clock
+	stopped         bool                    // the end of ctx is on record
+	rulesChanged    bool                    // hooks have changed the rules, or a skill has
+	touched         []string                // files, since the context was asked for
+	restriction     *permission.Restriction // what skills let run
+	mode            permission.Mode         // that the executor knows of
+	uncached        *event.CacheBroken      // to be shown
+	suspendedAgents []event.AgentSuspended  // agents of calls that have not returned yet
+	ending          bool                    // flights are waited for, nothing else
+	failed          error                   // of the log: nothing can be recorded any more
+	stuckErr        error
+	done            chan struct{} // closed after everything else
+	result          *Result       // for the consumer, with done
+	err             error         // likewise
+	span            *watchedRun   // nil where nobody traces
+
+	mu        sync.Mutex
+	completed []*pendingEffect // have ended, and wait for the baton
+	taken     []*pendingEffect // the list before; reused
+}
+
+// begin is the first goroutine of a run; it has the baton.
+func (l *activeRun) begin(prompt bool, first []event.Fact) {
+	l.observe(!prompt)
+	l.ignore = context.AfterFunc(l.ctx, func() {
+		if l.takeToken() {
+			l.drive()
+		}
+	})
+	l.guard(func() error {
+		if prompt && (l.state.state.Running() || l.state.state.Pending()) {
+			l.next = first
+			first = []event.Fact{event.Resumed{Hooks: l.x.hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
+		}
+		var waiting []event.AgentStart
+		if !prompt {
+			waiting = l.state.state.Waiting()
+		}
+		err := l.commit(first...)
+		for _, at := range waiting {
+			l.restartAgent(at)
+		}
+		return err
+	})
+	l.drive()
+}
+
+// takeToken waits for the baton. It reports false when the run is over.
+func (l *activeRun) takeToken() bool {
+	select {
+	case <-l.token:
+		return true
+	default:
+	}
+	select {
+	case <-l.token:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// drive goes on with the run, with the baton, for as long as this goroutine has
+// something to do for it.
+func (l *activeRun) drive() {
+	for f := l.advance(); f != nil && l.execute(f); f = l.advance() {
+	}
+}
+
+// advance does all that can be done now, and gives the baton back. It returns a
+// flight that is to be carried out by the caller, nil if there is none.
+func (l *activeRun) advance() (mine *pendingEffect) {
+	l.guard(func() error {
+		l.collect()
+		for !l.ending && mine == nil {
+			switch {
+			case l.failed != nil:
+				l.wrapUp()
+			case l.state.state.Running():
+				if resting := l.step(&mine); resting {
+					return nil
+				}
+			case l.next != nil:
+				first := l.next
+				l.next, l.stopped = nil, false // that was about the earlier run
+				l.commit(first...)
+			default:
+				l.commit()
+				l.wrapUp()
+			}
+		}
+		return nil
+	})
+	if l.ending && len(l.pending) == 0 {
+		l.close()
+		return nil
+	}
+	l.armWatchdog()
+	l.token <- struct{}{}
+	return mine
+}
+
+// step does one thing for an open run. It reports whether there is nothing to do
+// but to wait.
+func (l *activeRun) step(mine **pendingEffect) (resting bool) {
+	effects := l.state.state.Effects()
+	for _, ask := range []func([]engine.Effect) (*pendingEffect, bool){l.pollNotices, l.pollToolsets} {
+		if asked, waiting := ask(effects); asked != nil || waiting {
+			*mine = asked
+			return l.commit() == nil
+		}
+	}
+	if r, ok := effects[0].(engine.Record); ok {
+		l.commit(r.Facts...)
+		return false
+	}
+	l.cancelUnwanted(effects)
+	if !l.stopped && l.ctx.Err() != nil { // nothing is started for a caller that is gone
+		l.stop()
+		return false
+	}
+	if f := l.overdue(effects); f != nil { // before the model is paid for an answer that comes too late
+		l.commit(f)
+		return false
+	}
+	recorded := false
+	*mine, recorded = l.startEffects(effects)
+	return !recorded
+}
+
+// guard keeps a panic of the loop itself from losing the run.
+func (l *activeRun) guard(fn func() error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		why := "runtime.Goexit"
+		if v != nil {
+			why = l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+		}
+		l.x.complain("the loop failed", "error", why, "stack", string(debug.Stack()))
+		l.collapse(why)
+		if err = l.failed; v == nil { // this goroutine is lost, and the baton with it
+			go l.drive()
+		}
+	}()
+	err = fn()
+	returned = true
+	return err
+}
+
+// collapse records that the loop itself has failed, as far as that is possible.
+func (l *activeRun) collapse(why string) {
+	failed := fmt.Errorf("agent: %w: %s", ErrInternal, why)
+	safely(func() error {
+		if end, open := l.state.state.SoFar(); open {
+			end.Message = why
+			return l.commit(end)
+		}
+		return nil
+	}, nil)
+	l.failed = failed
+	l.wrapUp()
+}
+
+// stop records the end of the caller's context.
+func (l *activeRun) stop() {
+	l.stopped = true
+	if l.state.state.Stopping() {
+		return
+	}
+	l.commit(event.Stopped{Reason: event.Interrupted, Message: context.Cause(l.ctx).Error(), Cleared: l.state.state.Queued()})
+}
+
+// wrapUp ends the run: what is still in the air is cancelled and waited for.
+func (l *activeRun) wrapUp() {
+	l.ending = true
+	l.cancel(context.Canceled)
+	l.pending = slices.DeleteFunc(l.pending, func(f *pendingEffect) (over bool) {
+		f.ctx.muted.Store(true)
+		return f.cancel()
+	})
+}
+
+// close lets the consumer see the end. The baton is kept for ever.
+func (l *activeRun) close() {
+	l.ignore()
+	if l.watchdog != nil {
+		l.watchdog.Stop()
+	}
+	if l.appendCtx != nil {
+		l.appendCtx.Cut()
+	}
+	if l.failed != nil {
+		l.err = l.failed
+	}
+	if l.stuckErr != nil {
+		l.err = errors.Join(l.err, l.stuckErr)
+	}
+	if l.span != nil {
+		l.span.finish()
+	}
+	l.s.mu.Lock()
+	l.s.running = false
+	if l.failed != nil {
+		l.reportLost()
+	}
+	l.s.mu.Unlock()
+	if l.events != nil {
+		l.events.close()
+	}
+	close(l.done)
+}
+
+// reportLost takes the session out of use after its log has failed: it is opened and
+// replayed anew by the next prompt.
+func (l *activeRun) reportLost() {
+	end, ok := l.state.state.SoFar()
+	for _, e := range l.unsaved { // the end itself could not be recorded
+		if f, is := e.Data.(event.RunEnd); is {
+			end, ok = f, true
+			end.Reason = event.Internal
+		}
+	}
+	if ok {
+		l.result = newResult(l.s.ID, end)
+		l.s.last = l.result
+	}
+	if l.s.fold != nil {
+		l.x.complain("session log failed", "error", errors.Join(l.failed, l.s.fold.log.Close()))
+		l.s.fold = nil
+	}
+}

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// prepare adds to an effect what it needs of the conversation.
+func (l *activeRun) prepare(j *effectInput) {
+	switch e := j.effect.(type) {
+	case engine.CallModel:
+		j.model = l.x.modelNamed(e.Model)
+		j.request = l.state.request(e)
+		j.request.Session = l.s.ID
+	case engine.Authorize:
+		j.call = l.call(e.Call, e.Dir, e.Mode)
+	case engine.Ask:
+		j.call = l.open(e.Call)
+		j.class, j.verdict = l.state.state.Judged(e.Call)
+	case engine.RunTool:
+		j.call = l.call(e.Call, e.Dir, e.Mode)
+		j.class, j.verdict = l.state.state.Judged(e.Call)
+		j.id = l.state.transcript.Call(e.Call).Use.ID
+	case engine.AskPerson:
+		j.call = l.open(e.Call)
+		j.done = l.state.transcript.Call(e.Call).Done
+	case engine.Digest:
+		j.model = l.x.modelNamed(e.Model)
+		j.call = l.open(e.Call)
+		j.done = l.state.transcript.Call(e.Call).Done
+	case engine.Compact:
+		j.model = l.x.modelNamed(e.Model)
+		j.short = l.state.shorten(e)
+	case engine.Cut:
+		j.cutting = l.state.transcript.Cut(e)
+	case engine.GatherResults:
+		j.call = l.open(e.Call)
+		j.done = &event.ToolDone{Result: l.state.transcript.Gather(e.Call)}
+	case engine.RunHooks:
+		j.call = l.open(e.Call)
+		j.done = l.state.transcript.Call(e.Call).Done
+	case engine.CallHooks:
+		j.input = l.hookInput(e)
+	case engine.CheckOutput:
+		j.answer = l.candidate(e)
+	}
+}
+
+// takeRules lets the executor know of the rules that hooks have added, and of what
+// skills let run.
+func (l *activeRun) takeRules() {
+	more := l.state.state.Rules()
+	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.restriction == nil && !l.rulesChanged {
+		return
+	}
+	l.rulesChanged = true
+	p := l.x.agent.Permissions
+	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
+	p.Bound = l.restriction
+	l.x.rules.Store(p.Compile())
+	l.x.unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.roots...))
+}
+
+// request builds the next request from the conversation.
+func (f *sessionState) request(e engine.CallModel) *llm.Request {
+	t, c := &f.transcript, f.state.Config()
+	forced := c.ToolChoice.Mode == llm.ChooseAny || c.ToolChoice.Mode == llm.ChooseTool
+	if forced && f.state.Turns() > 0 { // only the first answer: later ones must be able to end the run
+		c.ToolChoice = llm.ToolChoice{}
+	}
+	n := len(t.Messages)
+	r := &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
+		Temperature: c.Temperature, ToolChoice: c.ToolChoice, Stop: c.Stop, Thinking: c.Thinking, Cache: c.Cache, Memo: &f.memo}
+	if o := f.state.Output(); o != nil {
+		f.shaped(r, o)
+	}
+	return r
+}
+
+// open returns an open call, where the run is now.
+func (l *activeRun) open(id string) tool.Call {
+	return l.call(id, l.state.state.Dir(), l.state.state.Mode())
+}
+
+func (l *activeRun) call(id, dir string, mode permission.Mode) tool.Call {
+	c := l.state.transcript.Call(id)
+	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Root: l.x.agent.rootSession(), Agent: l.x.agent.Name, Dir: dir, Mode: mode,
+		State: l.state.transcript.State(c.Name), Scopes: l.state.state.Scopes(), Unreadable: l.x.unreadable.Load()}
+}
+
+// providerID is the provider's id of a call, "" if it is none of the last answer.
+func (f *sessionState) providerID(call string) string {
+	if c := f.transcript.Call(call); c != nil {
+		return c.Use.ID
+	}
+	return ""
+}

@@ -1,0 +1,427 @@
+package agent
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/limit"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A pendingEffect is an effect that is being carried out.
+type pendingEffect struct {
+	key       string
+	input     effectInput
+	ctx       *effectContext
+	timer     *time.Timer   // in place of a goroutine, for an effect that only waits
+	fact      event.Fact    // what came of it; nil: nothing
+	notices   *notices      // likewise, of askNotices
+	pool      *newPool      // likewise, of askToolsets
+	wanted    bool          // by the engine, when it was last asked
+	cancelled bool          // it was cancelled
+	closing   bool          // it belongs to the end of a run that is being stopped
+	giveUp    time.Time     // when it is waited for no longer; zero for never
+	limit     time.Duration // the tool's timeout; 0 for none
+	began     time.Time     // of RunTool
+}
+
+// pendingEffects are those of a run, in the order of their start.
+type pendingEffects []*pendingEffect
+
+// get returns the flight of an effect, nil if there is none.
+func (fs pendingEffects) get(key string) *pendingEffect {
+	for _, f := range fs {
+		if f.key == key {
+			return f
+		}
+	}
+	return nil
+}
+
+func (fs *pendingEffects) drop(f *pendingEffect) {
+	if i := slices.Index(*fs, f); i >= 0 {
+		*fs = slices.Delete(*fs, i, i+1)
+	}
+}
+
+// A effectContext ties what carries out an effect to the loop: its context, and where it
+// shows signals. A tool, a model and a callback may hold on to it for longer than
+// they were asked to, so that each flight has a new one.
+type effectContext struct {
+	leash.Leash
+	run   *activeRun
+	key   string      // of the effect
+	muted atomic.Bool // its signals are not shown any more
+	span  openSpan    // of the effect
+}
+
+// Value lets tools find the run, see [ParentOf].
+func (n *effectContext) Value(key any) any {
+	switch key {
+	case runKey{}:
+		return n.run
+	case limit.NoticeKey:
+		return limit.NoticeFunc(n.waits)
+	}
+	return n.Leash.Value(key)
+}
+
+func (n *effectContext) watched() bool { return n.run.events != nil }
+
+func (n *effectContext) show(sig event.Signal) {
+	if n.watched() && !n.muted.Load() {
+		n.run.events.put(event.Event{Session: n.run.s.ID, Data: sig})
+	}
+}
+
+func (n *effectContext) text(key, text string) {
+	if n.watched() && !n.muted.Load() && !n.run.events.appendText(key, text) {
+		n.show(event.TextDelta{Key: key, Text: text})
+	}
+}
+
+// effectFor returns a flight for an effect: a new one, or one that has landed.
+func (l *activeRun) effectFor(e engine.Effect) *pendingEffect {
+	var f *pendingEffect
+	if n := len(l.spare); n > 0 {
+		f, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		f = new(pendingEffect)
+	}
+	f.key, f.ctx, f.wanted = e.Key(), &effectContext{run: l, key: e.Key()}, true
+	f.ctx.Parent = l.ctx
+	f.input.effect, f.input.signals = e, f.ctx
+	return f
+}
+
+// retire keeps a flight that has landed for another effect, if nothing that was
+// started for it can look at it any more: these have copies of what they need.
+func (l *activeRun) retire(f *pendingEffect) {
+	switch f.input.effect.(type) {
+	case engine.CallModel, engine.Authorize, engine.RunTool:
+		if len(l.spare) < defaultParallel {
+			*f = pendingEffect{}
+			l.spare = append(l.spare, f)
+		}
+	}
+}
+
+func (f *pendingEffect) name() string {
+	if f.input.call.Name != "" {
+		return f.input.call.Name
+	}
+	return f.key
+}
+
+// cancel cancels a flight. It reports whether nothing will come of it any more.
+func (f *pendingEffect) cancel() (over bool) {
+	if f.timer != nil {
+		return f.timer.Stop()
+	}
+	if !f.cancelled {
+		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
+		f.ctx.Cut()
+	}
+	return false
+}
+
+// setDeadline bounds the time of a flight that is not to be cancelled.
+func (f *pendingEffect) setDeadline() {
+	if f.giveUp.IsZero() {
+		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
+	}
+}
+
+// leeway is how much longer than the tools' own grace the loop waits for a
+// cancelled effect.
+const leeway = time.Second
+
+// overdue returns the fact of a wait that was over before it began, nil if there
+// is none: the time of a run that is resumed late.
+func (l *activeRun) overdue(effects []engine.Effect) event.Fact {
+	for _, e := range effects {
+		if w, ok := e.(engine.Wait); ok && l.pending.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
+			return event.Waited{Key: w.Key()}
+		}
+	}
+	return nil
+}
+
+// startEffects starts the effects that are not in flight, after recording their
+// intents, and returns the one that is left for the caller to carry out. It
+// reports whether the intents could not be recorded.
+func (l *activeRun) startEffects(effects []engine.Effect) (mine *pendingEffect, failed bool) {
+	var intents []event.Fact
+	l.ready = l.ready[:0]
+	for _, e := range effects {
+		if l.pending.get(e.Key()) != nil {
+			continue
+		}
+		f := l.effectFor(e)
+		l.prepare(&f.input)
+		if intent := e.Intent(); intent != nil {
+			intents = append(intents, intent)
+		}
+		l.ready = append(l.ready, f)
+	}
+	if l.commit(intents...) != nil {
+		return nil, true
+	}
+	for _, f := range l.ready {
+		l.register(f)
+		if f.timer != nil {
+			continue
+		}
+		if mine != nil {
+			go func(f *pendingEffect) {
+				if l.execute(f) {
+					l.drive()
+				}
+			}(mine)
+		}
+		mine = f
+	}
+	clear(l.ready)
+	return mine, false
+}
+
+// register puts a flight into the air.
+func (l *activeRun) register(f *pendingEffect) {
+	l.pending = append(l.pending, f)
+	switch e := f.input.effect.(type) {
+	case engine.Wait:
+		f.timer = time.AfterFunc(time.Until(e.Until), func() {
+			f.fact = event.Waited{Key: e.Key()}
+			if l.complete(f) {
+				l.drive()
+			}
+		})
+	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
+		// Hooks may take secrets out of a result: those that are wanted to end a run
+		// are not ended with it, and have a bounded time.
+		f.closing = l.state.state.Stopping()
+		f.ctx.Loose = f.closing
+	case engine.RunTool:
+		f.began = time.Now()
+		if f.limit = tool.Timeout(l.x.tool(f.input.call.Name)); f.limit > 0 {
+			f.giveUp = f.began.Add(f.limit + grace)
+		}
+	}
+}
+
+// execute carries out a flight, without the baton, and takes the baton then. It
+// reports false when the run is over meanwhile.
+func (l *activeRun) execute(f *pendingEffect) (ok bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil { // runtime.Goexit: this goroutine is lost
+			f.fact = l.broken(f, tool.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
+			go func() {
+				if l.complete(f) {
+					l.drive()
+				}
+			}()
+			return
+		}
+		why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+		l.x.complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
+		f.fact = l.broken(f, tool.Stuck, why)
+		ok = l.complete(f)
+	}()
+	switch f.input.effect.(type) {
+	case askNotices:
+		f.notices.texts = l.x.notices()
+		f.notices.notes = l.x.notes(&f.ctx.Leash, f.notices.place)
+		l.pollInbox(f.ctx)
+	case askToolsets:
+		f.pool = l.x.refreshTools(&f.ctx.Leash, f.input.model)
+	default:
+		f.fact = l.x.do(f.ctx, &f.input)
+	}
+	returned = true
+	return l.complete(f)
+}
+
+// complete hands over what came of a flight and takes the baton.
+func (l *activeRun) complete(f *pendingEffect) bool {
+	l.mu.Lock()
+	l.completed = append(l.completed, f)
+	l.mu.Unlock()
+	return l.takeToken()
+}
+
+// collect notes what came of the flights that have ended.
+func (l *activeRun) collect() {
+	l.mu.Lock()
+	landed := l.completed
+	l.completed, l.taken = l.taken[:0], landed
+	l.mu.Unlock()
+	if len(landed) > 0 && l.ctx.Err() != nil && !l.stopped && !l.ending { // what they report may come of that
+		l.stop()
+	}
+	var facts []event.Fact
+	for _, f := range landed {
+		if !slices.Contains(l.pending, f) { // it was given up
+			continue
+		}
+		l.pending.drop(f)
+		if waits := l.takeSuspended(f); len(waits) > 0 {
+			facts = append(facts, waits...)
+		} else if f.fact != nil && f.wanted && !l.ending && !l.arrivedLate(f.fact) {
+			facts = append(append(facts, f.fact), f.input.more...)
+		}
+		if f.notices != nil {
+			for _, text := range f.notices.texts {
+				facts = append(facts, Input{Text: text}.message(event.AsNotice))
+			}
+			facts = append(facts, l.x.brief(l.state.state, f.notices.notes)...)
+		}
+		if f.pool != nil && !l.ending {
+			facts = append(facts, l.takeFresh(f.pool)...)
+		}
+		_, heard := f.input.effect.(askNotices)
+		l.noticesPolled = l.noticesPolled || heard
+		f.ctx.Cut()
+		f.ctx.muted.Store(true)
+		l.retire(f)
+	}
+	clear(landed)
+	l.apply(facts...)
+}
+
+// arrivedLate reports whether a decision comes too late to count.
+func (l *activeRun) arrivedLate(f event.Fact) bool {
+	switch f.(type) {
+	case event.Authorized, event.Answered, event.Checkpointed:
+		return l.state.state.Stopping()
+	}
+	return false
+}
+
+// cancelUnwanted cancels what is not wanted any more, and everything in flight when the
+// run is being stopped.
+func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
+	stopping := l.state.state.Stopping()
+	l.pending = slices.DeleteFunc(l.pending, func(f *pendingEffect) (over bool) {
+		switch f.input.effect.(type) {
+		case askNotices, askToolsets:
+			return false
+		case engine.RunHooks, engine.GatherResults, engine.CallHooks:
+			if f.closing {
+				f.setDeadline()
+				return false
+			}
+		}
+		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == f.key })
+		if !f.wanted {
+			f.ctx.muted.Store(true)
+		}
+		return (stopping || !f.wanted) && f.cancel()
+	})
+}
+
+// armWatchdog sets the watch for the next flight that has to be given up.
+func (l *activeRun) armWatchdog() {
+	var next time.Time
+	for _, f := range l.pending {
+		if !f.giveUp.IsZero() && (next.IsZero() || f.giveUp.Before(next)) {
+			next = f.giveUp
+		}
+	}
+	switch {
+	case next.IsZero() || !l.watchdogAt.IsZero() && !next.Before(l.watchdogAt): // it goes off early enough
+		return
+	case l.watchdog == nil:
+		l.watchdog = time.AfterFunc(time.Until(next), func() {
+			if l.takeToken() {
+				l.watchdogAt = time.Time{}
+				l.guard(l.giveUp)
+				l.drive()
+			}
+		})
+	default:
+		l.watchdog.Reset(time.Until(next))
+	}
+	l.watchdogAt = next
+}
+
+// giveUp gives up the flights that did not end in time after their cancellation
+// or their timeout. Their goroutines live on until they return.
+func (l *activeRun) giveUp() error {
+	var facts []event.Fact
+	for _, f := range slices.Clone(l.pending) {
+		if f.giveUp.IsZero() || time.Until(f.giveUp) > 0 {
+			continue
+		}
+		l.pending.drop(f)
+		f.ctx.muted.Store(true)
+		f.ctx.Cut()
+		var fact event.Fact
+		if f.cancelled {
+			l.stuckErr = fmt.Errorf("%w: %s", ErrToolStuck, f.name())
+			fact = l.broken(f, tool.Stuck, "it did not end after its cancellation")
+		} else {
+			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
+		}
+		f.ctx.span.end(fact)
+		l.x.complain("an effect did not end in time", "effect", f.key, "name", f.name())
+		if fact != nil && f.wanted && !l.ending {
+			facts = append(facts, fact)
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	return l.commit(facts...)
+}
+
+// broken makes the fact of an effect that went wrong in the program itself.
+func (l *activeRun) broken(f *pendingEffect, fault tool.Fault, why string) event.Fact {
+	switch e := f.input.effect.(type) {
+	case engine.CallModel:
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}
+	case engine.RunTool:
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: time.Since(f.began),
+			Result: *tool.Errorf("%s: %s; what it has done is not known", f.name(), why)}
+	case engine.AskPerson:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.done.Result}
+	case engine.Digest:
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.done.Result}
+	case engine.Compact:
+		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
+	case engine.Cut:
+		return event.Compacted{Key: e.Key(), Trigger: event.Overflow, Failed: "cutting failed: " + why, Before: e.Before, After: e.Before}
+	case engine.CallHooks: // what hooks would have kept away is not known
+		hooked := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
+		if e.Event.Guards() {
+			hooked.Block = why
+		}
+		return hooked
+	case engine.CheckOutput:
+		return event.OutputChecked{Key: e.Key(), Call: e.Call, Problem: "it could not be checked: " + why}
+	case engine.TakeCheckpoint:
+		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
+	case engine.GatherResults:
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: f.input.done.Result}
+	case engine.RunHooks: // what they would have taken out is not known
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.input.done.Cause, Fault: f.input.done.Fault,
+			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", f.name(), why)}
+	case engine.Authorize:
+		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+	case engine.Ask:
+		return event.Answered{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+)
+
+// notices is what the model is told without having asked.
+type notices struct {
+	texts []string // the notices of tools
+	place Place    // where the run is
+	notes []Note   // about it
+}
+
+// pollNotices has the notices of tools asked for before the model is called and before
+// the run ends. It returns the flight that does, or that one is under way.
+func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
+	if l.noticesPolled || !l.x.notifies() && len(l.touched) == 0 {
+		return nil, false
+	}
+	due := false
+	for _, e := range effects {
+		switch e := e.(type) {
+		case engine.CallModel:
+			due = l.pending.get(e.Key()) == nil
+		case engine.Record:
+			end, ok := e.Facts[0].(event.RunEnd)
+			due = ok && end.Reason == event.Completed
+		}
+	}
+	switch {
+	case !due || l.ctx.Err() != nil:
+		return nil, false
+	case l.pending.get(askNotices{}.Key()) != nil:
+		return nil, true
+	}
+	f := l.effectFor(askNotices{})
+	f.giveUp = time.Now().Add(grace)
+	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.touched}}
+	f.notices.place.hide(l.x.unreadable.Load())
+	l.touched = nil
+	l.pending = append(l.pending, f)
+	return f, false
+}
+
+// pollInbox has the inbox looked into. What it holds is on record when the inbox gives it
+// away.
+func (l *activeRun) pollInbox(ctx context.Context) {
+	inbox := l.x.agent.Inbox
+	if inbox == nil {
+		return
+	}
+	_, err := within(ctx, func() (struct{}, error) {
+		return struct{}{}, inbox(ctx, l.s.ID, func(mail []Input) error {
+			return l.s.withRun(ctx, func(l *activeRun) error { return l.recordInbox(mail) })
+		})
+	})
+	if err != nil && ctx.Err() == nil {
+		l.x.log.Warn("looking into the inbox", "error", err)
+	}
+}
+
+// recordInbox records messages that are not known yet.
+func (l *activeRun) recordInbox(mail []Input) error {
+	var facts []event.Fact
+	for _, in := range mail {
+		if in.ID == "" || !l.state.state.Known(in.ID) {
+			facts = append(facts, in.message(event.AsNotice))
+		}
+	}
+	return l.commit(facts...)
+}
+
+// askNotices is an effect of the loop's own: tools are asked for their notices.
+type askNotices struct{}
+
+func (askNotices) Key() string        { return "notices" }
+func (askNotices) Intent() event.Fact { return nil }

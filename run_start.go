@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// start begins a run, whose events are kept for a reader if it is watched. It returns
+// nil for a known input. All is done by the goroutine that goes on with the run, so
+// that of many callers who wait none needs a deep stack.
+func (s *Session) start(ctx context.Context, in *Input, watched bool) (l *activeRun, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if hook.Depth(ctx) > hook.MaxDepth {
+		return nil, fmt.Errorf("agent: %w", hook.ErrDepth)
+	}
+	ready := make(chan struct{})
+	go func() {
+		var first []event.Fact
+		func() {
+			defer close(ready)
+			returned := false
+			defer func() {
+				if !returned {
+					err = s.notStarted(recover())
+				}
+			}()
+			l, first, err = s.newLoop(ctx, in, watched)
+			returned = true
+		}()
+		if l != nil {
+			l.begin(in != nil, first)
+		}
+	}()
+	<-ready
+	return l, err
+}
+
+// notStarted is the error of a start that panicked, or ended its goroutine: a tool,
+// a store or a callback did.
+func (s *Session) notStarted(v any) error {
+	why := "runtime.Goexit"
+	if v != nil {
+		why = fmt.Sprintf("panic: %v", v)
+	}
+	stack := string(debug.Stack())
+	safely(func() bool {
+		s.def().logger().Error("a run could not begin", "session", s.ID, "error", why, "stack", stack)
+		return true
+	}, false)
+	return fmt.Errorf("agent: %w: a run could not begin: %s", ErrInternal, why)
+}
+
+// newLoop makes a run and what it begins with: what closes an earlier run, the
+// configuration and the prompt.
+func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *activeRun, first []event.Fact, err error) {
+	prompt := in != nil && !in.Compact
+	var output *event.Output
+	if prompt {
+		var err error
+		if output, err = in.output(); err != nil {
+			return nil, nil, err
+		}
+	}
+	x, pool, notes, err := s.prepareRun(ctx, prompt)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.mu.Unlock()
+	if output != nil && x.tool(engine.OutputTool) != nil {
+		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
+	}
+	if s.running {
+		return nil, nil, ErrBusy
+	}
+	if err := s.open(ctx, x.roots[0]); err != nil {
+		return nil, nil, err
+	}
+	state := s.fold.state
+	switch {
+	case in == nil && !state.Running() && !state.Pending():
+		return nil, nil, ErrNotResumable
+	case in == nil:
+		first = append(append(s.resumption(x), s.callbackChanged()...), s.recoverAbandoned(ctx, false)...)
+	case in.ID != "" && state.Known(in.ID):
+		return nil, nil, nil
+	case in.Compact && !state.Running() && state.Pending():
+		return nil, nil, fmt.Errorf("agent: compacting: %w: decide about the call and resume, or prompt anew, first", ErrSuspended)
+	default:
+		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
+	}
+	l = &activeRun{s: s, x: x, state: s.fold, log: s.fold.log, token: make(chan struct{}, 1), done: make(chan struct{})}
+	if watched {
+		l.events = newEventQueue(s.reread)
+		if s.fold.cache == nil {
+			s.fold.cache = new(engine.CacheWatch)
+		}
+	}
+	if x.agent.Log != nil {
+		x.log = x.logOf(s.fold.last + 1)
+	}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	mode := cmp.Or(s.settings().mode, state.Mode())
+	if prompt {
+		mode = s.modeInForce()
+	}
+	x.mode.Store(&mode) // agents in the background are bounded by it before the first fact
+	s.allowAgents()
+	s.set.mode, s.prompted = "", true
+	s.loop, s.running = l, true
+	return l, first, nil
+}
+
+// prepareRun makes what carries out a run of the agent as it is now, with its tools and, for
+// a prompt, what the model is told of the place. Without an error it leaves s.mu locked.
+func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *executor, pool []event.Tool, notes []Note, err error) {
+	for {
+		if x, pool, err = newExecutor(ctx, s); err != nil {
+			return nil, nil, nil, err
+		}
+		if prompt {
+			at := Place{Dir: x.roots[0], Start: true}
+			at.hide(x.unreadable.Load())
+			notes = x.notes(ctx, at)
+		}
+		s.mu.Lock()
+		if s.def() == x.agent {
+			return x, pool, notes, nil
+		}
+		s.mu.Unlock() // it was changed meanwhile
+	}
+}
+
+// callbackChanged tells of a callback that was changed since the last prompt.
+func (s *Session) callbackChanged() []event.Fact {
+	if s.set == nil || !s.set.changed.callback {
+		return nil
+	}
+	s.set.changed.callback = false
+	return []event.Fact{event.CallbackChanged{Set: s.def().CanUseTool != nil}}
+}
+
+// configured is what the run is made with.
+func (s *Session) configured(x *executor, pool []event.Tool, output *event.Output) event.Fact {
+	a, m := x.agent, x.agent.Model
+	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
+		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
+		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
+		Limits: a.limits()}
+	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
+		c.Dir = s.fold.state.Dir() // where the last prompt left it
+	}
+	if c.Parallel == 0 {
+		c.Parallel = defaultParallel
+	}
+	if a.SmallModel != nil {
+		c.Small = a.SmallModel.Name()
+	}
+	for _, m := range x.models {
+		if _, known := c.Models[m.Name()]; !known {
+			c.Models[m.Name()] = llm.InfoOf(m)
+		}
+	}
+	return c
+}
+
+// beginning says how the session began, with its first run in this program. Nobody
+// wants to know where no hook was ever set.
+func (s *Session) beginning(x *executor) event.Start {
+	rules := s.fold.state.Rules()
+	switch {
+	case s.prompted || len(x.hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
+		return ""
+	case s.fold.last == 0:
+		return event.StartNew
+	}
+	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.fold.last {
+		return event.StartFork
+	}
+	return event.StartResume
+}
+
+const (
+	defaultMaxTokens = 16384
+	defaultParallel  = 10
+)
+
+// modeInForce is the mode of the next prompt: the one that was set since the last one,
+// else what the conversation was left in by this program. What another program left
+// counts where it forbids more than the agent's mode: neither an agent's mode nor a
+// setting ends plan mode. A child's mode is its parent's affair.
+func (s *Session) modeInForce() permission.Mode {
+	had, own := s.fold.state.Mode(), s.def().Permissions.Mode
+	switch {
+	case s.settings().mode != "":
+		return s.set.mode
+	case s.prompted, s.sameProgram():
+		return had
+	case s.def().parentLink != nil && own != "":
+		return own
+	case had == permission.Plan, had == permission.DontAsk && own != permission.Plan:
+		return had
+	case own != "":
+		return own
+	}
+	return permission.Default
+}
+
+// sameProgram reports whether the last prompt of the conversation was this program's.
+func (s *Session) sameProgram() bool {
+	program := s.def().Program
+	return program != "" && s.fold.state.Config().Program == program
+}
+
+// resumption goes on with a run, with what was set for the session since; its model must
+// be one that the agent has.
+func (s *Session) resumption(x *executor) []event.Fact {
+	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
+	a, did := x.agent, s.settings().changed
+	if x.modelNamed(s.fold.state.Model()) == nil || did.model {
+		facts = append(facts, a.modelChanged())
+	}
+	if did.fallbacks {
+		facts = append(facts, a.fallbacksChanged())
+	}
+	if did.budget {
+		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
+	}
+	if s.set.mode != "" && s.set.mode != s.fold.state.Mode() {
+		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
+	}
+	return facts
+}

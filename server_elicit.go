@@ -1,0 +1,188 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/tool"
+)
+
+// maxRounds is how often a person is asked for answers that a form takes.
+const maxRounds = 3
+
+// A callHost is the [tool.RunServices] of a call.
+type callHost struct {
+	x    *executor
+	call tool.Call
+	line *effectContext
+
+	mu       sync.Mutex
+	over     bool
+	sampled  int                  // requests to the model
+	cancels  []context.CancelFunc // of these
+	sampling sync.WaitGroup
+}
+
+// Elicit puts a server's question to a person, and hooks before and after it.
+func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited {
+	x := h.x
+	e.Message = x.plain(e.Message)
+	about := hook.Input{Event: hook.Elicitation, Session: h.call.Session, Transcript: x.transcript, Dir: h.call.Dir, Mode: h.call.Mode, Agent: h.call.Agent,
+		Server: e.Server, Message: e.Message, Ask: "form", Schema: e.Schema, Call: h.call.ID}
+	if e.URL != "" {
+		about.Ask, about.URL, about.Elicitation = "url", e.URL, e.ID
+	}
+	answer, decided := tool.Elicited{Action: tool.Declined}, false
+	if x.hooks.Has(hook.Elicitation, e.Server) {
+		answer, decided = h.hooked(ctx, about, answer)
+	}
+	if !decided {
+		answer = h.askPerson(ctx, e)
+	}
+	if x.hooks.Has(hook.ElicitationResult, e.Server) && ctx.Err() == nil {
+		about.Event, about.Action, about.Content = hook.ElicitationResult, string(answer.Action), answer.Content
+		if changed, ok := h.hooked(ctx, about, answer); ok {
+			answer = changed
+		}
+	}
+	if ctx.Err() != nil {
+		return tool.Elicited{Action: tool.Dismissed}
+	}
+	return answer
+}
+
+// hooked calls hooks, which may answer in the person's place, or keep the question or
+// the answer away: it is declined then.
+func (h *callHost) hooked(ctx context.Context, in hook.Input, was tool.Elicited) (answer tool.Elicited, decided bool) {
+	out := h.x.callHooks(ctx, in, h.line)
+	if out.Block || out.Stop {
+		return tool.Elicited{Action: tool.Declined}, true
+	}
+	if out.Action == "" {
+		return was, false
+	}
+	answer = tool.Elicited{Action: tool.Action(out.Action), Content: out.Content}
+	if answer.Action == tool.Accepted && answer.Content == nil {
+		answer.Content = was.Content
+	}
+	return answer, true
+}
+
+// askPerson has the AskUser callback put the questions. Nobody there means no.
+func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elicited {
+	declined := tool.Elicited{Action: tool.Declined}
+	if h.x.agent.AskUser == nil {
+		return declined
+	}
+	if size := len(e.Message) + len(e.URL) + len(e.Schema); size > maxForm {
+		h.x.log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", maxForm)
+		return declined
+	}
+	fields, err := formOf(e.Schema)
+	if e.URL != "" {
+		fields, err = nil, nil
+	}
+	if err != nil {
+		h.x.log.Warn("a question of an MCP server is declined", "server", e.Server, "error", err)
+		return declined
+	}
+	const yes, no = "Answer", "Decline"
+	text := fmt.Sprintf("The MCP server %s asks: %s", formText(e.Server), formLines(e.Message))
+	consent := tool.Question{Header: "MCP", Text: text, Options: []tool.Option{{Label: yes}, {Label: no}}}
+	if e.URL != "" {
+		consent.Text += " It wants you to open this page: " + formText(e.URL)
+		consent.Options[0].Description = "you open the page, or have opened it"
+	}
+	said, err := h.ask(ctx, []tool.Question{consent})
+	switch {
+	case err != nil || len(said) != 1 || len(said[0].Options)+len(said[0].Text) == 0:
+		return tool.Elicited{Action: tool.Dismissed}
+	case !slices.Equal(said[0].Options, []string{yes}):
+		return declined
+	case e.URL != "":
+		return tool.Elicited{Action: tool.Accepted}
+	}
+	return h.fill(ctx, fields)
+}
+
+// fill asks for the fields of a form, and again for those whose answers do not fit.
+func (h *callHost) fill(ctx context.Context, fields []field) tool.Elicited {
+	content := map[string]json.RawMessage{}
+	open, problems := fields, make([]string, len(fields))
+	for range maxRounds {
+		if len(open) == 0 {
+			break
+		}
+		var questions []tool.Question
+		for i := range open {
+			questions = append(questions, open[i].question("MCP", problems[i]))
+		}
+		answers, err := h.ask(ctx, questions)
+		if err != nil {
+			return tool.Elicited{Action: tool.Dismissed}
+		}
+		var again []field
+		problems = nil
+		for i := range open {
+			var a tool.Answer
+			if i < len(answers) {
+				a = answers[i]
+			}
+			v, problem := open[i].value(a)
+			if problem != "" {
+				again, problems = append(again, open[i]), append(problems, problem)
+			} else if v != nil {
+				content[open[i].name] = v
+			}
+		}
+		open = again
+	}
+	if len(open) > 0 {
+		return tool.Elicited{Action: tool.Dismissed}
+	}
+	data, err := json.Marshal(content)
+	if err != nil { // of a default that is no JSON; the decoder lets none through
+		return tool.Elicited{Action: tool.Dismissed}
+	}
+	return tool.Elicited{Action: tool.Accepted, Content: data}
+}
+
+// ask puts questions to the person, those of one call at a time.
+func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.Answer, error) {
+	turn := h.x.turnToAsk()
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	call := h.call
+	h.line.show(event.UserQuestion{Call: call, Questions: questions})
+	j := &effectInput{call: call, signals: h.line}
+	notified := h.x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", call.Name, questions[0].Text))
+	answers, err := within(ctx, func() ([]tool.Answer, error) { return h.x.agent.AskUser(ctx, call, questions) })
+	notified()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.text(err.Error()))
+	}
+	return answers, err
+}
+
+// turnToAsk has room for the one who has a server's question put.
+func (x *executor) turnToAsk() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.asking == nil {
+		x.asking = make(chan struct{}, 1)
+	}
+	return x.asking
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Sample has an agent without tools answer a server's request, once that is permitted
+// as a call of the tool q.Tool would be. What it uses is a share of the run's budget.
+func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, error) {
+	ctx, number, err := h.begin(ctx)
+	if err != nil {
+		return tool.Sampled{}, err
+	}
+	defer h.sampling.Done()
+	prompt := h.flat(q.Messages)
+	model := h.sampler(q.Models)
+	system := fmt.Sprintf("The MCP server %s asks you for an answer, which goes to the server. It is not your user, and you have no tools.", formText(q.Server))
+	if q.System != "" {
+		system += " What follows are the server's words.\n\n" + h.x.plain(q.System)
+	}
+	request := sampleRequest{Model: model.Name(), System: h.x.plain(q.System), Prompt: prompt.Text, Images: len(prompt.Blocks), MaxTokens: min(q.MaxTokens, cmp.Or(h.x.agent.MaxTokens, defaultMaxTokens))}
+	input, err := json.Marshal(request)
+	if err != nil {
+		return tool.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
+	}
+	// A call that is made again after a crash may ask for something else. What comes after
+	// a point is of the call before it, as with the calls of a batch.
+	hash := sha256.New()
+	hash.Write(input)
+	for _, b := range prompt.Blocks {
+		hash.Write(b.(llm.Image).Data)
+	}
+	prompt.ID = fmt.Sprintf("%s.sampling%d-%x", h.call.ID, number, hash.Sum(nil)[:8])
+	if err := h.permit(ctx, q, prompt.ID, input); err != nil {
+		return tool.Sampled{}, err
+	}
+	var last event.AssistantMessage
+	res, err := (&Parent{h.line.run.s, h.line.run}).Run(ctx, Child{
+		Agent: &Agent{Name: "sampling:" + q.Server, Model: model, Fallbacks: h.x.agent.Fallbacks, System: system, Tools: []tool.Tool{},
+			Context:   func(context.Context, Place) []Note { return nil }, // a server is not told of the place
+			MaxTokens: request.MaxTokens, Stop: q.Stop, Budget: Budget{Turns: 1}},
+		Call: h.call.ID, Input: prompt, apart: true,
+		Watch: func(e event.Event) {
+			if m, ok := e.Data.(event.AssistantMessage); ok {
+				last = m
+			}
+		},
+	})
+	if err != nil {
+		return tool.Sampled{}, fmt.Errorf("answering the MCP server %s: %w", q.Server, err)
+	}
+	if res.Text == "" {
+		return tool.Sampled{}, fmt.Errorf("answering the MCP server %s: the model said nothing", q.Server)
+	}
+	return tool.Sampled{Text: h.x.plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
+}
+
+// begin notes that a request is under way, whose number it returns: the call's end
+// ends it.
+func (h *callHost) begin(ctx context.Context) (context.Context, int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return nil, 0, fmt.Errorf("%w: the call is over", tool.ErrDeclined)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	h.cancels = append(h.cancels, cancel)
+	h.sampled++
+	h.sampling.Add(1)
+	return ctx, h.sampled, nil
+}
+
+// end ends the requests to the model that are under way, and waits for them.
+func (h *callHost) end() {
+	h.mu.Lock()
+	h.over = true
+	for _, cancel := range h.cancels {
+		cancel()
+	}
+	h.mu.Unlock()
+	h.sampling.Wait()
+}
+
+// flat is messages as one prompt.
+func (h *callHost) flat(messages []llm.Message) (in Input) {
+	var text strings.Builder
+	for i, m := range messages {
+		if len(messages) > 1 {
+			if i > 0 {
+				text.WriteString("\n\n")
+			}
+			fmt.Fprintf(&text, "[%s]\n", m.Role)
+		}
+		text.WriteString(h.x.plain(m.Content.Text()))
+		for _, b := range m.Content {
+			if img, ok := b.(llm.Image); ok {
+				in.Blocks = append(in.Blocks, img)
+				fmt.Fprintf(&text, "[image %d]", len(in.Blocks))
+			}
+		}
+	}
+	in.Text = text.String()
+	return in
+}
+
+// sampler is the first model of the names that can be had, within the budget, else
+// the run's.
+func (h *callHost) sampler(names []string) llm.Model {
+	for _, name := range names {
+		if m := h.x.modelNamed(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
+			return m
+		}
+	}
+	return h.x.def().Model
+}
+
+// A sampleRequest is what is decided about, as the input of a call.
+type sampleRequest struct {
+	Model     string `json:"model"`
+	System    string `json:"system,omitempty"`
+	Prompt    string `json:"prompt"`
+	Images    int    `json:"images,omitempty"`
+	MaxTokens int    `json:"max_tokens"`
+}
+
+// sampling stands for the tool that a server's requests to the model are judged as.
+type sampling struct{ name string }
+
+func (s sampling) Spec() tool.Spec { return tool.Spec{Name: s.name, OpenWorld: true} }
+
+func (s sampling) Run(context.Context, tool.Call) (*tool.Result, error) {
+	return nil, errors.New("no model calls it")
+}
+
+// judging is the effect for which a server's request is decided about.
+type judging string
+
+func (j judging) Key() string      { return string(j) }
+func (judging) Intent() event.Fact { return nil }
+
+// permit decides about a request as about a call.
+func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, input json.RawMessage) error {
+	x := h.x
+	if x.tool(q.Tool) != nil {
+		return fmt.Errorf("%w: the server has a tool of the name %s, so that rules for it would permit requests to the model", tool.ErrDeclined, q.Tool)
+	}
+	call := h.call
+	call.ID, call.Name, call.Input, call.State = key, q.Tool, input, nil
+	run := h.line.run.s
+	if err := run.withRun(ctx, func(l *activeRun) error { call.Mode = l.state.state.Mode(); return nil }); err != nil {
+		return err
+	}
+	j := &effectInput{effect: judging(key), call: call, asks: sampling{q.Tool}, signals: h.line}
+	d := h.decide(ctx, j)
+	if len(j.more) > 0 {
+		if err := run.withRun(ctx, func(l *activeRun) error { return l.commit(j.more...) }); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.Behavior == permission.Allowed && d.Input != nil && !sameJSON(d.Input, input) {
+		d = permission.Deny("the input was changed, which is not possible here")
+	}
+	if d.Behavior == permission.Allowed {
+		if again, denied := x.recheck(call.Mode, j.asks, &call, &j.class); denied {
+			d = again
+		}
+	}
+	if d.Behavior != permission.Allowed {
+		x.log.Info("a request of an MCP server to the model is declined", "server", q.Server, "reason", d.Reason)
+		return fmt.Errorf("%w: permission denied: %s", tool.ErrDeclined, cmp.Or(d.Reason, "no reason is given"))
+	}
+	return nil
+}
+
+// decide goes through what decides about a call, a person included.
+func (h *callHost) decide(ctx context.Context, j *effectInput) permission.Decision {
+	judged, _ := h.x.authorize(ctx, engine.Authorize{Mode: j.call.Mode}, j).(event.Authorized)
+	if judged.Stop != "" {
+		j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: judged.Stop})
+		return permission.Deny(judged.Stop)
+	}
+	d := judged.Decision
+	if d.Behavior != permission.Asked {
+		return d
+	}
+	j.class, j.verdict = judged.Class, d
+	if d.Input != nil {
+		j.call.Input = d.Input
+	}
+	answered, _ := h.x.question(ctx, engine.Ask{}, j).(event.Answered) // none: ctx has ended
+	if changed := d.Input; answered.Decision.Input == nil {
+		answered.Decision.Input = changed
+	}
+	return answered.Decision
+}
+
+// sameJSON reports whether two texts are the same value.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,225 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// summary is what is known of a session after its first Facts facts, which take up
+// Size bytes of its journal.
+type summary struct {
+	Info
+	configured []byte // data of a fact that was not looked into yet
+}
+
+// event takes in the next fact.
+func (a *summary) event(e event.Event) {
+	a.Facts, a.Updated = e.Seq, e.Time.UTC().Round(0)
+	switch d := e.Data.(type) {
+	case event.UserMessage:
+		a.Messages++
+		if a.Prompt == "" && d.Delivery == event.AsPrompt {
+			a.Prompt = promptLine(d)
+		}
+	case event.AssistantMessage, event.ToolResult:
+		a.Messages++
+	case event.Configured:
+		a.Model, a.configured = d.Model, nil
+	case event.ModelChanged:
+		a.Model, a.configured = d.Model, nil
+	case event.SessionNamed:
+		a.Title, a.Tag = d.Title, d.Tag
+	}
+}
+
+// The names of the facts that matter here.
+var (
+	typeUser       = event.Type(event.UserMessage{})
+	typeConfigured = event.Type(event.Configured{})
+	typeModel      = event.Type(event.ModelChanged{})
+	typeNamed      = event.Type(event.SessionNamed{})
+	typeAgent      = event.Type(event.AgentStart{})
+)
+
+// record takes in the next fact as it is stored. It looks into few facts only.
+func (a *summary) record(r *record, load func(hash string, limit int64) ([]byte, error)) {
+	look := r.Type == typeNamed || r.Type == typeUser && a.Prompt == ""
+	if look {
+		if e, err := r.event("", load); err == nil {
+			a.event(e)
+			return
+		}
+	}
+	a.Facts, a.Updated = r.Seq, r.Time
+	switch {
+	case IsMessage(r.Type):
+		a.Messages++
+	case r.Type == typeConfigured, r.Type == typeModel:
+		a.configured = append(a.configured[:0], r.Data...)
+	}
+}
+
+// info returns what is known so far.
+func (a *summary) info() Info {
+	if a.configured != nil {
+		var c struct{ Model string }
+		if json.Unmarshal(a.configured, &c) == nil {
+			a.Model = c.Model
+		}
+		a.configured = nil
+	}
+	return a.Info
+}
+
+// A file beside the journal saves lists the reading of it: it tells what is
+// known of the session's first bytes. It says nothing that the journal does not
+// say, and is passed over where it is missing, damaged or does not fit.
+const (
+	aboutName  = "about.json"
+	aboutLimit = 64 << 10 // bytes of the file
+	aboutEvery = 1 << 20  // bytes of the journal after which an open log writes it anew
+)
+
+type aboutLine struct {
+	Version int `json:"openagent"`
+	Info
+}
+
+// writeAbout stores a for lists.
+func writeAbout(d disk, folder string, info Info) error {
+	data, err := json.Marshal(aboutLine{version, info})
+	if err != nil {
+		return err
+	}
+	data = data[:len(data)-len("}")]
+	if data = appendCRC(data, crc32.Checksum(data, castagnoli)); len(data) > aboutLimit {
+		return fmt.Errorf("%d bytes about the session are above the limit of %d", len(data), aboutLimit)
+	}
+	part := filepath.Join(folder, aboutName+".part")
+	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = d.rename(part, filepath.Join(folder, aboutName))
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return err
+}
+
+// readAbout returns what the file says about the session named id, whose journal
+// has size bytes.
+func readAbout(d disk, folder, id string, size int64) (summary, bool) {
+	data, err := readBlob(d, filepath.Join(folder, aboutName), aboutLimit)
+	if err != nil || !sealed(data) {
+		return summary{}, false
+	}
+	var line aboutLine
+	if err := json.Unmarshal(data, &line); err != nil || line.Version != version || line.Session != id || line.Size > size {
+		return summary{}, false
+	}
+	return summary{Info: line.Info}, true
+}
+
+// catchUp takes in what was recorded since a was written, up to limit bytes, in a
+// journal of the version from.
+func (a *summary) catchUp(d disk, folder string, journal io.ReaderAt, from int, size, limit int64) error {
+	if size-a.Size > limit {
+		return errors.New("too much was recorded since")
+	}
+	path := filepath.Join(folder, journalName)
+	s := newScanner(path, io.NewSectionReader(journal, a.Size, size-a.Size), 4<<10)
+	s.line, s.last, s.end, s.from = int(a.Facts)+1, a.Facts, a.Size, from
+	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(d, folder, hash, limit) }
+	for {
+		r, err := s.record()
+		if err != nil {
+			return ignoreEOF(err)
+		}
+		a.record(&r, load)
+	}
+}
+
+// Rename gives a session a title; "" takes it away. It fails with
+// [ErrNotFound], and with [ErrSessionBusy] while somebody writes the session.
+func Rename(ctx context.Context, s Store, id, title string) error {
+	return name(ctx, s, id, func(n *event.SessionNamed) { n.Title = title })
+}
+
+// SetTag gives a session a tag, a word to find it by; "" takes it away. It fails
+// as [Rename] does.
+func SetTag(ctx context.Context, s Store, id, tag string) error {
+	return name(ctx, s, id, func(n *event.SessionNamed) { n.Tag = tag })
+}
+
+// Limits of what people call a session, in characters.
+const (
+	maxTitle = 200
+	maxTag   = 60
+)
+
+func name(ctx context.Context, s Store, id string, change func(*event.SessionNamed)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("naming session: %w", err)
+		}
+	}()
+	info, err := Stat(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	log, err := s.Open(ctx, id, info.Header)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if info, err = Stat(ctx, s, id); err != nil { // now nobody changes it
+		return err
+	}
+	n := event.SessionNamed{Title: info.Title, Tag: info.Tag}
+	change(&n)
+	if n, err = Named(n.Title, n.Tag); err != nil {
+		return err
+	}
+	last := log.Last()
+	e := event.Event{Seq: last + 1, Prev: last, Time: time.Now().UTC(), Session: id, Data: n}
+	return log.Append(ctx, last, true, e)
+}
+
+// Named returns the fact that a session has a title and a tag from now on. It
+// fails where one is more than a line, or longer than 200 and 60 characters.
+func Named(title, tag string) (n event.SessionNamed, err error) {
+	if n.Title, err = oneLine("title", title, maxTitle); err != nil {
+		return n, err
+	}
+	n.Tag, err = oneLine("tag", tag, maxTag)
+	return n, err
+}
+
+// oneLine returns text without space around it, or an error if it is too long or
+// has more than one line.
+func oneLine(what, text string, most int) (string, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case !utf8.ValidString(text), strings.ContainsFunc(text, unicode.IsControl):
+		return "", fmt.Errorf("the %s must be one line of text", what)
+	case utf8.RuneCountInString(text) > most:
+		return "", fmt.Errorf("the %s has more than %d characters", what, most)
+	}
+	return text, nil
+}

@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// ContextUsage says what fills the model's context: see [engine.ContextUsage].
+type ContextUsage = engine.ContextUsage
+
+// ContextUsage says what the next request would hold, by category, also while a prompt
+// runs. A model that is an [llm.Counter] is asked to count it; else, or if that fails,
+// it is the provider's count of the last request and an estimate of what came since.
+// A session in which no prompt was made yet is empty.
+func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
+	var req *llm.Request
+	var note func(string) bool
+	var usage ContextUsage
+	weigh := func(f *sessionState, total, fixed int) {
+		usage = f.state.ContextUsage(&f.transcript, note, total, fixed)
+		c := f.state.Config()
+		n := len(f.transcript.Messages)
+		req = &llm.Request{System: f.transcript.System, Tools: f.transcript.Tools, Messages: f.transcript.Messages[:n:n], Thinking: c.Thinking}
+	}
+	if err := s.look(ctx, func(f *sessionState) { weigh(f, 0, 0) }); err != nil {
+		return ContextUsage{}, err
+	}
+	facts := s.store().Read(ctx, s.ID, 0)
+	note = engine.IsNote(func(yield func(event.Event) bool) {
+		for e, err := range facts {
+			if err != nil || !yield(e) {
+				return
+			}
+		}
+	})
+	total, fixed := s.count(ctx, usage.Model, req)
+	err := s.look(ctx, func(f *sessionState) {
+		if len(f.transcript.Messages) != len(req.Messages) {
+			total, fixed = 0, 0 // went on meanwhile
+		}
+		weigh(f, total, fixed)
+	})
+	return usage, err
+}
+
+// count has a request counted, and its tools and system prompt alone. It returns 0
+// where nobody can.
+func (s *Session) count(ctx context.Context, model string, req *llm.Request) (total, fixed int) {
+	m := s.agent.Load().Model
+	counter, ok := m.(llm.Counter)
+	if !ok || m.Name() != model || len(req.Messages) == 0 {
+		return 0, 0
+	}
+	total, err := counter.CountTokens(ctx, req)
+	if err != nil {
+		s.agent.Load().logger().Debug("asking the provider to count tokens", "error", err)
+		return 0, 0
+	}
+	alone := *req
+	alone.Messages, alone.Memo = []llm.Message{llm.UserText("x")}, nil
+	if fixed, err = counter.CountTokens(ctx, &alone); err != nil {
+		return total, 0
+	}
+	return total, fixed
+}
+
+// look has a function look at what the session's facts amount to.
+func (s *Session) look(ctx context.Context, at func(*sessionState)) error {
+	err := s.withRun(ctx, func(l *activeRun) error {
+		at(l.state)
+		return nil
+	})
+	if !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running { // a prompt has begun meanwhile
+		return ErrBusy
+	}
+	if err := s.open(ctx, ""); err != nil {
+		return err
+	}
+	at(s.fold)
+	return nil
+}

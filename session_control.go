@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// withRun has something done for the run that goes on, which is on record then.
+func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) error {
+	s.mu.Lock()
+	l, running := s.loop, s.running
+	s.mu.Unlock()
+	if !running {
+		return ErrNotRunning
+	}
+	select {
+	case <-l.token:
+	case <-l.done:
+		return ErrNotRunning
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := ErrNotRunning
+	if !l.ending {
+		err = l.guard(func() error { return do(l) })
+	}
+	go l.drive() // what follows is not waited for
+	return err
+}
+
+// Steer sends a message to the running prompt. The model sees it after the
+// current batch of tools, at the latest before the run would stop. It returns
+// the message's id once it is on record.
+func (s *Session) Steer(ctx context.Context, in Input) (id string, err error) {
+	return s.enqueue(ctx, in, event.AsSteer)
+}
+
+// FollowUp sends a message that the model sees when the run would stop.
+func (s *Session) FollowUp(ctx context.Context, in Input) (id string, err error) {
+	return s.enqueue(ctx, in, event.AsFollowUp)
+}
+
+func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (string, error) {
+	if in.Expansion != nil {
+		return "", fmt.Errorf("agent: %w: a command is a prompt of its own, not a message to one that runs", ErrConfig)
+	}
+	if in.Compact {
+		f := in.compactRequest()
+		return f.ID, s.withRun(ctx, func(l *activeRun) error { return l.commitHost(f) })
+	}
+	m := in.message(d)
+	err := s.withRun(ctx, func(l *activeRun) error {
+		if l.state.state.Known(m.ID) {
+			return nil
+		}
+		return l.commit(m)
+	})
+	return m.ID, err
+}
+
+// A Receipt says what an interrupt found.
+type Receipt struct {
+	Cleared []string // ids of queued messages that the model will not see
+	Agents  []string // ids of agents in the background that are being ended
+}
+
+// Interrupt stops the running prompt: the model call and the tools are
+// cancelled, every open call gets a result, the queue of messages is emptied. It
+// returns once that is on record; the run ends soon after. Agents in the background are
+// ended too, also where no run goes on; then it fails with [ErrNotRunning] only if there
+// are none.
+func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
+	var r Receipt
+	err := s.withRun(ctx, func(l *activeRun) error {
+		r.Cleared, r.Agents = l.state.state.Queued(), s.interruptAgents()
+		return l.commitHost(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
+	})
+	if errors.Is(err, ErrNotRunning) {
+		if r.Agents = s.interruptAgents(); len(r.Agents) > 0 {
+			err = nil
+		}
+	}
+	return r, err
+}
+
+// Pending returns the permission questions that wait for a decision, the one
+// that is being asked first. Where no run goes on they are those of the last one,
+// if a decision was deferred or the program died while it asked; without any it
+// fails with [ErrNotRunning]. The questions of agents at any depth are among them: their
+// Call.ID begins with the id of the agent's session and "/".
+func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
+	var show []func() event.PermissionRequest
+	err := s.withRun(ctx, func(l *activeRun) error {
+		show = l.pendingQuestions()
+		return nil
+	})
+	if errors.Is(err, ErrNotRunning) {
+		show, err = s.waiting(ctx)
+	}
+	var out []event.PermissionRequest
+	for _, request := range show { // tools may read files for a preview, which must not hold up the loop
+		out = append(out, request())
+	}
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return nil, err
+	}
+	below, failed := s.pendingOfAgents(ctx)
+	if failed != nil {
+		return nil, failed
+	}
+	if len(below) > 0 {
+		err = nil
+	}
+	return append(out, below...), err
+}
+
+// Decide answers a permission question in place of the callback, which is
+// cancelled. call is the id of the call; defer suspends the run, any other
+// decision than allow denies the call. A decision that changes the input is
+// judged by the rules again. Where no run goes on the answer to a question of the
+// last one is recorded, also to that of an agent, and [Session.Resume] goes on with it, perhaps from another
+// process.
+func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
+	if d.Input != nil && !json.Valid(d.Input) {
+		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)
+	}
+	if d.Source == "" {
+		d.Source = permission.FromPerson
+	}
+	if agent, own, below := strings.Cut(call, "/"); below {
+		return s.decideForAgent(ctx, agent, own, d)
+	}
+	var l *activeRun
+	var asked tool.Call
+	var key string
+	err := s.withRun(ctx, func(run *activeRun) error {
+		var ok bool
+		l = run
+		if asked, key, ok = run.question(call); !ok {
+			return ErrNoQuestion
+		}
+		return nil
+	})
+	if errors.Is(err, ErrNotRunning) {
+		return s.decideLater(ctx, call, d)
+	}
+	if err != nil {
+		return err
+	}
+	f := l.x.answer(key, l.x.tool(asked.Name), asked, d) // the tool is asked about changed input
+	return s.withRun(ctx, func(run *activeRun) error {
+		if run != l {
+			return ErrNoQuestion
+		}
+		return run.decided(f)
+	})
+}
+
+// Answer answers a tool's questions in place of the AskUser callback, which is
+// cancelled. call is the id of the call, as in [event.UserQuestion].
+func (s *Session) Answer(ctx context.Context, call string, answers []tool.Answer) error {
+	return s.withRun(ctx, func(l *activeRun) error { return l.answer(call, answers) })
+}

@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Questions of runs that do not go on: suspended by a deferred decision, or cut
+// short while they asked. Their answers are recorded, and Resume goes on with them.
+
+// waiting returns the questions of a run that does not go on.
+func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest, error) {
+	x, _, err := newExecutor(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil, ErrBusy // it began meanwhile
+	}
+	if err := s.open(ctx, ""); err != nil {
+		return nil, err
+	}
+	asking := s.fold.state.Asking()
+	if len(asking) == 0 {
+		return nil, ErrNotRunning
+	}
+	l := &activeRun{s: s, x: x, state: s.fold}
+	return l.pendingQuestions(), nil
+}
+
+// decideLater records the answer to a question of a run that does not go on.
+func (s *Session) decideLater(ctx context.Context, id string, d permission.Decision) error {
+	if d.Behavior == permission.Deferred {
+		return fmt.Errorf("agent: deciding about call %s: it waits already; allow or deny it", id)
+	}
+	x, _, err := newExecutor(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return ErrBusy
+	}
+	if err := s.open(ctx, ""); err != nil {
+		return err
+	}
+	if len(s.fold.state.Asking()) == 0 {
+		return ErrNotRunning
+	}
+	call, key, ok := (&activeRun{s: s, x: x, state: s.fold}).question(id)
+	if !ok {
+		return ErrNoQuestion
+	}
+	var t tool.Tool
+	if t = x.tool(call.Name); t != nil && d.Input != nil {
+		changed := call
+		changed.Input = d.Input
+		if wrong := invalid(t, &changed); wrong != "" {
+			return fmt.Errorf("agent: deciding about call %s: %s", id, x.secrets.text(wrong))
+		}
+	}
+	e := event.Event{Seq: s.fold.last + 1, Prev: s.fold.last, Time: now(), Session: s.ID, Data: x.answer(key, t, call, d)}
+	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
+		return fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
+	}
+	s.fold.apply(e)
+	return nil
+}
+
+// pendingQuestions returns the questions that wait.
+func (l *activeRun) pendingQuestions() []func() event.PermissionRequest {
+	var out []func() event.PermissionRequest
+	for _, id := range l.state.state.Asking() {
+		class, verdict := l.state.state.Judged(id)
+		call := l.open(id)
+		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
+	}
+	return out
+}
+
+// question returns a call that a person is to decide about.
+func (l *activeRun) question(id string) (call tool.Call, key string, ok bool) {
+	if key, ok = l.state.state.Question(id); !ok {
+		return tool.Call{}, "", false
+	}
+	return l.open(id), key, true
+}
+
+// decided records an answer to a question, in place of the callback's.
+func (l *activeRun) decided(f event.Answered) error {
+	if _, key, ok := l.question(f.Call); !ok || key != f.Key {
+		return ErrNoQuestion
+	}
+	if asking := l.pending.get(f.Key); asking != nil {
+		asking.cancel()
+		asking.ctx.muted.Store(true)
+		l.pending.drop(asking)
+	}
+	return l.commit(f)
+}
+
+// answer settles a tool's questions in place of the callback.
+func (l *activeRun) answer(id string, answers []tool.Answer) error {
+	for _, f := range l.pending {
+		ask, ok := f.input.effect.(engine.AskPerson)
+		if !ok || ask.Call != id {
+			continue
+		}
+		f.cancel()
+		f.ctx.muted.Store(true)
+		l.pending.drop(f)
+		return l.commit(answered(f.key, id, f.input.done.Result.Questions, answers))
+	}
+	return ErrNoQuestion
+}

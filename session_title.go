@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+)
+
+// SetTitle gives the session a title for lists; "" takes it away. It is on record
+// when it returns, also while a run goes on, and changes nothing for the model.
+// For sessions that are not open here there is [session.Rename].
+func (s *Session) SetTitle(ctx context.Context, title string) error {
+	return s.name(ctx, func(n *event.SessionNamed) { n.Title = title })
+}
+
+// SetTag gives the session a tag, a word to find it by; "" takes it away. It is as
+// SetTitle otherwise.
+func (s *Session) SetTag(ctx context.Context, tag string) error {
+	return s.name(ctx, func(n *event.SessionNamed) { n.Tag = tag })
+}
+
+func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) error {
+	return s.withSession(ctx, func(f *sessionState, record func(...event.Fact) error) error {
+		n, err := f.renamed(change)
+		if err != nil {
+			return err
+		}
+		return record(n)
+	})
+}
+
+// append records facts of a session without a run, the first after the fact prev. It is
+// called with the lock.
+func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) error {
+	var events []event.Event
+	for _, f := range facts {
+		seq := s.fold.last + 1 + int64(len(events))
+		events = append(events, event.Event{Seq: seq, Prev: prev, Time: now(), Session: s.ID, Data: f})
+		prev = seq
+	}
+	if err := s.fold.log.Append(ctx, s.fold.last, true, events...); err != nil {
+		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
+		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
+			err = errors.Join(err, s.fold.log.Close())
+			s.fold = nil // it is opened anew by what comes next
+		}
+		return err
+	}
+	for _, e := range events {
+		s.fold.apply(e)
+	}
+	return nil
+}
+
+// renamed is what the session is called after a change.
+func (f *sessionState) renamed(change func(*event.SessionNamed)) (event.SessionNamed, error) {
+	var n event.SessionNamed
+	if f.named != nil {
+		n = *f.named
+	}
+	change(&n)
+	n, err := session.Named(n.Title, n.Tag)
+	if err != nil {
+		return n, fmt.Errorf("agent: naming the session: %w", err)
+	}
+	return n, nil
+}

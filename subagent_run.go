@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/tool"
+)
+
+// subagentTask is a piece of work of a child.
+type subagentTask struct {
+	parent     *Parent
+	session    *Session // the child's
+	key        string
+	name       string
+	call       string
+	toolID     string
+	input      Input
+	watch      func(event.Event)
+	note       func() string
+	background bool
+	over       bool // its end is on record
+}
+
+// do does the work, or what is left of it.
+func (w *subagentTask) do(ctx context.Context) (*Result, error) {
+	if w.over {
+		return w.recall(ctx)
+	}
+	defer w.session.Close()
+	open, err := w.session.CanResume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := &w.input
+	switch known := w.session.knows(in.ID); {
+	case known && open:
+		in = nil
+	case known:
+		res := w.session.Result()
+		return res, res.failure()
+	}
+	l, err := w.session.start(ctx, in, w.watch != nil || w.parent.session.watched())
+	if err != nil {
+		return nil, err
+	}
+	for l.events != nil {
+		e, ok := l.events.next()
+		if !ok {
+			break
+		}
+		if w.watch != nil {
+			safely(func() bool { w.watch(e); return true }, false)
+		}
+		w.parent.session.show(event.AgentEvent{Call: w.call, ID: w.toolID, Agent: w.name, Event: &e})
+	}
+	<-l.done
+	return l.result, l.err
+}
+
+// recall returns what work came to whose end is on record.
+func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
+	end, text, _ := lastResult(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
+	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
+		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
+	return res, res.failure()
+}
+
+// ended makes the fact of what the work came to, and the text of the last answer.
+func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
+	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
+	if err != nil {
+		end.Message = w.parent.loop.x.secrets.text(err.Error())
+	}
+	if res == nil { // it never ran
+		end.Reason, end.CostUSD = event.Interrupted, new(float64)
+		return end, ""
+	}
+	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.text(res.Message)
+	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.agentTurns, res.modelCalls, res.Usage, res.CostUSD
+	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
+	return end, res.Text
+}
+
+// settle records what work in the background came to, with the notice of it.
+func (s *Session) settle(w *subagentTask, res *Result, err error) {
+	end, text := w.ended(res, err)
+	if w.note != nil {
+		text = strings.TrimSpace(text + "\n\n" + safely(w.note, ""))
+	}
+	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
+	told := s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
+		if _, ended := f.state.Worked(w.key); ended {
+			return nil
+		}
+		if w.suspended(res) {
+			return record(w.suspendedFact())
+		}
+		if n := w.notice(end, text); !f.state.Known(n.ID) {
+			return record(n.message(event.AsNotice), end) // the end last: without it all is done again
+		}
+		return record(end)
+	})
+	if told != nil { // the next run of the session finds out by itself
+		w.parent.loop.x.log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
+	}
+}
+
+// notice is what the parent's model is told of work in the background that has ended.
+func (w *subagentTask) notice(end event.AgentEnd, text string) Input {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent] %s (agent id: %s) is done: %s", w.name, end.Session, end.Reason)
+	if end.Message != "" {
+		fmt.Fprintf(&b, ": %s", end.Message)
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return Input{ID: "agent:" + w.key, Text: b.String()}
+}

@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Agents that wait for a deferred decision. They suspend the runs above them; their
+// questions are answered through the session at the root.
+
+// suspended reports whether the agent waits for a decision.
+func (w *subagentTask) suspended(res *Result) bool {
+	return !w.over && res != nil && res.Reason == event.Suspended
+}
+
+func (w *subagentTask) suspendedFact() event.AgentSuspended {
+	return event.AgentSuspended{Key: w.key, Call: w.call, Session: w.session.ID, Agent: w.name}
+}
+
+// suspendCall has the call that waits for the agent made again when the run is resumed. It
+// reports false where the call cannot be made again.
+func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
+	err := p.session.withRun(context.Background(), func(l *activeRun) error {
+		if parked = l.state.state.Repeatable(w.call); parked {
+			l.suspendedAgents = append(l.suspendedAgents, w.suspendedFact())
+		}
+		return nil
+	})
+	return parked && err == nil
+}
+
+// takeSuspended returns what is recorded in place of the result of a call whose agents wait.
+func (l *activeRun) takeSuspended(f *pendingEffect) (facts []event.Fact) {
+	e, ok := f.input.effect.(engine.RunTool)
+	if !ok || len(l.suspendedAgents) == 0 {
+		return nil
+	}
+	l.suspendedAgents = slices.DeleteFunc(l.suspendedAgents, func(w event.AgentSuspended) bool {
+		if w.Call == e.Call && f.wanted && !l.ending {
+			facts = append(facts, w)
+		}
+		return w.Call == e.Call
+	})
+	return facts
+}
+
+// restartAgent makes the call again that has started an agent in the background, which goes on
+// with that. An agent that cannot go on has ended.
+func (l *activeRun) restartAgent(at event.AgentStart) {
+	b := l.s.subagents()
+	if !b.enter() {
+		return
+	}
+	go func() {
+		defer b.all.Done()
+		ctx := &effectContext{run: l, key: "agent/" + at.Key}
+		ctx.Parent = l.ctx
+		defer ctx.Cut()
+		why := l.s.repeatCall(ctx, l.x, at)
+		err := l.s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
+			if _, ended := f.state.Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+				return nil
+			}
+			end, text, _ := lastResult(context.Background(), l.s.childStore(l.x.store), at)
+			end.Message = strings.TrimSpace(end.Message + "; it could not go on: " + why)
+			n := (&subagentTask{key: at.Key, name: at.Agent}).notice(end, text)
+			return record(n.message(event.AsNotice), end)
+		})
+		if err != nil {
+			l.x.complain("recording the end of an agent", "agent", at.Agent, "error", err)
+		}
+	}()
+}
+
+// repeatCall makes a call again as it was made, and returns what went wrong.
+func (s *Session) repeatCall(ctx context.Context, x *executor, at event.AgentStart) string {
+	if at.Key != at.Call {
+		return "it was put to work by a message"
+	}
+	call, err := s.callOf(ctx, at.Call)
+	if err != nil {
+		return err.Error()
+	}
+	t := x.tool(call.Name)
+	if t == nil {
+		return toolRemoved(call)
+	}
+	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
+	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
+		return x.secrets.text(firstLine(out.Result.Text()))
+	}
+	return "its call did not start it"
+}
+
+// callOf reads a call that has started from the journal.
+func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
+	var facts []event.Event
+	for e, err := range s.store().Read(ctx, s.ID, 0) {
+		if err != nil {
+			return tool.Call{}, err
+		}
+		facts = append(facts, e)
+	}
+	if len(facts) == 0 {
+		return tool.Call{}, fmt.Errorf("reading the call %s: %w", id, session.ErrNotFound)
+	}
+	f := &sessionState{state: new(engine.State)}
+	for _, e := range path(facts) {
+		f.apply(e)
+		start, ok := e.Data.(event.ToolStart)
+		if c := f.transcript.Call(id); ok && start.Call == id && c != nil {
+			return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: s.ID, Dir: start.Dir, Mode: start.Mode}, nil
+		}
+	}
+	return tool.Call{}, fmt.Errorf("the call %s is not in the session", id)
+}
+
+// eachWaitingAgent calls do with each agent of the session that may wait for a decision, until do
+// reports that it is done. The agents of this program are those at work; others are
+// opened for the time of the call.
+func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) (done bool, err error)) error {
+	type below struct {
+		at    event.AgentStart
+		child *Session
+	}
+	var agents []below
+	b := s.subagents()
+	err := s.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
+		waiting := f.state.Waiting()
+		for _, at := range f.state.AtWork() {
+			live, has := b.child(at.Key)
+			waits := slices.ContainsFunc(waiting, func(w event.AgentStart) bool { return w.Key == at.Key })
+			if has && live != nil || !has && (waits || !at.Background && f.state.Waits(at.Call)) {
+				agents = append(agents, below{at, live})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		done, err := false, error(nil)
+		if a.child != nil {
+			done, err = do(a.child)
+		} else {
+			done, err = s.withIdleAgent(ctx, a.at, do)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withIdleAgent calls do with an agent that is not at work in this program.
+func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do func(child *Session) (bool, error)) (done bool, err error) {
+	store := s.childStore(s.store())
+	if _, err := session.Stat(ctx, store, at.Session); err != nil {
+		if errors.Is(err, session.ErrNotFound) { // it had not begun
+			return false, nil
+		}
+		return false, err
+	}
+	own := *s.def()
+	own.Sessions, own.Name, own.Checkpoint = store, at.Agent, nil
+	own.parentLink = &parentLink{parent: s, call: at.Call, kind: at.Agent}
+	child := own.Session(at.Session)
+	defer func() { err = errors.Join(err, child.Close()) }()
+	return do(child)
+}
+
+// child returns the session of a piece of work that goes on in this program.
+func (b *subagents) child(key string) (*Session, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w, ok := b.works[key]
+	return w.child, ok
+}
+
+// pendingOfAgents returns the questions of agents.
+func (s *Session) pendingOfAgents(ctx context.Context) (out []event.PermissionRequest, err error) {
+	err = s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {
+		asked, err := child.Pending(ctx)
+		if errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
+			return false, nil
+		}
+		for _, q := range asked {
+			if !strings.Contains(q.Call.ID, "/") {
+				q.Call.ID = child.ID + "/" + q.Call.ID
+			}
+			out = append(out, q)
+		}
+		return false, err
+	})
+	return out, err
+}
+
+// decideForAgent answers the question of an agent about one of its calls.
+func (s *Session) decideForAgent(ctx context.Context, agent, call string, d permission.Decision) error {
+	found := false
+	err := s.eachWaitingAgent(ctx, func(child *Session) (bool, error) {
+		err := child.decideOwnOrAgents(ctx, agent, call, d)
+		if errors.Is(err, ErrNoQuestion) || errors.Is(err, ErrNotRunning) || errors.Is(err, ErrClosed) {
+			return false, nil
+		}
+		found = true
+		return true, err
+	})
+	if err == nil && !found {
+		return ErrNoQuestion
+	}
+	return err
+}
+
+func (s *Session) decideOwnOrAgents(ctx context.Context, agent, call string, d permission.Decision) error {
+	if s.ID == agent {
+		return s.Decide(ctx, call, d)
+	}
+	return s.decideForAgent(ctx, agent, call, d)
+}

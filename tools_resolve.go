@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// ResolveTools returns the tools that the model would see in a prompt started now, in
+// the order in which it would see them: Tools, then what the Toolsets add; a
+// later tool takes the place of an earlier one of the same name.
+func (a *Agent) ResolveTools(ctx context.Context) ([]tool.Tool, error) {
+	var info llm.Info
+	if a.Model != nil {
+		info = llm.InfoOf(a.Model)
+	}
+	return a.poolFor(ctx, info)
+}
+
+func (a *Agent) poolFor(ctx context.Context, model llm.Info) ([]tool.Tool, error) {
+	pool, err := a.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pool = slices.DeleteFunc(pool, func(t tool.Tool) bool {
+		s := t.Spec()
+		return !a.advertises(s) || s.NeedsPerson && a.AskUser == nil
+	})
+	var hidden []string
+	for _, t := range pool {
+		switch s := t.Spec(); {
+		case len(s.Replaces) == 0:
+		case model.Patches:
+			hidden = append(hidden, s.Replaces...)
+		case slices.ContainsFunc(pool, func(t tool.Tool) bool { return slices.Contains(s.Replaces, t.Spec().Name) }):
+			hidden = append(hidden, s.Name)
+		}
+	}
+	if hidden == nil {
+		return pool, nil
+	}
+	return slices.DeleteFunc(pool, func(t tool.Tool) bool { return slices.Contains(hidden, t.Spec().Name) }), nil
+}
+
+// collect puts Tools and Toolsets together.
+func (a *Agent) collect(ctx context.Context) ([]tool.Tool, error) {
+	pool := make([]tool.Tool, 0, len(a.Tools))
+	place := make(map[string]int, len(a.Tools))
+	add := func(ts []tool.Tool) error {
+		for _, t := range ts {
+			spec := t.Spec()
+			if err := tool.Check(t); err != nil {
+				return fmt.Errorf("agent: %w: %w", ErrConfig, err)
+			}
+			if i, ok := place[spec.Name]; ok {
+				pool[i] = t
+				continue
+			}
+			place[spec.Name] = len(pool)
+			pool = append(pool, t)
+		}
+		return nil
+	}
+	if err := add(a.Tools); err != nil {
+		return nil, err
+	}
+	for _, set := range a.Toolsets {
+		ts, err := set.Tools(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("agent: asking a tool set for its tools: %w", err)
+		}
+		if err := add(ts); err != nil {
+			return nil, err
+		}
+	}
+	return pool, nil
+}
+
+// advertises reports whether the model may see a tool.
+func (a *Agent) advertises(s tool.Spec) bool {
+	if a.parentLink != nil && slices.ContainsFunc(a.parentLink.only, func(names []string) bool { return !permission.AllowList(names).Names(s.Name, s.Aliases...) }) {
+		return false
+	}
+	return (len(a.AllowedTools) == 0 || permission.AllowList(a.AllowedTools).Names(s.Name, s.Aliases...)) &&
+		!permission.AllowList(a.DisallowedTools).Names(s.Name, s.Aliases...) && !a.Permissions.Hides(s.Name, s.Aliases...)
+}
+
+// A searcher is a tool that finds deferred tools. Over returns it bound to those
+// of a prompt.
+type searcher interface {
+	Over(deferred []tool.Spec) tool.Tool
+}
+
+// advertise decides which tools of a pool are deferred and binds the tool that finds
+// them. Where there is none, nothing is deferred: it could never be found.
+func (a *Agent) advertise(pool []tool.Tool, window int) ([]tool.Tool, []event.Tool) {
+	out := specs(pool)
+	at := slices.IndexFunc(pool, func(t tool.Tool) bool { _, ok := t.(searcher); return ok })
+	if at < 0 {
+		for i := range out {
+			out[i].Deferred = false
+		}
+		return pool, out
+	}
+	for i := range out {
+		out[i].Deferred = out[i].Deferred || slices.Contains(a.DeferredTools, out[i].Name)
+	}
+	own := a.ownNames()
+	if a.tooLarge(out, own, window) {
+		for i := range out {
+			out[i].Deferred = out[i].Deferred || !own[out[i].Name] && !pool[i].Spec().AlwaysLoad
+		}
+	}
+	var deferred []tool.Spec
+	for i, t := range pool {
+		if out[i].Deferred {
+			deferred = append(deferred, t.Spec())
+		}
+	}
+	if deferred == nil { // there is nothing to find
+		return slices.Delete(slices.Clone(pool), at, at+1), slices.Delete(out, at, at+1)
+	}
+	pool = slices.Clone(pool)
+	pool[at] = pool[at].(searcher).Over(deferred)
+	out[at].Description = pool[at].Spec().Description
+	return pool, out
+}
+
+// instructions returns the system prompt: the agent's own, and what its Toolsets
+// have to say.
+func (a *Agent) instructions() string {
+	parts := []string{a.System}
+	for _, set := range a.Toolsets {
+		if in, ok := set.(tool.Instructor); ok {
+			parts = append(parts, in.Instructions())
+		}
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, "\n\n")
+}
+
+// versions returns the version of each of the Toolsets, 0 for one without.
+func (a *Agent) versions() []uint64 {
+	var out []uint64
+	for _, set := range a.Toolsets {
+		n := uint64(0)
+		if c, ok := set.(tool.Versioned); ok {
+			n = c.Version()
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+const (
+	// countedWindow is the largest window that tools take a share of: what does not fit
+	// a tenth of it costs as much in a larger one. One that is not known counts as that.
+	countedWindow = 200_000
+	// seenTools is how many tools beyond the agent's own are not too many to choose from.
+	seenTools = 100
+)
+
+// ownNames returns the names of the agent's Tools. Its Toolsets' other tools are deferred
+// where they are too many.
+func (a *Agent) ownNames() map[string]bool {
+	own := make(map[string]bool, len(a.Tools))
+	for _, t := range a.Tools {
+		own[t.Spec().Name] = true
+	}
+	return own
+}
+
+// tooLarge reports whether the tools beyond the agent's own are too many, or take too
+// much of the context window, at four bytes a token.
+func (a *Agent) tooLarge(out []event.Tool, own map[string]bool, window int) bool {
+	share := a.DeferAbove
+	if share == 0 {
+		share = 0.1
+	}
+	if window = min(window, countedWindow); window <= 0 {
+		window = countedWindow
+	}
+	size, count := 0, 0
+	for _, t := range out {
+		if !own[t.Name] {
+			count++
+			size += len(t.Name) + len(t.Description) + len(t.Input)
+		}
+	}
+	return share > 0 && (count > seenTools || float64(size)/4 > share*float64(window))
+}
+
+func specs(pool []tool.Tool) []event.Tool {
+	out := make([]event.Tool, 0, len(pool))
+	for _, t := range pool {
+		out = append(out, describe(t))
+	}
+	return out
+}
+
+// describe describes a tool to the engine.
+func describe(t tool.Tool) event.Tool {
+	s := t.Spec()
+	input := s.Input
+	if input == nil {
+		input = []byte(`{"type":"object","properties":{}}`)
+	}
+	return event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
+		Aliases: s.Aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
+}
