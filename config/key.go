@@ -135,12 +135,12 @@ const (
 )
 
 var keys = append([]Key{
-	{Name: "model", Type: Text, Doc: "the model that runs begin with", Env: []string{"OPENAGENT_MODEL", "CODEANY_MODEL", "ANTHROPIC_MODEL", "OPENAI_MODEL"}, Flag: "model"},
+	{Name: "model", Type: Text, Doc: "the model that runs begin with", Env: []string{"OPENAGENT_MODEL", "ANTHROPIC_MODEL", "OPENAI_MODEL"}, Flag: "model"},
 	{Name: "small_model", Type: Text, Doc: "the cheap model that digests web pages", Env: []string{"OPENAGENT_SMALL_MODEL"}},
 	{Name: "digest_above", Type: Whole, Doc: "results of tools of more characters, such as 50000, are digested by the small model; without it none is for its length alone"},
 	{Name: "fallback_models", Type: Texts, Doc: "models to use, in this order, when the model stays unavailable", Flag: "fallback-model"},
 	{Name: "provider", Type: Text, Doc: "whose API is used; guessed from the model and the keys at hand where not set", Words: []string{"anthropic", "openai", "openai-responses", "bedrock", "vertex", "azure", "openrouter", "vercel", "deepseek", "glm", "kimi", "groq", "xai", "mistral", "ollama", "llamacpp", "vllm", "lmstudio", "gemini", "huggingface", "avian", "demo"}, Env: []string{"OPENAGENT_PROVIDER"}, Flag: "provider"},
-	{Name: "base_url", Type: Text, Doc: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Env: []string{"OPENAGENT_BASE_URL", "CODEANY_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}, Flag: "base-url"},
+	{Name: "base_url", Type: Text, Doc: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Env: []string{"OPENAGENT_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}, Flag: "base-url"},
 	{Name: "models", Type: Models, Doc: "models that the program does not know, or knows otherwise: their provider, window and prices; openagent models lists them", Joined: true},
 	{Name: "apiKeyHelper", Type: Text, Doc: "a command that prints the key; it counts before the keys of variables, and runs again when a key is refused"},
 	{Name: "apiKeyHelperTTL", Type: Span, Doc: "how long what it printed is used", Default: json.RawMessage(`"5m"`), Env: []string{"OPENAGENT_API_KEY_HELPER_TTL"}},

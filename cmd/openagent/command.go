@@ -94,11 +94,11 @@ func (c command) help(h *host) string {
 }
 
 const environmentHelp = `Environment, the first that is set counts:
-  key       OPENAGENT_API_KEY, CODEANY_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
-  model     OPENAGENT_MODEL, CODEANY_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
+  key       OPENAGENT_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY
+  model     OPENAGENT_MODEL, ANTHROPIC_MODEL or OPENAI_MODEL
   small     OPENAGENT_SMALL_MODEL, the model that digests web pages (default a cheap one of the provider)
   search    BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY or SEARXNG_URL, for the tool WebSearch
-  base URL  OPENAGENT_BASE_URL, CODEANY_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
+  base URL  OPENAGENT_BASE_URL, ANTHROPIC_BASE_URL (without /v1) or OPENAI_BASE_URL (with it)
   provider  OPENAGENT_PROVIDER
   home      OPENAGENT_HOME (default ~/.openagent); its settings.json, and that of the project, count after these: openagent config explain
   NO_COLOR  no colours

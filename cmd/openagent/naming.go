@@ -128,12 +128,12 @@ func (p provider) at(name string) (provider, error) {
 		other.base = setting{}
 		return other, nil
 	}
-	other.base = p.environ.first(variables("BASE_URL", name)[2:]...).or(defaultBase(name))
-	if names := other.keyVariables(); len(names) > 2 {
-		other.key = p.environ.first(names[2:]...)
+	other.base = p.environ.first(variables("BASE_URL", name)[1:]...).or(defaultBase(name))
+	if names := other.keyVariables(); len(names) > 1 {
+		other.key = p.environ.first(names[1:]...)
 	}
 	if name == azureName {
-		if other.base = p.environ.first(variables("BASE_URL", name)[2:]...); other.base.value == "" {
+		if other.base = p.environ.first(variables("BASE_URL", name)[1:]...); other.base.value == "" {
 			return other, errors.New("it is reached through azure, and AZURE_OPENAI_ENDPOINT is not set")
 		}
 		if _, err := azure.BaseURL(other.base.value, other.apiVersion(), "x"); err != nil {
@@ -142,7 +142,7 @@ func (p provider) at(name string) (provider, error) {
 	}
 	if other.needsKey() {
 		names := other.keyVariables()
-		return other, fmt.Errorf("it is reached through %s, and %s is not set", name, strings.Join(names[2:], " or "))
+		return other, fmt.Errorf("it is reached through %s, and %s is not set", name, strings.Join(names[1:], " or "))
 	}
 	return other, nil
 }

@@ -84,19 +84,30 @@ type provider struct {
 // environ reads environment variables; values are trimmed.
 type environ func(string) string
 
-// first returns the first variable that is set.
+// first returns the first variable that is set. An older name of a variable counts
+// right after its name.
 func (e environ) first(names ...string) setting {
-	for _, n := range names {
-		if v := strings.TrimSpace(e(n)); v != "" {
-			return setting{v, n}
+	for _, name := range names {
+		for _, n := range []string{name, olderNames[name]} {
+			if v := strings.TrimSpace(e(n)); n != "" && v != "" {
+				return setting{v, n}
+			}
 		}
 	}
 	return setting{}
 }
 
-// variables are the names of a variable, ours and the forerunner's before the vendor's.
+// olderNames are names that variables had before. They still count; help and errors
+// do not name them.
+var olderNames = map[string]string{
+	"OPENAGENT_API_KEY":  "CODEANY_API_KEY",
+	"OPENAGENT_BASE_URL": "CODEANY_BASE_URL",
+	"OPENAGENT_MODEL":    "CODEANY_MODEL",
+}
+
+// variables are the names of a variable: ours before the vendor's.
 func variables(suffix, provider string) []string {
-	names := []string{"OPENAGENT_" + suffix, "CODEANY_" + suffix}
+	names := []string{"OPENAGENT_" + suffix}
 	switch {
 	case provider == azureName:
 		return append(names, map[string][]string{"API_KEY": {"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, "BASE_URL": {"AZURE_OPENAI_ENDPOINT"}, "MODEL": {"AZURE_OPENAI_DEPLOYMENT"}}[suffix]...)
@@ -400,7 +411,7 @@ func (h *host) searchEngine() setting { return environ(h.getenv).first(searchVar
 // secrets are the keys at hand.
 func (p provider) secrets() []string {
 	keys := slices.Clone(p.hidden)
-	names := append([]string{"OPENAGENT_API_KEY", "CODEANY_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, searchVariables[:3]...)
+	names := append([]string{"OPENAGENT_API_KEY", olderNames["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, searchVariables[:3]...)
 	for _, host := range openai.Profiles() { // any of them may be gone over to
 		names = append(names, host.Keys...)
 	}

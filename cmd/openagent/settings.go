@@ -93,15 +93,15 @@ func (h *host) fromEnvironment() []config.Given {
 	var list []config.Given
 	for _, k := range config.Keys() {
 		for _, name := range k.Env {
-			value := strings.TrimSpace(h.getenv(name))
-			if value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
+			s := environ(h.getenv).first(name)
+			if s.value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
 				continue
 			}
-			v := quoted(value)
+			v := quoted(s.value)
 			if k.Type == config.Bool {
 				v = json.RawMessage("true") // NO_COLOR may be anything
 			}
-			list = append(list, config.Given{Scope: config.Environment, Name: name, Key: k.Name, Value: v})
+			list = append(list, config.Given{Scope: config.Environment, Name: s.source, Key: k.Name, Value: v})
 		}
 	}
 	return list
