@@ -33,7 +33,7 @@ func tear(t *testing.T, d session.Dir, id, rest string) {
 func TestTornJournalIsTold(t *testing.T) {
 	var logs bytes.Buffer
 	d := session.Dir{Path: t.TempDir()}
-	a := &agent.Agent{Model: llmtest.Script(say("one"), say("two"), say("three"), say("four"), say("five")), Sessions: d, Log: slog.New(slog.NewTextHandler(&logs, nil))}
+	a := &agent.Agent{Model: llmtest.Script(say("one"), say("two"), say("three"), say("four"), say("five"), say("six"), say("seven"), say("eight")), Sessions: d, Log: slog.New(slog.NewTextHandler(&logs, nil))}
 	told := func(s *agent.Session) (n int64) {
 		t.Helper()
 		for e, err := range s.Stream(t.Context(), "go") {
@@ -75,7 +75,24 @@ func TestTornJournalIsTold(t *testing.T) {
 	}
 	fork.Close()
 	s.Close()
-	if n := strings.Count(logs.String(), "was cut off the journal"); n != 2 {
+	tear(t, d, "s", rest)
+	fork, err = a.Session("s").Fork(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := told(fork); n != int64(len(rest)) || told(fork) != 0 {
+		t.Errorf("fork of a torn session: %d bytes are told", n)
+	}
+	fork.Close()
+	early, err := a.Session("s").Fork(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := told(early); n != 0 {
+		t.Errorf("fork of an earlier fact: %d bytes are told", n)
+	}
+	early.Close()
+	if n := strings.Count(logs.String(), "was cut off the journal"); n != 3 {
 		t.Errorf("%d records: %s", n, logs.String())
 	}
 }

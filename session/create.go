@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -64,6 +65,11 @@ func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, thr
 	if err := o.survey(ctx, s, from.Session, through); err != nil {
 		return err
 	}
+	if through == 0 {
+		if err := o.unfinished(); err != nil {
+			return err
+		}
+	}
 	if s.from != version {
 		return forkFacts(ctx, source, d, from, to, through)
 	}
@@ -82,6 +88,7 @@ type origin struct {
 	folder     string
 	journal    file
 	begin, end int64    // where the lines of the facts are
+	torn       []byte   // unfinished record after them
 	blobs      []string // that they name
 	about      summary  // the fork
 	agents     agents   // that go with it
@@ -130,6 +137,31 @@ func (o *origin) survey(ctx context.Context, s *scanner, id string, through int6
 	return nil
 }
 
+// unfinished reads the unfinished record that a crash left at the end of the journal. The
+// fork gets it too: opening the fork cuts it off and reports it, as for the source.
+// While somebody writes the journal, its end is not torn: the record is still to come.
+func (o *origin) unfinished() error {
+	info, err := o.journal.Stat()
+	if err != nil || info.Size() == o.end {
+		return err
+	}
+	lock, err := acquire(filepath.Join(o.folder, lockName))
+	if errors.Is(err, ErrSessionBusy) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rest, err := io.ReadAll(io.NewSectionReader(o.journal, o.end, maxLine))
+	if err := errors.Join(err, lock.release()); err != nil {
+		return err
+	}
+	if bytes.IndexByte(rest, '\n') < 0 && tornLine(rest, false) {
+		o.torn = rest
+	}
+	return nil
+}
+
 // write writes the fork's journal into f, and its blobs into the folder.
 func (o *origin) write(folder string, f file) error {
 	if err := o.share(folder); err != nil {
@@ -144,6 +176,9 @@ func (o *origin) write(folder string, f file) error {
 		return err
 	}
 	if _, err := io.Copy(f, io.NewSectionReader(o.journal, o.begin, o.end-o.begin)); err != nil {
+		return err
+	}
+	if _, err := f.Write(o.torn); err != nil {
 		return err
 	}
 	return f.Sync()
