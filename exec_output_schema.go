@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/discard"
 	schemas "github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -70,7 +71,7 @@ func (a *Agent) Do(ctx context.Context, in Input) (*Result, error) {
 	own := s.def() // nobody else has the session yet
 	own.AwaitAgents = true
 	if a.Sessions == nil {
-		own.Sessions = discardStore{}
+		own.Sessions = discard.Store{}
 	}
 	return s.Do(ctx, in)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/leash"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -27,8 +28,8 @@ type activeRun struct {
 	x               *executor
 	state           *sessionState
 	log             session.Log
-	events          *eventQueue   // nil where nobody watches
-	token           chan struct{} // has room for one: it lies here while the loop rests
+	events          *eventqueue.Queue // nil where nobody watches
+	token           chan struct{}     // has room for one: it lies here while the loop rests
 	pending         pendingEffects
 	spare           []*pendingEffect // have landed, and are used again
 	ready           []*pendingEffect // to be launched; reused
@@ -254,7 +255,7 @@ func (l *activeRun) close() {
 	}
 	l.s.mu.Unlock()
 	if l.events != nil {
-		l.events.close()
+		l.events.Close()
 	}
 	close(l.done)
 }

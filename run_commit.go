@@ -79,7 +79,7 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 	}
 	for _, e := range events {
 		if l.events != nil {
-			l.events.put(e)
+			l.events.Put(e)
 		}
 		if end, ok := e.Data.(event.RunEnd); ok {
 			l.ended(end)
@@ -88,11 +88,11 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 	clear(events) // what they hold may be large, and must not live on for the list that is used again
 	if n := l.state.torn; n > 0 && l.events != nil {
 		l.state.torn = 0
-		l.events.put(event.Event{Session: l.s.ID, Data: event.JournalCut{Bytes: n}})
+		l.events.Put(event.Event{Session: l.s.ID, Data: event.JournalCut{Bytes: n}})
 	}
 	if b := l.uncached; b != nil && l.events != nil {
 		l.uncached = nil
-		l.events.put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})
+		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})
 	}
 	return nil
 }

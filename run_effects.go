@@ -78,12 +78,12 @@ func (n *effectContext) watched() bool { return n.run.events != nil }
 
 func (n *effectContext) show(sig event.Signal) {
 	if n.watched() && !n.muted.Load() {
-		n.run.events.put(event.Event{Session: n.run.s.ID, Data: sig})
+		n.run.events.Put(event.Event{Session: n.run.s.ID, Data: sig})
 	}
 }
 
 func (n *effectContext) text(key, text string) {
-	if n.watched() && !n.muted.Load() && !n.run.events.appendText(key, text) {
+	if n.watched() && !n.muted.Load() && !n.run.events.AppendText(key, text) {
 		n.show(event.TextDelta{Key: key, Text: text})
 	}
 }

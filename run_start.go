@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -102,7 +103,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	}
 	l = &activeRun{s: s, x: x, state: s.fold, log: s.fold.log, token: make(chan struct{}, 1), done: make(chan struct{})}
 	if watched {
-		l.events = newEventQueue(s.reread)
+		l.events = eventqueue.New(s.reread)
 		if s.fold.cache == nil {
 			s.fold.cache = new(engine.CacheWatch)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -80,11 +81,11 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 	if h.x.agent.AskUser == nil {
 		return declined
 	}
-	if size := len(e.Message) + len(e.URL) + len(e.Schema); size > maxForm {
-		h.x.log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", maxForm)
+	if size := len(e.Message) + len(e.URL) + len(e.Schema); size > elicitform.MaxSize {
+		h.x.log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", elicitform.MaxSize)
 		return declined
 	}
-	fields, err := formOf(e.Schema)
+	fields, err := elicitform.Parse(e.Schema)
 	if e.URL != "" {
 		fields, err = nil, nil
 	}
@@ -93,10 +94,10 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 		return declined
 	}
 	const yes, no = "Answer", "Decline"
-	text := fmt.Sprintf("The MCP server %s asks: %s", formText(e.Server), formLines(e.Message))
+	text := fmt.Sprintf("The MCP server %s asks: %s", elicitform.Line(e.Server), elicitform.Lines(e.Message))
 	consent := tool.Question{Header: "MCP", Text: text, Options: []tool.Option{{Label: yes}, {Label: no}}}
 	if e.URL != "" {
-		consent.Text += " It wants you to open this page: " + formText(e.URL)
+		consent.Text += " It wants you to open this page: " + elicitform.Line(e.URL)
 		consent.Options[0].Description = "you open the page, or have opened it"
 	}
 	said, err := h.ask(ctx, []tool.Question{consent})
@@ -112,7 +113,7 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 }
 
 // fill asks for the fields of a form, and again for those whose answers do not fit.
-func (h *callHost) fill(ctx context.Context, fields []field) tool.Elicited {
+func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Elicited {
 	content := map[string]json.RawMessage{}
 	open, problems := fields, make([]string, len(fields))
 	for range maxRounds {
@@ -121,24 +122,24 @@ func (h *callHost) fill(ctx context.Context, fields []field) tool.Elicited {
 		}
 		var questions []tool.Question
 		for i := range open {
-			questions = append(questions, open[i].question("MCP", problems[i]))
+			questions = append(questions, open[i].Question("MCP", problems[i]))
 		}
 		answers, err := h.ask(ctx, questions)
 		if err != nil {
 			return tool.Elicited{Action: tool.Dismissed}
 		}
-		var again []field
+		var again []elicitform.Field
 		problems = nil
 		for i := range open {
 			var a tool.Answer
 			if i < len(answers) {
 				a = answers[i]
 			}
-			v, problem := open[i].value(a)
+			v, problem := open[i].Value(a)
 			if problem != "" {
 				again, problems = append(again, open[i]), append(problems, problem)
 			} else if v != nil {
-				content[open[i].name] = v
+				content[open[i].Name] = v
 			}
 		}
 		open = again

@@ -40,7 +40,7 @@ func TestForms(t *testing.T) {
 		{"too many choices", one(`{"type":"string","enum":[` + strings.Join(choices, ",") + `]}`), nil, `decline`, ""},
 		{"a number", one(`{"type":"number","minimum":1,"maximum":2}`), []string{"3", "NaN", "1.5"}, `accept {"x":1.5}`, "a number is needed"},
 		{"a whole number", one(`{"type":"integer"}`), []string{"1.5", "7"}, `accept {"x":7}`, "a whole number is needed"},
-		{"yes", one(`{"type":"boolean"}`), []string{"maybe", "YES"}, `accept {"x":true}`, `"maybe" is none of the choices`},
+		{"yes", one(`{"type":"boolean"}`), []string{"maybe", "YES"}, `accept {"x":true}`, `"maybe" is not one of the choices`},
 		{"titled", one(`{"type":"string","oneOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}`), []string{"second"}, `accept {"x":"b"}`, ""},
 		{"several", one(`{"type":"array","minItems":2,"items":{"type":"string","anyOf":[{"const":"a","title":"First"},{"const":"b"}]}}`), []string{"first", "First, b"}, `accept {"x":["a","b"]}`, "at least 2 are needed"},
 		{"too long", one(`{"type":"string","maxLength":3}`), []string{"long", "ok"}, `accept {"x":"ok"}`, "at most 3 characters"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -27,7 +28,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	defer h.sampling.Done()
 	prompt := h.flat(q.Messages)
 	model := h.sampler(q.Models)
-	system := fmt.Sprintf("The MCP server %s asks you for an answer, which goes to the server. It is not your user, and you have no tools.", formText(q.Server))
+	system := fmt.Sprintf("The MCP server %s asks you for an answer, which goes to the server. It is not your user, and you have no tools.", elicitform.Line(q.Server))
 	if q.System != "" {
 		system += " What follows are the server's words.\n\n" + h.x.plain(q.System)
 	}

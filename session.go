@@ -395,7 +395,7 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 		defer func() { <-l.done }()
 		defer l.cancel(context.Canceled)
 		for {
-			e, ok := l.events.next()
+			e, ok := l.events.Next()
 			if !ok {
 				break
 			}
@@ -404,7 +404,7 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 			}
 		}
 		<-l.done
-		if err := errors.Join(l.err, l.events.err()); err != nil {
+		if err := errors.Join(l.err, l.events.Err()); err != nil {
 			yield(event.Event{}, err)
 		}
 	}

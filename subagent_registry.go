@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/discard"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -51,7 +52,7 @@ func (s *Session) subagents() *subagents {
 // childStore returns where the sessions of the session's agents are kept: beside its
 // own facts.
 func (s *Session) childStore(store session.Store) session.Store {
-	if _, forgets := store.(discardStore); forgets {
+	if _, forgets := store.(discard.Store); forgets {
 		return &s.subagents().store
 	}
 	return session.Under(store, s.ID)
@@ -237,7 +238,7 @@ func (s *Session) show(sig event.Signal) {
 	running := s.running
 	s.mu.Unlock()
 	if running && l.events != nil {
-		l.events.put(event.Event{Session: s.ID, Data: sig})
+		l.events.Put(event.Event{Session: s.ID, Data: sig})
 	}
 }
 

@@ -47,7 +47,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	for l.events != nil {
-		e, ok := l.events.next()
+		e, ok := l.events.Next()
 		if !ok {
 			break
 		}

@@ -20,7 +20,7 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/environ", "internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"":                    {"internal/discard", "internal/elicitform", "internal/environ", "internal/eventqueue", "internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
 	"permission":          {"internal/guarded", "internal/plainfile", "internal/worktrees"},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/leash", "tool", "llm", "permission"},
@@ -67,6 +67,9 @@ var rules = map[string][]string{
 	"llm/limit":           {"llm"},
 	"llm/prompttools":     {"llm", "internal/wire"},
 	"llm/llmtest":         {"llm", "internal/..."},
+	"internal/discard":    {"event", "session"},
+	"internal/elicitform": {"tool"},
+	"internal/eventqueue": {"event"},
 	"internal/...":        {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"cmd/...":             {"..."},
 	"examples/...":        {"..."},

@@ -1,4 +1,4 @@
-package agent
+package eventqueue
 
 import (
 	"fmt"
@@ -10,21 +10,21 @@ import (
 
 // A reader that lags gets every fact in order, merged deltas, and the latest of
 // too many signals.
-func TestFeed(t *testing.T) {
-	f := newEventQueue(nil)
+func TestQueue(t *testing.T) {
+	q := New(nil)
 	const n = 1000
 	for i := range n {
-		f.put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "a"}})
-		f.put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "b"}})
+		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "a"}})
+		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i % 2), Text: "b"}})
 		if i%10 == 0 {
-			f.put(event.Event{Seq: int64(i) + 1, Data: event.Waited{}})
+			q.Put(event.Event{Seq: int64(i) + 1, Data: event.Waited{}})
 		}
 	}
-	f.close()
-	f.put(event.Event{Data: event.Waited{}}) // nobody takes it any more
+	q.Close()
+	q.Put(event.Event{Data: event.Waited{}}) // nobody takes it any more
 	facts, signals, last := 0, 0, int64(0)
 	for {
-		e, ok := f.next()
+		e, ok := q.Next()
 		if !ok {
 			break
 		}
@@ -49,11 +49,11 @@ func TestFeed(t *testing.T) {
 
 // Of facts that nobody reads for long only the place is kept; they are read
 // again from the store, each once.
-func TestFeedRereads(t *testing.T) {
+func TestQueueRereads(t *testing.T) {
 	const n = 5000
 	var stored []event.Event
 	read := 0
-	f := newEventQueue(func(after int64) iter.Seq2[event.Event, error] {
+	q := New(func(after int64) iter.Seq2[event.Event, error] {
 		return func(yield func(event.Event, error) bool) {
 			for _, e := range stored[after:] {
 				if read++; !yield(e, nil) {
@@ -65,11 +65,11 @@ func TestFeedRereads(t *testing.T) {
 	for i := range int64(n) {
 		e := event.Event{Seq: i + 1, Data: event.Waited{Key: fmt.Sprint(i)}}
 		stored = append(stored, e)
-		f.put(e)
-		f.put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i), Text: "x"}})
+		q.Put(e)
+		q.Put(event.Event{Data: event.TextDelta{Key: fmt.Sprint(i), Text: "x"}})
 	}
 	held := 0
-	for _, w := range f.waiting {
+	for _, w := range q.waiting {
 		if _, ok := w.Data.(event.Fact); ok {
 			held++
 		}
@@ -77,10 +77,10 @@ func TestFeedRereads(t *testing.T) {
 	if held != maxFacts {
 		t.Errorf("%d facts are held", held)
 	}
-	f.close()
+	q.Close()
 	next := int64(1)
 	for {
-		e, ok := f.next()
+		e, ok := q.Next()
 		if !ok {
 			break
 		}

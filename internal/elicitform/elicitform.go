@@ -1,4 +1,7 @@
-package agent
+// Package elicitform turns the form of an MCP elicitation into questions for a person,
+// and the answers into the form's JSON. The schemas that it reads are those of the
+// protocol's specification: flat objects of strings, numbers, booleans and choices.
+package elicitform
 
 import (
 	"bytes"
@@ -14,16 +17,18 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
+// MaxSize is how many bytes a question and its form may have together: a person is shown
+// all of them, or none.
+const MaxSize = 64 << 10
+
 const (
-	maxFields     = 20
-	maxForm       = 64 << 10 // bytes of a question with its form: nothing of it is cut
-	maxFormChoice = 50       // options of a field
+	maxFields  = 20
+	maxChoices = 50 // of a field
 )
 
-// A field is a member of a form that a server wants a person to fill in, as the
-// restricted schemas of MCP's elicitation describe it.
-type field struct {
-	name     string
+// A Field is a member of the form.
+type Field struct {
+	Name     string
 	required bool
 	schema   fieldSchema
 	options  []option
@@ -56,8 +61,9 @@ type titled struct {
 // An option is a value, and what the person is shown for it.
 type option struct{ value, label string }
 
-// formOf reads a schema; its members keep their order.
-func formOf(schema json.RawMessage) ([]field, error) {
+// Parse returns the fields of a form in the order of its schema, nil if it has none.
+// It fails for what is not a schema, and for more than 20 fields or 50 choices.
+func Parse(schema json.RawMessage) ([]Field, error) {
 	var root struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
@@ -65,26 +71,26 @@ func formOf(schema json.RawMessage) ([]field, error) {
 	if err := json.Unmarshal(schema, &root); err != nil {
 		return nil, fmt.Errorf("reading the form: %w", err)
 	}
-	var fields []field
+	var fields []Field
 	if len(root.Properties) == 0 {
 		return nil, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(root.Properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("reading the form: its properties are no object")
+		return nil, errors.New("reading the form: its properties are not an object")
 	}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
 			return nil, fmt.Errorf("reading the form: %w", err)
 		}
-		f := field{name: name.(string)} // the decoder takes no other key
-		f.required = slices.Contains(root.Required, f.name)
+		f := Field{Name: name.(string)} // the decoder takes no other key
+		f.required = slices.Contains(root.Required, f.Name)
 		if err := dec.Decode(&f.schema); err != nil {
-			return nil, fmt.Errorf("reading the form: its member %.100q: %w", f.name, err)
+			return nil, fmt.Errorf("reading the form: its member %.100q: %w", f.Name, err)
 		}
-		if f.options = f.schema.choices(); len(f.options) > maxFormChoice {
-			return nil, fmt.Errorf("reading the form: its member %.100q has more than %d values", f.name, maxFormChoice)
+		if f.options = f.schema.choices(); len(f.options) > maxChoices {
+			return nil, fmt.Errorf("reading the form: its member %.100q has more than %d values", f.Name, maxChoices)
 		}
 		if fields = append(fields, f); len(fields) > maxFields {
 			return nil, fmt.Errorf("reading the form: it has more than %d members", maxFields)
@@ -114,38 +120,38 @@ func (s *fieldSchema) choices() []option {
 		list = append(list, option{t.Const, t.Title})
 	}
 	for i := range list {
-		if list[i].label = formText(list[i].label); list[i].label == "" {
-			list[i].label = formText(list[i].value)
+		if list[i].label = Line(list[i].label); list[i].label == "" {
+			list[i].label = Line(list[i].value)
 		}
 	}
 	return list
 }
 
-// formText is a text of a server on one line, all of it.
-func formText(s string) string { return strings.Join(strings.Fields(tool.Clean(s)), " ") }
+// Line returns a server's text on one line, without control characters.
+func Line(s string) string { return strings.Join(strings.Fields(tool.Clean(s)), " ") }
 
-// formLines is a text of a server that may have several lines.
-func formLines(s string) string {
+// Lines returns a server's text without control characters. It keeps the line breaks.
+func Lines(s string) string {
 	var lines []string
 	for line := range strings.Lines(tool.Clean(s)) {
-		lines = append(lines, formText(line))
+		lines = append(lines, Line(line))
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// question is how a person is asked for a field; problem, unless empty, is what was
-// wrong with the answer before.
-func (f *field) question(header, problem string) tool.Question {
-	text := formText(f.schema.Title)
+// Question returns the question that asks a person for the field. problem says what was
+// wrong with the answer before; it is empty for the first question.
+func (f *Field) Question(header, problem string) tool.Question {
+	text := Line(f.schema.Title)
 	if text == "" {
-		text = formText(f.name)
+		text = Line(f.Name)
 	}
-	if d := formLines(f.schema.Description); d != "" {
+	if d := Lines(f.schema.Description); d != "" {
 		text += ": " + d
 	}
 	switch {
 	case len(f.schema.Default) > 0:
-		text += fmt.Sprintf(" (without an answer: %s)", formText(string(f.schema.Default)))
+		text += fmt.Sprintf(" (without an answer: %s)", Line(string(f.schema.Default)))
 	case !f.required:
 		text += " (may be left out)"
 	}
@@ -159,9 +165,9 @@ func (f *field) question(header, problem string) tool.Question {
 	return q
 }
 
-// value makes a member's value of an answer, nil where it is left out. problem says
-// what is wrong with the answer.
-func (f *field) value(a tool.Answer) (value json.RawMessage, problem string) {
+// Value returns the JSON of an answer, nil if the person left the field out. problem says
+// what is wrong with the answer; it is empty if nothing is.
+func (f *Field) Value(a tool.Answer) (value json.RawMessage, problem string) {
 	said := a.Options
 	if text := strings.TrimSpace(a.Text); text != "" {
 		said = append(slices.Clone(said), text)
@@ -182,14 +188,14 @@ func (f *field) value(a tool.Answer) (value json.RawMessage, problem string) {
 	if len(f.options) > 0 {
 		i := slices.IndexFunc(f.options, func(o option) bool { return strings.EqualFold(o.label, v) || o.value == v })
 		if i < 0 {
-			return nil, fmt.Sprintf("%q is none of the choices", formText(v))
+			return nil, fmt.Sprintf("%q is not one of the choices", Line(v))
 		}
 		v = f.options[i].value
 	}
 	return f.scalar(v)
 }
 
-func (f *field) list(said []string) (value json.RawMessage, problem string) {
+func (f *Field) list(said []string) (value json.RawMessage, problem string) {
 	values := []string{}
 	for _, s := range said {
 		for part := range strings.SplitSeq(s, ",") {
@@ -200,7 +206,7 @@ func (f *field) list(said []string) (value json.RawMessage, problem string) {
 			case i >= 0:
 				values = append(values, f.options[i].value)
 			case len(f.options) > 0:
-				return nil, fmt.Sprintf("%q is none of the choices", formText(part))
+				return nil, fmt.Sprintf("%q is not one of the choices", Line(part))
 			default:
 				values = append(values, part)
 			}
@@ -216,7 +222,7 @@ func (f *field) list(said []string) (value json.RawMessage, problem string) {
 	return value, ""
 }
 
-func (f *field) scalar(v string) (value json.RawMessage, problem string) {
+func (f *Field) scalar(v string) (value json.RawMessage, problem string) {
 	s := &f.schema
 	switch s.Type {
 	case "boolean":

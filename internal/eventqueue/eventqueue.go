@@ -1,18 +1,21 @@
-package agent
+// Package eventqueue carries the events of a run to whoever reads its stream, without
+// ever making the run wait.
+package eventqueue
 
 import (
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/openagent-go/agent/event"
 )
 
-// A eventQueue carries events from the loop to the consumer of a stream. Putting
-// never blocks. Facts wait in order; of those beyond maxFacts only the place is
-// kept, and they are read again from the session's store when their turn comes.
-// Signals that the consumer is too slow for are merged, and beyond maxSignals the
-// oldest are lost.
-type eventQueue struct {
+// A Queue holds events until the reader takes them. Put never blocks, and memory is
+// bounded. Facts keep their order. Beyond maxFacts the queue keeps only a fact's number,
+// and reads the fact from the session's store when its turn comes. Signals that wait
+// are merged; beyond maxSignals the oldest are dropped. It is safe for concurrent use
+// by many writers and one reader.
+type Queue struct {
 	reread func(after int64) iter.Seq2[event.Event, error]
 
 	mu      sync.Mutex
@@ -38,43 +41,44 @@ const (
 	maxFacts   = 1024
 )
 
-// newEventQueue returns a feed that reads facts again by reread.
-func newEventQueue(reread func(after int64) iter.Seq2[event.Event, error]) *eventQueue {
-	return &eventQueue{reread: reread, room: make([]entry, 0, 8), wakeCh: make(chan struct{}, 1)}
+// New returns a queue. It reads the facts that it did not keep by reread.
+func New(reread func(after int64) iter.Seq2[event.Event, error]) *Queue {
+	return &Queue{reread: reread, room: make([]entry, 0, 8), wakeCh: make(chan struct{}, 1)}
 }
 
-func (f *eventQueue) put(e event.Event) {
-	f.mu.Lock()
+// Put adds an event. It drops it when the queue is closed.
+func (q *Queue) Put(e event.Event) {
+	q.mu.Lock()
 	_, isSignal := e.Data.(event.Signal)
 	switch {
-	case f.closed:
-	case isSignal && len(f.waiting) > 0 && f.waiting[len(f.waiting)-1].merge(e):
+	case q.closed:
+	case isSignal && len(q.waiting) > 0 && q.waiting[len(q.waiting)-1].merge(e):
 	default:
 		if isSignal {
-			e.Time = now()
-			f.makeRoom()
-			f.signals = append(f.signals, f.first+len(f.waiting))
+			e.Time = time.Now().UTC()
+			q.makeRoom()
+			q.signals = append(q.signals, q.first+len(q.waiting))
 		}
 		if !isSignal {
-			if f.facts++; f.facts > maxFacts {
+			if q.facts++; q.facts > maxFacts {
 				e = event.Event{Seq: e.Seq}
 			}
 		}
-		f.waiting = append(f.waiting, entry{Event: e})
+		q.waiting = append(q.waiting, entry{Event: e})
 	}
-	f.wake()
-	f.mu.Unlock()
+	q.wake()
+	q.mu.Unlock()
 }
 
-// appendText adds text to the event that was put last and is still waiting, if that is
+// AppendText adds text to the event that was put last and is still waiting, if that is
 // a piece of the same answer's text. It reports false if it is not.
-func (f *eventQueue) appendText(key, text string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.waiting) == 0 {
+func (q *Queue) AppendText(key, text string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
 		return false
 	}
-	w := &f.waiting[len(f.waiting)-1]
+	w := &q.waiting[len(q.waiting)-1]
 	d, ok := w.Data.(event.TextDelta)
 	if !ok || d.Key != key {
 		return false
@@ -84,10 +88,10 @@ func (f *eventQueue) appendText(key, text string) bool {
 }
 
 // wake wakes the reader if it waits. It is called with the lock.
-func (f *eventQueue) wake() {
-	if f.idle {
-		f.idle = false
-		f.wakeCh <- struct{}{}
+func (q *Queue) wake() {
+	if q.idle {
+		q.idle = false
+		q.wakeCh <- struct{}{}
 	}
 }
 
@@ -148,68 +152,68 @@ func (w *entry) whole() event.Event {
 }
 
 // makeRoom drops the oldest signal when too many wait. Its place stays, empty.
-func (f *eventQueue) makeRoom() {
-	if len(f.signals) >= maxSignals {
-		f.waiting[f.signals[0]-f.first] = entry{}
-		f.signals = f.signals[1:]
+func (q *Queue) makeRoom() {
+	if len(q.signals) >= maxSignals {
+		q.waiting[q.signals[0]-q.first] = entry{}
+		q.signals = q.signals[1:]
 	}
 }
 
-// next waits for an event. It reports false when the feed is closed and empty.
-func (f *eventQueue) next() (event.Event, bool) {
+// Next waits for an event. It reports false when the queue is closed and empty.
+func (q *Queue) Next() (event.Event, bool) {
 	for {
-		f.mu.Lock()
-		if len(f.waiting) > 0 {
-			w := f.waiting[0]
-			f.waiting[0] = entry{}
-			if f.waiting = f.waiting[1:]; len(f.waiting) == 0 {
-				f.waiting = f.room[:0]
+		q.mu.Lock()
+		if len(q.waiting) > 0 {
+			w := q.waiting[0]
+			q.waiting[0] = entry{}
+			if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
+				q.waiting = q.room[:0]
 			}
-			if len(f.signals) > 0 && f.signals[0] == f.first {
-				f.signals = f.signals[1:]
+			if len(q.signals) > 0 && q.signals[0] == q.first {
+				q.signals = q.signals[1:]
 			}
-			f.first++
+			q.first++
 			if w.Seq > 0 {
-				f.facts--
+				q.facts--
 			}
-			f.mu.Unlock()
+			q.mu.Unlock()
 			switch {
 			case w.Data == nil && w.Seq == 0: // a signal that was dropped
 				continue
 			case w.Data == nil:
-				if w.Event = f.reload(w.Seq); w.Data == nil {
+				if w.Event = q.reload(w.Seq); w.Data == nil {
 					continue
 				}
 			}
 			return w.whole(), true
 		}
-		closed := f.closed
-		f.idle = !closed
-		f.mu.Unlock()
+		closed := q.closed
+		q.idle = !closed
+		q.mu.Unlock()
 		if closed {
 			return event.Event{}, false
 		}
-		<-f.wakeCh
+		<-q.wakeCh
 	}
 }
 
-// err returns why facts are missing, nil if none is.
-func (f *eventQueue) err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.failed
+// Err returns why facts are missing, nil if none is.
+func (q *Queue) Err() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failed
 }
 
 // reload reads a fact from the store. Its neighbours that were put aside as well
 // come with it, so that catching up reads each fact once.
-func (f *eventQueue) reload(seq int64) event.Event {
+func (q *Queue) reload(seq int64) event.Event {
 	out := event.Event{Seq: seq}
 	last := seq
-	for e, err := range f.reread(seq - 1) {
+	for e, err := range q.reread(seq - 1) {
 		if err != nil {
-			f.mu.Lock()
-			f.failed = err
-			f.mu.Unlock()
+			q.mu.Lock()
+			q.failed = err
+			q.mu.Unlock()
 			break
 		}
 		if e.Seq > last {
@@ -218,7 +222,7 @@ func (f *eventQueue) reload(seq int64) event.Event {
 		if e.Seq == seq {
 			out = e
 		}
-		if last = f.restore(e); last == 0 {
+		if last = q.restore(e); last == 0 {
 			break
 		}
 	}
@@ -227,11 +231,11 @@ func (f *eventQueue) reload(seq int64) event.Event {
 
 // restore puts a fact back into its place and returns the number of the next one
 // that was put aside, 0 where enough are there again.
-func (f *eventQueue) restore(e event.Event) (next int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range f.waiting[:min(len(f.waiting), maxFacts)] {
-		w := &f.waiting[i]
+func (q *Queue) restore(e event.Event) (next int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range q.waiting[:min(len(q.waiting), maxFacts)] {
+		w := &q.waiting[i]
 		if w.Data == nil && w.Seq == e.Seq {
 			w.Event = e
 		} else if w.Data == nil && w.Seq > e.Seq {
@@ -241,10 +245,10 @@ func (f *eventQueue) restore(e event.Event) (next int64) {
 	return 0
 }
 
-// close ends the feed. What waits can still be read.
-func (f *eventQueue) close() {
-	f.mu.Lock()
-	f.closed = true
-	f.wake()
-	f.mu.Unlock()
+// Close ends the queue. What waits can still be read.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	q.closed = true
+	q.wake()
+	q.mu.Unlock()
 }
