@@ -110,13 +110,14 @@ func (l *activeRun) appendContext(limit time.Time) context.Context {
 	return l.appendCtx
 }
 
-// needsSync reports whether a fact has to be on the disk before it is acted upon.
+// needsSync reports whether a fact has to be on disk before the run goes on.
 func (l *activeRun) needsSync(f event.Fact) bool {
-	switch f := f.(type) {
-	case event.UserMessage, event.Stopped, event.Hooked, event.PermissionsChanged, event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.ToolChanged, event.ToolsChanged, event.Answered, event.ToolAmended, event.OutputChecked, event.Resumed, event.SessionNamed, event.CompactionRequested, event.Compacted, event.RunEnd, event.AgentSuspended:
+	switch event.SyncOf(f) {
+	case event.SyncNow:
 		return true
-	case event.ToolStart:
-		return !l.state.state.ReadOnly(f.Call)
+	case event.SyncEffect:
+		start, ok := f.(event.ToolStart)
+		return !ok || !l.state.state.ReadOnly(start.Call)
 	}
 	return false
 }

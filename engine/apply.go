@@ -16,7 +16,7 @@ func (s *State) Apply(e event.Event) bool {
 		s.known = map[string]bool{}
 	}
 	waiting := s.model.wait
-	counted := s.apply(e)
+	counted, _ := s.apply(e)
 	if counted && s.open {
 		s.adjustForClockSkew(e.Time, waiting)
 		s.run.last = e.Time
@@ -49,77 +49,80 @@ func (s *State) notCounted(now time.Time) {
 	}
 }
 
-func (s *State) apply(e event.Event) bool {
+// apply changes the state by one fact. A fact that the switch does not list is not known.
+func (s *State) apply(e event.Event) (counted, known bool) {
 	switch f := e.Data.(type) {
 	case event.Configured:
-		return s.configure(f)
+		return s.configure(f), true
 	case event.UserMessage:
-		return s.message(e, f)
+		return s.message(e, f), true
 	case event.Delivered:
-		return s.deliver(e.Seq, f)
+		return s.deliver(e.Seq, f), true
 	case event.ModelStart:
-		return s.modelStart(f)
+		return s.modelStart(f), true
 	case event.AssistantMessage:
-		return s.answered(e.Seq, f)
+		return s.answered(e.Seq, f), true
 	case event.ModelFailed:
-		return s.modelFailed(e.Seq, f)
+		return s.modelFailed(e.Seq, f), true
 	case event.CompactionRequested:
-		return s.compactionRequested(e, f)
+		return s.compactionRequested(e, f), true
 	case event.Compacted:
-		return s.compacted(e.Seq, f)
+		return s.compacted(e.Seq, f), true
 	case event.Waited:
-		return s.waited(f)
+		return s.waited(f), true
 	case event.Authorized:
-		return s.authorized(f)
+		return s.authorized(f), true
 	case event.Answered:
-		return s.personAnswered(f)
+		return s.personAnswered(f), true
 	case event.Checkpointed:
-		return s.checkpointed(f)
+		return s.checkpointed(f), true
 	case event.ToolStart:
-		return s.toolStart(f)
+		return s.toolStart(f), true
 	case event.ToolDone:
-		return s.toolDone(f)
+		return s.toolDone(f), true
 	case event.ToolAmended:
-		return s.toolAmended(f)
+		return s.toolAmended(f), true
 	case event.ToolResult:
-		return s.toolResult(e.Seq, f)
+		return s.toolResult(e.Seq, f), true
 	case event.ModeChanged:
 		s.mode = f.Mode
-		return true
+		return true, true
 	case event.ModelChanged:
-		return s.modelChanged(f)
+		return s.modelChanged(f), true
 	case event.FallbacksChanged:
-		return s.fallbacksChanged(f)
+		return s.fallbacksChanged(f), true
 	case event.BudgetChanged:
-		return s.budgetChanged(f)
+		return s.budgetChanged(f), true
 	case event.CallbackChanged:
-		return true
+		return true, true
 	case event.ToolChanged:
-		return s.toolChanged(f)
+		return s.toolChanged(f), true
 	case event.ToolsChanged:
-		return s.toolsChanged(f)
+		return s.toolsChanged(f), true
 	case event.Stopped:
-		return s.stopped(f)
+		return s.stopped(f), true
 	case event.Resumed:
-		return s.resumed(e, f)
+		return s.resumed(e, f), true
 	case event.Hooked:
-		return s.hooked(f)
+		return s.hooked(f), true
 	case event.OutputChecked:
-		return s.outputChecked(f)
+		return s.outputChecked(f), true
 	case event.PermissionsChanged:
-		return s.permissionsChanged(f)
+		return s.permissionsChanged(f), true
 	case event.AgentStart:
-		return s.agentStart(f)
+		return s.agentStart(f), true
 	case event.AgentSuspended:
-		return s.agentSuspended(f)
+		return s.agentSuspended(f), true
 	case event.AgentEnd:
-		return s.agentEnd(f)
+		return s.agentEnd(f), true
 	case event.RunEnd:
-		return s.runEnded(f)
+		return s.runEnded(f), true
 	case event.Rewound:
-		return true
+		return true, true
+	case event.SessionNamed: // changes nothing for the run
+		return false, true
 	}
-	return false
+	return false, false
 }
 
 func (s *State) configure(f event.Configured) bool {

@@ -122,7 +122,22 @@ type (
 	// GatherResults wants an [event.ToolResult] made of those of the calls that a
 	// batch made, see [Transcript.Gather].
 	GatherResults struct{ key, Call string }
+	// CheckOutput wants an [event.OutputChecked]: whether an answer satisfies the schema.
+	CheckOutput struct {
+		key  string
+		Call string // the call that holds the answer; "": it is [State.Answer]
+	}
 )
+
+// effectTable lists all effects. A new effect is a struct above and a row here.
+var effectTable = []Effect{
+	Record{}, CallModel{}, Wait{}, Authorize{}, Ask{}, RunTool{}, TakeCheckpoint{}, AskPerson{}, Digest{},
+	Compact{}, Cut{}, RunHooks{}, CallHooks{}, GatherResults{}, CheckOutput{},
+}
+
+// EffectTypes returns the zero value of every effect, so that a test can check that a
+// driver handles all of them.
+func EffectTypes() []Effect { return slices.Clone(effectTable) }
 
 func (e Record) Key() string    { return e.key }
 func (e CallModel) Key() string { return e.key }
@@ -137,6 +152,9 @@ func (e Compact) Key() string   { return e.key }
 func (e Cut) Key() string       { return e.key }
 
 func (e GatherResults) Key() string { return e.key }
+
+func (e CheckOutput) Key() string        { return e.key }
+func (e CheckOutput) Intent() event.Fact { return nil }
 
 func (e CallHooks) Key() string        { return e.key }
 func (e CallHooks) Intent() event.Fact { return nil }

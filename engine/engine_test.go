@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,6 +110,9 @@ func (w *world) show() {
 		r, ok := effects[0].(engine.Record)
 		if !ok {
 			for _, e := range effects {
+				if !slices.ContainsFunc(engine.EffectTypes(), func(x engine.Effect) bool { return reflect.TypeOf(x) == reflect.TypeOf(e) }) {
+					w.t.Errorf("the table of effects lacks %T", e)
+				}
 				fmt.Fprintf(&w.out, "  %s%s\n", e.Key(), detail(e))
 			}
 			return

@@ -16,15 +16,6 @@ const OutputTool = "StructuredOutput"
 
 const unfit = "Your answer does not satisfy the schema: "
 
-// CheckOutput wants an [event.OutputChecked]: whether an answer satisfies the schema.
-type CheckOutput struct {
-	key  string
-	Call string // the call that holds the answer; "": it is [State.Answer]
-}
-
-func (e CheckOutput) Key() string        { return e.key }
-func (e CheckOutput) Intent() event.Fact { return nil }
-
 // An answer is what the prompt's schema has come to.
 type answer struct {
 	want        event.Output

@@ -56,7 +56,11 @@ type Call struct {
 }
 
 // Apply takes a fact that has counted for the [State] into the conversation.
-func (t *Transcript) Apply(e event.Event) {
+func (t *Transcript) Apply(e event.Event) { t.apply(e) }
+
+// apply changes the conversation by one fact. A fact that the switch does not list is
+// not known.
+func (t *Transcript) apply(e event.Event) (known bool) {
 	switch f := e.Data.(type) {
 	case event.Configured:
 		t.configure(f)
@@ -84,7 +88,7 @@ func (t *Transcript) Apply(e event.Event) {
 			if f.Delivery == event.AsPrompt {
 				t.skills = nil
 			}
-			return
+			break
 		}
 		if t.held == nil {
 			t.held = map[string]held{}
@@ -119,7 +123,14 @@ func (t *Transcript) Apply(e event.Event) {
 		}
 	case event.ToolResult:
 		t.result(e.Seq, f)
+	case event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Waited, event.ToolStart, event.Checkpointed,
+		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
+		event.PermissionsChanged, event.Resumed, event.Rewound, event.SessionNamed, event.OutputChecked,
+		event.AgentStart, event.AgentSuspended, event.AgentEnd, event.RunEnd: // add nothing to the conversation
+	default:
+		return false
 	}
+	return true
 }
 
 // Message returns a message that has not reached the model yet: the last prompt, or

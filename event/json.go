@@ -11,66 +11,6 @@ import (
 	"time"
 )
 
-// names is the one table of what each type is called in JSON.
-var names = map[string]Data{
-	"configured":          Configured{},
-	"user_message":        UserMessage{},
-	"delivered":           Delivered{},
-	"model_start":         ModelStart{},
-	"assistant_message":   AssistantMessage{},
-	"model_failed":        ModelFailed{},
-	"waited":              Waited{},
-	"authorized":          Authorized{},
-	"answered":            Answered{},
-	"tool_start":          ToolStart{},
-	"tool_done":           ToolDone{},
-	"checkpointed":        Checkpointed{},
-	"tool_amended":        ToolAmended{},
-	"tool_result":         ToolResult{},
-	"mode_changed":        ModeChanged{},
-	"tool_changed":        ToolChanged{},
-	"tools_changed":       ToolsChanged{},
-	"model_changed":       ModelChanged{},
-	"fallbacks_changed":   FallbacksChanged{},
-	"budget_changed":      BudgetChanged{},
-	"callback_changed":    CallbackChanged{},
-	"stopped":             Stopped{},
-	"resumed":             Resumed{},
-	"rewound":             Rewound{},
-	"session_named":       SessionNamed{},
-	"hooked":              Hooked{},
-	"output_checked":      OutputChecked{},
-	"permissions_changed": PermissionsChanged{},
-	"agent_start":         AgentStart{},
-	"agent_suspended":     AgentSuspended{},
-	"agent_end":           AgentEnd{},
-	"run_end":             RunEnd{},
-	"text_delta":          TextDelta{},
-	"thinking_delta":      ThinkingDelta{},
-	"tool_input_delta":    ToolInputDelta{},
-	"tool_progress":       ToolProgress{},
-	"permission_request":  PermissionRequest{},
-	"user_question":       UserQuestion{},
-	"cache_broken":        CacheBroken{},
-	"journal_cut":         JournalCut{},
-	"hook_started":        HookStarted{},
-	"hook_progress":       HookProgress{},
-	"hook_response":       HookResponse{},
-	"agent_event":         AgentEvent{},
-	"rate_limit_wait":     RateLimitWait{},
-
-	"compaction_requested": CompactionRequested{},
-	"compacted":            Compacted{},
-}
-
-var types = func() map[reflect.Type]string {
-	m := make(map[reflect.Type]string)
-	for name, d := range names {
-		m[reflect.TypeOf(d)] = name
-	}
-	return m
-}()
-
 // Type returns the name that d has in JSON, such as "tool_result".
 func Type(d Data) string { return types[reflect.TypeOf(d)] }
 

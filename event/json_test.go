@@ -16,10 +16,10 @@ import (
 	"github.com/openagent-go/agent/internal/fill"
 )
 
-// declared returns the types of marks.go that have the marker method named so.
+// declared returns the types of table.go that have the marker method named so.
 func declared(t *testing.T, marker string) map[string]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "marks.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "table.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,12 @@ func TestNames(t *testing.T) {
 		if name != snake || Type(d) != name {
 			t.Errorf("%s is called %q, want %q", typ, name, snake)
 		}
-		if _, fact := d.(Fact); fact != facts[typ] {
+		f, fact := d.(Fact)
+		if fact != facts[typ] {
 			t.Errorf("%s is a fact: %v", typ, fact)
+		}
+		if fact && SyncOf(f) == undecided {
+			t.Errorf("event/table.go does not decide when %s has to be on disk", typ)
 		}
 	}
 	if !maps.Equal(table, data) {

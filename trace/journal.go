@@ -21,7 +21,7 @@ import (
 // session, by their ids; nil leaves agents out. The ids of spans follow from the facts.
 func Build(session string, facts []event.Event, agents func(session, agent string) []event.Event) []Record {
 	b := builder{trace: id(16, session), agents: agents}
-	b.session(session, "", facts, nil)
+	b.addSession(session, "", facts, nil)
 	slices.SortStableFunc(b.records, func(x, y Record) int {
 		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(y.Duration, x.Duration))
 	})
@@ -49,113 +49,39 @@ type hiring struct {
 	parent        string // span of the call
 }
 
-// session adds the spans of one session. hired says when, and by which spans, the
+// sessionSpans makes the spans of one session.
+type sessionSpans struct {
+	*builder
+	session, agent string
+	hired          []hiring // the session's agent
+	run            *stretch // nil: none is open
+	above          string   // the span that the run is within
+	last           time.Time
+	open           map[string]*stretch // by key
+	asked          map[string]*stretch // by call
+	calls          map[string]string   // spans of calls, by call
+	tools          map[string]string   // names of tools, by call
+	hires          []hiring            // of other agents
+}
+
+// addSession adds the spans of one session. hired says when, and by which spans, the
 // session's agent was put to work.
-func (b *builder) session(session, agent string, facts []event.Event, hired []hiring) {
-	var (
-		run   *stretch
-		above string
-		last  time.Time
-		open  = map[string]*stretch{} // by key
-		asked = map[string]*stretch{} // by call
-		calls = map[string]string{}   // spans of calls, by call
-		tools = map[string]string{}   // names of tools, by call
-		hires []hiring
-	)
+func (b *builder) addSession(session, agent string, facts []event.Event, hired []hiring) {
 	from := len(b.records)
-	put := func(s *stretch, parent string, end time.Time, e End) {
-		if e.Fact == nil && e.Error == "" {
-			e.Error = "unfinished"
-		}
-		if y := s.start.Year(); y < 0 || y > 9999 { // which cannot be written
-			s.start = end
-		}
-		b.records = append(b.records, Record{Version: version, Trace: b.trace, Span: s.id, Parent: parent, Kind: s.span.Kind, Name: s.span.Name, Session: session, Agent: agent,
-			Key: s.span.Key, Start: s.start, Duration: milliseconds(max(end.Sub(s.start), 0)), Error: e.Error, Message: clip(e.Message, maxMessage), Attrs: Attributes(&s.span, &e)})
-	}
-	begin := func(e event.Event, s Span) *stretch {
-		return &stretch{span: s, id: id(8, fmt.Sprint(session, "/", e.Seq, "/", s.Key, s.Kind)), start: e.Time}
-	}
-	end := func(key string, e event.Event, f event.Fact) {
-		if s := open[key]; s != nil && run != nil {
-			put(s, run.id, e.Time, EndOf(f))
-			delete(open, key)
-		}
-	}
-	finish := func(at time.Time, e End) {
-		if run == nil {
-			return
-		}
-		for _, all := range []map[string]*stretch{open, asked} {
-			for _, s := range all {
-				put(s, run.id, at, End{})
-			}
-			clear(all)
-		}
-		put(run, above, at, e)
-		run = nil
-	}
+	s := sessionSpans{builder: b, session: session, agent: agent, hired: hired,
+		open: map[string]*stretch{}, asked: map[string]*stretch{}, calls: map[string]string{}, tools: map[string]string{}}
 	for _, e := range facts {
-		_, starts := e.Data.(event.Configured)
-		_, resumes := e.Data.(event.Resumed)
-		if starts || resumes {
-			finish(last, End{}) // one that was cut short
-			run = begin(e, Span{Kind: Run, Name: agent, Resumed: resumes})
-			above = parentAt(hired, e.Time)
-		}
-		if last = e.Time; run == nil {
-			continue
-		}
-		switch f := e.Data.(type) {
-		case event.ModelStart:
-			open[f.Key] = begin(e, Span{Kind: Model, Name: f.Model, Key: f.Key, Call: f.Call})
-		case event.AssistantMessage:
-			for i, u := range f.Response.Message.ToolUses() {
-				tools[fmt.Sprintf("c%d.%d", e.Seq, i)] = u.Name
-			}
-			end(f.Key, e, f)
-		case event.ModelFailed:
-			end(f.Key, e, f)
-		case event.ToolAmended:
-			end(f.Key, e, f)
-		case event.Authorized:
-			if f.Decision.Behavior == permission.Asked {
-				asked[f.Call] = begin(e, Span{Kind: Permission, Name: tools[f.Call], Call: f.Call})
-			}
-		case event.Answered:
-			if s := asked[f.Call]; s != nil {
-				put(s, run.id, e.Time, EndOf(f))
-				delete(asked, f.Call)
-			}
-		case event.ToolStart:
-			s := begin(e, Span{Kind: Tool, Name: tools[f.Call], Key: f.Key, Call: f.Call})
-			open[f.Key], calls[f.Call] = s, s.id
-		case event.ToolDone:
-			end(f.Key, e, f)
-		case event.ToolResult:
-			end(f.Key, e, f)
-		case event.Checkpointed:
-			if f.Key != "" {
-				s := begin(e, Span{Kind: Checkpoint, Key: f.Key})
-				s.start = e.Time.Add(-f.Duration)
-				put(s, run.id, e.Time, EndOf(f))
-			}
-		case event.Compacted:
-			s := begin(e, Span{Kind: Compaction, Name: string(f.Trigger), Key: f.Key})
-			s.start = e.Time.Add(-f.Duration)
-			put(s, run.id, e.Time, EndOf(f))
-			delete(open, f.Key)
-		case event.AgentStart:
-			hires = append(hires, hiring{f.Session, f.Agent, e.Time, cmp.Or(calls[f.Call], run.id)})
-		case event.RunEnd:
-			finish(e.Time, EndOf(f))
-		}
+		s.fact(e)
 	}
-	finish(last, End{})
+	s.finish(s.last, End{})
 	slices.Reverse(b.records[from:]) // runs before what is within them
-	if b.agents == nil {
-		return
+	if b.agents != nil {
+		b.addAgents(session, s.hires)
 	}
+}
+
+// addAgents adds the spans of the agents that a session has put to work.
+func (b *builder) addAgents(session string, hires []hiring) {
 	b.within = append(b.within, session)
 	defer func() { b.within = b.within[:len(b.within)-1] }()
 	seen := map[string]bool{}
@@ -165,8 +91,125 @@ func (b *builder) session(session, agent string, facts []event.Event, hired []hi
 		}
 		seen[h.session] = true
 		own := slices.DeleteFunc(slices.Clone(hires), func(x hiring) bool { return x.session != h.session })
-		b.session(h.session, h.name, b.agents(session, h.session), own)
+		b.addSession(h.session, h.name, b.agents(session, h.session), own)
 	}
+}
+
+// fact adds what a fact says to the spans. A fact that the switches do not list is not
+// known.
+func (s *sessionSpans) fact(e event.Event) (known bool) {
+	switch e.Data.(type) {
+	case event.Configured:
+		s.start(e, false)
+		return true
+	case event.Resumed:
+		s.start(e, true)
+		return true
+	}
+	if s.last = e.Time; s.run == nil {
+		return true
+	}
+	switch f := e.Data.(type) {
+	case event.ModelStart:
+		s.open[f.Key] = s.begin(e, Span{Kind: Model, Name: f.Model, Key: f.Key, Call: f.Call})
+	case event.AssistantMessage:
+		for i, u := range f.Response.Message.ToolUses() {
+			s.tools[fmt.Sprintf("c%d.%d", e.Seq, i)] = u.Name
+		}
+		s.end(f.Key, e, f)
+	case event.ModelFailed:
+		s.end(f.Key, e, f)
+	case event.ToolAmended:
+		s.end(f.Key, e, f)
+	case event.Authorized:
+		if f.Decision.Behavior == permission.Asked {
+			s.asked[f.Call] = s.begin(e, Span{Kind: Permission, Name: s.tools[f.Call], Call: f.Call})
+		}
+	case event.Answered:
+		if asked := s.asked[f.Call]; asked != nil {
+			s.put(asked, s.run.id, e.Time, EndOf(f))
+			delete(s.asked, f.Call)
+		}
+	case event.ToolStart:
+		call := s.begin(e, Span{Kind: Tool, Name: s.tools[f.Call], Key: f.Key, Call: f.Call})
+		s.open[f.Key], s.calls[f.Call] = call, call.id
+	case event.ToolDone:
+		s.end(f.Key, e, f)
+	case event.ToolResult:
+		s.end(f.Key, e, f)
+	case event.Checkpointed:
+		if f.Key != "" {
+			s.ended(e, Span{Kind: Checkpoint, Key: f.Key}, f.Duration, f)
+		}
+	case event.Compacted:
+		s.ended(e, Span{Kind: Compaction, Name: string(f.Trigger), Key: f.Key}, f.Duration, f)
+		delete(s.open, f.Key)
+	case event.AgentStart:
+		s.hires = append(s.hires, hiring{f.Session, f.Agent, e.Time, cmp.Or(s.calls[f.Call], s.run.id)})
+	case event.RunEnd:
+		s.finish(e.Time, EndOf(f))
+	case event.UserMessage, event.Delivered, event.CompactionRequested, event.Waited, event.ModeChanged, event.ToolChanged,
+		event.ToolsChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
+		event.PermissionsChanged, event.Stopped, event.Rewound, event.SessionNamed, event.Hooked, event.OutputChecked,
+		event.AgentSuspended, event.AgentEnd: // no spans
+	default:
+		return false
+	}
+	return true
+}
+
+// start begins the span of a run.
+func (s *sessionSpans) start(e event.Event, resumed bool) {
+	s.finish(s.last, End{}) // one that was cut short
+	s.run = s.begin(e, Span{Kind: Run, Name: s.agent, Resumed: resumed})
+	s.above, s.last = parentAt(s.hired, e.Time), e.Time
+}
+
+// begin begins a span.
+func (s *sessionSpans) begin(e event.Event, span Span) *stretch {
+	return &stretch{span: span, id: id(8, fmt.Sprint(s.session, "/", e.Seq, "/", span.Key, span.Kind)), start: e.Time}
+}
+
+// end ends the span of a key, if there is one.
+func (s *sessionSpans) end(key string, e event.Event, f event.Fact) {
+	if open := s.open[key]; open != nil {
+		s.put(open, s.run.id, e.Time, EndOf(f))
+		delete(s.open, key)
+	}
+}
+
+// ended adds a span of which only the end is on record.
+func (s *sessionSpans) ended(e event.Event, span Span, took time.Duration, f event.Fact) {
+	only := s.begin(e, span)
+	only.start = e.Time.Add(-took)
+	s.put(only, s.run.id, e.Time, EndOf(f))
+}
+
+// finish ends the span of the run, and those within it that are open.
+func (s *sessionSpans) finish(at time.Time, e End) {
+	if s.run == nil {
+		return
+	}
+	for _, all := range []map[string]*stretch{s.open, s.asked} {
+		for _, open := range all {
+			s.put(open, s.run.id, at, End{})
+		}
+		clear(all)
+	}
+	s.put(s.run, s.above, at, e)
+	s.run = nil
+}
+
+// put adds the record of a span.
+func (s *sessionSpans) put(span *stretch, parent string, end time.Time, e End) {
+	if e.Fact == nil && e.Error == "" {
+		e.Error = "unfinished"
+	}
+	if y := span.start.Year(); y < 0 || y > 9999 { // which cannot be written
+		span.start = end
+	}
+	s.records = append(s.records, Record{Version: version, Trace: s.trace, Span: span.id, Parent: parent, Kind: span.span.Kind, Name: span.span.Name, Session: s.session, Agent: s.agent,
+		Key: span.span.Key, Start: span.start, Duration: milliseconds(max(end.Sub(span.start), 0)), Error: e.Error, Message: clip(e.Message, maxMessage), Attrs: Attributes(&span.span, &e)})
 }
 
 // parentAt is the span that has put an agent to work at a time.

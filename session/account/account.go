@@ -95,8 +95,7 @@ func (c Cache) Rate() float64 {
 // Apply enters a fact.
 func (b *Book) Apply(e event.Event) {
 	if b.tools == nil {
-		b.tools, b.inPlay, b.fixed, b.notes = map[string]*Tool{}, map[string]int{}, map[string]int{}, map[string]bool{}
-		b.cache.SavedUSD = new(0.0)
+		b.open()
 	}
 	caller := ""
 	if f, ok := e.Data.(event.ToolResult); ok {
@@ -111,6 +110,12 @@ func (b *Book) Apply(e event.Event) {
 	if broken := b.watch.Apply(e, &b.state, &b.transcript); broken != nil {
 		b.cache.Breaks = append(b.cache.Breaks, *broken)
 	}
+	b.count(e, caller)
+}
+
+// count enters a fact that counts, a result by the tool that was called. A fact that
+// the switch does not list is not known.
+func (b *Book) count(e event.Event, caller string) (known bool) {
 	switch f := e.Data.(type) {
 	case event.Configured, event.ToolsChanged, event.ToolChanged:
 		b.offer()
@@ -141,7 +146,21 @@ func (b *Book) Apply(e event.Event) {
 		b.inPlay[""] += f.Response.Message.Content.Estimate()
 	case event.RunEnd:
 		b.runs = append(whole(b.runs), f)
+	case event.Delivered, event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Waited, event.Authorized,
+		event.Answered, event.ToolStart, event.ToolDone, event.Checkpointed, event.ModeChanged, event.ModelChanged,
+		event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged, event.PermissionsChanged, event.Stopped,
+		event.Resumed, event.Rewound, event.SessionNamed, event.Hooked, event.OutputChecked,
+		event.AgentStart, event.AgentSuspended, event.AgentEnd: // their cost is in the end of the run
+	default:
+		return false
 	}
+	return true
+}
+
+// open makes the maps of an empty book.
+func (b *Book) open() {
+	b.tools, b.inPlay, b.fixed, b.notes = map[string]*Tool{}, map[string]int{}, map[string]int{}, map[string]bool{}
+	b.cache.SavedUSD = new(0.0)
 }
 
 // whole leaves out a last run that was suspended: it goes on, and its next end counts

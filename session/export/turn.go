@@ -97,7 +97,7 @@ func turns(ctx context.Context, s session.Store, id string, hide redact.Values) 
 			if e.Seq > int64(len(counts)) {
 				break // written since
 			}
-			if counts[e.Seq-1] && !r.fact(e) {
+			if counts[e.Seq-1] && !r.add(e) {
 				return
 			}
 		}
@@ -130,8 +130,15 @@ type reader struct {
 	left   bool
 }
 
-// fact takes in the next fact. It reports false when nobody reads any more.
-func (r *reader) fact(e event.Event) bool {
+// add takes in the next fact. It reports false when nobody reads any more.
+func (r *reader) add(e event.Event) bool {
+	r.fact(e)
+	return !r.left
+}
+
+// fact adds what a fact says to the turns. A fact that the switch does not list is not
+// known.
+func (r *reader) fact(e event.Event) (known bool) {
 	switch d := e.Data.(type) {
 	case event.UserMessage:
 		said := Said{"said", e.Seq, e.UUID(), e.Time, event.Delivery(r.line(string(d.Delivery))), r.blocks(d.Message.Content)}
@@ -159,8 +166,16 @@ func (r *reader) fact(e event.Event) bool {
 		r.result(e, d)
 	case event.RunEnd:
 		r.put(End{"end", e.Seq, e.Time, event.EndReason(r.line(string(d.Reason))), r.line(d.Message), d.Turns, d.Usage, d.CostUSD, d.Duration.Milliseconds()})
+	case event.Configured, event.ModelStart, event.ModelFailed, event.CompactionRequested, event.Compacted, event.Waited,
+		event.Authorized, event.Answered, event.ToolStart, event.ToolDone, event.ToolAmended, event.Checkpointed,
+		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
+		event.ToolChanged, event.ToolsChanged, event.PermissionsChanged, event.Stopped, event.Resumed, event.Rewound,
+		event.SessionNamed, event.Hooked, event.OutputChecked,
+		event.AgentStart, event.AgentSuspended, event.AgentEnd: // nobody said them
+	default:
+		return false
 	}
-	return !r.left
+	return true
 }
 
 func (r *reader) result(e event.Event, d event.ToolResult) {

@@ -1,0 +1,17 @@
+package export
+
+import (
+	"testing"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// An export knows every fact.
+func TestEveryFactIsKnown(t *testing.T) {
+	for _, f := range event.Facts() {
+		r := &reader{yield: func(turn, error) bool { return true }, held: map[string]Said{}}
+		if !r.fact(event.Event{Data: f}) {
+			t.Errorf("reader.fact in session/export/turn.go neither handles nor ignores %T", f)
+		}
+	}
+}
