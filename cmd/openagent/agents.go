@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/subagent"
 )
@@ -20,43 +21,27 @@ type agentsOptions struct {
 	user bool
 }
 
-var agentsFlags = []string{"cwd", "plugin-dir", "agents"}
-
-func agentsCommand(h *host) (flags, action) {
+func agentsCommand(h *host) cli.Command {
 	o := new(agentsOptions)
-	fs := listFlags(&o.output)
-	for _, f := range o.flags() {
-		if slices.Contains(agentsFlags, f.name) {
-			fs = append(fs, f)
+	verb := func(flags cli.Flags, c cli.Command) cli.Command {
+		c.Flags = func() cli.Flags {
+			return slices.Concat(listFlags(&o.output), o.flags().Named("cwd", "plugin-dir", "agents"), flags)
 		}
+		c.Run = o.checked(&o.output, c.Run)
+		return c
 	}
-	fs = append(fs, flag{name: "user", help: "with new: for all projects", set: yes(&o.user)})
-	verbs := []verb{
-		{"list", 0, 0, func(ctx context.Context, _ []string) error { return h.listKinds(ctx, o) }},
-		{"show", 1, 1, func(ctx context.Context, args []string) error { return h.showKind(ctx, o, args[0]) }},
-		{"new", 1, 2, func(ctx context.Context, args []string) error { return h.newKind(ctx, o, args) }},
-		{"lint", 0, 1 << 10, func(ctx context.Context, args []string) error { return h.lintKinds(ctx, o, args) }},
-	}
-	return fs, func(ctx context.Context, args []string) error {
-		name := "list"
-		if len(args) > 0 {
-			name, args = args[0], args[1:]
-		}
-		format := o.output
-		if err := o.check(); err != nil {
-			return err
-		}
-		o.output = format
-		if err := goWith("agents", name, []verbFlag{{o.user, "--user", []string{"new"}}}); err != nil {
-			return err
-		}
-		for _, v := range verbs {
-			if v.name == name && len(args) >= v.least && len(args) <= v.most {
-				return v.do(ctx, args)
-			}
-		}
-		return usagef("write openagent agents list, show NAME, new NAME [DESCRIPTION] or lint [FILE…]")
-	}
+	user := cli.Flags{{Name: "user", Help: "for all projects", Set: cli.Yes(&o.user)}}
+	return cli.Command{Name: "agents", Summary: "List, show, create and check sub-agents", Default: "list", Subcommands: []cli.Command{
+		verb(nil, cli.Command{Name: "list", Summary: "List the sub-agents", Examples: []string{"openagent agents list"},
+			Run: func(ctx context.Context, _ []string) error { return h.listKinds(ctx, o) }}),
+		verb(nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show the definition of a sub-agent", Examples: []string{"openagent agents show Explore"},
+			Run: func(ctx context.Context, args []string) error { return h.showKind(ctx, o, args[0]) }}),
+		verb(user, cli.Command{Name: "new", Args: "NAME [DESCRIPTION]", Least: 1, Most: 2, Summary: "Create the file of a sub-agent",
+			Examples: []string{"openagent agents new reviewer 'Reviews changes before a commit'"},
+			Run:      func(ctx context.Context, args []string) error { return h.newKind(ctx, o, args) }}),
+		verb(nil, cli.Command{Name: "lint", Args: "[FILE…]", Most: cli.Any, Summary: "Check files of sub-agents", Examples: []string{"openagent agents lint"},
+			Run: func(ctx context.Context, args []string) error { return h.lintKinds(ctx, o, args) }}),
+	}}
 }
 
 // kindsSetup finds the kinds of agents outside of a run. A person at a terminal is
@@ -162,7 +147,7 @@ You %s for another agent. All that you know of the work is the message that you 
 func (h *host) newKind(ctx context.Context, o *agentsOptions, args []string) error {
 	name, description := args[0], "Use it to …"
 	if err := subagent.CheckName(name); err != nil {
-		return usagef("agents new: %w", err)
+		return cli.Usagef("agents new: %w", err)
 	}
 	if len(args) > 1 {
 		description = h.oneLine(args[1])
@@ -180,13 +165,13 @@ func (h *host) newKind(ctx context.Context, o *agentsOptions, args []string) err
 		dir = filepath.Join(home, "agents")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return usagef("agents new: %w", err)
+		return cli.Usagef("agents new: %w", err)
 	}
 	found := subagent.Folder{Path: dir}.Load()
 	path := filepath.Join(dir, strings.ToLower(strings.NewReplacer(":", "-").Replace(name))+".md")
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return usagef("agents new: %w", err)
+		return cli.Usagef("agents new: %w", err)
 	}
 	_, err = fmt.Fprintf(f, kindTemplate, name, quotedYAML(description), "do one kind of work")
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -243,7 +228,7 @@ func (h *host) lintKinds(ctx context.Context, o *agentsOptions, files []string) 
 			problems = append(problems, p)
 			continue
 		} else if err != nil {
-			return usagef("agents lint: %w", err)
+			return cli.Usagef("agents lint: %w", err)
 		}
 		kinds = append(kinds, d)
 	}
@@ -252,7 +237,7 @@ func (h *host) lintKinds(ctx context.Context, o *agentsOptions, files []string) 
 		for _, name := range o.options.plugins {
 			p, err := readPlugin(name)
 			if err != nil {
-				return usagef("agents lint: %w", err)
+				return cli.Usagef("agents lint: %w", err)
 			}
 			plugins = append(plugins, p)
 		}
@@ -280,7 +265,7 @@ func (h *host) unknownTools(s *setup, kinds []subagent.Definition) []*subagent.P
 	for _, d := range kinds {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {
 			if !strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*") && !slices.Contains(names, name) {
-				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", clip(name), likely(name, names))})
+				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Likely(name, names))})
 			}
 		}
 	}
@@ -317,7 +302,7 @@ func (h *host) tellProblems(format string, problems []*subagent.Problem, good in
 		}
 	}
 	if skipped > 0 {
-		return ended(exitInternal)
+		return cli.Ended(cli.ExitInternal)
 	}
 	return nil
 }

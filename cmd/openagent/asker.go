@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -161,7 +162,7 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 		}
 		return d, nil
 	}
-	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow, deny or defer", clip(r.Behavior))
+	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow, deny or defer", cli.Clip(r.Behavior))
 }
 
 // expect prepares for the answer to a new question.

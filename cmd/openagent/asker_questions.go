@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -101,7 +102,7 @@ func answersOf(questions []tool.Question, input json.RawMessage) ([]tool.Answer,
 		case json.Unmarshal(raw, &list) == nil:
 			answers[i] = answerTo(q, strings.Join(list, ","))
 		default:
-			return nil, fmt.Errorf("the host's answer to %q is not a text or a list of texts", clip(q.Text))
+			return nil, fmt.Errorf("the host's answer to %q is not a text or a list of texts", cli.Clip(q.Text))
 		}
 	}
 	return answers, nil

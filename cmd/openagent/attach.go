@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -26,14 +27,14 @@ func (s *setup) attached(paths []string) ([]llm.Block, error) {
 	unreadable := s.agent.Permissions.DeniedReadPatterns(s.agent.Deciders, append([]string{s.project}, s.options.dirs...)...)
 	for _, path := range paths {
 		if abs, err := filepath.Abs(path); err != nil || unreadable.Hides(abs, s.project) {
-			return nil, usagef("--file: %s may not be read: permissions.deny, the settings of the sandbox, or the program itself keep it; leave it out, or change the rule", path)
+			return nil, cli.Usagef("--file: %s may not be read: permissions.deny, the settings of the sandbox, or the program itself keep it; leave it out, or change the rule", path)
 		}
 		more, err := attach.File(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usagef("--file: there is no file %s", path)
+			return nil, cli.Usagef("--file: there is no file %s", path)
 		}
 		if err != nil {
-			return nil, usagef("--file: %w", err)
+			return nil, cli.Usagef("--file: %w", err)
 		}
 		blocks = append(blocks, more...)
 	}

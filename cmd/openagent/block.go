@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -139,7 +140,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 				return "", nil, fmt.Errorf("block %d: %w", i+1, err)
 			}
 			if !slices.Contains(mediaTypes[b.Type], b.Source.MediaType) {
-				return "", nil, fmt.Errorf("block %d has the media type %q; one of %s is taken", i+1, clip(b.Source.MediaType), strings.Join(mediaTypes[b.Type], ", "))
+				return "", nil, fmt.Errorf("block %d has the media type %q; one of %s is taken", i+1, cli.Clip(b.Source.MediaType), strings.Join(mediaTypes[b.Type], ", "))
 			}
 			block, err := fitting(b.Type, b.Source.MediaType, b.Title, data)
 			if err != nil {
@@ -147,7 +148,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 			}
 			blocks = append(blocks, block)
 		default:
-			return "", nil, fmt.Errorf("block %d is of type %q; a user message takes text, image and document", i+1, clip(b.Type))
+			return "", nil, fmt.Errorf("block %d is of type %q; a user message takes text, image and document", i+1, cli.Clip(b.Type))
 		}
 	}
 	return "", blocks, nil
@@ -177,5 +178,5 @@ func (s source) bytes() ([]byte, error) {
 	case "text":
 		return []byte(s.Data), nil
 	}
-	return nil, fmt.Errorf("its source is of type %q; base64 and text are taken: fetch what a URL names, and send its content", clip(s.Type))
+	return nil, fmt.Errorf("its source is of type %q; base64 and text are taken: fetch what a URL names, and send its content", cli.Clip(s.Type))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 )
@@ -19,48 +20,38 @@ type configOptions struct {
 	user, project, local bool // which file is changed
 }
 
-func configCommand(h *host) (flags, action) {
+func configCommand(h *host) cli.Command {
 	o := new(configOptions)
-	fs := append(o.flags(),
-		flag{name: "user", help: "with set: change the user's file (default)", set: yes(&o.user)},
-		flag{name: "project", help: "with set: change the project's file", set: yes(&o.project)},
-		flag{name: "local", help: "with set: change the project's file that is not for sharing", set: yes(&o.local)})
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
+	verb := func(flags cli.Flags, c cli.Command) cli.Command {
+		run := c.Run
+		c.Flags = func() cli.Flags { return append(o.flags(), flags...) }
+		c.Run = func(ctx context.Context, args []string) error {
+			if o.output == formatStream {
+				return cli.Usagef("config: --output-format is text or json")
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return run(ctx, args)
 		}
-		if o.output == formatStream {
-			return usagef("config: --output-format is text or json")
-		}
-		if err := o.check(); err != nil {
-			return err
-		}
-		if (o.user || o.project || o.local) && verb != "set" {
-			return usagef("--user, --project and --local are for openagent config set")
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listConfig(ctx, o)
-		case verb == "get" && len(args) == 1:
-			return h.getConfig(ctx, o, args[0])
-		case verb == "set" && len(args) == 2:
-			return h.setConfig(ctx, o, args[0], args[1])
-		case verb == "explain" && len(args) <= 1:
-			return h.explainConfig(ctx, o, args)
-		case verb == "path" && len(args) == 0:
-			return h.listSettingFiles(ctx, o)
-		}
-		return usagef("write openagent config list, get KEY, set KEY VALUE, explain [KEY] or path%s", likelyVerb(verb))
+		return c
 	}
-}
-
-func likelyVerb(verb string) string {
-	verbs := []string{"list", "get", "set", "explain", "path"}
-	if slices.Contains(verbs, verb) {
-		return ""
-	}
-	return likely(verb, verbs)
+	return cli.Command{Name: "config", Summary: "Show and change settings, and where each comes from", Default: "list", Subcommands: []cli.Command{
+		verb(nil, cli.Command{Name: "list", Summary: "List the settings with their sources", Examples: []string{"openagent config list"},
+			Run: func(ctx context.Context, _ []string) error { return h.listConfig(ctx, o) }}),
+		verb(nil, cli.Command{Name: "get", Args: "KEY", Least: 1, Most: 1, Summary: "Print the value of a setting", Examples: []string{"openagent config get model"},
+			Run: func(ctx context.Context, args []string) error { return h.getConfig(ctx, o, args[0]) }}),
+		verb(cli.Flags{
+			{Name: "user", Help: "change the user's file (default)", Set: cli.Yes(&o.user)},
+			{Name: "project", Help: "change the project's file", Set: cli.Yes(&o.project)},
+			{Name: "local", Help: "change the project's file that is not for sharing", Set: cli.Yes(&o.local)},
+		}, cli.Command{Name: "set", Args: "KEY VALUE", Least: 2, Most: 2, Summary: "Change a setting in a file", Examples: []string{"openagent config set model opus"},
+			Run: func(ctx context.Context, args []string) error { return h.setConfig(ctx, o, args[0], args[1]) }}),
+		verb(nil, cli.Command{Name: "explain", Args: "[KEY]", Most: 1, Summary: "Explain where settings come from", Examples: []string{"openagent config explain model"},
+			Run: func(ctx context.Context, args []string) error { return h.explainConfig(ctx, o, args) }}),
+		verb(nil, cli.Command{Name: "path", Summary: "List the files of settings", Examples: []string{"openagent config path"},
+			Run: func(ctx context.Context, _ []string) error { return h.listSettingFiles(ctx, o) }}),
+	}}
 }
 
 // inForce returns options with all settings that a run would have, those that
@@ -94,7 +85,7 @@ func (h *host) inForce(ctx context.Context, o *configOptions) (*options, provide
 		more = append(more, g)
 	}
 	if c.settings, err = c.settings.With(more...); err != nil {
-		return nil, p, usagef("%w", err)
+		return nil, p, cli.Usagef("%w", err)
 	}
 	return c, p, nil
 }
@@ -210,7 +201,7 @@ func (h *host) shown(k config.Key, member string, value json.RawMessage) string 
 func (h *host) getConfig(ctx context.Context, o *configOptions, name string) error {
 	k, member, err := config.Find(keyOf(name))
 	if err != nil {
-		return usagef("config get: %w", err)
+		return cli.Usagef("config get: %w", err)
 	}
 	c, _, err := h.inForce(ctx, o)
 	if err != nil {
@@ -273,7 +264,7 @@ func (h *host) setConfig(ctx context.Context, o *configOptions, name, text strin
 	name = keyOf(name)
 	k, member, err := config.Find(name)
 	if err != nil {
-		return usagef("config set: %w", err)
+		return cli.Usagef("config set: %w", err)
 	}
 	scopes := map[config.Scope]bool{config.User: o.user, config.Project: o.project, config.Local: o.local}
 	scope := config.User
@@ -285,7 +276,7 @@ func (h *host) setConfig(ctx context.Context, o *configOptions, name, text strin
 		}
 	}
 	if chosen > 1 {
-		return usagef("--user, --project and --local do not go together; leave all but one out")
+		return cli.Usagef("--user, --project and --local do not go together; leave all but one out")
 	}
 	dir, err := workingDir()
 	if err != nil {
@@ -294,17 +285,17 @@ func (h *host) setConfig(ctx context.Context, o *configOptions, name, text strin
 	f, ok := h.sources(&o.options, dir).File(scope)
 	switch {
 	case !ok && scope == config.User:
-		return usagef("config set: there is no home folder; set OPENAGENT_HOME")
+		return cli.Usagef("config set: there is no home folder; set OPENAGENT_HOME")
 	case !ok:
-		return usagef("config set: %s is your own folder, not a project; use --user", dir)
+		return cli.Usagef("config set: %s is your own folder, not a project; use --user", dir)
 	}
 	value, err := valueOf(k, member, text)
 	if err != nil {
-		return usagef("config set: %s: %w", name, err)
+		return cli.Usagef("config set: %s: %w", name, err)
 	}
 	change, err := config.Set(ctx, f, name, value)
 	if err != nil {
-		return usagef("config set: %w", err)
+		return cli.Usagef("config set: %w", err)
 	}
 	if scope != config.User && change.After != "" {
 		if err := h.trustChange(ctx, f, change); err != nil {
@@ -350,7 +341,7 @@ func (h *host) explainConfig(ctx context.Context, o *configOptions, args []strin
 	if len(args) == 1 {
 		names = []string{keyOf(args[0])}
 		if _, _, err := config.Find(names[0]); err != nil {
-			return usagef("config explain: %w", err)
+			return cli.Usagef("config explain: %w", err)
 		}
 	}
 	c, _, err := h.inForce(ctx, o)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/permission"
@@ -179,7 +180,7 @@ func (d *streamSession) carryOut(ctx context.Context, o order) (any, error) {
 		return d.inForce(d.s.setThought(ctx, thought))
 	case "set_effort":
 		if !slices.Contains(efforts, o.Effort) {
-			return nil, fmt.Errorf("set_effort: %q is none of %s", clip(o.Effort), strings.Join(efforts, ", "))
+			return nil, fmt.Errorf("set_effort: %q is none of %s", cli.Clip(o.Effort), strings.Join(efforts, ", "))
 		}
 		return d.inForce(d.s.setThought(ctx, llm.Thought{Effort: o.Effort}))
 	case "set_budget":
@@ -212,7 +213,7 @@ func (d *streamSession) carryOut(ctx context.Context, o order) (any, error) {
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.serverStatus()}, nil
 	}
-	return nil, fmt.Errorf("there is no control request %q", clip(o.Subtype))
+	return nil, fmt.Errorf("there is no control request %q", cli.Clip(o.Subtype))
 }
 
 func (d *streamSession) stopJob(ctx context.Context, id string) error {

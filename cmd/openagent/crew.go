@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tool"
@@ -43,7 +44,7 @@ type providerGuard struct {
 // Spawn implements [tools.Spawner].
 func (k *providerGuard) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
 	if to, _, ok := k.setup.provider.split(s.Model); ok && to != k.setup.provider.name.value {
-		return nil, fmt.Errorf("the model %q names the provider %s; name a model of %s, or none", clip(s.Model), to, k.setup.provider.name.value)
+		return nil, fmt.Errorf("the model %q names the provider %s; name a model of %s, or none", cli.Clip(s.Model), to, k.setup.provider.name.value)
 	}
 	return k.Manager.Spawn(ctx, s)
 }

@@ -12,11 +12,10 @@ import (
 	"time"
 	_ "time/tzdata" // zones of jobs, where the system knows none
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/terminal"
 )
-
-const cronWords = "list, add SCHEDULE PROMPT, remove ID…, enable ID…, disable ID…, next [SCHEDULE] or run"
 
 // cronOptions are the flags of the command cron: its own, and those of a prompt,
 // under which jobs run.
@@ -32,65 +31,82 @@ type cronOptions struct {
 var notForJobs = []string{"print", "output-format", "input-format", "include-partial-messages", "permission-prompt-tool",
 	"resume", "continue", "fork-session", "resume-at", "session-id", "file"}
 
+// placeFlags are the flags of a prompt for commands that run none: where they work, which
+// settings count and what they log.
+func (o *options) placeFlags() cli.Flags {
+	return o.flags().Named("cwd", "settings", "setting-sources", "log-level", "log-format", "debug")
+}
+
 // flagsOfJobs are the flags of a prompt under which jobs run.
-func (o *options) flagsOfJobs() flags {
-	return slices.DeleteFunc(o.flags(), func(f flag) bool { return slices.Contains(notForJobs, f.name) })
+func (o *options) flagsOfJobs() cli.Flags {
+	return slices.DeleteFunc(o.flags(), func(f cli.Flag) bool { return slices.Contains(notForJobs, f.Name) })
 }
 
-func cronCommand(h *host) (flags, action) {
+func cronCommand(h *host) cli.Command {
 	o := new(cronOptions)
-	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
-	fs := append(listFlags(&o.output),
-		flag{name: "all", help: "the jobs of all folders; else those of this one", set: yes(&o.all)},
-		flag{name: "once", help: "with run: run what is due and end, for the timers of a system", set: yes(&o.once)},
-		flag{name: "name", arg: "NAME", help: "with add: what the job is called", set: text(&o.name)},
-		flag{name: "command", help: "with add: it is a command line, not a prompt", set: yes(&o.command)},
-		flag{name: "zone", arg: "ZONE", help: "with add and next: time zone such as Europe/Berlin (default that of the system)", set: text(&o.zone)},
-		flag{name: "missed", arg: choice(policies), words: policies, help: "with add: what is done about times at which nothing ran (default once)", set: oneOf(&o.missed, policies)})
-	fs = append(fs, o.flagsOfJobs()...)
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
+	verb := func(flags cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
+		if c.Flags == nil {
+			c.Flags = func() cli.Flags { return append(append(listFlags(&o.output), flags...), o.placeFlags()...) }
 		}
-		if err := o.checkVerb(verb); err != nil {
-			return err
+		c.Run = func(ctx context.Context, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return run(ctx, args)
 		}
-		if err := o.check(); err != nil {
-			return err
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.cronList(ctx, o)
-		case verb == "add" && len(args) == 2:
-			return h.cronAdd(ctx, o, args[0], args[1])
-		case verb == "remove" && len(args) > 0:
-			return h.cronChange(ctx, o, args, "removed", cron.Remove)
-		case (verb == "enable" || verb == "disable") && len(args) > 0:
-			return h.cronChange(ctx, o, args, verb+"d", func(ctx context.Context, s cron.Store, id string) (cron.Job, error) {
-				return cron.Enable(ctx, s, id, verb == "enable")
-			})
-		case verb == "next" && len(args) == 0:
-			return h.cronNext(ctx, o)
-		case verb == "next" && len(args) == 1:
-			return h.cronTry(o, args[0])
-		case verb == "run" && len(args) == 0:
-			return h.cronRun(ctx, o)
-		}
-		return usagef("write openagent cron %s", cronWords)
+		return c
 	}
+	change := func(name, done, example string, to func(context.Context, cron.Store, string) (cron.Job, error)) cli.Command {
+		c := cli.Command{Name: name, Args: "ID…", Least: 1, Most: cli.Any, Summary: strings.ToUpper(name[:1]) + name[1:] + " jobs", Examples: []string{example}}
+		return verb(o.cronFlags().Named("all"), c, func(ctx context.Context, args []string) error {
+			return h.cronChange(ctx, o, args, done, to)
+		})
+	}
+	switchTo := func(on bool) func(context.Context, cron.Store, string) (cron.Job, error) {
+		return func(ctx context.Context, s cron.Store, id string) (cron.Job, error) {
+			return cron.Enable(ctx, s, id, on)
+		}
+	}
+	return cli.Command{Name: "cron", Summary: "Run prompts and commands at set times", Default: "list", Subcommands: []cli.Command{
+		verb(o.cronFlags().Named("all"), cli.Command{Name: "list", Summary: "List the jobs",
+			Examples: []string{"openagent cron list --all"}},
+			func(ctx context.Context, _ []string) error { return h.cronList(ctx, o) }),
+		verb(o.cronFlags().Named("name", "command", "zone", "missed"), cli.Command{Name: "add", Args: "SCHEDULE PROMPT", Least: 2, Most: 2, Summary: "Add a job for this folder",
+			Details:  "SCHEDULE is five fields as in crontab, or a word such as @daily.\n",
+			Examples: []string{"openagent cron add '0 9 * * 1-5' 'Summarise the open issues'", "openagent cron add @daily --command 'make test'"}},
+			func(ctx context.Context, args []string) error { return h.cronAdd(ctx, o, args[0], args[1]) }),
+		change("remove", "removed", "openagent cron remove cron_1a2b", cron.Remove),
+		change("enable", "enabled", "openagent cron enable cron_1a2b", switchTo(true)),
+		change("disable", "disabled", "openagent cron disable cron_1a2b", switchTo(false)),
+		verb(o.cronFlags().Named("all", "zone"), cli.Command{Name: "next", Args: "[SCHEDULE]", Most: 1, Summary: "Show when jobs run next, or the next times of a schedule",
+			Examples: []string{"openagent cron next '0 9 * * 1-5' --zone Europe/Berlin"}},
+			func(ctx context.Context, args []string) error {
+				if len(args) == 1 {
+					return h.cronTry(o, args[0])
+				}
+				return h.cronNext(ctx, o)
+			}),
+		verb(nil, cli.Command{Name: "run", Summary: "Run jobs when they are due, until you stop it",
+			Details:  "The flags of a prompt apply to all jobs.\n",
+			Examples: []string{"openagent cron run", "openagent cron run --once --max-budget-usd 1"},
+			Flags: func() cli.Flags {
+				return append(append(listFlags(&o.output), o.cronFlags().Named("all", "once")...), o.flagsOfJobs()...)
+			}},
+			func(ctx context.Context, _ []string) error { return h.cronRun(ctx, o) }),
+	}}
 }
 
-// checkVerb refuses flags that say nothing to a verb.
-func (o *cronOptions) checkVerb(verb string) error {
-	return goWith("cron", verb, []verbFlag{
-		{o.once, "--once", []string{"run"}},
-		{o.name != "", "--name", []string{"add"}},
-		{o.command, "--command", []string{"add"}},
-		{o.missed != "", "--missed", []string{"add"}},
-		{o.zone != "", "--zone", []string{"add", "next"}},
-		{o.all, "--all", []string{"list", "remove", "enable", "disable", "next", "run"}},
-	})
+// cronFlags are the flags about jobs.
+func (o *cronOptions) cronFlags() cli.Flags {
+	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
+	return cli.Flags{
+		{Name: "all", Help: "the jobs of all folders; else those of this one", Set: cli.Yes(&o.all)},
+		{Name: "once", Help: "run the jobs that are due and end, for the timers of a system", Set: cli.Yes(&o.once)},
+		{Name: "name", Arg: "NAME", Help: "name of the job", Set: cli.Text(&o.name)},
+		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.Yes(&o.command)},
+		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default that of the system)", Set: cli.Text(&o.zone)},
+		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "what to do about times at which nothing ran (default once)", Set: cli.OneOf(&o.missed, policies)},
+	}
 }
 
 // cronFile is the schedule of all folders.
@@ -207,7 +223,7 @@ func (h *host) cronAdd(ctx context.Context, o *cronOptions, schedule, words stri
 		j.Prompt, j.Command = "", words
 	}
 	if err := j.Check(); err != nil {
-		return usagef("cron add: %w", err)
+		return cli.Usagef("cron add: %w", err)
 	}
 	if j, err = cron.Add(ctx, store, j); err != nil {
 		return cronError(err)
@@ -230,10 +246,10 @@ func (h *host) cronChange(ctx context.Context, o *cronOptions, ids []string, don
 	for _, id := range ids {
 		j, err := change(ctx, store, id)
 		if errors.Is(err, cron.ErrNotFound) {
-			return usagef("there is no job %s here; openagent cron list --all shows those of all folders", clip(id))
+			return cli.Usagef("there is no job %s here; openagent cron list --all shows those of all folders", cli.Clip(id))
 		}
 		if errors.Is(err, cron.ErrOfTrigger) {
-			return usagef("%s: %w; openagent triggers remove removes both", clip(id), err)
+			return cli.Usagef("%s: %w; openagent triggers remove removes both", cli.Clip(id), err)
 		}
 		if err != nil {
 			return cronError(err)
@@ -279,7 +295,7 @@ func (h *host) cronTry(o *cronOptions, schedule string) error {
 	now := time.Now().Truncate(time.Second)
 	s, err := cron.Parse(schedule, o.zone, now)
 	if err != nil {
-		return usagef("cron next: %w", err)
+		return cli.Usagef("cron next: %w", err)
 	}
 	var ticks []time.Time
 	var rows [][]string
@@ -295,9 +311,9 @@ func cronError(err error) error {
 	var file *fs.PathError
 	switch {
 	case errors.Is(err, cron.ErrUnreadable):
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	case errors.As(err, &file):
-		return usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
+		return cli.Usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
 	}
 	return err
 }

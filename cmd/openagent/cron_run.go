@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 )
 
@@ -63,13 +64,13 @@ func (h *host) cronRun(ctx context.Context, o *cronOptions) error {
 	}
 	switch {
 	case isSignal(ctx):
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	case ctx.Err() != nil:
-		return &exitError{code: exitInternal, err: context.Cause(ctx)}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	case err != nil:
 		return cronError(err)
 	case failed > 0:
-		return &exitError{code: exitInternal, err: fmt.Errorf("%d of the runs failed", failed)}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("%d of the runs failed", failed)}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
@@ -37,19 +38,26 @@ const (
 	demoPatience = 3 * time.Second
 )
 
-const demoHelp = `Usage: openagent demo [fix|survey|chaos|team] [flags]
+const demoDetails = `
+The model's replies are rules, simulated. The loop, the wire, the tools, the
+files and the permissions are real.
 
-Shows an agent at work: no key, no network. The model's replies are rules,
-simulated; the loop, the wire, the tools, the files and the permissions are real.
-
-  fix      mends a program whose tests fail, in a folder of its own (default)
+  fix      repairs a program whose tests fail, in a folder of its own (default)
   survey   reads a folder of yours, without changing anything, and reports
   chaos    does its work while everything goes wrong: refused calls, broken
            streams and inputs, tools that hang, panic and flood, a killed process
-  team     puts six agents to work at once, and adds up what they report
-
-Flags:
+  team     starts six agents at once, and adds up what they report
 `
+
+var demoScenarios = []string{"fix", "survey", "chaos", "team"}
+
+func demoCommand(h *host) cli.Command {
+	c := &demoCall{scenario: "fix", format: formatText}
+	return cli.Command{Name: "demo", Args: "[" + cli.Choice(demoScenarios) + "]", Choices: demoScenarios,
+		Summary: "See an agent at work, without a key or a network", Details: demoDetails,
+		Examples: []string{"openagent demo", "openagent demo survey --dir ."}, Flags: c.flags,
+		Run: func(ctx context.Context, args []string) error { return showDemo(ctx, h, c, args) }}
+}
 
 // A demoCall is how the demo was called.
 type demoCall struct {
@@ -57,37 +65,32 @@ type demoCall struct {
 	dir      string
 	format   string
 	keep     bool
-	help     bool
 }
 
-func (c *demoCall) flags() flags {
-	return flags{
-		{name: "dir", arg: "DIR", path: true, help: "the folder that survey reads; the working folder if not given", set: text(&c.dir)},
-		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout", set: oneOf(&c.format, formats)},
-		{name: "keep", help: "keep the folder that fix, chaos or team worked in", set: yes(&c.keep)},
-		{name: "help", short: 'h', help: "show this", set: yes(&c.help)},
+func (c *demoCall) flags() cli.Flags {
+	return cli.Flags{
+		{Name: "dir", Arg: "DIR", Path: true, Help: "the folder that survey reads; the working folder if not given", Set: cli.Text(&c.dir)},
+		{Name: "output-format", Arg: cli.Choice(formats), Words: formats, Help: "what goes to stdout", Set: cli.OneOf(&c.format, formats)},
+		{Name: "keep", Help: "keep the folder that fix, chaos or team worked in", Set: cli.Yes(&c.keep)},
 	}
 }
 
-// parse reads the arguments of the demo.
-func (c *demoCall) parse(args []string) error {
-	names := []string{"fix", "survey", "chaos", "team"}
-	rest, err := c.flags().parse(args)
+// choose reads the arguments of the demo.
+func (c *demoCall) choose(rest []string) error {
+	names := demoScenarios
 	switch {
-	case err != nil || c.help:
-		return err
 	case len(rest) > 1:
-		return usagef("demo takes one scenario: openagent demo %s", choice(names))
-	case len(rest) == 1 && !slices.Contains(append(names, demoVictim), rest[0]):
-		return usagef("demo: %q is no scenario%s: openagent demo %s", clip(rest[0]), likely(rest[0], names), choice(names))
+		return cli.Usagef("demo takes one scenario: openagent demo %s", cli.Choice(names))
+	case len(rest) == 1 && !slices.Contains(append(slices.Clip(names), demoVictim), rest[0]):
+		return cli.Usagef("demo: %q is no scenario%s: openagent demo %s", cli.Clip(rest[0]), cli.Likely(rest[0], names), cli.Choice(names))
 	case len(rest) == 1:
 		c.scenario = rest[0]
 	}
 	switch {
 	case slices.Contains([]string{"fix", "chaos", "team"}, c.scenario) && c.dir != "":
-		return usagef("--dir: demo %s works in a folder of its own; leave it out, or use openagent demo survey --dir %s", c.scenario, clip(c.dir))
+		return cli.Usagef("--dir: demo %s works in a folder of its own; leave it out, or use openagent demo survey --dir %s", c.scenario, cli.Clip(c.dir))
 	case c.scenario == "survey" && c.keep:
-		return usagef("--keep: demo survey makes nothing that could be kept; leave it out")
+		return cli.Usagef("--keep: demo survey makes nothing that could be kept; leave it out")
 	case c.scenario == "survey", c.scenario == demoVictim:
 		c.dir = cmp.Or(c.dir, ".")
 		return needDir("--dir", c.dir)
@@ -119,29 +122,16 @@ type showing struct {
 // A demoStep is a command to try next.
 type demoStep struct{ command, about string }
 
-// demo shows an agent at work without a key. It returns the exit code. ctx ends
-// with the first signal.
-func demo(ctx context.Context, h *host, args []string) int {
-	return h.exit(ctx, showDemo(ctx, h, args))
-}
-
-func showDemo(ctx context.Context, h *host, args []string) (err error) {
-	c := &demoCall{scenario: "fix", format: formatText}
-	if err := c.parse(args); err != nil {
-		return err
-	}
-	if c.help {
-		var b strings.Builder
-		b.WriteString(demoHelp)
-		c.flags().usage(&b)
-		_, err := fmt.Fprint(h.out, b.String())
+// showDemo shows an agent at work without a key. ctx ends with the first signal.
+func showDemo(ctx context.Context, h *host, c *demoCall, args []string) (err error) {
+	if err := c.choose(args); err != nil {
 		return err
 	}
 	if c.scenario == demoVictim {
 		return bookUntilKilled(ctx, c.dir)
 	}
 	if _, err := exec.LookPath("sh"); err != nil {
-		return usagef("demo needs a POSIX shell, and there is no sh in PATH; on Windows start it from Git Bash or WSL")
+		return cli.Usagef("demo needs a POSIX shell, and there is no sh in PATH; on Windows start it from Git Bash or WSL")
 	}
 	temp, err := os.MkdirTemp("", "openagent-demo-")
 	if err != nil {
@@ -246,15 +236,15 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults,
 	o := outcomeOf(ctx, end)
 	switch {
 	case tried != nil && ctx.Err() != nil:
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	case tried != nil && tried.lost() != nil:
-		return &exitError{code: exitInternal, err: fmt.Errorf("not survived as it should be: %s", strings.Join(tried.lost(), ", "))}
-	case o.code == exitDone, end.Reason == event.Completed:
+		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("not survived as it should be: %s", strings.Join(tried.lost(), ", "))}
+	case o.code == cli.ExitDone, end.Reason == event.Completed:
 		return nil
 	case end.Reason == event.Interrupted:
-		return ended(o.code)
+		return cli.Ended(o.code)
 	}
-	return &exitError{code: exitInternal, err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
+	return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
 }
 
 // legal returns an error for requests that broke rules of the wire.
@@ -263,7 +253,7 @@ func legal(broken []llmtest.Violation) error {
 		return nil
 	}
 	v := broken[0]
-	return &exitError{code: exitInternal, err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
+	return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("this is a bug of openagent: a request to the model broke rule %s at %s: %s (%d in all)", v.Rule, v.Path, v.Message, len(broken))}
 }
 
 // rule answers the requests to the model.

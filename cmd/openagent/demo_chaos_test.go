@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -50,7 +51,7 @@ func showChaos(t *testing.T, s *showing, format string) (string, int) {
 func TestDemoChaos(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	d := newDemoTest(t, "")
-	out := d.run(t, exitDone, "chaos")
+	out := d.run(t, cli.ExitDone, "chaos")
 	wantPlain(t, out)
 	wantAll(t, out, "simulated", "set short for the demo", "10 survived of 10 injected", "completed; 9 turns",
 		"class rate_limit, HTTP 429: due again in 1.00 s", "withdrawn: These words are on their way", "characters withdrawn", "error: invalid_input",
@@ -104,7 +105,7 @@ func TestDemoChaosEvidence(t *testing.T) {
 	t.Parallel()
 	s := newChaosTest(t)
 	out, code := showChaos(t, s, formatStream)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	lines := readChaos(t, out)
@@ -226,7 +227,7 @@ func TestDemoChaosLost(t *testing.T) {
 			c.change(s)
 			out, code := showChaos(t, s, formatJSON)
 			lines := readChaos(t, out)
-			if code != exitInternal || len(lines) != 1 || !strings.HasSuffix(out, "openagent: not survived as it should be: "+strings.Join(c.lost, ", ")+"\n") {
+			if code != cli.ExitInternal || len(lines) != 1 || !strings.HasSuffix(out, "openagent: not survived as it should be: "+strings.Join(c.lost, ", ")+"\n") {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			l := lines[0]
@@ -336,7 +337,7 @@ func TestDemoChaosInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var out bytes.Buffer
 		h := &host{in: strings.NewReader(""), out: &tripwire{on: on, do: func() { cancel(interruption) }, Writer: &out}, err: &out, getenv: func(string) string { return "" }}
-		if code := h.exit(ctx, s.run(ctx, h, formatText, s.workspace.Root)); code != exitInterrupted {
+		if code := h.exit(ctx, s.run(ctx, h, formatText, s.workspace.Root)); code != cli.ExitInterrupted {
 			t.Errorf("interrupted at %q: exit code %d\n%s", on, code, &out)
 		}
 		wantAll(t, out.String(), "the run ended: interrupted", "never reached")

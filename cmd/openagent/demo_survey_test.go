@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -75,7 +76,7 @@ func TestDemoSurveyOfRepository(t *testing.T) {
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "Second commit")
 	before := tree(t, dir)
 	d := newDemoTest(t, "")
-	out := d.run(t, exitDone, "survey", "--dir", dir)
+	out := d.run(t, cli.ExitDone, "survey", "--dir", dir)
 	wantPlain(t, out)
 	wantAll(t, out, "simulated", "  files      7\n", " KB on disk", "3 lines with TODO or FIXME in 3 files", "main.go:3  // TODO: say something",
 		"data/big.bin", "2 commits", "Second commit", "make test (Makefile), go test ./... (go.mod)", "0 denied", "left out   hidden files")
@@ -99,7 +100,7 @@ func TestDemoSurveyWithoutRepository(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, smallProject)
 	d := newDemoTest(t, "")
-	out := d.run(t, exitDone, "survey", "--dir", dir)
+	out := d.run(t, cli.ExitDone, "survey", "--dir", dir)
 	wantAll(t, out, "not a git repository", "data/big.bin", "3 lines with TODO or FIXME", "make test (Makefile)")
 }
 
@@ -108,7 +109,7 @@ func TestDemoSurveyBelowRepository(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, smallProject)
 	git(t, dir, "init", "-q")
-	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", filepath.Join(dir, "lib"))
+	out := newDemoTest(t, "").run(t, cli.ExitDone, "survey", "--dir", filepath.Join(dir, "lib"))
 	wantAll(t, out, "  files      2\n", "not read: git runs only at the top of a repository", "1 denied")
 }
 
@@ -120,7 +121,7 @@ func TestDemoSurveyOfEmptyFolder(t *testing.T) {
 			git(t, dir, "init", "-q")
 			want = "its history was not read"
 		}
-		out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+		out := newDemoTest(t, "").run(t, cli.ExitDone, "survey", "--dir", dir)
 		wantAll(t, out, "files      none", "TODO", want, "no file that says how", "simulated")
 	}
 }
@@ -129,7 +130,7 @@ func TestDemoSurveyOfNewRepository(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, smallProject)
 	git(t, dir, "init", "-q")
-	out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+	out := newDemoTest(t, "").run(t, cli.ExitDone, "survey", "--dir", dir)
 	wantAll(t, out, "no history", "3 lines with TODO or FIXME")
 }
 
@@ -148,7 +149,7 @@ func TestDemoSurveyOfStrangeNames(t *testing.T) {
 		if init {
 			git(t, dir, "init", "-q")
 		}
-		out := newDemoTest(t, "").run(t, exitDone, "survey", "--dir", dir)
+		out := newDemoTest(t, "").run(t, cli.ExitDone, "survey", "--dir", dir)
 		wantPlain(t, out)
 		wantAll(t, out, "  files      7\n", "6 lines with TODO or FIXME in 6 files")
 		if strings.Contains(out, "abcdefghij") {

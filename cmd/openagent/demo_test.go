@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"unicode"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -51,7 +53,7 @@ func (d *demoTest) onTerminal() *demoTest {
 
 func (d *demoTest) run(t *testing.T, code int, args ...string) string {
 	t.Helper()
-	if got := demo(t.Context(), &d.host, args); got != code {
+	if got := d.host.exit(t.Context(), demoCommand(&d.host).Execute(t.Context(), args, d.host.show)); got != code {
 		t.Fatalf("demo %q: exit code %d, want %d\n%s%s", args, got, code, &d.out, &d.err)
 	}
 	return d.out.String()
@@ -102,7 +104,7 @@ func (d *demoTest) leftBehind(t *testing.T) []string {
 
 func TestDemoFix(t *testing.T) {
 	d := newDemoTest(t, "")
-	out := d.run(t, exitDone)
+	out := d.run(t, cli.ExitDone)
 	wantPlain(t, out)
 	wantAll(t, out, "simulated", "Read cart.sh", "sh test.sh", "FAIL  discount 2000 10: want 1800, got 0", "exit 1", "exit 0",
 		"rm test.sh", "denied: rule Bash(rm *)", "a rule of the demo says yes", "-    echo $(($1 - $1 * $2 / 10))", "+    echo $(($1 - $1 * $2 / 100))",
@@ -116,7 +118,7 @@ func TestDemoFix(t *testing.T) {
 // Six agents work at once, and what is said of them is what their tools returned.
 func TestDemoTeam(t *testing.T) {
 	d := newDemoTest(t, "")
-	out := d.run(t, exitDone, "team")
+	out := d.run(t, cli.ExitDone, "team")
 	wantPlain(t, out)
 	wantAll(t, out, "simulated", "orders.csv | Bash wc -l orders.csv", "end     completed; 2 turns, 6 calls, 0 denied")
 	sum := 0
@@ -137,7 +139,7 @@ func TestDemoTeam(t *testing.T) {
 
 func TestDemoFixKeeps(t *testing.T) {
 	d := newDemoTest(t, "")
-	d.run(t, exitDone, "fix", "--keep")
+	d.run(t, cli.ExitDone, "fix", "--keep")
 	left := d.leftBehind(t)
 	if len(left) != 1 || !strings.Contains(d.out.String(), left[0]+" (kept)") {
 		t.Fatalf("left behind: %v\n%s", left, &d.out)
@@ -244,7 +246,7 @@ func TestDemoJSON(t *testing.T) {
 		for _, format := range []string{formatJSON, formatStream} {
 			t.Run(args[0]+" "+format, func(t *testing.T) {
 				d := newDemoTest(t, "").onTerminal() // nobody is asked all the same
-				out := d.run(t, exitDone, append(args, "--output-format", format)...)
+				out := d.run(t, cli.ExitDone, append(args, "--output-format", format)...)
 				lines := strings.Split(strings.TrimSpace(out), "\n")
 				var last struct {
 					Type, Subtype, Result string
@@ -291,12 +293,12 @@ func TestDemoUsage(t *testing.T) {
 		{[]string{"--nonsense"}, "unknown flag --nonsense"},
 	} {
 		d := newDemoTest(t, "")
-		d.run(t, exitUsage, c.args...)
+		d.run(t, cli.ExitUsage, c.args...)
 		if got := d.err.String(); !strings.Contains(got, c.want) || strings.Count(got, "\n") != 1 || d.out.Len() > 0 {
 			t.Errorf("demo %q says %q and %q, want %q", c.args, got, &d.out, c.want)
 		}
 	}
-	wantAll(t, newDemoTest(t, "").run(t, exitDone, "--help"), "survey", "chaos", "--keep", "simulated")
+	wantAll(t, newDemoTest(t, "").run(t, cli.ExitDone, "--help"), "survey", "chaos", "--keep", "simulated")
 }
 
 // An interrupt while a person is asked ends the demo and leaves nothing behind.
@@ -307,8 +309,8 @@ func TestDemoInterrupted(t *testing.T) {
 	d.host.in = keyboard
 	ctx, cancel := context.WithCancelCause(t.Context())
 	d.host.out = &tripwire{on: "[y/n]", do: func() { cancel(interruption) }, Writer: &d.out}
-	if code := demo(ctx, &d.host, nil); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d\n%s%s", code, exitInterrupted, &d.out, &d.err)
+	if code := d.host.exit(ctx, demoCommand(&d.host).Execute(ctx, nil, d.host.show)); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d\n%s%s", code, cli.ExitInterrupted, &d.out, &d.err)
 	}
 	wantAll(t, d.out.String(), "interrupted; 4 turns")
 	if left := d.leftBehind(t); left != nil {
@@ -337,7 +339,7 @@ func TestDemoOutputLost(t *testing.T) {
 		r, w := io.Pipe()
 		r.Close()
 		d.host.out = w
-		d.run(t, exitInternal, "--output-format", format)
+		d.run(t, cli.ExitInternal, "--output-format", format)
 		if !strings.Contains(d.err.String(), "writing to stdout") || d.leftBehind(t) != nil {
 			t.Errorf("%s: %s left %v", format, &d.err, d.leftBehind(t))
 		}
@@ -352,10 +354,10 @@ func TestDemoVerdict(t *testing.T) {
 	var h host
 	h.err = io.Discard
 	broken := []llmtest.Violation{{Rule: "A01", Path: "messages", Message: "wrong"}}
-	if code := h.exit(t.Context(), demoVerdict(t.Context(), broken, nil, done)); code != exitInternal {
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), broken, nil, done)); code != cli.ExitInternal {
 		t.Errorf("a broken rule of the wire ends the demo with code %d", code)
 	}
-	if code := h.exit(t.Context(), demoVerdict(t.Context(), nil, nil, event.RunEnd{Reason: event.MaxTurns})); code != exitInternal {
+	if code := h.exit(t.Context(), demoVerdict(t.Context(), nil, nil, event.RunEnd{Reason: event.MaxTurns})); code != cli.ExitInternal {
 		t.Errorf("a demo that is cut short ends with code %d", code)
 	}
 }
@@ -384,7 +386,7 @@ func TestDemoNextSteps(t *testing.T) {
 			if words[0] != "openagent" {
 				t.Errorf("%q is no command of ours", next.command)
 			}
-			if _, ok := commandNamed(words[1]); !ok && words[1] != "-p" {
+			if !slices.Contains(root(newHost()).Names(), words[1]) && words[1] != "-p" {
 				t.Errorf("%q: there is no command %s", next.command, words[1])
 			}
 		}

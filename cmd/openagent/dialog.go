@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -93,8 +94,8 @@ func (d *streamSession) serveInput(program context.Context, s *setup, args []str
 	switch {
 	case err != nil:
 		return err
-	case program.Err() != nil && o.code == exitDone:
-		return ended(signalCode(program))
+	case program.Err() != nil && o.code == cli.ExitDone:
+		return cli.Ended(signalCode(program))
 	}
 	return h.finish(ctx, o, closed)
 }
@@ -108,7 +109,7 @@ func (d *streamSession) failure() error {
 
 // serve runs the prompts one after the other, and returns how the last ended.
 func (d *streamSession) serve(ctx context.Context) (outcome, error) {
-	last := outcome{code: exitDone}
+	last := outcome{code: cli.ExitDone}
 	for {
 		t := d.next(ctx)
 		if t == nil {
@@ -227,12 +228,12 @@ func (d *streamSession) read(ctx context.Context) error {
 		var line []byte
 		line, err = readLine(r, maxLine)
 		if err != nil && err != io.EOF {
-			err = usagef("line %d of stdin: %w", n, err)
+			err = cli.Usagef("line %d of stdin: %w", n, err)
 			break
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			if bad := d.take(ctx, line); bad != nil {
-				err = usagef("line %d of stdin: %w", n, bad)
+				err = cli.Usagef("line %d of stdin: %w", n, bad)
 			}
 		}
 	}
@@ -325,7 +326,7 @@ func parseLine(line []byte) (inLine, error) {
 	case in.Type == "control_request" && in.ID == "":
 		return in, errors.New("the control_request has no request_id")
 	case in.Type == "user" && in.Message.Role != "user":
-		return in, fmt.Errorf("the message has the role %q, and it must be user", clip(in.Message.Role))
+		return in, fmt.Errorf("the message has the role %q, and it must be user", cli.Clip(in.Message.Role))
 	}
 	return in, nil
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tool"
 )
@@ -21,9 +22,9 @@ type finding struct {
 	Detail string `json:"detail"`
 }
 
-func doctorCommand(h *host) (flags, action) {
+func doctorCommand(h *host) cli.Command {
 	format := ""
-	return listFlags(&format), func(ctx context.Context, args []string) error {
+	return cli.Command{Name: "doctor", Summary: "Check the parts that openagent needs", Examples: []string{"openagent doctor"}, Flags: func() cli.Flags { return listFlags(&format) }, Run: func(ctx context.Context, args []string) error {
 		if err := none("doctor", args); err != nil {
 			return err
 		}
@@ -41,10 +42,10 @@ func doctorCommand(h *host) (flags, action) {
 			return err
 		}
 		if !healthy {
-			return ended(exitUsage)
+			return cli.Ended(cli.ExitUsage)
 		}
 		return nil
-	}
+	}}
 }
 
 func (h *host) examine(ctx context.Context) []finding {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -46,7 +47,7 @@ func (h *host) expandSaid(ctx context.Context, s *setup, in agent.Input, said st
 	}
 	if s.servers == nil {
 		if isServerPrompt(in.Text) {
-			return in, fmt.Errorf("%s: there are no MCP servers", clip(in.Text))
+			return in, fmt.Errorf("%s: there are no MCP servers", cli.Clip(in.Text))
 		}
 		return in, ctx.Err()
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 func TestFlags(t *testing.T) {
@@ -26,7 +28,7 @@ func TestFlags(t *testing.T) {
 		"--tools Read,Glob --tools Grep":   {tools: []string{"Read", "Glob", "Grep"}},
 	} {
 		var o options
-		if _, err := o.flags().parse(strings.Fields(line)); err != nil || !reflect.DeepEqual(o, want) {
+		if _, err := o.flags().Parse(strings.Fields(line)); err != nil || !reflect.DeepEqual(o, want) {
 			t.Errorf("%q: %+v, %v", line, o, err)
 		}
 	}
@@ -35,12 +37,12 @@ func TestFlags(t *testing.T) {
 func TestFlagTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range new(options).flags() {
-		if seen[f.name] || f.short != 0 && seen[string(f.short)] {
-			t.Errorf("--%s is there twice", f.name)
+		if seen[f.Name] || f.Short != 0 && seen[string(f.Short)] {
+			t.Errorf("--%s is there twice", f.Name)
 		}
-		seen[f.name], seen[string(f.short)] = true, true
-		if f.help == "" || f.set == nil || f.arg == "" && (f.words != nil || f.path) {
-			t.Errorf("--%s is not complete", f.name)
+		seen[f.Name], seen[string(f.Short)] = true, true
+		if f.Help == "" || f.Set == nil || f.Arg == "" && (f.Words != nil || f.Path) {
+			t.Errorf("--%s is not complete", f.Name)
 		}
 	}
 }
@@ -52,10 +54,10 @@ func FuzzFlags(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, " ")
 		var o options
-		rest, err := o.flags().parse(args)
-		var e *exitError
+		rest, err := o.flags().Parse(args)
+		var e *cli.ExitError
 		switch {
-		case err != nil && (!errors.As(err, &e) || e.code != exitUsage):
+		case err != nil && (!errors.As(err, &e) || e.Code != cli.ExitUsage):
 			t.Fatalf("%q: %v", line, err)
 		case err != nil && len(err.Error()) > 1000:
 			t.Fatalf("a long error: %v", err)
@@ -82,7 +84,7 @@ func BenchmarkStart(b *testing.B) {
 			for b.Loop() {
 				cmd := exec.Command(path, args...)
 				cmd.Env = []string{"HOME=/nonexistent"}
-				if err := cmd.Run(); exitCode(err) != 0 && exitCode(err) != exitKey {
+				if err := cmd.Run(); exitCode(err) != 0 && exitCode(err) != cli.ExitKey {
 					b.Fatal(err)
 				}
 			}

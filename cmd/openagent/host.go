@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/internal/wire"
@@ -57,38 +58,29 @@ func (h *host) main(args []string) int {
 	ctx, stop := h.watchSignals(context.Background())
 	defer stop()
 	ctx = h.withinHooks(ctx)
-	if len(args) > 0 && args[0] == "demo" {
-		return demo(ctx, h, args[1:])
-	}
-	c, rest := root(), args
-	if len(args) > 0 {
-		if found, ok := commandNamed(args[0]); ok {
-			c, rest = found, args[1:]
-		}
-	}
-	return h.exit(ctx, c.run(ctx, h, rest))
+	return h.exit(ctx, root(h).Execute(ctx, args, h.show))
 }
 
 // exit reports the error that a command ended with, and returns the code for it.
 func (h *host) exit(ctx context.Context, err error) int {
-	var e *exitError
+	var e *cli.ExitError
 	var missing *noKeyError
 	switch {
 	case err == nil:
-		return exitDone
+		return cli.ExitDone
 	case errors.As(err, &missing):
 		fmt.Fprintln(h.err, missing.Error())
-		return exitKey
+		return cli.ExitKey
 	case errors.As(err, &e):
-		if e.err != nil {
+		if e.Err != nil {
 			h.complain("%v", err)
 		}
-		return e.code
+		return e.Code
 	case ctx.Err() != nil:
 		return signalCode(ctx)
 	}
 	h.complain("%v", err)
-	return exitInternal
+	return cli.ExitInternal
 }
 
 // dropTyped forgets what a person has typed before a question, so that it answers
@@ -116,7 +108,7 @@ func (h *host) home() (string, error) {
 	}
 	dir, err := os.UserHomeDir()
 	if err != nil {
-		return "", usagef("finding the home folder: %v; set OPENAGENT_HOME", err)
+		return "", cli.Usagef("finding the home folder: %v; set OPENAGENT_HOME", err)
 	}
 	return filepath.Join(dir, ".openagent"), nil
 }

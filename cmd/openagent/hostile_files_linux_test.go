@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -96,7 +97,7 @@ func runBeside(t *testing.T, kind, file string, put func(path string) error) {
 		t.Errorf("%s in the place of %s: the run did not end", kind, file)
 	case strings.Contains(errs.String(), "panic:"):
 		t.Errorf("%s in the place of %s: %s", kind, file, errs.String())
-	case exitCode(err) == exitNobody: // the line is not known to read only
+	case exitCode(err) == cli.ExitNobody: // the line is not known to read only
 	case err != nil && !strings.Contains(errs.String(), filepath.Base(file)):
 		t.Errorf("%s in the place of %s: the error does not name it: %v, %s", kind, file, err, errs.String())
 	case err == nil && !strings.Contains(out.String(), "done"):

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/subagent"
@@ -103,7 +104,7 @@ func (h *host) findKinds(ctx context.Context, s *setup, ask, tell bool) error {
 	}
 	list, notes, err := subagent.ParseJSON([]byte(s.options.agents), s.hookPlace())
 	if err != nil {
-		return usagef("--agents: %w", err)
+		return cli.Usagef("--agents: %w", err)
 	}
 	for _, n := range notes {
 		if tell {
@@ -128,7 +129,7 @@ func (h *host) trustsKinds(ctx context.Context, found subagent.Found, ask, tell 
 		return false, nil
 	}
 	if !ask {
-		h.complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, quote(filepath.Dir(filepath.Dir(found.Dir))))
+		h.complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(filepath.Dir(filepath.Dir(found.Dir))))
 		return false, nil
 	}
 	if _, err := fmt.Fprintf(h.err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.visible(found.Dir), h.agentDocuments(found)); err != nil {
@@ -192,7 +193,7 @@ func (s *setup) kindNamed(name string) (kind, error) {
 		}
 		names = append(names, k.Agent.Name)
 	}
-	return kind{}, usagef("there is no agent %q%s", clip(name), cmp.Or(likely(name, names), "; openagent agents list shows them"))
+	return kind{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, names), "; openagent agents list shows them"))
 }
 
 // kindNames are the names of the kinds, in order.
@@ -213,7 +214,7 @@ func (s *setup) become() error {
 	}
 	k, err := s.kindNamed(o.agent)
 	if err != nil {
-		return usagef("--agent: %w", err)
+		return cli.Usagef("--agent: %w", err)
 	}
 	s.kind = &k
 	flags := o.flagged
@@ -223,13 +224,13 @@ func (s *setup) become() error {
 	a := k.Agent
 	if k.Model != "" && flags.model == "" {
 		if err := s.permitsModelNamed(k.Model); err != nil {
-			return usagef("--agent %s: %w", a.Name, err)
+			return cli.Usagef("--agent %s: %w", a.Name, err)
 		}
 		o.model = k.Model
 	}
 	if m := a.Permissions.Mode; m != "" && flags.mode == "" {
 		if err := o.permits(m); err != nil {
-			return usagef("--agent %s: %w", a.Name, err)
+			return cli.Usagef("--agent %s: %w", a.Name, err)
 		}
 		o.mode = string(m)
 	}

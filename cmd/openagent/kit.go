@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/mcp/resources"
 	"github.com/openagent-go/agent/tool"
@@ -91,7 +92,7 @@ func (h *host) chooseTools(s *setup, kit []tools.Entry) (chosen []tool.Tool, def
 	}
 	for _, name := range wanted {
 		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
-			h.complain("%s: there is no tool %q%s; there are %s", s.options.said("tools", "--tools"), clip(name), likely(name, names), strings.Join(names, ", "))
+			h.complain("%s: there is no tool %q%s; there are %s", s.options.said("tools", "--tools"), cli.Clip(name), cli.Likely(name, names), strings.Join(names, ", "))
 		}
 	}
 	return chosen, deferred

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -96,7 +97,7 @@ func TestChooseTools(t *testing.T) {
 		{"core,LSP", core + " LSP", ""},
 	} {
 		o := new(options)
-		if err := list(&o.tools)(c.tools); c.tools != "" && err != nil {
+		if err := cli.List(&o.tools)(c.tools); c.tools != "" && err != nil {
 			t.Fatal(err)
 		}
 		a, _ := agentFor(t, o)

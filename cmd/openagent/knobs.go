@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -128,7 +129,7 @@ func (s *setup) setTools(ctx context.Context, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no tool %q%s", clip(name), cmp.Or(likely(name, known), "; there are "+strings.Join(known, ", ")))
+			return fmt.Errorf("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, known), "; there are "+strings.Join(known, ", ")))
 		}
 	}
 	for i, t := range all {
@@ -172,22 +173,22 @@ func changedBudget(b agent.Budget, words []string) (agent.Budget, error) {
 		switch name {
 		case "turns":
 			if b.Turns = 0; !none {
-				err = count(&b.Turns)(value)
+				err = cli.Count(&b.Turns)(value)
 			}
 		case "calls":
 			if b.ModelCalls = 0; !none {
-				err = count(&b.ModelCalls)(value)
+				err = cli.Count(&b.ModelCalls)(value)
 			}
 		case "usd":
 			if b.USD = 0; !none {
-				err = dollars(&b.USD)(value)
+				err = cli.Dollars(&b.USD)(value)
 			}
 		case "time":
 			if b.Time = 0; !none {
-				err = duration(&b.Time)(value)
+				err = cli.Duration(&b.Time)(value)
 			}
 		default:
-			return b, fmt.Errorf("write turns=N, calls=N, usd=X or time=DURATION, none for no limit, not %q", clip(w))
+			return b, fmt.Errorf("write turns=N, calls=N, usd=X or time=DURATION, none for no limit, not %q", cli.Clip(w))
 		}
 		if err != nil {
 			return b, fmt.Errorf("%s: %w", name, err)

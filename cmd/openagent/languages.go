@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/tools"
 )
@@ -33,7 +34,7 @@ func languageServers(s *config.Settings) ([]tools.LanguageServer, error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, usagef("%s: %s: %s has no %s, which only the built-in servers need not have", v.Source, serversKey, l.Name, missing)
+			return nil, cli.Usagef("%s: %s: %s has no %s, which only the built-in servers need not have", v.Source, serversKey, l.Name, missing)
 		}
 	}
 	return append(named, known...), nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -48,7 +49,7 @@ func (h *host) findServers(ctx context.Context, s *setup, ask bool) error {
 	if s.kind != nil && !s.options.mcpStrict {
 		own, err := h.serversOf(s.kind.Servers)
 		if err != nil {
-			return usagef("--agent %s: %w", s.kind.Agent.Name, err)
+			return cli.Usagef("--agent %s: %w", s.kind.Agent.Name, err)
 		}
 		maps.Copy(configs, own)
 	}
@@ -105,7 +106,7 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, pl
 			found, err := mcp.LoadFile(filepath.Join(home, userServersName), h.getenv)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				if found == nil {
-					return nil, usagef("%w; mend or remove the file", err)
+					return nil, cli.Usagef("%w; mend or remove the file", err)
 				}
 				h.complain("%v", err)
 			}
@@ -123,7 +124,7 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, pl
 		maps.Copy(all, found)
 		if found, err = h.localServers(project); err != nil {
 			if found == nil {
-				return nil, usagef("%w; mend or remove the file", err)
+				return nil, cli.Usagef("%w; mend or remove the file", err)
 			}
 			h.complain("%v", err)
 		}
@@ -132,7 +133,7 @@ func (h *host) serverConfigs(ctx context.Context, o *options, project string, pl
 	for _, given := range o.mcp {
 		found, err := h.givenServers(given)
 		if err != nil {
-			return nil, usagef("--mcp-config: %w", err)
+			return nil, cli.Usagef("--mcp-config: %w", err)
 		}
 		maps.Copy(all, found)
 	}
@@ -202,7 +203,7 @@ func (h *host) projectServers(ctx context.Context, dir string, ask bool) (map[st
 				return nil, err
 			}
 		} else {
-			h.complain("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.place, quote(dir))
+			h.complain("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.place, cli.Quote(dir))
 		}
 		if !trusted {
 			return nil, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/mcp/oauth"
 )
@@ -51,12 +52,12 @@ func (h *host) loginClient(ctx context.Context, o *options, name string) (*oauth
 	}
 	c, ok := configs[name]
 	if !ok {
-		return nil, usagef("there is no MCP server %q%s", clip(name), likely(name, slices.Sorted(maps.Keys(configs))))
+		return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, slices.Sorted(maps.Keys(configs))))
 	}
 	h.secrets = append(h.secrets, c.Secrets()...)
 	client, err := c.LoginClient(h.logins())
 	if err != nil {
-		return nil, usagef("the MCP server %s: %w", name, err)
+		return nil, cli.Usagef("the MCP server %s: %w", name, err)
 	}
 	return client, nil
 }
@@ -76,7 +77,7 @@ func (h *host) serverLogin(ctx context.Context, o *options, name string, browser
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &exitError{exitKey, fmt.Errorf("the MCP server %s: %w", name, err)}
+		return &cli.ExitError{Code: cli.ExitKey, Err: fmt.Errorf("the MCP server %s: %w", name, err)}
 	}
 	return h.show("Logged in to " + name + ".\n")
 }
@@ -153,7 +154,7 @@ func (h *host) serverLogout(ctx context.Context, o *options, name string) error 
 	was, err := client.Logout(ctx)
 	switch {
 	case err != nil && !was:
-		return &exitError{exitInternal, fmt.Errorf("the MCP server %s: %w", name, err)}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("the MCP server %s: %w", name, err)}
 	case err != nil:
 		h.complain("the login to %s is forgotten here, but the server may still take it: %v", name, err)
 	case !was:

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/authserver"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -70,12 +71,12 @@ func TestServerLogin(t *testing.T) {
 		return string(out)
 	}
 	for _, c := range [][]string{{"nobody", "there is no MCP server"}, {"local", "nobody logs in to it"}, {"remot", "did you mean remote?"}} {
-		if out := run(exitUsage, "mcp", "login", c[0]); !strings.Contains(out, c[1]) {
+		if out := run(cli.ExitUsage, "mcp", "login", c[0]); !strings.Contains(out, c[1]) {
 			t.Error(out)
 		}
 	}
 	prompt := []string{"-p", "--output-format", "stream-json", "--permission-mode", "bypassPermissions", "use it"}
-	if out := run(exitDone, prompt...); !strings.Contains(out, `"status":"needs-auth"`) || !strings.Contains(out, "openagent mcp login remote") {
+	if out := run(cli.ExitDone, prompt...); !strings.Contains(out, `"status":"needs-auth"`) || !strings.Contains(out, "openagent mcp login remote") {
 		t.Error(out)
 	}
 
@@ -114,7 +115,7 @@ func TestServerLogin(t *testing.T) {
 	}
 	auth.Expire(false)
 	before := auth.Secrets()
-	out := run(exitDone, prompt...)
+	out := run(cli.ExitDone, prompt...)
 	if !strings.Contains(out, `"status":"connected"`) || auth.Count("refresh") != 1 || auth.Count("authorize") != 1 {
 		t.Errorf("%d refreshed, %d logins: %s", auth.Count("refresh"), auth.Count("authorize"), out)
 	}
@@ -130,10 +131,10 @@ func TestServerLogin(t *testing.T) {
 	if data, err := os.ReadFile(opened); err != nil || strings.TrimSpace(string(data)) != page {
 		t.Errorf("the browser was given %s: %v", data, err)
 	}
-	if out := run(exitDone, "mcp", "logout", "remote"); out != "Logged out of remote.\n" || auth.Count("revoke") != 1 || len(auth.Secrets()) != 0 {
+	if out := run(cli.ExitDone, "mcp", "logout", "remote"); out != "Logged out of remote.\n" || auth.Count("revoke") != 1 || len(auth.Secrets()) != 0 {
 		t.Error(out)
 	}
-	if out := run(exitDone, "mcp", "logout", "remote"); out != "There was no login to remote.\n" {
+	if out := run(cli.ExitDone, "mcp", "logout", "remote"); out != "There was no login to remote.\n" {
 		t.Error(out)
 	}
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/mcp"
 )
-
-const mcpWords = "list, add NAME URL, add NAME -- COMMAND ARGS, add-json NAME JSON, remove NAME, get NAME, test NAME, login NAME, logout NAME or serve"
 
 // mcpOptions are the flags of the command mcp: its own, and those of a prompt,
 // under which calls and prompts of clients run.
@@ -25,69 +25,94 @@ type mcpOptions struct {
 	hosts []string
 }
 
-func mcpCommand(h *host) (flags, action) {
+func mcpCommand(h *host) cli.Command {
 	o := new(mcpOptions)
-	fs := append(listFlags(&o.format), flags{
-		{name: "scope", arg: choice(serverScopes), words: serverScopes, help: "with add and remove: whose server it is: yours for this folder (local, the default), the project's, or yours everywhere", set: oneOf(&o.scope, serverScopes)},
-		{name: "transport", arg: choice(serverTransports), words: serverTransports, help: "with add: how the server is reached (default stdio, http with a URL)", set: oneOf(&o.transport, serverTransports)},
-		{name: "env", arg: "NAME=VALUE", help: "with add: a variable of the server's; ${NAME} stands for one of yours; may be repeated", set: more(&o.vars)},
-		{name: "header", arg: "NAME: VALUE", help: "with add: a header of requests, ${NAME} as with --env; may be repeated", set: more(&o.headers)},
-		{name: "no-browser", help: "with login: only show the page, do not open it", set: yes(&o.noBrowser)},
-		{name: "agent", help: "with serve: offer one tool, which prompts the agent; else its tools", set: yes(&o.agent)},
-		{name: "http", arg: "HOST:PORT", help: "with serve: answer streamable HTTP here instead of stdin; clients send the token in " + tokenVar + ", or the one that is shown", set: text(&o.addr)},
-		{name: "host", arg: "HOST,HOST", help: "with serve --http: names, without ports, by which it is reached beside addresses and localhost", set: list(&o.hosts)},
-	}...)
-	fs = append(fs, o.flagsOfJobs()...)
-	return fs, func(ctx context.Context, args []string) error {
-		verb := ""
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		err := goWith("mcp", verb, []verbFlag{
-			{o.noBrowser, "--no-browser", []string{"login"}},
-			{o.scope != "", "--scope", []string{"add", "add-json", "remove"}},
-			{o.transport != "", "--transport", []string{"add"}},
-			{o.vars != nil, "--env", []string{"add"}},
-			{o.headers != nil, "--header", []string{"add"}},
-			{o.format != "", "--output-format", []string{"list"}},
-			{o.agent, "--agent", []string{"serve"}},
-			{o.addr != "", "--http", []string{"serve"}},
-			{o.hosts != nil, "--host", []string{"serve"}},
-		})
-		if err == nil {
-			err = o.check()
-		}
-		if err != nil {
-			return err
-		}
-		switch {
-		case (verb == "list" || verb == "") && len(args) == 0:
-			return h.listServers(ctx, &o.options, o.format)
-		case verb == "add" && len(args) >= 2:
-			raw, err := o.server(args[1], args[2:])
-			if err != nil {
+	verb := func(flags func() cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
+		c.Flags = flags
+		c.Run = func(ctx context.Context, args []string) error {
+			if err := o.check(); err != nil {
 				return err
 			}
-			return h.addServer(ctx, o.scopeOr(localScope), args[0], raw)
-		case verb == "add-json" && len(args) == 2:
-			return h.addServer(ctx, o.scopeOr(localScope), args[0], json.RawMessage(args[1]))
-		case verb == "remove" && len(args) == 1:
-			return h.removeServer(ctx, o.scope, args[0])
-		case verb == "get" && len(args) == 1:
-			return h.getServer(ctx, &o.options, args[0])
-		case verb == "test" && len(args) == 1:
-			return h.testServer(ctx, &o.options, args[0])
-		case verb == "login" && len(args) == 1:
-			return h.serverLogin(ctx, &o.options, args[0], !o.noBrowser)
-		case verb == "logout" && len(args) == 1:
-			return h.serverLogout(ctx, &o.options, args[0])
-		case verb == "serve" && len(args) == 0 && o.hosts != nil && o.addr == "":
-			return usagef("--host goes with --http")
-		case verb == "serve" && len(args) == 0:
-			return h.mcpServe(ctx, o)
+			return run(ctx, args)
 		}
-		return usagef("write openagent mcp %s", mcpWords)
+		return c
 	}
+	editing := func(names ...string) func() cli.Flags {
+		return func() cli.Flags { return append(o.serverFlags().Named(names...), o.placeFlags()...) }
+	}
+	using := func(flags cli.Flags) func() cli.Flags {
+		return func() cli.Flags {
+			fs := slices.Concat(flags, o.flags().Named("mcp-config", "strict-mcp-config", "plugin-dir"))
+			return append(fs, o.placeFlags()...)
+		}
+	}
+	return cli.Command{Name: "mcp", Summary: "Manage MCP servers, or run openagent as one", Default: "list", Subcommands: []cli.Command{
+		verb(using(listFlags(&o.format)), cli.Command{Name: "list", Summary: "List the servers and whether they answer",
+			Examples: []string{"openagent mcp list"}},
+			func(ctx context.Context, _ []string) error { return h.listServers(ctx, &o.options, o.format) }),
+		verb(editing("scope", "transport", "env", "header"), cli.Command{Name: "add", Args: "NAME URL | NAME -- COMMAND ARGS", Least: 2, Most: cli.Any, Summary: "Add a server: a URL or a command",
+			Examples: []string{"openagent mcp add docs https://example.com/mcp", "openagent mcp add files --scope project -- npx -y @modelcontextprotocol/server-filesystem ."}},
+			func(ctx context.Context, args []string) error {
+				raw, err := o.server(args[1], args[2:])
+				if err != nil {
+					return err
+				}
+				return h.addServer(ctx, o.scopeOr(localScope), args[0], raw)
+			}),
+		verb(editing("scope"), cli.Command{Name: "add-json", Args: "NAME JSON", Least: 2, Most: 2, Summary: "Add a server as .mcp.json describes it",
+			Examples: []string{`openagent mcp add-json docs '{"type":"http","url":"https://example.com/mcp"}'`}},
+			func(ctx context.Context, args []string) error {
+				return h.addServer(ctx, o.scopeOr(localScope), args[0], json.RawMessage(args[1]))
+			}),
+		verb(editing("scope"), cli.Command{Name: "remove", Args: "NAME", Least: 1, Most: 1, Summary: "Remove a server",
+			Examples: []string{"openagent mcp remove docs"}},
+			func(ctx context.Context, args []string) error { return h.removeServer(ctx, o.scope, args[0]) }),
+		verb(using(nil), cli.Command{Name: "get", Args: "NAME", Least: 1, Most: 1, Summary: "Show how a server is configured",
+			Examples: []string{"openagent mcp get docs"}},
+			func(ctx context.Context, args []string) error { return h.getServer(ctx, &o.options, args[0]) }),
+		verb(using(nil), cli.Command{Name: "test", Args: "NAME", Least: 1, Most: 1, Summary: "Connect to a server and list its tools",
+			Examples: []string{"openagent mcp test docs"}},
+			func(ctx context.Context, args []string) error { return h.testServer(ctx, &o.options, args[0]) }),
+		verb(using(cli.Flags{{Name: "no-browser", Help: "only show the address of the page, do not open it", Set: cli.Yes(&o.noBrowser)}}),
+			cli.Command{Name: "login", Args: "NAME", Least: 1, Most: 1, Summary: "Log in to a server with OAuth",
+				Examples: []string{"openagent mcp login docs"}},
+			func(ctx context.Context, args []string) error {
+				return h.serverLogin(ctx, &o.options, args[0], !o.noBrowser)
+			}),
+		verb(using(nil), cli.Command{Name: "logout", Args: "NAME", Least: 1, Most: 1, Summary: "Log out of a server",
+			Examples: []string{"openagent mcp logout docs"}},
+			func(ctx context.Context, args []string) error { return h.serverLogout(ctx, &o.options, args[0]) }),
+		verb(o.serveFlags, cli.Command{Name: "serve", Summary: "Serve the tools, or the agent, to MCP clients",
+			Details:  "The flags of a prompt apply to calls and prompts of clients.\n",
+			Examples: []string{"openagent mcp serve", "openagent mcp serve --agent --http 127.0.0.1:8080"}},
+			func(ctx context.Context, _ []string) error {
+				if o.hosts != nil && o.addr == "" {
+					return cli.Usagef("--host goes with --http")
+				}
+				return h.mcpServe(ctx, o)
+			}),
+	}}
+}
+
+// serverFlags are the flags that describe a server.
+func (o *mcpOptions) serverFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "scope", Arg: cli.Choice(serverScopes), Words: serverScopes, Help: "whose server it is: yours for this folder (local, the default), the project's, or yours everywhere", Set: cli.OneOf(&o.scope, serverScopes)},
+		{Name: "transport", Arg: cli.Choice(serverTransports), Words: serverTransports, Help: "how to reach the server (default stdio, http with a URL)", Set: cli.OneOf(&o.transport, serverTransports)},
+		{Name: "env", Arg: "NAME=VALUE", Help: "an environment variable for the server; ${NAME} stands for one of yours; may be repeated", Set: cli.More(&o.vars)},
+		{Name: "header", Arg: "NAME: VALUE", Help: "a header of requests, ${NAME} as with --env; may be repeated", Set: cli.More(&o.headers)},
+	}
+}
+
+// serveFlags are the flags of mcp serve.
+func (o *mcpOptions) serveFlags() cli.Flags {
+	own := cli.Flags{
+		{Name: "agent", Help: "offer one tool, which prompts the agent; else its tools", Set: cli.Yes(&o.agent)},
+		{Name: "http", Arg: "HOST:PORT", Help: "answer streamable HTTP here instead of stdin; clients send the token in " + tokenVar + ", or the one that is shown", Set: cli.Text(&o.addr)},
+		{Name: "host", Arg: "HOST,HOST", Help: "with --http: names, without ports, by which clients reach it beside addresses and localhost", Set: cli.List(&o.hosts)},
+	}
+	prompt := slices.DeleteFunc(o.flagsOfJobs(), func(f cli.Flag) bool { return f.Name == "agent" }) // ours is another
+	return append(own, prompt...)
 }
 
 func (o *mcpOptions) scopeOr(otherwise string) string {
@@ -103,11 +128,11 @@ func (o *mcpOptions) server(what string, args []string) (json.RawMessage, error)
 	c := mcp.Config{Type: o.transport}
 	switch {
 	case !remote && o.headers != nil:
-		return nil, usagef("--header goes with servers that have a URL")
+		return nil, cli.Usagef("--header goes with servers that have a URL")
 	case remote && o.vars != nil:
-		return nil, usagef("--env goes with servers that are a command")
+		return nil, cli.Usagef("--env goes with servers that are a command")
 	case remote && len(args) > 0:
-		return nil, usagef("a server with a URL takes no arguments, and %q is left", clip(strings.Join(args, " ")))
+		return nil, cli.Usagef("a server with a URL takes no arguments, and %q is left", cli.Clip(strings.Join(args, " ")))
 	case remote:
 		c.URL = what
 	default:
@@ -128,7 +153,7 @@ func pairs(shown string, list []string, sign string) (map[string]string, error) 
 	for _, s := range list {
 		name, value, ok := strings.Cut(s, sign)
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, usagef("%s: write NAME%sVALUE", shown, sign)
+			return nil, cli.Usagef("%s: write NAME%sVALUE", shown, sign)
 		}
 		if table == nil {
 			table = map[string]string{}

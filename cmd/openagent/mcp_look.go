@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/workspace"
@@ -164,7 +165,7 @@ func (h *host) foundServer(ctx context.Context, o *options, name string) (*found
 		}
 		names = append(names, f.Name)
 	}
-	return nil, usagef("there is no MCP server %q%s", clip(name), likely(name, names))
+	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, names))
 }
 
 // getServer shows a server's configuration, without what may be secret.
@@ -226,7 +227,7 @@ func (h *host) testServer(ctx context.Context, o *options, name string) error {
 		return err
 	}
 	if st.State != mcp.Connected {
-		return ended(exitInternal)
+		return cli.Ended(cli.ExitInternal)
 	}
 	return nil
 }

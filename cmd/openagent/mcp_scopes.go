@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/mcp"
 )
@@ -140,7 +141,7 @@ func (h *host) changeServerFile(ctx context.Context, scope, project string, chan
 		mode = 0o644
 		f, err := readServerFile(project)
 		if err != nil {
-			return usagef("%w", err)
+			return cli.Usagef("%w", err)
 		}
 		t, err := h.readTrust()
 		if err != nil {
@@ -148,7 +149,7 @@ func (h *host) changeServerFile(ctx context.Context, scope, project string, chan
 		}
 		trust = f == nil || t.Files[f.place].Sum == f.sum
 	} else if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return usagef("writing %s: %w", path, err)
+		return cli.Usagef("writing %s: %w", path, err)
 	}
 	err = config.Update(ctx, path, mode, func(old []byte) ([]byte, error) {
 		d, err := decodeServers(old, scope, project)
@@ -161,7 +162,7 @@ func (h *host) changeServerFile(ctx context.Context, scope, project string, chan
 		return d.encode()
 	})
 	if err != nil {
-		return usagef("%s: %w", path, err)
+		return cli.Usagef("%s: %w", path, err)
 	}
 	if !trust {
 		return nil
@@ -181,14 +182,14 @@ func (h *host) addServer(ctx context.Context, scope, name string, raw json.RawMe
 	}
 	checked, err := mcp.Parse([]byte(`{"mcpServers":{`+string(mustJSON(name))+`:`+string(raw)+`}}`), func(v string) string { return "${" + v + "}" })
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	if err := checked[name].Check(name); err != nil {
-		return usagef("the server %s: %w", clip(name), err)
+		return cli.Usagef("the server %s: %w", cli.Clip(name), err)
 	}
 	err = h.changeServerFile(ctx, scope, project, func(servers map[string]json.RawMessage) error {
 		if servers[name] != nil {
-			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", clip(name), scope, quote(name), scope)
+			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, cli.Quote(name), scope)
 		}
 		servers[name] = raw
 		return nil
@@ -196,7 +197,7 @@ func (h *host) addServer(ctx context.Context, scope, name string, raw json.RawMe
 	if err != nil {
 		return err
 	}
-	return h.show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.oneLine(name), scope, h.oneLine(quote(name))))
+	return h.show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.oneLine(name), scope, h.oneLine(cli.Quote(name))))
 }
 
 func mustJSON(s string) []byte {
@@ -217,7 +218,7 @@ func (h *host) removeServer(ctx context.Context, scope, name string) error {
 		}
 		d, err := h.readServers(s, project)
 		if err != nil {
-			return usagef("%w", err)
+			return cli.Usagef("%w", err)
 		}
 		if d.servers[name] != nil {
 			in = append(in, s)
@@ -225,10 +226,10 @@ func (h *host) removeServer(ctx context.Context, scope, name string) error {
 	}
 	switch len(in) {
 	case 0:
-		return usagef("there is no MCP server %q in %s", clip(name), strings.Join(slices.DeleteFunc(slices.Clone(serverScopes), func(s string) bool { return scope != "" && s != scope }), ", "))
+		return cli.Usagef("there is no MCP server %q in %s", cli.Clip(name), strings.Join(slices.DeleteFunc(slices.Clone(serverScopes), func(s string) bool { return scope != "" && s != scope }), ", "))
 	case 1:
 	default:
-		return usagef("the server %q is in several scopes (%s); add --scope", clip(name), strings.Join(in, ", "))
+		return cli.Usagef("the server %q is in several scopes (%s); add --scope", cli.Clip(name), strings.Join(in, ", "))
 	}
 	err = h.changeServerFile(ctx, in[0], project, func(servers map[string]json.RawMessage) error {
 		delete(servers, name)

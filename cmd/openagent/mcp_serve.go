@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/mcp/agentserver"
 	"github.com/openagent-go/agent/mcp/server"
@@ -55,9 +56,9 @@ func (h *host) mcpServe(ctx context.Context, o *mcpOptions) (err error) {
 	}
 	switch {
 	case isSignal(ctx):
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	case ctx.Err() != nil:
-		return &exitError{code: exitInternal, err: context.Cause(ctx)}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	}
 	return err
 }
@@ -139,12 +140,12 @@ func (h *host) serveClients(ctx context.Context, o *mcpOptions, m *server.Server
 	if token == "" {
 		token, given = rand.Text(), false
 	} else if len(token) < minToken {
-		return usagef("%s has fewer than %d characters; leave it out, and one is made", tokenVar, minToken)
+		return cli.Usagef("%s has fewer than %d characters; leave it out, and one is made", tokenVar, minToken)
 	}
 	h.secrets = append(h.secrets, token)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
 	if err != nil {
-		return usagef("--http: %w", err)
+		return cli.Usagef("--http: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		h.complain("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS before it", o.addr)

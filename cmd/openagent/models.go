@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -19,34 +20,28 @@ type modelsOptions struct {
 	json bool
 }
 
-func modelsCommand(h *host) (flags, action) {
+func modelsCommand(h *host) cli.Command {
 	o := new(modelsOptions)
-	fs := append(listFlags(&o.output), flag{name: "json", help: "the same as --output-format json", set: yes(&o.json)})
-	for _, f := range o.flags() {
-		if slices.Contains([]string{"provider", "base-url", "model", "settings", "setting-sources", "cwd"}, f.name) {
-			fs = append(fs, f)
+	verb := func(c cli.Command) cli.Command {
+		run := c.Run
+		c.Flags = func() cli.Flags {
+			fs := append(listFlags(&o.output), cli.Flag{Name: "json", Help: "the same as --output-format json", Set: cli.Yes(&o.json)})
+			return append(fs, o.flags().Named("provider", "base-url", "model", "settings", "setting-sources", "cwd")...)
 		}
+		c.Run = o.checked(&o.output, func(ctx context.Context, args []string) error {
+			if o.json {
+				o.output = formatJSON
+			}
+			return run(ctx, args)
+		})
+		return c
 	}
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		format := o.output
-		if err := o.check(); err != nil {
-			return err
-		}
-		if o.output = format; o.json {
-			o.output = formatJSON
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listModels(ctx, o)
-		case verb == "show" && len(args) == 1:
-			return h.showModel(ctx, o, args[0])
-		}
-		return usagef("write openagent models list or show NAME")
-	}
+	return cli.Command{Name: "models", Summary: "List the known models with windows and prices", Default: "list", Subcommands: []cli.Command{
+		verb(cli.Command{Name: "list", Summary: "List the known models", Examples: []string{"openagent models list --provider openai"},
+			Run: func(ctx context.Context, _ []string) error { return h.listModels(ctx, o) }}),
+		verb(cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show the data of a model", Examples: []string{"openagent models show opus"},
+			Run: func(ctx context.Context, args []string) error { return h.showModel(ctx, o, args[0]) }}),
+	}}
 }
 
 // A knownModel is a model as lists show it.
@@ -153,11 +148,11 @@ func (h *host) showModel(ctx context.Context, o *modelsOptions, name string) err
 	}
 	if isSize(name) {
 		if name, err = p.sized(name); err != nil {
-			return usagef("%v", err)
+			return cli.Usagef("%v", err)
 		}
 	}
 	if err := checkModelName(quoted(name)); err != nil {
-		return usagef("%v", err)
+		return cli.Usagef("%v", err)
 	}
 	m := shownModel{}
 	e, known := p.models.Lookup(vendor(p.name.value), name)

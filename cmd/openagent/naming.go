@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/azure"
 	"github.com/openagent-go/agent/llm/openai"
@@ -51,9 +52,9 @@ func (p *provider) begin(fixed bool) error {
 	case !ok:
 		return nil
 	case model == "":
-		return usagef("%s: %v", p.model.source, noNameError(to))
+		return cli.Usagef("%s: %v", p.model.source, noNameError(to))
 	case fixed && p.name.value != "" && p.name.value != to:
-		return usagef("%s says that the provider is %s, and %s names a model of %s; leave one out, or name another model", p.name.source, p.name.value, p.model.source, to)
+		return cli.Usagef("%s says that the provider is %s, and %s names a model of %s; leave one out, or name another model", p.name.source, p.name.value, p.model.source, to)
 	case p.name.value != to:
 		p.name = setting{to, p.model.source}
 	}
@@ -85,7 +86,7 @@ func (p provider) find(name string) (at provider, model string, err error) {
 	}
 	if at = p; to != p.name.value {
 		if at, err = p.at(to); err != nil {
-			return at, "", fmt.Errorf("the model %s: %w", clip(name), err)
+			return at, "", fmt.Errorf("the model %s: %w", cli.Clip(name), err)
 		}
 	}
 	if isSize(model) {
@@ -156,13 +157,13 @@ func (p provider) unheard(model string, named bool) error {
 		if id := p.placed(model); id != "" {
 			hint = "at Bedrock it is " + id
 		}
-		return fmt.Errorf("%s is Anthropic's name of a model; %s", clip(model), hint)
+		return fmt.Errorf("%s is Anthropic's name of a model; %s", cli.Clip(model), hint)
 	case named || p.base.source != "default" || p.name.value != anthropicName && vendor(p.name.value) != openaiName:
 		return nil
 	case p.name.value == anthropicName && strings.Contains(model, "anthropic."):
-		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", clip(model))
+		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", cli.Clip(model))
 	case p.name.value == anthropicName && strings.Contains(model, "/"):
-		return fmt.Errorf("%s is a router's name of a model; write openrouter:%[1]s, or name another provider", clip(model))
+		return fmt.Errorf("%s is a router's name of a model; write openrouter:%[1]s, or name another provider", cli.Clip(model))
 	case p.vendorOf(model) != "" || strings.HasPrefix(model, "ft:"):
 		return nil
 	}
@@ -176,9 +177,9 @@ func (p provider) unheard(model string, named bool) error {
 		hint = host + ":" + model
 	}
 	if hint != "" {
-		return fmt.Errorf("nothing is known of a model %s; did you mean %s? Write %s:%[1]s to ask for it all the same", clip(model), clip(hint), p.name.value)
+		return fmt.Errorf("nothing is known of a model %s; did you mean %s? Write %s:%[1]s to ask for it all the same", cli.Clip(model), cli.Clip(hint), p.name.value)
 	}
-	return fmt.Errorf("nothing is known of a model %s; write PROVIDER:MODEL to say who has it, such as %s:%[1]s", clip(model), p.name.value)
+	return fmt.Errorf("nothing is known of a model %s; write PROVIDER:MODEL to say who has it, such as %s:%[1]s", cli.Clip(model), p.name.value)
 }
 
 // catalogued are the names of the models in the catalogue.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/permission"
@@ -110,70 +111,58 @@ func modes() []string {
 	return names
 }
 
-func choice(words []string) string { return strings.Join(words, "|") }
-
 // flags are the flags of a run.
-func (o *options) flags() flags {
-	return flags{
-		{name: "print", short: 'p', help: "one prompt, then end; the default unless on a terminal", set: yes(&o.print)},
-		{name: "output-format", arg: choice(formats), words: formats, help: "what goes to stdout: the final text, one result object, or an object a line", set: oneOf(&o.output, formats)},
-		{name: "input-format", arg: "text|stream-json", words: []string{formatText, formatStream}, help: "what comes on stdin: a prompt, or user and control messages a line each", set: oneOf(&o.input, []string{formatText, formatStream})},
-		{name: "include-partial-messages", help: "with stream-json: pieces of messages as they come", set: yes(&o.partial)},
-		{name: "permission-prompt-tool", arg: choice(promptTools), words: promptTools, help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", set: oneOf(&o.promptTool, promptTools)},
-		{name: "model", arg: "NAME", help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", set: text(&o.model)},
-		{name: "fallback-model", arg: "NAME,NAME", help: "models to use when it stays unavailable", set: list(&o.fallbacks)},
-		{name: "provider", arg: choice(providers), words: providers, help: "whose API to use; guessed from the model and the keys at hand", set: oneOf(&o.provider, providers)},
-		{name: "base-url", arg: "URL", help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", set: text(&o.base)},
-		{name: "max-turns", arg: "N", help: "most answers of models, those to agents included", set: count(&o.turns)},
-		{name: "max-model-calls", arg: "N", help: "most requests to models, retries and those of agents included", set: count(&o.modelCalls)},
-		{name: "max-budget-usd", arg: "X", help: "most money to spend", set: dollars(&o.usd)},
-		{name: "max-tokens", arg: "N", help: "most tokens of one answer", set: count(&o.maxTokens)},
-		{name: "timeout", arg: "DURATION", help: "most time for a prompt, such as 90s or 10m", set: duration(&o.timeout)},
-		{name: "system-prompt", arg: "TEXT|@FILE", help: "instructions instead of our own", set: raw(&o.system)},
-		{name: "append-system-prompt", arg: "TEXT|@FILE", help: "instructions after our own", set: raw(&o.append)},
-		{name: "permission-mode", arg: "MODE", words: modes(), help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), set: oneOf(&o.mode, modes())},
-		{name: "dangerously-skip-permissions", help: "the same as --permission-mode bypassPermissions", set: yes(&o.bypass)},
-		{name: "sandbox", arg: choice(sandboxWords), words: sandboxWords, help: "have the system confine commands: auto asks where it cannot, on insists (default off)", set: oneOf(&o.sandbox, sandboxWords)},
-		{name: "tools", arg: "core|all|none|NAME,NAME", words: []string{"core", "all", "none"}, help: "which tools there are (default: core and a few at hand, the others for the model to find)", set: list(&o.tools)},
-		{name: "allowed-tools", arg: "RULES", help: `calls that need no permission, such as "Edit Bash(git *)"`, set: rules(&o.allow)},
-		{name: "disallowed-tools", arg: "RULES", help: "calls that are refused; a name alone hides the tool", set: rules(&o.deny)},
-		{name: "settings", arg: "FILE|JSON", help: "further settings, which count before those of files and variables", set: raw(&o.extra)},
-		{name: "setting-sources", arg: "LAYER,LAYER", help: "which files of settings are read, of user, project and local (default all)", set: oneOfEach(&o.layers, layers)},
-		{name: "resume", short: 'r', arg: "ID", help: "go on with a session; without a prompt, with its interrupted run", set: text(&o.resume)},
-		{name: "continue", short: 'c', help: "go on with the latest session of this folder", set: yes(&o.latest)},
-		{name: "fork-session", help: "with --resume or --continue: go on in a copy", set: yes(&o.fork)},
-		{name: "resume-at", arg: "MESSAGE_ID", help: "with --resume or --continue: go on from this message", set: text(&o.resumeAt)},
-		{name: "session-id", arg: "ID", help: "id of the new session", set: text(&o.id)},
-		{name: "no-session-persistence", help: "keep the session in memory only", set: yes(&o.ephemeral)},
-		{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.sessionDir)},
-		{name: "effort", arg: choice(efforts), words: efforts, help: "how much the model thinks", set: oneOf(&o.effort, efforts)},
-		{name: "max-thinking-tokens", arg: "N", help: "how much the model thinks, in tokens", set: count(&o.thinking)},
-		{name: "prompt-cache", arg: choice(cacheWords), words: cacheWords, help: "how long the provider is to keep the prompt (default 5m)", set: oneOf(&o.cache, cacheWords)},
-		{name: "fast", help: "ask the model to answer faster, at a higher price, if it can", set: yes(&o.fast)},
-		{name: "tools-in-prompt", help: "write the tools into the prompt, for models that call none by themselves", set: yes(&o.toolsInPrompt)},
-		{name: "cwd", short: 'C', arg: "DIR", path: true, help: "folder to work in, as if started there", set: raw(&o.dir)},
-		{name: "add-dir", arg: "DIR", path: true, help: "further folder to work in; may be repeated", set: more(&o.dirs)},
-		{name: "plugin-dir", arg: "DIR", path: true, help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", set: more(&o.plugins)},
-		{name: "mcp-config", arg: "FILE|JSON", help: "MCP servers, as .mcp.json has them; may be repeated", set: more(&o.mcp)},
-		{name: "strict-mcp-config", help: "no MCP servers but those of --mcp-config", set: yes(&o.mcpStrict)},
-		{name: "agents", arg: "JSON", help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", set: raw(&o.agents)},
-		{name: "agent", arg: "NAME", help: "be one of the agents that openagent agents lists, with its instructions, tools and model", set: text(&o.agent)},
-		{name: "json-schema", arg: "SCHEMA|@FILE", help: "JSON Schema of type object that the answer has to satisfy; it is checked, and is structured_output of the result", set: raw(&o.schema)},
-		{name: "file", arg: "PATH", path: true, help: "image, PDF or text that goes with the prompt; may be repeated", set: more(&o.files)},
-		{name: "log-level", arg: choice(logLevels), words: logLevels, help: "what is logged to stderr (default warn)", set: oneOf(&o.logLevel, logLevels)},
-		{name: "log-format", arg: choice(logFormats), words: logFormats, help: "how it is logged", set: oneOf(&o.logFormat, logFormats)},
-		{name: "trace", arg: "FILE", path: true, help: "add what the run does to a file, a span a line of JSON, without content", set: text(&o.trace)},
-		{name: "debug", help: "the same as --log-level debug", set: yes(&o.debug)},
-	}
-}
-
-func raw(to *string) func(string) error {
-	return func(s string) error {
-		if s == "" {
-			return errors.New("the value is empty; leave the flag out instead")
-		}
-		*to = s
-		return nil
+func (o *options) flags() cli.Flags {
+	return cli.Flags{
+		{Name: "print", Short: 'p', Help: "one prompt, then end; the default unless on a terminal", Set: cli.Yes(&o.print)},
+		{Name: "output-format", Arg: cli.Choice(formats), Words: formats, Help: "what goes to stdout: the final text, one result object, or an object a line", Set: cli.OneOf(&o.output, formats)},
+		{Name: "input-format", Arg: "text|stream-json", Words: []string{formatText, formatStream}, Help: "what comes on stdin: a prompt, or user and control messages a line each", Set: cli.OneOf(&o.input, []string{formatText, formatStream})},
+		{Name: "include-partial-messages", Help: "with stream-json: pieces of messages as they come", Set: cli.Yes(&o.partial)},
+		{Name: "permission-prompt-tool", Arg: cli.Choice(promptTools), Words: promptTools, Help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", Set: cli.OneOf(&o.promptTool, promptTools)},
+		{Name: "model", Arg: "NAME", Help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", Set: cli.Text(&o.model)},
+		{Name: "fallback-model", Arg: "NAME,NAME", Help: "models to use when it stays unavailable", Set: cli.List(&o.fallbacks)},
+		{Name: "provider", Arg: cli.Choice(providers), Words: providers, Help: "whose API to use; guessed from the model and the keys at hand", Set: cli.OneOf(&o.provider, providers)},
+		{Name: "base-url", Arg: "URL", Help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Set: cli.Text(&o.base)},
+		{Name: "max-turns", Arg: "N", Help: "most answers of models, those to agents included", Set: cli.Count(&o.turns)},
+		{Name: "max-model-calls", Arg: "N", Help: "most requests to models, retries and those of agents included", Set: cli.Count(&o.modelCalls)},
+		{Name: "max-budget-usd", Arg: "X", Help: "most money to spend", Set: cli.Dollars(&o.usd)},
+		{Name: "max-tokens", Arg: "N", Help: "most tokens of one answer", Set: cli.Count(&o.maxTokens)},
+		{Name: "timeout", Arg: "DURATION", Help: "most time for a prompt, such as 90s or 10m", Set: cli.Duration(&o.timeout)},
+		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "instructions instead of our own", Set: cli.Raw(&o.system)},
+		{Name: "append-system-prompt", Arg: "TEXT|@FILE", Help: "instructions after our own", Set: cli.Raw(&o.append)},
+		{Name: "permission-mode", Arg: "MODE", Words: modes(), Help: "what to do with calls that no rule settles: " + strings.Join(modes(), ", "), Set: cli.OneOf(&o.mode, modes())},
+		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.Yes(&o.bypass)},
+		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "have the system confine commands: auto asks where it cannot, on insists (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
+		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "which tools there are (default: core and a few at hand, the others for the model to find)", Set: cli.List(&o.tools)},
+		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: rules(&o.allow)},
+		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a name alone hides the tool", Set: rules(&o.deny)},
+		{Name: "settings", Arg: "FILE|JSON", Help: "further settings, which count before those of files and variables", Set: cli.Raw(&o.extra)},
+		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "which files of settings are read, of user, project and local (default all)", Set: cli.OneOfEach(&o.layers, layers)},
+		{Name: "resume", Short: 'r', Arg: "ID", Help: "go on with a session; without a prompt, with its interrupted run", Set: cli.Text(&o.resume)},
+		{Name: "continue", Short: 'c', Help: "go on with the latest session of this folder", Set: cli.Yes(&o.latest)},
+		{Name: "fork-session", Help: "with --resume or --continue: go on in a copy", Set: cli.Yes(&o.fork)},
+		{Name: "resume-at", Arg: "MESSAGE_ID", Help: "with --resume or --continue: go on from this message", Set: cli.Text(&o.resumeAt)},
+		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.id)},
+		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.Yes(&o.ephemeral)},
+		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder of the sessions", Set: cli.Text(&o.sessionDir)},
+		{Name: "effort", Arg: cli.Choice(efforts), Words: efforts, Help: "how much the model thinks", Set: cli.OneOf(&o.effort, efforts)},
+		{Name: "max-thinking-tokens", Arg: "N", Help: "how much the model thinks, in tokens", Set: cli.Count(&o.thinking)},
+		{Name: "prompt-cache", Arg: cli.Choice(cacheWords), Words: cacheWords, Help: "how long the provider is to keep the prompt (default 5m)", Set: cli.OneOf(&o.cache, cacheWords)},
+		{Name: "fast", Help: "ask the model to answer faster, at a higher price, if it can", Set: cli.Yes(&o.fast)},
+		{Name: "tools-in-prompt", Help: "write the tools into the prompt, for models that call none by themselves", Set: cli.Yes(&o.toolsInPrompt)},
+		{Name: "cwd", Short: 'C', Arg: "DIR", Path: true, Help: "folder to work in, as if started there", Set: cli.Raw(&o.dir)},
+		{Name: "add-dir", Arg: "DIR", Path: true, Help: "further folder to work in; may be repeated", Set: cli.More(&o.dirs)},
+		{Name: "plugin-dir", Arg: "DIR", Path: true, Help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", Set: cli.More(&o.plugins)},
+		{Name: "mcp-config", Arg: "FILE|JSON", Help: "MCP servers, as .mcp.json has them; may be repeated", Set: cli.More(&o.mcp)},
+		{Name: "strict-mcp-config", Help: "no MCP servers but those of --mcp-config", Set: cli.Yes(&o.mcpStrict)},
+		{Name: "agents", Arg: "JSON", Help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", Set: cli.Raw(&o.agents)},
+		{Name: "agent", Arg: "NAME", Help: "be one of the agents that openagent agents lists, with its instructions, tools and model", Set: cli.Text(&o.agent)},
+		{Name: "json-schema", Arg: "SCHEMA|@FILE", Help: "JSON Schema of type object that the answer has to satisfy; it is checked, and is structured_output of the result", Set: cli.Raw(&o.schema)},
+		{Name: "file", Arg: "PATH", Path: true, Help: "image, PDF or text that goes with the prompt; may be repeated", Set: cli.More(&o.files)},
+		{Name: "log-level", Arg: cli.Choice(logLevels), Words: logLevels, Help: "what is logged to stderr (default warn)", Set: cli.OneOf(&o.logLevel, logLevels)},
+		{Name: "log-format", Arg: cli.Choice(logFormats), Words: logFormats, Help: "how it is logged", Set: cli.OneOf(&o.logFormat, logFormats)},
+		{Name: "trace", Arg: "FILE", Path: true, Help: "add what the run does to a file, a span a line of JSON, without content", Set: cli.Text(&o.trace)},
+		{Name: "debug", Help: "the same as --log-level debug", Set: cli.Yes(&o.debug)},
 	}
 }
 
@@ -196,7 +185,7 @@ func (o *options) check() error {
 		{o.promptTool == askByStdio && o.input != formatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
 	} {
 		if c.wrong {
-			return usagef("%s", c.text)
+			return cli.Usagef("%s", c.text)
 		}
 	}
 	if o.bypass {
@@ -210,7 +199,7 @@ func (o *options) check() error {
 			return err
 		}
 		if err := os.Chdir(o.dir); err != nil {
-			return usagef("--cwd: %v", err)
+			return cli.Usagef("--cwd: %v", err)
 		}
 	}
 	if o.schema != "" {
@@ -219,7 +208,7 @@ func (o *options) check() error {
 			return err
 		}
 		if o.answer, err = readSchema([]byte(schema)); err != nil {
-			return usagef("--json-schema: %w", err)
+			return cli.Usagef("--json-schema: %w", err)
 		}
 	}
 	return errors.Join(absolute("--add-dir", o.dirs), absolute("--plugin-dir", o.plugins))
@@ -242,7 +231,7 @@ func absolute(shown string, dirs []string) error {
 		}
 		abs, err := filepath.Abs(d)
 		if err != nil {
-			return usagef("%s: %v", shown, err)
+			return cli.Usagef("%s: %v", shown, err)
 		}
 		dirs[i] = abs
 	}
@@ -259,7 +248,7 @@ func textOrFile(shown, value string) (string, error) {
 	}
 	data, err := readFile(name, maxSystem)
 	if err != nil {
-		return "", usagef("%s: %v; name a file after @, or write the text itself", shown, err)
+		return "", cli.Usagef("%s: %v; name a file after @, or write the text itself", shown, err)
 	}
 	return strings.ToValidUTF8(string(data), "�"), nil
 }
@@ -277,10 +266,38 @@ func readFile(name string, limit int64) ([]byte, error) {
 func workingDir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", usagef("finding the working folder: %w; go to one that exists, or add --cwd", err)
+		return "", cli.Usagef("finding the working folder: %w; go to one that exists, or add --cwd", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real, nil
 	}
 	return dir, nil
+}
+
+func rules(to *[]permission.Rule) func(string) error {
+	return func(s string) error {
+		more, err := permission.ParseRules(s)
+		if err != nil {
+			return err
+		}
+		if len(more) == 0 {
+			return errors.New("the list is empty; leave the flag out instead")
+		}
+		*to = append(*to, more...)
+		return nil
+	}
+}
+
+// needDir reports what is wrong with a folder that must exist.
+func needDir(shown, dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return cli.Usagef("%s: there is no folder %s; make it first or name another", shown, dir)
+	case err != nil:
+		return cli.Usagef("%s: %v", shown, err)
+	case !info.IsDir():
+		return cli.Usagef("%s: %s is not a folder; name the folder that it is in", shown, dir)
+	}
+	return nil
 }

@@ -9,20 +9,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
-func permissionsCommand(h *host) (flags, action) {
+func permissionsCommand(h *host) cli.Command {
 	o := new(toolsOptions)
 	named := slices.DeleteFunc(slices.Clone(runFlags), func(name string) bool { return name == "timeout" })
-	return toolVerbs(o, "permissions", "list, explain [TOOL] INPUT, suggest or lint", named, "suggest", "from", []verb{
-		{"list", 0, 0, func(ctx context.Context, _ []string) error { return h.listRules(ctx, o) }},
-		{"explain", 1, 2, func(ctx context.Context, args []string) error { return h.explainCall(ctx, o, args) }},
-		{"suggest", 0, 0, func(ctx context.Context, _ []string) error { return h.suggestRules(ctx, o) }},
-		{"lint", 0, 0, func(ctx context.Context, _ []string) error { return h.lintRules(ctx, o) }},
-	})
+	return cli.Command{Name: "permissions", Summary: "Show, explain and suggest permission rules", Default: "list", Subcommands: []cli.Command{
+		o.verb(named, nil, cli.Command{Name: "list", Summary: "List the rules with their sources", Examples: []string{"openagent permissions list"},
+			Run: func(ctx context.Context, _ []string) error { return h.listRules(ctx, o) }}),
+		o.verb(named, nil, cli.Command{Name: "explain", Args: "[TOOL] INPUT", Least: 1, Most: 2, Summary: "Explain how the rules decide on a call",
+			Examples: []string{"openagent permissions explain 'git push'", `openagent permissions explain Read '{"file_path":".env"}'`},
+			Run:      func(ctx context.Context, args []string) error { return h.explainCall(ctx, o, args) }}),
+		o.verb(named, o.sessionFlags(), cli.Command{Name: "suggest", Summary: "Suggest rules from the approvals in sessions", Examples: []string{"openagent permissions suggest --all"},
+			Run: func(ctx context.Context, _ []string) error { return h.suggestRules(ctx, o) }}),
+		o.verb(named, nil, cli.Command{Name: "lint", Summary: "Find rules that have no effect", Examples: []string{"openagent permissions lint"},
+			Run: func(ctx context.Context, _ []string) error { return h.lintRules(ctx, o) }}),
+	}}
 }
 
 // listRules shows the rules of all layers with their sources, and the mode.
@@ -123,7 +129,7 @@ func explainedInput(t tool.Tool, text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	if t.Spec().Name != "Bash" {
-		return nil, usagef(`permissions explain: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, clip(text))
+		return nil, cli.Usagef(`permissions explain: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
 	}
 	return quoted(map[string]string{"command": text}), nil
 }
@@ -187,5 +193,5 @@ func (h *host) lintRules(ctx context.Context, o *toolsOptions) (err error) {
 	if err := h.list(o.output, found, "KIND DOES RULE SOURCE WHY", rows); err != nil {
 		return err
 	}
-	return ended(exitInternal)
+	return cli.Ended(cli.ExitInternal)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/session"
 )
@@ -25,11 +26,11 @@ func placeOf(ctx context.Context, store session.Store, id, to string) (place, er
 		return place{}, err
 	}
 	if len(w.facts) == 0 {
-		return place{}, usagef("session %s has nothing to rewind", id)
+		return place{}, cli.Usagef("session %s has nothing to rewind", id)
 	}
 	n := w.find(to)
 	if n == 0 {
-		return place{}, usagef("--to: session %s has no fact or message %s; openagent sessions rewind %s lists its prompts", id, clip(to), id)
+		return place{}, cli.Usagef("--to: session %s has no fact or message %s; openagent sessions rewind %s lists its prompts", id, cli.Clip(to), id)
 	}
 	p := place{after: n, last: int64(len(w.facts))}
 	f := w.facts[n-1]

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
@@ -318,7 +319,7 @@ func (h *host) trustedPlugins(ctx context.Context, dirs []string, ask, tell bool
 	for _, dir := range dirs {
 		p, err := readPlugin(dir)
 		if err != nil {
-			return nil, usagef("--plugin-dir %s: %w; correct the file or leave the plugin out", dir, err)
+			return nil, cli.Usagef("--plugin-dir %s: %w; correct the file or leave the plugin out", dir, err)
 		}
 		yes, err := h.trustsPlugin(ctx, p, dir, ask, tell)
 		if err != nil {
@@ -346,7 +347,7 @@ func (h *host) trustsPlugin(ctx context.Context, p *plugin, dir string, ask, tel
 		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.dir, p.unlisted)
 		return false, nil
 	case !ask:
-		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.dir, quote(dir))
+		h.complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.dir, cli.Quote(dir))
 		return false, nil
 	}
 	if _, err := fmt.Fprintf(h.err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.visible(p.name), h.visible(p.dir), p.lines(h, true)); err != nil {
@@ -414,7 +415,7 @@ func (s *setup) hooksOfPlugins() []hook.Hook {
 	var list []hook.Hook
 	for _, p := range s.plugins {
 		for _, w := range p.hooks {
-			line := "export " + pluginVariable + "=" + quote(p.dir) + "\n" + w.Command
+			line := "export " + pluginVariable + "=" + cli.Quote(p.dir) + "\n" + w.Command
 			x := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: s.hookPlace(), Line: line, Project: s.project, Async: w.Async})
 			x.Timeout, x.Name = w.Timeout, w.Command
 			list = append(list, x)

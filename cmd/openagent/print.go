@@ -9,26 +9,31 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/tool"
 )
 
-// root is the command without a name: a prompt.
-func root() command {
-	return command{args: "[prompt]", prepare: func(h *host) (flags, action) {
-		o := new(options)
-		return o.flags(), func(ctx context.Context, args []string) error { return h.prompt(ctx, o, args) }
-	}}
+// promptCommand is the command without a name: a prompt.
+func promptCommand(h *host) cli.Command {
+	o := new(options)
+	return cli.Command{Name: "openagent", Args: "[prompt]", Summary: "Run an agent on a prompt",
+		Details: `On a terminal it is a conversation. With -p, or without a terminal, it is one prompt.
+Text on stdin is added to the prompt, or is the prompt.
+`,
+		Examples: []string{"openagent", "openagent -p 'Why does the build fail?'", "git diff | openagent -p 'Review this change'"},
+		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: o.flags,
+		Run: func(ctx context.Context, args []string) error { return h.prompt(ctx, o, args) }}
 }
 
 // mistyped refuses a lone word that is nearly a command: a slip of the finger
 // should not cost money.
-func mistyped(args []string) error {
+func (h *host) mistyped(args []string) error {
 	if len(args) != 1 || strings.ContainsAny(args[0], " \t\n") {
 		return nil
 	}
-	if name := tool.Nearest(args[0], commandNames()); name != "" {
-		return usagef("there is no command %q; did you mean openagent %s? As a prompt it needs -p", clip(args[0]), name)
+	if name := tool.Nearest(args[0], root(h).Names()); name != "" {
+		return cli.Usagef("there is no command %q; did you mean openagent %s? As a prompt it needs -p", cli.Clip(args[0]), name)
 	}
 	return nil
 }
@@ -42,7 +47,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	if _, err := promptArg(args); err != nil {
 		return err
 	}
-	if err := mistyped(args); err != nil && !o.print {
+	if err := h.mistyped(args); err != nil && !o.print {
 		return err
 	}
 	var c *repl
@@ -87,7 +92,7 @@ func (h *host) prompt(ctx context.Context, o *options, args []string) error {
 	}
 	in, err := h.expandSaid(ctx, s, agent.Input{Text: text, Blocks: blocks}, said)
 	if err != nil {
-		return startError(ctx, usagef("%w", err))
+		return startError(ctx, cli.Usagef("%w", err))
 	}
 	return h.printOne(ctx, s, in)
 }
@@ -173,11 +178,11 @@ func closing(ctx context.Context, out *lines, err error) error {
 func (h *host) finish(ctx context.Context, o outcome, err error) error {
 	switch {
 	case err == nil:
-		return ended(o.code)
+		return cli.Ended(o.code)
 	case isSignal(ctx):
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	}
-	return &exitError{code: exitInternal, err: err}
+	return &cli.ExitError{Code: cli.ExitInternal, Err: err}
 }
 
 // run takes in the events of a run. The error is that of a run that did not

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/anthropic"
 	"github.com/openagent-go/agent/llm/azure"
@@ -146,8 +147,8 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	p.name = files.name.before(flagged("provider", o.provider).or(env.first("OPENAGENT_PROVIDER")).or(files.name.setting))
 	p.fixed = p.name.value != ""
 	if p.fixed {
-		if err := oneOf(&p.name.value, providers)(p.name.value); err != nil {
-			return p, usagef("%s: %v", p.name.source, err)
+		if err := cli.OneOf(&p.name.value, providers)(p.name.value); err != nil {
+			return p, cli.Usagef("%s: %v", p.name.source, err)
 		}
 	}
 	p.held = files.holder()
@@ -168,7 +169,7 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	if isSize(p.model.value) {
 		var err error
 		if p.model.value, err = p.sized(p.model.value); err != nil {
-			return p, usagef("%s: %v", p.model.source, err)
+			return p, cli.Usagef("%s: %v", p.model.source, err)
 		}
 	}
 	if !files.base.above && files.name.value != "" && files.name.value != name {
@@ -180,7 +181,7 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 	p.base = files.base.before(flagged("base-url", o.base).or(env.first(variables("BASE_URL", name)...)).or(files.base.setting).or(defaultBase(name)))
 	p.key = env.first(p.keyVariables()...)
 	if p.model.value == "" {
-		return p, usagef("%s: %w", p.name.source, noModelError(name))
+		return p, cli.Usagef("%s: %w", p.name.source, noModelError(name))
 	}
 	p.small = files.small.before(env.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
 	if platform(name) && p.base.value == "" {
@@ -188,7 +189,7 @@ func newProvider(o *options, env environ, files kept) (provider, error) {
 		return p, nil
 	}
 	if u, err := url.Parse(p.base.value); err != nil || u.Host == "" && name != demoName || u.Scheme != "http" && u.Scheme != "https" && name != demoName {
-		return p, usagef("%s: %q is not an address; write one such as %s", p.base.source, clip(p.base.value), defaultBase(anthropicName).value)
+		return p, cli.Usagef("%s: %q is not an address; write one such as %s", p.base.source, cli.Clip(p.base.value), defaultBase(anthropicName).value)
 	}
 	return p, nil
 }
@@ -199,10 +200,10 @@ func (p *provider) azure(flag setting, files kept) error {
 	p.key = p.environ.first(variables("API_KEY", azureName)...)
 	p.small = files.small.before(p.environ.first("OPENAGENT_SMALL_MODEL").or(files.small.setting).or(p.defaultSmall()))
 	if p.base.value == "" {
-		return usagef("--provider azure: set AZURE_OPENAI_ENDPOINT, or --base-url, to the endpoint of the resource, such as https://my-resource.openai.azure.com")
+		return cli.Usagef("--provider azure: set AZURE_OPENAI_ENDPOINT, or --base-url, to the endpoint of the resource, such as https://my-resource.openai.azure.com")
 	}
 	if _, err := azure.BaseURL(p.base.value, p.apiVersion(), p.model.value); err != nil {
-		return usagef("%s: %v", p.base.source, err)
+		return cli.Usagef("%s: %v", p.base.source, err)
 	}
 	return nil
 }
@@ -391,7 +392,7 @@ func (p *provider) reached(o *options) error {
 	p.hidden = way.Secrets()
 	var err error
 	if p.http, err = way.Client(); err != nil {
-		return usagef("reaching the models: %v", err)
+		return cli.Usagef("reaching the models: %v", err)
 	}
 	if command := text("apiKeyHelper"); command != "" {
 		h := &helper.Helper{Command: command, TTL: o.settings.Duration("apiKeyHelperTTL")}

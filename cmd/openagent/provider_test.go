@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 func TestProvider(t *testing.T) {
@@ -96,8 +98,8 @@ func TestProviderRefuses(t *testing.T) {
 			}
 			return ""
 		}, kept{})
-		var e *exitError
-		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(err.Error(), name) {
+		var e *cli.ExitError
+		if !errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", env, err)
 		}
 	}

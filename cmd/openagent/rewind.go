@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -20,13 +21,13 @@ type rewinding struct {
 }
 
 // flags are those of the command and of the line mode alike.
-func (r *rewinding) flags() flags {
-	return flags{
-		{name: "files", help: "with rewind: the files alone", set: yes(&r.files)},
-		{name: "conversation", help: "with rewind: the conversation alone", set: yes(&r.conversation)},
-		{name: "both", help: "with rewind: files and conversation (default)", set: yes(&r.both)},
-		{name: "dry-run", help: "with rewind and prune: only say what would be done", set: yes(&r.dry)},
-		{name: "diff", help: "with rewind: show how the files change, line by line", set: yes(&r.diff)},
+func (r *rewinding) flags() cli.Flags {
+	return cli.Flags{
+		{Name: "files", Help: "only the files", Set: cli.Yes(&r.files)},
+		{Name: "conversation", Help: "only the conversation", Set: cli.Yes(&r.conversation)},
+		{Name: "both", Help: "files and conversation (default)", Set: cli.Yes(&r.both)},
+		{Name: "dry-run", Help: "only show what it would do", Set: cli.Yes(&r.dry)},
+		{Name: "diff", Help: "show how the files change, line by line", Set: cli.Yes(&r.diff)},
 	}
 }
 
@@ -34,14 +35,14 @@ func (r *rewinding) flags() flags {
 func (r *rewinding) check() error {
 	switch n := len(trues(r.files, r.conversation, r.both)); {
 	case n > 1:
-		return usagef("--files, --conversation and --both do not go together; leave out all but one")
+		return cli.Usagef("--files, --conversation and --both do not go together; leave out all but one")
 	case r.to == "" && (n > 0 || r.dry || r.diff):
-		return usagef("rewind needs --to with the fact to go back to; without any flag it lists the prompts")
+		return cli.Usagef("rewind needs --to with the fact to go back to; without any flag it lists the prompts")
 	case n == 0 || r.both:
 		r.files, r.conversation = true, true
 	}
 	if r.diff && !r.files {
-		return usagef("--diff is about files; leave out --conversation")
+		return cli.Usagef("--diff is about files; leave out --conversation")
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (r *rewinder) files(ctx context.Context, after int64, o rewinding) (*rewoun
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
 	dir, ok := r.store.(session.Dir)
 	if !ok || r.kept == nil {
-		return done, usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
+		return done, cli.Usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
 	}
 	name := keptAs(dir, r.session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {
@@ -142,9 +143,9 @@ func (r *rewinder) files(ctx context.Context, after int64, o rewinding) (*rewoun
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
-		err = usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", maxAgeKey, quotaKey)
+		err = cli.Usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", maxAgeKey, quotaKey)
 	case errors.Is(err, agent.ErrNoCheckpoint):
-		err = usagef("%w; --conversation rewinds that alone", err)
+		err = cli.Usagef("%w; --conversation rewinds that alone", err)
 	}
 	return done, err
 }

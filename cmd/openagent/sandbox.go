@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/sandbox"
@@ -54,7 +55,7 @@ func (o *options) sandboxSettings() (s sandbox.Settings, some bool, err error) {
 	}
 	var wrong *sandbox.SettingError
 	if errors.As(err, &wrong) {
-		err = usagef("%s: %s%s %w", o.setting(sandboxPrefix+wrong.Setting).Source, sandboxPrefix, wrong.Setting, wrong.Err)
+		err = cli.Usagef("%s: %s%s %w", o.setting(sandboxPrefix+wrong.Setting).Source, sandboxPrefix, wrong.Setting, wrong.Err)
 	}
 	return s, some, err
 }
@@ -85,7 +86,7 @@ func (h *host) confine(s *setup) error {
 		place.Readable = append(place.Readable, dir) // else there are no long outputs to be read
 	}
 	if s.sandbox, err = sandbox.New(settings, place); err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	s.workspace.Confine = s.sandbox.Confiner()
 	return nil

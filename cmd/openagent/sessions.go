@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
@@ -32,102 +33,115 @@ type sessionsOptions struct {
 	rewinding
 }
 
-const sessionsWords = "list, show ID, cost ID, search TEXT, rename ID [TITLE], tag ID [TAG], export ID, trace ID, rewind ID, delete ID…, verify [ID…], repair ID…, import [PATH], answer ID or prune"
-
-func sessionsCommand(h *host) (flags, action) {
+func sessionsCommand(h *host) cli.Command {
 	o := new(sessionsOptions)
-	exports := []string{asMarkdown, asJSON, asHTML}
-	fs := append(listFlags(&o.format),
-		flag{name: "session-dir", arg: "DIR", path: true, help: "folder of the sessions", set: text(&o.dir)},
-		flag{name: "all", help: "with list, search, verify and prune: the sessions of all folders", set: yes(&o.all)},
-		flag{name: "tag", arg: "TAG", help: "with list, search and prune: the sessions with this tag", set: text(&o.tag)},
-		flag{name: "limit", arg: "N", help: "with search: places to show (default 100)", set: count(&o.limit)},
-		flag{name: "format", arg: choice(exports), words: exports, help: "with export: what is written (default by the file's name, else markdown)", set: oneOf(&o.as, exports)},
-		flag{name: "output", short: 'o', arg: "FILE", path: true, help: "with export and trace: where to (default stdout)", set: text(&o.file)},
-		flag{name: "chrome", help: "with trace: for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", set: yes(&o.chrome)},
-		flag{name: "older-than", arg: "AGE", help: "with prune: delete sessions that did not change for so long, such as 90d (default: none, checkpoints of files alone)", set: age(&o.olderThan)},
-		flag{name: "context", help: "with show: what fills the model's context, by category", set: yes(&o.context)},
-		flag{name: "cache", help: "with show: how the provider's prompt cache did, and what broke it", set: yes(&o.cache)},
-		flag{name: "to", arg: "FACT|MESSAGE_ID|last", help: "with rewind: where to go back to: before a prompt, or after any other message or fact", set: text(&o.to)})
-	fs = append(fs, o.rewinding.flags()...)
-	fs = append(fs, o.answer.flags()...)
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		if err := o.checkVerb(verb); err != nil {
-			return err
-		}
-		switch n := len(args); {
-		case verb == "list" && n == 0:
-			return h.listSessions(ctx, o)
-		case verb == "show" && n == 1 && o.context && !o.cache:
-			return h.showSpending(ctx, o, args[0], "context")
-		case verb == "show" && n == 1 && o.cache && !o.context:
-			return h.showSpending(ctx, o, args[0], "cache")
-		case verb == "show" && o.context && o.cache:
-			return usagef("--context and --cache exclude each other")
-		case verb == "cost" && n == 1:
-			return h.showSpending(ctx, o, args[0], "cost")
-		case verb == "show" && n == 1:
-			return h.showSession(ctx, o, args[0])
-		case verb == "search" && n > 0:
-			return h.searchSessions(ctx, o, strings.Join(args, " "))
-		case (verb == "rename" || verb == "tag") && n > 0:
-			return h.nameSession(ctx, o, verb, args[0], strings.Join(args[1:], " "))
-		case verb == "export" && n == 1:
-			return h.exportSession(ctx, o, args[0])
-		case verb == "trace" && n == 1:
-			return h.traceSession(ctx, o, args[0])
-		case verb == "rewind" && n == 1:
-			return h.rewindSession(ctx, o, args[0])
-		case verb == "delete" && n > 0:
-			return h.deleteSessions(ctx, o, args)
-		case verb == "verify":
-			return h.verifySessions(ctx, o, args)
-		case verb == "repair" && n > 0:
-			return h.repairSessions(ctx, o, args)
-		case verb == "import" && n <= 1:
-			return h.importSessions(ctx, o, args)
-		case verb == "answer" && n == 1:
-			return h.answerSession(ctx, o, args[0])
-		case verb == "prune" && n == 0:
-			return h.pruneSessions(ctx, o)
-		}
-		return usagef("write openagent sessions %s", sessionsWords)
+	verb := func(flags cli.Flags, c cli.Command) cli.Command {
+		c.Flags = func() cli.Flags { return append(o.commonFlags(), flags...) }
+		return c
+	}
+	return cli.Command{Name: "sessions", Summary: "List, search, export, rewind, check and delete sessions", Default: "list", Subcommands: []cli.Command{
+		verb(o.scopeFlags().Named("all", "tag"), cli.Command{Name: "list", Summary: "List the sessions, the latest first",
+			Examples: []string{"openagent sessions list --all"},
+			Run:      func(ctx context.Context, _ []string) error { return h.listSessions(ctx, o) }}),
+		verb(o.showFlags(), cli.Command{Name: "show", Args: "ID", Least: 1, Most: 1, Summary: "Show the conversation of a session",
+			Details:  "ID/AGENT_ID shows what a sub-agent of the session did.\n",
+			Examples: []string{"openagent sessions show 01J9ZQ", "openagent sessions show 01J9ZQ --context"},
+			Run:      func(ctx context.Context, args []string) error { return h.showOrMeasure(ctx, o, args[0]) }}),
+		verb(nil, cli.Command{Name: "cost", Args: "ID", Least: 1, Most: 1, Summary: "Show the tokens and the cost of a session",
+			Examples: []string{"openagent sessions cost 01J9ZQ"},
+			Run:      func(ctx context.Context, args []string) error { return h.showSpending(ctx, o, args[0], "cost") }}),
+		verb(o.scopeFlags().Named("all", "tag", "limit"), cli.Command{Name: "search", Args: "TEXT", Least: 1, Most: cli.Any, Summary: "Search the text of sessions",
+			Examples: []string{"openagent sessions search 'retry budget' --all"},
+			Run: func(ctx context.Context, args []string) error {
+				return h.searchSessions(ctx, o, strings.Join(args, " "))
+			}}),
+		verb(nil, h.namingVerb(o, "rename", "ID [TITLE]", "Set or remove the title of a session", "openagent sessions rename 01J9ZQ 'Fix the parser'")),
+		verb(nil, h.namingVerb(o, "tag", "ID [TAG]", "Set or remove the tag of a session", "openagent sessions tag 01J9ZQ release")),
+		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", Least: 1, Most: 1, Summary: "Export a session as Markdown, JSON or HTML",
+			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html"},
+			Run:      func(ctx context.Context, args []string) error { return h.exportSession(ctx, o, args[0]) }}),
+		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", Least: 1, Most: 1, Summary: "Write the spans of a session's runs",
+			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
+			Run:      func(ctx context.Context, args []string) error { return h.traceSession(ctx, o, args[0]) }}),
+		verb(append(cli.Flags{
+			{Name: "to", Arg: "FACT|MESSAGE_ID|last", Help: "where to go back to: before a prompt, or after any other message or fact", Set: cli.Text(&o.to)}},
+			o.rewinding.flags()...), cli.Command{Name: "rewind", Args: "ID", Least: 1, Most: 1, Summary: "Go back in a conversation, and bring files back",
+			Details:  "Without --to it lists the prompts that you can go back to.\n",
+			Examples: []string{"openagent sessions rewind 01J9ZQ", "openagent sessions rewind 01J9ZQ --to last --files"},
+			Run:      func(ctx context.Context, args []string) error { return h.rewindSession(ctx, o, args[0]) }}),
+		verb(nil, cli.Command{Name: "delete", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Delete sessions",
+			Examples: []string{"openagent sessions delete 01J9ZQ"},
+			Run:      func(ctx context.Context, args []string) error { return h.deleteSessions(ctx, o, args) }}),
+		verb(o.scopeFlags().Named("all"), cli.Command{Name: "verify", Args: "[ID…]", Most: cli.Any, Summary: "Check that sessions can be read",
+			Examples: []string{"openagent sessions verify"},
+			Run:      func(ctx context.Context, args []string) error { return h.verifySessions(ctx, o, args) }}),
+		verb(nil, cli.Command{Name: "repair", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Repair sessions that cannot be read",
+			Examples: []string{"openagent sessions repair 01J9ZQ"},
+			Run:      func(ctx context.Context, args []string) error { return h.repairSessions(ctx, o, args) }}),
+		verb(nil, cli.Command{Name: "import", Args: "[PATH]", Most: 1, Summary: "Import sessions of the Swift SDK",
+			Examples: []string{"openagent sessions import"},
+			Run:      func(ctx context.Context, args []string) error { return h.importSessions(ctx, o, args) }}),
+		verb(o.answer.flags(), cli.Command{Name: "answer", Args: "ID", Least: 1, Most: 1, Summary: "Show and answer the questions that a suspended run waits for",
+			Examples: []string{"openagent sessions answer 01J9ZQ --allow", "openagent sessions answer 01J9ZQ --deny 'not on the main branch'"},
+			Run:      func(ctx context.Context, args []string) error { return h.answerSession(ctx, o, args[0]) }}),
+		verb(append(append(o.scopeFlags().Named("all", "tag"), o.rewinding.flags().Named("dry-run")...),
+			cli.Flag{Name: "older-than", Arg: "AGE", Help: "delete sessions that did not change for so long, such as 90d (default: none, only checkpoints of files)", Set: age(&o.olderThan)}),
+			cli.Command{Name: "prune", Summary: "Delete old sessions and checkpoints that nothing needs",
+				Examples: []string{"openagent sessions prune --older-than 90d --dry-run"},
+				Run:      func(ctx context.Context, _ []string) error { return h.pruneSessions(ctx, o) }}),
+	}}
+}
+
+// namingVerb is a command that gives a session a title or a tag.
+func (h *host) namingVerb(o *sessionsOptions, name, args, summary, example string) cli.Command {
+	return cli.Command{Name: name, Args: args, Least: 1, Most: cli.Any, Summary: summary, Examples: []string{example},
+		Run: func(ctx context.Context, args []string) error {
+			return h.nameSession(ctx, o, name, args[0], strings.Join(args[1:], " "))
+		}}
+}
+
+// commonFlags are the flags of every command about sessions.
+func (o *sessionsOptions) commonFlags() cli.Flags {
+	return append(listFlags(&o.format), cli.Flag{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder of the sessions", Set: cli.Text(&o.dir)})
+}
+
+// scopeFlags say which sessions a command is about.
+func (o *sessionsOptions) scopeFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "all", Help: "the sessions of all folders", Set: cli.Yes(&o.all)},
+		{Name: "tag", Arg: "TAG", Help: "only sessions with this tag", Set: cli.Text(&o.tag)},
+		{Name: "limit", Arg: "N", Help: "how many places to show (default 100)", Set: cli.Count(&o.limit)},
 	}
 }
 
-// checkVerb refuses flags that say nothing to a verb.
-func (o *sessionsOptions) checkVerb(verb string) error {
-	for _, c := range []struct {
-		given bool
-		flag  string
-		verbs []string
-	}{
-		{o.all, "--all", []string{"list", "search", "verify", "prune"}},
-		{o.tag != "", "--tag", []string{"list", "search", "prune"}},
-		{o.limit != 0, "--limit", []string{"search"}},
-		{o.as != "", "--format", []string{"export"}},
-		{o.file != "", "--output", []string{"export", "trace"}},
-		{o.chrome, "--chrome", []string{"trace"}},
-		{o.olderThan != 0, "--older-than", []string{"prune"}},
-		{o.to != "", "--to", []string{"rewind"}},
-		{o.context, "--context", []string{"show"}},
-		{o.cache, "--cache", []string{"show"}},
-		{o.files, "--files", []string{"rewind"}},
-		{o.conversation, "--conversation", []string{"rewind"}},
-		{o.both, "--both", []string{"rewind"}},
-		{o.diff, "--diff", []string{"rewind"}},
-		{o.answer.given(), "--allow, --deny, --call or --input", []string{"answer"}},
-		{o.dry, "--dry-run", []string{"prune", "rewind"}},
-	} {
-		if c.given && !slices.Contains(c.verbs, verb) {
-			return usagef("%s goes with openagent sessions %s", c.flag, strings.Join(c.verbs, ", "))
-		}
+func (o *sessionsOptions) showFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "context", Help: "show what fills the model's context, by category", Set: cli.Yes(&o.context)},
+		{Name: "cache", Help: "show how well the provider's prompt cache worked, and what broke it", Set: cli.Yes(&o.cache)},
 	}
-	return nil
+}
+
+// exportFlags are the flags of commands that write a file.
+func (o *sessionsOptions) exportFlags() cli.Flags {
+	exports := []string{asMarkdown, asJSON, asHTML}
+	return cli.Flags{
+		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default by its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
+		{Name: "output", Short: 'o', Arg: "FILE", Path: true, Help: "file to write (default stdout)", Set: cli.Text(&o.file)},
+		{Name: "chrome", Help: "write for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", Set: cli.Yes(&o.chrome)},
+	}
+}
+
+// showOrMeasure shows a session, or its use of the context or the cache.
+func (h *host) showOrMeasure(ctx context.Context, o *sessionsOptions, id string) error {
+	switch {
+	case o.context && o.cache:
+		return cli.Usagef("--context and --cache exclude each other")
+	case o.context:
+		return h.showSpending(ctx, o, id, "context")
+	case o.cache:
+		return h.showSpending(ctx, o, id, "cache")
+	}
+	return h.showSession(ctx, o, id)
 }
 
 // stores are the stores that the flags speak of: one, or those of all projects.
@@ -185,7 +199,7 @@ func (h *host) locate(ctx context.Context, o *sessionsOptions, id string) (sessi
 		return session.Dir{}, err
 	}
 	if err := session.CheckID(id); err != nil {
-		return session.Dir{}, usagef("%w", err)
+		return session.Dir{}, cli.Usagef("%w", err)
 	}
 	_, err = stores[0].Stat(ctx, id)
 	if !errors.Is(err, session.ErrNotFound) || o.dir != "" {
@@ -199,7 +213,7 @@ func (h *host) locate(ctx context.Context, o *sessionsOptions, id string) (sessi
 
 func notFound(id string, err error) error {
 	if errors.Is(err, session.ErrNotFound) {
-		return usagef("there is no session %s; openagent sessions list --all shows them", id)
+		return cli.Usagef("there is no session %s; openagent sessions list --all shows them", id)
 	}
 	return err
 }
@@ -217,7 +231,7 @@ func (h *host) showSession(ctx context.Context, o *sessionsOptions, id string) e
 		store = session.Under(store, id)
 		id, rest, deeper = strings.Cut(rest, "/")
 		if _, err := session.Stat(ctx, store, id); err != nil {
-			return usagef("sessions show: no agent %s worked for %s: %v", clip(id), path, err)
+			return cli.Usagef("sessions show: no agent %s worked for %s: %v", cli.Clip(id), path, err)
 		}
 		path += "/" + id
 	}

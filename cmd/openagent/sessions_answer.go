@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -30,27 +31,23 @@ type answerOptions struct {
 	call, input string
 }
 
-func (o *answerOptions) flags() flags {
-	return flags{
-		{name: "allow", help: "with answer: the call may run", set: yes(&o.allow)},
-		{name: "deny", arg: "REASON", help: "with answer: the call is refused; the model reads the reason", set: text(&o.deny)},
-		{name: "call", arg: "ID", help: "with answer: which call, where several wait", set: text(&o.call)},
-		{name: "input", arg: "JSON", help: "with answer and --allow: another input for the call", set: text(&o.input)},
+func (o *answerOptions) flags() cli.Flags {
+	return cli.Flags{
+		{Name: "allow", Help: "let the call run", Set: cli.Yes(&o.allow)},
+		{Name: "deny", Arg: "REASON", Help: "refuse the call; the model reads the reason", Set: cli.Text(&o.deny)},
+		{Name: "call", Arg: "ID", Help: "which call, if several wait", Set: cli.Text(&o.call)},
+		{Name: "input", Arg: "JSON", Help: "with --allow: another input for the call", Set: cli.Text(&o.input)},
 	}
-}
-
-func (o *answerOptions) given() bool {
-	return o.allow || o.deny != "" || o.call != "" || o.input != ""
 }
 
 func (o *answerOptions) check() error {
 	switch {
 	case o.allow && o.deny != "":
-		return usagef("--allow and --deny do not go together")
+		return cli.Usagef("--allow and --deny do not go together")
 	case o.input != "" && !o.allow:
-		return usagef("--input goes with --allow")
+		return cli.Usagef("--input goes with --allow")
 	case o.input != "" && !json.Valid([]byte(o.input)):
-		return usagef("--input is not JSON")
+		return cli.Usagef("--input is not JSON")
 	}
 	return nil
 }
@@ -69,7 +66,7 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 		return notFound(id, err)
 	}
 	if dir, err := workingDir(); err != nil || realFolder(dir) != realFolder(info.Dir) {
-		return usagef("session %s works in %s; go there", id, h.oneLine(info.Dir))
+		return cli.Usagef("session %s works in %s; go there", id, h.oneLine(info.Dir))
 	}
 	b, err := h.toolList(ctx, new(toolsOptions), true)
 	if err != nil {
@@ -83,9 +80,9 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 	pending, err := s.Pending(ctx)
 	switch {
 	case errors.Is(err, session.ErrSessionBusy):
-		return usagef("session %s is in use by another process, which asks itself", id)
+		return cli.Usagef("session %s is in use by another process, which asks itself", id)
 	case errors.Is(err, agent.ErrNotRunning):
-		return usagef("session %s waits for no answer", id)
+		return cli.Usagef("session %s waits for no answer", id)
 	case err != nil:
 		return startError(ctx, err)
 	}
@@ -98,7 +95,7 @@ func (h *host) answerSession(ctx context.Context, o *sessionsOptions, id string)
 // showPending lists the questions that wait.
 func (h *host) showPending(ctx context.Context, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
-		return usagef("--call goes with --allow or --deny")
+		return cli.Usagef("--call goes with --allow or --deny")
 	}
 	g := &sessionRules{agent: a, roots: append([]string{a.Dir}, a.AdditionalDirs...)}
 	if o.format == formatJSON {
@@ -130,11 +127,11 @@ func (h *host) answerCall(ctx context.Context, o *sessionsOptions, s *agent.Sess
 	call := o.answer.call
 	switch {
 	case call == "" && len(pending) > 1:
-		return usagef("%d calls wait; say which with --call: openagent sessions answer %s lists them", len(pending), s.ID)
+		return cli.Usagef("%d calls wait; say which with --call: openagent sessions answer %s lists them", len(pending), s.ID)
 	case call == "":
 		call = pending[0].Call.ID
 	case !slices.ContainsFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call }):
-		return usagef("no call %q waits; openagent sessions answer %s lists those that do", clip(call), s.ID)
+		return cli.Usagef("no call %q waits; openagent sessions answer %s lists those that do", cli.Clip(call), s.ID)
 	}
 	d := permission.Deny(o.answer.deny)
 	if o.answer.allow {
@@ -145,7 +142,7 @@ func (h *host) answerCall(ctx context.Context, o *sessionsOptions, s *agent.Sess
 	}
 	d.Source = permission.FromPerson
 	if err := s.Decide(ctx, call, d); err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	next := "openagent --resume " + s.ID + " goes on"
 	if left := len(pending) - 1; left > 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -62,7 +63,7 @@ func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id s
 func writeFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".openagent-export-*")
 	if err != nil {
-		return usagef("writing %s: %w", name, err)
+		return cli.Usagef("writing %s: %w", name, err)
 	}
 	err = errors.Join(write(f), f.Close())
 	if err == nil {

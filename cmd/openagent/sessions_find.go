@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -19,14 +20,14 @@ func age(to *time.Duration) func(string) error {
 		if days, ok := strings.CutSuffix(s, "d"); ok {
 			n, err := strconv.ParseUint(days, 10, 16)
 			if err != nil || n == 0 {
-				return fmt.Errorf("%q is no age; %s", clip(s), form)
+				return fmt.Errorf("%q is no age; %s", cli.Clip(s), form)
 			}
 			*to = time.Duration(n) * 24 * time.Hour
 			return nil
 		}
 		d, err := time.ParseDuration(s)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is no age; %s", clip(s), form)
+			return fmt.Errorf("%q is no age; %s", cli.Clip(s), form)
 		}
 		*to = d
 		return nil
@@ -53,7 +54,7 @@ func (h *host) searchSessions(ctx context.Context, o *sessionsOptions, query str
 			case errors.As(err, &damage):
 				h.complain("%v; openagent sessions repair %s mends it", err, hit.Session.Session)
 			case err != nil:
-				return usagef("%w", err)
+				return cli.Usagef("%w", err)
 			default:
 				hits = append(hits, hit)
 			}
@@ -87,7 +88,7 @@ func (h *host) nameSession(ctx context.Context, o *sessionsOptions, verb, id, na
 func (h *host) told(ctx context.Context, id string, err error) error {
 	switch {
 	case errors.Is(err, session.ErrSessionBusy):
-		return usagef("session %s is in use by another process; wait for its end", id)
+		return cli.Usagef("session %s is in use by another process; wait for its end", id)
 	case err != nil:
 		return commandError(ctx, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/transcript"
 )
@@ -24,7 +25,7 @@ func (h *host) holding(ctx context.Context, o *sessionsOptions, id string) (sess
 		stores = append(stores, others...)
 	}
 	if err := session.CheckID(id); err != nil {
-		return session.Dir{}, usagef("%w", err)
+		return session.Dir{}, cli.Usagef("%w", err)
 	}
 	for _, s := range stores {
 		if _, err = s.Stat(ctx, id); !errors.Is(err, session.ErrNotFound) {
@@ -164,16 +165,16 @@ func (h *host) importSessions(ctx context.Context, o *sessionsOptions, args []st
 	} else {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return usagef("finding the home folder: %v; name the folder of the sessions", err)
+			return cli.Usagef("finding the home folder: %v; name the folder of the sessions", err)
 		}
 		path = filepath.Join(home, ".open-agent-sdk", "sessions")
 	}
 	files, err := transcript.Find(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
-		return usagef("there is no transcript in %s; name the folder or file to import", path)
+		return cli.Usagef("there is no transcript in %s; name the folder or file to import", path)
 	}
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	project, err := workingDir()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -34,7 +35,7 @@ type prunedFiles struct {
 // Sessions in use stay.
 func (h *host) pruneSessions(ctx context.Context, o *sessionsOptions) error {
 	if o.olderThan == 0 && (o.all || o.tag != "") {
-		return usagef("--all and --tag are about sessions: add --older-than with the age from which they are deleted, such as --older-than 90d")
+		return cli.Usagef("--all and --tag are about sessions: add --older-than with the age from which they are deleted, such as --older-than 90d")
 	}
 	done := pruned{DryRun: o.dry, Sessions: []session.Info{}}
 	if o.olderThan > 0 {

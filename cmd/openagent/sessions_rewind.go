@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/session"
 )
@@ -55,7 +56,7 @@ func (h *host) rewindSession(ctx context.Context, o *sessionsOptions, id string)
 	var text strings.Builder
 	undo := "openagent sessions rewind " + id
 	if o.dir != "" {
-		undo += " --session-dir " + quote(store.Path)
+		undo += " --session-dir " + cli.Quote(store.Path)
 	}
 	for _, line := range done.lines(undo + " --to") {
 		text.WriteString(terminal.Text(line) + "\n")

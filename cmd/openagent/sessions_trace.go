@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/trace"
@@ -59,7 +60,7 @@ func (h *host) traceSession(ctx context.Context, o *sessionsOptions, id string) 
 func (s *setup) record(name string) error {
 	rec, err := trace.Create(name)
 	if err != nil {
-		return usagef("--trace: %v", err)
+		return cli.Usagef("--trace: %v", err)
 	}
 	s.recorder, s.agent.Trace = rec, rec.Trace
 	return nil

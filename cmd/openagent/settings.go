@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
@@ -131,7 +132,7 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 	if v := c.setting(modeKey); v.Source.Scope != config.Default {
 		c.mode = string(p.Mode)
 		if err := s.Permits(p.Mode); err != nil {
-			return nil, usagef("%s: %w; choose another mode", v.Source, err)
+			return nil, cli.Usagef("%s: %w; choose another mode", v.Source, err)
 		}
 	}
 	c.dirs = h.folders(s, dir)
@@ -171,14 +172,14 @@ func (h *host) configure(ctx context.Context, o *options, dir string, ask bool) 
 // unsettled is the error for settings that cannot be used.
 func unsettled(err error) error {
 	var p *config.Problem
-	var e *exitError
+	var e *cli.ExitError
 	switch {
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &p) && p.Source.File != "--settings":
-		return usagef("%w; mend or remove the file", err)
+		return cli.Usagef("%w; mend or remove the file", err)
 	}
-	return usagef("%w", err)
+	return cli.Usagef("%w", err)
 }
 
 // setting returns what the settings say, nothing where there are none.
@@ -241,7 +242,7 @@ func (h *host) warnOfSettings(o *options) {
 	}
 	for _, f := range o.settings.Files() {
 		if needs := o.settings.Needs(f); len(needs) > 0 {
-			h.complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, needed(needs), quote(projectOf(f)))
+			h.complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, needed(needs), cli.Quote(projectOf(f)))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 // A person at a terminal is asked about the settings of a project, and they count
@@ -25,7 +27,7 @@ func TestSettingsOnATerminal(t *testing.T) {
 	quit := func(p *person) {
 		t.Helper()
 		p.types("/quit\n")
-		if got := p.leaves(); got != exitDone {
+		if got := p.leaves(); got != cli.ExitDone {
 			t.Errorf("exit code %d", got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp"
@@ -176,7 +177,7 @@ func (h *host) fallbacks(s *setup) ([]llm.Model, error) {
 	for _, name := range s.options.fallbacks {
 		m, err := s.provider.llm(name)
 		if err != nil {
-			return nil, usagef("%s: %v", said, err)
+			return nil, cli.Usagef("%s: %v", said, err)
 		}
 		if err := s.permitsModelNamed(name); err != nil && !free {
 			h.complain("%s: %q does not count; %v", said, name, err)
@@ -210,10 +211,10 @@ func (h *host) newAgent(s *setup) (*agent.Agent, error) {
 	a.Deciders = s.guard(&a.Permissions, a.Deciders)
 	var err error
 	if a.Model, err = s.provider.llm(s.provider.model.value); err != nil {
-		return nil, usagef("%s: %v", s.provider.model.source, err)
+		return nil, cli.Usagef("%s: %v", s.provider.model.source, err)
 	}
 	if a.SmallModel, err = s.provider.llm(s.provider.small.value); err != nil {
-		return nil, usagef("%s: %v", s.provider.small.source, err)
+		return nil, cli.Usagef("%s: %v", s.provider.small.source, err)
 	}
 	if a.Fallbacks, err = h.fallbacks(s); err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 // A signalError is why a context ended.
@@ -17,9 +19,9 @@ type signalError struct {
 func (e *signalError) Error() string { return e.name }
 
 var (
-	interruption = &signalError{"interrupted (SIGINT)", exitInterrupted}
-	termination  = &signalError{"terminated (SIGTERM)", exitTerminated}
-	hangup       = &signalError{"terminated (SIGHUP)", exitTerminated}
+	interruption = &signalError{"interrupted (SIGINT)", cli.ExitInterrupted}
+	termination  = &signalError{"terminated (SIGTERM)", cli.ExitTerminated}
+	hangup       = &signalError{"terminated (SIGHUP)", cli.ExitTerminated}
 )
 
 func signalOf(s os.Signal) *signalError {
@@ -80,5 +82,5 @@ func signalCode(ctx context.Context) int {
 	if errors.As(context.Cause(ctx), &s) {
 		return s.code
 	}
-	return exitInternal
+	return cli.ExitInternal
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
@@ -91,7 +92,7 @@ func (h *host) trustsSkills(found skill.Found) bool {
 func (h *host) offerSkills(ctx context.Context, found skill.Found, ask, tell bool) (bool, error) {
 	if !ask {
 		if tell {
-			h.complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, quote(found.Dir))
+			h.complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(found.Dir))
 		}
 		return false, nil
 	}

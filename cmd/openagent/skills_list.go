@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/skill"
 )
-
-var skillVerbs = []string{"list", "show", "new", "lint"}
 
 // skillsOptions are the flags of openagent skills.
 type skillsOptions struct {
@@ -22,55 +21,59 @@ type skillsOptions struct {
 	user   bool // new: for the user, not for the project
 }
 
-func (o *skillsOptions) flags() flags {
-	fs := append(listFlags(&o.format), flag{name: "user", help: "new: in ~/.agents/skills, for all projects", set: yes(&o.user)})
-	for _, f := range o.options.flags() {
-		if slices.Contains([]string{"cwd", "plugin-dir", "setting-sources"}, f.name) {
-			fs = append(fs, f)
+func skillsCommand(h *host) cli.Command {
+	o := &skillsOptions{format: formatText}
+	verb := func(flags cli.Flags, c cli.Command) cli.Command {
+		c.Flags = func() cli.Flags {
+			return slices.Concat(listFlags(&o.format), flags, o.flags().Named("cwd", "plugin-dir", "setting-sources"))
 		}
+		c.Run = o.checked(&o.format, c.Run)
+		return c
 	}
-	return fs
+	user := cli.Flags{{Name: "user", Help: "in ~/.agents/skills, for all projects", Set: cli.Yes(&o.user)}}
+	return cli.Command{Name: "skills", Summary: "List, show, create and check skills", Default: "list", Subcommands: []cli.Command{
+		verb(nil, cli.Command{Name: "list", Summary: "List the skills", Examples: []string{"openagent skills list"},
+			Run: func(ctx context.Context, _ []string) error {
+				return h.withSkills(ctx, o, func(s *setup) error { return h.listSkills(s, o.format) })
+			}}),
+		verb(nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show a skill", Examples: []string{"openagent skills show release"},
+			Run: func(ctx context.Context, args []string) error {
+				return h.withSkills(ctx, o, func(s *setup) error { return h.showSkill(s, o.format, args[0]) })
+			}}),
+		verb(user, cli.Command{Name: "new", Args: "NAME", Least: 1, Most: 1, Summary: "Create a skill", Examples: []string{"openagent skills new release"},
+			Run: func(_ context.Context, args []string) error {
+				dir, err := workingDir()
+				if err != nil {
+					return err
+				}
+				return h.newSkill(o, dir, args[0])
+			}}),
+		verb(nil, cli.Command{Name: "lint", Args: "[DIR…]", Most: cli.Any, Summary: "Check skills", Examples: []string{"openagent skills lint"},
+			Run: func(_ context.Context, args []string) error {
+				dir, err := workingDir()
+				if err != nil {
+					return err
+				}
+				return h.lintSkills(o, dir, args)
+			}}),
+	}}
 }
 
-func skillsCommand(h *host) (flags, action) {
-	o := new(skillsOptions)
-	return o.flags(), func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		if o.format == "" {
-			o.format = formatText
-		}
-		format := o.format
-		if err := o.check(); err != nil {
-			return err
-		}
-		dir, err := workingDir()
-		if err != nil {
-			return err
-		}
-		switch {
-		case verb == "new" && len(args) == 1:
-			return h.newSkill(o, dir, args[0])
-		case verb == "lint":
-			return h.lintSkills(o, dir, args)
-		case verb == "list" && len(args) > 0, verb == "show" && len(args) != 1, !slices.Contains(skillVerbs, verb) || verb == "new":
-			return usagef("write openagent skills list, show NAME, new NAME or lint [DIR…]%s", likely(verb, skillVerbs))
-		}
-		s := newSetup(&o.options, provider{}, dir)
-		defer s.close()
-		if err := h.findPlugins(ctx, s, false, true); err != nil {
-			return err
-		}
-		if err := h.addSkills(ctx, s, false, true); err != nil {
-			return err
-		}
-		if verb == "show" {
-			return h.showSkill(s, format, args[0])
-		}
-		return h.listSkills(s, format)
+// withSkills finds the skills outside of a run, for use.
+func (h *host) withSkills(ctx context.Context, o *skillsOptions, use func(s *setup) error) error {
+	dir, err := workingDir()
+	if err != nil {
+		return err
 	}
+	s := newSetup(&o.options, provider{}, dir)
+	defer s.close()
+	if err := h.findPlugins(ctx, s, false, true); err != nil {
+		return err
+	}
+	if err := h.addSkills(ctx, s, false, true); err != nil {
+		return err
+	}
+	return use(s)
 }
 
 // A skillEntry is a skill as list and show tell of it.
@@ -120,7 +123,7 @@ func (h *host) listSkills(s *setup, format string) error {
 func (h *host) showSkill(s *setup, format, name string) error {
 	k := s.skills.Get(strings.TrimPrefix(name, "/"))
 	if k == nil {
-		return usagef("%w", s.skills.Unknown(name))
+		return cli.Usagef("%w", s.skills.Unknown(name))
 	}
 	e := entryOf(s, k)
 	e.Files = k.Files()
@@ -157,31 +160,31 @@ func (h *host) newSkill(o *skillsOptions, dir, name string) error {
 	if o.user {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return usagef("skills new: finding the home folder: %w", err)
+			return cli.Usagef("skills new: finding the home folder: %w", err)
 		}
 		base = filepath.Join(home, ".agents", "skills")
 	}
 	if err := skill.New().Register(&skill.Skill{Name: name}); err != nil {
-		return usagef("skills new: %w", err)
+		return cli.Usagef("skills new: %w", err)
 	}
 	file := filepath.Join(base, name, skill.FileName)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return usagef("skills new: %w", err)
+		return cli.Usagef("skills new: %w", err)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return usagef("skills new: %s is there already", file)
+		return cli.Usagef("skills new: %s is there already", file)
 	}
 	if err != nil {
-		return usagef("skills new: %w", err)
+		return cli.Usagef("skills new: %w", err)
 	}
 	_, err = fmt.Fprintf(f, newSkillText, name)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return usagef("skills new: %w", err)
+		return cli.Usagef("skills new: %w", err)
 	}
 	next := "edit it, then: openagent skills lint"
 	if !o.user {
-		next += "; and so that it counts: openagent trust add " + quote(dir)
+		next += "; and so that it counts: openagent trust add " + cli.Quote(dir)
 	}
 	return h.show(file + "\n" + next + "\n")
 }
@@ -207,7 +210,7 @@ func (h *host) lintSkills(o *skillsOptions, dir string, dirs []string) error {
 	for _, dir := range o.options.plugins {
 		p, err := readPlugin(dir)
 		if err != nil {
-			return usagef("skills lint: %w", err)
+			return cli.Usagef("skills lint: %w", err)
 		}
 		folders = append(folders, p.commandFolders()...)
 	}
@@ -241,7 +244,7 @@ func (h *host) lintSkills(o *skillsOptions, dir string, dirs []string) error {
 		return err
 	}
 	if len(problems) > 0 {
-		return ended(exitUsage)
+		return cli.Ended(cli.ExitUsage)
 	}
 	return nil
 }

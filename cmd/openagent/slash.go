@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -106,7 +107,7 @@ func (c *repl) skill(ctx context.Context, line string) error {
 	case err != nil:
 		return err
 	case x == nil:
-		return fmt.Errorf("there is no command and no skill %s; /help and /skills list them", clip(name))
+		return fmt.Errorf("there is no command and no skill %s; /help and /skills list them", cli.Clip(name))
 	case c.running.Load():
 		return errors.New("the agent works; Ctrl-C stops it")
 	}
@@ -200,7 +201,7 @@ func thoughtOf(word string) (llm.Thought, error) {
 	case err == nil && n > 0:
 		return llm.Thought{Budget: n}, nil
 	}
-	return llm.Thought{}, fmt.Errorf("%q is none of %s, adaptive, off, and no number of tokens from 1 up", clip(word), strings.Join(efforts, ", "))
+	return llm.Thought{}, fmt.Errorf("%q is none of %s, adaptive, off, and no number of tokens from 1 up", cli.Clip(word), strings.Join(efforts, ", "))
 }
 
 // resume goes on with a run that was cut short.
@@ -218,7 +219,7 @@ func (c *repl) resume(ctx context.Context) error {
 // rewind takes the session back as the command does, or lists its prompts.
 func (c *repl) rewind(ctx context.Context, args []string) error {
 	var o rewinding
-	rest, err := o.flags().parse(args)
+	rest, err := o.flags().Parse(args)
 	switch {
 	case err != nil:
 		return err

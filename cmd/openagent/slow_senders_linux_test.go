@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/trigger"
 )
@@ -60,7 +61,7 @@ func TestTriggersSlowSenders(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // ends: its place is taken
 	}
 	finishes(t, held)
-	if code := s.end(syscall.SIGTERM); code != exitTerminated {
+	if code := s.end(syscall.SIGTERM); code != cli.ExitTerminated {
 		t.Errorf("exit code %d: %s", code, s.stderr.Bytes())
 	}
 }

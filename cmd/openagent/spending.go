@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
@@ -145,7 +146,7 @@ func (h *host) breakWords(b event.CacheBroken) string {
 	}
 	s += ")"
 	if b.Was != "" || b.Is != "" {
-		s += fmt.Sprintf(": %q became %q", clip(b.Was), clip(b.Is))
+		s += fmt.Sprintf(": %q became %q", cli.Clip(b.Was), cli.Clip(b.Is))
 	}
 	return h.oneLine(s)
 }

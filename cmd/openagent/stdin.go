@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 const (
@@ -44,7 +46,7 @@ func (h *host) readStdin(ctx context.Context, beside bool) (string, error) {
 			h.complain("nothing came on stdin within %v: going on without it (add </dev/null to say so)", patience)
 			return "", nil
 		case <-ctx.Done():
-			return "", ended(signalCode(ctx))
+			return "", cli.Ended(signalCode(ctx))
 		}
 	}
 	select {
@@ -53,13 +55,13 @@ func (h *host) readStdin(ctx context.Context, beside bool) (string, error) {
 		case o.err != nil && beside: // such as a stdin that is closed
 			return "", nil
 		case o.err != nil:
-			return "", usagef("reading stdin: %w", o.err)
+			return "", cli.Usagef("reading stdin: %w", o.err)
 		case len(o.data) > maxStdin:
-			return "", usagef("stdin holds more than %d MB; put it into a file and let the agent read that", maxStdin>>20)
+			return "", cli.Usagef("stdin holds more than %d MB; put it into a file and let the agent read that", maxStdin>>20)
 		}
 		return strings.ToValidUTF8(string(o.data), "�"), nil
 	case <-ctx.Done():
-		return "", ended(signalCode(ctx))
+		return "", cli.Ended(signalCode(ctx))
 	}
 }
 
@@ -79,7 +81,7 @@ func (h *host) promptText(ctx context.Context, args []string, optional bool) (st
 		}
 	}
 	if strings.TrimSpace(prompt) == "" && !optional {
-		return "", usagef(`there is no prompt; write openagent -p "…", or send it on stdin`)
+		return "", cli.Usagef(`there is no prompt; write openagent -p "…", or send it on stdin`)
 	}
 	return prompt, nil
 }
@@ -87,13 +89,13 @@ func (h *host) promptText(ctx context.Context, args []string, optional bool) (st
 // promptArg returns the one argument that is the prompt.
 func promptArg(args []string) (string, error) {
 	if len(args) > 1 {
-		return "", usagef("%d arguments, and a prompt is one; put quotes around it", len(args))
+		return "", cli.Usagef("%d arguments, and a prompt is one; put quotes around it", len(args))
 	}
 	if len(args) == 0 {
 		return "", nil
 	}
 	if strings.TrimSpace(args[0]) == "" {
-		return "", usagef("the prompt is empty; leave it out or write one")
+		return "", cli.Usagef("the prompt is empty; leave it out or write one")
 	}
 	return strings.ToValidUTF8(args[0], "�"), nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/session"
 )
@@ -54,22 +55,22 @@ func latest(ctx context.Context, store session.Store, project string) (string, e
 			return s.Session, nil
 		}
 	}
-	return "", usagef("--continue: there is no session of %s yet; leave the flag out to begin one", project)
+	return "", cli.Usagef("--continue: there is no session of %s yet; leave the flag out to begin one", project)
 }
 
 // find reports whether the session is there, and if not, where it is.
 func (h *host) find(ctx context.Context, shown string, store session.Store, id string) error {
 	if err := session.CheckID(id); err != nil {
-		return usagef("%s: %w", shown, err)
+		return cli.Usagef("%s: %w", shown, err)
 	}
 	_, err := session.Stat(ctx, store, id)
 	if !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
 	if info, _, ok := h.elsewhere(ctx, id); ok {
-		return usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
+		return cli.Usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
 	}
-	return usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
+	return cli.Usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
 }
 
 // elsewhere looks for a session in the folders of all projects.
@@ -99,7 +100,7 @@ type chosen struct {
 func (h *host) choose(ctx context.Context, o *options, project string) (chosen, error) {
 	if o.ephemeral && o.resume == "" && !o.latest {
 		if o.id != "" && session.CheckID(o.id) != nil {
-			return chosen{}, usagef("--session-id: %w", session.CheckID(o.id))
+			return chosen{}, cli.Usagef("--session-id: %w", session.CheckID(o.id))
 		}
 		return chosen{store: new(session.Memory), id: o.id}, nil
 	}
@@ -160,10 +161,10 @@ func (h *host) choose(ctx context.Context, o *options, project string) (chosen, 
 // checkNew reports why a session with the given id cannot be made.
 func (o *options) checkNew(ctx context.Context, store session.Store) error {
 	if err := session.CheckID(o.id); err != nil {
-		return usagef("--session-id: %w", err)
+		return cli.Usagef("--session-id: %w", err)
 	}
 	if _, err := session.Stat(ctx, store, o.id); err == nil {
-		return usagef("--session-id: there is a session %s already; use --resume %s to go on with it", o.id, o.id)
+		return cli.Usagef("--session-id: there is a session %s already; use --resume %s to go on with it", o.id, o.id)
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func factOf(ctx context.Context, store session.Store, id, message string) (int64
 			return e.Seq, nil
 		}
 	}
-	return 0, usagef("--resume-at: session %s has no message %s; the uuid of a stream-json line is one", id, clip(message))
+	return 0, cli.Usagef("--resume-at: session %s has no message %s; the uuid of a stream-json line is one", id, cli.Clip(message))
 }
 
 // projects returns the stores of all projects, ordered by name.

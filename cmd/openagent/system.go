@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 //go:embed system.md
@@ -54,7 +56,7 @@ func (s *setup) instructions() (string, error) {
 		for _, name := range s.kind.Skills {
 			text, err := s.skillText(context.Background(), name)
 			if err != nil {
-				return "", usagef("--agent %s: %w", s.kind.Agent.Name, err)
+				return "", cli.Usagef("--agent %s: %w", s.kind.Agent.Name, err)
 			}
 			system += "\n\n" + text
 		}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
 // listFlags are the flags of commands that list something.
-func listFlags(format *string) flags {
+func listFlags(format *string) cli.Flags {
 	words := []string{formatText, formatJSON}
-	return flags{{name: "output-format", arg: choice(words), words: words, help: "a table (default) or JSON", set: oneOf(format, words)}}
+	return cli.Flags{{Name: "output-format", Arg: cli.Choice(words), Words: words, Help: "a table (default) or JSON", Set: cli.OneOf(format, words)}}
 }
 
 // list shows rows as a table under a header, or v as JSON.

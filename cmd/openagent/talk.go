@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -105,7 +106,7 @@ func (c *repl) talk(ctx context.Context, s *setup, args []string, blocks []llm.B
 		c.screen.line(inDim, "openagent --resume %s goes on from here", s.session.ID)
 	}
 	if ctx.Err() != nil {
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -336,7 +337,7 @@ func TestConversationInterrupted(t *testing.T) {
 	p.types("\x03")
 	p.sees("stopping")
 	p.types("\x03")
-	if code := p.leaves(); code != exitInterrupted {
+	if code := p.leaves(); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Contains(p.all.String(), "\x1b[") {
@@ -474,7 +475,7 @@ func TestStuckReader(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := exitCode(cmd.Wait()); code != exitTerminated {
+	if code := exitCode(cmd.Wait()); code != cli.ExitTerminated {
 		t.Errorf("exit code %d", code)
 	}
 }

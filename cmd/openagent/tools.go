@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
@@ -29,14 +30,50 @@ type toolsOptions struct {
 var runFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dangerously-skip-permissions", "allowed-tools", "disallowed-tools", "sandbox",
 	"settings", "setting-sources", "timeout", "session-dir"}
 
-func toolsCommand(h *host) (flags, action) {
+func toolsCommand(h *host) cli.Command {
 	o := new(toolsOptions)
-	return toolVerbs(o, "tools", "list, show NAME, run NAME JSON (- reads it from stdin) or stats", runFlags, "stats", "over", []verb{
-		{"list", 0, 0, func(ctx context.Context, _ []string) error { return h.listTools(ctx, o) }},
-		{"show", 1, 1, func(ctx context.Context, args []string) error { return h.showTool(ctx, o, args[0]) }},
-		{"run", 1, 2, func(ctx context.Context, args []string) error { return h.runTool(ctx, o, args) }},
-		{"stats", 0, 0, func(ctx context.Context, _ []string) error { return h.toolStats(ctx, o) }},
-	})
+	return cli.Command{Name: "tools", Summary: "List, show and run tools, and count their calls", Default: "list", Subcommands: []cli.Command{
+		o.verb(runFlags, nil, cli.Command{Name: "list", Summary: "List the tools", Examples: []string{"openagent tools list"},
+			Run: func(ctx context.Context, _ []string) error { return h.listTools(ctx, o) }}),
+		o.verb(runFlags, nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show a tool as the model sees it", Examples: []string{"openagent tools show Read"},
+			Run: func(ctx context.Context, args []string) error { return h.showTool(ctx, o, args[0]) }}),
+		o.verb(runFlags, nil, cli.Command{Name: "run", Args: "NAME JSON", Least: 1, Most: 2, Summary: "Run a tool without a model",
+			Details: "With - as JSON it reads the input from stdin.\n", Examples: []string{`openagent tools run Read '{"file_path":"go.mod"}'`},
+			Run: func(ctx context.Context, args []string) error { return h.runTool(ctx, o, args) }}),
+		o.verb(runFlags, o.sessionFlags(), cli.Command{Name: "stats", Summary: "Count the calls of tools in sessions", Examples: []string{"openagent tools stats --all"},
+			Run: func(ctx context.Context, _ []string) error { return h.toolStats(ctx, o) }}),
+	}}
+}
+
+// sessionFlags say which sessions a command is about.
+func (o *toolsOptions) sessionFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "all", Help: "the sessions of all folders", Set: cli.Yes(&o.all)},
+		{Name: "session", Arg: "ID", Help: "only this session", Set: cli.Text(&o.session)},
+	}
+}
+
+// verb completes a command about the tools of a run: it takes the flags of a run that are
+// named, and flags.
+func (o *toolsOptions) verb(named []string, flags cli.Flags, c cli.Command) cli.Command {
+	c.Flags = func() cli.Flags {
+		return slices.Concat(listFlags(&o.output), o.flags().Named(named...), flags)
+	}
+	c.Run = o.checked(&o.output, c.Run)
+	return c
+}
+
+// checked is run after a check of the options. The check leaves the format of the output
+// as the user wrote it.
+func (o *options) checked(format *string, run func(context.Context, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		was := *format
+		if err := o.check(); err != nil {
+			return err
+		}
+		*format = was
+		return run(ctx, args)
+	}
 }
 
 // A toolEntry is a tool as lists show it.
@@ -185,7 +222,7 @@ func (b *toolList) find(name string) (tool.Tool, error) {
 	if len(near) == 1 {
 		return near[0], nil
 	}
-	return nil, usagef("there is no tool %q%s", clip(name), cmp.Or(likely(name, names), "; openagent tools lists them"))
+	return nil, cli.Usagef("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, names), "; openagent tools lists them"))
 }
 
 // customTools returns the tools of the user's folder, of the project and of the
@@ -214,7 +251,7 @@ func (h *host) customTools(ctx context.Context, o *options, project string, ws *
 func (h *host) warnOfTools(err error) {
 	var u *custom.UntrustedError
 	if errors.As(err, &u) {
-		h.complain("%v; look at them, then: openagent trust add %s", err, quote(u.Listing.Dir))
+		h.complain("%v; look at them, then: openagent trust add %s", err, cli.Quote(u.Listing.Dir))
 		return
 	}
 	h.complain("%v", err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
@@ -39,11 +40,11 @@ func TestToolsOnATerminal(t *testing.T) {
 	p.sees(`(?s)holds tools that the agent could run as programs:\r\n  hello\r\nDo you trust them, as they are now\? \[y/N\] `)
 	p.types("\n")
 	p.sees("not trusted: hello")
-	leaves(p, exitDone)
+	leaves(p, cli.ExitDone)
 	p = tools("list")
 	p.sees(`\[y/N\] `)
 	p.types("\x03")
-	leaves(p, exitInterrupted)
+	leaves(p, cli.ExitInterrupted)
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 		t.Error("it ran before it was trusted")
 	}
@@ -54,12 +55,12 @@ func TestToolsOnATerminal(t *testing.T) {
 	p.sees(`is not known to be read-only(?s).*hello\r\nallow\? \[y/N\] `)
 	p.types("no\n")
 	p.sees("refused by the user")
-	leaves(p, exitStopped)
+	leaves(p, cli.ExitStopped)
 	p = tools("run", "hello")
 	p.sees(`allow\? \[y/N\] `)
 	p.types("yes\n")
 	p.sees("hello\r\n")
-	leaves(p, exitDone)
+	leaves(p, cli.ExitDone)
 }
 
 // Tools of folders are there in a conversation, once they are trusted, and

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -76,9 +77,9 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	switch {
 	case policy.Hides(name, t.Spec().Aliases...):
 		h.complain("%s is refused by %s", name, o.said("permissions.deny", "--disallowed-tools"))
-		return ended(exitStopped)
+		return cli.Ended(cli.ExitStopped)
 	case t.Spec().NeedsPerson:
-		return usagef("%s asks a person; it works in conversations only", name)
+		return cli.Usagef("%s asks a person; it works in conversations only", name)
 	}
 	j := &judging{h: h}
 	judges := b.guard(&policy, nil)
@@ -91,10 +92,10 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	var end *agent.EndError
 	switch {
 	case ctx.Err() != nil:
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	case errors.As(err, &end):
 		h.complain("%s: %v", name, err)
-		return ended(outcomeOf(ctx, event.RunEnd{Reason: end.Reason}).code)
+		return cli.Ended(outcomeOf(ctx, event.RunEnd{Reason: end.Reason}).code)
 	case err != nil:
 		return startError(ctx, err)
 	case r == nil:
@@ -107,7 +108,7 @@ func (h *host) runTool(ctx context.Context, o *toolsOptions, args []string) (err
 	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
 		j.passed = true // nobody is asked about what cannot be read
 	}
-	return ended(j.code(r))
+	return cli.Ended(j.code(r))
 }
 
 // forCall returns the tools of an agent that is to call t: no other, so that none
@@ -137,13 +138,13 @@ type bound struct{ tool.Tool }
 func (j *judging) code(r *tool.Result) int {
 	switch {
 	case !r.IsError:
-		return exitDone
+		return cli.ExitDone
 	case j.nobody:
-		return exitNobody
+		return cli.ExitNobody
 	case !j.passed:
-		return exitStopped
+		return cli.ExitStopped
 	}
-	return exitInternal
+	return cli.ExitInternal
 }
 
 // toolInput returns the input of a call: the argument, stdin for "-", or an
@@ -161,7 +162,7 @@ func (h *host) toolInput(ctx context.Context, args []string) (json.RawMessage, e
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
-		return nil, usagef(`tools run: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, clip(text))
+		return nil, cli.Usagef(`tools run: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
 	}
 	return json.RawMessage(text), nil
 }

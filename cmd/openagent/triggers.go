@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/trigger"
 )
-
-const triggerWords = "list, add NAME PROMPT, secret ID, remove ID… or serve"
 
 // triggerOptions are the flags of the command triggers: its own, and those of a
 // prompt, under which triggers run.
@@ -25,56 +24,54 @@ type triggerOptions struct {
 	grace          time.Duration
 }
 
-func triggersCommand(h *host) (flags, action) {
+func triggersCommand(h *host) cli.Command {
 	o := &triggerOptions{addr: defaultAddress, grace: defaultGrace}
-	addr := ""
-	fs := append(listFlags(&o.output),
-		flag{name: "all", help: "with list: the triggers of all folders; else those of this one", set: yes(&o.all)},
-		flag{name: "url", arg: "URL", help: "with add: it is a trigger of others at this address, and the prompt is sent to it", set: text(&o.url)},
-		flag{name: "schedule", arg: "SCHEDULE", help: "with add: also start it at these times, as openagent cron does", set: text(&o.schedule)},
-		flag{name: "show", help: "with secret: show it even if stdout is no terminal", set: yes(&o.show)},
-		flag{name: "set", help: "with secret: take the secret of the other side from stdin instead", set: yes(&o.set)},
-		flag{name: "addr", arg: "HOST:PORT", help: "with serve: where requests are answered (default " + defaultAddress + ")", set: text(&addr)},
-		flag{name: "host", arg: "HOST,HOST", help: "with serve: the hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", set: list(&o.hosts)},
-		flag{name: "grace", arg: "DURATION", help: "with serve: how long runs may go on after a signal before they are ended (default 10s)", set: duration(&o.grace)})
-	fs = append(fs, o.flagsOfJobs()...)
-	return fs, func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
+	verb := func(flags func() cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
+		c.Flags = func() cli.Flags { return append(listFlags(&o.output), flags()...) }
+		c.Run = func(ctx context.Context, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return run(ctx, args)
 		}
-		err := goWith("triggers", verb, []verbFlag{
-			{o.all, "--all", []string{"list"}},
-			{o.url != "", "--url", []string{"add"}},
-			{o.schedule != "", "--schedule", []string{"add"}},
-			{o.show, "--show", []string{"secret"}},
-			{o.set, "--set", []string{"secret"}},
-			{addr != "", "--addr", []string{"serve"}},
-			{o.hosts != nil, "--host", []string{"serve"}},
-			{o.grace != defaultGrace, "--grace", []string{"serve"}},
-		})
-		if err == nil {
-			err = o.check()
-		}
-		if err != nil {
-			return err
-		}
-		if addr != "" {
-			o.addr = addr
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.triggersList(ctx, o)
-		case verb == "add" && len(args) == 2:
-			return h.triggersAdd(ctx, o, args[0], args[1])
-		case verb == "secret" && len(args) == 1:
-			return h.triggersSecret(ctx, o, args[0])
-		case verb == "remove" && len(args) > 0:
-			return h.triggersRemove(ctx, o, args)
-		case verb == "serve" && len(args) == 0:
-			return h.triggersServe(ctx, o)
-		}
-		return usagef("write openagent triggers %s", triggerWords)
+		return c
+	}
+	named := func(names ...string) func() cli.Flags {
+		return func() cli.Flags { return append(o.triggerFlags().Named(names...), o.placeFlags()...) }
+	}
+	return cli.Command{Name: "triggers", Summary: "Run prompts when signed HTTP requests ask for them", Default: "list", Subcommands: []cli.Command{
+		verb(named("all"), cli.Command{Name: "list", Summary: "List the triggers and how they last ended",
+			Examples: []string{"openagent triggers list --all"}},
+			func(ctx context.Context, _ []string) error { return h.triggersList(ctx, o) }),
+		verb(named("url", "schedule"), cli.Command{Name: "add", Args: "NAME PROMPT", Least: 2, Most: 2, Summary: "Add a trigger for this folder",
+			Examples: []string{"openagent triggers add deploy 'Check the last deployment'"}},
+			func(ctx context.Context, args []string) error { return h.triggersAdd(ctx, o, args[0], args[1]) }),
+		verb(named("show", "set"), cli.Command{Name: "secret", Args: "ID", Least: 1, Most: 1, Summary: "Show or set the secret that signs requests",
+			Examples: []string{"openagent triggers secret trig_1a2b"}},
+			func(ctx context.Context, args []string) error { return h.triggersSecret(ctx, o, args[0]) }),
+		verb(named(), cli.Command{Name: "remove", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Remove triggers",
+			Examples: []string{"openagent triggers remove trig_1a2b"}},
+			func(ctx context.Context, args []string) error { return h.triggersRemove(ctx, o, args) }),
+		verb(func() cli.Flags {
+			return append(o.triggerFlags().Named("addr", "host", "grace"), o.flagsOfJobs()...)
+		}, cli.Command{Name: "serve", Summary: "Answer requests and run their triggers, until you stop it",
+			Details:  "The flags of a prompt apply to all runs.\n",
+			Examples: []string{"openagent triggers serve --addr 127.0.0.1:8787"}},
+			func(ctx context.Context, _ []string) error { return h.triggersServe(ctx, o) }),
+	}}
+}
+
+// triggerFlags are the flags about triggers.
+func (o *triggerOptions) triggerFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "all", Help: "the triggers of all folders; else those of this one", Set: cli.Yes(&o.all)},
+		{Name: "url", Arg: "URL", Help: "the trigger is another program's at this address, and the prompt is sent to it", Set: cli.Text(&o.url)},
+		{Name: "schedule", Arg: "SCHEDULE", Help: "also start it at these times, as openagent cron does", Set: cli.Text(&o.schedule)},
+		{Name: "show", Help: "show the secret even if stdout is not a terminal", Set: cli.Yes(&o.show)},
+		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.Yes(&o.set)},
+		{Name: "addr", Arg: "HOST:PORT", Help: "address that answers requests (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
+		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", Set: cli.List(&o.hosts)},
+		{Name: "grace", Arg: "DURATION", Help: "how long runs may go on after a signal (default 10s)", Set: cli.Duration(&o.grace)},
 	}
 }
 
@@ -178,14 +175,14 @@ func (h *host) triggersAdd(ctx context.Context, o *triggerOptions, name, prompt 
 	r := trigger.Record{Secrets: []trigger.Secret{trigger.NewSecret()}, Trigger: trigger.Trigger{ID: trigger.NewID(), Name: name, Prompt: prompt,
 		URL: o.url, Schedule: o.schedule, Dir: place.dir, Enabled: true, Created: time.Now().UTC().Truncate(time.Second)}}
 	if err := r.Check(); err != nil {
-		return usagef("triggers add: %w", err)
+		return cli.Usagef("triggers add: %w", err)
 	}
 	if strings.TrimSpace(prompt) == "" && r.URL == "" {
-		return usagef("triggers add: the prompt is empty")
+		return cli.Usagef("triggers add: the prompt is empty")
 	}
 	if r.Schedule != "" {
 		if err := scheduleTrigger(ctx, place.jobs, place.dir, r.Trigger); err != nil {
-			return usagef("triggers add: --schedule: %w", err)
+			return cli.Usagef("triggers add: --schedule: %w", err)
 		}
 	}
 	if err := place.store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
@@ -215,7 +212,7 @@ func (h *host) triggersSecret(ctx context.Context, o *triggerOptions, id string)
 		return h.takeSecret(ctx, place, id)
 	}
 	if !o.show && !h.outTerminal {
-		return usagef("a secret is shown on a terminal only; --show shows it all the same")
+		return cli.Usagef("a secret is shown on a terminal only; --show shows it all the same")
 	}
 	r, err := place.store.Get(ctx, id)
 	if err != nil {
@@ -239,7 +236,7 @@ func (h *host) takeSecret(ctx context.Context, place triggerPlace, id string) er
 		}
 		r.Secrets = []trigger.Secret{secret}
 		if err := r.Check(); err != nil {
-			return nil, usagef("triggers secret --set: %w", err)
+			return nil, cli.Usagef("triggers secret --set: %w", err)
 		}
 		return r, nil
 	})
@@ -278,7 +275,7 @@ func (h *host) triggersRemove(ctx context.Context, o *triggerOptions, ids []stri
 // noTrigger is the error for a trigger that is not there, or cannot be read.
 func noTrigger(id string, err error) error {
 	if errors.Is(err, trigger.ErrUnknown) {
-		return usagef("there is no trigger %s here; openagent triggers list --all shows those of all folders", clip(id))
+		return cli.Usagef("there is no trigger %s here; openagent triggers list --all shows those of all folders", cli.Clip(id))
 	}
 	return triggerError(err)
 }
@@ -287,7 +284,7 @@ func noTrigger(id string, err error) error {
 func triggerError(err error) error {
 	var file *fs.PathError
 	if errors.As(err, &file) {
-		return usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
+		return cli.Usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/permission"
@@ -67,11 +68,11 @@ func (f *folderOfTriggers) run(code int, stdin string, args ...string) string {
 func (f *folderOfTriggers) add(args ...string) (trigger.Trigger, trigger.Secret) {
 	f.t.Helper()
 	var t trigger.Trigger
-	out := f.run(exitDone, "", append([]string{"triggers", "add", "--output-format", "json"}, args...)...)
+	out := f.run(cli.ExitDone, "", append([]string{"triggers", "add", "--output-format", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &t); err != nil || t.ID == "" {
 		f.t.Fatalf("%s: %v", out, err)
 	}
-	return t, trigger.Secret(strings.TrimSpace(f.run(exitDone, "", "triggers", "secret", "--show", t.ID)))
+	return t, trigger.Secret(strings.TrimSpace(f.run(cli.ExitDone, "", "triggers", "secret", "--show", t.ID)))
 }
 
 // A serving is "openagent triggers serve" as a process of its own.
@@ -132,7 +133,7 @@ func TestTriggersServe(t *testing.T) {
 	home := t.TempDir()
 	f := newFolderOfTriggers(t, home, server)
 	build, secret := f.add("build", "Build it.")
-	if out := f.run(exitUsage, "", "triggers", "secret", build.ID); !strings.Contains(out, "--show") || strings.Contains(out, string(secret)) {
+	if out := f.run(cli.ExitUsage, "", "triggers", "secret", build.ID); !strings.Contains(out, "--show") || strings.Contains(out, string(secret)) {
 		t.Error(out)
 	}
 	// What passes by somebody on the way can be sent again, by them.
@@ -151,7 +152,7 @@ func TestTriggersServe(t *testing.T) {
 	if address = s.start.Address; s.start.Type != "trigger_start" || len(s.start.Triggers) != 1 || s.start.Triggers[0].ID != build.ID {
 		t.Errorf("%+v", s.start)
 	}
-	if out := f.run(exitUsage, "", "triggers", "serve", "--addr", "127.0.0.1:0"); !strings.Contains(out, "another openagent triggers serve") {
+	if out := f.run(cli.ExitUsage, "", "triggers", "serve", "--addr", "127.0.0.1:0"); !strings.Contains(out, "another openagent triggers serve") {
 		t.Error(out)
 	}
 	client := &trigger.Client{AllowPrivate: true}
@@ -186,13 +187,13 @@ func TestTriggersServe(t *testing.T) {
 	// The other side is an agent as well: it has the secret, and may reach this machine.
 	there := newFolderOfTriggers(t, t.TempDir(), server)
 	theirs, _ := there.add("--url", target, "their build", "please")
-	there.run(exitDone, string(secret)+"\n", "triggers", "secret", "--set", theirs.ID)
+	there.run(cli.ExitDone, string(secret)+"\n", "triggers", "secret", "--set", theirs.ID)
 	call := []string{"tools", "run", "--dangerously-skip-permissions", "RemoteTrigger", `{"action":"run","id":"` + theirs.ID + `"}`}
-	if out := there.run(exitInternal, "", call...); !strings.Contains(out, "loopback") {
+	if out := there.run(cli.ExitInternal, "", call...); !strings.Contains(out, "loopback") {
 		t.Error(out)
 	}
-	there.run(exitDone, "", "config", "set", "privateTriggers", "true")
-	if out := there.run(exitDone, "", call...); !strings.Contains(out, "status 202") {
+	there.run(cli.ExitDone, "", "config", "set", "privateTriggers", "true")
+	if out := there.run(cli.ExitDone, "", call...); !strings.Contains(out, "status 202") {
 		t.Error(out)
 	}
 	if s.line(&ran); ran.Status != "done" || !strings.HasSuffix(ran.Note, ": built again") || !strings.Contains(server.Requests()[1].Messages[0].Text(), `{"prompt":"please"}`) {
@@ -212,16 +213,16 @@ func TestTriggersServe(t *testing.T) {
 	if got := server.Requests()[2].Messages[0].Text(); got != "Build it." {
 		t.Errorf("without a body it is asked %q", got)
 	}
-	if code := s.end(syscall.SIGTERM); code != exitTerminated {
+	if code := s.end(syscall.SIGTERM); code != cli.ExitTerminated {
 		t.Errorf("exit code %d: %s", code, s.stderr.Bytes())
 	}
 	if n := len(server.Requests()); n != 4 {
 		t.Errorf("%d requests to the model", n)
 	}
-	if out := f.run(exitDone, "", "triggers"); !strings.Contains(out, "build  requests    failed  Build it.") {
+	if out := f.run(cli.ExitDone, "", "triggers"); !strings.Contains(out, "build  requests    failed  Build it.") {
 		t.Error(out)
 	}
-	if out := f.run(exitDone, "", "sessions", "list"); strings.Count(out, "Build it.") != 3 {
+	if out := f.run(cli.ExitDone, "", "sessions", "list"); strings.Count(out, "Build it.") != 3 {
 		t.Error(out)
 	}
 	for _, name := range []string{"triggers.json", outcomesName} {
@@ -283,13 +284,13 @@ func TestTriggersServeEnds(t *testing.T) {
 					t.Fatal("the model is not asked")
 				}
 			}
-			if code := s.end(os.Interrupt); code != exitInterrupted {
+			if code := s.end(os.Interrupt); code != cli.ExitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
 			if said := f.said.String(); strings.Count(said, `"type":"trigger_run"`) != 1 || !strings.Contains(said, c.want) {
 				t.Errorf("said %s", said)
 			}
-			if out := f.run(exitDone, "", "triggers", "--output-format", "json"); !strings.Contains(out, c.want) {
+			if out := f.run(cli.ExitDone, "", "triggers", "--output-format", "json"); !strings.Contains(out, c.want) {
 				t.Error(out)
 			}
 		})
@@ -364,7 +365,7 @@ func TestTriggerOfConversation(t *testing.T) {
 	seen := map[bool]string{true: `trigger look done in [^\r]*: Nothing there\.`, false: `It was started\.`}
 	p.sees(`(?s)(` + seen[true] + `.*` + seen[false] + `|` + seen[false] + `.*` + seen[true] + `)`)
 	p.types("/quit\n")
-	if code := p.leaves(); code != exitDone {
+	if code := p.leaves(); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	for _, r := range server.Requests() {

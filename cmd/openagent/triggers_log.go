@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -48,7 +49,7 @@ func lastOutcomes(home string) (map[string]triggerOutcome, error) {
 			if _, err := os.Lstat(filepath.Join(home, name)); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			return nil, usagef("reading the outcomes of triggers: %w", err)
+			return nil, cli.Usagef("reading the outcomes of triggers: %w", err)
 		}
 		for line := range bytes.Lines(data) {
 			var o triggerOutcome

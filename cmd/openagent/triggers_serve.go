@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/connlimit"
 	"github.com/openagent-go/agent/trigger"
 )
@@ -55,7 +56,7 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 	}
 	release, err := place.file.Claim(place.dir)
 	if errors.Is(err, trigger.ErrServed) {
-		return usagef("another openagent triggers serve answers for the triggers of %s", place.dir)
+		return cli.Usagef("another openagent triggers serve answers for the triggers of %s", place.dir)
 	}
 	if err != nil {
 		return triggerError(err)
@@ -63,7 +64,7 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 	defer func() { err = errors.Join(err, release()) }()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
 	if err != nil {
-		return usagef("--addr: %w", err)
+		return cli.Usagef("--addr: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		h.complain("--addr %s can be reached from other machines: requests are signed, and neither they nor the answers are encrypted; put a proxy with TLS before it", o.addr)
@@ -81,9 +82,9 @@ func (h *host) triggersServe(ctx context.Context, o *triggerOptions) (err error)
 	}
 	switch {
 	case isSignal(ctx):
-		return ended(signalCode(ctx))
+		return cli.Ended(signalCode(ctx))
 	case ctx.Err() != nil:
-		return &exitError{code: exitInternal, err: context.Cause(ctx)}
+		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tools/custom"
@@ -92,7 +93,7 @@ func (h *host) readTrust() (trusted, error) {
 }
 
 func badTrust(file string, err error) error {
-	return usagef("reading what is trusted in %s: %w; mend or remove the file", file, err)
+	return cli.Usagef("reading what is trusted in %s: %w; mend or remove the file", file, err)
 }
 
 // changeTrust changes what is trusted. The file is never seen half-written, and
@@ -103,7 +104,7 @@ func (h *host) changeTrust(ctx context.Context, change func(t trusted)) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return usagef("writing %s: %w", file, err)
+		return cli.Usagef("writing %s: %w", file, err)
 	}
 	err = config.Update(ctx, file, 0o600, func(old []byte) ([]byte, error) {
 		t, err := decodeTrust(old)
@@ -115,7 +116,7 @@ func (h *host) changeTrust(ctx context.Context, change func(t trusted)) error {
 		return append(data, '\n'), err
 	})
 	if err != nil {
-		return usagef("writing %s: %w", file, err)
+		return cli.Usagef("writing %s: %w", file, err)
 	}
 	return nil
 }
@@ -273,27 +274,21 @@ func (h *host) confirm(ctx context.Context, question string) (bool, error) {
 		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
 		fmt.Fprintln(h.err)
-		return false, ended(signalCode(ctx))
+		return false, cli.Ended(signalCode(ctx))
 	}
 }
 
-func trustCommand(h *host) (flags, action) {
+func trustCommand(h *host) cli.Command {
 	format := ""
-	return listFlags(&format), func(ctx context.Context, args []string) error {
-		verb := "list"
-		if len(args) > 0 {
-			verb, args = args[0], args[1:]
-		}
-		switch {
-		case verb == "list" && len(args) == 0:
-			return h.listTrust(format)
-		case verb == "add" && len(args) == 1:
-			return h.addTrust(ctx, args[0])
-		case verb == "remove" && len(args) == 1:
-			return h.removeTrust(ctx, args[0])
-		}
-		return usagef("write openagent trust list, add DIR or remove DIR")
-	}
+	flags := func() cli.Flags { return listFlags(&format) }
+	return cli.Command{Name: "trust", Summary: "Say which projects' tools, skills, agents and settings count", Default: "list", Subcommands: []cli.Command{
+		{Name: "list", Summary: "List the folders and files that you trust", Examples: []string{"openagent trust list"}, Flags: flags,
+			Run: func(context.Context, []string) error { return h.listTrust(format) }},
+		{Name: "add", Args: "DIR", Least: 1, Most: 1, Summary: "Trust a folder as it is now", Examples: []string{"openagent trust add ."}, Flags: flags,
+			Run: func(ctx context.Context, args []string) error { return h.addTrust(ctx, args[0]) }},
+		{Name: "remove", Args: "DIR", Least: 1, Most: 1, Summary: "Trust a folder no longer", Examples: []string{"openagent trust remove ."}, Flags: flags,
+			Run: func(ctx context.Context, args []string) error { return h.removeTrust(ctx, args[0]) }},
+	}}
 }
 
 func (h *host) listTrust(format string) error {
@@ -389,11 +384,11 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 	var s *config.Settings
 	servers, err := readServerFile(dir)
 	if err != nil {
-		return usagef("trust add: %w", err)
+		return cli.Usagef("trust add: %w", err)
 	}
 	whole, err := pluginIn(dir)
 	if err != nil {
-		return usagef("trust add: %w", err)
+		return cli.Usagef("trust add: %w", err)
 	}
 	kinds := kindFoldersIn(dir)
 	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(kinds) > 0 {
@@ -414,7 +409,7 @@ func (h *host) addTrust(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(tools) == 0 && len(files) == 0 && servers == nil && whole == nil && len(skills) == 0 && len(kinds) == 0 {
-		return usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
+		return cli.Usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
 	for _, found := range kinds {
 		if err := h.trustKinds(ctx, found); err != nil {
@@ -480,7 +475,7 @@ func (h *host) toolFolders(dir string, known bool) ([]custom.Listing, error) {
 		}
 		l, err := custom.List(path)
 		if err != nil {
-			return nil, usagef("trust add: %s: %w", path, err)
+			return nil, cli.Usagef("trust add: %s: %w", path, err)
 		}
 		for _, err := range l.Refused {
 			h.complain("%v", err)
@@ -496,7 +491,7 @@ func (h *host) toolFolders(dir string, known bool) ([]custom.Listing, error) {
 func (h *host) removeTrust(ctx context.Context, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return usagef("trust remove: %w", err)
+		return cli.Usagef("trust remove: %w", err)
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
@@ -528,7 +523,7 @@ func (h *host) removeTrust(ctx context.Context, dir string) error {
 		}
 	})
 	if err == nil && removed == 0 {
-		return usagef("trust remove: %s is not trusted; openagent trust list shows what is", abs)
+		return cli.Usagef("trust remove: %s is not trusted; openagent trust list shows what is", abs)
 	}
 	return err
 }

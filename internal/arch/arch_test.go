@@ -73,6 +73,8 @@ var rules = map[string][]string{
 	"internal/...":        {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"cmd/...":             {"..."},
 	"examples/...":        {"..."},
+
+	"cmd/openagent/internal/cli": {"tool"},
 }
 
 // outside lists the dependencies that each part may have. The face of the

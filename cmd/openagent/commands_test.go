@@ -1,0 +1,134 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+)
+
+// Every command has a page of its own with its usage, summary, examples and flags.
+func TestEveryCommandHasAPage(t *testing.T) {
+	seen := map[string]string{}
+	pages := 0
+	root(newHost()).Walk(func(path string, c cli.Command) {
+		page := c.Page(path)
+		pages++
+		if other, ok := seen[page]; ok {
+			t.Errorf("%s has the page of %s", path, other)
+		}
+		seen[page] = path
+		if !strings.HasPrefix(page, "Usage: "+path) || !strings.Contains(page, c.Summary+".\n") || !strings.Contains(page, "\nExamples:\n  ") {
+			t.Errorf("%s: the page lacks its usage, summary or examples:\n%s", path, page)
+		}
+		if first, _ := utf8.DecodeRuneInString(c.Summary); !unicode.IsUpper(first) || strings.HasSuffix(c.Summary, ".") || strings.Contains(c.Summary, "\n") {
+			t.Errorf("%s: %q is no summary of one line", path, c.Summary)
+		}
+		switch {
+		case c.Run == nil && (len(c.Subcommands) < 2 || !slices.Contains(c.Names(), c.Default)):
+			t.Errorf("%s is a group without commands or without a default", path)
+		case c.Run != nil && (len(c.Examples) == 0 || !strings.Contains(page, "--help")):
+			t.Errorf("%s has no example, or its page no flags", path)
+		}
+		checkFlags(t, path, c, page)
+	})
+	if pages < 50 {
+		t.Errorf("there are %d pages; the tree lost commands", pages)
+	}
+}
+
+// checkFlags checks that the page of a command lists its flags, and no name twice.
+func checkFlags(t *testing.T, path string, c cli.Command, page string) {
+	t.Helper()
+	if c.Flags == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, f := range c.Flags() {
+		if seen[f.Name] {
+			t.Errorf("%s has --%s twice", path, f.Name)
+		}
+		seen[f.Name] = true
+		if f.Help == "" || !strings.Contains(page, "--"+f.Name) {
+			t.Errorf("%s: the page lacks --%s or its help", path, f.Name)
+		}
+		if strings.HasPrefix(f.Help, "with ") && !strings.HasPrefix(f.Help, "with -") && f.Name != "include-partial-messages" {
+			t.Errorf("%s --%s: %q names a command; a flag belongs to the commands that take it", path, f.Name, f.Help)
+		}
+	}
+}
+
+// Flags with the same name in the commands of a group take a value in all, or in none:
+// which word names the command must not depend on it.
+func TestFlagsOfAGroupAgree(t *testing.T) {
+	root(newHost()).Walk(func(path string, group cli.Command) {
+		if group.Run != nil {
+			return
+		}
+		takes := map[string]bool{}
+		for _, c := range group.Subcommands {
+			for _, f := range c.Flags() {
+				if value, ok := takes[f.Name]; ok && value != (f.Arg != "") && f.Name != "agent" {
+					t.Errorf("%s: --%s takes a value in some commands only", path, f.Name)
+				}
+				takes[f.Name] = f.Arg != ""
+			}
+		}
+	})
+}
+
+// The command line of every example is one that the program accepts.
+func TestExamplesParse(t *testing.T) {
+	root(newHost()).Walk(func(path string, c cli.Command) {
+		for _, example := range c.Examples {
+			_, line, _ := strings.Cut("| "+example, "openagent")
+			call, err := root(newHost()).Parse(shellWords(line))
+			if err != nil || call.Path != path && path != "openagent help" || call.Help {
+				t.Errorf("%q: %s, %v; want %s", example, call.Path, err, path)
+			}
+		}
+	})
+}
+
+// shellWords splits a command line into words. Single quotes keep spaces.
+func shellWords(line string) []string {
+	var words []string
+	quoted, started := false, false
+	for _, r := range line {
+		switch {
+		case r == '\'':
+			quoted = !quoted
+		case r == ' ' && !quoted:
+			started = false
+			continue
+		}
+		if !started {
+			words, started = append(words, ""), true
+		}
+		if r != '\'' {
+			words[len(words)-1] += string(r)
+		}
+	}
+	return words
+}
+
+func TestPageOfLogin(t *testing.T) {
+	call, err := root(newHost()).Parse([]string{"mcp", "login", "--help"})
+	if err != nil || !call.Help {
+		t.Fatal(call.Path, err)
+	}
+	page := call.Command.Page(call.Path)
+	for _, want := range []string{"Usage: openagent mcp login [flags] NAME", "--no-browser", "--mcp-config"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	for _, other := range []string{"--transport", "--http", "--max-turns", "--scope"} {
+		if strings.Contains(page, other) {
+			t.Errorf("the page has %s of another command:\n%s", other, page)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+// Package cli is the command line of a program: a tree of commands that is
+// declared once, as values. Parsing, help pages, completion scripts and
+// suggestions for typos all come from the tree.
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// A Command is a node of the tree: one that runs, a group of commands, or both.
+//
+//	cli.Command{Name: "remove", Args: "ID…", Least: 1, Most: cli.Any,
+//		Summary: "Remove jobs", Examples: []string{"openagent cron remove cron_1"},
+//		Flags: func() cli.Flags { return flags }, Run: remove}
+type Command struct {
+	Name     string
+	Args     string // as usage lines show them; " | " separates forms
+	Summary  string // one line, without a full stop
+	Details  string // further text of the page; "" or whole lines
+	Footer   string // text at the end of the page; "" or whole lines
+	Examples []string
+	// Choices are the words that completion offers as arguments.
+	Choices []string
+	// Least and Most bound the number of arguments of a command in a group.
+	Least, Most int
+	// Flags returns the flags of the command; nil for none.
+	Flags func() Flags
+	// Run does the work. In a command without Run the first argument that is no flag
+	// names one of Subcommands, else Default does. With Run and Subcommands, only the
+	// very first argument can name a subcommand.
+	Run         func(ctx context.Context, args []string) error
+	Subcommands []Command
+	Default     string
+}
+
+// Any is the value of Most for commands that take any number of arguments.
+const Any = 1 << 20
+
+// A Call is a command line as the tree reads it.
+type Call struct {
+	Path    string // the words that name the command, the program's first
+	Command Command
+	Args    []string // without flags
+	Help    bool     // the user asks for the page, and Args mean nothing
+}
+
+// Execute runs the command that args name. It hands pages of help to show.
+func (c Command) Execute(ctx context.Context, args []string, show func(page string) error) error {
+	call, err := c.Parse(args)
+	switch {
+	case err != nil:
+		return err
+	case call.Help:
+		return show(call.Command.Page(call.Path))
+	}
+	return call.Command.Run(ctx, call.Args)
+}
+
+// Parse finds the command that args name and sets its flags.
+func (c Command) Parse(args []string) (Call, error) {
+	path := c.Name
+	for c.Run != nil && len(args) > 0 {
+		sub, ok := c.subcommand(args[0])
+		if !ok {
+			break
+		}
+		c, path, args = sub, path+" "+sub.Name, args[1:]
+	}
+	if c.Run == nil {
+		return c.parseGroup(path, args)
+	}
+	rest, help, err := c.allFlags().parseWithHelp(args)
+	return Call{path, c, rest, help}, err
+}
+
+// parseGroup reads the arguments of a command that only groups others.
+func (c Command) parseGroup(path string, args []string) (Call, error) {
+	name, at := c.Default, c.unionFlags().firstWord(args)
+	if at >= 0 {
+		name, args = args[at], slices.Delete(slices.Clone(args), at, at+1)
+	}
+	sub, ok := c.subcommand(name)
+	fs := c.unionFlags().inert()
+	if ok {
+		fs = c.flagsFor(sub, path)
+	}
+	rest, help, err := fs.parseWithHelp(args)
+	switch {
+	case help && (at < 0 || !ok):
+		return Call{Path: path, Command: c, Help: true}, nil
+	case err == nil && (!ok || !help && (len(rest) < sub.Least || len(rest) > sub.Most)):
+		err = Usagef("write %s %s%s", path, c.forms(), c.suggest(name))
+	}
+	return Call{path + " " + sub.Name, sub, rest, help}, err
+}
+
+// flagsFor returns the flags of sub, and those of its siblings that say nothing to it.
+func (c Command) flagsFor(sub Command, path string) Flags {
+	fs := sub.allFlags()
+	for _, f := range c.unionFlags() {
+		if _, own := fs.named(f.Name); own {
+			continue
+		}
+		var with []string
+		for _, s := range c.Subcommands {
+			if _, has := s.allFlags().named(f.Name); has {
+				with = append(with, s.Name)
+			}
+		}
+		f.elsewhere = path + " " + strings.Join(with, ", ")
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+// unionFlags returns the flags of all subcommands, each once.
+func (c Command) unionFlags() Flags {
+	var all Flags
+	for _, s := range c.Subcommands {
+		for _, f := range s.allFlags() {
+			if _, known := all.named(f.Name); !known {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// allFlags returns the flags of the command and --help.
+func (c Command) allFlags() Flags {
+	var fs Flags
+	if c.Flags != nil {
+		fs = c.Flags()
+	}
+	return append(slices.Clip(fs), Flag{Name: "help", Short: 'h', Help: "show this", Set: func(string) error { return nil }})
+}
+
+// forms lists how the subcommands are written.
+func (c Command) forms() string {
+	var forms []string
+	for _, s := range c.Subcommands {
+		for form := range strings.SplitSeq(s.Args, " | ") {
+			forms = append(forms, strings.TrimSpace(s.Name+" "+form))
+		}
+	}
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// suggest returns the name of the subcommand that name may be a typo of, as the end of
+// an error.
+func (c Command) suggest(name string) string {
+	if _, ok := c.subcommand(name); ok {
+		return ""
+	}
+	return Likely(name, c.Names())
+}
+
+// Names lists the names of the subcommands.
+func (c Command) Names() []string {
+	var names []string
+	for _, s := range c.Subcommands {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (c Command) subcommand(name string) (Command, bool) {
+	for _, s := range c.Subcommands {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Command{}, false
+}
+
+// Lookup finds a command by the names that lead to it from c.
+func (c Command) Lookup(names ...string) (Call, error) {
+	path, program := c.Name, c.Name
+	for _, name := range names {
+		sub, ok := c.subcommand(name)
+		if !ok {
+			return Call{}, Usagef("there is no command %q%s", Clip(strings.TrimPrefix(path+" "+name, program+" ")), Likely(name, c.Names()))
+		}
+		c, path = sub, path+" "+name
+	}
+	return Call{Path: path, Command: c}, nil
+}
+
+// Walk calls visit with c and all commands below it.
+func (c Command) Walk(visit func(path string, c Command)) { c.walk(c.Name, visit) }
+
+func (c Command) walk(path string, visit func(path string, c Command)) {
+	visit(path, c)
+	for _, s := range c.Subcommands {
+		s.walk(path+" "+s.Name, visit)
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import "fmt"
+
+// Exit codes. They are a promise to scripts.
+const (
+	ExitDone        = 0
+	ExitInternal    = 1
+	ExitUsage       = 2
+	ExitModel       = 3
+	ExitKey         = 4
+	ExitNobody      = 5
+	ExitLimit       = 6
+	ExitSchema      = 7
+	ExitStopped     = 8
+	ExitInterrupted = 130
+	ExitTerminated  = 143
+)
+
+const ExitHelp = `Exit codes:
+  0    done
+  1    the run failed inside
+  2    usage or configuration
+  3    the model or the network failed
+  4    no provider or no key, or the key was refused
+  5    done, but a call needed a person's permission and nobody could be asked
+  6    a limit was hit: turns, model calls, money, time, context
+  7    the output does not match the schema
+  8    stopped by a hook or a policy
+  130  interrupted (a second Ctrl-C kills)
+  143  terminated
+`
+
+// An ExitError ends the program with a code. Without an err everything has been
+// said already.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usagef returns an error about how the program was called or configured.
+func Usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Ended returns the error for a code that needs no further words.
+func Ended(code int) error {
+	if code == ExitDone {
+		return nil
+	}
+	return &ExitError{Code: code}
+}

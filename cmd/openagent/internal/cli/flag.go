@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+// A Flag is one option of a command. Parsing, help, completion and errors all
+// come from it.
+type Flag struct {
+	Name  string // without dashes
+	Short byte   // 0: none
+	Arg   string // what its value is called; "": it takes none
+	Help  string
+	Words []string // the values to choose from, if there is such a list
+	Path  bool     // the value is a path
+	Set   func(value string) error
+
+	elsewhere string // the commands that take it, for a flag that is not this command's
+}
+
+// Flags are the flags of a command.
+type Flags []Flag
+
+// Parse reads flags, which may stand before and after other arguments, up to
+// "--". It returns the other arguments.
+func (fs Flags) Parse(args []string) (rest []string, err error) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			return append(rest, args...), nil
+		case strings.HasPrefix(arg, "--"):
+			args, err = fs.long(arg, args)
+		case len(arg) > 1 && arg[0] == '-':
+			args, err = fs.cluster(arg, args)
+		default:
+			rest = append(rest, arg)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// parseWithHelp reads flags and reports whether --help is among them. With help there
+// is no error.
+func (fs Flags) parseWithHelp(args []string) (rest []string, help bool, err error) {
+	for i := range fs {
+		if fs[i].Name == "help" {
+			fs[i].Set = Yes(&help)
+		}
+	}
+	if rest, err = fs.Parse(args); help {
+		err = nil
+	}
+	return rest, help, err
+}
+
+// inert returns flags that set nothing.
+func (fs Flags) inert() Flags {
+	fs = slices.Clone(fs)
+	for i := range fs {
+		fs[i].Set = func(string) error { return nil }
+	}
+	return fs
+}
+
+// firstWord returns the index of the first argument that is neither a flag nor the
+// value of one, or -1.
+func (fs Flags) firstWord(args []string) int {
+	fs = fs.inert()
+	for at := 0; at < len(args); {
+		arg := args[at]
+		if arg == "--" {
+			at++
+		}
+		if at == len(args) {
+			return -1
+		}
+		if arg == "--" || len(arg) < 2 || arg[0] != '-' {
+			return at
+		}
+		read := fs.cluster
+		if strings.HasPrefix(arg, "--") {
+			read = fs.long
+		}
+		left, err := read(arg, args[at+1:])
+		if err != nil {
+			return -1
+		}
+		at = len(args) - len(left)
+	}
+	return -1
+}
+
+// Named returns those of the flags that have one of the names.
+func (fs Flags) Named(names ...string) Flags {
+	var some Flags
+	for _, f := range fs {
+		if slices.Contains(names, f.Name) {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// long reads a flag such as --model NAME or --model=NAME.
+func (fs Flags) long(arg string, args []string) ([]string, error) {
+	name, value, assigned := strings.Cut(arg[2:], "=")
+	f, ok := fs.named(name)
+	switch {
+	case !ok:
+		return nil, Usagef("unknown flag --%s%s", Clip(name), fs.suggest(name))
+	case f.Arg == "" && assigned:
+		return nil, Usagef("--%s takes no value: leave out %q", f.Name, Clip("="+value))
+	case f.Arg != "" && !assigned:
+		if len(args) == 0 || fs.isFlag(args[0]) {
+			return nil, fs.missing("--"+f.Name, f)
+		}
+		value, args = args[0], args[1:]
+	}
+	return args, f.apply("--"+f.Name, value)
+}
+
+// cluster reads short flags such as -p, -pc, -r ID and -rID.
+func (fs Flags) cluster(arg string, args []string) ([]string, error) {
+	for i := 1; i < len(arg); i++ {
+		shown := "-" + arg[i:i+1]
+		f, ok := fs.letter(arg[i])
+		if !ok {
+			return nil, Usagef("unknown flag %s in %q; a prompt that begins with a dash goes after --", strings.ToValidUTF8(shown, "?"), Clip(arg))
+		}
+		if f.Arg == "" {
+			if err := f.apply(shown, ""); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		value := strings.TrimPrefix(arg[i+1:], "=")
+		if value == "" {
+			if len(args) == 0 || fs.isFlag(args[0]) {
+				return nil, fs.missing(shown, f)
+			}
+			value, args = args[0], args[1:]
+		}
+		return args, f.apply(shown, value)
+	}
+	return args, nil
+}
+
+func (f Flag) apply(shown, value string) error {
+	if f.elsewhere != "" {
+		return Usagef("--%s goes with %s", f.Name, f.elsewhere)
+	}
+	if err := f.Set(value); err != nil {
+		return Usagef("%s: %v", shown, err)
+	}
+	return nil
+}
+
+func (fs Flags) missing(shown string, f Flag) error {
+	return Usagef("%s needs a value: %s %s", shown, shown, f.Arg)
+}
+
+func (fs Flags) named(name string) (Flag, bool) {
+	for _, f := range fs {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Flag{}, false
+}
+
+func (fs Flags) letter(c byte) (Flag, bool) {
+	for _, f := range fs {
+		if f.Short != 0 && f.Short == c {
+			return f, true
+		}
+	}
+	return Flag{}, false
+}
+
+// isFlag reports whether a value is rather a flag whose forerunner lacks its value.
+func (fs Flags) isFlag(arg string) bool {
+	if name, ok := strings.CutPrefix(arg, "--"); ok {
+		name, _, _ = strings.Cut(name, "=")
+		_, known := fs.named(name)
+		return known
+	}
+	if len(arg) == 2 && arg[0] == '-' {
+		_, known := fs.letter(arg[1])
+		return known
+	}
+	return false
+}
+
+func (fs Flags) suggest(name string) string {
+	if len(name) < 100 {
+		names := make([]string, len(fs))
+		for i, f := range fs {
+			names[i] = f.Name
+		}
+		if best := tool.Nearest(name, names); best != "" {
+			return fmt.Sprintf("; did you mean --%s?", best)
+		}
+	}
+	return "; see openagent --help"
+}
+
+// usage lists the flags for people.
+func (fs Flags) usage(w *strings.Builder) {
+	const most = 38 // characters of a flag beside its help; longer ones have a line of their own
+	left := make([]string, len(fs))
+	width := 0
+	for i, f := range fs {
+		names := "    "
+		if f.Short != 0 {
+			names = "-" + string(f.Short) + ", "
+		}
+		names += "--" + f.Name
+		if f.Arg != "" {
+			names += " " + f.Arg
+		}
+		left[i] = names
+		if n := utf8.RuneCountInString(names); n <= most {
+			width = max(width, n)
+		}
+	}
+	for i, f := range fs {
+		if utf8.RuneCountInString(left[i]) > most {
+			fmt.Fprintf(w, "  %s\n", left[i])
+			left[i] = ""
+		}
+		fmt.Fprintf(w, "  %-*s  %s\n", width, left[i], f.Help)
+	}
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Page is the help of the command that path names.
+func (c Command) Page(path string) string {
+	var b strings.Builder
+	c.writeUsage(&b, path)
+	fmt.Fprintf(&b, "\n%s.\n%s", c.Summary, c.Details)
+	c.writeCommands(&b, path)
+	b.WriteString("\nExamples:\n")
+	for _, e := range c.examples() {
+		fmt.Fprintf(&b, "  %s\n", e)
+	}
+	if c.Run != nil {
+		b.WriteString("\nFlags:\n")
+		c.allFlags().usage(&b)
+	}
+	if c.Footer != "" {
+		b.WriteString("\n" + c.Footer)
+	}
+	return b.String()
+}
+
+func (c Command) writeUsage(b *strings.Builder, path string) {
+	if c.Run == nil {
+		fmt.Fprintf(b, "Usage: %s [COMMAND] [flags]\n", path)
+		return
+	}
+	before := "Usage:"
+	for form := range strings.SplitSeq(c.Args, " | ") {
+		fmt.Fprintf(b, "%s %s\n", before, strings.TrimSpace(path+" [flags] "+form))
+		before = "      "
+	}
+}
+
+// writeCommands lists the subcommands.
+func (c Command) writeCommands(b *strings.Builder, path string) {
+	if len(c.Subcommands) == 0 {
+		return
+	}
+	left := make([]string, len(c.Subcommands))
+	width := 0
+	for i, s := range c.Subcommands {
+		left[i] = s.Name
+		if c.Run == nil {
+			first, _, _ := strings.Cut(s.Args, " | ")
+			left[i] = strings.TrimSpace(s.Name + " " + first)
+		}
+		width = max(width, utf8.RuneCountInString(left[i]))
+	}
+	b.WriteString("\nCommands:\n")
+	for i, s := range c.Subcommands {
+		fmt.Fprintf(b, "  %-*s  %s", width, left[i], s.Summary)
+		if s.Name == c.Default {
+			b.WriteString(" (default)")
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "\n%s COMMAND --help shows the flags of a command.\n", path)
+}
+
+// examples are those of the command; for a group, the first of each subcommand.
+func (c Command) examples() []string {
+	if c.Run != nil {
+		return c.Examples
+	}
+	var all []string
+	for _, s := range c.Subcommands {
+		all = append(all, s.examples()[:1]...)
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/tool"
+)
+
+// The functions below make the Set functions of flags.
+
+// Yes sets a switch.
+func Yes(to *bool) func(string) error {
+	return func(string) error { *to = true; return nil }
+}
+
+// Text reads text that is not blank.
+func Text(to *string) func(string) error {
+	return func(s string) error {
+		if strings.TrimSpace(s) == "" {
+			return errors.New("the value is empty; leave the flag out instead")
+		}
+		*to = strings.TrimSpace(s)
+		return nil
+	}
+}
+
+// OneOf reads one of a list of words.
+func OneOf(to *string, words []string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return fmt.Errorf("%q is none of %s%s", Clip(s), strings.Join(words, ", "), Likely(s, words))
+		}
+		*to = s
+		return nil
+	}
+}
+
+// Likely suggests the word that s may be a typo of, or returns "".
+func Likely(s string, words []string) string {
+	if len(s) < 100 {
+		if best := tool.Nearest(s, words); best != "" {
+			return fmt.Sprintf("; did you mean %s?", best)
+		}
+	}
+	return ""
+}
+
+// Count reads a whole number from 1 up.
+func Count(to *int) func(string) error {
+	return func(s string) error {
+		n, err := strconv.Atoi(s)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q is not a whole number; write one from 1 up", Clip(s))
+		case n <= 0 || n > math.MaxInt32:
+			return fmt.Errorf("%s is out of range; write a number from 1 to %d, or leave the flag out", Clip(s), math.MaxInt32)
+		}
+		*to = n
+		return nil
+	}
+}
+
+// Dollars reads an amount of money above 0.
+func Dollars(to *float64) func(string) error {
+	return func(s string) error {
+		v, err := strconv.ParseFloat(strings.TrimPrefix(s, "$"), 64)
+		switch {
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			return fmt.Errorf("%q is not an amount; write one such as 0.50", Clip(s))
+		case v <= 0:
+			return fmt.Errorf("%s is out of range; write an amount above 0, or leave the flag out for no limit", Clip(s))
+		}
+		*to = v
+		return nil
+	}
+}
+
+// Duration reads a time span above 0.
+func Duration(to *time.Duration) func(string) error {
+	return func(s string) error {
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q is not a duration; write one such as 90s or 10m", Clip(s))
+		case d <= 0:
+			return fmt.Errorf("%s is out of range; write a duration above 0, or leave the flag out for no limit", Clip(s))
+		}
+		*to = d
+		return nil
+	}
+}
+
+// List reads words that commas or spaces separate.
+func List(to *[]string) func(string) error {
+	return func(s string) error {
+		fields := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+		if len(fields) == 0 {
+			return errors.New("the list is empty; leave the flag out instead")
+		}
+		*to = append(*to, fields...)
+		return nil
+	}
+}
+
+// OneOfEach reads words that commas or spaces separate, each of them from a list.
+func OneOfEach(to *[]string, words []string) func(string) error {
+	return func(s string) error {
+		var fields []string
+		if err := List(&fields)(s); err != nil {
+			return err
+		}
+		for _, f := range fields {
+			var word string
+			if err := OneOf(&word, words)(f); err != nil {
+				return err
+			}
+			*to = append(*to, word)
+		}
+		return nil
+	}
+}
+
+// More collects the values of a flag that may be repeated.
+func More(to *[]string) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return errors.New("the value is empty; leave the flag out instead")
+		}
+		*to = append(*to, s)
+		return nil
+	}
+}
+
+// Raw reads text as it is, unless it is empty.
+func Raw(to *string) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return errors.New("the value is empty; leave the flag out instead")
+		}
+		*to = s
+		return nil
+	}
+}
+
+// Choice writes a list of words as usage lines show them.
+func Choice(words []string) string { return strings.Join(words, "|") }
+
+// Clip shortens text of the user's for an error in one line.
+func Clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// Quote makes a single word of a POSIX shell out of text.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
