@@ -103,7 +103,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	defer leave()
 	w, err := p.prepareSubagent(ctx, c, id, false)
 	if err != nil {
-		return nil, err
+		return nil, stopCause(ctx, err)
 	}
 	res, err := w.do(ctx)
 	if w.suspended(res) && p.suspendCall(w) {
@@ -191,17 +191,33 @@ func (p *Parent) Notify(in hook.Input) {
 func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.findModel(name) }
 
 // Last reads what the last piece of a child's work came to, with the text of its last
-// answer. It fails with [session.ErrNotFound].
-func (p *Parent) Last(ctx context.Context, id string) (event.AgentEnd, string, error) {
-	info, err := p.Child(ctx, id)
+// answer. The child is named by its session's id, or by its name: then it is the one that
+// began last. It fails with [session.ErrNotFound].
+func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string, error) {
+	var at event.AgentStart
+	var recorded *event.AgentEnd
+	known := false
+	err := p.session.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
+		at, recorded, known = f.state.LastWork(child)
+		return nil
+	})
 	if err != nil {
 		return event.AgentEnd{}, "", err
 	}
-	at := event.AgentStart{Session: id}
-	if info.Agent != nil {
-		at.Agent = info.Agent.Name
+	if !known { // the conversation was rewound past it, or there is none
+		info, err := p.Child(ctx, child)
+		if err != nil {
+			return event.AgentEnd{}, "", err
+		}
+		at.Session = child
+		if info.Agent != nil {
+			at.Agent = info.Agent.Name
+		}
 	}
 	end, text, _ := lastResult(ctx, p.session.childStore(p.loop.x.store), at)
+	if recorded != nil {
+		end.Reason, end.Message = recorded.Reason, recorded.Message
+	}
 	return end, text, nil
 }
 

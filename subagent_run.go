@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	defer w.session.Close()
 	open, err := w.session.CanResume(ctx)
 	if err != nil {
-		return nil, err
+		return nil, stopCause(ctx, err)
 	}
 	in := &w.input
 	switch known := w.session.knows(in.ID); {
@@ -44,7 +45,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	}
 	l, err := w.session.start(ctx, in, w.watch != nil || w.parent.session.watched())
 	if err != nil {
-		return nil, err
+		return nil, stopCause(ctx, err)
 	}
 	for l.events != nil {
 		e, ok := l.events.Next()
@@ -58,6 +59,14 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	}
 	<-l.done
 	return l.result, l.err
+}
+
+// stopCause replaces an error that only says that ctx has ended by the reason for its end.
+func stopCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
+		return cause
+	}
+	return err
 }
 
 // recall returns what work came to whose end is on record.

@@ -23,10 +23,30 @@ func (s *State) Worked(key string) (begun, ended bool) {
 // was.
 func (s *State) Worker(key string) string { return s.worked[key].session }
 
+// LastWork returns the piece of work that an agent began last, by its session or its name,
+// and its end, nil while none is on record. Of the end it has the reason and the message.
+func (s *State) LastWork(agent string) (at event.AgentStart, end *event.AgentEnd, ok bool) {
+	var last assignment
+	for key, w := range s.worked {
+		if (w.session == agent || w.name == agent) && w.order > last.order {
+			last, ok = w, true
+			at = event.AgentStart{Key: key, Session: w.session, Agent: w.name}
+		}
+	}
+	if last.ended {
+		end = &event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: last.reason, Message: last.message}
+	}
+	return at, end, ok
+}
+
 // An assignment is work of an agent.
 type assignment struct {
 	session string // the agent's
+	name    string // the agent's
+	order   int    // in which the pieces of work began, from 1
 	ended   bool
+	reason  event.EndReason
+	message string
 }
 
 // Share returns what an agent that is started by an open call may use of the budget at
@@ -158,7 +178,7 @@ func (s *State) agentStart(f event.AgentStart) bool {
 	if s.worked == nil {
 		s.worked = map[string]assignment{}
 	}
-	s.worked[f.Key] = assignment{session: f.Session}
+	s.worked[f.Key] = assignment{session: f.Session, name: f.Agent, order: len(s.worked) + 1}
 	s.agents = append(s.agents, f)
 	return true
 }
@@ -171,7 +191,9 @@ func (s *State) agentEnd(f event.AgentEnd) bool {
 	if f.Reason == event.Internal { // what it has used is not known
 		f.LostUSD = max(f.LostUSD, s.agents[i].ReservedUSD)
 	}
-	s.worked[f.Key] = assignment{s.agents[i].Session, true}
+	w := s.worked[f.Key]
+	w.ended, w.reason, w.message = true, f.Reason, f.Message
+	s.worked[f.Key] = w
 	s.agents = slices.Delete(s.agents, i, i+1)
 	delete(s.waits, f.Key)
 	delete(s.again, f.Key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/openagent-go/agent"
@@ -79,7 +80,7 @@ func (c *Manager) Output(ctx context.Context, call tool.Call, id string, wait ti
 	return tool.Text(j.standing()), nil
 }
 
-// earlier shows an agent of the session that worked in another program.
+// earlier shows an agent of the session that worked in another program, by id or name.
 func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) {
 	p, ok := agent.ParentOf(ctx)
 	if !ok {
@@ -92,7 +93,8 @@ func (c *Manager) earlier(ctx context.Context, id string) (*tool.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return tool.Text(fmt.Sprintf("Agent %s (%s) is done: %s\n%s", end.Agent, id, end.Reason, text)), nil
+	came := strings.TrimSuffix(fmt.Sprintf("%s: %s", end.Reason, end.Message), ": ")
+	return tool.Text(fmt.Sprintf("Agent %s (%s) is done: %s\n%s", end.Agent, end.Session, came, text)), nil
 }
 
 // Stop implements [tools.Background] for agents, by id or name.
