@@ -62,7 +62,7 @@ func TestNoForm(t *testing.T) {
 		`echo "${x-'a'}"`, `echo "${x-"a"}"`, `echo $"a"`, "[[ a == @(b) ]]", "a=(@(b))", "a=([0]=b)", "a[0]=b", "echo +(a)", "echo $\\\n(ls)",
 		"time -- ls", "time -p -- ls", "coproc ls", "select x in a; do ls; done", "for x in a; { ls; }", "echo ${!x}", "echo ${x[ @]}", "echo \"${x[@ ]#a}\"", "echo ${#x[ * ]}", "echo ${x@P}", "echo $((a[0]))",
 		"ls {a}>b", "ls >&a", "ls > {a,b}", "f() ls", "echo $'\\u0041'", "let x=1", "-a", "in", "! ", "$((ls); (ls))", "export a=(b)c",
-		"sh -c '[[ a > b ]]'", "sh -c 'ls #a\\\nrm'", "eval -x ls", "ssh h 'ls <(a)'", "echo 2> 2", "echo \"$${x-\"'$(rm)'\"}\"", "echo \"$$(ls\"",
+		"sh -c '[[ a > b ]]'", "sh -c 'ls #a\\\nrm'", "eval -x ls", "ssh h 'ls <(a)'", "echo 2> 2", "echo \"$${x-\"'$(rm)'\"}\"", "echo \"$$(ls\"", "echo {a,$}$(((2)))",
 		"cat <<E\n$\\\n{x-?}\nE", "cat <<E\n$x\\\ny\nE", "cat <<E\n$\\\n(ls)\nE", "cat <<E\n${x-a\\\nb}\nE", "cat <<E\n$(echo a\\\nb)\nE", "cat <<E\n\\\n$\\\n\\\n{x-?}\nE",
 	} {
 		if form, err := Canonical(line); err == nil {

@@ -124,6 +124,9 @@ func (w *formWriter) literal(v string, in inCommand) {
 			run = append(run, v[i:i+size]...)
 			i += size - 1
 			plain = false
+		case c == '$' && in.braces:
+			w.refuse("a dollar sign in braces may begin an expansion with what follows them")
+			return
 		case strings.IndexByte(active, c) >= 0:
 			flush()
 			w.out = append(w.out, c)
