@@ -61,11 +61,18 @@ type File struct {
 	Text   string
 	// Imports are the files that the text imports, and those that they do.
 	Imports []string
+	// Problem says why the file cannot be read; nil where it was. A pipe in its place is
+	// such a reason. The text is empty then.
+	Problem error
 }
 
 // Sum changes with what the file says.
 func (f File) Sum() string {
-	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.Text))
+	text := f.Text
+	if f.Problem != nil {
+		text = f.Problem.Error()
+	}
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + text))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -176,11 +183,15 @@ func (p Place) add(out []File, base, name, kind, reason string) []File {
 		return out
 	}
 	r := reader{place: p, root: root, base: base}
-	text, ok := r.read(name)
-	if !ok {
+	f := File{Path: filepath.Join(base, filepath.FromSlash(name)), Kind: kind, Reason: reason}
+	text, err := r.read(name)
+	if err != nil {
+		if info, missing := root.Lstat(filepath.FromSlash(name)); missing == nil && err != errHidden && info.Mode()&fs.ModeSymlink == 0 {
+			f.Problem = err
+			out = append(out, f)
+		}
 		return out
 	}
-	f := File{Path: filepath.Join(base, filepath.FromSlash(name)), Kind: kind, Reason: reason}
 	r.seen = []string{r.real(name)}
 	f.Text = r.withImports(name, text, 0)
 	f.Imports = r.imports
@@ -211,22 +222,24 @@ func (r *reader) real(name string) string {
 	return abs
 }
 
-// read reads a file, cut where it is too long. It reports false where there is none,
-// or none that may be read.
-func (r *reader) read(name string) (string, bool) {
+// errHidden is the error for a file that must not be read. Nothing tells of such a file.
+var errHidden = errors.New("the file must not be read")
+
+// read reads a file, cut where it is too long.
+func (r *reader) read(name string) (string, error) {
 	real := r.real(name)
 	if r.place.Hides != nil && (r.place.Hides(real) || r.place.Hides(filepath.Join(r.base, filepath.FromSlash(name)))) {
-		return "", false
+		return "", errHidden
 	}
 	data, whole, err := plainfile.Read(r.root, name, maxFile)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	text := tool.Clean(strings.ToValidUTF8(string(data), "\uFFFD"))
 	if !whole {
 		text += fmt.Sprintf("\n[cut off after %d KB]", maxFile>>10)
 	}
-	return text, true
+	return text, nil
 }
 
 // withImports returns a text with the files that it imports after it.
@@ -252,8 +265,8 @@ func (r *reader) withImports(name, text string, depth int) string {
 			return b.String()
 		}
 		r.seen = append(r.seen, real)
-		more, ok := r.read(target)
-		if !ok {
+		more, err := r.read(target)
+		if err != nil {
 			fmt.Fprintf(&b, "\n\n[@%s is not included: it cannot be read]", word)
 			continue
 		}

@@ -6,7 +6,11 @@ import (
 )
 
 // Note is the file as the model is told it. Nothing in it can pass for the end of it.
+// Of a file that cannot be read it is the reason.
 func (f File) Note() string {
+	if f.Problem != nil {
+		return fmt.Sprintf("The file of instructions %q is not included: %v", f.Path, f.Problem)
+	}
 	whose := "The user's own instructions, for all projects"
 	switch f.Kind {
 	case Project:

@@ -51,6 +51,11 @@ func (h *host) brief(s *setup) {
 	}
 	b := h.newBriefing(s.options)
 	s.briefing, s.agent.Context = b, b.notes
+	for _, f := range b.place(agent.Place{Dir: s.project}).Load() {
+		if f.Problem != nil {
+			h.complain("the file of instructions %s is left out: %v", f.Path, f.Problem)
+		}
+	}
 	b.git(s.project) // it is looked at while the rest is made ready
 }
 
@@ -87,7 +92,10 @@ func (b *briefing) notes(ctx context.Context, at agent.Place) []agent.Note {
 	files = append(files, place.Nested(at.Touched)...)
 	var notes []agent.Note
 	for _, f := range files {
-		n := agent.Note{ID: f.Path + "#" + f.Sum(), Text: f.Note(), Files: []event.Instructions{{File: f.Path, Type: f.Kind, Reason: f.Reason}}}
+		n := agent.Note{ID: f.Path + "#" + f.Sum(), Text: f.Note()}
+		if f.Problem == nil {
+			n.Files = []event.Instructions{{File: f.Path, Type: f.Kind, Reason: f.Reason}}
+		}
 		for _, path := range f.Imports {
 			n.Files = append(n.Files, event.Instructions{File: path, Type: f.Kind, Reason: "include"})
 		}
@@ -95,7 +103,7 @@ func (b *briefing) notes(ctx context.Context, at agent.Place) []agent.Note {
 	}
 	b.mu.Lock()
 	for _, f := range files {
-		if !slices.Contains(b.loaded, f.Path) {
+		if f.Problem == nil && !slices.Contains(b.loaded, f.Path) {
 			b.loaded = append(b.loaded, f.Path)
 		}
 	}
@@ -163,7 +171,11 @@ func (h *host) examineContext(ctx context.Context) finding {
 	defer b.close()
 	text := ""
 	for _, f := range b.place(agent.Place{Dir: dir}).Load() {
-		text += f.Path + ", "
+		text += f.Path
+		if f.Problem != nil {
+			text += " (left out: " + f.Problem.Error() + ")"
+		}
+		text += ", "
 	}
 	if text == "" {
 		text = "no AGENTS.md or CLAUDE.md, "

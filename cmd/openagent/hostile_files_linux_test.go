@@ -100,6 +100,8 @@ func runBeside(t *testing.T, kind, file string, put func(path string) error) {
 	case exitCode(err) == cli.ExitNobody: // the line is not known to read only
 	case err != nil && !strings.Contains(errs.String(), filepath.Base(file)):
 		t.Errorf("%s in the place of %s: the error does not name it: %v, %s", kind, file, err, errs.String())
+	case kind == "pipe" && (filepath.Base(file) == "AGENTS.md" || filepath.Base(file) == "CLAUDE.md") && !strings.Contains(errs.String(), filepath.Base(file)+" is left out"):
+		t.Errorf("%s in the place of %s: nobody is told: %s", kind, file, errs.String())
 	case err == nil && !strings.Contains(out.String(), "done"):
 		t.Errorf("%s in the place of %s: %s", kind, file, out.String())
 	}
