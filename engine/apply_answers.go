@@ -24,7 +24,7 @@ func (s *State) wantModel(cause int64) {
 }
 
 func (s *State) modelKey() string {
-	return s.model.keys.get("model", s.model.cause, 0, s.model.attempt)
+	return key("model", s.model.cause, 0, s.model.attempt)
 }
 
 func (s *State) modelStart(f event.ModelStart) bool {

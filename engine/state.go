@@ -71,11 +71,10 @@ type State struct {
 	model struct { // the next or current model call
 		cause    int64 // the fact that made it wanted
 		attempt  int   // how often it was started
-		keys     keyCache
-		tries    int  // how often it failed with the current model
-		fallback int  // 0: the configured model; n: the nth fallback
-		calling  bool // started and not yet settled
-		changed  bool // and another model is wanted meanwhile
+		tries    int   // how often it failed with the current model
+		fallback int   // 0: the configured model; n: the nth fallback
+		calling  bool  // started and not yet settled
+		changed  bool  // and another model is wanted meanwhile
 		reserved float64
 		wait     *wait
 	}
@@ -267,21 +266,4 @@ func key(kind string, cause int64, index, attempt int) string {
 	b = strconv.AppendInt(append(b, '.'), int64(index), 10)
 	b = strconv.AppendInt(append(b, '/'), int64(attempt), 10)
 	return string(b)
-}
-
-// A keyCache remembers the key that was made last: it is asked for at every step
-// while its effect is wanted.
-type keyCache struct {
-	kind    string
-	cause   int64
-	index   int
-	attempt int
-	key     string
-}
-
-func (k *keyCache) get(kind string, cause int64, index, attempt int) string {
-	if k.key == "" || k.kind != kind || k.cause != cause || k.index != index || k.attempt != attempt {
-		*k = keyCache{kind, cause, index, attempt, key(kind, cause, index, attempt)}
-	}
-	return k.key
 }
