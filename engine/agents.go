@@ -221,15 +221,15 @@ func (s *State) settleAgent(f event.AgentEnd) {
 	s.lose(f.LostUSD)
 	s.run.modelCalls += f.ModelCalls
 	s.run.below += f.Turns + f.AgentTurns
-	before := len(s.run.agents)
-	sum := s.run.agents.of(f.Agent)
+	sum, again := s.run.agents[f.Agent]
 	sum.Usage = sum.Usage.Add(f.Usage)
-	switch again := len(s.run.agents) == before; {
+	switch {
 	case !again || f.CostUSD == nil:
 		sum.CostUSD = f.CostUSD
 	case sum.CostUSD != nil:
 		sum.CostUSD = new(plus(*sum.CostUSD, *f.CostUSD))
 	}
+	put(&s.run.agents, f.Agent, sum)
 }
 
 // Waits reports whether a call of the last answer has no result yet.

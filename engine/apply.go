@@ -212,7 +212,7 @@ func (s *State) begin(e event.Event) {
 	}
 	s.settleOwed()
 	s.model.fallback = 0
-	s.repeats, s.faults = s.repeats[:0], s.faults[:0]
+	s.repeats, s.faults = nil, nil
 	s.hookCalls = s.hookCalls[:0]
 	s.endScopes()
 	s.over = nil

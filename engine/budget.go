@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 
 	"github.com/openagent-go/agent/event"
@@ -206,12 +207,13 @@ func (s *State) reserveDigest(c *call) (tokens int, usd float64, ok bool) {
 
 // used counts a call of a tool that ran.
 func (r *run) used(name string, f event.ToolResult) {
-	u := r.tools.of(name)
+	u := r.tools[name]
 	u.Calls++
 	u.Time += f.Duration
 	if f.Result.IsError || f.Fault != "" {
 		u.Failures++
 	}
+	put(&r.tools, name, u)
 }
 
 // amount is a number of USD that can be written, whatever a journal or a price says: what
@@ -228,9 +230,17 @@ func plus(a, b float64) float64 { return amount(a + b) }
 // lose counts what a broken call can have cost.
 func (s *State) lose(usd float64) { s.run.lost = plus(s.run.lost, usd) }
 
+// put sets a value in a map that is made when it is needed.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
 // spend counts what a call has used.
 func (s *State) spend(model string, u llm.Usage, cost *float64) {
-	m := s.run.models.of(model)
+	m := s.run.models[model]
 	first := m.Usage == llm.Usage{} && m.CostUSD == nil
 	m.Usage = m.Usage.Add(u)
 	s.run.usage = s.run.usage.Add(u)
@@ -242,6 +252,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 	case m.CostUSD != nil:
 		m.CostUSD = new(plus(*m.CostUSD, *cost))
 	}
+	put(&s.run.models, model, m)
 	if cost != nil {
 		s.run.cost = plus(s.run.cost, *cost)
 	}
@@ -250,7 +261,7 @@ func (s *State) spend(model string, u llm.Usage, cost *float64) {
 // runEnd makes the last fact of a run.
 func (s *State) runEnd(reason event.EndReason, n need) event.RunEnd {
 	f := event.RunEnd{Reason: reason, Message: n.msg, Class: n.class, Status: n.status, RequestID: n.id, Text: s.run.text, Partial: s.run.partial,
-		Turns: s.run.turns, AgentTurns: s.run.below, Usage: s.run.usage, Models: s.run.models.table(), Agents: s.run.agents.table(), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: s.run.tools.table(), Denials: s.run.denials, Queued: s.Queued(),
+		Turns: s.run.turns, AgentTurns: s.run.below, Usage: s.run.usage, Models: maps.Clone(s.run.models), Agents: maps.Clone(s.run.agents), LostUSD: s.run.lost, ModelCalls: s.run.modelCalls, Tools: maps.Clone(s.run.tools), Denials: s.run.denials, Queued: s.Queued(),
 		Duration: s.run.last.Sub(s.run.began), API: s.run.api, First: s.run.first}
 	if a := s.run.answer; a != nil {
 		f.Output = a.output

@@ -239,8 +239,7 @@ func overlap(a, b string) bool {
 func (s *State) propose(seq int64, f event.AssistantMessage) {
 	content := f.Response.Message.Content
 	last := len(content) - 1
-	s.repeats, s.seen = s.seen, s.repeats // the older counts are looked up in seen
-	s.repeats = s.repeats[:0]
+	s.repeated, s.repeats = s.repeats, nil
 	s.calls = s.calls[:0]
 	n := 0
 	for at, b := range content {
@@ -272,9 +271,9 @@ func (s *State) resolveTool(c *call, u llm.ToolUse) {
 	name, ok := s.tools().resolve(u.Name)
 	c.name, c.spec = name, s.tools().find(name)
 	c.sig = signature(u)
-	again := s.seen.get(c.sig) + 1
-	*s.repeats.of(c.sig) = again
-	faults := s.faults.get(name)
+	again := s.repeated[c.sig] + 1
+	put(&s.repeats, c.sig, again)
+	faults := s.faults[name]
 	switch {
 	case again >= doomRepeats:
 		c.guard = fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", u.Name, again)
@@ -315,8 +314,8 @@ func (s *State) judge(c *call, d permission.Decision) {
 	case permission.Allowed:
 		c.phase = allowed
 		if c.guard != "" { // somebody has looked at it
-			s.repeats.drop(c.sig)
-			s.faults.drop(c.name)
+			delete(s.repeats, c.sig)
+			delete(s.faults, c.name)
 		}
 		if c.spec.Batch {
 			s.startBatch(c, d.Input)
@@ -377,9 +376,9 @@ func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
 	ran := c.ran(f.Cause)
 	c.phase = settled
 	if f.Fault != tool.NoFault {
-		*s.faults.of(c.name)++
+		put(&s.faults, c.name, s.faults[c.name]+1)
 	} else if f.Cause == event.ByTool {
-		s.faults.drop(c.name)
+		delete(s.faults, c.name)
 	}
 	s.settledPoints(c, seq, f)
 	p := f.Result.Patch

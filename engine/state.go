@@ -83,10 +83,10 @@ type State struct {
 	waits            map[string]bool       // agents that wait for a decision, by the key of their work
 	again            map[string]bool       // agents in the background that went on since, likewise
 	lateSubagentEnds []event.AgentEnd      // came after the end of a run: they count in the next one
-	repeats          counter[uint64, int]  // how many answers in a row have had a call, by its signature
-	seen             counter[uint64, int]  // for the next answer; reused
+	repeats          map[uint64]int        // how many answers in a row have had a call, by its signature
+	repeated         map[uint64]int        // repeats of the answer before
 	wanted           []Effect              // what Effects returned; reused
-	faults           counter[string, int]  // failures in a row by tool
+	faults           map[string]int        // failures in a row by tool
 }
 
 // need is what the conversation waits for when no call is open.
@@ -132,7 +132,7 @@ type run struct {
 	cost          float64
 	unknown       bool    // some cost is not known
 	lost          float64 // the most that broken calls can have cost beyond what is counted
-	models        counter[string, event.Spending]
+	models        map[string]event.Spending
 	denials       []event.Denial
 	text          string // of the last answer, with the parts that it continues
 	partial       string
@@ -148,8 +148,8 @@ type run struct {
 	alarms        int  // how often the time limit was changed
 	kept          bool // the files are, as they were before this prompt
 	compacts      bool // it was begun to compact the conversation
-	tools         counter[string, event.ToolUse]
-	agents        counter[string, event.Spending]
+	tools         map[string]event.ToolUse
+	agents        map[string]event.Spending
 	stops         int     // how often Stop hooks made it go on, in a row
 	ends          int     // how often it has come to an end
 	told          bool    // Stop hooks were called for this end
