@@ -31,11 +31,9 @@ type activeRun struct {
 	events          *eventqueue.Queue // nil where nobody watches
 	token           chan struct{}     // has room for one: it lies here while the loop rests
 	pending         pendingEffects
-	spare           []*pendingEffect // have landed, and are used again
-	ready           []*pendingEffect // to be launched; reused
-	unsaved         []event.Event    // are applied, and not on record yet; reused
-	sync            bool             // one of them has to be on the disk
-	ctx             context.Context  // of the whole run; its end stops the run
+	unsaved         []event.Event   // are applied, and not on record yet; reused
+	sync            bool            // one of them has to be on the disk
+	ctx             context.Context // of the whole run; its end stops the run
 	cancel          context.CancelCauseFunc
 	ignore          func() bool             // stops looking for the end of ctx
 	next            []event.Fact            // begin the run proper, once an earlier one is closed
@@ -61,8 +59,7 @@ type activeRun struct {
 	span            *watchedRun   // nil where nobody traces
 
 	mu        sync.Mutex
-	completed []*pendingEffect // have ended, and wait for the baton
-	taken     []*pendingEffect // the list before; reused
+	completed []*pendingEffect // have ended, and wait for the holder of the token
 }
 
 // begin is the first goroutine of a run; it has the baton.

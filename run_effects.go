@@ -36,7 +36,7 @@ type pendingEffect struct {
 // pendingEffects are those of a run, in the order of their start.
 type pendingEffects []*pendingEffect
 
-// get returns the flight of an effect, nil if there is none.
+// get returns the pending effect of a key, nil if there is none.
 func (fs pendingEffects) get(key string) *pendingEffect {
 	for _, f := range fs {
 		if f.key == key {
@@ -52,9 +52,9 @@ func (fs *pendingEffects) drop(f *pendingEffect) {
 	}
 }
 
-// A effectContext ties what carries out an effect to the loop: its context, and where it
+// An effectContext ties what carries out an effect to the run: its context, and where it
 // shows signals. A tool, a model and a callback may hold on to it for longer than
-// they were asked to, so that each flight has a new one.
+// they were asked to, so that each pending effect has a new one.
 type effectContext struct {
 	leash.Leash
 	run   *activeRun
@@ -88,30 +88,12 @@ func (n *effectContext) text(key, text string) {
 	}
 }
 
-// effectFor returns a flight for an effect: a new one, or one that has landed.
-func (l *activeRun) effectFor(e engine.Effect) *pendingEffect {
-	var f *pendingEffect
-	if n := len(l.spare); n > 0 {
-		f, l.spare = l.spare[n-1], l.spare[:n-1]
-	} else {
-		f = new(pendingEffect)
-	}
-	f.key, f.ctx, f.wanted = e.Key(), &effectContext{run: l, key: e.Key()}, true
+// pendingFor returns a pending effect for an effect.
+func (l *activeRun) pendingFor(e engine.Effect) *pendingEffect {
+	f := &pendingEffect{key: e.Key(), ctx: &effectContext{run: l, key: e.Key()}, wanted: true}
 	f.ctx.Parent = l.ctx
 	f.input.effect, f.input.signals = e, f.ctx
 	return f
-}
-
-// retire keeps a flight that has landed for another effect, if nothing that was
-// started for it can look at it any more: these have copies of what they need.
-func (l *activeRun) retire(f *pendingEffect) {
-	switch f.input.effect.(type) {
-	case engine.CallModel, engine.Authorize, engine.RunTool:
-		if len(l.spare) < defaultParallel {
-			*f = pendingEffect{}
-			l.spare = append(l.spare, f)
-		}
-	}
 }
 
 func (f *pendingEffect) name() string {
@@ -121,7 +103,7 @@ func (f *pendingEffect) name() string {
 	return f.key
 }
 
-// cancel cancels a flight. It reports whether nothing will come of it any more.
+// cancel cancels a pending effect. It reports whether nothing will come of it any more.
 func (f *pendingEffect) cancel() (over bool) {
 	if f.timer != nil {
 		return f.timer.Stop()
@@ -133,7 +115,7 @@ func (f *pendingEffect) cancel() (over bool) {
 	return false
 }
 
-// setDeadline bounds the time of a flight that is not to be cancelled.
+// setDeadline bounds the time of a pending effect that is not to be cancelled.
 func (f *pendingEffect) setDeadline() {
 	if f.giveUp.IsZero() {
 		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
@@ -155,27 +137,27 @@ func (l *activeRun) overdue(effects []engine.Effect) event.Fact {
 	return nil
 }
 
-// startEffects starts the effects that are not in flight, after recording their
+// startEffects starts the effects that are not pending, after recording their
 // intents, and returns the one that is left for the caller to carry out. It
 // reports whether the intents could not be recorded.
 func (l *activeRun) startEffects(effects []engine.Effect) (mine *pendingEffect, failed bool) {
 	var intents []event.Fact
-	l.ready = l.ready[:0]
+	var ready []*pendingEffect
 	for _, e := range effects {
 		if l.pending.get(e.Key()) != nil {
 			continue
 		}
-		f := l.effectFor(e)
+		f := l.pendingFor(e)
 		l.prepare(&f.input)
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}
-		l.ready = append(l.ready, f)
+		ready = append(ready, f)
 	}
 	if l.commit(intents...) != nil {
 		return nil, true
 	}
-	for _, f := range l.ready {
+	for _, f := range ready {
 		l.register(f)
 		if f.timer != nil {
 			continue
@@ -189,11 +171,10 @@ func (l *activeRun) startEffects(effects []engine.Effect) (mine *pendingEffect, 
 		}
 		mine = f
 	}
-	clear(l.ready)
 	return mine, false
 }
 
-// register puts a flight into the air.
+// register makes an effect pending.
 func (l *activeRun) register(f *pendingEffect) {
 	l.pending = append(l.pending, f)
 	switch e := f.input.effect.(type) {
@@ -217,8 +198,8 @@ func (l *activeRun) register(f *pendingEffect) {
 	}
 }
 
-// execute carries out a flight, without the baton, and takes the baton then. It
-// reports false when the run is over meanwhile.
+// execute carries out a pending effect, without the token, and takes the token then. It
+// reports false when the run has ended by then.
 func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 	returned := false
 	defer func() {
@@ -254,7 +235,7 @@ func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 	return l.complete(f)
 }
 
-// complete hands over what came of a flight and takes the baton.
+// complete hands over what came of a pending effect and takes the token.
 func (l *activeRun) complete(f *pendingEffect) bool {
 	l.mu.Lock()
 	l.completed = append(l.completed, f)
@@ -262,17 +243,17 @@ func (l *activeRun) complete(f *pendingEffect) bool {
 	return l.takeToken()
 }
 
-// collect notes what came of the flights that have ended.
+// collect applies what came of the pending effects that have ended.
 func (l *activeRun) collect() {
 	l.mu.Lock()
-	landed := l.completed
-	l.completed, l.taken = l.taken[:0], landed
+	completed := l.completed
+	l.completed = nil
 	l.mu.Unlock()
-	if len(landed) > 0 && l.ctx.Err() != nil && !l.stopped && !l.ending { // what they report may come of that
+	if len(completed) > 0 && l.ctx.Err() != nil && !l.stopped && !l.ending { // what they report may come of that
 		l.stop()
 	}
 	var facts []event.Fact
-	for _, f := range landed {
+	for _, f := range completed {
 		if !slices.Contains(l.pending, f) { // it was given up
 			continue
 		}
@@ -295,9 +276,7 @@ func (l *activeRun) collect() {
 		l.noticesPolled = l.noticesPolled || heard
 		f.ctx.Cut()
 		f.ctx.muted.Store(true)
-		l.retire(f)
 	}
-	clear(landed)
 	l.apply(facts...)
 }
 
@@ -310,7 +289,7 @@ func (l *activeRun) arrivedLate(f event.Fact) bool {
 	return false
 }
 
-// cancelUnwanted cancels what is not wanted any more, and everything in flight when the
+// cancelUnwanted cancels what is not wanted any more, and everything pending when the
 // run is being stopped.
 func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
 	stopping := l.state.state.Stopping()
@@ -332,7 +311,7 @@ func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
 	})
 }
 
-// armWatchdog sets the watch for the next flight that has to be given up.
+// armWatchdog sets the timer for the next pending effect that has to be given up.
 func (l *activeRun) armWatchdog() {
 	var next time.Time
 	for _, f := range l.pending {
@@ -357,7 +336,7 @@ func (l *activeRun) armWatchdog() {
 	l.watchdogAt = next
 }
 
-// giveUp gives up the flights that did not end in time after their cancellation
+// giveUp gives up the pending effects that did not end in time after their cancellation
 // or their timeout. Their goroutines live on until they return.
 func (l *activeRun) giveUp() error {
 	var facts []event.Fact

@@ -37,7 +37,7 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, 
 	case l.pending.get(askNotices{}.Key()) != nil:
 		return nil, true
 	}
-	f := l.effectFor(askNotices{})
+	f := l.pendingFor(askNotices{})
 	f.giveUp = time.Now().Add(grace)
 	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.touched}}
 	f.notices.place.hide(l.x.unreadable.Load())

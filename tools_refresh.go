@@ -52,7 +52,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 	case !l.x.outdated():
 		return nil, false
 	}
-	f := l.effectFor(askToolsets{})
+	f := l.pendingFor(askToolsets{})
 	f.input.model = m
 	f.giveUp = time.Now().Add(grace)
 	l.pending = append(l.pending, f)
