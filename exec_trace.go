@@ -144,7 +144,7 @@ func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
 		_, end = x.watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
 	}
 	var outer func()
-	if fn, ok := n.Leash.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
+	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
 		outer = safely(func() func() { return fn(ctx, w) }, nil)
 	}
 	return func() {

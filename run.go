@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventqueue"
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -37,7 +37,7 @@ type activeRun struct {
 	cancel          context.CancelCauseFunc
 	ignore          func() bool             // stops looking for the end of ctx
 	next            []event.Fact            // begin the run proper, once an earlier one is closed
-	appendCtx       *leash.Leash            // the context of appends; nil before the first
+	appendCtx       *lazyctx.Context        // the context of appends; nil before the first
 	watchdog        *time.Timer             // for flights that have to be given up
 	watchdogAt      time.Time               // when it goes off; zero when it does not
 	began           bool                    // something is on record
@@ -234,7 +234,7 @@ func (l *activeRun) close() {
 		l.watchdog.Stop()
 	}
 	if l.appendCtx != nil {
-		l.appendCtx.Cut()
+		l.appendCtx.Cancel()
 	}
 	if l.failed != nil {
 		l.err = l.failed

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
 // commitHost records facts of the host. What they say also holds for the prompt that waits
@@ -104,9 +104,9 @@ func (l *activeRun) appendContext(limit time.Time) context.Context {
 		if l.appendCtx.Extend(limit) {
 			return l.appendCtx
 		}
-		l.appendCtx.Cut()
+		l.appendCtx.Cancel()
 	}
-	l.appendCtx = &leash.Leash{Parent: l.ctx, Loose: true, Limit: limit}
+	l.appendCtx = &lazyctx.Context{Parent: l.ctx, Detached: true, Until: limit}
 	return l.appendCtx
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/permission"
@@ -56,7 +56,7 @@ func (fs *pendingEffects) drop(f *pendingEffect) {
 // shows signals. A tool, a model and a callback may hold on to it for longer than
 // they were asked to, so that each pending effect has a new one.
 type effectContext struct {
-	leash.Leash
+	lazyctx.Context
 	run   *activeRun
 	key   string      // of the effect
 	muted atomic.Bool // its signals are not shown any more
@@ -71,7 +71,7 @@ func (n *effectContext) Value(key any) any {
 	case limit.NoticeKey:
 		return limit.NoticeFunc(n.waits)
 	}
-	return n.Leash.Value(key)
+	return n.Context.Value(key)
 }
 
 func (n *effectContext) watched() bool { return n.run.events != nil }
@@ -110,7 +110,7 @@ func (f *pendingEffect) cancel() (over bool) {
 	}
 	if !f.cancelled {
 		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
-		f.ctx.Cut()
+		f.ctx.Cancel()
 	}
 	return false
 }
@@ -189,7 +189,7 @@ func (l *activeRun) register(f *pendingEffect) {
 		// Hooks may take secrets out of a result: those that are wanted to end a run
 		// are not ended with it, and have a bounded time.
 		f.closing = l.state.state.Stopping()
-		f.ctx.Loose = f.closing
+		f.ctx.Detached = f.closing
 	case engine.RunTool:
 		f.began = time.Now()
 		if f.limit = tool.Timeout(l.x.tool(f.input.call.Name)); f.limit > 0 {
@@ -224,10 +224,10 @@ func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 	switch f.input.effect.(type) {
 	case askNotices:
 		f.notices.texts = l.x.notices()
-		f.notices.notes = l.x.notes(&f.ctx.Leash, f.notices.place)
+		f.notices.notes = l.x.notes(&f.ctx.Context, f.notices.place)
 		l.pollInbox(f.ctx)
 	case askToolsets:
-		f.pool = l.x.refreshTools(&f.ctx.Leash, f.input.model)
+		f.pool = l.x.refreshTools(&f.ctx.Context, f.input.model)
 	default:
 		f.fact = l.x.do(f.ctx, &f.input)
 	}
@@ -274,7 +274,7 @@ func (l *activeRun) collect() {
 		}
 		_, heard := f.input.effect.(askNotices)
 		l.noticesPolled = l.noticesPolled || heard
-		f.ctx.Cut()
+		f.ctx.Cancel()
 		f.ctx.muted.Store(true)
 	}
 	l.apply(facts...)
@@ -346,7 +346,7 @@ func (l *activeRun) giveUp() error {
 		}
 		l.pending.drop(f)
 		f.ctx.muted.Store(true)
-		f.ctx.Cut()
+		f.ctx.Cancel()
 		var fact event.Fact
 		if f.cancelled {
 			l.stuckErr = fmt.Errorf("%w: %s", ErrToolStuck, f.name())

@@ -64,7 +64,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 		defer b.all.Done()
 		ctx := &effectContext{run: l, key: "agent/" + at.Key}
 		ctx.Parent = l.ctx
-		defer ctx.Cut()
+		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
 		err := l.s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
 			if _, ended := f.state.Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
 // hookContext is what a hook's ctx is, one for each call.
 type hookContext struct {
-	leash.Leash
+	lazyctx.Context
 	depth    int
 	progress func(line string)
 }
@@ -24,7 +24,7 @@ func (c *hookContext) Value(key any) any {
 	if key == (contextKey{}) {
 		return c
 	}
-	return c.Leash.Value(key)
+	return c.Context.Value(key)
 }
 
 // A turn is one call of one hook, in a goroutine of its own: one that never returns
@@ -57,8 +57,8 @@ func (s *Set) call(ctx context.Context, c *compiled, in *Input, index, depth int
 	}
 	began := time.Now()
 	hc := &hookContext{depth: depth}
-	hc.Parent, hc.Limit = ctx, began.Add(c.Timeout)
-	defer hc.Cut()
+	hc.Parent, hc.Until = ctx, began.Add(c.Timeout)
+	defer hc.Cancel()
 	if watch != nil {
 		hc.progress = func(line string) { watch(Step{Name: c.Name, Index: index, Phase: Going, Line: line}) }
 		watch(Step{Name: c.Name, Index: index, Phase: Started})

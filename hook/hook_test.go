@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -343,8 +343,8 @@ func BenchmarkFunctionOfEffect(b *testing.B) {
 	defer cancel()
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx := &leash.Leash{Parent: run}
+		ctx := &lazyctx.Context{Parent: run}
 		s.Run(ctx, in, nil)
-		ctx.Cut()
+		ctx.Cancel()
 	}
 }

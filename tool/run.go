@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/leash"
+	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
 // DefaultTimeout is how long a tool may run whose Spec says nothing.
@@ -39,12 +39,12 @@ type Outcome struct {
 // with Fault Stuck.
 func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	limit := Timeout(t)
-	l := leashed(ctx, limit)
+	l := withLimit(ctx, limit)
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		defer l.Cut()
+		defer l.Cancel()
 		var out Outcome
 		defer func() { done <- out }() // after a runtime.Goexit too
 		attempt(l, limit, t, call, &out)
@@ -81,16 +81,16 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 // after ctx ended is the result as well; ctx's error becomes "cancelled".
 func Do(ctx context.Context, t Tool, call Call) (out Outcome) {
 	limit := Timeout(t)
-	l := leashed(ctx, limit)
-	defer l.Cut()
+	l := withLimit(ctx, limit)
+	defer l.Cancel()
 	attempt(l, limit, t, call, &out)
 	return out
 }
 
-func leashed(ctx context.Context, limit time.Duration) *leash.Leash {
-	l := &leash.Leash{Parent: ctx}
+func withLimit(ctx context.Context, limit time.Duration) *lazyctx.Context {
+	l := &lazyctx.Context{Parent: ctx}
 	if limit > 0 {
-		l.Limit = time.Now().Add(limit)
+		l.Until = time.Now().Add(limit)
 	}
 	return l
 }
@@ -122,7 +122,7 @@ func specOf(t Tool) (s Spec) {
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
 // attempt runs t to its end, whichever way it ends.
-func attempt(l *leash.Leash, limit time.Duration, t Tool, call Call, out *Outcome) {
+func attempt(l *lazyctx.Context, limit time.Duration, t Tool, call Call, out *Outcome) {
 	returned := false
 	defer func() {
 		if returned {

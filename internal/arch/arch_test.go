@@ -20,10 +20,10 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/discard", "internal/elicitform", "internal/environ", "internal/eventqueue", "internal/jsonfix", "internal/leash", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"":                    {"internal/discard", "internal/elicitform", "internal/environ", "internal/eventqueue", "internal/jsonfix", "internal/lazyctx", "internal/redact", "internal/same", "internal/strict", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
 	"permission":          {"internal/guarded", "internal/plainfile", "internal/worktrees"},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
-	"hook":                {"internal/leash", "tool", "llm", "permission"},
+	"hook":                {"internal/lazyctx", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
 	"engine":              {"event", "hook", "tool", "llm", "permission"},
 	"session":             {"internal/plainfile", "session/history", "event", "tool", "llm", "permission"},
@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"session/history":     {"engine", "event", "tool", "llm", "permission"},
 	"session/sessiontest": {"internal/...", "session", "event", "tool", "llm", "permission"},
 	"event":               {"hook", "tool", "llm", "permission"},
-	"tool":                {"internal/environ", "internal/leash", "internal/plainfile", "llm", "permission"},
+	"tool":                {"internal/environ", "internal/lazyctx", "internal/plainfile", "llm", "permission"},
 	"tool/tooltest":       {"tool", "llm", "permission"},
 	"attach":              {"internal/plainfile", "llm"},
 	"tools":               {"attach", "tool", "llm", "permission", "workspace", "tools/search", "cron", "team", "trigger", "internal/..."},

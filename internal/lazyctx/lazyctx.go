@@ -1,7 +1,7 @@
-// Package leash has contexts that cost nothing until somebody waits for their
+// Package lazyctx has contexts that cost nothing until somebody waits for their
 // end: no timer, no goroutine, no entry in a parent. A run makes two for each
-// turn, and most of what runs under them never looks.
-package leash
+// turn, and most code that runs with them never waits.
+package lazyctx
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A Leash is a context that ends with its parent, at a deadline, or when it is
-// cut. Once somebody waits for its end it is one of the context package's own. Its
+// A Context ends with its parent, at its deadline, or when it is cancelled. Once
+// somebody waits for its end it is one of the context package's own. Its
 // fields are set before the first use; only Extend changes one later. It must not be copied.
-type Leash struct {
-	Parent context.Context // its values; its end too, unless Loose
-	Loose  bool            // the parent's end is none of this one's
-	own    bool            // err was not the parent's; with mu
-	Limit  time.Time       // the deadline; zero for none
+type Context struct {
+	Parent   context.Context // its values; its end too, unless Detached
+	Detached bool            // it does not end with the parent
+	own      bool            // err was not the parent's; guarded by mu
+	Until    time.Time       // the deadline; zero for none
 
 	mu     sync.Mutex
 	err    error           // of the end that was found out without real
@@ -24,10 +24,10 @@ type Leash struct {
 	cancel context.CancelFunc
 }
 
-// Deadline returns the nearer of the limit and the parent's deadline.
-func (l *Leash) Deadline() (time.Time, bool) {
-	limit := l.limit()
-	if !l.Loose {
+// Deadline returns the earlier of Until and the parent's deadline.
+func (l *Context) Deadline() (time.Time, bool) {
+	limit := l.until()
+	if !l.Detached {
 		if d, ok := l.Parent.Deadline(); ok && (limit.IsZero() || d.Before(limit)) {
 			return d, true
 		}
@@ -35,26 +35,26 @@ func (l *Leash) Deadline() (time.Time, bool) {
 	return limit, !limit.IsZero()
 }
 
-func (l *Leash) limit() time.Time {
+func (l *Context) until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Limit
+	return l.Until
 }
 
-// Extend sets another limit, if l has not ended and nobody waits for its end. It
+// Extend sets another deadline, if l has not ended and nobody waits for its end. It
 // reports whether it did.
-func (l *Leash) Extend(limit time.Time) bool {
+func (l *Context) Extend(limit time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.real != nil || l.err != nil {
 		return false
 	}
-	l.Limit = limit
+	l.Until = limit
 	return true
 }
 
 // Value returns the parent's value.
-func (l *Leash) Value(key any) any {
+func (l *Context) Value(key any) any {
 	l.mu.Lock()
 	if l.real == nil && l.err != nil { // what is asked for may be the cause
 		l.follow()
@@ -68,24 +68,24 @@ func (l *Leash) Value(key any) any {
 }
 
 // Err returns nil until the end.
-func (l *Leash) Err() error {
+func (l *Context) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.real != nil:
 		return l.real.Err()
 	case l.err != nil:
-	case !l.Loose && l.Parent.Err() != nil:
+	case !l.Detached && l.Parent.Err() != nil:
 		l.err = l.Parent.Err()
-	case !l.Limit.IsZero() && !time.Now().Before(l.Limit):
+	case !l.Until.IsZero() && !time.Now().Before(l.Until):
 		l.err, l.own = context.DeadlineExceeded, true
 	}
 	return l.err
 }
 
-// Expired reports whether the limit was the end.
-func (l *Leash) Expired() bool {
-	limit := l.limit()
+// Expired reports whether l ended at Until.
+func (l *Context) Expired() bool {
+	limit := l.until()
 	if limit.IsZero() || l.Err() != context.DeadlineExceeded {
 		return false
 	}
@@ -94,7 +94,7 @@ func (l *Leash) Expired() bool {
 }
 
 // Done returns a channel that is closed at the end.
-func (l *Leash) Done() <-chan struct{} {
+func (l *Context) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.real == nil {
@@ -104,24 +104,23 @@ func (l *Leash) Done() <-chan struct{} {
 }
 
 // follow makes l a context of the context package. It is called with the lock.
-func (l *Leash) follow() {
+func (l *Context) follow() {
 	parent := l.Parent
-	if l.Loose || l.own { // what the parent comes to later does not count
+	if l.Detached || l.own { // what the parent comes to later does not count
 		parent = context.WithoutCancel(parent)
 	}
-	if l.Limit.IsZero() || l.err == context.Canceled {
+	if l.Until.IsZero() || l.err == context.Canceled {
 		l.real, l.cancel = context.WithCancel(parent)
 	} else {
-		l.real, l.cancel = context.WithDeadline(parent, l.Limit)
+		l.real, l.cancel = context.WithDeadline(parent, l.Until)
 	}
 	if l.err != nil {
 		l.cancel()
 	}
 }
 
-// Cut ends l. It has to be cut when it is not needed any more; cutting twice is
-// harmless.
-func (l *Leash) Cut() {
+// Cancel ends l. Call it when l is not needed any more. You may call it twice.
+func (l *Context) Cancel() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.real != nil {

@@ -1,4 +1,4 @@
-package leash
+package lazyctx
 
 import (
 	"context"
@@ -12,19 +12,19 @@ type key struct{}
 
 func TestEnds(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		loose   bool
-		limit   time.Duration
-		parent  time.Duration // when it is cancelled
-		cut     time.Duration
-		want    error
-		at      time.Duration
-		expired bool
+		name     string
+		detached bool
+		limit    time.Duration
+		parent   time.Duration // when it is cancelled
+		cancel   time.Duration
+		want     error
+		at       time.Duration
+		expired  bool
 	}{
-		{name: "cut", cut: time.Second, want: context.Canceled, at: time.Second},
-		{name: "parent", parent: time.Second, cut: time.Minute, want: context.Canceled, at: time.Second},
-		{name: "limit", limit: time.Second, cut: time.Minute, want: context.DeadlineExceeded, at: time.Second, expired: true},
-		{name: "loose", loose: true, parent: time.Second, cut: time.Minute, want: context.Canceled, at: time.Minute},
+		{name: "cancel", cancel: time.Second, want: context.Canceled, at: time.Second},
+		{name: "parent", parent: time.Second, cancel: time.Minute, want: context.Canceled, at: time.Second},
+		{name: "limit", limit: time.Second, cancel: time.Minute, want: context.DeadlineExceeded, at: time.Second, expired: true},
+		{name: "detached", detached: true, parent: time.Second, cancel: time.Minute, want: context.Canceled, at: time.Minute},
 		{name: "limit after parent", limit: time.Minute, parent: time.Second, want: context.Canceled, at: time.Second},
 	} {
 		for _, watched := range []bool{true, false} {
@@ -33,15 +33,15 @@ func TestEnds(t *testing.T) {
 					parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
 					defer cancel()
 					start := time.Now()
-					l := &Leash{Parent: parent, Loose: test.loose}
+					l := &Context{Parent: parent, Detached: test.detached}
 					if test.limit > 0 {
-						l.Limit = start.Add(test.limit)
+						l.Until = start.Add(test.limit)
 					}
 					if test.parent > 0 {
 						time.AfterFunc(test.parent, cancel)
 					}
-					if test.cut > 0 {
-						time.AfterFunc(test.cut, l.Cut)
+					if test.cancel > 0 {
+						time.AfterFunc(test.cancel, l.Cancel)
 					}
 					if l.Err() != nil || l.Value(key{}) != "v" {
 						t.Fatal(l.Err(), l.Value(key{}))
@@ -62,9 +62,9 @@ func TestEnds(t *testing.T) {
 						t.Error(time.Since(start), l.Err(), l.Expired())
 					}
 					<-l.Done()
-					l.Cut()
+					l.Cancel()
 					if l.Err() != test.want {
-						t.Error("cutting changed the error to", l.Err())
+						t.Error("cancelting changed the error to", l.Err())
 					}
 				})
 			})
@@ -76,35 +76,35 @@ func TestEnds(t *testing.T) {
 func TestFree(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var l Leash
+	var l Context
 	if n := testing.AllocsPerRun(100, func() {
-		l = Leash{Parent: ctx, Limit: time.Now().Add(time.Hour)}
+		l = Context{Parent: ctx, Until: time.Now().Add(time.Hour)}
 		if l.Err() != nil {
 			t.Error(l.Err())
 		}
-		l.Cut()
+		l.Cancel()
 	}); n > 0 {
 		t.Error(n)
 	}
 }
 
-// Whoever derives contexts from a leash sees them end with it, as from any other.
+// Contexts that you derive from a Context end with it, as from any other.
 func TestChildren(t *testing.T) {
 	type ctxErr struct{ err, cause error }
 	gone := errors.New("gone")
 	for _, end := range []struct {
 		name string
-		fn   func(*Leash, context.CancelCauseFunc)
+		fn   func(*Context, context.CancelCauseFunc)
 		want ctxErr
 	}{
-		{"cut", func(l *Leash, _ context.CancelCauseFunc) { l.Cut() }, ctxErr{context.Canceled, context.Canceled}},
-		{"parent", func(_ *Leash, cancel context.CancelCauseFunc) { cancel(gone) }, ctxErr{context.Canceled, gone}},
-		{"cut, then parent", func(l *Leash, cancel context.CancelCauseFunc) { l.Cut(); cancel(gone) }, ctxErr{context.Canceled, context.Canceled}},
+		{"cancel", func(l *Context, _ context.CancelCauseFunc) { l.Cancel() }, ctxErr{context.Canceled, context.Canceled}},
+		{"parent", func(_ *Context, cancel context.CancelCauseFunc) { cancel(gone) }, ctxErr{context.Canceled, gone}},
+		{"cancel, then parent", func(l *Context, cancel context.CancelCauseFunc) { l.Cancel(); cancel(gone) }, ctxErr{context.Canceled, context.Canceled}},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			for range 1000 {
 				parent, cancel := context.WithCancelCause(t.Context())
-				l := &Leash{Parent: parent}
+				l := &Context{Parent: parent}
 				child, stop := context.WithCancel(l)
 				ran := make(chan struct{})
 				context.AfterFunc(l, func() { close(ran) })
@@ -125,7 +125,7 @@ func TestChildren(t *testing.T) {
 // A cause from after the end is none.
 func TestCause(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
-	l := &Leash{Parent: parent, Limit: time.Now().Add(-time.Second)}
+	l := &Context{Parent: parent, Until: time.Now().Add(-time.Second)}
 	if l.Err() != context.DeadlineExceeded || !l.Expired() {
 		t.Fatal(l.Err())
 	}
@@ -140,28 +140,28 @@ func TestDeadline(t *testing.T) {
 	parent, cancel := context.WithDeadline(t.Context(), near)
 	defer cancel()
 	for _, test := range []struct {
-		l    *Leash
+		l    *Context
 		want time.Time
 	}{
-		{&Leash{Parent: parent}, near},
-		{&Leash{Parent: parent, Limit: far}, near},
-		{&Leash{Parent: parent, Limit: far, Loose: true}, far},
-		{&Leash{Parent: t.Context(), Limit: far}, far},
+		{&Context{Parent: parent}, near},
+		{&Context{Parent: parent, Until: far}, near},
+		{&Context{Parent: parent, Until: far, Detached: true}, far},
+		{&Context{Parent: t.Context(), Until: far}, far},
 	} {
 		if d, ok := test.l.Deadline(); !ok || !d.Equal(test.want) {
 			t.Error(d, ok)
 		}
 	}
-	if _, ok := (&Leash{Parent: t.Context()}).Deadline(); ok {
+	if _, ok := (&Context{Parent: t.Context()}).Deadline(); ok {
 		t.Error("a deadline from nowhere")
 	}
 }
 
-// A leash is extended for as long as nobody waits for its end.
+// You can extend a Context for as long as nobody waits for its end.
 func TestExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := time.Now().Add(time.Minute)
-		l := &Leash{Parent: t.Context(), Limit: time.Now().Add(time.Second)}
+		l := &Context{Parent: t.Context(), Until: time.Now().Add(time.Second)}
 		if !l.Extend(limit) {
 			t.Fatal("it was not extended")
 		}
@@ -174,15 +174,15 @@ func TestExtend(t *testing.T) {
 			t.Error("it was not bound to its limit any more")
 		}
 
-		l = &Leash{Parent: t.Context(), Limit: time.Now().Add(time.Second)}
+		l = &Context{Parent: t.Context(), Until: time.Now().Add(time.Second)}
 		done := l.Done()
 		if l.Extend(limit.Add(time.Hour)) {
 			t.Error("it was extended while somebody waited")
 		}
 		<-done
 
-		l = &Leash{Parent: t.Context()}
-		l.Cut()
+		l = &Context{Parent: t.Context()}
+		l.Cancel()
 		if l.Extend(limit) {
 			t.Error("it was extended after its end")
 		}
