@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -274,7 +274,7 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *effectInput) ev
 	if b != nil {
 		p := event.ToolProgress{Call: j.call.ID, Phase: event.ToolSucceeded}
 		if result.IsError {
-			p.Phase, p.Error = event.ToolFailed, firstLine(result.Text())
+			p.Phase, p.Error = event.ToolFailed, text.FirstLine(result.Text())
 		}
 		b.show(p, tool.Status{}, j.signals)
 	}
@@ -319,11 +319,6 @@ func (x *executor) gather(key string, j *effectInput) event.Fact {
 		return event.ToolDone{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}
 	}
 	return event.ToolResult{Key: key, Call: j.call.ID, Cause: event.ByTool, Result: result}
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
 }
 
 // bound is finish, with more room for what is to be digested.

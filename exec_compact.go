@@ -14,6 +14,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -172,7 +173,7 @@ func stepsOf(slot map[string]json.RawMessage) string {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(steps)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("- [%s] %s", step.Status, unmarked(strings.Join(strings.Fields(step.Content), " "))))
+		lines = append(lines, fmt.Sprintf("- [%s] %s", step.Status, unmarked(text.OneLine(step.Content))))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -243,8 +244,8 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *effectInput
 
 // parseSummary takes a model's answer apart. What has no marks is all summary. It is
 // whole where the end of the summary is marked.
-func parseSummary(text string) (summary string, memory []string, whole bool) {
-	rest, list, ended := cutPart(text, "memory")
+func parseSummary(answer string) (summary string, memory []string, whole bool) {
+	rest, list, ended := cutPart(answer, "memory")
 	if before, after, ok := strings.Cut(list, "<summary>"); ok && !ended {
 		rest, list, ended = rest+"<summary>"+after, before, true
 	}
@@ -257,7 +258,7 @@ func parseSummary(text string) (summary string, memory []string, whole bool) {
 		if line == "" || strings.EqualFold(line, "none") || strings.EqualFold(line, "(none)") {
 			continue
 		}
-		memory = append(memory, cutAt(line, maxMemoryItem))
+		memory = append(memory, text.Bytes(line, maxMemoryItem))
 	}
 	rest, inner, whole := cutPart(rest, "summary")
 	if inner == "" {
@@ -282,14 +283,6 @@ var marks = strings.NewReplacer("<summary>", "‹summary>", "</summary>", "‹/s
 
 // unmarked returns a text without marks, for between some.
 func unmarked(text string) string { return marks.Replace(text) }
-
-// cutAt returns the beginning of a text of at most so many bytes.
-func cutAt(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
 
 // remember adds to what is remembered what is new. The oldest is forgotten first.
 func remember(old, more []string) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -153,7 +154,7 @@ func (x *executor) carry(ctx context.Context, j *effectInput, in *hook.Input, ou
 		j.more = append(j.more, event.PermissionsChanged{Updates: updates})
 	}
 	if out.Title != "" {
-		named := event.SessionNamed{Title: clipTitle(out.Title)}
+		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle)}
 		if info, err := session.Stat(ctx, x.store, x.session); err == nil {
 			named.Tag = info.Tag
 		}
@@ -186,11 +187,6 @@ func (x *executor) mayChange(mode permission.Mode) bool {
 }
 
 const maxTitle = 200 // characters
-
-func clipTitle(s string) string {
-	runes := []rune(tool.Clean(s))
-	return string(runes[:min(len(runes), maxTitle)])
-}
 
 // about is the hooks' input about a call.
 func (x *executor) about(e hook.Event, call tool.Call) hook.Input {
@@ -313,7 +309,7 @@ func (x *executor) after(ctx context.Context, key string, j *effectInput) event.
 	shown := done.Result
 	in.Result, in.Duration = &shown, done.Duration.Milliseconds()
 	if in.Event == hook.PostToolUseFailure {
-		in.Error, in.Interrupt = firstLine(done.Result.Text()), done.Cause == event.ByCancel
+		in.Error, in.Interrupt = text.FirstLine(done.Result.Text()), done.Cause == event.ByCancel
 	}
 	out := x.callHooks(ctx, in, j.signals)
 	if ctx.Err() != nil {
@@ -366,7 +362,7 @@ func (x *executor) fire(ctx context.Context, e engine.CallHooks, j *effectInput)
 		out.Context = appended(out.Context, why)
 	}
 	if e.Event == hook.PreCompact { // it is for whoever summarises
-		f.Instructions, out.Context = cutAt(out.Context, maxInstructions), ""
+		f.Instructions, out.Context = text.Bytes(out.Context, maxInstructions), ""
 	}
 	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.SubagentStop || e.Event == hook.StopFailure {
 		out.Context = "" // there is nobody to read it

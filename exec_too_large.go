@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -64,10 +65,6 @@ func (x *executor) tooLarge(e engine.Cut, large []engine.Large) string {
 const maxStart = 60 // characters of what names a text
 
 // startOf returns the first words of a text.
-func (x *executor) startOf(text string) string {
-	start := []rune(strings.TrimSpace(firstLine(tool.Clean(x.secrets.text(text)))))
-	if len(start) > maxStart {
-		return string(start[:maxStart]) + "…"
-	}
-	return string(start)
+func (x *executor) startOf(said string) string {
+	return text.Runes(text.FirstLine(tool.Clean(x.secrets.text(said))), maxStart)
 }

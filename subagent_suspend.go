@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -96,7 +97,7 @@ func (s *Session) repeatCall(ctx context.Context, x *executor, at event.AgentSta
 	}
 	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
 	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
-		return x.secrets.text(firstLine(out.Result.Text()))
+		return x.secrets.text(text.FirstLine(out.Result.Text()))
 	}
 	return "its call did not start it"
 }

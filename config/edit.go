@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Change says what Set has made of a file: its hash before, "" where there was
@@ -236,10 +238,7 @@ func (e *editor) at(n *node, steps []string, value json.RawMessage, depth int) (
 	case m.value.kind == isNull && value == nil:
 		return e.text, nil
 	case m.value.kind == isNull:
-		whole, err := e.wrap(steps[1:], value)
-		if err != nil {
-			return nil, err
-		}
+		whole := e.wrap(steps[1:], value)
 		return e.splice(m.value.start, m.value.end, e.pretty(whole, depth)), nil
 	}
 	return nil, wrongAt(m.value.line, "%s must be an object, not %s", steps[0], m.value.kind)
@@ -250,24 +249,11 @@ func (e *editor) splice(from, to int, with []byte) []byte {
 }
 
 // wrap puts a value into objects, one for each step.
-func (e *editor) wrap(steps []string, value json.RawMessage) (json.RawMessage, error) {
+func (e *editor) wrap(steps []string, value json.RawMessage) json.RawMessage {
 	for i := len(steps) - 1; i >= 0; i-- {
-		name, err := quote(steps[i])
-		if err != nil {
-			return nil, err
-		}
-		value = fmt.Appendf(nil, "{%s:%s}", name, value)
+		value = fmt.Appendf(nil, "{%s:%s}", text.QuoteJSON(steps[i]), value)
 	}
-	return value, nil
-}
-
-// quote encodes a text as people would write it.
-func quote(s string) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(s)
-	return bytes.TrimSpace(b.Bytes()), err
+	return value
 }
 
 // pretty lays out a value that stands depth objects deep.
@@ -287,14 +273,8 @@ func (e *editor) pretty(value json.RawMessage, depth int) []byte {
 
 // insert adds a member at the end of an object.
 func (e *editor) insert(n *node, steps []string, value json.RawMessage, depth int) ([]byte, error) {
-	name, err := quote(steps[0])
-	if err != nil {
-		return nil, err
-	}
-	whole, err := e.wrap(steps[1:], value)
-	if err != nil {
-		return nil, err
-	}
+	name := text.QuoteJSON(steps[0])
+	whole := e.wrap(steps[1:], value)
 	if len(n.members) == 0 {
 		text := fmt.Appendf(nil, "{%s:%s}", name, whole)
 		return e.splice(n.start, n.end, e.pretty(text, depth-1)), nil

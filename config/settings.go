@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -263,10 +264,7 @@ func (n Need) String() string {
 	default:
 		shown = string(k.Hide(n.Value))
 	}
-	if len(shown) > maxShown {
-		shown = strings.ToValidUTF8(shown[:maxShown], "") + "…"
-	}
-	return fmt.Sprintf("%s %s (line %d)", n.Key, shown, n.Line)
+	return fmt.Sprintf("%s %s (line %d)", n.Key, text.Bytes(shown, maxShown), n.Line)
 }
 
 // Lines show all of the setting, a line each, for a person who is to trust it. A list

@@ -17,6 +17,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Limits of a job and of a store.
@@ -152,9 +154,9 @@ func (j Job) Check() error {
 	case strings.ContainsRune(j.Prompt+j.Command, 0) || !utf8.ValidString(j.Prompt+j.Command):
 		return errors.New("the prompt or command is no text")
 	case !slices.Contains([]Missed{"", Once, Skip, All}, j.Missed):
-		return fmt.Errorf("missed is %q; it is once, skip or all", clip(string(j.Missed)))
+		return fmt.Errorf("missed is %q; it is once, skip or all", text.Bytes(string(j.Missed), maxShown))
 	case !filepath.IsAbs(j.Dir):
-		return fmt.Errorf("the folder %q is not absolute", clip(j.Dir))
+		return fmt.Errorf("the folder %q is not absolute", text.Bytes(j.Dir, maxShown))
 	}
 	_, err := j.Times()
 	return err
@@ -233,7 +235,7 @@ func Remove(ctx context.Context, s Store, id string) (Job, error) {
 			return nil, err
 		}
 		if removed = jobs[i]; removed.Trigger != "" {
-			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, clip(removed.Trigger))
+			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, text.Bytes(removed.Trigger, maxShown))
 		}
 		return slices.Delete(jobs, i, i+1), nil
 	})
@@ -250,7 +252,7 @@ func Enable(ctx context.Context, s Store, id string, on bool) (Job, error) {
 			return nil, err
 		}
 		if id := jobs[i].Trigger; id != "" {
-			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, clip(id))
+			return nil, fmt.Errorf("%w (%s)", ErrOfTrigger, text.Bytes(id, maxShown))
 		}
 		if on && jobs[i].Disabled {
 			jobs[i].Ticked = later(jobs[i].Ticked, time.Now().UTC().Round(0))
@@ -265,7 +267,7 @@ func Enable(ctx context.Context, s Store, id string, on bool) (Job, error) {
 func find(jobs []Job, id string) (int, error) {
 	i := slices.IndexFunc(jobs, func(j Job) bool { return j.ID == id })
 	if i < 0 {
-		return 0, fmt.Errorf("%w %q", ErrNotFound, clip(id))
+		return 0, fmt.Errorf("%w %q", ErrNotFound, text.Bytes(id, maxShown))
 	}
 	return i, nil
 }
@@ -281,17 +283,8 @@ func later(a, b time.Time) time.Time {
 
 // keep adds an outcome to those that the job keeps.
 func (j *Job) keep(o Outcome) Outcome {
-	o.Note = line(o.Note)
+	o.Note = text.Bytes(text.OneLine(o.Note), maxNote)
 	j.Past = append(slices.Clone(j.Past), o)
 	j.Past = j.Past[max(0, len(j.Past)-maxPast):]
 	return o
-}
-
-// line makes a short line of a text.
-func line(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
-	if len(s) > maxNote {
-		s = strings.ToValidUTF8(s[:maxNote], "") + "…"
-	}
-	return s
 }

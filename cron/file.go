@@ -15,6 +15,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/filelock"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -143,7 +144,7 @@ func decode(data []byte) (content, error) {
 	ids := map[string]bool{}
 	for _, j := range c.Jobs {
 		if j.ID == "" || ids[j.ID] {
-			return content{}, fmt.Errorf("the id %q is empty or there twice", clip(j.ID))
+			return content{}, fmt.Errorf("the id %q is empty or there twice", text.Bytes(j.ID, maxShown))
 		}
 		ids[j.ID] = true
 	}

@@ -9,7 +9,12 @@ import (
 	"time"
 
 	spec "github.com/netresearch/go-cron"
+
+	"github.com/openagent-go/agent/internal/text"
 )
+
+// maxShown bounds what an error quotes, in bytes.
+const maxShown = 80
 
 const (
 	maxSchedule = 200                  // bytes of a schedule as it is written
@@ -89,15 +94,15 @@ func Parse(text, zone string, start time.Time) (Schedule, error) {
 }
 
 // splitZone takes CRON_TZ= or TZ= off the front of a schedule.
-func splitZone(text string) (zone, rest string, err error) {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxSchedule {
-		return "", "", fmt.Errorf("the schedule has %d bytes; at most %d make sense", len(text), maxSchedule)
+func splitZone(line string) (zone, rest string, err error) {
+	line = text.OneLine(line)
+	if len(line) > maxSchedule {
+		return "", "", fmt.Errorf("the schedule has %d bytes; at most %d make sense", len(line), maxSchedule)
 	}
-	first, after, _ := strings.Cut(text, " ")
+	first, after, _ := strings.Cut(line, " ")
 	name, value, ok := strings.Cut(first, "=")
 	if !ok || name != "CRON_TZ" && name != "TZ" {
-		return "", text, nil
+		return "", line, nil
 	}
 	if value == "" {
 		return "", "", fmt.Errorf("%s names no time zone; write one such as %s=Europe/Berlin", first, name)
@@ -111,40 +116,40 @@ func location(zone string) (*time.Location, error) {
 	}
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, fmt.Errorf("there is no time zone %q; write a name such as Europe/Berlin or UTC", clip(zone))
+		return nil, fmt.Errorf("there is no time zone %q; write a name such as Europe/Berlin or UTC", text.Bytes(zone, maxShown))
 	}
 	return loc, nil
 }
 
-func interval(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
+func interval(word string) (time.Duration, error) {
+	d, err := time.ParseDuration(word)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not the duration of @every; write one such as 90m or 1h30m", clip(text))
+		return 0, fmt.Errorf("%q is not the duration of @every; write one such as 90m or 1h30m", text.Bytes(word, maxShown))
 	case d < minEvery || d > maxEvery || d%time.Second != 0:
-		return 0, fmt.Errorf("@every %s is out of range; write whole seconds from %s to %s", clip(text), minEvery, maxEvery)
+		return 0, fmt.Errorf("@every %s is out of range; write whole seconds from %s to %s", text.Bytes(word, maxShown), minEvery, maxEvery)
 	}
 	return d, nil
 }
 
-func expand(text string) (string, error) {
+func expand(word string) (string, error) {
 	var words []string
 	for _, s := range shorthands {
-		if strings.EqualFold(text, s.word) {
+		if strings.EqualFold(word, s.word) {
 			return s.fields, nil
 		}
 		words = append(words, s.word)
 	}
-	return "", fmt.Errorf("there is no schedule %q; there are %s and @every with a duration", clip(text), strings.Join(words, ", "))
+	return "", fmt.Errorf("there is no schedule %q; there are %s and @every with a duration", text.Bytes(word, maxShown), strings.Join(words, ", "))
 }
 
 func (s *Schedule) parseFields(fields []string) error {
 	if len(fields) != len(fieldNames) {
-		return fmt.Errorf("a schedule has five fields (%s), and %q has %d", strings.Join(fieldNames, ", "), clip(strings.Join(fields, " ")), len(fields))
+		return fmt.Errorf("a schedule has five fields (%s), and %q has %d", strings.Join(fieldNames, ", "), text.Bytes(strings.Join(fields, " "), maxShown), len(fields))
 	}
 	for i, field := range fields {
 		if err := checkField(i, field); err != nil {
-			return fmt.Errorf("the %s %q is wrong: %w", fieldNames[i], clip(field), err)
+			return fmt.Errorf("the %s %q is wrong: %w", fieldNames[i], text.Bytes(field, maxShown), err)
 		}
 	}
 	parsed, err := parser.Parse(strings.Join(fields, " "))
@@ -165,19 +170,11 @@ func anyDay(field string) bool { return field[0] == '*' || field[0] == '?' }
 func checkField(i int, field string) error {
 	for part := range strings.SplitSeq(field, ",") {
 		if !item.MatchString(part) || part[0] == '?' && i != 2 && i != 4 {
-			return fmt.Errorf("%q is no number, range such as 1-5, step such as */15, or *", clip(part))
+			return fmt.Errorf("%q is no number, range such as 1-5, step such as */15, or *", text.Bytes(part, maxShown))
 		}
 	}
 	alone := []string{"*", "*", "*", "*", "*"}
 	alone[i] = field
 	_, err := parser.Parse(strings.Join(alone, " "))
 	return err
-}
-
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

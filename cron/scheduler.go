@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -224,10 +226,10 @@ func (d *driver) start(ctx context.Context, c claim) {
 	go func() {
 		start := time.Now()
 		note, err := d.fire(ctx, c)
-		o := Outcome{Tick: c.tick, Status: Done, Note: line(note), Took: time.Since(start)}
+		o := Outcome{Tick: c.tick, Status: Done, Note: text.Bytes(text.OneLine(note), maxNote), Took: time.Since(start)}
 		if err != nil {
 			o.Status = Failed
-			o.Note = line(strings.TrimSuffix(err.Error()+"; "+note, "; "))
+			o.Note = text.Bytes(text.OneLine(strings.TrimSuffix(err.Error()+"; "+note, "; ")), maxNote)
 		}
 		d.done <- ended{c, o}
 	}()

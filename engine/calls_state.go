@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -285,7 +286,7 @@ func (s *State) resolveTool(c *call, u llm.ToolUse) {
 		c.refuse(event.ByAbsence, tool.NoFault, "there is no tool %q%s", u.Name, s.nearest(u.Name))
 		s.stopRepeatedCall(c, "there is no such tool")
 	case u.Invalid != "":
-		c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", clip(u.Invalid, 200))
+		c.refuse(event.ByTool, tool.InvalidInput, "invalid input: it is not valid JSON: %s", text.Bytes(u.Invalid, 200))
 		s.stopRepeatedCall(c, "the input is not valid JSON")
 	}
 }
@@ -465,13 +466,6 @@ func fnv(h uint64, s string) uint64 {
 		h = (h ^ uint64(s[i])) * fnvPrime
 	}
 	return h
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // callID makes our own id of a call: providers repeat theirs.

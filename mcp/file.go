@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -69,7 +70,7 @@ func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 			err = c.expand(getenv)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the server %q: %w", clip(name, 100), err))
+			errs = append(errs, fmt.Errorf("the server %q: %w", text.Bytes(name, 100), err))
 			continue
 		}
 		configs[name] = c

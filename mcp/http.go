@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
@@ -51,7 +52,7 @@ var errElsewhere = errors.New("the server redirects to another host, or from htt
 
 func (c *authTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.host || c.scheme == "https" && r.URL.Scheme != "https" {
-		return nil, fmt.Errorf("%w: %s", errElsewhere, clip(r.URL.Scheme+"://"+r.URL.Host, 200))
+		return nil, fmt.Errorf("%w: %s", errElsewhere, text.Bytes(r.URL.Scheme+"://"+r.URL.Host, 200))
 	}
 	resp, err := c.authorized(r)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -43,8 +44,8 @@ func (all *Servers) Instructions() string {
 
 // instructions are what a server tells models, which cannot end what marks them.
 func instructions(told string) string {
-	text := strings.TrimSpace(clip(tool.Clean(clip(told, 4*maxDescription)), maxDescription))
-	return strings.NewReplacer("<mcp-server", "‹mcp-server", "</mcp-server", "‹/mcp-server").Replace(text)
+	said := strings.TrimSpace(text.Bytes(tool.Clean(text.Bytes(told, 4*maxDescription)), maxDescription))
+	return strings.NewReplacer("<mcp-server", "‹mcp-server", "</mcp-server", "‹/mcp-server").Replace(said)
 }
 
 // Version changes with the tools and instructions of the servers that are

@@ -82,22 +82,3 @@ func shorten(name string, limit int, of string) string {
 	tail := "_" + hex.EncodeToString(sum[:hashedBytes])
 	return name[:min(len(name), limit-len(tail))] + tail
 }
-
-// clip cuts a text of foreign origin to at most n bytes of UTF-8.
-func clip(s string, n int) string {
-	long := len(s) > n+utf8.UTFMax
-	if long { // the rest is of any size
-		s = s[:n+utf8.UTFMax]
-	}
-	s = strings.ToValidUTF8(s, "�")
-	switch {
-	case len(s) <= n && long:
-		return s + "…"
-	case len(s) <= n:
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}

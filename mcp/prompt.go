@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -93,7 +94,7 @@ func bounded(blocks llm.Blocks) llm.Blocks {
 	left := maxMentioned
 	for i, b := range blocks {
 		if t, ok := b.(llm.Text); ok {
-			t.Text = clip(tool.Clean(t.Text), left)
+			t.Text = text.Bytes(tool.Clean(t.Text), left)
 			left = max(left-len(t.Text), 0)
 			blocks[i] = t
 		}
@@ -116,7 +117,7 @@ func (all *Servers) findPrompt(ctx context.Context, name string) (Prompt, error)
 	list := all.Prompts()
 	i := slices.IndexFunc(list, func(p Prompt) bool { return p.Name == name })
 	if i < 0 {
-		return Prompt{}, fmt.Errorf("%q: %w", clip(name, 100), ErrNoPrompt)
+		return Prompt{}, fmt.Errorf("%q: %w", text.Bytes(name, 100), ErrNoPrompt)
 	}
 	return list[i], nil
 }
@@ -151,7 +152,7 @@ func (p Prompt) Parse(line string) (map[string]string, error) {
 	}
 	switch {
 	case len(rest) > 0 && last == "":
-		return nil, fmt.Errorf("%s takes no more arguments, and %q is left: %s", p.Name, clip(strings.Join(rest, " "), 100), p.Usage())
+		return nil, fmt.Errorf("%s takes no more arguments, and %q is left: %s", p.Name, text.Bytes(strings.Join(rest, " "), 100), p.Usage())
 	case len(rest) > 0:
 		given[last] += " " + strings.Join(rest, " ")
 	}
@@ -172,7 +173,7 @@ func (p Prompt) Usage() string {
 	return b.String()
 }
 
-func line1(s string) string { return clip(line(s), 60) }
+func line1(s string) string { return text.Bytes(line(s), 60) }
 
 // words takes a line apart at spaces; words may be in quotes, and \ takes the next
 // character as it is, but within '…'.

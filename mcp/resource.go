@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -177,7 +179,7 @@ func (all *Servers) ask(ctx context.Context, name string, fn func(context.Contex
 	s := all.servers[name]
 	all.mu.Unlock()
 	if s == nil {
-		return fmt.Errorf("%q: %w", clip(name, 100), ErrNoServer)
+		return fmt.Errorf("%q: %w", text.Bytes(name, 100), ErrNoServer)
 	}
 	err := s.request(ctx, fn)
 	switch {

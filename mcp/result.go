@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -89,12 +90,12 @@ func link(c *sdk.ResourceLink) string {
 
 // line is a text of foreign origin in a line, without what moves a terminal.
 func line(s string) string {
-	return clip(strings.Join(strings.Fields(tool.Clean(clip(s, 4*maxLine))), " "), maxLine)
+	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 4*maxLine))), maxLine)
 }
 
 // told is a longer text of foreign origin, without what moves a terminal.
 func told(s string) string {
-	return clip(tool.Clean(clip(s, 4*maxDescription)), maxDescription)
+	return text.Bytes(tool.Clean(text.Bytes(s, 4*maxDescription)), maxDescription)
 }
 
 // imageKind is the type of an image that providers take, by its content.

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -119,7 +120,7 @@ func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm
 	case given == nil || len(given.Content) == 0:
 		return m, errors.New("it has no content")
 	case given.Role != "user" && given.Role != "assistant":
-		return m, fmt.Errorf("the role is %q; there are user and assistant", clip(string(given.Role), 50))
+		return m, fmt.Errorf("the role is %q; there are user and assistant", text.Bytes(string(given.Role), 50))
 	}
 	m.Role = llm.Role(given.Role)
 	for _, c := range given.Content {

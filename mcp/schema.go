@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -48,7 +49,7 @@ func acceptable(schema any) (json.RawMessage, error) {
 			continue
 		}
 		if slices.Contains(m.required, name) {
-			return nil, fmt.Errorf("its input needs a member %q, whose name no provider takes", clip(name, 80))
+			return nil, fmt.Errorf("its input needs a member %q, whose name no provider takes", text.Bytes(name, 80))
 		}
 		delete(m.properties, name)
 	}

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 )
@@ -252,8 +253,8 @@ func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, erro
 
 // harmless is a text without the secrets of the configuration and without what moves
 // a terminal.
-func (s *server) harmless(text string) string {
-	return redact.New(s.secrets()).Text(tool.Clean(clip(text, 8<<10)))
+func (s *server) harmless(said string) string {
+	return redact.New(s.secrets()).Text(tool.Clean(text.Bytes(said, 8<<10)))
 }
 
 // ready returns a session that has not ended and is not the one given. It waits

@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -59,7 +60,7 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 	if w == nil || p == nil {
 		return declined, nil
 	}
-	e := tool.Elicitation{Server: server, Message: tool.Clean(p.Message), URL: p.URL, ID: clip(p.ElicitationID, maxLine)}
+	e := tool.Elicitation{Server: server, Message: tool.Clean(p.Message), URL: p.URL, ID: text.Bytes(p.ElicitationID, maxLine)}
 	if p.URL == "" {
 		var err error
 		if e.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(e.Schema) > maxAsked {
@@ -111,7 +112,7 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 
 func checkLogLevel(level string) error {
 	if level != "" && !slices.Contains(logLevels, level) {
-		return fmt.Errorf("logLevel is %q; the levels are %v", clip(level, 50), logLevels)
+		return fmt.Errorf("logLevel is %q; the levels are %v", text.Bytes(level, 50), logLevels)
 	}
 	return nil
 }
@@ -160,15 +161,15 @@ func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
 	if !may {
 		return
 	}
-	text, ok := p.Data.(string)
+	said, ok := p.Data.(string)
 	if !ok {
 		data, err := json.Marshal(p.Data)
 		if err != nil {
 			return
 		}
-		text = string(data)
+		said = string(data)
 	}
-	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.harmless(clip(tool.Clean(text), maxLog)))
+	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.harmless(text.Bytes(tool.Clean(said), maxLog)))
 }
 
 // setLogLevel tells a server which messages are wanted.

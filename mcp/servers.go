@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -319,7 +320,7 @@ func (all *Servers) replace(name string, change func(*Config)) (*server, error) 
 	case closed:
 		return nil, errClosed
 	case old == nil:
-		return nil, fmt.Errorf("%q: %w", clip(name, 100), ErrNoServer)
+		return nil, fmt.Errorf("%q: %w", text.Bytes(name, 100), ErrNoServer)
 	}
 	c := old.config
 	change(&c)

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -104,7 +105,7 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { ses.announced() },
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
 			if told := s.all.options.Updated; told != nil && r.Params != nil {
-				told(s.name, clip(r.Params.URI, maxURI))
+				told(s.name, text.Bytes(r.Params.URI, maxURI))
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { ses.progress(r.Params) },
@@ -298,5 +299,5 @@ func answer(err error) string {
 	if !errors.As(err, &e) {
 		return ""
 	}
-	return fmt.Sprintf("%s (error %d)", clip(e.Message, 4<<10), e.Code)
+	return fmt.Sprintf("%s (error %d)", text.Bytes(e.Message, 4<<10), e.Code)
 }

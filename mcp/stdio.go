@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -436,14 +437,14 @@ func (c *child) explain(err error) error {
 }
 
 // quote adds to a text what the process wrote for people; nil where there is nothing.
-func (c *child) quote(text string, err error) error {
+func (c *child) quote(before string, err error) error {
 	var b strings.Builder
-	b.WriteString(text)
+	b.WriteString(before)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []struct{ what, text string }{{"stderr", c.stderr.String()}, {"on stdout, but no message", c.noise.String()}} {
 		if s.text != "" {
-			fmt.Fprintf(&b, "; %s: %s", s.what, clip(c.secrets.Text(s.text), keptNoise))
+			fmt.Fprintf(&b, "; %s: %s", s.what, text.Bytes(c.secrets.Text(s.text), keptNoise))
 		}
 	}
 	if b.Len() == 0 {

@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -27,12 +28,12 @@ func (s *server) adopt(listed []*sdk.Tool) (tools []tool.Tool, problems []string
 	loaded := 0 // bytes of tools that the server wants to be always loaded
 	for i, name := range names(s.name, raw) {
 		if name == "" {
-			problems = append(problems, fmt.Sprintf("the tool %q is listed twice", clip(raw[i], 100)))
+			problems = append(problems, fmt.Sprintf("the tool %q is listed twice", text.Bytes(raw[i], 100)))
 			continue
 		}
 		t, err := s.tool(name, listed[i], &loaded)
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("the tool %q is left out: %v", clip(raw[i], 100), err))
+			problems = append(problems, fmt.Sprintf("the tool %q is left out: %v", text.Bytes(raw[i], 100), err))
 			continue
 		}
 		tools = append(tools, t)

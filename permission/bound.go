@@ -3,6 +3,8 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // within reports whether the rules of a bound cover the call.
@@ -53,7 +55,7 @@ func (s *ruleSet) names() string {
 	if all == nil {
 		return "no tool"
 	}
-	return clip(strings.Join(all, ", "))
+	return text.Bytes(strings.Join(all, ", "), maxShown)
 }
 
 // Covers reports whether the bound lets pass whatever another list of rules would: it

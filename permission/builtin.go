@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Built-in commands and shells that read text as commands, change the folder or
@@ -92,7 +94,7 @@ func (s *shell) shellCommand(c Command, in []workdir) {
 	if c.Name != "sh" && c.Name != "bash" && c.Name != "dash" && c.Name != "ash" && c.Name != "rbash" {
 		s.fail("%s reads commands in a way of its own", c.Name)
 	}
-	text := false
+	isText := false
 	i := 0
 	for ; i < len(c.words); i++ {
 		w := c.words[i]
@@ -110,21 +112,21 @@ func (s *shell) shellCommand(c Command, in []workdir) {
 		}
 		if strings.HasPrefix(a, "--") {
 			if !slices.Contains([]string{"--login", "--norc", "--noprofile", "--posix"}, a) {
-				s.fail("what %s does with %s is not followed", c.Name, clip(a))
+				s.fail("what %s does with %s is not followed", c.Name, text.Bytes(a, maxShown))
 			}
 			continue
 		}
 		if strings.Trim(a[1:], "celuvxnfEBhpPCoO") != "" {
-			s.fail("what %s does with %s is not followed", c.Name, clip(a))
+			s.fail("what %s does with %s is not followed", c.Name, text.Bytes(a, maxShown))
 		}
-		text = text || strings.Contains(a[1:], "c")
+		isText = isText || strings.Contains(a[1:], "c")
 		i += strings.Count(a[1:], "o") + strings.Count(a[1:], "O")
 	}
 	if i >= len(c.words) {
 		s.fail("what %s runs comes from its input", c.Name)
 		return
 	}
-	if !text {
+	if !isText {
 		if w := c.words[i]; w.unknown() || w.glob != "" || slices.Contains(streams, w.text) || strings.HasPrefix(w.text, "/dev/") || strings.HasPrefix(w.text, "/proc/") {
 			s.fail("what %s runs is only known when it runs", c.Name)
 		}

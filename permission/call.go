@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A call is a request with what is known of it.
@@ -82,7 +84,7 @@ func (c *call) on(a Access) string {
 	if a.Target == "" {
 		return c.req.Tool
 	}
-	return c.req.Tool + " " + strconv.Quote(clip(a.Target))
+	return c.req.Tool + " " + strconv.Quote(text.Bytes(a.Target, maxShown))
 }
 
 // network names the tools that reach out without saying where to.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // The canonical form of a command line. A parser and a shell may read one text in two
@@ -25,7 +27,7 @@ type Form struct {
 func Canonical(line string) (Form, error) {
 	c, err := parsed(line)
 	if err == nil && c.Unclear != "" {
-		err = fmt.Errorf("reading the command line %q: %s%s", clip(line), notUnderstood, c.Unclear)
+		err = fmt.Errorf("reading the command line %q: %s%s", text.Bytes(line, maxShown), notUnderstood, c.Unclear)
 	}
 	if err != nil {
 		return Form{}, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const gitLog = ` -pubwzqsRMCiEFP0123456789 -nUSGL: --patch --no-patch --stat? --shortstat --numstat --summary --name-only --name-status --oneline --graph --all --branches --tags --remotes --cached --staged --decorate? --no-decorate --abbrev-commit --no-abbrev-commit --unified= --max-count= --skip= --format= --pretty? --since= --until= --after= --before= --author= --committer= --grep= --follow --no-merges --merges --first-parent --reverse --date= --diff-filter= --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color --color? --word-diff? --minimal --no-renames --find-renames? --no-ext-diff --no-textconv --check --exit-code --quiet --full-diff --raw --topo-order --date-order --merge-base --no-prefix --text --patience --histogram`
@@ -108,7 +109,7 @@ func (s *shell) gitSettings(c Command) {
 		}
 		setting = strings.ToLower(setting)
 		if given && !slices.ContainsFunc(gitHarmless, func(h string) bool { return strings.HasPrefix(setting, h) }) {
-			s.fail("git may run another program with %s", clip(a+" "+setting))
+			s.fail("git may run another program with %s", text.Bytes(a+" "+setting, maxShown))
 		}
 	}
 }

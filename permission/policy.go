@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // ParseMode reads the name of a mode; "" is [Default].
@@ -14,7 +16,7 @@ func ParseMode(s string) (Mode, error) {
 		return Default, nil
 	}
 	if !slices.Contains(Modes, m) {
-		return "", fmt.Errorf("unknown permission mode %q, want one of %s", clip(s), modeNames())
+		return "", fmt.Errorf("unknown permission mode %q, want one of %s", text.Bytes(s, maxShown), modeNames())
 	}
 	return m, nil
 }
@@ -48,13 +50,13 @@ func (p Policy) Check() error {
 	if p.Bound != nil {
 		for _, r := range p.Bound.Only {
 			if err := r.Check(); err != nil {
-				return fmt.Errorf("checking what %s may use: %w", clip(p.Bound.By), err)
+				return fmt.Errorf("checking what %s may use: %w", text.Bytes(p.Bound.By, maxShown), err)
 			}
 		}
 	}
 	for _, dir := range p.Private {
 		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("checking the private path %q: it is not absolute", clip(dir))
+			return fmt.Errorf("checking the private path %q: it is not absolute", text.Bytes(dir, maxShown))
 		}
 	}
 	return nil

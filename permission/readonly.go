@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A reader says which calls of a program change nothing. What is not listed is
@@ -431,4 +433,4 @@ func findReads(words []word) (files []word, ok bool) {
 }
 
 // show makes what came from the model fit for a reason.
-func show(s string) string { return clip(strings.ReplaceAll(s, Unknown, "…")) }
+func show(s string) string { return text.Bytes(strings.ReplaceAll(s, Unknown, "…"), maxShown) }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // ParseRule reads one rule; see [Rule.Check].
@@ -91,7 +93,7 @@ func (x *rule) name() string {
 
 func (r Rule) parse() (rule, error) {
 	bad := func(format string, args ...any) (rule, error) {
-		return rule{}, fmt.Errorf("parsing rule %q: %s", clip(string(r)), fmt.Sprintf(format, args...))
+		return rule{}, fmt.Errorf("parsing rule %q: %s", text.Bytes(string(r), maxShown), fmt.Sprintf(format, args...))
 	}
 	tool, rest, scoped := strings.Cut(string(r), "(")
 	x := rule{source: r, tool: tool}
@@ -285,11 +287,3 @@ func cleanHost(h string) string {
 }
 
 const maxShown = 160 // bytes of a target in a reason
-
-// clip shortens what came from the model for a reason in words.
-func clip(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
-}

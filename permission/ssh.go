@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // sshFlags are those of OpenSSH's ssh(1): without a value, and with one in the same
@@ -33,7 +35,7 @@ func (s *shell) ssh(at int) {
 			continue
 		}
 		if letters == "" || strings.IndexByte(sshValues, letters[0]) < 0 {
-			s.fail("what ssh does with %s is not followed", clip(w.text))
+			s.fail("what ssh does with %s is not followed", text.Bytes(w.text, maxShown))
 			return
 		}
 		value := letters[1:]
@@ -42,7 +44,7 @@ func (s *shell) ssh(at int) {
 		}
 		name, _, _ := strings.Cut(strings.ReplaceAll(value, " ", "="), "=")
 		if letters[0] == 'o' && !slices.Contains(sshOptions, strings.ToLower(name)) {
-			s.fail("ssh may run another program with -o %s", clip(value))
+			s.fail("ssh may run another program with -o %s", text.Bytes(value, maxShown))
 		}
 	}
 	if len(words) < 2 {

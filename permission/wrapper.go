@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A wrapper is a command that runs the command given in its arguments. Flags
@@ -156,7 +158,7 @@ func (s *shell) refuse(c Command, letters string, long ...string) {
 		switch {
 		case isLong && name != "" && slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, name) }),
 			!isLong && strings.HasPrefix(a, "-") && strings.ContainsAny(a, letters):
-			s.fail("%s may run another program with %s", c.Name, clip(a))
+			s.fail("%s may run another program with %s", c.Name, text.Bytes(a, maxShown))
 		}
 	}
 }
@@ -208,7 +210,7 @@ func (s *shell) wrapped(at int, w wrapper, in []workdir) (ok, bad []workdir) {
 	}
 	x := wrapping{wrapper: w, name: c.Name, words: c.words}
 	if odd := x.read(); odd != "" {
-		s.fail("what %s runs cannot be told because of %s", c.Name, clip(odd))
+		s.fail("what %s runs cannot be told because of %s", c.Name, text.Bytes(odd, maxShown))
 		return in, in
 	}
 	if len(x.words) == 0 {

@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
+
+// maxShown bounds what a message quotes, in bytes.
+const maxShown = 200
 
 func init() { permission.UnderstandShell() }
 
@@ -23,19 +27,11 @@ type DeniedError struct {
 func (e *DeniedError) Error() string {
 	subject := e.Path
 	if subject == "" {
-		subject = fmt.Sprintf("the command %q", clip(e.Command))
+		subject = fmt.Sprintf("the command %q", text.Bytes(e.Command, maxShown))
 	} else if e.Command != "" {
-		subject += fmt.Sprintf(" in the command %q", clip(e.Command))
+		subject += fmt.Sprintf(" in the command %q", text.Bytes(e.Command, maxShown))
 	}
 	return "the sandbox denies " + subject + ": " + e.Why
-}
-
-func clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }
 
 // CheckPath returns nil if a path may be read ([permission.ReadFile]) or written
@@ -153,7 +149,7 @@ func (r *Rules) bared(real string, kind permission.AccessKind) bool {
 func (r *Rules) holed(e entry) bool { return e.around(r.bare) || e.around(r.write) }
 
 func missing(path, what, setting string, list []entry) error {
-	return &DeniedError{Path: path, Rule: setting, Why: fmt.Sprintf("%s, %s are %s", what, setting, clip(strings.Join(reals(list), ", ")))}
+	return &DeniedError{Path: path, Rule: setting, Why: fmt.Sprintf("%s, %s are %s", what, setting, text.Bytes(strings.Join(reals(list), ", "), maxShown))}
 }
 
 // CheckCommand returns nil if a command line may run in the working directory, else
@@ -246,7 +242,7 @@ func (r *Rules) checkNames(line string) error {
 		case allowed != nil && len(allowed) == 0:
 			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: "allowedCommands is empty, so no command may run"}
 		case allowed != nil && !named(allowed, name):
-			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: fmt.Sprintf("%q is none of allowedCommands: %s", name, clip(strings.Join(allowed, ", ")))}
+			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: fmt.Sprintf("%q is none of allowedCommands: %s", name, text.Bytes(strings.Join(allowed, ", "), maxShown))}
 		}
 	}
 	if commands.Unclear != "" || err != nil {
@@ -313,7 +309,7 @@ func (r *Rules) explain(line string, d permission.Decision) error {
 			one.forbid("Edit", e)
 			if slices.Contains(one.forbidden, permission.Rule(d.Rule)) {
 				rule := fmt.Sprintf("%s %q", e.setting, e.text)
-				return &DeniedError{Path: e.real, Command: line, Rule: rule, Why: "the line touches what is denied by " + rule + ", or cannot be shown not to (" + clip(d.Reason) + ")"}
+				return &DeniedError{Path: e.real, Command: line, Rule: rule, Why: "the line touches what is denied by " + rule + ", or cannot be shown not to (" + text.Bytes(d.Reason, maxShown) + ")"}
 			}
 		}
 	}

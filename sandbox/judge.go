@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -58,11 +59,11 @@ func (s *Sandbox) unconfined(q permission.Request) permission.Decision {
 		}
 		if s.backend != nil {
 			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
-				Reason: fmt.Sprintf("the command %q would run outside of the sandbox", clip(a.Target))}
+				Reason: fmt.Sprintf("the command %q would run outside of the sandbox", text.Bytes(a.Target, maxShown))}
 		}
 		if (permission.ReadOnly{}).Decide(q).Behavior != permission.Allowed {
 			return permission.Decision{Behavior: permission.Asked, Source: permission.FromPolicy,
-				Reason: fmt.Sprintf("the sandbox is enabled but there is none here (%s), so the command %q would run unconfined", s.whyNone(), clip(a.Target))}
+				Reason: fmt.Sprintf("the sandbox is enabled but there is none here (%s), so the command %q would run unconfined", s.whyNone(), text.Bytes(a.Target, maxShown))}
 		}
 	}
 	return permission.Decision{}

@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/proxy"
 	"github.com/openagent-go/agent/internal/sandboxenv"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/worktrees"
 	"github.com/openagent-go/agent/permission"
 )
@@ -264,7 +265,7 @@ func (s *Sandbox) whyNone() string {
 	for _, a := range s.attempts {
 		why = append(why, fmt.Sprintf("%s: %v", a.Name, a.Err))
 	}
-	return clip(strings.Join(why, "; "))
+	return text.Bytes(strings.Join(why, "; "), maxShown)
 }
 
 // Denied lists the hosts that commands were not let reach, as host:port.
@@ -288,5 +289,5 @@ func (s *Sandbox) Note() string {
 	// The folder for temporary files has another name each time, and prompts should not.
 	write := slices.DeleteFunc(slices.Clone(s.policy.Write), func(path string) bool { return s.temp != "" && below(permission.RealPath(s.temp), path) })
 	return fmt.Sprintf("Commands run in a sandbox: they may write in %s (in a git worktree that you work in: the worktree instead) and in TMPDIR, and cannot change git hooks or the settings of shells, editors and agents. %s Do not work around it; say what is missing.",
-		clip(strings.Join(write, ", ")), network)
+		text.Bytes(strings.Join(write, ", "), maxShown), network)
 }

@@ -9,7 +9,11 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 )
+
+// maxShown bounds what a problem quotes of a file, in bytes.
+const maxShown = 60
 
 // A ProblemKind says what is wrong in a place of a session.
 type ProblemKind string
@@ -164,18 +168,10 @@ func (t *callCheck) check(problem func(Problem)) {
 			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemTwice, Harmless: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
 		default:
 			if _, ok := open[f.result]; !ok {
-				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Harmless: true, Text: fmt.Sprintf("there is no open call %s", clipped(f.result))})
+				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Harmless: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
 			}
 			delete(open, f.result)
 			settled[f.result] = true
 		}
 	}
-}
-
-// clipped shortens what a file says for a message.
-func clipped(s string) string {
-	if len(s) > 60 {
-		s = strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
 }

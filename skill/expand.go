@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -86,7 +87,7 @@ func (s *Skill) heading(name, args string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "/%s", name)
 	if args != "" {
-		fmt.Fprintf(&b, " %s", clip(oneLine(args), 200))
+		fmt.Fprintf(&b, " %s", text.Runes(text.OneLine(tool.Clean(args)), 200))
 	}
 	b.WriteString("\n\nThe instructions of this skill follow.")
 	if s.Dir != "" {
@@ -134,7 +135,7 @@ func (s *Skill) files() (files []string, more bool) {
 		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir
 		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), "."):
-			files = append(files, oneLine(name))
+			files = append(files, text.OneLine(tool.Clean(name)))
 		}
 		return nil
 	})

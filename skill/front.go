@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -77,7 +78,7 @@ func understand(matter []byte, s *Skill) (notes []*front.Fault, err error) {
 func (s *Skill) set(key string, v front.Value) (note string, err error) {
 	text := func(to *string, most int) {
 		if *to, err = textOf(v); err == nil && utf8.RuneCountInString(*to) > most {
-			*to = clip(*to, most)
+			*to = text.Runes(*to, most)
 			note = fmt.Sprintf("%s has more than %d characters, and is cut there", key, most)
 		}
 	}
@@ -144,10 +145,10 @@ func textOf(v front.Value) (string, error) {
 		for _, item := range list {
 			words = append(words, fmt.Sprint(item))
 		}
-		return oneLine("[" + strings.Join(words, ", ") + "]"), nil
+		return text.OneLine(tool.Clean("[" + strings.Join(words, ", ") + "]")), nil
 	}
 	s, err := v.Text()
-	return oneLine(s), err
+	return text.OneLine(tool.Clean(s)), err
 }
 
 // items returns a text as it is, and the texts of a list.
@@ -188,17 +189,4 @@ func rulesOf(v front.Value) ([]permission.Rule, error) {
 		return nil, v.Fault("there are more than %d tools", maxTools)
 	}
 	return out, nil
-}
-
-// oneLine is text as it may stand in a list of skills: without line breaks and
-// without what is no text.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(tool.Clean(strings.ToValidUTF8(s, "\uFFFD"))), " ")
-}
-
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
 	"github.com/openagent-go/agent/internal/front"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -169,9 +170,9 @@ func (r *reader) take(v front.Value) (err error) {
 		}
 	case "description":
 		if r.Description, err = v.Text(); err == nil {
-			r.Description = oneLine(r.Description)
+			r.Description = text.OneLine(tool.Clean(r.Description))
 			if utf8.RuneCountInString(r.Description) > maxDescription {
-				r.Description = string([]rune(r.Description)[:maxDescription-1]) + "…"
+				r.Description = text.Runes(r.Description, maxDescription)
 				r.note(v, "it has more than %d characters, and is cut there", maxDescription)
 			}
 		}
@@ -233,7 +234,7 @@ func (r *reader) unknown(v front.Value) {
 // word is a short text.
 func (r *reader) word(v front.Value) (string, error) {
 	s, err := v.Text()
-	if err == nil && (len(s) > 200 || s != oneLine(s)) {
+	if err == nil && (len(s) > 200 || s != text.OneLine(tool.Clean(s))) {
 		return "", v.Fault("it must be a line of at most 200 bytes")
 	}
 	return s, err
@@ -402,9 +403,4 @@ func (r *reader) hooks(v front.Value) error {
 		r.Agent.Hooks = append(r.Agent.Hooks, h)
 	}
 	return nil
-}
-
-// oneLine is text without line breaks and without what is no text.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(tool.Clean(strings.ToValidUTF8(s, "\uFFFD"))), " ")
 }

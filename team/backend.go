@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A backend keeps the rooms of spaces. The methods of stores are made of its two.
@@ -77,7 +79,7 @@ func teamWith(ctx context.Context, k backend, space, agent string) (out Team, er
 	err = k.see(ctx, space, func(r *state, _ time.Time) error {
 		t := r.teamOf(agent)
 		if t == nil {
-			return fmt.Errorf("%w: %q is in none", ErrNoTeam, clip(agent))
+			return fmt.Errorf("%w: %q is in none", ErrNoTeam, text.Bytes(agent, maxShown))
 		}
 		out = t.clone()
 		return nil

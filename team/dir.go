@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // MaxSpace is how many bytes a [Dir] keeps of a space. What is beyond them is
@@ -75,7 +77,7 @@ func (d *Dir) at(space string, fn func(*journalStore) error) error {
 	case d.Path == "":
 		return errors.New("the folder of tasks and teams has no path")
 	case !utf8.ValidString(space) || len(space) > maxSpaceName:
-		return fmt.Errorf("%w space %q: it is not UTF-8, or has more than %d bytes", ErrInvalid, clip(space), maxSpaceName)
+		return fmt.Errorf("%w space %q: it is not UTF-8, or has more than %d bytes", ErrInvalid, text.Bytes(space, maxShown), maxSpaceName)
 	}
 	for {
 		d.mu.Lock()
@@ -171,7 +173,7 @@ func (d *Dir) Copy(ctx context.Context, from, to string) error {
 	return d.at(to, func(s *journalStore) error {
 		return s.withLock(ctx, false, func() error {
 			if s.base > 0 || len(s.room.tasks.tasks)+len(s.room.teams)+len(s.room.agents) > 0 {
-				return fmt.Errorf("%w: there are tasks or teams in %q already", ErrInvalid, clip(to))
+				return fmt.Errorf("%w: there are tasks or teams in %q already", ErrInvalid, text.Bytes(to, maxShown))
 			}
 			s.room = copied
 			if err := s.compact(d.now()); err != nil {

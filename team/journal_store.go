@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -223,7 +225,7 @@ func (s *journalStore) again(line []byte) error {
 		case h.Version > journalVersion:
 			return errNewer
 		case h.Version != journalVersion || h.Space != s.space:
-			return fmt.Errorf("%w: it is of the space %q", ErrInvalid, clip(h.Space))
+			return fmt.Errorf("%w: it is of the space %q", ErrInvalid, text.Bytes(h.Space, maxShown))
 		}
 		return nil
 	}

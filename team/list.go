@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A list is the tasks of a space with their rules. It reads no clock and is not
@@ -24,7 +26,7 @@ func (l *list) find(id string) (*Task, error) {
 	digits, _ := strings.CutPrefix(id, "task_")
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || n > len(l.tasks) || l.tasks[n-1].ID != id {
-		return nil, fmt.Errorf("%q: %w", clip(id), ErrNotFound)
+		return nil, fmt.Errorf("%q: %w", text.Bytes(id, maxShown), ErrNotFound)
 	}
 	return l.tasks[n-1], nil
 }
@@ -179,7 +181,7 @@ func (t *Task) describe(c Change) error {
 	}
 	for k, v := range c.Metadata {
 		if !json.Valid(v) || !utf8.ValidString(k) {
-			return fmt.Errorf("%w: the metadata %q is not JSON", ErrInvalid, clip(k))
+			return fmt.Errorf("%w: the metadata %q is not JSON", ErrInvalid, text.Bytes(k, maxShown))
 		}
 	}
 	t.Metadata = merge(t.Metadata, c.Metadata)
@@ -224,7 +226,7 @@ func (l *list) move(t, next *Task, c Change, now time.Time) error {
 		to = t.Status
 	}
 	if !slices.Contains(Statuses, to) {
-		return fmt.Errorf("%w: unknown status %q", ErrInvalid, clip(string(to)))
+		return fmt.Errorf("%w: unknown status %q", ErrInvalid, text.Bytes(string(to), maxShown))
 	}
 	if t.Status.Final() && to != t.Status {
 		return &StatusError{t.ID, t.Status, to}

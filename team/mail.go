@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A MessageType says what a message is for.
@@ -100,5 +102,5 @@ func ParseMessageType(s string) (MessageType, error) {
 			return t, nil
 		}
 	}
-	return "", fmt.Errorf("%w: unknown type of message %q, want text, shutdown_request, shutdown_response or plan_approval_response", ErrInvalid, clip(s))
+	return "", fmt.Errorf("%w: unknown type of message %q, want text, shutdown_request, shutdown_response or plan_approval_response", ErrInvalid, text.Bytes(s, maxShown))
 }

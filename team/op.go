@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // An op changes a room. The acts of a room, done again one after the other at
@@ -164,7 +166,7 @@ func (a *removeMember) do(r *state, now time.Time) error {
 	return a.change(r, now, func(t *Team) error {
 		switch {
 		case !t.Has(a.Agent):
-			return fmt.Errorf("%w %s: %q; its members are %s", ErrNoMember, t.Name, clip(a.Agent), strings.Join(t.Others(""), ", "))
+			return fmt.Errorf("%w %s: %q; its members are %s", ErrNoMember, t.Name, text.Bytes(a.Agent, maxShown), strings.Join(t.Others(""), ", "))
 		case t.Leader() == a.Agent:
 			return fmt.Errorf("%w: %s leads %s; disband the team instead", ErrInvalid, a.Agent, t.Name)
 		}
@@ -269,7 +271,7 @@ type taken struct {
 func (a *taken) do(r *state, _ time.Time) error {
 	b := r.boxes[a.Agent]
 	if b == nil || a.Count < 1 || a.Count > len(b.messages) {
-		return fmt.Errorf("%w: the mailbox of %q does not hold %d messages", ErrInvalid, clip(a.Agent), a.Count)
+		return fmt.Errorf("%w: the mailbox of %q does not hold %d messages", ErrInvalid, text.Bytes(a.Agent, maxShown), a.Count)
 	}
 	b.drop(a.Count)
 	return nil

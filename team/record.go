@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"reflect"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A journal is a text of lines. The first is the header,
@@ -116,7 +118,7 @@ func decode(line []byte) (a op, name string, at time.Time, err error) {
 	}
 	made, ok := acts[rec.Do]
 	if !ok {
-		return nil, "", time.Time{}, fmt.Errorf("%w: it does %q", errNewer, clip(rec.Do))
+		return nil, "", time.Time{}, fmt.Errorf("%w: it does %q", errNewer, text.Bytes(rec.Do, maxShown))
 	}
 	a = made()
 	return a, rec.Do, rec.At, json.Unmarshal(rec.Act, a)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A journal that has become long is replaced by one that says what there is. Its
@@ -71,7 +73,7 @@ type snapshotMessage struct {
 func (a *snapshotMessage) do(r *state, _ time.Time) error {
 	b := r.boxes[a.Message.To]
 	if b == nil {
-		return fmt.Errorf("%w: %q has no mailbox", ErrInvalid, clip(a.Message.To))
+		return fmt.Errorf("%w: %q has no mailbox", ErrInvalid, text.Bytes(a.Message.To, maxShown))
 	}
 	b.messages = append(b.messages, a.Message)
 	b.bytes += len(a.Message.Content)
@@ -136,16 +138,16 @@ func (r *state) check() error {
 	for i, t := range r.teams {
 		switch {
 		case t.ID != fmt.Sprintf("team_%d", i+1), t.Status != Active && t.Status != Disbanded, t.Leader() == "":
-			return fmt.Errorf("%w team %q", ErrInvalid, clip(t.ID))
+			return fmt.Errorf("%w team %q", ErrInvalid, text.Bytes(t.ID, maxShown))
 		case t.Status != Active:
 			continue
 		case names[t.Name]:
-			return fmt.Errorf("%w: two teams are called %q", ErrInvalid, clip(t.Name))
+			return fmt.Errorf("%w: two teams are called %q", ErrInvalid, text.Bytes(t.Name, maxShown))
 		}
 		names[t.Name] = true
 		for _, m := range t.Members {
 			if of[m.Name] || CheckName(m.Name) != nil {
-				return fmt.Errorf("%w member %q of %s", ErrInvalid, clip(m.Name), t.ID)
+				return fmt.Errorf("%w member %q of %s", ErrInvalid, text.Bytes(m.Name, maxShown), t.ID)
 			}
 			of[m.Name] = true
 		}
@@ -163,7 +165,7 @@ func (l *list) check() error {
 	g := graph{list: l, after: map[string][]string{}}
 	for i, t := range l.tasks {
 		if t.ID != fmt.Sprintf("task_%d", i+1) || !slices.Contains(Statuses, t.Status) || t.Status == InProgress && t.Owner == "" {
-			return fmt.Errorf("%w task %q", ErrInvalid, clip(t.ID))
+			return fmt.Errorf("%w task %q", ErrInvalid, text.Bytes(t.ID, maxShown))
 		}
 	}
 	for _, t := range l.tasks {
@@ -182,7 +184,7 @@ func (l *list) check() error {
 		}
 		for _, id := range t.Blocks {
 			if b, err := l.find(id); err != nil || !slices.Contains(b.BlockedBy, t.ID) {
-				return fmt.Errorf("%w: %s blocks %q, which knows nothing of it", ErrInvalid, t.ID, clip(id))
+				return fmt.Errorf("%w: %s blocks %q, which knows nothing of it", ErrInvalid, t.ID, text.Bytes(id, maxShown))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A state is what the agents of one space share. It is not safe for concurrent
@@ -57,7 +59,7 @@ func (r *state) named(team string) (*Team, error) {
 	}
 	switch {
 	case t == nil:
-		return nil, fmt.Errorf("%w: %q", ErrNoTeam, clip(team))
+		return nil, fmt.Errorf("%w: %q", ErrNoTeam, text.Bytes(team, maxShown))
 	case t.Status != Active:
 		return nil, fmt.Errorf("%w: %s (%s)", ErrDisbanded, t.ID, t.Name)
 	}
@@ -92,7 +94,7 @@ func (r *state) join(t *Team, m Member, now time.Time) error {
 // deliver puts a message into the mailbox of a member.
 func (r *state) deliver(t *Team, m Message, most int) error {
 	if m.To == m.From || !t.Has(m.To) {
-		return fmt.Errorf("%q %w; %s", clip(m.To), ErrUnreachable, r.reachable(t, m.From))
+		return fmt.Errorf("%q %w; %s", text.Bytes(m.To, maxShown), ErrUnreachable, r.reachable(t, m.From))
 	}
 	if _, gone := r.gone[m.To]; gone {
 		return fmt.Errorf("%q %w: it has ended; %s", m.To, ErrUnreachable, r.reachable(t, m.From))

@@ -12,7 +12,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
+
+// maxShown bounds what an error quotes, in bytes.
+const maxShown = 80
 
 // A Status says how far a [Task] has come. Completed, Failed and Cancelled are
 // final.
@@ -38,7 +43,7 @@ func ParseStatus(s string) (Status, error) {
 			return known, nil
 		}
 	}
-	return "", fmt.Errorf("unknown status %q, want pending, in_progress, completed, failed or cancelled", clip(s))
+	return "", fmt.Errorf("unknown status %q, want pending, in_progress, completed, failed or cancelled", text.Bytes(s, maxShown))
 }
 
 // Final reports whether a task of this status stays as it is.
@@ -181,13 +186,4 @@ func (t *Task) clone() Task {
 	c.Blocks = slices.Clone(t.Blocks)
 	c.Metadata = merge(t.Metadata, nil)
 	return c
-}
-
-// clip shortens what others wrote for a message.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Role is what a member is to a team.
@@ -118,7 +120,7 @@ type Agent struct {
 func (a Agent) check() error {
 	for _, s := range []string{a.Type, a.Session} {
 		if len(s) > maxAbout || !utf8.ValidString(s) {
-			return fmt.Errorf("%w agent %q: type and session have at most %d bytes of UTF-8", ErrInvalid, clip(a.Name), maxAbout)
+			return fmt.Errorf("%w agent %q: type and session have at most %d bytes of UTF-8", ErrInvalid, text.Bytes(a.Name, maxShown), maxAbout)
 		}
 	}
 	return CheckName(a.Name)
@@ -143,13 +145,13 @@ type Agents interface {
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case name == "" || strings.TrimSpace(name) != name:
-		return fmt.Errorf("%w name %q: it is empty or begins or ends with a space", ErrInvalid, clip(name))
+		return fmt.Errorf("%w name %q: it is empty or begins or ends with a space", ErrInvalid, text.Bytes(name, maxShown))
 	case n > MaxName:
-		return fmt.Errorf("%w name %q: it has %d characters, more than %d", ErrInvalid, clip(name), n, MaxName)
+		return fmt.Errorf("%w name %q: it has %d characters, more than %d", ErrInvalid, text.Bytes(name, maxShown), n, MaxName)
 	case name == Everyone:
 		return fmt.Errorf("%w name: * stands for all", ErrInvalid)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("%w name %q: it holds what cannot be printed", ErrInvalid, clip(name))
+		return fmt.Errorf("%w name %q: it holds what cannot be printed", ErrInvalid, text.Bytes(name, maxShown))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // An InputError says what is wrong with a call's input. A tool may return one
@@ -308,11 +310,7 @@ func (n *node) bounds() string {
 
 // shown shortens a value for an error.
 func shown(v []byte) string {
-	const most = 60
-	s := strings.ToValidUTF8(string(v), "\uFFFD")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
+	s := text.Bytes(string(v), 60)
 	switch kindOf(v) {
 	case kindString:
 		return "the string " + s
@@ -331,10 +329,7 @@ const maxForm = 2000
 func (n *node) form() string {
 	var b strings.Builder
 	n.writeForm(&b)
-	if b.Len() > maxForm {
-		return strings.ToValidUTF8(b.String()[:maxForm], "") + "…"
-	}
-	return b.String()
+	return text.Bytes(b.String(), maxForm)
 }
 
 func (n *node) writeForm(b *strings.Builder) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/patch"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -90,7 +91,7 @@ func applyPatch(ctx context.Context, files PatchFiles, call tool.Call, in applyP
 	}
 	change := p.change()
 	r := tool.Text(p.report(change))
-	r.Title = fmt.Sprintf("Patch %s (+%d −%d)", counted(len(p.files), "file"), change.Additions, change.Deletions)
+	r.Title = fmt.Sprintf("Patch %s (+%d −%d)", text.Count(len(p.files), "file"), change.Additions, change.Deletions)
 	if len(p.files) == 1 {
 		r.Title = fmt.Sprintf("Patch %s (+%d −%d)", filepath.Base(p.paths[0]), change.Additions, change.Deletions)
 	}

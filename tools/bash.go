@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
@@ -240,7 +241,7 @@ func reporter(ctx context.Context) func(string) {
 }
 
 func title(in bashInput) string {
-	return cmp.Or(in.Description, strings.Join(strings.Fields(in.Command), " "))
+	return cmp.Or(in.Description, text.OneLine(in.Command))
 }
 
 func cutNote(timeout int) string {

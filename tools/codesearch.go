@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/openagent-go/agent/internal/grep"
 	"github.com/openagent-go/agent/internal/symbols"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/tool"
 )
@@ -386,9 +386,9 @@ func (s *codeSearch) result(in codeSearchInput, l *walk.Listing, late bool) *too
 	}
 	switch {
 	case b.Len() == 0:
-		fmt.Fprintf(&b, "Nothing was found for %q in %s.%s", in.Query, counted(len(l.Files), "file"), leftOut(l))
+		fmt.Fprintf(&b, "Nothing was found for %q in %s.%s", in.Query, text.Count(len(l.Files), "file"), leftOut(l))
 	case d.Truncated:
-		fmt.Fprintf(&b, "(%s and %s of text were found; the best are shown. Use more words, path or kind to narrow the search.)\n", counted(s.found, "definition"), counted(len(texts), "line"))
+		fmt.Fprintf(&b, "(%s and %s of text were found; the best are shown. Use more words, path or kind to narrow the search.)\n", text.Count(s.found, "definition"), text.Count(len(texts), "line"))
 	}
 	if late {
 		fmt.Fprintf(&b, "(The search was stopped after %s: name a folder further down in path.)\n", codeSearchTime)
@@ -430,9 +430,5 @@ func (s *codeSearch) texts() []codeHit {
 // clip returns a line as it is shown in a list: one line, without the space around
 // it, not too long.
 func clip(line string) string {
-	line = oneLine(strings.TrimSpace(line))
-	if utf8.RuneCountInString(line) <= maxHitText {
-		return line
-	}
-	return string([]rune(line)[:maxHitText]) + "…"
+	return text.Runes(oneLine(strings.TrimSpace(line)), maxHitText)
 }

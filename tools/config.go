@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -151,7 +152,7 @@ func (c config) list() *tool.Result {
 		lines = []string{"There are no settings."}
 	}
 	r := tool.Text(strings.Join(lines, "\n"))
-	r.Title = counted(len(entries), "setting")
+	r.Title = text.Count(len(entries), "setting")
 	r.Details = details(map[string]any{"settings": entries})
 	return r
 }
@@ -208,8 +209,5 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // shownSetting shortens a value for a line.
 func shownSetting(v json.RawMessage) string {
-	if len(v) <= maxShownSetting {
-		return string(v)
-	}
-	return strings.ToValidUTF8(string(v[:maxShownSetting]), "") + "…"
+	return text.Bytes(string(v), maxShownSetting)
 }

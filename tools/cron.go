@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -149,9 +150,9 @@ func CronDelete(c Crontab) tool.Tool {
 		j, err := cron.Remove(ctx, c.store(), in.ID)
 		switch {
 		case errors.Is(err, cron.ErrNotFound):
-			return tool.Errorf("There is no job %q here; CronList shows the ids.", clipCron(in.ID)), nil
+			return tool.Errorf("There is no job %q here; CronList shows the ids.", text.Runes(in.ID, maxCronText)), nil
 		case errors.Is(err, cron.ErrOfTrigger):
-			return tool.Errorf("The job %q was not deleted: it is the schedule of a trigger. RemoteTrigger, action update with an empty schedule, ends it.", clipCron(in.ID)), nil
+			return tool.Errorf("The job %q was not deleted: it is the schedule of a trigger. RemoteTrigger, action update with an empty schedule, ends it.", text.Runes(in.ID, maxCronText)), nil
 		case err != nil:
 			return nil, fmt.Errorf("deleting the job: %w", err)
 		}
@@ -203,18 +204,18 @@ func CronList(c Crontab) tool.Tool {
 
 // describeCron writes a job in a line or two.
 func describeCron(b *strings.Builder, j cron.Job) {
-	what, text := "prompt", j.Prompt
+	what, words := "prompt", j.Prompt
 	if j.Command != "" {
-		what, text = "command", j.Command
+		what, words = "command", j.Command
 	}
 	if j.Trigger != "" {
-		what, text = "trigger", j.Trigger
+		what, words = "trigger", j.Trigger
 	}
-	fmt.Fprintf(b, "%s %q, %s", j.ID, j.Name, clipCron(j.Schedule))
+	fmt.Fprintf(b, "%s %q, %s", j.ID, j.Name, text.Runes(j.Schedule, maxCronText))
 	if j.Zone != "" {
-		fmt.Fprintf(b, " in %s", clipCron(j.Zone))
+		fmt.Fprintf(b, " in %s", text.Runes(j.Zone, maxCronText))
 	}
-	fmt.Fprintf(b, ", %s %q, ", what, clipCron(text))
+	fmt.Fprintf(b, ", %s %q, ", what, text.Runes(words, maxCronText))
 	switch err := j.Check(); {
 	case err != nil:
 		fmt.Fprintf(b, "cannot run: %v", err)
@@ -227,17 +228,7 @@ func describeCron(b *strings.Builder, j cron.Job) {
 		fmt.Fprintf(b, ", running since %s", j.Run.Started.Local().Format(time.RFC3339))
 	}
 	if last, ok := j.Last(); ok {
-		fmt.Fprintf(b, "\n  last: %s at %s %q", last.Status, last.Ended.Local().Format(time.RFC3339), clipCron(last.Note))
+		fmt.Fprintf(b, "\n  last: %s at %s %q", last.Status, last.Ended.Local().Format(time.RFC3339), text.Runes(last.Note, maxCronText))
 	}
 	b.WriteString("\n")
-}
-
-func clipCron(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > maxCronText {
-			return s[:i] + "…"
-		}
-	}
-	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -61,7 +62,7 @@ func edit(files Files, call tool.Call, in editInput) *tool.Result {
 	if err != nil {
 		return tool.Errorf("%v", err)
 	}
-	text := fmt.Sprintf("Edited %s in %s.", path, counted(e.change.Replacements, "place"))
+	text := fmt.Sprintf("Edited %s in %s.", path, text.Count(e.change.Replacements, "place"))
 	if e.how != "" {
 		text += fmt.Sprintf(" old_string was not in the file exactly; it matched uniquely %s. Check the change:\n%s", e.how, e.change.Diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -232,7 +233,7 @@ func (q *codeQuestion) findPlace() (problem string) {
 	in := &q.in
 	lines := splitLines(q.text)
 	if in.Line > len(lines) {
-		return fmt.Sprintf("%s has %s; there is no line %d", q.path, counted(len(lines), "line"), in.Line)
+		return fmt.Sprintf("%s has %s; there is no line %d", q.path, text.Count(len(lines), "line"), in.Line)
 	}
 	line := lines[in.Line-1]
 	if in.Character == 0 {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -200,7 +201,7 @@ func (a *codeAnswer) preview(f lsp.FileEdit) (path, diff string, err error) {
 	}
 	old, err := readSource(a.q.languages.place, path)
 	if err != nil { // outside, or too large
-		return path, fmt.Sprintf("%s: changed in %s; it cannot be shown", a.show(path), counted(len(f.Edits), "place")), nil
+		return path, fmt.Sprintf("%s: changed in %s; it cannot be shown", a.show(path), text.Count(len(f.Edits), "place")), nil
 	}
 	text, err := a.encoding.Apply(old, f.Edits)
 	if err != nil {
@@ -220,7 +221,7 @@ func (a *codeAnswer) result() *tool.Result {
 	} else if a.shown == 0 {
 		b.WriteString(a.nothing() + "\n")
 	} else if a.q.in.Operation == "rename" {
-		fmt.Fprintf(&b, "The change in %s of %s; nothing has been changed yet:\n", counted(a.found, "place"), counted(len(a.files), "file"))
+		fmt.Fprintf(&b, "The change in %s of %s; nothing has been changed yet:\n", text.Count(a.found, "place"), text.Count(len(a.files), "file"))
 	}
 	b.WriteString(a.text.String())
 	if a.more && a.q.in.Operation != "hover" {
@@ -339,8 +340,5 @@ func findWord(line, name string) int {
 // clipText returns a message of several lines as it is shown.
 func clipText(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "\n  ")
-	if runes := []rune(s); len(runes) > maxMessage {
-		return string(runes[:maxMessage]) + "…"
-	}
-	return s
+	return text.Runes(s, maxMessage)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/lsp"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -215,7 +216,7 @@ func (q *codeQuestion) rename(ctx context.Context, s *lsp.Server, a *codeAnswer)
 		a.found += max(len(f.Edits), 1)
 		if size += len(diff); size > maxPreview {
 			a.more = true
-			diff = fmt.Sprintf("%s: changed in %s; the diff is left out", a.show(path), counted(len(f.Edits), "place"))
+			diff = fmt.Sprintf("%s: changed in %s; the diff is left out", a.show(path), text.Count(len(f.Edits), "place"))
 		}
 		a.shown += max(len(f.Edits), 1) - 1
 		a.add(path, diff)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -191,7 +192,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 	}
 	r := tool.Text(strings.Join(lines, "\n"))
 	r.IsError = failed == len(servers)
-	r.Title = counted(total, "resource")
+	r.Title = text.Count(total, "resource")
 	r.Details = details(map[string]any{"resources": listed, "total": total})
 	return r, nil
 }

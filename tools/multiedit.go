@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -66,7 +67,7 @@ func multiEdit(ctx context.Context, files Files, call tool.Call, in multiEditInp
 	if e.change.Created {
 		verb = "Created"
 	}
-	text := fmt.Sprintf("%s %s with %s.", verb, path, counted(len(in.Edits), "edit"))
+	text := fmt.Sprintf("%s %s with %s.", verb, path, text.Count(len(in.Edits), "edit"))
 	if e.how != "" {
 		text += fmt.Sprintf(" Not every old_string was in the file exactly: %s. Check the change:\n%s", e.how, e.change.Diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/internal/nbformat"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -124,7 +125,7 @@ func editNotebook(files Files, call tool.Call, in notebookEditInput) *tool.Resul
 		what += ", id " + change.CellID
 	}
 	verb := map[string]string{"insert": "Inserted", "replace": "Replaced", "delete": "Deleted"}[in.Command]
-	text := fmt.Sprintf("%s %s) of %s, which has %s now.", verb, what, path, counted(change.cells, "cell"))
+	text := fmt.Sprintf("%s %s) of %s, which has %s now.", verb, what, path, text.Count(change.cells, "cell"))
 	if in.Command == "replace" && change.CellType == nbformat.Code {
 		text += " Its outputs are cleared."
 	}
@@ -209,7 +210,7 @@ func cellNumber(nb *nbformat.Notebook, in notebookEditInput) (int, error) {
 	case insert && at > nb.Len():
 		at = nb.Len()
 	case at < 0 || !insert && at >= nb.Len():
-		return 0, fmt.Errorf("there is no cell %d: the notebook has %s, numbered from 0", at, counted(nb.Len(), "cell"))
+		return 0, fmt.Errorf("there is no cell %d: the notebook has %s, numbered from 0", at, text.Count(nb.Len(), "cell"))
 	}
 	return at, nil
 }

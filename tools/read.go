@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -273,18 +274,18 @@ func readLine(ctx context.Context, b *bufio.Reader, want bool) (line string, lef
 func (w *window) result(path string) *tool.Result {
 	shown := w.next - w.first
 	if shown <= 0 {
-		return tool.Errorf("%s has %s: there is no line %d", path, counted(w.next-1, "line"), w.first)
+		return tool.Errorf("%s has %s: there is no line %d", path, text.Count(w.next-1, "line"), w.first)
 	}
-	text := w.text.String()
+	body := w.text.String()
 	switch {
 	case w.more && w.total > 0:
-		text += fmt.Sprintf("\n[Lines %d to %d of %d are shown. Read with offset %d to go on.]\n", w.first, w.next-1, w.total, w.next)
+		body += fmt.Sprintf("\n[Lines %d to %d of %d are shown. Read with offset %d to go on.]\n", w.first, w.next-1, w.total, w.next)
 	case w.more:
-		text += fmt.Sprintf("\n[Lines %d to %d are shown, and the file has more. Read with offset %d to go on.]\n", w.first, w.next-1, w.next)
+		body += fmt.Sprintf("\n[Lines %d to %d are shown, and the file has more. Read with offset %d to go on.]\n", w.first, w.next-1, w.next)
 	}
-	r := tool.Text(text)
+	r := tool.Text(body)
 	r.Truncated = w.more || w.cut
-	r.Title = fmt.Sprintf("Read %s (%s)", filepath.Base(path), counted(shown, "line"))
+	r.Title = fmt.Sprintf("Read %s (%s)", filepath.Base(path), text.Count(shown, "line"))
 	r.Details = details(struct {
 		FilePath   string `json:"filePath"`
 		StartLine  int    `json:"startLine"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -54,21 +55,21 @@ const (
 
 // showNotebook shows the cells of a notebook and what they put out; nil if text
 // is no notebook.
-func showNotebook(text string, offset, limit int) *tool.Result {
+func showNotebook(source string, offset, limit int) *tool.Result {
 	var nb notebook
-	if json.Unmarshal([]byte(text), &nb) != nil || nb.Cells == nil {
+	if json.Unmarshal([]byte(source), &nb) != nil || nb.Cells == nil {
 		return nil
 	}
 	first := max(offset, 1) - 1
 	if first > 0 && first >= len(nb.Cells) {
-		return tool.Errorf("the notebook has %s: there is no cell %d", counted(len(nb.Cells), "cell"), offset)
+		return tool.Errorf("the notebook has %s: there is no cell %d", text.Count(len(nb.Cells), "cell"), offset)
 	}
 	end := len(nb.Cells)
 	if limit > 0 {
 		end = min(end, first+limit)
 	}
 	s := notebookView{}
-	fmt.Fprintf(&s.text, "Notebook with %s.\n", counted(len(nb.Cells), "cell"))
+	fmt.Fprintf(&s.text, "Notebook with %s.\n", text.Count(len(nb.Cells), "cell"))
 	for i := first; i < end; i++ {
 		c := nb.Cells[i]
 		fmt.Fprintf(&s.text, "\n--- cell %d: %s", i+1, c.Type)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/walk"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -116,10 +117,7 @@ func (t *tree) hides(f walk.File) bool {
 
 // heading is the title of a result: the tool and what it looks for.
 func heading(name, pattern string) string {
-	if runes := []rune(pattern); len(runes) > 80 {
-		pattern = string(runes[:79]) + "…"
-	}
-	return name + " " + oneLine(pattern)
+	return name + " " + oneLine(text.Runes(pattern, 80))
 }
 
 // list lists the files of t that w wants and no rule hides. Too many files are

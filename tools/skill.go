@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -173,7 +173,7 @@ func findSkills(list []tool.SkillInfo, query string) *tool.Result {
 		}
 	}
 	if hits == nil {
-		return tool.Errorf("no skill is about %q; {\"query\": \"\"} lists all names", clipRunes(query, 80))
+		return tool.Errorf("no skill is about %q; {\"query\": \"\"} lists all names", text.Runes(query, 80))
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	var b strings.Builder
@@ -220,19 +220,12 @@ func skillList(list []tool.SkillInfo) string {
 
 // skillLine is a skill in a line of at most so many characters, its name always.
 func skillLine(s tool.SkillInfo, most int) string {
-	text := s.Description
+	about := s.Description
 	if s.When != "" {
-		text += " (when " + strings.TrimPrefix(strings.TrimPrefix(s.When, "when "), "When ") + ")"
+		about += " (when " + strings.TrimPrefix(strings.TrimPrefix(s.When, "when "), "When ") + ")"
 	}
-	if text == "" {
+	if about == "" {
 		return "- " + s.Name
 	}
-	return "- " + s.Name + ": " + clipRunes(text, max(most-len(s.Name)-4, 10))
-}
-
-func clipRunes(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
+	return "- " + s.Name + ": " + text.Runes(about, max(most-len(s.Name)-4, 10))
 }

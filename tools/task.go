@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -138,11 +139,7 @@ func endSession(store any, session string) error {
 
 // clipLine puts a text of others into a line of at most so many bytes.
 func clipLine(s string, most int) string {
-	s = strings.Join(strings.Fields(tool.Clean(s[:min(len(s), 16*most)])), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 16*most))), most)
 }
 
 // taskHappened is what hooks are told of a task.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -74,12 +75,12 @@ func listTasks(found, all []team.Task) *tool.Result {
 	if more := len(found) - maxListedTasks; more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more; ask for a status or an owner to see fewer", more))
 	}
-	text := strings.Join(lines, "\n")
+	list := strings.Join(lines, "\n")
 	if len(found) == 0 {
-		text = "No tasks found."
+		list = "No tasks found."
 	}
-	r := tool.Text(text)
-	r.Title = counted(len(found), "task")
+	r := tool.Text(list)
+	r.Title = text.Count(len(found), "task")
 	r.Details = details(map[string]any{"tasks": listed, "total": len(found)})
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
 )
@@ -38,7 +39,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 		if err != nil {
 			return teamFailure(err)
 		}
-		text := fmt.Sprintf("Team created: %s %q with %s, led by %s", t.ID, t.Name, counted(len(members), "member"), self)
+		text := fmt.Sprintf("Team created: %s %q with %s, led by %s", t.ID, t.Name, text.Count(len(members), "member"), self)
 		if len(members) > 0 {
 			text += ": " + strings.Join(members, ", ")
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"github.com/openagent-go/agent/attach"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/web"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
@@ -146,7 +147,7 @@ const maxRefusalText = 2000 // bytes of the body of an error that are shown
 func (p *fetched) result(u *url.URL, prompt string, cached bool) *tool.Result {
 	r := tool.Text(p.head(u, cached) + p.body())
 	r.Content = append(r.Content, p.media...)
-	r.Title = fmt.Sprintf("Fetched %s (%s)", u.Host+u.Path, counted(p.bytes, "byte"))
+	r.Title = fmt.Sprintf("Fetched %s (%s)", u.Host+u.Path, text.Count(p.bytes, "byte"))
 	r.IsError = p.moved == nil && p.status/100 != 2 || p.refusal != ""
 	if r.IsError {
 		r.Title = fmt.Sprintf("%s: %d %s", u.Host+u.Path, p.status, http.StatusText(p.status))
@@ -206,7 +207,7 @@ func (p *fetched) body() string {
 	case strings.TrimSpace(p.text) == "":
 		return "(There is no text in the page. It may need JavaScript or a login.)\n"
 	case p.status/100 != 2 && len(p.text) > maxRefusalText:
-		return strings.ToValidUTF8(p.text[:maxRefusalText], "") + "…\n"
+		return text.Bytes(p.text, maxRefusalText) + "\n"
 	case strings.HasSuffix(p.text, "\n"):
 		return p.text
 	}

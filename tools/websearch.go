@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools/search"
 )
@@ -65,7 +66,7 @@ func WebSearch(p SearchProvider) tool.Tool {
 }
 
 func (in searchInput) query() (search.Query, error) {
-	q := search.Query{Text: strings.Join(strings.Fields(in.Query), " "), Count: in.Count, Allowed: in.Allowed, Blocked: in.Blocked}
+	q := search.Query{Text: text.OneLine(in.Query), Count: in.Count, Allowed: in.Allowed, Blocked: in.Blocked}
 	var problem string
 	switch {
 	case q.Text == "":
@@ -120,7 +121,7 @@ func listHits(q search.Query, found []search.Hit) *tool.Result {
 		b.WriteString(". Other or fewer words may help.\n")
 	}
 	r := tool.Text(b.String())
-	r.Title = fmt.Sprintf("Searched for %q (%s)", q.Text, counted(len(found), "result"))
+	r.Title = fmt.Sprintf("Searched for %q (%s)", q.Text, text.Count(len(found), "result"))
 	r.Details = details(struct {
 		Query   string       `json:"query"`
 		Results []search.Hit `json:"results"`

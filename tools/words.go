@@ -1,17 +1,8 @@
 package tools
 
 import (
-	"fmt"
 	"strings"
 )
-
-// counted says how many there are of things whose plural ends in s.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
 
 // unchanged says what went wrong, and that it changed nothing.
 func unchanged(err error) string {

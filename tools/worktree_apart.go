@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Worktree is a git worktree of an agent that works apart from others.
@@ -90,7 +92,7 @@ func (w *Worktree) Changes(ctx context.Context) (string, error) {
 	b.WriteString(clipLines(stat, maxLosses))
 	for line := range strings.Lines(status) {
 		if name, ok := strings.CutPrefix(line, "?? "); ok {
-			fmt.Fprintf(&b, " %s (new)\n", lossLine(strings.TrimSpace(name)))
+			fmt.Fprintf(&b, " %s (new)\n", text.Bytes(strings.TrimSpace(name), maxLossLine))
 		}
 	}
 	return strings.TrimRight(clipLines(b.String(), 2*maxLosses), "\n"), nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -304,16 +305,10 @@ func lossList(heading, lines string) string {
 			b.WriteString("  and more\n")
 			break
 		}
-		fmt.Fprintf(&b, "  %s\n", lossLine(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(&b, "  %s\n", text.Bytes(strings.TrimRight(line, "\r\n"), maxLossLine))
 	}
 	return b.String()
 }
 
-// lossLine shortens a line of git's for the model.
-func lossLine(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// maxLossLine bounds a line that the model is shown, in bytes.
+const maxLossLine = 200

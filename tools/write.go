@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -57,7 +58,7 @@ func write(files Files, call tool.Call, in writeInput) *tool.Result {
 	if change.Created {
 		verb = "Created"
 	}
-	r := tool.Text(fmt.Sprintf("%s %s (%s, %s).", verb, path, counted(countLines(in.Content), "line"), counted(len(data), "byte")))
+	r := tool.Text(fmt.Sprintf("%s %s (%s, %s).", verb, path, text.Count(countLines(in.Content), "line"), text.Count(len(data), "byte")))
 	r.Title = "Write " + filepath.Base(path)
 	r.Details = details(change)
 	r.Patch.State = sight(path, data)

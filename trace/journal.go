@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 )
 
@@ -209,7 +210,7 @@ func (s *sessionSpans) put(span *stretch, parent string, end time.Time, e End) {
 		span.start = end
 	}
 	s.records = append(s.records, Record{Version: version, Trace: s.trace, Span: span.id, Parent: parent, Kind: span.span.Kind, Name: span.span.Name, Session: s.session, Agent: s.agent,
-		Key: span.span.Key, Start: span.start, Duration: milliseconds(max(end.Sub(span.start), 0)), Error: e.Error, Message: clip(e.Message, maxMessage), Attrs: Attributes(&span.span, &e)})
+		Key: span.span.Key, Start: span.start, Duration: milliseconds(max(end.Sub(span.start), 0)), Error: e.Error, Message: text.Bytes(e.Message, maxMessage), Attrs: Attributes(&span.span, &e)})
 }
 
 // parentAt is the span that has put an agent to work at a time.

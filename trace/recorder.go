@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -115,7 +115,7 @@ func (r *Recorder) Trace(ctx context.Context, s Span) (context.Context, func(End
 	begun := time.Now()
 	return context.WithValue(ctx, spanKey{}, parent{rec.Trace, rec.Span}), func(e End) {
 		rec.Duration = milliseconds(time.Since(begun))
-		rec.Error, rec.Message = e.Error, clip(e.Message, maxMessage)
+		rec.Error, rec.Message = e.Error, text.Bytes(e.Message, maxMessage)
 		rec.Attrs = Attributes(&s, &e)
 		if r.Content {
 			rec.Output = outputOf(e.Fact)
@@ -156,38 +156,28 @@ func newID(n int) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
 // inputOf is what goes into a span.
 func inputOf(s *Span) string {
 	if s.Input != nil {
-		return clip(string(s.Input), maxContent)
+		return text.Bytes(string(s.Input), maxContent)
 	}
 	if s.Request == nil || len(s.Request.Messages) == 0 {
 		return ""
 	}
-	return clip(textOf(s.Request.Messages[len(s.Request.Messages)-1].Content), maxContent)
+	return text.Bytes(textOf(s.Request.Messages[len(s.Request.Messages)-1].Content), maxContent)
 }
 
 // outputOf is what has come of it.
 func outputOf(f event.Fact) string {
 	switch f := f.(type) {
 	case event.AssistantMessage:
-		return clip(textOf(f.Response.Message.Content), maxContent)
+		return text.Bytes(textOf(f.Response.Message.Content), maxContent)
 	case event.ToolResult:
-		return clip(f.Result.Text(), maxContent)
+		return text.Bytes(f.Result.Text(), maxContent)
 	case event.ToolDone:
-		return clip(f.Result.Text(), maxContent)
+		return text.Bytes(f.Result.Text(), maxContent)
 	case event.RunEnd:
-		return clip(f.Text, maxContent)
+		return text.Bytes(f.Text, maxContent)
 	}
 	return ""
 }

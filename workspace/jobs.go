@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 const (
@@ -304,10 +306,5 @@ func (w *Workspace) Notices(session string) []string {
 
 // abridged is a command on one short line.
 func abridged(command string) string {
-	const most = 80
-	s := strings.Join(strings.Fields(command), " ")
-	if short := firstChars(s, most); short != s {
-		return short + "…"
-	}
-	return s
+	return text.Runes(text.OneLine(command), 80)
 }

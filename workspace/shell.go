@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/sandboxenv"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A dialect is how a kind of shell loads, runs and saves. In both texts @name@
@@ -241,7 +242,7 @@ func (w *Workspace) startShell(ctx context.Context, folder string, l CommandLine
 	}
 	var quoted []string
 	for _, name := range []string{"init", "command", "state", "save", "folder"} {
-		quoted = append(quoted, "@"+name+"@", quote(filepath.Join(folder, name)))
+		quoted = append(quoted, "@"+name+"@", text.QuoteShell(filepath.Join(folder, name)))
 	}
 	unsaved := ""
 	if w.Confines() {
@@ -392,6 +393,3 @@ func (w *Workspace) EndSession(name string) error {
 	}
 	return nil
 }
-
-// quote makes s a single word of a shell command.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A confined command may write the folder of its shell's files, and the host
@@ -44,7 +46,7 @@ func TestHostIsNotLedOutOfTheShellFolder(t *testing.T) {
 				run("x() { :; }") // state to be kept
 				folder := w.shell.sessions[""].folder
 				// The shell itself saves nothing: confined, it could not follow the link.
-				run("f=" + quote(folder) + " n=" + n + " victim=" + quote(victim) + `; printf '\n# complete\n' >"$f/save"; pwd >"$f/folder"; ` +
+				run("f=" + text.QuoteShell(folder) + " n=" + n + " victim=" + text.QuoteShell(victim) + `; printf '\n# complete\n' >"$f/save"; pwd >"$f/folder"; ` +
 					plant + "; exec true")
 				run("echo evil")
 				id, _, err := w.StartJob(ctx, CommandLine{Command: "echo evil"})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/workspace"
 )
@@ -189,7 +190,7 @@ const maxLine = 1000 // bytes of a line of progress
 func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	said := clip(strings.TrimSpace(tool.Clean(r.err.String())))
+	said := text.Bytes(strings.TrimSpace(tool.Clean(r.err.String())), maxReason)
 	switch err := context.Cause(run); {
 	case err != nil:
 		return hook.Output{}, err
@@ -209,11 +210,4 @@ func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output,
 		return hook.Output{}, errors.New("it wrote an answer to standard error; write the JSON object to standard output")
 	}
 	return hook.Parse(r.event, r.out.Bytes())
-}
-
-func clip(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxReason], "") + "…"
 }

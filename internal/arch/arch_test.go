@@ -70,6 +70,7 @@ var rules = map[string][]string{
 	"internal/discard":    {"event", "session"},
 	"internal/elicitform": {"tool"},
 	"internal/eventqueue": {"event"},
+	"internal/text":       {},
 	"internal/...":        {"llm", "llm/catalog", "llm/limit", "internal/..."},
 	"cmd/...":             {"..."},
 	"examples/...":        {"..."},
@@ -101,6 +102,10 @@ var outside = map[string][]string{
 	"cmd/...":       {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
 	"examples/...":  {"github.com/modelcontextprotocol/go-sdk/..."},
 }
+
+// everywhere lists the internal packages that every package may import. They import
+// nothing of the module.
+var everywhere = []string{"internal/text"}
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -134,7 +139,7 @@ func check(t *testing.T, pkg, file string) {
 	for _, spec := range f.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
 		if rel, ok := strings.CutPrefix(imported, module); ok {
-			if !matches(find(rules, pkg), strings.TrimPrefix(rel, "/")) {
+			if rel = strings.TrimPrefix(rel, "/"); !matches(everywhere, rel) && !matches(find(rules, pkg), rel) {
 				t.Errorf("%s: %s must not import %s", file, name(pkg), imported)
 			}
 		} else if strings.Contains(strings.Split(imported, "/")[0], ".") && !matches(find(outside, pkg), imported) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -128,7 +129,7 @@ func (s *fieldSchema) choices() []option {
 }
 
 // Line returns a server's text on one line, without control characters.
-func Line(s string) string { return strings.Join(strings.Fields(tool.Clean(s)), " ") }
+func Line(s string) string { return text.OneLine(tool.Clean(s)) }
 
 // Lines returns a server's text without control characters. It keeps the line breaks.
 func Lines(s string) string {

@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // MaxCells is how many cells a notebook may have.
@@ -271,12 +273,8 @@ func (c *cell) list(source, margin string) string {
 }
 
 func short(s string) string {
-	const most = 80
-	switch {
-	case s == "":
+	if s == "" {
 		return "missing"
-	case len(s) > most:
-		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
-	return s
+	return text.Bytes(s, 80)
 }

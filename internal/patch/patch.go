@@ -10,7 +10,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
+
+// maxShown bounds what an error quotes of a line, in bytes.
+const maxShown = 80
 
 const (
 	MaxSize  = 2 << 20 // bytes of a patch
@@ -128,9 +133,9 @@ func (p *parser) frame() error {
 			p.end = i
 		case (p.at < 0 || p.end >= 0) && !around.MatchString(l):
 			if p.at < 0 {
-				return fmt.Errorf("line %d: a patch begins with %q, not with %q", i+1, begin, short(l))
+				return fmt.Errorf("line %d: a patch begins with %q, not with %q", i+1, begin, text.Bytes(strings.TrimSpace(l), maxShown))
 			}
-			return fmt.Errorf("line %d: %q comes after %q; put all files into one patch", i+1, short(l), end)
+			return fmt.Errorf("line %d: %q comes after %q; put all files into one patch", i+1, text.Bytes(strings.TrimSpace(l), maxShown), end)
 		}
 	}
 	switch {
@@ -174,7 +179,7 @@ func (p *parser) file() (File, error) {
 		}
 	}
 	if !ok {
-		return f, fmt.Errorf("line %d: %q does not say what is done with which file; %q, %q or %q does", f.Line, short(line), addFile, update, remove)
+		return f, fmt.Errorf("line %d: %q does not say what is done with which file; %q, %q or %q does", f.Line, text.Bytes(strings.TrimSpace(line), maxShown), addFile, update, remove)
 	}
 	if f.Path = strings.TrimSpace(f.Path); f.Path == "" {
 		return f, fmt.Errorf("line %d: the path is missing", f.Line)
@@ -194,11 +199,11 @@ func (p *parser) file() (File, error) {
 func (p *parser) content() (string, error) {
 	var b strings.Builder
 	for ; p.at < p.end && !p.over(); p.at++ {
-		text, ok := strings.CutPrefix(p.lines[p.at], "+")
+		line, ok := strings.CutPrefix(p.lines[p.at], "+")
 		if !ok {
-			return "", fmt.Errorf("line %d: %q has no + in front, as the lines of a new file have", p.at+1, short(p.lines[p.at]))
+			return "", fmt.Errorf("line %d: %q has no + in front, as the lines of a new file have", p.at+1, text.Bytes(strings.TrimSpace(p.lines[p.at]), maxShown))
 		}
-		b.WriteString(text)
+		b.WriteString(line)
 		b.WriteByte('\n')
 	}
 	return b.String(), nil
@@ -221,7 +226,7 @@ func (p *parser) update(f *File) error {
 		f.Hunks = append(f.Hunks, h)
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return fmt.Errorf("line %d: there is no change for %s", f.Line, short(f.Path))
+		return fmt.Errorf("line %d: there is no change for %s", f.Line, text.Bytes(strings.TrimSpace(f.Path), maxShown))
 	}
 	return nil
 }
@@ -247,7 +252,7 @@ func (p *parser) hunk() (Hunk, error) {
 		}
 		op := line[0]
 		if op != ' ' && op != '+' && op != '-' {
-			return h, fmt.Errorf("line %d: %q has no space, + or - in front", p.at+1, short(line))
+			return h, fmt.Errorf("line %d: %q has no space, + or - in front", p.at+1, text.Bytes(strings.TrimSpace(line), maxShown))
 		}
 		changes = changes || op != ' '
 		h.Lines = append(h.Lines, Line{op, line[1:]})
@@ -257,14 +262,4 @@ func (p *parser) hunk() (Hunk, error) {
 		return h, fmt.Errorf("line %d: the hunk has no line with + or - in front, so it changes nothing", h.Line)
 	}
 	return h, nil
-}
-
-// short is what an error shows of a line.
-func short(line string) string {
-	const most = 80
-	line = strings.TrimSpace(line)
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // shortest is how long a value must be to be taken for a secret: shorter ones
@@ -26,7 +28,7 @@ func New(values []string) Values {
 		if len(v) < shortest {
 			continue
 		}
-		forms := []string{v, quote(v)}
+		forms := []string{v, text.QuoteJSON(v)}
 		if quoted, err := json.Marshal(v); err == nil {
 			forms = append(forms, string(quoted))
 		}
@@ -96,20 +98,11 @@ func Plain(raw json.RawMessage) json.RawMessage {
 		}
 		literal := rest[:min(end+1, len(rest))]
 		rest = rest[len(literal):]
-		var text string
-		if bytes.IndexByte(literal, '\\') >= 0 && json.Unmarshal(literal, &text) == nil {
-			literal = []byte(quote(text))
+		var plain string
+		if bytes.IndexByte(literal, '\\') >= 0 && json.Unmarshal(literal, &plain) == nil {
+			literal = []byte(text.QuoteJSON(plain))
 		}
 		out = append(out, literal...)
 	}
 	return out
-}
-
-// quote returns a JSON string.
-func quote(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a text can be encoded
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // OpenAI returns schema as strict mode of OpenAI takes it: every object closed, every
@@ -488,9 +490,5 @@ func (o object) bytes() []byte {
 }
 
 func quote(s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return []byte(text.QuoteJSON(s))
 }

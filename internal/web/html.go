@@ -16,6 +16,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Page is an HTML document as text.
@@ -406,12 +408,8 @@ func paragraphs(text string) string {
 
 // Line returns text of a document as one line of at most limit bytes: white
 // space is single blanks, control characters and invisible formatting are gone.
-func Line(text string, limit int) string {
-	const more = "…"
-	if text = oneLine(text); len(text) > limit {
-		text = strings.ToValidUTF8(text[:max(limit-len(more), 0)], "") + more
-	}
-	return text
+func Line(document string, limit int) string {
+	return text.Bytes(oneLine(document), limit)
 }
 
 func oneLine(text string) string {

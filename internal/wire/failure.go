@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -199,10 +200,7 @@ func ClassOf(status int) llm.Class {
 
 // clean masks s, cuts it and takes the control characters out.
 func clean(s string, secrets []string) string {
-	s = Mask(s, secrets)
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + " …"
-	}
+	s = text.Bytes(Mask(s, secrets), maxMessage)
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '
@@ -211,5 +209,5 @@ func clean(s string, secrets []string) string {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(s, "\ufffd")))
+	}, s))
 }

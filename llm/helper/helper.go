@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/command"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/wire"
 	"github.com/openagent-go/agent/llm"
 )
@@ -66,10 +67,7 @@ func (h *Helper) run(ctx context.Context) (string, error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		words := strings.Join(strings.Fields(out.Complaint), " ")
-		if words = wire.Mask(words, strings.Fields(key)); len(words) > maxWords {
-			words = strings.ToValidUTF8(words[:maxWords], "") + " …"
-		}
+		words := text.Bytes(wire.Mask(text.OneLine(out.Complaint), strings.Fields(key)), maxWords)
 		if words != "" {
 			words = ": " + words
 		}

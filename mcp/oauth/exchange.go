@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/web"
 )
 
@@ -147,10 +148,7 @@ func within(err error) error {
 // line is a foreign text on one line, cut.
 func line(s string) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || !unicode.IsPrint(r) }), " ")
-	if r := []rune(s); len(r) > 300 {
-		s = string(r[:300]) + "…"
-	}
-	return s
+	return text.Runes(s, 300)
 }
 
 func without(s string, secrets []string) string {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/environ"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -111,14 +112,6 @@ func money(usd *float64) string {
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
-// counted is a number of turns.
-func counted(turns int) string {
-	if turns == 1 {
-		return "1 turn"
-	}
-	return fmt.Sprintf("%d turns", turns)
-}
-
 // diffOf returns the diff that a tool has left in its result's details.
 func diffOf(raw json.RawMessage) string {
 	var d struct{ Diff string }
@@ -136,14 +129,7 @@ func line(c Call) string {
 	if c.Result != nil && c.Result.Title != "" {
 		return c.Result.Title
 	}
-	text := string(c.Input)
-	n := 0
-	for i := range text {
-		if n++; n > 100 {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	return text.Runes(string(c.Input), 100)
 }
 
 // state tells how a call ended: "ok", "error", or "none" while it has not.

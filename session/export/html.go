@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -27,7 +28,7 @@ var pageText string
 // page has no script, and its policy lets a browser neither run one nor load
 // anything: styles only the one in the page, images only those in its text.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clock": clock, "money": money, "counted": counted, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
+	"clock": clock, "money": money, "counted": func(turns int) string { return text.Count(turns, "turn") }, "line": line, "state": state, "speaker": speaker, "diff": diffLines,
 	"indent": indent, "prose": prose, "parts": parts, "isDiff": isDiff,
 }).Parse(pageText))
 

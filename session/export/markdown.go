@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
@@ -42,7 +43,7 @@ func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Op
 			if t.Message != "" {
 				fmt.Fprintf(m, ": %s", inert(t.Message))
 			}
-			fmt.Fprintf(m, " · %s · %s\n", counted(t.Turns), money(t.CostUSD))
+			fmt.Fprintf(m, " · %s · %s\n", text.Count(t.Turns, "turn"), money(t.CostUSD))
 		}
 	}
 	return exporting(id, m.Flush())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -268,4 +269,4 @@ func visible(c rune) rune {
 }
 
 // line returns a text in one line, as text does.
-func (r *reader) line(s string) string { return strings.Join(strings.Fields(r.text(s)), " ") }
+func (r *reader) line(s string) string { return text.OneLine(r.text(s)) }

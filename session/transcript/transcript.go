@@ -20,6 +20,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/history"
@@ -165,7 +166,7 @@ func (t *Transcript) date(created time.Time) {
 
 // word returns a field of the metadata in one line and of a sane length.
 func word(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	s = text.OneLine(s)
 	if len(s) > maxWord {
 		s = strings.ToValidUTF8(s[:maxWord], "")
 	}
@@ -180,7 +181,7 @@ func (t *Transcript) Store(ctx context.Context, s session.Store) error {
 	facts := w.Facts()
 	if t.Title != "" || t.Tag != "" {
 		n := int64(len(facts))
-		named := event.SessionNamed{Title: cut(t.Title, 200), Tag: cut(t.Tag, 60)}
+		named := event.SessionNamed{Title: text.Runes(t.Title, 200), Tag: text.Runes(t.Tag, 60)}
 		facts = append(facts, event.Event{Seq: n + 1, Prev: n, Time: t.Updated, Session: t.ID, Data: named})
 	}
 	header := session.Header{Session: t.ID, Created: t.Created, Dir: t.Dir, Branch: t.Branch}
@@ -188,17 +189,6 @@ func (t *Transcript) Store(ctx context.Context, s session.Store) error {
 		return fmt.Errorf("importing %s: %w", t.ID, err)
 	}
 	return nil
-}
-
-// cut returns the first characters of s.
-func cut(s string, most int) string {
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 // A stamp is a time in any of the ways in which Swift writes one: a string, or

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -235,9 +236,5 @@ func (d description) spec(name string) (tool.Spec, error) {
 
 // oneLine makes text fit for a line.
 func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(tool.Clean(s)), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return text.Bytes(text.OneLine(tool.Clean(s)), most)
 }
