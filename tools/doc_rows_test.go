@@ -92,5 +92,5 @@ var toolRows = map[string]toolRow{
 
 // quietLimits are bounds of work that nobody notices: what they cut is not shown
 // anyway, or they guard against hostile input alone.
-const quietLimits = `maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
+const quietLimits = `maxLossLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
 	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxIndexEntry maxBegun`
