@@ -39,7 +39,7 @@ func TestAgentStoppedAtItsStart(t *testing.T) {
 			store := &heldReads{Store: new(session.Memory), of: "s", held: make(chan struct{})}
 			kind := &agent.Agent{Name: "helper", Model: llmtest.Script(say("done"))}
 			var seen error
-			a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end")), Sessions: store, Permissions: bypass,
+			a := &agent.Agent{Model: llmtest.Script(delegates(1), say("end"), say("told of its end")), Sessions: store, Permissions: bypass,
 				Tools: []tool.Tool{delegate(kind, background, &seen)}}
 			s := a.Session("s")
 			defer s.Close()
