@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A activeRun is one run: it asks the engine for effects, has them done, and records
+// An activeRun is one run: it asks the engine for effects, has them done, and records
 // what came of them. It works while something has happened and rests while
 // effects are carried out. Whoever has its baton works on it, and nobody else
 // touches the fold, the log and the flights: the goroutine of an effect that has

@@ -35,7 +35,7 @@ func manyValues(text []byte) bool {
 	return n.values > maxValues
 }
 
-// A authTransport makes the requests to a server: with the headers of its
+// An authTransport makes the requests to a server: with the headers of its
 // configuration, to its host only, with TLS if its URL has it, and bounding what comes back.
 type authTransport struct {
 	base    http.RoundTripper

@@ -141,7 +141,7 @@ func (s *server) listAgain(ctx context.Context, ses *session) (*serverOffer, err
 	return s.list(soon, ses)
 }
 
-// An serverOffer is what a server has.
+// A serverOffer is what a server has.
 type serverOffer struct {
 	tools    []tool.Tool
 	prompts  []Prompt

@@ -14,7 +14,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An permissionPrompt asks whoever drives the program for permission.
+// A permissionPrompt asks whoever drives the program for permission.
 type permissionPrompt struct {
 	d      *streamSession
 	grants *sessionRules
