@@ -32,23 +32,56 @@ type begun struct {
 // begin makes and locks the file for w. done takes it away.
 func (w worktree) begin(root *os.Root, base string) (done func() error, err error) {
 	name := w.folder() + begunSuffix
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o644)
+	f, err := w.lockBegun(root, name)
 	if err != nil {
-		return nil, fmt.Errorf("beginning the worktree: %w", err)
+		return nil, err
 	}
-	got, err := filelock.Try(f)
-	if err == nil && !got {
-		err = w.taken()
-	}
-	if err == nil {
-		if err = f.Truncate(0); err == nil {
-			_, err = f.WriteAt(details(begun{base}), 0)
-		}
+	if err = f.Truncate(0); err == nil {
+		_, err = f.WriteAt(details(begun{base}), 0)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, removeOpen(root, name, f))
 	}
 	return func() error { return removeOpen(root, name, f) }, nil
+}
+
+// lockBegun opens and locks the file name, which it makes where there is none.
+func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
+	for {
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("beginning the worktree: %w", err)
+		}
+		named := false
+		got, err := filelock.Try(f)
+		switch {
+		case err == nil && !got:
+			err = w.taken()
+		case err == nil:
+			named, err = isNamed(root, name, f)
+		}
+		if named {
+			return f, nil
+		}
+		// Without an error, its owner removed the file after we opened it.
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isNamed reports whether f is still the file called name. Only the owner of the lock
+// of that file removes it, so the answer yes holds as long as the lock does.
+func isNamed(root *os.Root, name string, f *os.File) (bool, error) {
+	now, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	info, err := f.Stat()
+	return err == nil && os.SameFile(now, info), err
 }
 
 // removeOpen removes a file that we have open. Some systems want it closed before.
@@ -102,10 +135,8 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 	if got, err := filelock.Try(f); err != nil || !got {
 		return err // its maker is at work
 	}
-	if now, err := root.Lstat(name); err != nil {
-		return nil // another program has cleared it
-	} else if info, err := f.Stat(); err != nil || !os.SameFile(now, info) {
-		return err
+	if named, err := isNamed(root, name, f); err != nil || !named {
+		return err // without an error, another program has cleared it
 	}
 	var at begun
 	data, err := io.ReadAll(io.LimitReader(f, maxBegun))
