@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 const (
@@ -53,7 +55,7 @@ type Change struct {
 // Trees that only one of two checkpoints has are left out. It fails as
 // [Store.Find] does, and with a [*CorruptError].
 func (s *Store) Changes(ctx context.Context, session, from, to string) ([]Change, error) {
-	l, err := s.acquire(ctx, true, "lock")
+	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return nil, err
 	}

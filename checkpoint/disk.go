@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A disk is what a store writes with: the part of the file system whose failures
@@ -22,7 +24,7 @@ type disk interface {
 type system struct{}
 
 func (system) open(path string, flag int) (io.WriteCloser, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|flag|noFollow, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|flag|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, err // not a nil *os.File
 	}
@@ -134,7 +136,7 @@ func (s *Store) read(limit int64, parts ...string) ([]byte, error) {
 
 // openFile opens a regular file of the store for reading.
 func openFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|durable.OpenFlags, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // lockPause is between two tries to get a lock that somebody else has.
@@ -18,9 +20,9 @@ type lock struct{ file *os.File }
 
 // acquire waits for the lock file at a path in the store, which is made if need
 // be, until ctx ends.
-func (s *Store) acquire(ctx context.Context, shared bool, parts ...string) (*lock, error) {
+func (s *Store) acquire(ctx context.Context, mode durable.Mode, parts ...string) (*lock, error) {
 	for {
-		l, err := s.try(shared, parts...)
+		l, err := s.try(mode, parts...)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -33,16 +35,16 @@ func (s *Store) acquire(ctx context.Context, shared bool, parts ...string) (*loc
 }
 
 // try returns nil if somebody else has the lock.
-func (s *Store) try(shared bool, parts ...string) (*lock, error) {
+func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
 	name := s.path(parts...)
 	if err := s.makeFolder(parts[:len(parts)-1]...); err != nil {
 		return nil, fmt.Errorf("making the folder of the checkpoints: %w", err)
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the checkpoints: %w", err)
 	}
-	got, err := tryLock(f, shared)
+	got, err := durable.TryLock(f, mode)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking the checkpoints: %w", err), f.Close())
 	}
@@ -60,7 +62,7 @@ func (s *Store) try(shared bool, parts ...string) (*lock, error) {
 }
 
 func (l *lock) release() {
-	_ = unlock(l.file) // closing does it as well, if later
+	_ = durable.Unlock(l.file) // closing does it as well, if later
 	_ = l.file.Close()
 }
 

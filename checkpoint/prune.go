@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // pruneEvery is how often Take removes what is too old.
@@ -47,7 +49,7 @@ func (s *Store) Prune(ctx context.Context) (Pruned, error) {
 // prune leaves room bytes of the quota free and keeps one checkpoint whatever it
 // takes.
 func (s *Store) prune(ctx context.Context, room int64, keep point) (Pruned, error) {
-	l, err := s.acquire(ctx, false, "lock")
+	l, err := s.acquire(ctx, durable.Exclusive, "lock")
 	if err != nil {
 		return Pruned{}, err
 	}
@@ -62,7 +64,7 @@ func (s *Store) pruneWhenDue(ctx context.Context, keep point) {
 	if err != nil || g.bytes <= s.quota() && time.Since(g.counted).Abs() < pruneEvery {
 		return
 	}
-	l, err := s.try(false, "lock")
+	l, err := s.try(durable.Exclusive, "lock")
 	if l == nil || err != nil {
 		return
 	}

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 const (
@@ -185,7 +187,7 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 	if s.absent() {
 		return nil
 	}
-	l, err := s.acquire(ctx, true, "lock")
+	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (s *Store) Drop(ctx context.Context, sessions ...string) error {
 	if len(sessions) == 0 || s.absent() {
 		return nil
 	}
-	l, err := s.acquire(ctx, false, "lock")
+	l, err := s.acquire(ctx, durable.Exclusive, "lock")
 	if err != nil {
 		return err
 	}

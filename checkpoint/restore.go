@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A Report says what a restore has done, or would do.
@@ -93,7 +95,7 @@ func (r *restore) run(ctx context.Context) error {
 		return r.try(ctx)
 	}
 	for _, tree := range r.target.Trees {
-		l, err := r.store.acquire(ctx, false, append(treeFolder(tree.Root), "lock")...)
+		l, err := r.store.acquire(ctx, durable.Exclusive, append(treeFolder(tree.Root), "lock")...)
 		if err != nil {
 			return err
 		}
@@ -149,7 +151,7 @@ func (r *restore) before(ctx context.Context) (Checkpoint, error) {
 
 // try finds out what would be done.
 func (r *restore) try(ctx context.Context) error {
-	l, err := r.store.acquire(ctx, true, "lock")
+	l, err := r.store.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (r *Report) add(p *plan) {
 
 // apply makes the trees, which are as tops say, what the checkpoint has.
 func (r *restore) apply(ctx context.Context, tops []*node) error {
-	l, err := r.store.acquire(ctx, true, "lock")
+	l, err := r.store.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return err
 	}

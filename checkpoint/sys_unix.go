@@ -3,7 +3,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,33 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK // links lead nowhere, pipes are not waited for
-	noWait   = syscall.O_NONBLOCK
-)
-
-// tryLock takes the lock of an open file, for oneself or together with others,
-// unless somebody has it. It belongs to the open file and ends with the process.
-func tryLock(f *os.File, shared bool) (bool, error) {
-	how := syscall.LOCK_EX
-	if shared {
-		how = syscall.LOCK_SH
-	}
-	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		}
-		return err == nil, err
-	}
-}
-
-// unlock gives a lock back at once: closing alone would leave it with a child
-// that was forked and has not come to its exec.
-func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+// noWait keeps an opening from waiting for a pipe.
+const noWait = syscall.O_NONBLOCK
 
 // move moves a file from a folder to another, whatever has become of the paths
 // to them.

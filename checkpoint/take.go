@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // Take records the state of the working trees at roots: each file's bytes and
@@ -40,7 +42,7 @@ func (s *Store) Take(ctx context.Context, m Mark, roots ...string) (Checkpoint, 
 		}
 	}()
 	for _, root := range trees {
-		l, err := s.acquire(ctx, true, append(treeFolder(root), "lock")...)
+		l, err := s.acquire(ctx, durable.Shared, append(treeFolder(root), "lock")...)
 		if err != nil {
 			return Checkpoint{}, err
 		}
@@ -108,7 +110,7 @@ func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, also []
 // takeIfRoom takes c or fails with ErrQuota. It returns how many bytes the files
 // need in a store that has nothing else.
 func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, also []map[string]kind) (tops []*node, need int64, err error) {
-	l, err := s.acquire(ctx, true, "lock")
+	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return nil, 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // Damage is a file of the store that is not what was written.
@@ -21,7 +23,7 @@ type Damage struct {
 // altered, in order of path. It changes nothing: [Store.Prune] removes
 // checkpoints that cannot be read at all.
 func (s *Store) Verify(ctx context.Context) ([]Damage, error) {
-	l, err := s.acquire(ctx, true, "lock")
+	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
 		return nil, err
 	}

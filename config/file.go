@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A File is a file of settings.
@@ -146,11 +148,11 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|lockFlags, 0o600)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("locking: %w", err)
 		}
-		ok, err := lockFile(f)
+		ok, err := durable.TryLock(f, durable.Exclusive)
 		if ok && current(f, path) {
 			return func() error { return freeFile(f) }, nil
 		}

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
 )
@@ -76,7 +76,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, filelock.Release(lock), lock.Close()) }()
+	defer func() { err = errors.Join(err, durable.Unlock(lock), lock.Close()) }()
 	c, err := f.read()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 
 // open opens the file; nil where there is none.
 func (f File) open() (*os.File, fs.FileInfo, error) {
-	file, err := os.OpenFile(f.Path, os.O_RDONLY|filelock.OpenFlags, 0)
+	file, err := os.OpenFile(f.Path, os.O_RDONLY|durable.OpenFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -201,12 +201,12 @@ func syncFolder(folder string) error {
 // lock waits for the lock.
 func (f File) lock(ctx context.Context) (*os.File, error) {
 	name := f.Path + ".lock"
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o600)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the schedule: %w", err)
 	}
 	for patience := lockPatience; ; patience -= lockPause {
-		held, err := filelock.Try(file)
+		held, err := durable.TryLock(file, durable.Exclusive)
 		if held && err == nil {
 			return file, nil
 		}

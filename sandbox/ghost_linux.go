@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A path that must not be made although it does not exist is kept by a ghost: an
@@ -133,7 +135,7 @@ func (g *ghosts) hold(name string) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil { // it is being removed
+	if ok, _ := durable.TryLock(f, durable.Shared); !ok { // it is being removed
 		return false, f.Close()
 	}
 	if held, err := f.Stat(); err != nil || !os.SameFile(held, info) || !exists(name) {
@@ -184,7 +186,7 @@ func (g ghosts) release() {
 // drop removes the ghosts that nobody else holds and that are empty.
 func (g ghosts) drop() {
 	for _, f := range g {
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if ok, _ := durable.TryLock(f, durable.Exclusive); ok {
 			held, err1 := f.Stat()
 			there, err2 := os.Lstat(f.Name())
 			if err1 == nil && err2 == nil && os.SameFile(held, there) {

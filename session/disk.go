@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -65,7 +66,7 @@ func (system) syncFolder(name string) error {
 }
 
 func openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(name, flag|openFlags, 0o600)
+	f, err := os.OpenFile(name, flag|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, err
 	}

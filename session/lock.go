@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A lock keeps other writers out of a session.
@@ -35,11 +38,32 @@ func acquire(path string) (*lock, error) {
 	return nil, ErrSessionBusy
 }
 
+// A program that was killed may leave a child that is forked and has not reached its
+// exec: the child holds the lock for a moment longer.
+const (
+	lockPatience = 100 * time.Millisecond
+	lockPause    = 5 * time.Millisecond
+)
+
+// lockFile takes the lock of an open file or fails with ErrSessionBusy.
+func lockFile(f *os.File) error {
+	for patience := lockPatience; ; patience -= lockPause {
+		ok, err := durable.TryLock(f, durable.Exclusive)
+		switch {
+		case ok || err != nil:
+			return err
+		case patience <= 0:
+			return ErrSessionBusy
+		}
+		time.Sleep(lockPause)
+	}
+}
+
 // held returns ErrLost if the lock file is no longer the one that we locked:
 // another process may have made and locked a new one.
 func (l *lock) held() error { return same(l.file.Name(), l.info) }
 
-func (l *lock) release() error { return errors.Join(unlockFile(l.file), l.file.Close()) }
+func (l *lock) release() error { return errors.Join(durable.Unlock(l.file), l.file.Close()) }
 
 // same returns ErrLost unless path leads to the file that was opened as info.
 func same(path string, info fs.FileInfo) error {

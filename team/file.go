@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -40,7 +40,7 @@ func folderName(space string) string {
 
 // openFile opens a regular file, never through a link, for the owner alone.
 func openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(name, flag|filelock.OpenFlags, 0o600)
+	f, err := os.OpenFile(name, flag|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (l *lock) take(ctx context.Context) error {
 			}
 			l.file = f
 		}
-		held, err := filelock.Try(l.file)
+		held, err := durable.TryLock(l.file, durable.Exclusive)
 		if err != nil {
 			return fmt.Errorf("locking %s: %w", l.path, err)
 		}
@@ -139,14 +139,14 @@ func (l *lock) current() bool {
 
 // release gives the lock back at once: closing alone would leave it with a child
 // process that was forked but has not come to its exec yet.
-func (l *lock) release() error { return filelock.Release(l.file) }
+func (l *lock) release() error { return durable.Unlock(l.file) }
 
 // close closes the file, and gives the lock back if it is held.
 func (l *lock) close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := errors.Join(filelock.Release(l.file), l.file.Close())
+	err := errors.Join(durable.Unlock(l.file), l.file.Close())
 	l.file = nil
 	return err
 }

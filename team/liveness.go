@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // aliveFolder has a file for each program that has agents at work in a space. The
@@ -62,11 +62,11 @@ func (s *journalStore) lives(holder string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	free, err := filelock.Try(f)
+	free, err := durable.TryLock(f, durable.Exclusive)
 	if err != nil || !free {
 		return true
 	}
 	_ = os.Remove(f.Name())
-	_ = filelock.Release(f)
+	_ = durable.Unlock(f)
 	return false
 }

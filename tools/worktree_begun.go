@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openagent-go/agent/internal/filelock"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A worktree that is being made has a file beside it, which its maker holds locked. A
@@ -48,12 +48,12 @@ func (w worktree) begin(root *os.Root, base string) (done func() error, err erro
 // lockBegun opens and locks the file name, which it makes where there is none.
 func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
 	for {
-		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o644)
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o644)
 		if err != nil {
 			return nil, fmt.Errorf("beginning the worktree: %w", err)
 		}
 		named := false
-		got, err := filelock.Try(f)
+		got, err := durable.TryLock(f, durable.Exclusive)
 		switch {
 		case err == nil && !got:
 			err = w.taken()
@@ -119,7 +119,7 @@ func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
 // clear removes w if its maker died and nobody has worked in it.
 func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 	name := w.folder() + begunSuffix
-	f, err := root.OpenFile(name, os.O_RDWR|filelock.OpenFlags, 0)
+	f, err := root.OpenFile(name, os.O_RDWR|durable.OpenFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is finished by now
 	}
@@ -132,7 +132,7 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if got, err := filelock.Try(f); err != nil || !got {
+	if got, err := durable.TryLock(f, durable.Exclusive); err != nil || !got {
 		return err // its maker is at work
 	}
 	if named, err := isNamed(root, name, f); err != nil || !named {

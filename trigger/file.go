@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A File keeps triggers in a JSON file of mode 0600, which several processes may
@@ -74,16 +76,16 @@ func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Rec
 // lock keeps other processes from changing the file. Readers need no lock: the
 // file is replaced as a whole.
 func (f *File) lock(ctx context.Context) (unlock func() error, err error) {
-	file, err := os.OpenFile(f.Path+".lock", os.O_RDWR|os.O_CREATE|openFlags, 0o600)
+	file, err := os.OpenFile(f.Path+".lock", os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the triggers: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		ok, err := lockFile(file)
+		ok, err := durable.TryLock(file, durable.Exclusive)
 		if ok {
-			return func() error { return errors.Join(unlockFile(file), file.Close()) }, nil
+			return func() error { return errors.Join(durable.Unlock(file), file.Close()) }, nil
 		}
 		if err == nil {
 			select {
@@ -124,7 +126,7 @@ func (f *File) read() (map[string]Record, error) {
 }
 
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|durable.OpenFlags, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // In returns the part of a store that belongs to a folder: the triggers whose Dir
@@ -68,18 +70,18 @@ func (f *File) Claim(dir string) (release func() error, err error) {
 		return nil, fmt.Errorf("making the folder of the triggers: %w", err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	file, err := os.OpenFile(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE|openFlags, 0o600)
+	file, err := os.OpenFile(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("claiming the triggers of %s: %w", dir, err)
 	}
-	ok, err := lockFile(file)
+	ok, err := durable.TryLock(file, durable.Exclusive)
 	if !ok && err == nil {
 		err = ErrServed
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("claiming the triggers of %s: %w", dir, err), file.Close())
 	}
-	return func() error { return errors.Join(unlockFile(file), file.Close()) }, nil
+	return func() error { return errors.Join(durable.Unlock(file), file.Close()) }, nil
 }
 
 // isFolder reports whether a path can be that of a trigger's folder.

@@ -1,0 +1,21 @@
+// Package durable locks files that several processes share.
+package durable
+
+import "os"
+
+// A Mode says who else may hold a lock at the same time.
+type Mode bool
+
+const (
+	Exclusive Mode = false // nobody
+	Shared    Mode = true  // others that hold it shared
+)
+
+// TryLock takes the advisory lock of an open file, and reports whether it got it. The
+// lock belongs to this opening: other openings of the file are refused, also in this
+// process. The system releases the lock when the process dies.
+func TryLock(f *os.File, mode Mode) (bool, error) { return tryLock(f, mode) }
+
+// Unlock releases the lock at once. Closing the file alone would leave the lock with a
+// child process that is forked and has not reached its exec.
+func Unlock(f *os.File) error { return unlock(f) }
