@@ -97,8 +97,8 @@ func (r Request) Unclear() string {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if why := lineOf(&nowhere, a.Target).unclear(); why != "" {
-			return why
+		if c, _ := parsed(a.Target); c.Unclear != "" {
+			return c.Unclear
 		}
 	}
 	return ""

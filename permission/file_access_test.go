@@ -148,7 +148,7 @@ func TestMeaningsDifferential(t *testing.T) {
 		end := slices.Index(fields, "\x01")
 		results := fields[:end]
 		fields = fields[end+1:]
-		s := newShellLine(newPathContext(Request{Dir: dir}), "cat "+w).(*shellLine)
+		s := newShellLine(newPathContext(Request{Dir: dir}), "cat "+w)
 		if !s.known(newPathPattern("none", foldCase), s.List[0].in, s.List[0].words[0]) {
 			continue
 		}
