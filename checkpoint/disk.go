@@ -24,16 +24,9 @@ type disk interface {
 type system struct{}
 
 func (system) open(path string, flag int) (io.WriteCloser, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|flag|durable.OpenFlags, 0o600)
+	f, err := durable.Open(path, os.O_WRONLY|flag)
 	if err != nil {
 		return nil, err // not a nil *os.File
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -122,7 +115,7 @@ func (w *writing) commit(parts ...string) error {
 
 // read returns a file of the store of at most limit bytes.
 func (s *Store) read(limit int64, parts ...string) ([]byte, error) {
-	f, err := openFile(s.path(parts...))
+	f, err := durable.Open(s.path(parts...), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -132,20 +125,4 @@ func (s *Store) read(limit int64, parts ...string) ([]byte, error) {
 		err = syscall.EFBIG
 	}
 	return data, err
-}
-
-// openFile opens a regular file of the store for reading.
-func openFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|durable.OpenFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

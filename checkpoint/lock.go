@@ -40,7 +40,7 @@ func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
 	if err := s.makeFolder(parts[:len(parts)-1]...); err != nil {
 		return nil, fmt.Errorf("making the folder of the checkpoints: %w", err)
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
+	f, err := durable.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the checkpoints: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A sum is the SHA-256 of an object, and its name.
@@ -139,7 +141,7 @@ func (f failing) Read(p []byte) (int, error) {
 // open returns a reader of an object that fails with a [*CorruptError] at the end
 // if the content is not what it should be.
 func (s *Store) open(x object) (io.ReadCloser, error) {
-	f, err := openFile(s.path(x.place()...))
+	f, err := durable.Open(s.path(x.place()...), os.O_RDONLY)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = &CorruptError{s.path(x.place()...), err}

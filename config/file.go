@@ -112,6 +112,7 @@ func Update(ctx context.Context, path string, mode fs.FileMode, change func(old 
 	return errors.Join(err, free())
 }
 
+// replace is [Update] under the file's lock.
 func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, error)) error {
 	old, was, err := read(path)
 	if err != nil {
@@ -127,19 +128,7 @@ func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, err
 	if old != nil && mode.Perm()&0o077 != 0 { // else it is private
 		mode = was.Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".settings-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return durable.Replacement{Mode: mode, Temp: filepath.Base(path) + ".tmp"}.Bytes(path, data)
 }
 
 // lock keeps other processes and goroutines from changing a file. What holds it
@@ -148,7 +137,7 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
+		f, err := durable.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, fmt.Errorf("locking: %w", err)
 		}

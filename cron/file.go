@@ -10,11 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/openagent-go/agent/internal/durable"
-	"github.com/openagent-go/agent/internal/plainfile"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -91,7 +89,7 @@ func (f File) Update(ctx context.Context, fn func([]Job) ([]Job, error)) (err er
 
 // open opens the file; nil where there is none.
 func (f File) open() (*os.File, fs.FileInfo, error) {
-	file, err := os.OpenFile(f.Path, os.O_RDONLY|durable.OpenFlags, 0)
+	file, err := durable.Open(f.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -99,9 +97,6 @@ func (f File) open() (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("opening the schedule: %w", err)
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
 	if err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("opening %s: %w", f.Path, err)
@@ -160,48 +155,17 @@ func (f File) write(c content) error {
 	if data = append(data, '\n'); len(data) > maxFile {
 		return fmt.Errorf("writing the schedule: it would be larger than %d MB; remove jobs first", maxFile>>20)
 	}
-	// The name is ours alone under the lock, so that what a crash leaves does not
-	// pile up.
-	name := f.Path + ".tmp"
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// A claim that a crash undoes would be run twice, so the folder is synced too.
+	if err := (durable.Replacement{Temp: filepath.Base(f.Path) + ".tmp"}).Bytes(f.Path, data); err != nil {
 		return fmt.Errorf("writing the schedule: %w", err)
 	}
-	temp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing the schedule: %w", err)
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(name, f.Path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the schedule: %w", errors.Join(err, os.Remove(name)))
-	}
-	return syncFolder(filepath.Dir(f.Path))
-}
-
-// syncFolder brings the new name to the disk: a claim that a crash undoes would
-// be run twice.
-func syncFolder(folder string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	d, err := plainfile.OpenFolder(folder)
-	if err != nil {
-		return fmt.Errorf("writing the schedule: %w", err)
-	}
-	defer d.Close()
-	_ = d.Sync() // some file systems cannot, and have nothing better
 	return nil
 }
 
 // lock waits for the lock.
 func (f File) lock(ctx context.Context) (*os.File, error) {
 	name := f.Path + ".lock"
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
+	file, err := durable.Open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("locking the schedule: %w", err)
 	}

@@ -29,8 +29,9 @@ func (r Request) Risks() []Risk {
 		}
 		other = append(other, x)
 	}
-	for i, line := range about.sites {
-		if line == nil {
+	for i, s := range about.sites {
+		line, ok := s.(*shellLine)
+		if !ok {
 			continue
 		}
 		dir := r.Access[i].Dir

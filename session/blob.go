@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // loadBlob returns the content named hash, of at most limit bytes.
@@ -64,22 +65,5 @@ func storeBlob(d disk, folder string, b blob) error {
 	if old, err := readBlob(d, path, int64(len(b.data))); err == nil && bytes.Equal(old, b.data) {
 		return nil
 	}
-	part := filepath.Join(folder, "part") // one writer: one name will do
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(b.data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.rename(part, path)
-	}
-	if err != nil {
-		_ = os.Remove(part)
-	}
-	return err
+	return durable.Replacement{Temp: "part", Sync: durable.SyncContent, Disk: replacer{d}}.Bytes(path, b.data)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // Branch returns the branch that git has checked out in the folder dir or the
@@ -49,7 +51,7 @@ func branchOf(git string) string {
 
 // firstLine returns the first line of a small regular file, "" if there is none.
 func firstLine(name string) string {
-	f, err := openFile(name, os.O_RDONLY)
+	f, err := durable.Open(name, os.O_RDONLY)
 	if err != nil {
 		return ""
 	}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A maker makes sessions that are there whole or not at all, whenever the
@@ -36,8 +36,8 @@ func (d Dir) createWhole(ctx context.Context, header Header, facts []event.Event
 		}
 		a.event(e)
 	}
-	return d.compose(ctx, &a, func(folder string, f file) error {
-		return writeAll(d.system(), folder, f, header, each(facts))
+	return d.compose(ctx, &a, func(folder string, w io.Writer) error {
+		return writeAll(d.system(), folder, w, header, each(facts))
 	})
 }
 
@@ -74,11 +74,11 @@ func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, thr
 		return forkFacts(ctx, source, d, from, to, through)
 	}
 	o.about.Header.Parent = &Position{Session: from.Session, Seq: s.last}
-	return d.compose(ctx, &o.about, func(folder string, f file) error {
+	return d.compose(ctx, &o.about, func(folder string, w io.Writer) error {
 		if err := o.agents.copy(ctx, source.Under(from.Session), d.Under(to)); err != nil {
 			return err
 		}
-		return o.write(folder, f)
+		return o.write(folder, w)
 	})
 }
 
@@ -163,7 +163,7 @@ func (o *origin) unfinished() error {
 }
 
 // write writes the fork's journal into f, and its blobs into the folder.
-func (o *origin) write(folder string, f file) error {
+func (o *origin) write(folder string, w io.Writer) error {
 	if err := o.share(folder); err != nil {
 		return err
 	}
@@ -172,16 +172,14 @@ func (o *origin) write(folder string, f file) error {
 	if err := enc.header(o.about.Header); err != nil {
 		return err
 	}
-	if _, err := f.Write(enc.buf.Bytes()); err != nil {
+	if _, err := w.Write(enc.buf.Bytes()); err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, io.NewSectionReader(o.journal, o.begin, o.end-o.begin)); err != nil {
+	if _, err := io.Copy(w, io.NewSectionReader(o.journal, o.begin, o.end-o.begin)); err != nil {
 		return err
 	}
-	if _, err := f.Write(o.torn); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err := w.Write(o.torn)
+	return err
 }
 
 // share gives the fork the blobs. They are never changed, so that a second name
@@ -212,7 +210,7 @@ func (o *origin) share(folder string) error {
 // compose makes the session of which a tells. What write puts into a file gets
 // the name of a journal once all is on the disk, so that there is no session
 // before; a failure leaves nothing behind.
-func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, f file) error) (err error) {
+func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, w io.Writer) error) (err error) {
 	id := a.Header.Session
 	folder, err := d.folder(id)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
@@ -234,7 +232,7 @@ func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, 
 		return errors.Join(err, lock.release())
 	}
 	path := filepath.Join(folder, journalName)
-	if err := putWhole(disk, lock, path, func(f file) error { return write(folder, f) }); err != nil {
+	if err := putWhole(disk, lock, path, func(w io.Writer) error { return write(folder, w) }); err != nil {
 		return errors.Join(err, undo(folder, made, lock))
 	}
 	if info, err := os.Lstat(path); err == nil {
@@ -257,20 +255,10 @@ func (d Dir) vacant(ctx context.Context, id string) error {
 }
 
 // putWhole writes a journal aside, and gives it its name when it is on the disk.
-func putWhole(d disk, lock *lock, path string, write func(f file) error) error {
-	part := path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func putWhole(d disk, lock *lock, path string, write func(io.Writer) error) error {
+	r := durable.Replacement{Temp: journalName + ".part", Sync: durable.SyncContent, Ready: lock.held, Disk: replacer{d}}
+	if err := r.Stream(path, write); err != nil {
 		return err
-	}
-	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Close(), lock.held()); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	if err := d.rename(part, path); err != nil {
-		return errors.Join(err, os.Remove(part))
 	}
 	folder := filepath.Dir(path)
 	if err := errors.Join(d.syncFolder(folder), d.syncFolder(filepath.Dir(folder))); err != nil {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/openagent-go/agent/internal/durable"
-	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 // A disk is the part of the file system whose failures a store must survive.
@@ -39,7 +37,7 @@ type file interface {
 type system struct{}
 
 func (system) open(name string, flag int) (file, error) {
-	f, err := openFile(name, flag)
+	f, err := durable.Open(name, flag)
 	if err != nil {
 		return nil, err // not a nil *os.File in a file
 	}
@@ -50,38 +48,18 @@ func (system) rename(from, to string) error { return os.Rename(from, to) }
 
 func (system) link(from, to string) error { return os.Link(from, to) }
 
-func (system) syncFolder(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced; NTFS logs its changes itself
-	}
-	f, err := plainfile.OpenFolder(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) { // some file systems do not know it
-		return err
-	}
-	return nil
+func (system) syncFolder(name string) error { return durable.SyncFolder(name) }
+
+// replacer is a [disk] for [durable.Replacement].
+type replacer struct{ disk }
+
+func (r replacer) Create(name string, _ fs.FileMode) (durable.File, error) {
+	return r.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
-func openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(name, flag|durable.OpenFlags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err == nil && flag&(os.O_WRONLY|os.O_RDWR) != 0 {
-		err = private(f, 0o600)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
+func (r replacer) Rename(from, to string) error { return r.rename(from, to) }
+
+func (r replacer) SyncFolder(name string) error { return r.syncFolder(name) }
 
 // makeFolders makes path and what is missing above it, for the owner alone.
 // Folders that exist are left as they are.

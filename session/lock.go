@@ -19,7 +19,7 @@ type lock struct {
 // ErrSessionBusy.
 func acquire(path string) (*lock, error) {
 	for range 100 {
-		f, err := openFile(path, os.O_RDWR|os.O_CREATE)
+		f, err := durable.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // A migration turns the type and data of a record into those of the version
@@ -46,32 +47,22 @@ func readable(from int) bool {
 // or the other journal is there, whole. The caller holds the session's lock.
 func rewrite(d disk, folder string, header Header, keep string, facts iter.Seq2[event.Event, error]) error {
 	path := filepath.Join(folder, journalName)
-	part := path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	ready := func() error {
+		if err := putAside(d, path, filepath.Join(folder, keep)); err != nil {
+			return err
+		}
+		if err := os.Remove(filepath.Join(folder, aboutName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
 	}
-	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	err = writeAll(d, folder, f, header, facts)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = putAside(d, path, filepath.Join(folder, keep))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	if err := os.Remove(filepath.Join(folder, aboutName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := d.rename(part, path); err != nil {
-		return err
-	}
-	return d.syncFolder(folder)
+	return durable.Replacement{Temp: journalName + ".part", Ready: ready, Disk: replacer{d}}.Stream(path, func(w io.Writer) error {
+		return writeAll(d, folder, w, header, facts)
+	})
 }
 
 // writeAll writes a journal, the blobs of which go to the folder.
-func writeAll(d disk, folder string, f file, header Header, facts iter.Seq2[event.Event, error]) error {
+func writeAll(d disk, folder string, w io.Writer, header Header, facts iter.Seq2[event.Event, error]) error {
 	var enc encoder
 	enc.reset()
 	flush := func() error {
@@ -80,7 +71,7 @@ func writeAll(d disk, folder string, f file, header Header, facts iter.Seq2[even
 				return err
 			}
 		}
-		_, err := f.Write(enc.buf.Bytes())
+		_, err := w.Write(enc.buf.Bytes())
 		enc.reset()
 		return err
 	}
@@ -98,10 +89,7 @@ func writeAll(d disk, folder string, f file, header Header, facts iter.Seq2[even
 			return err
 		}
 	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return f.Sync()
+	return flush()
 }
 
 // putAside gives the file at path a second name, or where the file system has

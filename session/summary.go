@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // summary is what is known of a session after its first Facts facts, which take up
@@ -107,19 +107,9 @@ func writeAbout(d disk, folder string, info Info) error {
 	if data = appendCRC(data, crc32.Checksum(data, castagnoli)); len(data) > aboutLimit {
 		return fmt.Errorf("%d bytes about the session are above the limit of %d", len(data), aboutLimit)
 	}
-	part := filepath.Join(folder, aboutName+".part")
-	f, err := d.open(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.rename(part, filepath.Join(folder, aboutName))
-	}
-	if err != nil {
-		_ = os.Remove(part)
-	}
-	return err
+	// The journal is the truth, and the checksum tells a damaged summary.
+	r := durable.Replacement{Temp: aboutName + ".part", Sync: durable.SyncNone, Disk: replacer{d}}
+	return r.Bytes(filepath.Join(folder, aboutName), data)
 }
 
 // readAbout returns what the file says about the session named id, whose journal

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/internal/durable"
-	"github.com/openagent-go/agent/internal/plainfile"
 )
 
 const (
@@ -38,26 +36,6 @@ func folderName(space string) string {
 	return "space-" + hex.EncodeToString(sum[:16])
 }
 
-// openFile opens a regular file, never through a link, for the owner alone.
-func openFile(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(name, flag|durable.OpenFlags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s is not a regular file", name)
-	case info.Mode().Perm() != 0o600:
-		err = private(f)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
 // makeFolder makes a folder and what is missing above it, for the owner alone. A
 // link in its place is refused.
 func makeFolder(path string) error {
@@ -69,20 +47,6 @@ func makeFolder(path string) error {
 		err = fmt.Errorf("%s is not a folder", path)
 	}
 	return err
-}
-
-// syncFolder brings new names to the disk.
-func syncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	d, err := plainfile.OpenFolder(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_ = d.Sync() // some file systems cannot, and have nothing better
-	return nil
 }
 
 // A lock is a file that is locked while somebody works on what it stands for.
@@ -97,7 +61,7 @@ func (l *lock) take(ctx context.Context) error {
 	wait, pause := time.Duration(0), lockPause
 	for {
 		if l.file == nil {
-			f, err := openFile(l.path, os.O_RDWR|os.O_CREATE)
+			f, err := durable.Open(l.path, os.O_RDWR|os.O_CREATE)
 			if err != nil {
 				return fmt.Errorf("opening the lock: %w", err)
 			}

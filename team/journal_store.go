@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/text"
 )
 
@@ -146,7 +147,7 @@ func (s *journalStore) catchUp() error {
 
 func (s *journalStore) open() error {
 	made := missing(s.path())
-	f, err := openFile(s.path(), os.O_RDWR|os.O_CREATE)
+	f, err := durable.Open(s.path(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("opening the journal of a space: %w", err)
 	}
@@ -155,7 +156,7 @@ func (s *journalStore) open() error {
 		return err
 	}
 	if made {
-		return syncFolder(s.folder)
+		return durable.SyncFolder(s.folder)
 	}
 	return nil
 }
@@ -329,39 +330,31 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 
 // compact replaces the journal by one that says what there is. The lock is held.
 func (s *journalStore) compact(at time.Time) error {
-	// The name is ours alone under the lock, so that what a crash leaves does not
-	// pile up.
-	name := s.path() + ".tmp"
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var size int64
+	err := durable.Replacement{Temp: filepath.Base(s.path()) + ".tmp"}.Stream(s.path(), func(w io.Writer) (err error) {
+		size, err = s.write(w, at)
 		return err
-	}
-	f, err := openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	size, err := s.write(f, at)
-	if err == nil {
-		err = f.Sync()
-	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = f.Stat()
-	}
-	if err == nil {
-		err = os.Rename(name, s.path())
-	}
+	})
 	if err != nil {
 		s.base = max(s.base, s.size/2) // it is tried again when it has doubled
-		return errors.Join(err, f.Close(), os.Remove(name))
+		return err
+	}
+	f, err := durable.Open(s.path(), os.O_RDWR)
+	if err != nil {
+		return err // the next one to take the lock opens it
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
 	}
 	old := s.file
 	s.file, s.info, s.size, s.base = f, info, size, size
-	return errors.Join(old.Close(), syncFolder(s.folder))
+	return old.Close()
 }
 
 // write writes what there is.
-func (s *journalStore) write(f *os.File, at time.Time) (size int64, err error) {
-	w := bufio.NewWriterSize(f, 64<<10)
+func (s *journalStore) write(to io.Writer, at time.Time) (size int64, err error) {
+	w := bufio.NewWriterSize(to, 64<<10)
 	put := func(line []byte, err error) error {
 		if err == nil {
 			_, err = w.Write(line)

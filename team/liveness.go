@@ -57,7 +57,7 @@ func (s *journalStore) lives(holder string) bool {
 	if raw, err := hex.DecodeString(holder); err != nil || len(raw) != 16 {
 		return false
 	}
-	f, err := openFile(filepath.Join(s.folder, aliveFolder, holder), os.O_RDWR)
+	f, err := durable.Open(filepath.Join(s.folder, aliveFolder, holder), os.O_RDWR)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
@@ -239,29 +240,12 @@ func writeSettings(path string, members map[string]json.RawMessage) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	if err := replaceFile(path, append(data, '\n')); err != nil {
+	err = os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = durable.Replacement{}.Bytes(path, append(data, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("writing the settings in %s: %w", path, err)
 	}
 	return nil
-}
-
-func replaceFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".settings-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -76,7 +76,7 @@ func (f *File) Update(ctx context.Context, id string, change func(*Record) (*Rec
 // lock keeps other processes from changing the file. Readers need no lock: the
 // file is replaced as a whole.
 func (f *File) lock(ctx context.Context) (unlock func() error, err error) {
-	file, err := os.OpenFile(f.Path+".lock", os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
+	file, err := durable.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("locking the triggers: %w", err)
 	}
@@ -126,7 +126,7 @@ func (f *File) read() (map[string]Record, error) {
 }
 
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|durable.OpenFlags, 0)
+	f, err := durable.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,6 @@ func readPrivate(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
 	case !private(info.Mode()):
 		return nil, fmt.Errorf("%s can be read by others (mode %v); it holds secrets, so its mode has to be 0600", path, info.Mode().Perm())
 	case info.Size() > maxFile:
@@ -166,19 +164,5 @@ func (f *File) write(records map[string]Record) (err error) {
 	if len(data) > maxFile {
 		return fmt.Errorf("they take more than %d bytes", maxFile)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(f.Path), filepath.Base(f.Path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), f.Path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
+	return durable.Replacement{Temp: filepath.Base(f.Path) + ".tmp"}.Bytes(f.Path, append(data, '\n')) // under our lock
 }

@@ -70,7 +70,7 @@ func (f *File) Claim(dir string) (release func() error, err error) {
 		return nil, fmt.Errorf("making the folder of the triggers: %w", err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	file, err := os.OpenFile(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o600)
+	file, err := durable.Open(f.Path+"."+hex.EncodeToString(sum[:8])+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("claiming the triggers of %s: %w", dir, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // MaxFile is the size in bytes of the largest file that Update changes.
@@ -177,7 +179,7 @@ func replace(root *os.Root, p place, data []byte, old fs.FileInfo) error {
 		root.Remove(temp)
 		return err
 	}
-	syncDir(root, folder)
+	_ = durable.SyncFolderIn(root, folder) // the file is in place
 	return nil
 }
 

@@ -9,6 +9,3 @@ const nonblock = 0
 
 // keepOwner does nothing: a new file inherits the access list of its folder.
 func keepOwner(*os.File, fs.FileInfo) bool { return true }
-
-// syncDir does nothing: NTFS logs renames itself.
-func syncDir(*os.Root, string) {}

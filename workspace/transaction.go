@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/openagent-go/agent/internal/durable"
 )
 
 // MaxTotal is how many bytes the files of one UpdateAll may hold together.
@@ -361,7 +363,7 @@ func (t *transaction) clean() {
 		}
 		if at := (place{root: f.place.root, rel: filepath.Dir(f.rel)}); f.done && !folders[at] {
 			folders[at] = true
-			syncDir(f.root, at.rel)
+			_ = durable.SyncFolderIn(f.root, at.rel) // the files are in place
 		}
 	}
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/durable"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/session/export"
 )
@@ -61,16 +60,13 @@ func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id s
 // writeFile puts what write writes into a file for the owner alone. A failure
 // leaves the file as it was.
 func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".openagent-export-*")
-	if err != nil {
+	began := false
+	err := durable.Replacement{}.Stream(name, func(w io.Writer) error {
+		began = true
+		return write(w)
+	})
+	if err != nil && !began {
 		return cli.Usagef("writing %s: %w", name, err)
 	}
-	err = errors.Join(write(f), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return err
 }

@@ -1,4 +1,5 @@
-// Package durable locks files that several processes share.
+// Package durable changes files that crashes and other processes must not damage: it locks
+// them, replaces them as a whole and opens them without following links.
 package durable
 
 import "os"

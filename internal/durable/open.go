@@ -1,0 +1,66 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// Open opens a regular file. It follows no link in the file's place and waits for no
+// pipe. A file that is made, or opened for writing, is for its owner alone afterwards.
+func Open(name string, flag int) (*os.File, error) { return openMode(name, flag, 0o600) }
+
+func openMode(name string, flag int, mode fs.FileMode) (*os.File, error) {
+	if err := refuseLink(name); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, flag|OpenFlags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err == nil && flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		err = setMode(f, info, mode)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// setMode gives f its mode, whatever the umask was. On Windows a new file inherits the
+// access list of its folder, and a mode says only whether the file can be written to.
+func setMode(f *os.File, info fs.FileInfo, mode fs.FileMode) error {
+	if info.Mode().Perm() == mode.Perm() || runtime.GOOS == "windows" && mode.Perm()&0o200 != 0 {
+		return nil
+	}
+	return f.Chmod(mode.Perm())
+}
+
+// SyncFolder brings the names in a folder to the disk, as far as the file system can.
+// It leaves a folder that you may write to but not read to the system.
+func SyncFolder(name string) error { return syncFolder(openFolder(name)) }
+
+// SyncFolderIn is [SyncFolder] for a folder in root.
+func SyncFolderIn(root *os.Root, name string) error {
+	return syncFolder(openFolderIn(root, name))
+}
+
+func syncFolder(d *os.File, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if d == nil || err != nil { // nil on Windows
+		return err
+	}
+	err = d.Sync()
+	if unsyncable(err) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

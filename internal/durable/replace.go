@@ -1,0 +1,122 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// A Replacement says how a file gets new content. A reader, or a crash at any moment,
+// finds the old content or the new one, whole. A link in the file's place is replaced;
+// resolve it first if it should stay. The zero value suits a file for its owner alone.
+type Replacement struct {
+	Mode fs.FileMode // of the new file, whatever the umask; 0 means 0600
+	// Temp names the temporary file in the same folder. Set it only if you hold a lock
+	// of the file: what a crash leaves is then removed by the next replacement. ""
+	// means a random name.
+	Temp  string
+	Sync  Sync
+	Ready func() error // called before the file gets its name; an error keeps the old one
+	Disk  Disk         // nil means the file system
+}
+
+// Sync says what a replacement brings to the disk.
+type Sync int
+
+const (
+	SyncAll     Sync = iota // the content and the folder
+	SyncContent             // the content; the caller syncs the folder
+	SyncNone                // nothing: readers notice content that a power cut has damaged
+)
+
+// A Disk carries out the steps of a replacement. Tests use disks that fail.
+type Disk interface {
+	// Create makes a file that does not exist.
+	Create(name string, mode fs.FileMode) (File, error)
+	Rename(from, to string) error
+	SyncFolder(name string) error
+}
+
+// A File is a file that a [Disk] has made.
+type File interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// system is the disk of this machine.
+type system struct{}
+
+func (system) Create(name string, mode fs.FileMode) (File, error) {
+	f, err := openMode(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err // not a nil *os.File in a File
+	}
+	return f, nil
+}
+
+func (system) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (system) SyncFolder(name string) error { return SyncFolder(name) }
+
+// Bytes replaces the file at path by data.
+func (r Replacement) Bytes(path string, data []byte) error {
+	return r.Stream(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Stream replaces the file at path by what write writes.
+func (r Replacement) Stream(path string, write func(io.Writer) error) error {
+	if r.Disk == nil {
+		r.Disk = system{}
+	}
+	if r.Mode == 0 {
+		r.Mode = 0o600
+	}
+	temp, f, err := r.create(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil && r.Sync != SyncNone {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil && r.Ready != nil {
+		err = r.Ready()
+	}
+	if err == nil {
+		err = r.Disk.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	if r.Sync == SyncAll {
+		return r.Disk.SyncFolder(filepath.Dir(path))
+	}
+	return nil
+}
+
+// create makes the temporary file.
+func (r Replacement) create(folder string) (temp string, f File, err error) {
+	if r.Temp != "" {
+		temp = filepath.Join(folder, r.Temp)
+		if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+		f, err = r.Disk.Create(temp, r.Mode)
+		return temp, f, err
+	}
+	for range 100 {
+		temp = filepath.Join(folder, ".tmp-"+strconv.FormatUint(rand.Uint64(), 36))
+		if f, err = r.Disk.Create(temp, r.Mode); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return temp, f, err
+}
