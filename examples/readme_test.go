@@ -1,0 +1,28 @@
+package examples
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The program in README.md is readme/main.go, which the compiler checks.
+func TestReadme(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(filepath.Join("readme", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```go\n")
+	block, rest, ok := strings.Cut(block, "```\n")
+	if !ok || block != string(program) {
+		t.Errorf("README.md shows\n%s\nnot examples/readme/main.go", block)
+	}
+	if strings.Contains(rest, "```go") {
+		t.Error("README.md has a second program that nothing compiles")
+	}
+}
