@@ -90,7 +90,7 @@ func (l *activeRun) touch(call string) {
 	if l.x.agent.Context == nil {
 		return
 	}
-	class, _ := l.state.state.Judged(call)
+	class := l.state.state.Call(call).Traits
 	for _, a := range class.Access {
 		if (a.Kind == permission.ReadFile || a.Kind == permission.EditFile) && len(l.touched) < maxTouched && !slices.Contains(l.touched, a.Target) {
 			l.touched = append(l.touched, a.Target)

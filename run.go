@@ -77,7 +77,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 		}
 		var waiting []event.AgentStart
 		if !prompt {
-			waiting = l.state.state.Waiting()
+			waiting = l.state.state.Agents().Waiting()
 		}
 		err := l.commit(first...)
 		for _, at := range waiting {

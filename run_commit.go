@@ -117,7 +117,7 @@ func (l *activeRun) needsSync(f event.Fact) bool {
 		return true
 	case event.SyncEffect:
 		start, ok := f.(event.ToolStart)
-		return !ok || !l.state.state.ReadOnly(start.Call)
+		return !ok || !l.state.state.Call(start.Call).Traits.ReadOnly
 	}
 	return false
 }

@@ -21,10 +21,10 @@ func (l *activeRun) prepare(j *effectInput) {
 		j.call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
 		j.call = l.open(e.Call)
-		j.class, j.verdict = l.state.state.Judged(e.Call)
+		j.judged(l.state.state.Call(e.Call))
 	case engine.RunTool:
 		j.call = l.call(e.Call, e.Dir, e.Mode)
-		j.class, j.verdict = l.state.state.Judged(e.Call)
+		j.judged(l.state.state.Call(e.Call))
 		j.id = l.state.transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.call = l.open(e.Call)
@@ -100,3 +100,6 @@ func (f *sessionState) providerID(call string) string {
 	}
 	return ""
 }
+
+// judged takes what was decided about the call.
+func (j *effectInput) judged(c engine.CallStatus) { j.class, j.verdict = c.Traits, c.Decision }

@@ -79,16 +79,15 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 func (l *activeRun) pendingQuestions() []func() event.PermissionRequest {
 	var out []func() event.PermissionRequest
 	for _, id := range l.state.state.Asking() {
-		class, verdict := l.state.state.Judged(id)
-		call := l.open(id)
-		out = append(out, func() event.PermissionRequest { return l.x.request(call, class, verdict) })
+		status, call := l.state.state.Call(id), l.open(id)
+		out = append(out, func() event.PermissionRequest { return l.x.request(call, status.Traits, status.Decision) })
 	}
 	return out
 }
 
 // question returns a call that a person is to decide about.
 func (l *activeRun) question(id string) (call tool.Call, key string, ok bool) {
-	if key, ok = l.state.state.Question(id); !ok {
+	if key = l.state.state.Call(id).Question; key == "" {
 		return tool.Call{}, "", false
 	}
 	return l.open(id), key, true

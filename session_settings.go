@@ -224,7 +224,7 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
 		err := l.commitHost(event.BudgetChanged{Limits: a.limits()})
-		work = l.state.state.AtWork()
+		work = l.state.state.Agents().AtWork()
 		return err
 	})
 	if err == nil && len(work) > 0 {

@@ -111,7 +111,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	}
 	end, _ := w.ended(res, err)
 	recorded := p.session.withRun(context.WithoutCancel(ctx), func(l *activeRun) error {
-		if _, ended := l.state.state.Worked(w.key); ended { // before a crash
+		if _, ended := l.state.state.Agents().Worked(w.key); ended { // before a crash
 			return nil
 		}
 		return l.commit(end)
@@ -198,7 +198,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 	var recorded *event.AgentEnd
 	known := false
 	err := p.session.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		at, recorded, known = f.state.LastWork(child)
+		at, recorded, known = f.state.Agents().LastWork(child)
 		return nil
 	})
 	if err != nil {
@@ -259,7 +259,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 		own.Sessions = nursery
 		own.Name = name
 		var begun bool
-		begun, w.over = f.state.Worked(w.key)
+		begun, w.over = f.state.Agents().Worked(w.key)
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
 		if !begun {
 			share, ok := f.state.Share(c.Call, now())
@@ -274,7 +274,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 				own.Budget.Time = least(own.Budget.Time, share.Time)
 			}
 		} else {
-			for _, at := range f.state.AtWork() {
+			for _, at := range f.state.Agents().AtWork() {
 				if at.Key == w.key {
 					start.ReservedUSD, start.ModelCalls, start.Turns = at.ReservedUSD, at.ModelCalls, at.Turns
 				}
@@ -315,7 +315,7 @@ func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
 	}
 	id := ""
 	err := p.session.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		id = f.state.Worker(c.key())
+		id = f.state.Agents().Worker(c.key())
 		return nil
 	})
 	word := c.Call

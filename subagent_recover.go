@@ -15,11 +15,11 @@ import (
 // for a new prompt of all, else of those that no call goes on with.
 func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
 	var facts []event.Fact
-	for _, at := range s.fold.state.AtWork() {
-		if !prompt && slices.ContainsFunc(s.fold.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+	for _, at := range s.fold.state.Agents().AtWork() {
+		if !prompt && slices.ContainsFunc(s.fold.state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
 			continue // it goes on
 		}
-		if s.settings().brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Waits(at.Call) {
+		if s.settings().brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Call(at.Call).Open {
 			continue
 		}
 		end, text, dir := lastResult(ctx, s.childStore(s.store()), at)

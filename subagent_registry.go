@@ -263,7 +263,7 @@ func (s *Session) Children() []event.AgentStart {
 	var out []event.AgentStart
 	b := s.subagents()
 	_ = s.withSession(context.Background(), func(f *sessionState, _ func(...event.Fact) error) error {
-		out = slices.DeleteFunc(f.state.AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
+		out = slices.DeleteFunc(f.state.Agents().AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
 		return nil
 	})
 	return out

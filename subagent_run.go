@@ -101,7 +101,7 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 	}
 	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
 	told := s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
-		if _, ended := f.state.Worked(w.key); ended {
+		if _, ended := f.state.Agents().Worked(w.key); ended {
 			return nil
 		}
 		if w.suspended(res) {

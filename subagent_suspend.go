@@ -31,7 +31,7 @@ func (w *subagentTask) suspendedFact() event.AgentSuspended {
 // reports false where the call cannot be made again.
 func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 	err := p.session.withRun(context.Background(), func(l *activeRun) error {
-		if parked = l.state.state.Repeatable(w.call); parked {
+		if parked = l.state.state.Call(w.call).Repeatable; parked {
 			l.suspendedAgents = append(l.suspendedAgents, w.suspendedFact())
 		}
 		return nil
@@ -68,7 +68,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
 		err := l.s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
-			if _, ended := f.state.Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+			if _, ended := f.state.Agents().Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
 				return nil
 			}
 			end, text, _ := lastResult(context.Background(), l.s.childStore(l.x.store), at)
@@ -136,11 +136,11 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	var agents []below
 	b := s.subagents()
 	err := s.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		waiting := f.state.Waiting()
-		for _, at := range f.state.AtWork() {
+		waiting := f.state.Agents().Waiting()
+		for _, at := range f.state.Agents().AtWork() {
 			live, has := b.child(at.Key)
 			waits := slices.ContainsFunc(waiting, func(w event.AgentStart) bool { return w.Key == at.Key })
-			if has && live != nil || !has && (waits || !at.Background && f.state.Waits(at.Call)) {
+			if has && live != nil || !has && (waits || !at.Background && f.state.Call(at.Call).Open) {
 				agents = append(agents, below{at, live})
 			}
 		}

@@ -1,42 +1,18 @@
 package engine
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/openagent-go/agent/event"
 )
 
-// AtWork returns the agents that are at work beneath the session, in the order in
-// which they began.
-func (s *State) AtWork() []event.AgentStart { return slices.Clone(s.agents) }
-
-// Worked reports whether a piece of an agent's work was begun, and whether its end is
-// on record.
-func (s *State) Worked(key string) (begun, ended bool) {
-	w, begun := s.worked[key]
-	return begun, w.ended
-}
-
-// Worker returns the session of the agent that a piece of work was given to, "" if none
-// was.
-func (s *State) Worker(key string) string { return s.worked[key].session }
-
-// LastWork returns the piece of work that an agent began last, by its session or its name,
-// and its end, nil while none is on record. Of the end it has the reason and the message.
-func (s *State) LastWork(agent string) (at event.AgentStart, end *event.AgentEnd, ok bool) {
-	var last assignment
-	for key, w := range s.worked {
-		if (w.session == agent || w.name == agent) && w.order > last.order {
-			last, ok = w, true
-			at = event.AgentStart{Key: key, Session: w.session, Agent: w.name}
-		}
-	}
-	if last.ended {
-		end = &event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: last.reason, Message: last.message}
-	}
-	return at, end, ok
+// Subagents are the agents below a session, see [State.Agents].
+type Subagents struct {
+	list   []event.AgentStart    // at work, in the order in which they began
+	worked map[string]assignment // pieces of work that were begun, by key
+	waits  map[string]bool       // agents that wait for a decision, by the key of their work
+	again  map[string]bool       // agents in the background that went on since, likewise
+	late   []event.AgentEnd      // came after the end of a run: they count in the next one
 }
 
 // An assignment is work of an agent.
@@ -49,191 +25,169 @@ type assignment struct {
 	message string
 }
 
-// Share returns what an agent that is started by an open call may use of the budget at
-// a time: what is left, divided among the calls of the same tool that have no result yet
-// and the run itself; of the time, all that is left. Zero is no limit; ok is false when
-// nothing is left.
-func (s *State) Share(call string, now time.Time) (share event.Limits, ok bool) {
-	sharers := 1 + s.hungry(call)
-	limits := s.cfg.Limits
-	if l := limits.Turns; l > 0 {
-		if share.Turns = (l - s.turnsOfTree()) / sharers; share.Turns < 1 {
-			return share, false
-		}
-	}
-	if l := limits.ModelCalls; l > 0 {
-		if share.ModelCalls = (l - s.run.modelCalls - s.lent()) / sharers; share.ModelCalls < 1 {
-			return share, false
-		}
-	}
-	if l := limits.USD; l > 0 {
-		if share.USD = (l - s.run.cost - s.run.lost - s.reserved()) / float64(sharers); share.USD <= 0 {
-			return share, false
-		}
-	}
-	if l := limits.Time; l > 0 {
-		if share.Time = s.run.began.Add(l).Sub(now); share.Time <= 0 {
-			return share, false
-		}
-	}
-	return share, true
+// AtWork returns the agents that are at work, in the order in which they began.
+func (g *Subagents) AtWork() []event.AgentStart { return slices.Clone(g.list) }
+
+// Worked reports whether a piece of an agent's work was begun, and whether its end is
+// on record.
+func (g *Subagents) Worked(key string) (begun, ended bool) {
+	w, begun := g.worked[key]
+	return begun, w.ended
 }
 
-// turnsOfTree counts the turns of the run and of the agents below it, with those that
-// agents at work may still have.
-func (s *State) turnsOfTree() int {
-	n := s.run.turns + s.run.below
-	for i := range s.agents {
-		n += s.agents[i].Turns
-	}
-	return n
-}
+// Worker returns the session of the agent that a piece of work was given to, "" if none
+// was.
+func (g *Subagents) Worker(key string) string { return g.worked[key].session }
 
-// hungry counts the open calls of a call's tool for which no agent is at work, the
-// call itself included.
-func (s *State) hungry(id string) int {
-	n := 1
-	c := s.find(id)
-	if c == nil {
-		return n
-	}
-	for i := range s.calls {
-		o := &s.calls[i]
-		fed := slices.ContainsFunc(s.agents, func(a event.AgentStart) bool { return a.Call == o.id })
-		if o.id != id && o.name == c.name && o.phase <= running && !fed {
-			n++
+// LastWork returns the piece of work that an agent began last, by its session or its name,
+// and its end, nil while none is on record. Of the end it has the reason and the message.
+func (g *Subagents) LastWork(agent string) (at event.AgentStart, end *event.AgentEnd, ok bool) {
+	var last assignment
+	for key, w := range g.worked {
+		if (w.session == agent || w.name == agent) && w.order > last.order {
+			last, ok = w, true
+			at = event.AgentStart{Key: key, Session: w.session, Agent: w.name}
 		}
 	}
-	return n
-}
-
-// lent is how many model calls the agents at work may make.
-func (s *State) lent() int {
-	n := 0
-	for i := range s.agents {
-		n += s.agents[i].ModelCalls
+	if last.ended {
+		end = &event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: last.reason, Message: last.message}
 	}
-	return n
-}
-
-// awaits reports whether the run's end has to wait for agents in the background.
-func (s *State) awaits() bool {
-	return s.need.reason == event.Completed && s.atWork()
-}
-
-// atWork reports whether agents in the background are at work that the run waits for.
-func (s *State) atWork() bool {
-	return slices.ContainsFunc(s.agents, func(a event.AgentStart) bool {
-		return a.Background && !s.waits[a.Key] && (s.cfg.Awaits || s.again[a.Key])
-	})
+	return at, end, ok
 }
 
 // Waiting returns the agents in the background that wait for a decision.
-func (s *State) Waiting() (list []event.AgentStart) {
-	for _, a := range s.agents {
-		if a.Background && s.waits[a.Key] {
+func (g *Subagents) Waiting() (list []event.AgentStart) {
+	for _, a := range g.list {
+		if a.Background && g.waits[a.Key] {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// Repeatable reports whether an open call can be made again without doing again what it
-// has done.
-func (s *State) Repeatable(id string) bool {
-	c := s.find(id)
-	return c != nil && (c.class.ReadOnly || c.spec.Idempotent)
+// workFor reports whether an agent is at work for a call.
+func (g *Subagents) workFor(call string) bool {
+	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool { return a.Call == call })
 }
 
-func (s *State) agentSuspended(f event.AgentSuspended) bool {
-	i := slices.IndexFunc(s.agents, func(a event.AgentStart) bool { return a.Key == f.Key })
-	if i < 0 || s.waits[f.Key] {
+// turns is how many turns the agents at work may have.
+func (g *Subagents) turns() int {
+	n := 0
+	for i := range g.list {
+		n += g.list[i].Turns
+	}
+	return n
+}
+
+// modelCalls is how many model calls the agents at work may make.
+func (g *Subagents) modelCalls() int {
+	n := 0
+	for i := range g.list {
+		n += g.list[i].ModelCalls
+	}
+	return n
+}
+
+// atWork reports whether agents in the background are at work that the run waits for:
+// all, or only those that went on after a decision.
+func (g *Subagents) atWork(all bool) bool {
+	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool {
+		return a.Background && !g.waits[a.Key] && (all || g.again[a.Key])
+	})
+}
+
+// suspended takes in that an agent waits for a decision, and with it the call that has
+// started it.
+func (g *Subagents) suspended(f event.AgentSuspended, calls *callList) bool {
+	i := g.find(f.Key)
+	if i < 0 || g.waits[f.Key] {
 		return false
 	}
-	if s.waits == nil {
-		s.waits = map[string]bool{}
-	}
-	s.waits[f.Key] = true
-	if c := s.find(f.Call); !s.agents[i].Background && c != nil && c.phase == running {
+	put(&g.waits, f.Key, true)
+	if c := calls.find(f.Call); !g.list[i].Background && c != nil && c.phase == running {
 		c.phase = parked
 	}
 	return true
 }
 
-// agentsGoOn: the agents that waited for a decision go on.
-func (s *State) agentsGoOn() {
-	for _, a := range s.Waiting() {
-		if s.again == nil {
-			s.again = map[string]bool{}
-		}
-		s.again[a.Key] = true
-	}
-	s.waits = nil
+func (g *Subagents) find(key string) int {
+	return slices.IndexFunc(g.list, func(a event.AgentStart) bool { return a.Key == key })
 }
 
-func (s *State) agentStart(f event.AgentStart) bool {
-	if _, known := s.worked[f.Key]; known {
+// goOn: the agents that waited for a decision go on.
+func (g *Subagents) goOn() {
+	for _, a := range g.Waiting() {
+		put(&g.again, a.Key, true)
+	}
+	g.waits = nil
+}
+
+func (g *Subagents) started(f event.AgentStart) bool {
+	if _, known := g.worked[f.Key]; known {
 		return false
 	}
-	if s.worked == nil {
-		s.worked = map[string]assignment{}
-	}
-	s.worked[f.Key] = assignment{session: f.Session, name: f.Agent, order: len(s.worked) + 1}
-	s.agents = append(s.agents, f)
+	put(&g.worked, f.Key, assignment{session: f.Session, name: f.Agent, order: len(g.worked) + 1})
+	g.list = append(g.list, f)
 	return true
 }
 
-func (s *State) agentEnd(f event.AgentEnd) bool {
-	i := slices.IndexFunc(s.agents, func(a event.AgentStart) bool { return a.Key == f.Key })
+// ended takes in the end of an agent. The result says what it has lost at most.
+func (g *Subagents) ended(f event.AgentEnd) (counts event.AgentEnd, ok bool) {
+	i := g.find(f.Key)
 	if i < 0 {
-		return false
+		return f, false
 	}
 	if f.Reason == event.Internal { // what it has used is not known
-		f.LostUSD = max(f.LostUSD, s.agents[i].ReservedUSD)
+		f.LostUSD = max(f.LostUSD, g.list[i].ReservedUSD)
 	}
-	w := s.worked[f.Key]
+	w := g.worked[f.Key]
 	w.ended, w.reason, w.message = true, f.Reason, f.Message
-	s.worked[f.Key] = w
-	s.agents = slices.Delete(s.agents, i, i+1)
-	delete(s.waits, f.Key)
-	delete(s.again, f.Key)
-	if s.open {
-		s.settleAgent(f)
-	} else {
-		s.lateSubagentEnds = append(s.lateSubagentEnds, f)
-	}
-	return true
+	g.worked[f.Key] = w
+	g.list = slices.Delete(g.list, i, i+1)
+	delete(g.waits, f.Key)
+	delete(g.again, f.Key)
+	return f, true
 }
 
-// settleOwed counts, in a run that begins, what ended after the one before it.
-func (s *State) settleOwed() {
-	for _, f := range s.lateSubagentEnds {
-		s.settleAgent(f)
+// shareUSD gives the agents at work a part of what a new limit leaves.
+func (g *Subagents) shareUSD(left, limit float64) {
+	g.list = slices.Clone(g.list)
+	if limit <= 0 {
+		return
 	}
-	s.lateSubagentEnds = nil
+	left = max(0, left)
+	sum := 0.0
+	for i := range g.list {
+		a := &g.list[i]
+		if a.ReservedUSD == 0 {
+			a.ReservedUSD = left / float64(len(g.list)+1)
+		}
+		sum = plus(sum, a.ReservedUSD)
+	}
+	for i := range g.list {
+		if a := &g.list[i]; sum > left {
+			a.ReservedUSD = amount(a.ReservedUSD * (left / sum))
+		}
+	}
 }
 
-// settleAgent counts what an agent has used.
-func (s *State) settleAgent(f event.AgentEnd) {
-	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
-		s.spend(model, f.Models[model].Usage, f.Models[model].CostUSD)
+// share is shareUSD for a number of something. The list must be the state's own.
+func (g *Subagents) share(left, limit int, part func(*event.AgentStart) *int) {
+	if limit <= 0 {
+		return
 	}
-	s.lose(f.LostUSD)
-	s.run.modelCalls += f.ModelCalls
-	s.run.below += f.Turns + f.AgentTurns
-	sum, again := s.run.agents[f.Agent]
-	sum.Usage = sum.Usage.Add(f.Usage)
-	switch {
-	case !again || f.CostUSD == nil:
-		sum.CostUSD = f.CostUSD
-	case sum.CostUSD != nil:
-		sum.CostUSD = new(plus(*sum.CostUSD, *f.CostUSD))
+	left = max(0, left)
+	sum := 0
+	for i := range g.list {
+		n := part(&g.list[i])
+		if *n == 0 {
+			*n = left / (len(g.list) + 1)
+		}
+		sum += *n
 	}
-	put(&s.run.agents, f.Agent, sum)
-}
-
-// Waits reports whether a call of the last answer has no result yet.
-func (s *State) Waits(call string) bool {
-	c := s.find(call)
-	return c != nil && c.phase != settled
+	for i := range g.list {
+		if n := part(&g.list[i]); sum > left {
+			*n = *n * left / sum
+		}
+	}
 }

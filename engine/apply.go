@@ -2,51 +2,30 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/tool"
 )
 
 // Apply takes a fact into the state. It reports whether the fact counted: those
 // that the state does not wait for, such as a second result of one effect, are
 // ignored.
 func (s *State) Apply(e event.Event) bool {
-	if s.known == nil {
-		s.known = map[string]bool{}
+	if s.inbox.known == nil {
+		s.inbox.known = map[string]bool{}
 	}
 	waiting := s.model.wait
 	counted, _ := s.apply(e)
 	if counted && s.open {
-		s.adjustForClockSkew(e.Time, waiting)
+		if back := s.run.setBack(e.Time); back > 0 && waiting != nil && waiting == s.model.wait {
+			s.model.wait = &wait{waiting.key, waiting.until.Add(-back)}
+		}
 		s.run.last = e.Time
-		s.pickQuestion()
-		s.suspendIdle()
+		s.calls.pickQuestion()
+		if p := (planner{s: s}); p.idle() {
+			s.stop = suspended()
+		}
 	}
 	return counted
-}
-
-// adjustForClockSkew moves what the run has of times when a fact is older than the one
-// before: the clock was set back, as can be between a crash and the resumption.
-// Without this a run would wait, and last, longer by as much. waiting is the wait
-// from before the fact.
-func (s *State) adjustForClockSkew(now time.Time, waiting *wait) {
-	back := s.run.last.Sub(now)
-	if back <= 0 {
-		return
-	}
-	s.run.began = s.run.began.Add(-back)
-	if waiting != nil && waiting == s.model.wait {
-		s.model.wait = &wait{waiting.key, waiting.until.Add(-back)}
-	}
-}
-
-// notCounted takes the time since the latest fact out of the run's: nobody worked on
-// the run until now, when it is resumed.
-func (s *State) notCounted(now time.Time) {
-	if idle := now.Sub(s.run.last); idle > 0 {
-		s.run.began, s.run.last = s.run.began.Add(idle), now
-	}
 }
 
 // apply changes the state by one fact. A fact that the switch does not list is not known.
@@ -75,9 +54,9 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case event.Answered:
 		return s.personAnswered(f), true
 	case event.Checkpointed:
-		return s.checkpointed(f), true
+		return s.open && s.stop == nil && s.run.checkpointed(f), true
 	case event.ToolStart:
-		return s.toolStart(f), true
+		return s.open && s.stop == nil && s.calls.started(f), true
 	case event.ToolDone:
 		return s.toolDone(f), true
 	case event.ToolAmended:
@@ -85,20 +64,21 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case event.ToolResult:
 		return s.toolResult(e.Seq, f), true
 	case event.ModeChanged:
-		s.mode = f.Mode
+		s.settings.mode = f.Mode
 		return true, true
 	case event.ModelChanged:
 		return s.modelChanged(f), true
 	case event.FallbacksChanged:
-		return s.fallbacksChanged(f), true
+		s.model.dropped(s.settings.fallbacksChanged(f))
+		return true, true
 	case event.BudgetChanged:
 		return s.budgetChanged(f), true
 	case event.CallbackChanged:
 		return true, true
 	case event.ToolChanged:
-		return s.toolChanged(f), true
+		return s.context.toolChanged(&s.settings, f), true
 	case event.ToolsChanged:
-		return s.toolsChanged(f), true
+		return s.open && s.context.toolsChanged(&s.settings, f), true
 	case event.Stopped:
 		return s.stopped(f), true
 	case event.Resumed:
@@ -108,11 +88,11 @@ func (s *State) apply(e event.Event) (counted, known bool) {
 	case event.OutputChecked:
 		return s.outputChecked(f), true
 	case event.PermissionsChanged:
-		return s.permissionsChanged(f), true
+		return s.settings.permissionsChanged(f), true
 	case event.AgentStart:
-		return s.agentStart(f), true
+		return s.agents.started(f), true
 	case event.AgentSuspended:
-		return s.agentSuspended(f), true
+		return s.agents.suspended(f, &s.calls), true
 	case event.AgentEnd:
 		return s.agentEnd(f), true
 	case event.RunEnd:
@@ -129,59 +109,30 @@ func (s *State) configure(f event.Configured) bool {
 	if s.open {
 		return false
 	}
-	s.added = nil
-	for _, dir := range f.Roots {
-		if len(s.cfg.Roots) > 0 && !slices.Contains(s.cfg.Roots, dir) {
-			s.added = append(s.added, dir)
-		}
+	if f.Model != s.settings.cfg.Model || !equal(f.Compaction, s.settings.cfg.Compaction) {
+		s.context.reconsider()
 	}
-	same := f.Program != "" && f.Program == s.cfg.Program
-	if f.Start != "" && s.rules != nil && !same { // what was allowed was allowed to another program
-		s.rules.Allow = nil
-	}
-	fixed := textTokens(f.System)
-	if f.Output != nil {
-		fixed += textTokens(f.Output.Schema)
-	}
-	s.found = nil
-	for i := range f.Tools {
-		t := &f.Tools[i]
-		tokens := specTokens(t)
-		if !t.Deferred {
-			fixed += tokens
-			continue
-		}
-		if s.found == nil {
-			s.found = map[string]int{}
-		}
-		s.found[t.Name] = tokens
-	}
-	s.size.configured(fixed)
-	if c := s.compact; c != nil && (f.Model != s.cfg.Model || !equal(f.Compaction, s.cfg.Compaction)) {
-		c.misses = 0
-	}
-	s.knowOnly(f.Models)
-	f.System, f.Models = "", nil
-	s.cfg, s.mode, s.dir = f, f.Mode, f.Dir
+	s.context.configured(f)
+	s.hooks.added = s.settings.configure(f)
 	return true
 }
 
 func (s *State) message(e event.Event, f event.UserMessage) bool {
-	if s.known[f.ID] {
+	if s.inbox.known[f.ID] {
 		return false
 	}
 	tokens := contentTokens(f.Message.Content)
 	switch f.Delivery {
 	case event.AsPrompt:
-		if s.open || len(s.calls) > 0 {
+		if s.open || len(s.calls.list) > 0 {
 			return false
 		}
 		s.begin(e)
 		s.wantModel(e.Seq)
-		s.beginPoints(e.Seq, &f)
-		s.loaded = nil
+		s.hooks.forPrompt(&s.settings, e.Seq, &f)
+		s.hooks.loaded = nil
 		if x := f.Expansion; x != nil && x.Scope != nil {
-			s.beginScope(*x.Scope, true)
+			s.settings.beginScope(*x.Scope, true)
 		}
 	case event.AsContinue:
 		if !s.open || s.need.kind != needContinue {
@@ -190,16 +141,16 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 		s.run.continuing = s.need.msg == ""
 		s.wantModel(e.Seq)
 	default:
-		s.known[f.ID] = true
-		s.loaded = append(s.loaded, f.Instructions...)
+		s.inbox.known[f.ID] = true
+		s.hooks.loaded = append(s.hooks.loaded, f.Instructions...)
 		if s.open {
-			s.loadedPoints(e.Seq, 0)
+			s.hooks.forLoaded(&s.settings, e.Seq, 0)
 		}
-		s.queue = append(s.queue, queued{id: f.ID, delivery: f.Delivery, tokens: tokens, seq: e.Seq})
+		s.inbox.queue = append(s.inbox.queue, queued{id: f.ID, delivery: f.Delivery, tokens: tokens, seq: e.Seq})
 		return true
 	}
-	s.known[f.ID] = true
-	s.size.add(tokens)
+	s.inbox.known[f.ID] = true
+	s.context.size.add(tokens)
 	return true
 }
 
@@ -207,29 +158,29 @@ func (s *State) message(e event.Event, f event.UserMessage) bool {
 func (s *State) begin(e event.Event) {
 	s.open, s.stop, s.need = true, nil, need{}
 	s.run = run{seq: e.Seq, began: e.Time, last: e.Time}
-	if s.cfg.Output != nil {
-		s.run.answer = &answer{want: *s.cfg.Output}
+	if s.settings.cfg.Output != nil {
+		s.run.answer = &answer{want: *s.settings.cfg.Output}
 	}
-	s.settleOwed()
-	s.model.fallback = 0
-	s.repeats, s.faults = nil, nil
-	s.hookCalls = s.hookCalls[:0]
-	s.endScopes()
-	s.over = nil
-	if c := s.compact; c != nil {
-		c.skip = 0
+	for _, f := range s.agents.late {
+		s.run.agentEnded(f)
 	}
+	s.agents.late = nil
+	s.settings.fallback = 0
+	s.calls.guard.now, s.calls.guard.faults = nil, nil
+	s.hooks.due = s.hooks.due[:0]
+	s.settings.endScopes()
+	s.context.begin()
 }
 
 func (s *State) deliver(seq int64, f event.Delivered) bool {
 	delivered := false
-	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool {
+	s.inbox.queue = slices.DeleteFunc(s.inbox.queue, func(q queued) bool {
 		if !slices.Contains(f.IDs, q.id) {
 			return false
 		}
-		s.size.add(q.tokens)
+		s.context.size.add(q.tokens)
 		if q.delivery == event.AsFollowUp {
-			s.endScopes() // what the user asked for before is done
+			s.settings.endScopes() // what the user asked for before is done
 		}
 		delivered = true
 		return true
@@ -242,16 +193,15 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 }
 
 func (s *State) stopped(f event.Stopped) bool {
-	if !s.open && len(s.calls) == 0 {
+	if !s.open && len(s.calls.list) == 0 {
 		return false
 	}
-	waiting := len(s.queue)
-	s.queue = slices.DeleteFunc(s.queue, func(q queued) bool { return slices.Contains(f.Cleared, q.id) })
+	cleared := s.inbox.drop(f.Cleared)
 	if s.stop != nil && s.stop.Reason != event.Suspended {
-		return len(s.queue) < waiting
+		return cleared
 	}
 	if !s.open {
-		s.anew()
+		s.run.reopen()
 	}
 	s.open, s.stop = true, &f
 	return true
@@ -266,60 +216,30 @@ func (s *State) resumed(e event.Event, f event.Resumed) bool {
 	}
 	if !s.open {
 		s.open, s.stop = true, nil
-		s.anew()
+		s.run.reopen()
 	}
-	s.notCounted(e.Time)
-	s.agentsGoOn()
-	s.cfg.Hooks = f.Hooks
-	s.hookCalls = slices.DeleteFunc(s.hookCalls, func(p CallHooks) bool { return !s.fires(p.Event) })
-	s.startPoint(key("hook", e.Seq, 0, 0), f.Start)
+	s.run.notCounted(e.Time)
+	s.agents.goOn()
+	s.settings.cfg.Hooks = f.Hooks
+	s.hooks.keep(func(p CallHooks) bool { return s.settings.fires(p.Event) })
+	s.hooks.forStart(&s.settings, key("hook", e.Seq, 0, 0), f.Start)
 	if s.stop != nil && s.stop.Reason == event.Suspended {
 		s.stop = nil
 	}
 	if s.model.calling {
 		s.model.calling = false
 		s.model.attempt++
-		s.lose(s.model.reserved)
+		s.run.lose(s.model.reserved)
 	}
-	if c := s.compact; c != nil && c.calling {
+	if c := s.context.compact; c != nil && c.calling {
 		c.calling = false
 		c.attempt++
-		s.lose(c.reserved)
+		s.run.lose(c.reserved)
 	}
-	for i := range s.calls {
-		c := &s.calls[i]
-		switch {
-		case c.phase == running:
-			c.interrupted()
-		case c.phase == parked:
-			c.phase = allowed
-			c.attempt++
-		case c.phase == asking, c.phase == waiting:
-			c.attempt++
-			c.deferred = false
-		case c.phase == digesting && c.started:
-			s.lose(c.reserved)
-			c.started = false
-			c.attempt++
-		}
+	for i := range s.calls.list {
+		s.run.lose(s.calls.list[i].resumed())
 	}
 	return true
-}
-
-// interrupted settles a call that ran when the program died: one that only reads or is
-// idempotent is repeated, [maxRepeats] times at most, because it may be what kills the
-// program. An agent's work is not bounded here: the agent counts its own calls.
-func (c *call) interrupted() {
-	c.crashes++
-	switch {
-	case !c.class.ReadOnly && !c.spec.Idempotent:
-		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short while this call ran. Whether it took effect is not known: check before you do it again.")
-	case c.crashes > maxRepeats && !c.class.RunsSubagents:
-		c.refuse(event.ByCrash, tool.NoFault, "The program was cut short %d times while this call ran, so it is not made again: the call may be what ends the program. Its result is not known.", c.crashes)
-	default:
-		c.phase = allowed
-		c.attempt++
-	}
 }
 
 func (s *State) runEnded(f event.RunEnd) bool {
@@ -327,17 +247,52 @@ func (s *State) runEnded(f event.RunEnd) bool {
 		return false
 	}
 	if f.Reason != event.Suspended && (s.stop == nil || s.stop.Reason != event.Suspended) {
-		s.calls = s.calls[:0]
+		s.calls.list = s.calls.list[:0]
 	}
-	s.open, s.stop, s.hookCalls = false, nil, s.hookCalls[:0]
+	s.open, s.stop, s.hooks.due = false, nil, s.hooks.due[:0]
 	s.model.calling, s.model.wait = false, nil
-	s.over = nil
-	if c := s.compact; c != nil {
-		if c.settled(); f.Reason != event.Suspended {
-			c.wish.seq = 0
-		}
-		c.calling = false
-		c.attempt++
+	s.context.end(f.Reason)
+	return true
+}
+
+func (s *State) agentEnd(f event.AgentEnd) bool {
+	f, ok := s.agents.ended(f)
+	switch {
+	case !ok:
+		return false
+	case s.open:
+		s.run.agentEnded(f)
+	default:
+		s.agents.late = append(s.agents.late, f)
 	}
+	return true
+}
+
+// Facts of what a run works with from now on.
+
+func (s *State) modelChanged(f event.ModelChanged) bool {
+	if f.Model != s.settings.cfg.Model {
+		s.context.reconsider()
+	}
+	s.settings.modelChanged(f)
+	s.model.tries = 0
+	s.model.changed = s.model.calling // what is under way is the other one's
+	return true
+}
+
+// budgetChanged takes another budget. Agents at work share what it leaves: those that
+// were not bounded get a part, and parts that are more than what is left shrink.
+func (s *State) budgetChanged(f event.BudgetChanged) bool {
+	if !s.open {
+		return false
+	}
+	l := f.Limits
+	if l.Time != s.settings.cfg.Limits.Time {
+		s.run.alarms++
+	}
+	s.settings.cfg.Limits = l
+	s.agents.shareUSD(l.USD-s.run.cost-s.run.lost, l.USD)
+	s.agents.share(l.ModelCalls-s.run.modelCalls, l.ModelCalls, func(a *event.AgentStart) *int { return &a.ModelCalls })
+	s.agents.share(l.Turns-s.run.turns-s.run.below, l.Turns, func(a *event.AgentStart) *int { return &a.Turns })
 	return true
 }

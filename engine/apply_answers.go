@@ -9,9 +9,14 @@ import (
 
 // Facts of calls of the model.
 
+const (
+	maxContinuations = 3  // of an answer cut off at max_tokens, in a row
+	maxPauses        = 10 // pause_turn answers in a row
+)
+
 // wantModel makes a new model call wanted.
 func (s *State) wantModel(cause int64) {
-	s.anew()
+	s.run.reopen()
 	if a := s.run.answer; a != nil {
 		a.output, a.judged = nil, false
 		if s.run.end == event.Completed { // by an answer that is not the last
@@ -19,51 +24,41 @@ func (s *State) wantModel(cause int64) {
 		}
 	}
 	s.need = need{kind: needModel}
-	s.model.cause, s.model.attempt, s.model.tries = cause, 0, 0
-	s.model.calling, s.model.wait, s.model.changed = false, nil, false
-}
-
-func (s *State) modelKey() string {
-	return key("model", s.model.cause, 0, s.model.attempt)
+	s.model.want(cause)
 }
 
 func (s *State) modelStart(f event.ModelStart) bool {
+	started := false
 	switch {
+	case !s.open:
 	case f.Call != "":
-		return s.digestStart(f)
+		started = s.calls.digestStarted(f)
+	case s.model.calling || len(s.calls.list) > 0:
 	case f.Compacts != "":
-		return s.compactionStarted(f)
+		started = s.stop == nil && s.model.wait == nil && s.compactor().started(f)
+	case !s.context.compacting() && f.Key == s.model.key() && s.need.kind == needModel:
+		s.model.calling, s.model.wait, s.model.reserved = true, nil, f.ReservedUSD
+		started = true
 	}
-	if !s.open || s.model.calling || s.compact != nil && s.compact.doing != "" || f.Key != s.modelKey() || s.need.kind != needModel || len(s.calls) > 0 {
-		return false
+	if started {
+		s.run.modelCalls++
 	}
-	s.model.calling, s.model.wait, s.model.reserved = true, nil, f.ReservedUSD
-	s.run.modelCalls++
-	return true
+	return started
 }
 
 func (s *State) answered(seq int64, f event.AssistantMessage) bool {
-	if !s.open || !s.model.calling || f.Key != s.modelKey() {
+	if !s.open || !s.model.calling || f.Key != s.model.key() {
 		return false
 	}
 	r := f.Response
 	s.model.calling = false
-	s.answers++
-	if r.Stop != llm.Overflow {
-		s.over = nil
-	}
-	if s.compact != nil && r.Stop != llm.Overflow {
-		if r.Usage.Context() > s.compact.windows[f.Model] {
-			delete(s.compact.windows, f.Model)
-		}
-	}
 	s.run.turns++
 	s.run.api += f.Duration
 	if s.run.first == 0 {
 		s.run.first = s.run.last.Sub(s.run.began) + f.First
 	}
-	s.spend(f.Model, r.Usage, f.CostUSD)
-	s.size.answered(f.Model, r)
+	s.run.spend(f.Model, r.Usage, f.CostUSD)
+	s.context.answered(f)
 	text := r.Message.Text()
 	if a := s.run.answer; a != nil {
 		a.part = text
@@ -74,8 +69,8 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	s.run.text, s.run.partial, s.run.continuing = text, "", r.Stop == llm.PauseTurn
 
 	s.need = s.after(r)
-	s.propose(seq, f)
-	if len(s.calls) == 0 && s.need.kind == needModel {
+	s.calls.propose(seq, f, &s.settings, &s.run)
+	if len(s.calls.list) == 0 && s.need.kind == needModel {
 		s.wantModel(seq)
 	}
 	s.model.cause, s.model.attempt = seq, 0
@@ -93,7 +88,7 @@ func (s *State) after(r llm.Response) need {
 	switch {
 	case r.Stop == llm.Refusal:
 		return need{kind: needEnd, reason: event.Refused, msg: "the model refused to answer"}
-	case r.Stop == llm.Overflow && !s.noCompaction() && s.tooLong(need{needEnd, event.ContextOverflow, "the context window is full", llm.TooLong, 0, ""}):
+	case r.Stop == llm.Overflow && !s.settings.noCompaction() && s.context.tooLong(&s.settings, need{needEnd, event.ContextOverflow, "the context window is full", llm.TooLong, 0, ""}):
 		if s.run.continuations++; s.run.continuations > maxContinuations {
 			return need{kind: needEnd, reason: event.MaxTokens}
 		}
@@ -117,19 +112,11 @@ func (s *State) after(r llm.Response) need {
 	return need{kind: needEnd, reason: event.Completed}
 }
 
-func isToolUse(b llm.Block) bool {
-	_, ok := b.(llm.ToolUse)
-	return ok
-}
-
-// truncated reports whether an answer may have ended inside a block.
-func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
-
 func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
-	if c := s.compact; s.open && c != nil && c.calling && f.Key == s.compactionKey(c.cause) {
+	if c := s.context.compact; s.open && c != nil && c.calling && f.Key == s.context.effectKey("compact", c.cause) {
 		return s.summaryFailed(seq, f)
 	}
-	if !s.open || !s.model.calling || f.Key != s.modelKey() {
+	if !s.open || !s.model.calling || f.Key != s.model.key() {
 		return false
 	}
 	s.model.calling = false
@@ -138,46 +125,31 @@ func (s *State) modelFailed(seq int64, f event.ModelFailed) bool {
 	s.run.api += f.Duration
 	s.run.partial = f.Partial
 	if f.Usage != (llm.Usage{}) {
-		s.spend(f.Model, f.Usage, f.CostUSD)
+		s.run.spend(f.Model, f.Usage, f.CostUSD)
 		if f.CostUSD != nil { // the usage is an estimate, the budget a bound
-			s.lose(max(0, s.model.reserved-*f.CostUSD))
+			s.run.lose(max(0, s.model.reserved-*f.CostUSD))
 		}
 	}
 	switch {
 	case s.stop != nil:
-	case s.model.changed: // another one is wanted meanwhile
+	case s.model.changed: // another one is wanted by now
 		s.model.changed, s.model.tries = false, 0
-	case f.Retry && s.model.tries <= s.cfg.Retries:
+	case f.Retry && s.model.tries <= s.settings.cfg.Retries:
 		s.model.wait = &wait{key("wait", seq, 0, 0), f.RetryAt}
-	case s.fallBack(f):
+	case s.settings.fallBack(f):
+		s.model.tries = 0
 	case f.Class == llm.TooLong, f.Class == llm.TooLarge:
 		end := need{needEnd, event.ContextOverflow, f.Message, f.Class, f.Status, f.RequestID}
-		if f.Class == llm.TooLarge && s.over == nil && (!s.spoken() || s.noCompaction()) {
+		if f.Class == llm.TooLarge && s.context.over == nil && (!s.context.spoken() || s.settings.noCompaction()) {
 			end.reason = event.ModelError
 		}
-		if !s.tooLong(end) {
+		if !s.context.tooLong(&s.settings, end) {
 			s.need = end
 		}
 	default:
 		s.need = need{needEnd, event.ModelError, f.Message, f.Class, f.Status, f.RequestID}
 	}
 	return true
-}
-
-// fallBack moves on to the next fallback model, if another model can help.
-func (s *State) fallBack(f event.ModelFailed) bool {
-	switch f.Class {
-	case llm.TooLong, llm.TooLarge, llm.Invalid, llm.Auth, llm.Forbidden, llm.TLS:
-		return false
-	}
-	for s.model.fallback < len(s.cfg.Fallbacks) {
-		s.model.fallback++
-		if s.Model() != f.Model {
-			s.model.tries = 0
-			return true
-		}
-	}
-	return false
 }
 
 func (s *State) waited(f event.Waited) bool {
@@ -187,10 +159,10 @@ func (s *State) waited(f event.Waited) bool {
 	case s.model.wait != nil && f.Key == s.model.wait.key:
 		s.model.wait = nil
 		return true
-	case s.cfg.Limits.Time > 0 && !s.run.rang && f.Key == s.alarmKey():
+	case s.settings.cfg.Limits.Time > 0 && !s.run.rang && f.Key == s.run.alarmKey():
 		s.run.rang = true
 		if s.stop == nil || s.stop.Reason == event.Suspended {
-			s.stop = &event.Stopped{Reason: event.TimedOut, Message: "the time limit of " + s.cfg.Limits.Time.String() + " is over"}
+			s.stop = &event.Stopped{Reason: event.TimedOut, Message: "the time limit of " + s.settings.cfg.Limits.Time.String() + " is over"}
 		}
 		return true
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -10,15 +11,15 @@ import (
 // Facts of calls of tools.
 
 func (s *State) authorized(f event.Authorized) bool {
-	c := s.find(f.Call)
+	c := s.calls.find(f.Call)
 	if !s.open || s.stop != nil || c == nil || c.phase != proposed || f.Key != c.key("authorize") {
 		return false
 	}
 	c.class, c.judged = f.Class, true
 	if f.Invalid != "" {
 		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
-		s.stopRepeatedCall(c, "the input is invalid")
-	} else if s.rebatch(c, f.Decision); c.phase == refused {
+		s.run.stopRepeatedCall(c.guard, "the input is invalid")
+	} else if s.calls.rebatch(c, f.Decision, &s.settings, &s.run); c.phase == refused {
 		// what the hook has made of it is no batch
 	} else if f.Decision.Behavior == permission.Deferred {
 		c.decision, c.phase, c.deferred = f.Decision, asking, true
@@ -33,7 +34,7 @@ func (s *State) authorized(f event.Authorized) bool {
 }
 
 func (s *State) personAnswered(f event.Answered) bool {
-	c := s.find(f.Call)
+	c := s.calls.find(f.Call)
 	if s.stop != nil || c == nil || c.phase != asking || f.Key != c.key("ask") {
 		return false
 	}
@@ -50,39 +51,22 @@ func (s *State) personAnswered(f event.Answered) bool {
 	return true
 }
 
-func (s *State) checkpointed(f event.Checkpointed) bool {
-	if !s.open || s.stop != nil || s.run.kept || f.Key != s.checkpointKey() {
-		return false
-	}
-	s.run.kept = true
-	return true
-}
-
-func (s *State) toolStart(f event.ToolStart) bool {
-	c := s.find(f.Call)
-	if !s.open || s.stop != nil || c == nil || c.phase != allowed || f.Key != c.key("tool") {
-		return false
-	}
-	c.phase = running
-	return true
-}
-
 func (s *State) toolDone(f event.ToolDone) bool {
-	c := s.find(f.Call)
+	c := s.calls.find(f.Call)
 	switch {
 	case !s.open || c == nil:
 		return false
 	case c.phase == running && f.Key == c.key("tool"):
-	case c.phase == gathering && s.gathered(c) && f.Key == c.key("gather"):
+	case c.phase == gathering && s.calls.gathered(c) && f.Key == c.key("gather"):
 	default:
 		return false
 	}
 	switch {
 	case len(f.Result.Questions) > 0:
 		c.phase = waiting
-	case f.Digest != "" && s.cfg.Small != "" && s.stop == nil:
+	case f.Digest != "" && s.settings.cfg.Small != "" && s.stop == nil:
 		c.phase, c.tokens = digesting, textTokens(f.Digest)+contentTokens(f.Result.Content)
-		if _, _, ok := s.reserveDigest(c); !ok {
+		if _, _, ok := s.budget().digest(c); !ok {
 			c.phase = done
 		}
 	default:
@@ -91,19 +75,9 @@ func (s *State) toolDone(f event.ToolDone) bool {
 	return true
 }
 
-func (s *State) digestStart(f event.ModelStart) bool {
-	c := s.find(f.Call)
-	if !s.open || c == nil || c.phase != digesting || c.started || f.Key != c.key("digest") {
-		return false
-	}
-	c.started, c.reserved = true, f.ReservedUSD
-	s.run.modelCalls++
-	return true
-}
-
 // toolAmended takes a person's answers or the small model's digest.
 func (s *State) toolAmended(f event.ToolAmended) bool {
-	c := s.find(f.Call)
+	c := s.calls.find(f.Call)
 	switch {
 	case !s.open || c == nil:
 		return false
@@ -111,9 +85,9 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 	case c.phase == digesting && f.Key == c.key("digest"):
 		switch {
 		case f.Model != "" && f.Usage != (llm.Usage{}):
-			s.spend(f.Model, f.Usage, f.CostUSD)
+			s.run.spend(f.Model, f.Usage, f.CostUSD)
 		case c.started: // it failed: what it can have cost counts
-			s.lose(c.reserved)
+			s.run.lose(c.reserved)
 		}
 		c.started = false
 	default:
@@ -124,7 +98,7 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 }
 
 func (s *State) toolResult(seq int64, f event.ToolResult) bool {
-	c := s.find(f.Call)
+	c := s.calls.find(f.Call)
 	if !s.open || c == nil {
 		return false
 	}
@@ -134,7 +108,7 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		kind = "tool"
 	case c.phase == done:
 		kind = "hooks"
-	case c.phase == gathering && s.gathered(c):
+	case c.phase == gathering && s.calls.gathered(c):
 		kind = "gather"
 	case c.phase != refused && (s.stop == nil || c.phase > running && c.phase != waiting && c.phase != parked):
 		return false
@@ -143,9 +117,87 @@ func (s *State) toolResult(seq int64, f event.ToolResult) bool {
 		return false
 	}
 	if kind == "tool" && f.Cause == event.ByDenial { // denied when judged again
-		s.deniedPoint(c, f.Result.Text())
+		s.hooks.forDenial(&s.settings, c, f.Result.Text())
 		s.run.denials = append(s.run.denials, event.Denial{Call: c.id, ToolID: c.toolID, Tool: c.name, Reason: f.Result.Text(), Source: permission.FromRule})
 	}
 	s.recordResult(c, seq, f)
 	return true
+}
+
+// judge applies a decision to a call that waits for one.
+func (s *State) judge(c *call, d permission.Decision) {
+	asked := c.decision
+	c.decision = d
+	c.decision.Input = nil
+	switch d.Behavior {
+	case permission.Allowed:
+		c.phase = allowed
+		s.calls.guard.allowed(c)
+		if c.spec.Batch {
+			s.calls.startBatch(c, d.Input, &s.settings, &s.run)
+		}
+	case permission.Asked:
+		c.phase = asking
+	case permission.Deferred:
+		c.phase = asking
+		if d.Reason == "" && asked.Behavior == permission.Asked {
+			c.decision = asked // why it is asked about still holds
+		}
+		s.stop = suspended()
+	default:
+		s.hooks.forDenial(&s.settings, c, d.Reason)
+		s.run.deny(c, d)
+	}
+}
+
+func suspended() *event.Stopped {
+	return &event.Stopped{Reason: event.Suspended, Message: "a permission question was deferred"}
+}
+
+// recordResult gives a call its result, and ends the batch when it was the last one.
+func (s *State) recordResult(c *call, seq int64, f event.ToolResult) {
+	ran := c.ran(f.Cause)
+	c.phase = settled
+	s.calls.guard.result(c, f)
+	s.hooks.forResult(&s.settings, c, seq, f)
+	p := f.Result.Patch
+	if p.Mode != "" {
+		s.settings.mode = p.Mode
+	}
+	if p.Dir != "" {
+		s.settings.dir = p.Dir
+	}
+	if ran {
+		s.run.used(c.name, f)
+	}
+	s.context.found(p.Enable)
+	if p.Begin != nil {
+		s.settings.beginScope(*p.Begin, false)
+	} else if p.End {
+		s.settings.endScope()
+	}
+	if p.EndRun {
+		s.run.end, s.run.toolText = event.ToolEnded, f.Result.Text()
+	}
+	if f.Stop != "" && s.stop == nil {
+		s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Stop}
+	}
+	if c.batch == "" {
+		tokens := contentTokens(f.Result.Content)
+		s.context.size.add(tokens)
+		s.context.produced(c, tokens, &f.Result)
+	}
+	if !s.calls.settle() {
+		return
+	}
+	if s.run.end != "" {
+		s.need = need{kind: needEnd, reason: s.run.end, msg: s.run.doom}
+		return
+	}
+	if s.need.kind != needEnd {
+		s.wantModel(seq)
+		if s.settings.fires(hook.PostToolBatch) {
+			s.hooks.add(&s.settings, CallHooks{key: key("batch", seq, 0, 0), Event: hook.PostToolBatch})
+		}
+	}
 }

@@ -45,7 +45,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 			break
 		}
 		n := len(t.Messages)
-		c := &s.cfg
+		c := &s.settings.cfg
 		w.call.key = f.Key
 		w.call.sent = sent{model: f.Model, system: t.System, tools: t.Tools, messages: t.Messages[:n:n], thinking: c.Thinking, ttl: 5 * time.Minute, at: e.Time}
 		if c.Cache.Hour() {

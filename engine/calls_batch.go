@@ -69,31 +69,29 @@ func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1)
 
 // proposeBatch looks at what a call of a batch tool asks for. Its calls are made once
 // it is permitted itself.
-func (s *State) proposeBatch(c *call, u llm.ToolUse) {
-	uses, err := unbatch(u)
+func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
+	parts, err := t.tools().parts(c.id, u)
 	if err == nil {
-		err = s.fits(c, len(uses))
+		err = l.fits(c, len(parts))
 	}
 	if err != nil {
 		c.refuse(event.ByTool, tool.InvalidInput, "invalid input for %s: %v", c.name, err)
-		s.stopRepeatedCall(c, "the input is invalid")
+		r.stopRepeatedCall(c.guard, "the input is invalid")
 		return
 	}
-	c.parts = make([]call, len(uses))
-	for i, use := range uses {
-		part := &c.parts[i]
-		part.id, part.batch, part.toolID = partID(c.id, i), c.id, u.ID
-		s.resolveTool(part, use)
-		if part.spec.Batch {
+	c.parts = make([]call, len(parts))
+	for i, p := range parts {
+		c.parts[i] = l.newCall(p, t, r)
+		if part := &c.parts[i]; part.spec.Batch {
 			part.refuse(event.ByTool, tool.InvalidInput, "%s cannot be called by %s: make its calls in the same list", part.name, c.name)
 		}
 	}
 }
 
 // fits returns an error if so many calls of a batch are too many for one answer.
-func (s *State) fits(batch *call, more int) error {
-	for i := range s.calls {
-		if c := &s.calls[i]; c.id != batch.id {
+func (l *callList) fits(batch *call, more int) error {
+	for i := range l.list {
+		if c := &l.list[i]; c.id != batch.id {
 			more += 1 + len(c.parts)
 		}
 	}
@@ -105,76 +103,34 @@ func (s *State) fits(batch *call, more int) error {
 
 // rebatch looks at what a call of a batch tool asks for, where a hook has changed that and
 // somebody has yet to decide about it.
-func (s *State) rebatch(c *call, d permission.Decision) {
+func (l *callList) rebatch(c *call, d permission.Decision, t *settings, r *run) {
 	if c.spec.Batch && d.Input != nil && (d.Behavior == permission.Asked || d.Behavior == permission.Deferred) {
-		s.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: d.Input})
+		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: d.Input}, t, r)
 	}
 }
 
 // startBatch makes the calls of a batch that is permitted. They come before it, so
 // that it is the last to end. input is what replaced the model's, nil if nothing did.
-func (s *State) startBatch(c *call, input json.RawMessage) {
+func (l *callList) startBatch(c *call, input json.RawMessage, t *settings, r *run) {
 	if input != nil {
-		s.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: input})
+		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: input}, t, r)
 	}
 	if c.phase != allowed {
 		return
 	}
 	parts := c.parts
 	c.phase, c.parts = gathering, nil
-	at := slices.IndexFunc(s.calls, func(o call) bool { return o.id == c.id })
-	s.calls = slices.Insert(s.calls, at, parts...)
+	at := slices.IndexFunc(l.list, func(o call) bool { return o.id == c.id })
+	l.list = slices.Insert(l.list, at, parts...)
 }
 
 // gathered reports whether all calls that a call of a batch tool made have their
 // results.
-func (s *State) gathered(c *call) bool {
-	for i := range s.calls {
-		if s.calls[i].batch == c.id && s.calls[i].phase != settled {
+func (l *callList) gathered(c *call) bool {
+	for i := range l.list {
+		if l.list[i].batch == c.id && l.list[i].phase != settled {
 			return false
 		}
 	}
 	return true
-}
-
-// Gather makes the result of a call of a batch tool out of those of the calls that
-// it made.
-func (t *Transcript) Gather(id string) tool.Result {
-	var r tool.Result
-	type part struct {
-		Call    string `json:"call"`
-		Tool    string `json:"tool"`
-		IsError bool   `json:"is_error,omitempty"`
-	}
-	var parts []part
-	failed := 0
-	for i := range t.calls {
-		c := &t.calls[i]
-		if c.batch != id {
-			continue
-		}
-		mark := ""
-		if c.isError {
-			mark = ", failed"
-			failed++
-		}
-		parts = append(parts, part{c.id, c.Name, c.isError})
-		head := fmt.Sprintf("== %d. %s%s ==\n", len(parts), c.Name, mark)
-		if len(parts) > 1 {
-			head = "\n" + head
-		}
-		r.Content = append(r.Content, llm.Text{Text: head + c.content.Text() + "\n"})
-		for _, b := range c.content {
-			if _, text := b.(llm.Text); !text {
-				r.Content = append(r.Content, b)
-			}
-		}
-	}
-	r.IsError = failed > 0 && failed == len(parts)
-	r.Title = fmt.Sprintf("%d calls, %d failed", len(parts), failed)
-	details, err := json.Marshal(map[string]any{"calls": parts})
-	if err == nil {
-		r.Details = details
-	}
-	return r
 }

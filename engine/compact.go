@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -52,25 +52,18 @@ type compaction struct {
 	windows  map[string]int // of models that turned out to have smaller ones
 }
 
-// result is one that can be cleared.
-type result struct {
-	call   string
-	file   string // that holds it as a whole
-	tokens int
-}
-
 // shorten returns what is known of compactions, to be changed.
-func (s *State) shorten() *compaction {
-	if s.compact == nil {
-		s.compact = new(compaction)
+func (x *contextState) shorten() *compaction {
+	if x.compact == nil {
+		x.compact = new(compaction)
 	}
-	return s.compact
+	return x.compact
 }
 
 // produced takes note of a result that may be cleared later: not of errors, and not of
 // the text of a skill.
-func (s *State) produced(c *call, tokens int, r *tool.Result) {
-	s.size.output = max(s.size.output, int32(min(tokens, math.MaxInt32)))
+func (x *contextState) produced(c *call, tokens int, r *tool.Result) {
+	x.size.output = max(x.size.output, int32(min(tokens, math.MaxInt32)))
 	if tokens < minClear || r.IsError || r.Patch.Begin != nil {
 		return
 	}
@@ -83,27 +76,20 @@ func (s *State) produced(c *call, tokens int, r *tool.Result) {
 			out.file = details.File
 		}
 	}
-	k := s.shorten()
+	k := x.shorten()
 	k.results = append(k.results, out)
 }
 
-func (s *State) compactionConfig() event.Compaction {
-	if s.cfg.Compaction != nil {
-		return *s.cfg.Compaction
-	}
-	return event.Compaction{}
-}
-
 // room returns the tokens that a request may have, and the model's window.
-func (s *State) room(model string) (room, window int) {
-	cfg, info := s.compactionConfig(), s.Info(model)
+func (x *contextState) room(t *settings, model string) (room, window int) {
+	cfg, info := t.compaction(), t.info(model)
 	window, _ = info.Room()
-	if c := s.compact; c != nil && c.windows[model] > 0 {
+	if c := x.compact; c != nil && c.windows[model] > 0 {
 		window = min(window, c.windows[model])
 	}
 	reserve := cfg.Reserve
 	if reserve <= 0 {
-		output := s.cfg.MaxTokens
+		output := t.cfg.MaxTokens
 		if info.MaxOutput > 0 {
 			output = min(output, info.MaxOutput)
 		}
@@ -116,85 +102,45 @@ func (s *State) room(model string) (room, window int) {
 	return room, window
 }
 
+// effectKey is the key of something that a compaction wants done.
+func (x *contextState) effectKey(kind string, cause int64) string {
+	attempt := 0
+	if x.compact != nil {
+		attempt = x.compact.attempt
+	}
+	return key(kind, cause, 0, attempt)
+}
+
+// A compactor decides about compactions. It reads the parts of the state that these
+// depend on.
+type compactor struct {
+	*contextState
+	budget
+	need need
+	next int64 // the cause of the next model call
+}
+
 // trigger says why the conversation is to be compacted before the next model call, ""
 // where it is not.
-func (s *State) trigger() event.Trigger {
-	c := s.compact
+func (k compactor) trigger() event.Trigger {
+	c := k.compact
 	switch {
-	case c != nil && c.wish.seq > 0 && (s.need.kind == needModel || s.need.kind == needEnd && s.need.reason == event.Completed):
+	case c != nil && c.wish.seq > 0 && (k.need.kind == needModel || k.need.kind == needEnd && k.need.reason == event.Completed):
 		return event.Manual
-	case s.need.kind != needModel:
+	case k.need.kind != needModel:
 		return ""
-	case s.over != nil && s.over.due:
+	case k.over != nil && k.over.due:
 		return event.Overflow
-	case s.answers < summaryAnswers || s.cfg.Compaction != nil && s.cfg.Compaction.Off:
+	case k.answers < summaryAnswers || k.settings.cfg.Compaction != nil && k.settings.cfg.Compaction.Off:
 		return ""
-	case c != nil && c.skip == s.model.cause:
+	case c != nil && c.skip == k.next:
 		return ""
 	}
-	model := s.Model()
-	if room, _ := s.room(model); s.size.tokens(model) <= room {
+	model := k.settings.model()
+	if room, _ := k.room(k.settings, model); k.size.tokens(model) <= room {
 		return ""
 	}
 	return event.Auto
-}
-
-// compacting returns what a compaction wants done before anything else.
-func (s *State) compacting(effects []Effect) ([]Effect, bool) {
-	c := s.compact
-	if c != nil && c.doing != "" {
-		if w := s.model.wait; w != nil {
-			return append(effects, Wait{w.key, w.until}), true
-		}
-		if e, ok := s.summarise(c.doing); ok || c.calling {
-			return append(effects, e), true
-		}
-		return record(s.compactionFailed(c.doing, noBudget)), true
-	}
-	if s.model.calling || s.model.wait != nil {
-		return nil, false
-	}
-	trigger := s.trigger()
-	if trigger == "" {
-		return nil, false
-	}
-	if trigger == event.Overflow && s.cutsOnly() {
-		return append(effects, s.cut(false)), true
-	}
-	if c != nil && c.misses >= maxMisses && trigger != event.Manual {
-		return record(s.compactionFailed(trigger, fmt.Sprintf("the conversation comes near the end of the context window, and %d compactions in a row have not helped: %s; compact it by hand, take a model with a larger window, or begin a new session", c.misses, c.why))), true
-	}
-	if trigger == event.Manual && s.answers == 0 {
-		return record(s.compactionFailed(trigger, NothingToCompact)), true
-	}
-	cause := s.compactionCause(trigger)
-	if s.fires(hook.PreCompact) && (c == nil || c.asked != s.preCompactKey(cause)) {
-		f := CallHooks{key: s.preCompactKey(cause), Event: hook.PreCompact, Fields: map[string]string{"trigger": string(hookTrigger(trigger))}}
-		if trigger == event.Manual {
-			f.Fields["custom_instructions"] = c.wish.instructions
-		}
-		return append(effects, f), true
-	}
-	if trigger != event.Manual {
-		if f, ok := s.clearing(trigger); ok {
-			return record(f), true
-		}
-	}
-	if trigger == event.Overflow && s.cutsFirst() {
-		return append(effects, s.cut(true)), true
-	}
-	if trigger == event.Manual || (s.answers >= summaryAnswers || trigger == event.Overflow) && (c == nil || c.skip != s.model.cause) {
-		if e, ok := s.summarise(trigger); ok {
-			return append(effects, e), true
-		}
-		if trigger == event.Manual {
-			return record(s.compactionFailed(trigger, noBudget)), true
-		}
-	}
-	if trigger == event.Auto { // the budget says no: it says what becomes of the call as well
-		return nil, false
-	}
-	return append(effects, s.cut(false)), true
 }
 
 // Why a compaction does nothing.
@@ -210,56 +156,48 @@ func hookTrigger(t event.Trigger) event.Trigger {
 	return t
 }
 
-// compactionCause is the fact that makes a compaction wanted.
-func (s *State) compactionCause(t event.Trigger) int64 {
-	c := s.compact
+// causeOf is the fact that makes a compaction wanted.
+func (k compactor) causeOf(t event.Trigger) int64 {
+	c := k.compact
 	switch {
 	case c != nil && c.doing != "":
 		return c.cause
 	case t == event.Manual && c != nil:
 		return c.wish.seq
 	}
-	return s.model.cause
+	return k.next
 }
 
-func (s *State) compactionKey(cause int64) string {
-	attempt := 0
-	if s.compact != nil {
-		attempt = s.compact.attempt
-	}
-	return key("compact", cause, 0, attempt)
+// key is the key of a compaction.
+func (k compactor) key(t event.Trigger) string { return k.effectKey("compact", k.causeOf(t)) }
+
+// hookKey is the key for the hooks that are called before it.
+func (k compactor) hookKey(t event.Trigger) string {
+	return k.effectKey("precompact", k.causeOf(t))
 }
 
-func (s *State) preCompactKey(cause int64) string {
-	attempt := 0
-	if s.compact != nil {
-		attempt = s.compact.attempt
-	}
-	return key("precompact", cause, 0, attempt)
-}
-
-// compactionFailed makes the fact of a compaction that has not even begun, or does not
+// failed makes the fact of a compaction that has not even begun, or does not
 // go on.
-func (s *State) compactionFailed(t event.Trigger, why string) event.Fact {
-	n := s.size.tokens(s.Model())
-	f := event.Compacted{Key: s.compactionKey(s.compactionCause(t)), Trigger: t, Failed: why, Before: n, After: n}
+func (k compactor) failed(t event.Trigger, why string) event.Fact {
+	n := k.size.tokens(k.settings.model())
+	f := event.Compacted{Key: k.key(t), Trigger: t, Failed: why, Before: n, After: n}
 	if t == event.Manual {
-		f.Instructions = s.compact.wish.instructions
+		f.Instructions = k.compact.wish.instructions
 	}
 	return f
 }
 
 // clearing makes the fact of a compaction without a model: old results are cleared. The
 // newest are not. It reports false where that does not gain enough.
-func (s *State) clearing(t event.Trigger) (event.Fact, bool) {
-	c := s.compact
+func (k compactor) clearing(t event.Trigger) (event.Fact, bool) {
+	c := k.compact
 	if c == nil || len(c.results) == 0 {
 		return nil, false
 	}
-	model := s.Model()
-	before := s.size.tokens(model)
-	room, _ := s.room(model)
-	protect := s.compactionConfig().Protect
+	model := k.settings.model()
+	before := k.size.tokens(model)
+	room, _ := k.room(k.settings, model)
+	protect := k.settings.compaction().Protect
 	if protect <= 0 {
 		protect = protectTokens
 	}
@@ -274,13 +212,13 @@ func (s *State) clearing(t event.Trigger) (event.Fact, bool) {
 		return nil, false
 	}
 	freed := 0
-	f := event.Compacted{Key: s.compactionKey(s.compactionCause(t)), Trigger: t, Before: before}
+	f := event.Compacted{Key: k.key(t), Trigger: t, Before: before}
 	for _, r := range c.results[:end] {
 		freed += r.tokens - clearedTokens
 		f.Cleared = append(f.Cleared, event.Cleared{Call: r.call, File: r.file})
 	}
-	whole := s.size.fixed + s.size.said
-	f.After = s.size.rescaled(model, whole-freed)
+	whole := k.size.fixed + k.size.said
+	f.After = k.size.rescaled(model, whole-freed)
 	enough := max(f.After, whole-freed)*10 <= room*8
 	if t == event.Overflow { // what the provider counts is not known
 		enough = (whole-freed)*10 <= whole*7
@@ -290,16 +228,16 @@ func (s *State) clearing(t event.Trigger) (event.Fact, bool) {
 
 // summarise returns the effect of a summary. It reports false where the budget does not
 // allow the call, or leaves none for the answer.
-func (s *State) summarise(t event.Trigger) (Compact, bool) {
-	c, cfg := s.compact, s.compactionConfig()
+func (k compactor) summarise(t event.Trigger) (Compact, bool) {
+	c, cfg := k.compact, k.settings.compaction()
 	model := cfg.Model
 	if model == "" {
-		model = s.Model()
+		model = k.settings.model()
 	}
-	_, window := s.room(model)
-	room, _ := s.room(s.Model())
-	e := Compact{key: s.compactionKey(s.compactionCause(t)), Trigger: t, Model: model, Before: s.size.tokens(s.Model()), Fixed: s.size.fixed,
-		Scale: s.size.scale(s.Model()), Pending: !s.run.compacts, Thinking: s.cfg.Thinking}
+	_, window := k.room(k.settings, model)
+	room, _ := k.room(k.settings, k.settings.model())
+	e := Compact{key: k.key(t), Trigger: t, Model: model, Before: k.size.tokens(k.settings.model()), Fixed: k.size.fixed,
+		Scale: k.size.scale(k.settings.model()), Pending: !k.run.compacts, Thinking: k.settings.cfg.Thinking}
 	output := min(summaryTokens, window/4)
 	if c != nil {
 		e.Less, e.Tries, e.Again, e.Wishes = c.less, c.tries, c.again, c.wishes
@@ -315,16 +253,16 @@ func (s *State) summarise(t event.Trigger) (Compact, bool) {
 		e.Less = max(e.Less, 1)
 		room = min(room, e.Before)
 	}
-	input := s.size.tokens(model) + asking
+	input := k.size.tokens(model) + asking
 	if e.Less == 0 && input+output+e.Thinking.Tokens() > window {
 		e.Less = 1
 	}
 	if e.Less > 0 {
 		e.Thinking = llm.Thought{}
 	}
-	e.Room = window - output - e.Thinking.Tokens() - asking - s.size.fixed
+	e.Room = window - output - e.Thinking.Tokens() - asking - k.size.fixed
 	if t == event.Overflow || c != nil && c.refused { // whatever the window is said to be
-		e.Room = min(e.Room, s.size.said*7/10)
+		e.Room = min(e.Room, k.size.said*7/10)
 	}
 	if e.Less > 1 {
 		e.Room >>= e.Less - 1
@@ -336,14 +274,14 @@ func (s *State) summarise(t event.Trigger) (Compact, bool) {
 	}
 	e.Keep = min(e.Keep, room/5)
 	if t == event.Manual {
-		e.Keep = min(e.Keep, s.size.said/10)
+		e.Keep = min(e.Keep, k.size.said/10)
 	}
 	e.Most = room / 2
 	var ok bool
-	if l := s.cfg.Limits.ModelCalls; l > 0 && s.run.modelCalls+s.lent()+1 >= l && !s.run.compacts {
+	if l := k.settings.cfg.Limits.ModelCalls; l > 0 && k.modelCalls()+1 >= l && !k.run.compacts {
 		return e, false
 	}
-	e.MaxTokens, e.ReservedUSD, ok = s.worst(model, input, output+e.Thinking.Tokens(), e.Thinking.Tokens())
+	e.MaxTokens, e.ReservedUSD, ok = k.worst(model, input, output+e.Thinking.Tokens(), e.Thinking.Tokens())
 	return e, ok
 }
 
@@ -366,4 +304,83 @@ func splitCall(id string) (seq int64, index int) {
 		return 0, 0
 	}
 	return seq, index
+}
+
+// started takes in that a model was called for a summary.
+func (k compactor) started(f event.ModelStart) bool {
+	t := f.Compacts
+	c := k.shorten()
+	switch {
+	case c.calling || f.Key != k.key(t):
+		return false
+	case c.doing == "" && t != k.trigger():
+		return false
+	case c.doing != "" && t != c.doing:
+		return false
+	}
+	if e, ok := k.summarise(t); ok {
+		c.less = e.Less
+	}
+	c.cause = k.causeOf(t)
+	c.doing, c.calling, c.reserved = t, true, f.ReservedUSD
+	return true
+}
+
+// shortened takes in a compaction that has changed the conversation.
+func (k compactor) shortened(f event.Compacted) {
+	c := k.compact
+	k.size.compacted(k.settings.model(), f.After)
+	c.forget(f)
+	if f.Until > 0 {
+		k.answers, c.made = 0, true
+	}
+	if f.Trigger == event.Manual {
+		c.wish.seq = 0
+	}
+	if k.gainedTooLittle(f) {
+		c.misses++
+		c.why = fmt.Sprintf("the last one has made of %d tokens %d", f.Before, f.After)
+	} else {
+		c.misses = 0
+	}
+	c.settled()
+	if k.over != nil {
+		k.over.due = false
+	}
+}
+
+// forget takes results out of the list that were cleared or summarised.
+func (c *compaction) forget(f event.Compacted) {
+	c.results = slices.DeleteFunc(c.results, func(r result) bool {
+		return answerOf(r.call) <= f.Until || slices.ContainsFunc(f.Cleared, func(x event.Cleared) bool { return x.Call == r.call && x.Keep == 0 })
+	})
+	for _, x := range f.Cleared {
+		if i := slices.IndexFunc(c.results, func(r result) bool { return r.call == x.Call }); i >= 0 {
+			c.results[i].tokens = min(c.results[i].tokens, clearedTokens+x.Keep/3)
+		}
+	}
+}
+
+// gainedTooLittle reports whether a compaction counts as a failure: a summary that saves
+// less than a tenth, or one made in time that leaves too much.
+func (k compactor) gainedTooLittle(f event.Compacted) bool {
+	little := f.After*10 > f.Before*9
+	if f.Trigger != event.Auto {
+		return little && f.Until > 0
+	}
+	room, _ := k.room(k.settings, k.settings.model())
+	return little || f.After > room
+}
+
+// settled forgets how the last summary was asked for.
+func (c *compaction) settled() {
+	c.doing, c.less, c.tries, c.refused, c.again, c.wishes = "", 0, 0, false, false, ""
+}
+
+// equal reports whether two settings of compactions are.
+func equal(a, b *event.Compaction) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }

@@ -18,86 +18,75 @@ type overflow struct {
 
 // tooLong takes in that the provider has found a request too long. It reports false
 // where nothing can be done about it.
-func (s *State) tooLong(end need) bool {
-	again, shortens := s.over != nil, s.spoken() && !s.noCompaction()
-	o := &overflow{due: true, end: end, bytes: end.class == llm.TooLarge, last: again || s.spoken() && !shortens}
-	s.over = o
+func (x *contextState) tooLong(t *settings, end need) bool {
+	again, shortens := x.over != nil, x.spoken() && !t.noCompaction()
+	o := &overflow{due: true, end: end, bytes: end.class == llm.TooLarge, last: again || x.spoken() && !shortens}
+	x.over = o
 	switch {
 	case o.last:
-		o.due = o.bytes || int(s.size.largest)*2 > s.size.said
+		o.due = o.bytes || int(x.size.largest)*2 > x.size.said
 	case !shortens:
-		o.due = o.bytes || s.size.largest > minKept
+		o.due = o.bytes || x.size.largest > minKept
 	default:
-		s.shorten()
+		x.shorten()
 		if !o.bytes {
-			s.learnWindow(s.Model())
+			x.learnWindow(t, t.model())
 		}
 	}
 	return o.due
 }
 
-// noCompaction reports whether the conversation is not to be compacted by itself.
-func (s *State) noCompaction() bool { return s.cfg.Compaction != nil && s.cfg.Compaction.Off }
-
 // learnWindow concludes that a model's window is smaller than was thought.
-func (s *State) learnWindow(model string) {
-	n := s.size.tokens(model)
-	known := s.Info(model).Window // of which a mistaken refusal makes no other one
-	if _, window := s.room(model); n < window && n > known/2 {
-		if s.compact.windows == nil {
-			s.compact.windows = map[string]int{}
-		}
-		s.compact.windows[model] = n
+func (x *contextState) learnWindow(t *settings, model string) {
+	n := x.size.tokens(model)
+	known := t.info(model).Window // of which a mistaken refusal makes no other one
+	if _, window := x.room(t, model); n < window && n > known/2 {
+		put(&x.compact.windows, model, n)
 	}
 }
+
+// spoken reports whether there is something that can be summarised.
+func (x *contextState) spoken() bool { return x.answers > 0 || x.compact != nil && x.compact.made }
 
 // cutsOnly reports whether nothing is to be done about a request that is too long but to
 // cut what is too large.
-func (s *State) cutsOnly() bool { return !s.spoken() || s.over.last }
-
-// spoken reports whether there is something that can be summarised.
-func (s *State) spoken() bool { return s.answers > 0 || s.compact != nil && s.compact.made }
+func (x *contextState) cutsOnly() bool { return !x.spoken() || x.over.last }
 
 // cutsFirst reports whether something is so large that a summary would not make room:
 // results, or what was said since the last one.
-func (s *State) cutsFirst() bool {
-	room, _ := s.room(s.Model())
-	return !s.cutsOnly() && !s.over.cut && (int(s.size.output) > room/2 || s.answers == 0 && int(s.size.largest) > s.cut(true).Target)
+func (k compactor) cutsFirst() bool {
+	room, _ := k.room(k.settings, k.settings.model())
+	return !k.cutsOnly() && !k.over.cut && (int(k.size.output) > room/2 || k.answers == 0 && int(k.size.largest) > k.cut(true).Target)
 }
 
 // cut is the effect that cuts what is too large for the window.
-func (s *State) cut(first bool) Cut {
-	model := s.Model()
-	room, _ := s.room(model)
-	e := Cut{key: s.compactionKey(s.compactionCause(event.Overflow)), Before: s.size.tokens(model), Fixed: s.size.fixed, Scale: s.size.scale(model),
-		Room: room, Bytes: s.over.bytes, Last: s.over.last, First: first}
-	if s.compact != nil {
-		e.files = s.compact.results
+func (k compactor) cut(first bool) Cut {
+	model := k.settings.model()
+	room, _ := k.room(k.settings, model)
+	e := Cut{key: k.key(event.Overflow), Before: k.size.tokens(model), Fixed: k.size.fixed, Scale: k.size.scale(model),
+		Room: room, Bytes: k.over.bytes, Last: k.over.last, First: first}
+	if k.compact != nil {
+		e.files = k.compact.results
 	}
-	e.Target = max(0, int(float64(min(room, e.Before*7/10))/e.Scale)-s.size.fixed)
+	e.Target = max(0, int(float64(min(room, e.Before*7/10))/e.Scale)-k.size.fixed)
 	return e
 }
 
-// cutFailed takes in that nothing can be cut that would be enough.
-func (s *State) cutFailed(why string) {
-	o := s.over
-	if s.cutsFirst() { // perhaps a summary does
-		o.cut = true
-		return
-	}
+// failed is how the run ends when nothing can be cut that would be enough.
+func (o *overflow) failed(why string) need {
 	o.due = false
-	s.need = o.end
-	if s.need.msg == "" {
-		s.need.msg = why
+	end := o.end
+	if end.msg == "" {
+		end.msg = why
 	}
+	return end
 }
 
-// tooLarge ends a run that cannot go on with what is said in it.
-func (s *State) tooLarge(f event.Compacted) {
+// tooLarge is how a run ends that cannot go on with what is said in it.
+func (o *overflow) tooLarge(f event.Compacted) need {
 	class := llm.TooLong
-	if s.over.bytes {
+	if o.bytes {
 		class = llm.TooLarge
 	}
-	end := s.over.end
-	s.need = need{needEnd, event.ContextOverflow, f.TooLarge, class, end.status, end.id}
+	return need{needEnd, event.ContextOverflow, f.TooLarge, class, o.end.status, o.end.id}
 }

@@ -19,7 +19,7 @@ type messageKind uint8
 const (
 	isOther   messageKind = iota // notices, what hooks and the engine say
 	isPrompt                     // what a run begins with
-	isSaid                       // what the user says meanwhile
+	isSaid                       // what the user says later
 	isContext                    // what is told of the place
 	isAnswer
 	isResults

@@ -10,7 +10,7 @@ import (
 // Of a message or result that is cut, in tokens.
 const (
 	minKept = minClear // stays at least
-	ownKept = 2000     // stays at most of what ends a run: it has to be said anew
+	ownKept = 2000     // stays at most of what ends a run: it has to be said again
 )
 
 // A TruncationPlan says what of a conversation is no longer sent whole.

@@ -2,13 +2,13 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 )
 
 // An Effect is something that the run wants done. It names what its doing
@@ -129,6 +129,13 @@ type (
 	}
 )
 
+// result is one that can be cleared.
+type result struct {
+	call   string
+	file   string // that holds it as a whole
+	tokens int
+}
+
 // effectTable lists all effects. A new effect is a struct above and a row here.
 var effectTable = []Effect{
 	Record{}, CallModel{}, Wait{}, Authorize{}, Ask{}, RunTool{}, TakeCheckpoint{}, AskPerson{}, Digest{},
@@ -192,169 +199,12 @@ func (e RunTool) Intent() event.Fact {
 	return event.ToolStart{Key: e.key, Call: e.Call, Mode: e.Mode, Dir: e.Dir}
 }
 
-// Effects returns what the state wants done, in a fixed order. A [Record]
-// comes alone. A run that is open always wants something. The slice is valid until
-// the next call.
-func (s *State) Effects() []Effect {
-	switch {
-	case !s.open:
-		return nil
-	case s.stop != nil:
-		s.wanted = s.stopEffects(s.wanted[:0])
-	default:
-		s.wanted = s.runEffects(s.wanted[:0])
-	}
-	return s.wanted
-}
-
-func (s *State) runEffects(effects []Effect) []Effect {
-	if s.cfg.Limits.Time > 0 && !s.run.rang {
-		effects = append(effects, Wait{s.alarmKey(), s.run.began.Add(s.cfg.Limits.Time)})
-	}
-	if len(s.hookCalls) > 0 {
-		effects = append(effects, s.hookCalls[0])
-		if slices.ContainsFunc(s.hookCalls, func(f CallHooks) bool { return f.Event == hook.SessionStart }) {
-			return effects // a run that is resumed may have calls, which come after it
-		}
-	}
-	switch {
-	case len(s.calls) > 0:
-		if wanted := s.callEffects(effects); len(wanted) > 0 {
-			return wanted
-		}
-		return append(effects, s.await()) // a question was deferred, and agents are at work
-	case len(s.hookCalls) > 0:
-		return effects
-	}
-	return s.nextEffects(effects)
-}
-
-// nextEffects goes on with the conversation when no call is open.
-func (s *State) nextEffects(effects []Effect) []Effect {
-	if c := s.compact; c != nil && c.doing != "" {
-		effects, _ = s.compacting(effects)
-		return effects
-	}
-	if s.need.kind == needModel && !s.model.calling && s.model.wait == nil {
-		if reason := s.limit(); reason != "" {
-			return s.finish(effects, reason, need{})
-		}
-	}
-	if ids := s.deliverable(); len(ids) > 0 {
-		if f, ok := s.unchecked(ids); ok {
-			return append(effects, f)
-		}
-		return record(event.Delivered{IDs: ids})
-	}
-	if wanted, ok := s.compacting(effects); ok {
-		return wanted
-	}
-	switch s.need.kind {
-	case needEnd:
-		if s.awaits() && !s.run.compacts {
-			return append(effects, s.await())
-		}
-		if s.need.reason == event.Completed && len(s.Waiting()) > 0 {
-			return s.finish(effects, event.Suspended, need{msg: "an agent waits for a decision that was deferred"})
-		}
-		if s.unjudged() {
-			return append(effects, s.checkOutput())
-		}
-		return s.finish(effects, s.need.reason, s.need)
-	case needContinue:
-		if s.need.msg != "" {
-			return record(s.goOn())
-		}
-		return record(s.continuation())
-	}
-	if s.model.calling {
-		return append(effects, s.callModel())
-	}
-	if w := s.model.wait; w != nil {
-		return append(effects, Wait{w.key, w.until})
-	}
-	return append(effects, s.callModel())
-}
-
-// await waits for agents.
-func (s *State) await() Effect {
-	return Wait{key("await", s.model.cause, 0, 0), s.run.began.AddDate(10, 0, 0)}
-}
-
-// deliverable returns the queued messages whose time has come: all but the
-// follow-ups before a model call, the first follow-up before the end, and then no
-// context of hooks.
-func (s *State) deliverable() []string {
-	if s.model.calling || s.model.wait != nil || s.need.kind == needContinue || s.compact != nil && s.compact.doing != "" {
-		return nil
-	}
-	if s.need.kind == needEnd && s.need.reason != event.Completed {
-		return nil
-	}
-	var ids []string
-	followUp := ""
-	for _, q := range s.queue {
-		if (q.delivery == event.AsHook || q.delivery == event.AsContext) && s.need.kind == needEnd {
-			continue // context is for whoever goes on, and no reason to
-		}
-		if q.delivery == event.AsNotice && s.run.compacts && s.need.kind == needEnd {
-			continue // nor is news for a run that only compacts
-		}
-		if q.delivery != event.AsFollowUp {
-			ids = append(ids, q.id)
-		} else if followUp == "" {
-			followUp = q.id
-		}
-	}
-	if len(ids) == 0 && followUp != "" && s.need.kind == needEnd {
-		ids = []string{followUp}
-	}
-	return ids
-}
-
-// stopEffects settles what a stopped run has left open, then ends it.
-func (s *State) stopEffects(effects []Effect) []Effect {
-	suspend := s.stop.Reason == event.Suspended
-	var facts []event.Fact
-	for i := range s.calls {
-		c := &s.calls[i]
-		switch {
-		case c.phase == running:
-			effects = append(effects, s.runTool(c))
-		case c.phase == digesting:
-			effects = append(effects, s.digest(c))
-		case c.phase == done:
-			effects = append(effects, RunHooks{c.key("hooks"), c.id})
-		case c.phase == gathering && s.gathered(c):
-			effects = append(effects, GatherResults{c.key("gather"), c.id})
-		case c.phase == refused:
-			facts = append(facts, c.refusal())
-		case (c.phase < running || c.phase == waiting || c.phase == parked) && !suspend:
-			facts = append(facts, event.ToolResult{Key: c.key("result"), Call: c.id, Cause: event.ByCancel,
-				Result: *tool.Errorf("%s: the run was stopped (%s)", c.left(), s.stop.Reason)})
-		}
-	}
-	if len(s.hookCalls) > 0 {
-		effects = append(effects, s.hookCalls[0])
-	}
-	switch {
-	case len(facts) > 0:
-		return record(facts...)
-	case s.model.calling:
-		return append(effects, s.callModel())
-	case s.compact != nil && s.compact.calling:
-		e, _ := s.summarise(s.compact.doing)
-		return append(effects, e)
-	case len(effects) > 0:
-		return effects
-	}
-	return s.finish(effects, s.stop.Reason, need{msg: s.stop.Message})
-}
-
-func record(facts ...event.Fact) []Effect { return []Effect{Record{"record", facts}} }
-
-func (s *State) alarmKey() string { return key("alarm", s.run.seq, 0, s.run.alarms) }
-
-func (s *State) continuation() event.Fact {
-	return event.UserMessage{ID: key("continue", s.model.cause, 0, s.model.attempt), Delivery: event.AsContinue, Message: llm.UserText(ContinueText)}
+// key makes an effect's key: its kind, the fact that caused it, its place among
+// the effects of that fact, and the attempt. It is unique in its session.
+func key(kind string, cause int64, index, attempt int) string {
+	b := append(make([]byte, 0, 40), kind...)
+	b = strconv.AppendInt(append(b, '/'), cause, 10)
+	b = strconv.AppendInt(append(b, '.'), int64(index), 10)
+	b = strconv.AppendInt(append(b, '/'), int64(attempt), 10)
+	return string(b)
 }

@@ -390,7 +390,7 @@ func (w *world) do(words []string) {
 			w.t.Fatal(err)
 		}
 		w.report(w.happen(f))
-		for _, at := range w.state.AtWork() {
+		for _, at := range w.state.Agents().AtWork() {
 			fmt.Fprintf(&w.out, "  %s may use %.4f in %d calls\n", at.Key, at.ReservedUSD, at.ModelCalls)
 		}
 	case "tools":

@@ -9,7 +9,7 @@ import (
 // Both projections know every fact.
 func TestEveryFactIsKnown(t *testing.T) {
 	for _, f := range event.Facts() {
-		s := &State{known: map[string]bool{}}
+		s := &State{inbox: inbox{known: map[string]bool{}}}
 		if _, known := s.apply(event.Event{Data: f}); !known {
 			t.Errorf("State.apply neither handles nor ignores %T", f)
 		}

@@ -59,7 +59,7 @@ func TestAbsurdReservations(t *testing.T) {
 				written = append(written, e.Intent())
 			}
 			apply(event.BudgetChanged{Limits: event.Limits{USD: 1}})
-			for _, a := range s.AtWork() {
+			for _, a := range s.Agents().AtWork() {
 				written = append(written, a)
 			}
 			for _, v := range written {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
 )
 
 // A Transcript is the conversation: the fold of the same facts that requests
@@ -194,32 +196,26 @@ func (t *Transcript) answer(seq int64, f event.AssistantMessage) {
 		return
 	}
 	t.calls = make([]Call, 0, n) // a new one: calls that go on may hold the old ones
-	n = 0
-	for _, b := range f.Response.Message.Content {
-		if u, ok := b.(llm.ToolUse); ok {
-			t.propose(callID(seq, n), "", u)
-			n++
+	for _, p := range t.tools.proposals(seq, f.Response.Message.Content) {
+		t.addCall(p)
+		if p.spec.Batch {
+			t.addParts(p.id, p.use)
 		}
 	}
 }
 
-// propose adds a call and, after it, those that it makes.
-func (t *Transcript) propose(id, batch string, u llm.ToolUse) {
-	name, _ := t.tools.resolve(u.Name)
-	t.calls = append(t.calls, Call{id: id, batch: batch, Use: u, Name: name, Input: u.Input})
-	if batch == "" && t.tools.find(name).Batch {
-		t.proposeParts(id, u)
-	}
+func (t *Transcript) addCall(p proposal) {
+	t.calls = append(t.calls, Call{id: p.id, batch: p.batch, Use: p.use, Name: p.name, Input: p.use.Input})
 }
 
-// proposeParts adds the calls that a batch makes.
-func (t *Transcript) proposeParts(id string, u llm.ToolUse) {
-	parts, err := unbatch(u)
+// addParts adds the calls that a batch makes.
+func (t *Transcript) addParts(id string, u llm.ToolUse) {
+	parts, err := t.tools.parts(id, u)
 	if err != nil {
 		return
 	}
-	for i, p := range parts {
-		t.propose(partID(id, i), id, p)
+	for _, p := range parts {
+		t.addCall(p)
 	}
 }
 
@@ -242,7 +238,7 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 	if t.tools.find(c.Name).Batch {
 		u := llm.ToolUse{ID: c.Use.ID, Name: c.Name, Input: d.Input}
 		t.calls = slices.DeleteFunc(slices.Clone(t.calls), func(p Call) bool { return p.batch == id })
-		t.proposeParts(id, u)
+		t.addParts(id, u)
 	}
 }
 
@@ -362,4 +358,46 @@ func (t *Transcript) State(toolName string) json.RawMessage {
 		return nil
 	}
 	return data
+}
+
+// Gather makes the result of a call of a batch tool out of those of the calls that
+// it made.
+func (t *Transcript) Gather(id string) tool.Result {
+	var r tool.Result
+	type part struct {
+		Call    string `json:"call"`
+		Tool    string `json:"tool"`
+		IsError bool   `json:"is_error,omitempty"`
+	}
+	var parts []part
+	failed := 0
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c.batch != id {
+			continue
+		}
+		mark := ""
+		if c.isError {
+			mark = ", failed"
+			failed++
+		}
+		parts = append(parts, part{c.id, c.Name, c.isError})
+		head := fmt.Sprintf("== %d. %s%s ==\n", len(parts), c.Name, mark)
+		if len(parts) > 1 {
+			head = "\n" + head
+		}
+		r.Content = append(r.Content, llm.Text{Text: head + c.content.Text() + "\n"})
+		for _, b := range c.content {
+			if _, text := b.(llm.Text); !text {
+				r.Content = append(r.Content, b)
+			}
+		}
+	}
+	r.IsError = failed > 0 && failed == len(parts)
+	r.Title = fmt.Sprintf("%d calls, %d failed", len(parts), failed)
+	details, err := json.Marshal(map[string]any{"calls": parts})
+	if err == nil {
+		r.Details = details
+	}
+	return r
 }

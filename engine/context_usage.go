@@ -98,7 +98,7 @@ var reads = []string{"Read", "NotebookRead", "ReadMcpResource"}
 // of its tools and system prompt; 0 where it was not asked.
 func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, fixed int) ContextUsage {
 	model := s.Model()
-	info := s.Info(model)
+	info := s.settings.info(model)
 	w := weighing{shares: map[string]*ContextShare{}, tools: map[string]*ContextShare{}}
 	for _, name := range categories {
 		w.shares[name] = &ContextShare{Name: name}
@@ -131,9 +131,9 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 			break
 		}
 		w.scale(nil, estimate, total)
-	case s.size.model == model && s.size.counted > 0 && estimate > 0:
-		u.Tokens, u.Counted = s.size.counted+s.size.added*3/4, ByUsage // what was added is on the high side
-		u.Off = min(30, 2+30*s.size.added*3/4/max(u.Tokens, 1))
+	case s.context.size.model == model && s.context.size.counted > 0 && estimate > 0:
+		u.Tokens, u.Counted = s.context.size.counted+s.context.size.added*3/4, ByUsage // what was added is on the high side
+		u.Off = min(30, 2+30*s.context.size.added*3/4/max(u.Tokens, 1))
 		w.scale(nil, estimate, u.Tokens)
 	}
 	for _, name := range categories {
@@ -157,7 +157,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 	})
 	u.Heaviest = u.Heaviest[:min(len(u.Heaviest), 10)]
 	if u.Window > 0 {
-		u.Reserve = min(max(s.cfg.MaxTokens, 10_000), u.Window/2)
+		u.Reserve = min(max(s.settings.cfg.MaxTokens, 10_000), u.Window/2)
 		if info.MaxOutput > 0 {
 			u.Reserve = min(u.Reserve, max(info.MaxOutput, 10_000))
 		}

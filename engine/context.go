@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// contextState is how long the conversation is, and what is known of making it shorter.
+type contextState struct {
+	size    size
+	answers int            // of the model, since the last summary
+	compact *compaction    // nil: nothing is known that matters to one
+	over    *overflow      // of the last request; nil: there is none
+	hidden  map[string]int // tokens of the deferred tools that were not found yet, by name
+}
+
+// configured takes in the system prompt and the tools.
+func (x *contextState) configured(f event.Configured) {
+	fixed := textTokens(f.System)
+	if f.Output != nil {
+		fixed += textTokens(f.Output.Schema)
+	}
+	x.hidden = nil
+	for i := range f.Tools {
+		t := &f.Tools[i]
+		if tokens := specTokens(t); t.Deferred {
+			put(&x.hidden, t.Name, tokens)
+		} else {
+			fixed += tokens
+		}
+	}
+	x.size.configured(fixed)
+}
+
+// toolChanged puts a tool in the place of the one of its name. Calls that were proposed
+// before go on with what the old one said of itself.
+func (x *contextState) toolChanged(t *settings, f event.ToolChanged) bool {
+	tools, old, ok := t.tools().replace(f.Tool)
+	if !ok {
+		return false
+	}
+	t.cfg.Tools = tools
+	if _, hidden := x.hidden[f.Tool.Name]; hidden {
+		x.hidden[f.Tool.Name] = specTokens(&f.Tool)
+	} else {
+		x.size.configured(x.size.fixed - specTokens(&old) + specTokens(&f.Tool))
+	}
+	return true
+}
+
+// toolsChanged takes another list of tools. Those that were found stay found.
+func (x *contextState) toolsChanged(s *settings, f event.ToolsChanged) bool {
+	old, hidden := s.tools(), x.hidden
+	fixed := textTokens(f.System)
+	x.hidden = map[string]int{}
+	for i := range f.Tools {
+		t := &f.Tools[i]
+		_, unfound := hidden[t.Name]
+		if t.Deferred && (unfound || old.find(t.Name).Name == "") {
+			x.hidden[t.Name] = specTokens(t)
+			continue
+		}
+		fixed += specTokens(t)
+	}
+	x.size.configured(fixed)
+	s.cfg.Tools = f.Tools
+	return true
+}
+
+// found takes in that the model sees deferred tools from now on.
+func (x *contextState) found(names []string) {
+	for _, name := range names {
+		x.size.added += x.hidden[name]
+		delete(x.hidden, name)
+	}
+}
+
+func specTokens(t *event.Tool) int {
+	return textTokens(t.Name) + textTokens(t.Description) + textTokens(t.Input)
+}
+
+// begin takes in that a run begins.
+func (x *contextState) begin() {
+	x.over = nil
+	if c := x.compact; c != nil {
+		c.skip = 0
+	}
+}
+
+// end takes in that a run ends.
+func (x *contextState) end(reason event.EndReason) {
+	x.over = nil
+	if c := x.compact; c != nil {
+		if c.settled(); reason != event.Suspended {
+			c.wish.seq = 0
+		}
+		c.calling = false
+		c.attempt++
+	}
+}
+
+// compacting reports whether a summary is being made.
+func (x *contextState) compacting() bool { return x.compact != nil && x.compact.doing != "" }
+
+// reconsider forgets that compactions have not helped: something else is configured.
+func (x *contextState) reconsider() {
+	if x.compact != nil {
+		x.compact.misses = 0
+	}
+}
+
+// answered takes in an answer.
+func (x *contextState) answered(f event.AssistantMessage) {
+	r := f.Response
+	x.answers++
+	if r.Stop != llm.Overflow {
+		x.over = nil
+		if c := x.compact; c != nil && r.Usage.Context() > c.windows[f.Model] {
+			delete(c.windows, f.Model)
+		}
+	}
+	x.size.answered(f.Model, r)
+}
+
+// size estimates the tokens of the next request: the provider's own count of
+// the last one, and [llm.TokensAtMost] for what it has not counted.
+type size struct {
+	fixed   int    // system prompt and tools
+	said    int    // all messages
+	model   string // that counted last; "" for none
+	counted int    // request and answer of its call
+	added   int    // since then
+	largest int32  // of all messages and results that were ever added
+	output  int32  // of results since the last compaction
+}
+
+func (s *size) add(tokens int) {
+	s.said += tokens
+	s.added += tokens
+	s.largest = max(s.largest, int32(min(tokens, math.MaxInt32)))
+}
+
+func (s *size) configured(fixed int) {
+	s.added += max(0, fixed-s.fixed)
+	s.fixed = fixed
+}
+
+func (s *size) answered(model string, r llm.Response) {
+	s.add(contentTokens(r.Message.Content))
+	if c := r.Usage.Context(); c > 0 {
+		s.model, s.counted, s.added = model, c+max(r.Usage.Output, 0), 0
+	}
+}
+
+// tokens is on the high side: it decides what a call can cost. Models count
+// differently, so another one's count is not relied upon alone.
+func (s *size) tokens(model string) int {
+	switch {
+	case s.model == "":
+		return s.fixed + s.said
+	case s.model != model:
+		return max(s.counted+s.added, s.fixed+s.said)
+	}
+	return s.counted + s.added
+}
+
+// scale is how many tokens the provider counts for one that is estimated, as far as it
+// has counted.
+func (s *size) scale(model string) float64 {
+	if whole := s.fixed + s.said; whole > 0 {
+		return max(0.25, float64(s.tokens(model))/float64(whole))
+	}
+	return 1
+}
+
+// compacted takes in that a request has so many tokens now, as the provider may count.
+func (s *size) compacted(model string, tokens int) {
+	if scale := s.scale(model); scale < 1 { // back to the high side, until it has counted
+		tokens = int(float64(tokens) / scale)
+	}
+	s.said, s.model, s.counted, s.added, s.output = max(0, tokens-s.fixed), "", 0, 0, 0
+}
+
+// rescaled is what the provider may count for so many estimated tokens.
+func (s *size) rescaled(model string, tokens int) int {
+	return int(float64(tokens) * s.scale(model))
+}
+
+func textTokens[T string | json.RawMessage](s T) int { return llm.TokensAtMost(s) }
+
+// blockTokens is what a block costs beside its text.
+const blockTokens = 8
+
+func contentTokens(bs llm.Blocks) int {
+	n := 0
+	for _, b := range bs {
+		n += blockTokens
+		switch b := b.(type) {
+		case llm.Text:
+			n += textTokens(b.Text)
+		case llm.Thinking:
+			n += textTokens(b.Text)
+		case llm.RedactedThinking:
+			n += textTokens(b.Data)
+		case llm.Image:
+			n += llm.ImageTokens
+		case llm.Document:
+			n += max(3000, len(b.Data)/10)
+		case llm.ToolUse:
+			n += textTokens(b.Input) + textTokens(b.Name)
+		case llm.ToolResult:
+			n += contentTokens(b.Content)
+		case llm.Verbatim:
+			n += textTokens(b.Raw)
+		}
+	}
+	return n
+}
