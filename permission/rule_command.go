@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Rules and command lines.
@@ -392,7 +394,7 @@ func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\") {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+			quoted[i] = text.QuoteShell(w)
 		}
 	}
 	return strings.Join(quoted, " ")

@@ -48,20 +48,18 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 	if err != nil {
 		return err
 	}
-	text, err := s.Hover(ctx, q.path, q.position(s))
-	if text == "" {
+	hover, err := s.Hover(ctx, q.path, q.position(s))
+	if hover == "" {
 		return err
 	}
 	if secret != "" {
 		a.silence = secret
 		return err
 	}
-	if runes := []rune(text); len(runes) > maxHover {
-		text = string(runes[:maxHover]) + "…"
-		a.more = true
-	}
+	shown := text.Runes(hover, maxHover)
+	a.more = a.more || shown != hover
 	a.found++
-	a.add(q.path, text)
+	a.add(q.path, shown)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // cronOptions are the flags of the command cron: its own, and those of a prompt,
@@ -217,7 +218,7 @@ func (h *host) cronAdd(ctx context.Context, o *cronOptions, schedule, words stri
 	if err != nil {
 		return err
 	}
-	j := cron.Job{Name: cmp.Or(o.name, short(strings.Join(strings.Fields(terminal.Text(words)), " "), 40)), Schedule: schedule, Zone: o.zone,
+	j := cron.Job{Name: cmp.Or(o.name, short(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
 		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
 	if o.command {
 		j.Prompt, j.Command = "", words

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 func (v *demoView) row(label, text string) {
@@ -85,15 +86,11 @@ func colourOf(line string) string {
 
 // cut shortens s to so many characters.
 func cut(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-3]) + "..."
-	}
-	return s
+	return text.Runes(s, most)
 }
 
 func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
+	return text.FirstLine(s)
 }
 
 func plural(n int, what string) string {

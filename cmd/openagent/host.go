@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/internal/wire"
 )
 
@@ -98,7 +99,7 @@ func (h *host) complain(format string, args ...any) {
 
 // oneLine makes text of any origin fit for a line of a log or a terminal.
 func (h *host) oneLine(s string) string {
-	return terminal.Text(strings.Join(strings.Fields(wire.Mask(s, h.secrets)), " "))
+	return terminal.Text(text.OneLine(wire.Mask(s, h.secrets)))
 }
 
 // home is the folder of the program's own files.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -37,7 +37,7 @@ func placeOf(ctx context.Context, store session.Store, id, to string) (place, er
 	if !f.isPrompt {
 		return p, nil
 	}
-	p.prompt = cmp.Or(short(strings.Join(strings.Fields(f.text), " "), 200), "(no text)")
+	p.prompt = cmp.Or(short(text.OneLine(f.text), 200), "(no text)")
 	p.after = f.Prev
 	if before := w.at(p.after); before != nil && before.configures && before.Prev > 0 {
 		p.after = before.Prev

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/checkpoint"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -120,7 +121,7 @@ const promptsHeader = "FACT TIME FILES PROMPT"
 
 func promptRows(list []promptPlace) (rows [][]string) {
 	for _, p := range list {
-		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, short(strings.Join(strings.Fields(p.Prompt), " "), 80)})
+		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, short(text.OneLine(p.Prompt), 80)})
 	}
 	return rows
 }

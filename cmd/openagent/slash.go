@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -265,7 +266,7 @@ func briefly(input json.RawMessage) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if s, ok := members[name].(string); ok && (strings.HasSuffix(name, "path") || slices.Contains([]string{"command", "pattern", "url", "query"}, name)) {
-			words = append(words, short(strings.Join(strings.Fields(s), " "), 160))
+			words = append(words, short(text.OneLine(s), 160))
 		}
 	}
 	return strings.Join(words, " ")

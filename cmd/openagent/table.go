@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // listFlags are the flags of commands that list something.
@@ -41,11 +42,5 @@ func (h *host) list(format string, v any, header string, rows [][]string) error 
 
 // short cuts text to a number of characters.
 func short(s string, most int) string {
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i] + "…"
-		}
-	}
-	return s
+	return text.Runes(s, most)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/tools"
 	"github.com/openagent-go/agent/tools/custom"
@@ -273,7 +274,7 @@ func (h *host) listTools(ctx context.Context, o *toolsOptions) error {
 }
 
 func firstSentence(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.OneLine(s)
 	if i := strings.Index(s, ". "); i >= 0 {
 		s = s[:i+1]
 	}

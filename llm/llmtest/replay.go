@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A Replayer is an http.RoundTripper that answers from a recording: each request
@@ -267,8 +269,5 @@ func shortened(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	if len(data) > 2*excerpt {
-		return strings.ToValidUTF8(string(data[:2*excerpt]), "") + "…"
-	}
-	return string(data)
+	return text.Bytes(string(data), 2*excerpt)
 }

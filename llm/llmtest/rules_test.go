@@ -52,7 +52,7 @@ func assistant(blocks ...string) string {
 	return `{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]}`
 }
 
-func text(s string) string { return fmt.Sprintf(`{"type":"text","text":%q}`, s) }
+func textBlock(s string) string { return fmt.Sprintf(`{"type":"text","text":%q}`, s) }
 
 func systemOf(blocks ...string) string { return `"system":[` + strings.Join(blocks, ",") + `]` }
 
@@ -98,10 +98,10 @@ func anthropicCases() []ruleCase {
 		{"A07", messages(`{"role":"user"}`)},
 		{"A07", messages(`{"role":"user","content":7}`)},
 		{"A07", messages(user(`{"type":"text"}`))},
-		{"A08", messages(user(text("")))},
+		{"A08", messages(user(textBlock("")))},
 		{"A08", messages(askTool+","+user(`{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":""}]}`), withTool)},
-		{"A08", messages("", systemOf(text("")))},
-		{"A09", messages(user(text(" \n")))},
+		{"A08", messages("", systemOf(textBlock("")))},
+		{"A09", messages(user(textBlock(" \n")))},
 		{"A09", messages(`{"role":"user","content":"\t"}`)},
 		{"A10", messages(user(use("t1", "add", "{}")), withTool)},
 		{"A10", messages(turn(assistant(result("t1", "x"))), withTool)},
@@ -111,13 +111,13 @@ func anthropicCases() []ruleCase {
 		{"A14", messages(answered+","+strings.TrimPrefix(answered, `{"role":"user","content":"add"},`), withTool)},
 		{"A15", messages(askTool+`,{"role":"user","content":"no"}`, withTool)},
 		{"A15", messages(askTool, withTool)},
-		{"A16", messages(askTool+","+user(text("here:"), result("t1", "4")), withTool)},
+		{"A16", messages(askTool+","+user(textBlock("here:"), result("t1", "4")), withTool)},
 		{"A17", messages(askTool+","+user(result("t1", "4"), result("t1", "5")), withTool)},
 		{"A18", messages(askTool+","+user(`{"type":"tool_result","tool_use_id":"t1","is_error":true}`), withTool)},
 		{"A18", messages(askTool+","+user(`{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":""}],"is_error":true}`), withTool)},
 		{"A19", messages(user(result("t1", "4")), withTool)},
-		{"A19", messages(answered+","+assistant(text("so"))+","+user(result("t1", "4")), withTool)},
-		{"A20", messages(turn(assistant(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`, text("x")) + "," + hello))},
+		{"A19", messages(answered+","+assistant(textBlock("so"))+","+user(result("t1", "4")), withTool)},
+		{"A20", messages(turn(assistant(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`, textBlock("x")) + "," + hello))},
 		{"A21", messages(answered)},
 		{"A22", messages(turn(`{"role":"assistant","content":"The "}`))},
 		{"A23", messages(turn(`{"role":"assistant","content":"The"}`), `"model":"claude-opus-4-6"`)},
@@ -132,8 +132,8 @@ func anthropicCases() []ruleCase {
 		{"A29", messages(answered, withTool, thinking)},
 		{"A30", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+sign("original")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4"))), withTool, thinking)},
 		{"A31", messages(turn(assistant(`{"type":"thinking","thinking":"hm"}`, use("t1", "add", "{}"))+","+user(result("t1", "4"))), withTool, thinking)},
-		{"A32", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+sign("original")+`"}`, text("a"))+","+hello+","+assistant(text("b"))+","+hello), thinking)},
-		{"A33", messages(turn(assistant(`{"type":"thinking","thinking":"t","signature":"s"}`, text("a"))))},
+		{"A32", messages(turn(assistant(`{"type":"thinking","thinking":"changed","signature":"`+sign("original")+`"}`, textBlock("a"))+","+hello+","+assistant(textBlock("b"))+","+hello), thinking)},
+		{"A33", messages(turn(assistant(`{"type":"thinking","thinking":"t","signature":"s"}`, textBlock("a"))))},
 		{"A34", messages("", thinking, `"model":"claude-opus-4-7"`)},
 		{"A34", messages("", thinking, `"model":"claude-sonnet-5"`)},
 		{"A35", messages("", `"temperature":0.2,"model":"claude-opus-4-8"`)},
@@ -314,12 +314,12 @@ func TestGoodRequestsPass(t *testing.T) {
 	for _, body := range []string{
 		messages(""),
 		messages(answered, withTool),
-		messages(askTool+","+user(result("t1", "4"), text("and now?")), withTool),
+		messages(askTool+","+user(result("t1", "4"), textBlock("and now?")), withTool),
 		messages(hello + `,{"role":"assistant","content":""}`),
 		messages(hello + `,{"role":"assistant","content":"The"}`),
 		messages("", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"model":"claude-opus-4-8"`),
 		messages(hello+","+assistant(`{"type":"thinking","thinking":"t","signature":"`+sign("t")+`"}`, use("t1", "add", "{}"))+","+user(result("t1", "4")), withTool, thinking),
-		messages(user(imageOf("image/png", pngOf(8000, 8000)), text("what is it?"))),
+		messages(user(imageOf("image/png", pngOf(8000, 8000)), textBlock("what is it?"))),
 		messages("", `"max_tokens":0`),
 		`{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[` + hello + `]}`,
 		messages("", `"temperature":null,"tools":null,"system":"be brief","stream":true`),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -129,7 +130,7 @@ func searched(t *testing.T, s session.Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if words := h.Snippet[h.At : h.At+h.Length]; !strings.EqualFold(words, strings.Join(strings.Fields(query), " ")) {
+			if words := h.Snippet[h.At : h.At+h.Length]; !strings.EqualFold(words, text.OneLine(query)) {
 				t.Errorf("%q was found for %q", words, query)
 			}
 			if len(h.Snippet) > 200 || strings.ContainsAny(h.Snippet, "\n") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -153,12 +154,8 @@ func Choice(words []string) string { return strings.Join(words, "|") }
 
 // Clip shortens text of the user's for an error in one line.
 func Clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return text.Bytes(s, 80)
 }
 
 // Quote makes a single word of a POSIX shell out of text.
-func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func Quote(s string) string { return text.QuoteShell(s) }
