@@ -69,19 +69,24 @@ func keyTable(wanted func(Key) bool) string {
 }
 
 func foreignTable() string {
-	var guards, idle []string
-	for _, f := range foreigners {
-		name := "`" + f.name + "`"
-		if f.use != "" {
-			name += " (use `" + f.use + "`)"
-		}
-		if f.guards {
-			guards = append(guards, name)
-		} else {
-			idle = append(idle, name)
+	var b strings.Builder
+	b.WriteString("| setting | reported | instead |\n|---|---|---|\n")
+	for _, guards := range []bool{true, false} {
+		for _, f := range foreigners {
+			if f.guards != guards {
+				continue
+			}
+			reported, use := "by `config list`", f.use
+			if guards {
+				reported = "at every run"
+			}
+			if use != "" {
+				use = "`" + use + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.name, reported, use)
 		}
 	}
-	return "Told of at every run, as somebody relies on them: " + strings.Join(guards, ", ") + ".\n\nTold of by `openagent config list` alone: " + strings.Join(idle, ", ") + ".\n"
+	return b.String()
 }
 
 // TestKeys checks the table itself.

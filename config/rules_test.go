@@ -7,8 +7,6 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-func init() { permission.UnderstandShell() }
-
 // Each rule keeps the layer, file and line that it was written in, and a decision
 // names them.
 func TestRuleSources(t *testing.T) {

@@ -13,9 +13,9 @@ type call struct {
 	req    Request
 	names  []string // see tools
 	ground *pathContext
-	sites  []commandLine // by access
-	visits []*address    // of what is fetched
-	found  []int         // room for what is found in a set
+	sites  []*shellLine // by access
+	visits []*address   // of what is fetched
+	found  []int        // room for what is found in a set
 }
 
 // address reads the target of a fetch once.
@@ -44,9 +44,9 @@ func newCase(r Request) call {
 			continue
 		}
 		if c.sites == nil {
-			c.sites = make([]commandLine, len(r.Access))
+			c.sites = make([]*shellLine, len(r.Access))
 		}
-		c.sites[i] = lineOf(c.ground.at(a.Dir), a.Target)
+		c.sites[i] = newShellLine(c.ground.at(a.Dir), a.Target)
 	}
 	return c
 }
@@ -237,7 +237,7 @@ func (c *call) doubtful(s *ruleSet) bool {
 		b := s.of(tool)
 		files = files || b != nil && len(b.scoped) > 0
 	}
-	return c.sites == nil || slices.ContainsFunc(c.sites, func(x commandLine) bool { return x != nil && x.doubtful(files) })
+	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *shellLine) bool { return x != nil && x.doubtful(files) })
 }
 
 // allowedBy returns a rule of those that together cover the call.

@@ -49,6 +49,7 @@ func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
 func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
 	c := &s.List[i]
 	alone := &shellLine{pathContext: s.pathContext, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
+	alone.List[0].at = 0
 	forbids := func(set *ruleSet, list []int) *rule {
 		at := slices.IndexFunc(list, func(i int) bool {
 			x := &set.all[i]
@@ -96,8 +97,8 @@ func (r Request) Unclear() string {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if why := lineOf(&nowhere, a.Target).unclear(); why != "" {
-			return why
+		if c, _ := parsed(a.Target); c.Unclear != "" {
+			return c.Unclear
 		}
 	}
 	return ""

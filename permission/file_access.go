@@ -232,7 +232,7 @@ func widen(glob string) string {
 			continue
 		}
 		from, to := strings.IndexByte(step, '['), strings.LastIndexByte(step, ']')
-		if from < to {
+		if 0 <= from && from < to {
 			steps[i] = step[:from] + "*" + step[to+1:]
 		}
 	}

@@ -38,7 +38,7 @@ func TestReach(t *testing.T) {
 			"cat a.txt; tar c .", "echo $(grep -r x .)", "rg x in/..", "rg x self .",
 		}},
 		{"Read(secret/**)", free, []string{
-			"cat a.txt", "cat *.txt", "cat src/{main,x}.go", "cat s[r]c/*.go", "cat $PWD/a.txt", "cat \"$PWD\"/src/main.go", "cat ~+/a.txt", "echo $x", "printf '%s' \"$x\"", "[ -f \"$x\" ]", "test -n \"$x\"", "sleep $x", "export A=$x", "kill $!",
+			"cat a.txt", "cat *.txt", "cat src/{main,x}.go", "cat s[r]c/*.go", "cat x]/[ab].txt", "cat $PWD/a.txt", "cat \"$PWD\"/src/main.go", "cat ~+/a.txt", "echo $x", "printf '%s' \"$x\"", "[ -f \"$x\" ]", "test -n \"$x\"", "sleep $x", "export A=$x", "kill $!",
 			"grep -r x src", "grep x a.txt", "grep -r . src", "tar c src", "cp -r src x", "cp a.txt x", "rm -rf x", "ls", "ls .", "ls -R", "go vet ./...", "go build .", "make", "git status", "git diff", "git commit -m x", "mv a.txt x", "tree", "find . -name x", "head -n $((1+2)) a.txt",
 			"head -n $# a.txt", "touch f{1..3}", "touch f{a..c}", "gofmt -l src/**/*.go", "cat {a,b}.txt", "rg x src", "rg --files-with-matches x src", "git commit -m \"$(cat <<'E'\na ${x} message\nE\n)\"", "for f in *.go; do echo \"$f\"; done", "cat <<E\n$x\nE", "tar -xf a.tar -C src", "make -C src", "scp a.txt host:x", "curl -s https://a.org/x:y",
 		}},
@@ -148,7 +148,7 @@ func TestMeaningsDifferential(t *testing.T) {
 		end := slices.Index(fields, "\x01")
 		results := fields[:end]
 		fields = fields[end+1:]
-		s := newShellLine(newPathContext(Request{Dir: dir}), "cat "+w).(*shellLine)
+		s := newShellLine(newPathContext(Request{Dir: dir}), "cat "+w)
 		if !s.known(newPathPattern("none", foldCase), s.List[0].in, s.List[0].words[0]) {
 			continue
 		}

@@ -92,6 +92,19 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// A command that is not the first of its line is judged by the rules for files too.
+func TestPartsWithFileRules(t *testing.T) {
+	p := rulesOf(t, "deny Edit(/src/**); ask Read(/notes/**); allow Bash(go *)")
+	want := "go vet allow, cp a src/b deny, cat notes/x ask"
+	var got []string
+	for _, part := range p.Parts(run("/w", "go vet; cp a src/b; cat notes/x")) {
+		got = append(got, part.Text+" "+string(part.Behavior))
+	}
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got %s", strings.Join(got, ", "))
+	}
+}
+
 // Suggestions go from narrow to wide, and each allows the call.
 func TestSuggestions(t *testing.T) {
 	for _, c := range []struct {

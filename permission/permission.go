@@ -75,7 +75,7 @@ type AccessKind string
 const (
 	ReadFile   AccessKind = "read"  // Target is an absolute path, a file or a folder
 	EditFile   AccessKind = "edit"  // Target is an absolute path
-	RunCommand AccessKind = "run"   // Target is a shell command line, see [UnderstandShell]
+	RunCommand AccessKind = "run"   // Target is a shell command line
 	FetchURL   AccessKind = "fetch" // Target is a URL
 	UseName    AccessKind = "name"  // Target is the plain name of what the tool uses: a skill, a kind of agent, a trigger
 )

@@ -112,7 +112,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 		case ReadFile:
 			continue
 		case RunCommand:
-			if by = c.sites[at].(*shellLine).lineCovered(good, c.req.Tool); by == nil {
+			if by = c.sites[at].lineCovered(good, c.req.Tool); by == nil {
 				return nil
 			}
 			continue

@@ -29,9 +29,8 @@ func (r Request) Risks() []Risk {
 		}
 		other = append(other, x)
 	}
-	for i, s := range about.sites {
-		line, ok := s.(*shellLine)
-		if !ok {
+	for i, line := range about.sites {
+		if line == nil {
 			continue
 		}
 		dir := r.Access[i].Dir

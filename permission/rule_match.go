@@ -84,7 +84,7 @@ func (c *call) about(found []int, s *ruleSet, b *bucket, tool string, at int) []
 		found = append(found, b.commands.free...)
 		if len(b.commands.by) > 0 {
 			found = append(found, b.commands.by[firstWord(strings.TrimSpace(a.Target))]...)
-			for _, h := range c.sites[at].programs() {
+			for _, h := range c.sites[at].heads {
 				found = append(found, b.commands.by[h]...)
 			}
 		}

@@ -24,7 +24,7 @@ type shellLine struct {
 // notUnderstood begins what is said of lines that are not.
 const notUnderstood = "it is not understood: "
 
-func newShellLine(g *pathContext, line string) commandLine {
+func newShellLine(g *pathContext, line string) *shellLine {
 	c, _ := parsed(line) // what the error says is in Unclear
 	return &shellLine{pathContext: g, Commands: c, line: line, looks: maxLooks}
 }
@@ -39,10 +39,6 @@ func (s *shellLine) writes() bool {
 func (s *shellLine) doubtful(files bool) bool {
 	return s.Unclear != "" || s.loose || files && !s.evident()
 }
-
-func (s *shellLine) programs() []string { return s.heads }
-
-func (s *shellLine) unclear() string { return s.Unclear }
 
 // evident reports whether all files that the commands of the line open are named by
 // words that are known to the last character.

@@ -14,8 +14,6 @@ import (
 // maxShown bounds what a message quotes, in bytes.
 const maxShown = 200
 
-func init() { permission.UnderstandShell() }
-
 // A DeniedError says that the settings do not let a path be used, or a command run.
 type DeniedError struct {
 	Path    string // absolute and without symlinks; "" where it is about a command

@@ -87,8 +87,6 @@ func (b bash) Secrets() []string {
 	return nil
 }
 
-func init() { permission.UnderstandShell() }
-
 // Bash returns the tool that runs command lines in the shell of the session. in
 // is the sandbox of the shell; without one its calls are not told to be confined,
 // nor are they where the shell has no method Confines() bool that says so. Its

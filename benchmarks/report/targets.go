@@ -29,7 +29,7 @@ var targets = []target{
 	{"agent with ten shared tools", 1, "µs", "build", figure("ours", "build", "shared", cpu, 1e3)},
 	{"its bytes", 1024, "bytes", "build", figure("ours", "build", "shared", size, 1)},
 	{"ten typed tools and an agent", 10, "µs", "build", figure("ours", "build", "own", cpu, 1e3)},
-	{"minimal stripped program, Anthropic client", 9, "MB", "size", programSize},
+	{"minimal stripped program, Anthropic client", 10, "MB", "size", programSize},
 	{"`openagent version`", 10, "ms", "command", figure("openagent", "command", "version", wall, 1e6)},
 	{"first request of the command", 12 * 1024, "bytes", "command", figure("openagent", "command", "first request", size, 1)},
 	{"memory of the command while it waits", 30, "MiB", "command", memory("openagent", "command", "idle")},
