@@ -238,7 +238,7 @@ func TestRuleSeesTheConversation(t *testing.T) {
 		got = append(got, v)
 		return Say(fmt.Sprint("answer ", n))
 	}
-	post(t, plainClient(t), s.URL+"/v1/messages", messages(askTool+","+user(result("t1", "4"), text("Go on.")), withTool, systemOf(text("Be brief."))))
+	post(t, plainClient(t), s.URL+"/v1/messages", messages(askTool+","+user(result("t1", "4"), textBlock("Go on.")), withTool, systemOf(textBlock("Be brief."))))
 	post(t, plainClient(t), s.URL+"/v1/chat/completions", completions(
 		`{"role":"system","content":"Be brief."},{"role":"user","content":"add"},`+
 			`{"role":"assistant","tool_calls":[{"id":"t1","type":"function","function":{"name":"add","arguments":"{}"}}]},`+
