@@ -118,7 +118,7 @@ func (c *Config) expand(getenv func(string) string) error {
 	table(c.Env)
 	table(c.Headers)
 	if c.OAuth != nil {
-		for _, s := range []*string{&c.OAuth.ClientID, &c.OAuth.ClientSecret, &c.OAuth.ClientMetadataURL, &c.OAuth.Issuer, &c.OAuth.Scopes} {
+		for _, s := range []*string{&c.OAuth.Grant, &c.OAuth.ClientID, &c.OAuth.ClientSecret, &c.OAuth.ClientMetadataURL, &c.OAuth.Issuer, &c.OAuth.Scopes} {
 			text(s)
 		}
 	}

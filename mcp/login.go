@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/internal/redact"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/mcp/oauth"
 	"github.com/openagent-go/agent/tool"
@@ -119,10 +120,17 @@ func (c *authTransport) authorized(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := c.send(r, token)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || token == "" || r.Body != nil && r.GetBody == nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
 		return resp, err
 	}
-	token, err = c.auth.Renew(r.Context(), token)
+	switch {
+	case c.auth.Unattended():
+		token, err = c.auth.Obtain(r.Context(), oauth.ReadChallenge(resp.Header), token)
+	case token == "":
+		return resp, nil
+	default:
+		token, err = c.auth.Renew(r.Context(), token)
+	}
 	if errors.Is(err, oauth.ErrLogin) {
 		return resp, nil
 	}
@@ -149,6 +157,8 @@ func (s *server) mend(err error) error {
 	switch command := s.all.options.LoginCommand; {
 	case s.auth == nil:
 		return fmt.Errorf("%w; set its headers", err)
+	case s.auth.Unattended():
+		return fmt.Errorf("%w; it does not let in the client %s of its oauth", err, text.Bytes(s.config.OAuth.ClientID, 100))
 	case command == "":
 		return fmt.Errorf("%w; log in, or set its headers", err)
 	default:
@@ -160,7 +170,7 @@ func (s *server) mend(err error) error {
 // error says why they have not.
 func (s *server) authorize(ctx context.Context, cause error, tried func()) error {
 	refused := refusedBy(cause)
-	if s.auth == nil || s.all.options.Login == nil || refused == nil {
+	if s.auth == nil || s.auth.Unattended() || s.all.options.Login == nil || refused == nil {
 		return cause
 	}
 	s.ask(true)
@@ -212,7 +222,7 @@ func (s *server) login(ctx context.Context, ask oauth.Challenge) error {
 func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*session, error) {
 	if !refused.forbidden {
 		ses.end(refused)
-		if s.auth == nil || s.all.options.Login == nil {
+		if s.auth == nil || s.auth.Unattended() || s.all.options.Login == nil {
 			return nil, s.mend(refused)
 		}
 		return s.ready(ctx, ses)
@@ -224,7 +234,7 @@ func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*
 	if err != nil {
 		return nil, err
 	}
-	if missing && s.all.options.Login == nil {
+	if missing && s.all.options.Login == nil && !s.auth.Unattended() {
 		return nil, s.mend(refused)
 	}
 	if missing && s.first(refused.ask.Scopes) {

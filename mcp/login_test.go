@@ -277,6 +277,55 @@ func TestNobodyLogsIn(t *testing.T) {
 	}
 }
 
+// A program with a client of its own needs no person: at the start, when its token is
+// withdrawn, and for more scopes. A server that never takes its token says so.
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{mcp.HTTP, mcp.SSE} {
+		var need atomic.Value
+		need.Store("")
+		s := guarded(t, kind, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Scopes: []string{"read"}, Needs: forCalls(func() string { return need.Load().(string) })})
+		c := mcp.Config{Type: kind, URL: s.ResourceURL(), OAuth: &oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
+		all, log := withLogin(t, c, mcp.Options{Login: func(context.Context, string, string) (string, error) {
+			t.Error("a person is asked")
+			return "", errors.New("no")
+		}})
+		tools := toolsOf(t, all)
+		steps := []string{"", "", "write"}
+		if kind == mcp.SSE { // a refused call ends the connection there
+			steps = steps[:2]
+		}
+		for step, scope := range steps {
+			need.Store(scope)
+			if out := call(t, tools, "mcp__s__echo", `{"text":"hello"}`); out.Result.Text() != "hello" {
+				t.Fatalf("%s, step %d: %s", kind, step, out.Result.Text())
+			}
+			if step == 0 {
+				s.Expire(true)
+			}
+		}
+		if n := s.Count("authorize"); n != 0 {
+			t.Errorf("%d pages were opened", n)
+		}
+		for _, secret := range append(s.Secrets(), "robot-secret") {
+			if strings.Contains(log.text(), secret) {
+				t.Errorf("%s is logged", secret)
+			}
+		}
+	}
+	never := guarded(t, mcp.HTTP, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Change: func(d string, v map[string]any) {
+		if d == "token" {
+			v["access_token"] = "made-up-token"
+		}
+	}})
+	c := mcp.Config{URL: never.ResourceURL(), OAuth: &oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: never.URL}}
+	all, _ := withLogin(t, c, mcp.Options{Login: browse})
+	toolsOf(t, all)
+	if st := waitFor(t, all, "s", mcp.NeedsAuth); !strings.Contains(st.Error, "the client robot") || never.Count("authorize") != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // Headers and logins do not mix.
 func TestLoginConfigs(t *testing.T) {
 	t.Parallel()

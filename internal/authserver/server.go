@@ -95,7 +95,7 @@ func (s *Server) Close() { s.web.Close() }
 func (s *Server) ResourceURL() string { return s.URL + s.Path }
 
 // Count says how often something was done: "register", "authorize", "code" and
-// "refresh" (tokens given for these), "reuse" (of a refresh token), "revoke", "resource".
+// "refresh" (tokens given for these), "own" (tokens given to clients themselves), "reuse" (of a refresh token), "revoke", "resource".
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,6 +266,9 @@ func (s *Server) exchange(r *http.Request) (values map[string]any, code string) 
 		return nil, "invalid_client"
 	}
 	kind, token := r.PostForm.Get("grant_type"), r.PostForm.Get("refresh_token")
+	if kind == "client_credentials" {
+		return s.own(r, id)
+	}
 	from := s.refresh
 	if kind == "authorization_code" {
 		from, token = s.codes, r.PostForm.Get("code")
@@ -292,6 +295,23 @@ func (s *Server) exchange(r *http.Request) (values map[string]any, code string) 
 	} else {
 		s.counts["refresh"]++
 	}
+	return s.tokens(g), ""
+}
+
+// own gives a token to a client with a secret, for itself.
+func (s *Server) own(r *http.Request, id string) (values map[string]any, code string) {
+	switch {
+	case s.clients[id].secret == "":
+		return nil, "unauthorized_client"
+	case r.PostForm.Get("resource") != s.ResourceURL():
+		return nil, "invalid_target"
+	}
+	s.counts["own"]++
+	return s.tokens(grant{client: id, resource: s.ResourceURL(), scopes: strings.Fields(r.PostForm.Get("scope")), family: rand.Text()}), ""
+}
+
+// tokens makes an access and a refresh token.
+func (s *Server) tokens(g grant) map[string]any {
 	life := s.Lifetime
 	if life == 0 {
 		life = time.Hour
@@ -302,7 +322,7 @@ func (s *Server) exchange(r *http.Request) (values map[string]any, code string) 
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	s.access[access], s.refresh[refresh] = g, g
-	return map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(life.Seconds()), "scope": strings.Join(g.scopes, " ")}, ""
+	return map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(life.Seconds()), "scope": strings.Join(g.scopes, " ")}
 }
 
 func (s *Server) end(family string) {

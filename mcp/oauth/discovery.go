@@ -146,9 +146,12 @@ func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 	switch m := p.server; {
 	case m == nil:
 		return nil, fmt.Errorf("the authorisation server %s does not describe itself, so it is not known to protect logins by PKCE; set headers with a token instead", line(issuer))
+	case secure(m.TokenEndpoint) != nil:
+		return nil, fmt.Errorf("the authorisation server %s does not say where to get tokens", line(issuer))
+	case c.Unattended(): // nobody opens a page
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
 		return nil, fmt.Errorf("the authorisation server %s does not protect logins by PKCE with S256; set headers with a token instead", line(issuer))
-	case secure(m.AuthorizationEndpoint) != nil || secure(m.TokenEndpoint) != nil:
+	case secure(m.AuthorizationEndpoint) != nil:
 		return nil, fmt.Errorf("the authorisation server %s does not say where to log in", line(issuer))
 	}
 	return p, nil

@@ -22,8 +22,16 @@ type Person func(ctx context.Context, page string) (address string, err error)
 // Login has a person log in, and keeps the login. Where the challenge is empty the
 // server is asked for one. Login asks for the scopes of the
 // configuration, else of the challenge, else all that the server names; those
-// that an earlier login has, or that were wanted since, stay among them.
+// that an earlier login has, or that were wanted since, stay among them. With the grant
+// [ClientCredentials] there is no person, who may be nil.
 func (c *Client) Login(ctx context.Context, ask Challenge, person Person) error {
+	if c.Unattended() {
+		token, err := c.Token(ctx)
+		if err == nil {
+			_, err = c.Obtain(ctx, ask, token)
+		}
+		return err
+	}
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return err
@@ -48,10 +56,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 		return err
 	}
 	defer back.close()
-	l := &Login{Server: c.Server, Resource: at.resource, Issuer: at.server.Issuer, TokenURL: at.server.TokenEndpoint, RevokeURL: at.server.RevocationEndpoint}
-	if l.RevokeURL != "" && secure(l.RevokeURL) != nil {
-		l.RevokeURL = ""
-	}
+	l := at.login(c.Server)
 	old, err := c.Logins.Load(ctx, c.key())
 	if err != nil {
 		return fmt.Errorf("reading the login of before: %w", err)
@@ -98,10 +103,19 @@ func (c *Client) scopes(ask Challenge, at *place, old *Login) []string {
 	if old != nil && old.Issuer == at.server.Issuer {
 		list = union(union(list, old.Scopes), old.Wanted)
 	}
-	if slices.Contains(at.server.ScopesSupported, "offline_access") { // or there is no refresh token
+	if !c.Unattended() && slices.Contains(at.server.ScopesSupported, "offline_access") { // or there is no refresh token
 		list = union(list, []string{"offline_access"})
 	}
 	return list
+}
+
+// login returns the login that the place gives, without a client and tokens.
+func (p *place) login(server string) *Login {
+	l := &Login{Server: server, Resource: p.resource, Issuer: p.server.Issuer, TokenURL: p.server.TokenEndpoint, RevokeURL: p.server.RevocationEndpoint}
+	if l.RevokeURL != "" && secure(l.RevokeURL) != nil {
+		l.RevokeURL = ""
+	}
+	return l
 }
 
 // page is the address that a person is to open (RFC 6749, 4.1.1; RFC 7636; RFC 8707).

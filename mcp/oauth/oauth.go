@@ -31,6 +31,9 @@ import (
 // A Config is what a server's configuration says of how to log in. The zero value
 // suits servers at which programs can register themselves.
 type Config struct {
+	// Grant is how the program gets tokens: [AuthorizationCode], the default, by which a
+	// person logs in, or [ClientCredentials], by which the program itself does.
+	Grant string `json:"grant,omitempty"`
 	// ClientID and ClientSecret are of a client that was registered before, by hand.
 	ClientID     string `json:"clientId,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"`
@@ -50,6 +53,12 @@ type Config struct {
 // Check reports what makes a configuration useless.
 func (c Config) Check() error {
 	switch {
+	case c.Grant != "" && c.Grant != AuthorizationCode && c.Grant != ClientCredentials:
+		return fmt.Errorf("oauth: the grant %q is not known; set %s or %s", line(c.Grant), AuthorizationCode, ClientCredentials)
+	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret == "" || c.Issuer == ""):
+		return errors.New("oauth: the grant client_credentials needs clientId, clientSecret and issuer")
+	case c.Grant == ClientCredentials && (c.ClientMetadataURL != "" || c.CallbackPort != 0):
+		return errors.New("oauth: clientMetadataUrl and callbackPort are not for the grant client_credentials")
 	case c.ClientSecret != "" && c.ClientID == "":
 		return errors.New("oauth: a clientSecret needs a clientId")
 	case c.CallbackPort < 0 || c.CallbackPort > 65535:
@@ -94,7 +103,13 @@ type Client struct {
 
 // key names the login in the store: by the server's URL, so that another server
 // under the same name does not get it.
-func (c *Client) key() string { return c.Server + "\n" + c.Config.ClientID }
+func (c *Client) key() string {
+	key := c.Server + "\n" + c.Config.ClientID
+	if c.Unattended() { // a person's login with the same client is another one
+		key += "\n" + ClientCredentials
+	}
+	return key
+}
 
 // enter waits until nobody else renews or logs in.
 func (c *Client) enter(ctx context.Context) (leave func(), err error) {
@@ -155,6 +170,9 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 // Renew returns another access token than the one given, which the server has
 // refused. The error matches [ErrLogin] where there is none.
 func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
+	if c.Unattended() {
+		return c.Obtain(ctx, Challenge{}, refused)
+	}
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return "", err

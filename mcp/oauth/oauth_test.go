@@ -485,3 +485,113 @@ func TestPrivateNetworks(t *testing.T) {
 		}
 	}
 }
+
+// A client with a secret gets tokens without a person: again when the server refuses one
+// or it expires, with the scopes of challenges, and once for several goroutines.
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	for _, methods := range [][]string{nil, {"client_secret_basic"}} {
+		// A server that only programs log in to need not say where people do.
+		s := serve(t, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Methods: methods, Scopes: []string{"read"}, Change: func(d string, v map[string]any) {
+			if d == "server" {
+				delete(v, "authorization_endpoint")
+				v["scopes_supported"] = []string{"read", "offline_access"}
+			}
+		}})
+		config := oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}
+		if err := config.Check(); err != nil {
+			t.Fatal(err)
+		}
+		dir := &oauth.Dir{Path: filepath.Join(t.TempDir(), "logins")}
+		c := &oauth.Client{Server: s.ResourceURL(), Config: config, Logins: dir}
+		if token, err := c.Token(t.Context()); token != "" || err != nil {
+			t.Errorf("%q %v", token, err)
+		}
+		_, ask := get(t, s, "")
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				token, err := c.Obtain(t.Context(), ask, "")
+				if status, _ := get(t, s, token); err != nil || status != http.StatusOK {
+					t.Errorf("status %d: %v", status, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := s.Count("own"); n != 1 {
+			t.Errorf("%d tokens", n)
+		}
+		other := &oauth.Client{Server: s.ResourceURL(), Config: config, Logins: dir} // another program
+		token, err := other.Token(t.Context())
+		if err != nil || token == "" || s.Count("own") != 1 {
+			t.Errorf("%q %v, %d tokens", token, err, s.Count("own"))
+		}
+		if l, err := dir.Load(t.Context(), s.ResourceURL()+"\nrobot\nclient_credentials"); err != nil || l.Refresh != "" || strings.Join(l.Scopes, " ") != "read" {
+			t.Errorf("%+v %v", l, err)
+		}
+		s.Expire(false)
+		next, err := other.Renew(t.Context(), token)
+		if status, _ := get(t, s, next); err != nil || next == token || status != http.StatusOK {
+			t.Errorf("status %d: %v", status, err)
+		}
+		if missing, err := other.Want(t.Context(), []string{"write"}); !missing || err != nil {
+			t.Errorf("%v %v", missing, err)
+		}
+		if err := other.Login(t.Context(), oauth.Challenge{Scopes: []string{"write"}}, nil); err != nil {
+			t.Error(err)
+		}
+		if missing, err := other.Want(t.Context(), []string{"read", "write"}); missing || err != nil {
+			t.Errorf("%v %v", missing, err)
+		}
+		person := &oauth.Client{Server: s.ResourceURL(), Config: oauth.Config{ClientID: "robot", ClientSecret: "robot-secret"}, Logins: dir}
+		if token, err := person.Token(t.Context()); token != "" || err != nil {
+			t.Errorf("a person has the program's token: %v", err)
+		}
+	}
+}
+
+// The client's secret goes to the issuer of the configuration only, and to no error.
+func TestClientCredentialsRefused(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		change func(d string, v map[string]any)
+		secret string
+		want   string
+	}{
+		"another issuer": {func(d string, v map[string]any) {
+			setIn(d, v, "resource", "authorization_servers", []string{"https://evil.example"})
+		}, "robot-secret", "another issuer"},
+		"a wrong secret":   {nil, "wrong-secret", "invalid_client"},
+		"no token address": {func(d string, v map[string]any) { setIn(d, v, "server", "token_endpoint", "") }, "robot-secret", "where to get tokens"},
+		"a mac token":      {func(d string, v map[string]any) { setIn(d, v, "token", "token_type", "mac") }, "robot-secret", "only bearer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Change: x.change})
+			c := &oauth.Client{Server: s.ResourceURL(), Logins: new(oauth.Memory),
+				Config: oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: x.secret, Issuer: s.URL}}
+			_, err := c.Obtain(t.Context(), oauth.Challenge{}, "")
+			if err == nil || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), x.secret) {
+				t.Error(err)
+			}
+			if token, err := c.Token(t.Context()); token != "" || err != nil {
+				t.Errorf("%q %v", token, err)
+			}
+		})
+	}
+	for want, c := range map[string]oauth.Config{
+		"not known": {Grant: "password"},
+		"needs":     {Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "s"},
+		"not for":   {Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "s", Issuer: "https://as.example", CallbackPort: 80},
+	} {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func setIn(document string, values map[string]any, in, name string, value any) {
+	if document == in {
+		values[name] = value
+	}
+}

@@ -1,0 +1,68 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Values of [Config].Grant.
+const (
+	AuthorizationCode = "authorization_code"
+	ClientCredentials = "client_credentials" // RFC 6749, 4.4
+)
+
+// Unattended reports whether the program logs in by itself: nobody opens a page.
+func (c *Client) Unattended() bool { return c.Config.Grant == ClientCredentials }
+
+// Obtain returns an access token for the client of the configuration, with the grant
+// [ClientCredentials], and keeps it. It asks for a new token unless another process has
+// got one since the one given, which the server has refused; "" means that there was none.
+func (c *Client) Obtain(ctx context.Context, ask Challenge, refused string) (string, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	var got *Login
+	err = c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
+		if l != nil && l.valid() && l.Access != refused && !l.expired(time.Now()) {
+			got = l
+			return l, nil
+		}
+		next, err := c.obtain(ctx, ask, l)
+		got = next
+		return next, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("logging in as the client %s: %w", line(c.Config.ClientID), err)
+	}
+	c.know(got)
+	return got.Access, nil
+}
+
+// obtain asks the authorisation server for a token. Old may be nil.
+func (c *Client) obtain(ctx context.Context, ask Challenge, old *Login) (*Login, error) {
+	if ask.Metadata == "" && ask.Scopes == nil {
+		ask = c.challenge(ctx)
+	}
+	at, err := c.discover(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	l := at.login(c.Server)
+	l.ClientID, l.ClientSecret = c.Config.ClientID, c.Config.ClientSecret
+	l.Method = method(at.server.TokenEndpointAuthMethodsSupported, l.ClientSecret)
+	l.Scopes = c.scopes(ask, at, old)
+	form := url.Values{"grant_type": {ClientCredentials}}
+	if len(l.Scopes) > 0 {
+		form.Set("scope", strings.Join(l.Scopes, " "))
+	}
+	if err := c.take(ctx, l, form); err != nil {
+		return nil, err
+	}
+	l.Refresh = "" // there is nothing that it could do better than the client's secret
+	return l, nil
+}
