@@ -13,6 +13,8 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -32,7 +34,7 @@ type executor struct {
 	hooks      *hook.Set
 	store      session.Store
 	transcript string // file of the journal
-	secrets    *redactor
+	secrets    *secrets.Redactor
 	rules      atomic.Pointer[permission.Compiled] // the agent's, and those that hooks have added
 	mode       atomic.Pointer[permission.Mode]     // in force; nil before the first fact
 	roots      []string
@@ -85,7 +87,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 		return nil, nil, err
 	}
 	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: newToolIndex(pool), models: a.models(),
-		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: newSecrets(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, log: a.logger()}
+		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: secrets.Of(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, log: a.logger()}
 	x.unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
 	x.rules.Store(a.Permissions.Compile())
 	return x, offered, nil
@@ -124,21 +126,21 @@ func (x *executor) replace(t tool.Tool) {
 			delete(x.drafts, id) // the call is made by the new one
 		}
 	}
-	if s, ok := t.(secretive); ok {
-		x.secrets.add(s.Secrets())
+	if s, ok := t.(secrets.Holder); ok {
+		x.secrets.Add(s.Secrets())
 	}
 }
 
 // addSecrets takes in the secrets of a model.
 func (x *executor) addSecrets(m llm.Model) {
-	if s, ok := m.(secretive); ok {
-		x.secrets.add(s.Secrets())
+	if s, ok := m.(secrets.Holder); ok {
+		x.secrets.Add(s.Secrets())
 	}
 }
 
 // addRotatedSecrets takes in the keys that a model got for its last call.
 func (x *executor) addRotatedSecrets(m llm.Model) {
-	k, ok := m.(keyed)
+	k, ok := m.(secrets.Rotating)
 	if !ok {
 		return
 	}
@@ -153,7 +155,7 @@ func (x *executor) addRotatedSecrets(m llm.Model) {
 			x.fetched = map[string]int{}
 		}
 		x.fetched[m.Name()] = n
-		x.secrets.add(k.Secrets())
+		x.secrets.Add(k.Secrets())
 	}
 }
 
@@ -195,7 +197,7 @@ type effectInput struct {
 
 // complain logs an error, whatever the handler does.
 func (x *executor) complain(text string, args ...any) {
-	safely(func() bool { x.log.Error(text, args...); return true }, false)
+	safecall.Or(func() bool { x.log.Error(text, args...); return true }, false)
 }
 
 // signals takes what is shown while an effect is carried out.
@@ -305,11 +307,11 @@ func (x *executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 	if mode == "" || mode == call.Mode || x.agent.AllowModeChange == nil {
 		return r
 	}
-	err := safely(func() error { return x.agent.AllowModeChange(mode) }, errors.New("the host could not say whether it may change"))
+	err := safecall.Or(func() error { return x.agent.AllowModeChange(mode) }, errors.New("the host could not say whether it may change"))
 	if err == nil {
 		return r
 	}
-	return tool.Errorf("The permission mode stays %s: %s", call.Mode, x.secrets.text(err.Error()))
+	return tool.Errorf("The permission mode stays %s: %s", call.Mode, x.secrets.Text(err.Error()))
 }
 
 // gather makes the fact of a batch's result.
@@ -344,7 +346,7 @@ func (a *Agent) output() tool.Output {
 }
 
 func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {
-	limited, err := o.Limit(call, x.secrets.result(r))
+	limited, err := o.Limit(call, x.secrets.Result(r))
 	if err != nil {
 		x.log.Warn("keeping a long output", "tool", call.Name, "error", err)
 	}
@@ -361,7 +363,7 @@ func (x *executor) notices() []string {
 	x.mu.Unlock()
 	var out []string
 	for _, n := range notifiers {
-		out = append(out, safely(func() []string { return n.Notices(x.session) }, nil)...)
+		out = append(out, safecall.Or(func() []string { return n.Notices(x.session) }, nil)...)
 	}
 	return out
 }

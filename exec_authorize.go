@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -26,7 +27,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *effectI
 	call.Mode = e.Mode
 	hooked, stop := x.before(ctx, &call, j)
 	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
-		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.text(wrong), Stop: stop}
+		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.Text(wrong), Stop: stop}
 	}
 	class := classify(t, &call)
 	d := x.settle(e.Mode, &call, &class, hooked)
@@ -106,11 +107,11 @@ func (x *executor) policyDecision(about permission.Request) permission.Decision 
 	if len(x.agent.Deciders) == 0 {
 		return permission.Decision{}
 	}
-	d := safely(func() permission.Decision { return permission.Composite(x.agent.Deciders).Decide(about) }, permission.Deny("a policy failed"))
+	d := safecall.Or(func() permission.Decision { return permission.Composite(x.agent.Deciders).Decide(about) }, permission.Deny("a policy failed"))
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
 		d.Source = permission.FromPolicy
 	}
-	d.Reason = x.secrets.text(d.Reason)
+	d.Reason = x.secrets.Text(d.Reason)
 	return d
 }
 
@@ -199,7 +200,7 @@ func toolRemoved(call tool.Call) string {
 
 // answer makes the fact of somebody's decision about a call.
 func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
-	d.Reason = x.secrets.text(d.Reason)
+	d.Reason = x.secrets.Text(d.Reason)
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
@@ -216,17 +217,17 @@ func noApprover(verdict permission.Decision) permission.Decision {
 
 // callBack calls the callback; whatever goes wrong with it denies the call.
 func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call tool.Call, verdict permission.Decision) permission.Decision {
-	d, err := within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
+	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
 	switch {
 	case err != nil:
-		d = permission.Deny("CanUseTool failed: " + x.secrets.text(err.Error()))
+		d = permission.Deny("CanUseTool failed: " + x.secrets.Text(err.Error()))
 	case d.Input != nil && !json.Valid(d.Input):
 		d = permission.Deny("CanUseTool returned an input that is not JSON")
 	}
 	if d.Source == "" {
 		d.Source = permission.FromCallback
 	}
-	d.Reason = x.secrets.text(d.Reason)
+	d.Reason = x.secrets.Text(d.Reason)
 	return d
 }
 
@@ -287,7 +288,7 @@ func (x *executor) request(call tool.Call, class tool.Traits, verdict permission
 	about := x.subject(&call, &class)
 	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
 	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
-		r.Preview = x.secrets.text(safely(func() string { return p.Preview(call) }, ""))
+		r.Preview = x.secrets.Text(safecall.Or(func() string { return p.Preview(call) }, ""))
 	}
 	return r
 }
@@ -300,7 +301,7 @@ func invalid(t tool.Tool, call *tool.Call) string {
 	if !ok {
 		return ""
 	}
-	if err := safely(func() error { return v.Validate(*call) }, nil); err != nil {
+	if err := safecall.Or(func() error { return v.Validate(*call) }, nil); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -309,14 +310,5 @@ func invalid(t tool.Tool, call *tool.Call) string {
 // classify asks a tool about a call. A tool that panics knows nothing: the call
 // is taken for one that writes.
 func classify(t tool.Tool, call *tool.Call) tool.Traits {
-	return safely(func() tool.Traits { return tool.Classify(t, *call) }, tool.Traits{})
-}
-
-func safely[T any](fn func() T, otherwise T) (v T) {
-	defer func() {
-		if recover() != nil {
-			v = otherwise
-		}
-	}()
-	return fn()
+	return safecall.Or(func() tool.Traits { return tool.Classify(t, *call) }, tool.Traits{})
 }

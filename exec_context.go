@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -49,7 +50,7 @@ func (x *executor) notes(ctx context.Context, at Place) []Note {
 		return nil
 	}
 	at.Session = x.session
-	out, err := within(ctx, func() ([]Note, error) { return x.agent.Context(ctx, at), nil })
+	out, err := safecall.Within(ctx, func() ([]Note, error) { return x.agent.Context(ctx, at), nil })
 	if err != nil {
 		x.log.Warn("asking what there is to know of the place", "error", err)
 	}
@@ -64,7 +65,7 @@ func (x *executor) brief(state *engine.State, notes []Note) []event.Fact {
 		if n.ID == "" || n.Text == "" || state.Known("context:"+n.ID) || slices.Contains(ids, "context:"+n.ID) {
 			continue
 		}
-		m := Input{ID: "context:" + n.ID, Text: x.secrets.text(tool.Clean(n.Text))}.message(event.AsContext)
+		m := Input{ID: "context:" + n.ID, Text: x.secrets.Text(tool.Clean(n.Text))}.message(event.AsContext)
 		m.Instructions = n.Files
 		ids = append(ids, m.ID)
 		facts = append(facts, m)

@@ -11,6 +11,8 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -50,7 +52,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	if l != nil {
 		x.secrets = l.x.secrets
 	} else {
-		x.secrets = newSecrets(a.Secrets, a.Tools, a.models())
+		x.secrets = secrets.Of(a.Secrets, a.Tools, a.models())
 	}
 	return x.callHooks(ctx, in, nil), nil
 }
@@ -96,7 +98,7 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) (
 	}
 	out = x.hooks.Run(ctx, in, watch)
 	for _, err := range out.Errors {
-		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.text(err.Error()))
+		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.Text(err.Error()))
 	}
 	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
 		*text = x.plain(*text)
@@ -105,16 +107,16 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) (
 }
 
 // plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
-func (x *executor) plain(text string) string { return x.secrets.text(tool.Clean(text)) }
+func (x *executor) plain(text string) string { return x.secrets.Text(tool.Clean(text)) }
 
 // showHook shows what is seen of a hook of an event, about a call or none.
 func (x *executor) showHook(to signals, id string, e hook.Event, call string, s hook.Step) {
-	name := x.secrets.text(s.Name)
+	name := x.secrets.Text(s.Name)
 	switch s.Phase {
 	case hook.Started:
 		to.show(event.HookStarted{ID: id, Event: e, Name: name, Call: call})
 	case hook.Going:
-		to.show(event.HookProgress{ID: id, Event: e, Line: x.secrets.text(s.Line)})
+		to.show(event.HookProgress{ID: id, Event: e, Line: x.secrets.Text(s.Line)})
 	case hook.Ended:
 		r := event.HookResponse{ID: id, Event: e, Name: name, Call: call, Duration: s.Duration,
 			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.plain(s.Output.Reason)}
@@ -168,9 +170,9 @@ func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 		return u
 	}
 	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
-		err := safely(func() error { return x.agent.AllowRuleGrant(r) }, errors.New("the host could not say whether it may"))
+		err := safecall.Or(func() error { return x.agent.AllowRuleGrant(r) }, errors.New("the host could not say whether it may"))
 		if err != nil {
-			x.log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.secrets.text(err.Error()))
+			x.log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.secrets.Text(err.Error()))
 		}
 		return err != nil
 	})
@@ -183,7 +185,7 @@ func (x *executor) mayChange(mode permission.Mode) bool {
 	if mode == permission.Bypass && x.agent.Permissions.Mode != permission.Bypass {
 		return false
 	}
-	return x.agent.AllowModeChange == nil || safely(func() bool { return x.agent.AllowModeChange(mode) == nil }, false)
+	return x.agent.AllowModeChange == nil || safecall.Or(func() bool { return x.agent.AllowModeChange(mode) == nil }, false)
 }
 
 const maxTitle = 200 // characters
@@ -396,31 +398,4 @@ func (l *activeRun) hookInput(e engine.CallHooks) *hook.Input {
 		}
 	}
 	return in
-}
-
-// within calls fn in a goroutine of its own and returns when fn does or ctx
-// ends, whichever is first. A panic or a Goexit in fn is an error.
-func within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		out := outcome{err: errors.New("the callback ended its goroutine")}
-		defer func() {
-			if v := recover(); v != nil {
-				out.err = fmt.Errorf("the callback panicked: %v", v)
-			}
-			done <- out
-		}()
-		out.value, out.err = fn()
-	}()
-	select {
-	case out := <-done:
-		return out.value, out.err
-	case <-ctx.Done():
-		var zero T
-		return zero, context.Cause(ctx)
-	}
 }

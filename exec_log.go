@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
@@ -13,7 +14,7 @@ import (
 // tell logs a record if somebody reads it, whatever the handler does.
 func (x *executor) tell(level slog.Level, text string, args ...any) {
 	if x.agent.Log != nil {
-		safely(func() bool { x.log.Log(context.Background(), level, text, args...); return true }, false)
+		safecall.Or(func() bool { x.log.Log(context.Background(), level, text, args...); return true }, false)
 	}
 }
 
@@ -69,9 +70,9 @@ func (x *executor) recordOf(f event.Fact, tool func(call string) string) (level 
 		} else {
 			level = debug
 		}
-		return level, "call judged", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.secrets.text(f.Decision.Reason)}
+		return level, "call judged", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.secrets.Text(f.Decision.Reason)}
 	case event.Answered:
-		return info, "call decided", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.secrets.text(f.Decision.Reason)}
+		return info, "call decided", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.secrets.Text(f.Decision.Reason)}
 	case event.ToolStart:
 		return debug, "tool started", []any{"call", f.Call, "tool", tool(f.Call)}
 	case event.ToolResult:
@@ -84,21 +85,21 @@ func (x *executor) recordOf(f event.Fact, tool func(call string) string) (level 
 		}
 		return debug, "tool ended", args
 	case event.Compacted:
-		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.secrets.text(f.Failed), "duration", f.Duration}
+		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.secrets.Text(f.Failed), "duration", f.Duration}
 		return info, "context compacted", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	case event.ModeChanged:
 		return info, "mode changed", []any{"mode", f.Mode}
 	case event.ModelChanged:
 		return info, "model changed", []any{"model", f.Model}
 	case event.Stopped:
-		return info, "run stopped", []any{"reason", f.Reason, "error", x.secrets.text(f.Message)}
+		return info, "run stopped", []any{"reason", f.Reason, "error", x.secrets.Text(f.Message)}
 	case event.AgentStart:
 		return info, "agent started", []any{"call", f.Call, "name", f.Agent, "child", f.Session, "background", f.Background}
 	case event.AgentEnd:
 		args := []any{"name", f.Agent, "child", f.Session, "reason", f.Reason, "turns", f.Turns, "duration", f.Duration}
 		return info, "agent ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	case event.RunEnd:
-		args := []any{"reason", f.Reason, "error", x.secrets.text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration}
+		args := []any{"reason", f.Reason, "error", x.secrets.Text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration}
 		return info, "run ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	}
 	return 0, "", nil

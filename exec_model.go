@@ -224,7 +224,7 @@ func cost(p *llm.Price, u llm.Usage) *float64 {
 // failure says what a failed call means: what kind it is, and whether and when
 // to try again.
 func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
-	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.secrets.text(err.Error())}
+	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.secrets.Text(err.Error())}
 	var api *llm.APIError
 	if !errors.As(err, &api) {
 		f.Class = llm.Network

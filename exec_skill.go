@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -48,7 +49,7 @@ func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
 		}
 	}
 	if err != nil {
-		x.log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.secrets.text(err.Error()))
+		x.log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.secrets.Text(err.Error()))
 		own.Model, own.Info = "", llm.Info{}
 	}
 	return &own
@@ -80,7 +81,7 @@ func (x *executor) findModel(name string) (llm.Model, error) {
 		return nil, fmt.Errorf("there is no model %q here", name)
 	}
 	err := errors.New("looking for it ended")
-	m = safely(func() llm.Model {
+	m = safecall.Or(func() llm.Model {
 		var m llm.Model
 		if m, err = x.agent.Models(name); err == nil && (m == nil || m.Name() == "") {
 			m, err = nil, fmt.Errorf("there is no model %q here", name)

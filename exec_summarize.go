@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -88,13 +89,13 @@ func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *effectI
 	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
 	notified := x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", j.call.Name, questions[0].Text))
 	call := j.call
-	answers, err := within(ctx, func() ([]tool.Answer, error) { return ask(ctx, call, questions) })
+	answers, err := safecall.Within(ctx, func() ([]tool.Answer, error) { return ask(ctx, call, questions) })
 	notified()
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err != nil {
-		failed := *tool.Errorf("the question could not be answered: %s", x.secrets.text(err.Error()))
+		failed := *tool.Errorf("the question could not be answered: %s", x.secrets.Text(err.Error()))
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: failed}
 	}
 	return answered(e.Key(), e.Call, questions, answers)

@@ -66,5 +66,5 @@ const maxStart = 60 // characters of what names a text
 
 // startOf returns the first words of a text.
 func (x *executor) startOf(said string) string {
-	return text.Runes(text.FirstLine(tool.Clean(x.secrets.text(said))), maxStart)
+	return text.Runes(text.FirstLine(tool.Clean(x.secrets.Text(said))), maxStart)
 }

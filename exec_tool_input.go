@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/jsonfix"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -42,7 +43,7 @@ type callStatus struct {
 
 // show merges a report and emits the snapshot.
 func (b *callStatus) show(p event.ToolProgress, s tool.Status, to signals) {
-	s.Text = b.x.secrets.text(s.Text)
+	s.Text = b.x.secrets.Text(s.Text)
 	if !b.start.IsZero() {
 		p.Elapsed = time.Since(b.start)
 	}
@@ -86,7 +87,7 @@ func (d *partialCalls) begin(ctx context.Context, x *executor, index int, use ll
 // instance makes the tool for a call.
 func instance(t tool.Tool) tool.Tool {
 	if f, ok := t.(tool.Factory); ok {
-		return safely(f.Make, t)
+		return safecall.Or(f.Make, t)
 	}
 	return t
 }
@@ -149,7 +150,7 @@ func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
 		input, last := json.RawMessage(bytes.Clone(c.input.JSON())), c.closed
 		c.mu.Unlock()
 		if len(input) > 0 {
-			safely(func() struct{} { p.Partial(ctx, input); return struct{}{} }, struct{}{})
+			safecall.Or(func() struct{} { p.Partial(ctx, input); return struct{}{} }, struct{}{})
 		}
 		if last {
 			return

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/permission"
@@ -26,7 +27,7 @@ func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, fu
 		ctx context.Context
 		end func(trace.End)
 	}
-	b := safely(func() begun {
+	b := safecall.Or(func() begun {
 		inner, end := x.agent.Trace(ctx, s)
 		return begun{inner, end}
 	}, begun{})
@@ -35,7 +36,7 @@ func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, fu
 	}
 	return b.ctx, func(e trace.End) {
 		if b.end != nil {
-			safely(func() bool { b.end(e); return true }, false)
+			safecall.Or(func() bool { b.end(e); return true }, false)
 		}
 	}
 }
@@ -49,7 +50,7 @@ func (x *executor) spanOf(j *effectInput) (s trace.Span, ok bool) {
 	case engine.Digest:
 		s.Kind, s.Name, s.Call = trace.Model, e.Model, e.Call
 	case engine.RunTool:
-		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.call.Name, e.Call, j.id, x.secrets.now().JSON(j.call.Input)
+		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.call.Name, e.Call, j.id, x.secrets.Now().JSON(j.call.Input)
 	case engine.Ask:
 		s.Kind, s.Name, s.Call = trace.Permission, j.call.Name, e.Call
 	case engine.AskPerson:
@@ -145,7 +146,7 @@ func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
 	}
 	var outer func()
 	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
-		outer = safely(func() func() { return fn(ctx, w) }, nil)
+		outer = safecall.Or(func() func() { return fn(ctx, w) }, nil)
 	}
 	return func() {
 		e := trace.End{}
@@ -154,7 +155,7 @@ func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
 		}
 		end(e)
 		if outer != nil {
-			safely(func() bool { outer(); return true }, false)
+			safecall.Or(func() bool { outer(); return true }, false)
 		}
 		x.tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
 	}

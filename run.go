@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/lazyctx"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -181,7 +182,7 @@ func (l *activeRun) guard(fn func() error) (err error) {
 		v := recover()
 		why := "runtime.Goexit"
 		if v != nil {
-			why = l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+			why = l.x.secrets.Text(fmt.Sprintf("panic: %v", v))
 		}
 		l.x.complain("the loop failed", "error", why, "stack", string(debug.Stack()))
 		l.collapse(why)
@@ -197,7 +198,7 @@ func (l *activeRun) guard(fn func() error) (err error) {
 // collapse records that the loop itself has failed, as far as that is possible.
 func (l *activeRun) collapse(why string) {
 	failed := fmt.Errorf("agent: %w: %s", ErrInternal, why)
-	safely(func() error {
+	safecall.Or(func() error {
 		if end, open := l.state.state.SoFar(); open {
 			end.Message = why
 			return l.commit(end)

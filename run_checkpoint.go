@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -33,13 +34,13 @@ func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) even
 		return f
 	}
 	at := CheckpointPlace{Session: x.session, Prompt: e.Prompt, Roots: x.roots, Dir: e.Dir}
-	id, err := within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
+	id, err := safecall.Within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
 	if ctx.Err() != nil {
 		return nil
 	}
 	f.ID, f.Duration = id, time.Since(start)
 	if err != nil {
-		f.ID, f.Error = "", x.secrets.text(err.Error())
+		f.ID, f.Error = "", x.secrets.Text(err.Error())
 		x.log.Warn("keeping the files", "error", f.Error)
 	}
 	return f

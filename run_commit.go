@@ -92,7 +92,7 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 	}
 	if b := l.uncached; b != nil && l.events != nil {
 		l.uncached = nil
-		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.secrets.broken(*b)})
+		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.secrets.Broken(*b)})
 	}
 	return nil
 }

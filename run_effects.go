@@ -216,7 +216,7 @@ func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 			}()
 			return
 		}
-		why := l.x.secrets.text(fmt.Sprintf("panic: %v", v))
+		why := l.x.secrets.Text(fmt.Sprintf("panic: %v", v))
 		l.x.complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.complete(f)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 )
 
 // notices is what the model is told without having asked.
@@ -53,7 +54,7 @@ func (l *activeRun) pollInbox(ctx context.Context) {
 	if inbox == nil {
 		return
 	}
-	_, err := within(ctx, func() (struct{}, error) {
+	_, err := safecall.Within(ctx, func() (struct{}, error) {
 		return struct{}{}, inbox(ctx, l.s.ID, func(mail []Input) error {
 			return l.s.withRun(ctx, func(l *activeRun) error { return l.recordInbox(mail) })
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/eventqueue"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -56,7 +57,7 @@ func (s *Session) notStarted(v any) error {
 		why = fmt.Sprintf("panic: %v", v)
 	}
 	stack := string(debug.Stack())
-	safely(func() bool {
+	safecall.Or(func() bool {
 		s.def().logger().Error("a run could not begin", "session", s.ID, "error", why, "stack", stack)
 		return true
 	}, false)

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/elicitform"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -167,13 +168,13 @@ func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.A
 	h.line.show(event.UserQuestion{Call: call, Questions: questions})
 	j := &effectInput{call: call, signals: h.line}
 	notified := h.x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", call.Name, questions[0].Text))
-	answers, err := within(ctx, func() ([]tool.Answer, error) { return h.x.agent.AskUser(ctx, call, questions) })
+	answers, err := safecall.Within(ctx, func() ([]tool.Answer, error) { return h.x.agent.AskUser(ctx, call, questions) })
 	notified()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.text(err.Error()))
+		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.Text(err.Error()))
 	}
 	return answers, err
 }

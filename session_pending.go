@@ -64,7 +64,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 		changed := call
 		changed.Input = d.Input
 		if wrong := invalid(t, &changed); wrong != "" {
-			return fmt.Errorf("agent: deciding about call %s: %s", id, x.secrets.text(wrong))
+			return fmt.Errorf("agent: deciding about call %s: %s", id, x.secrets.Text(wrong))
 		}
 	}
 	e := event.Event{Seq: s.fold.last + 1, Prev: s.fold.last, Time: now(), Session: s.ID, Data: x.answer(key, t, call, d)}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -149,7 +150,7 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 			p.session.settle(w, res, err)
 		}
 		if done != nil {
-			safely(func() bool { done(res, err); return true }, false)
+			safecall.Or(func() bool { done(res, err); return true }, false)
 		}
 	}()
 	return w.session.ID, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -53,7 +54,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 			break
 		}
 		if w.watch != nil {
-			safely(func() bool { w.watch(e); return true }, false)
+			safecall.Or(func() bool { w.watch(e); return true }, false)
 		}
 		w.parent.session.show(event.AgentEvent{Call: w.call, ID: w.toolID, Agent: w.name, Event: &e})
 	}
@@ -81,13 +82,13 @@ func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
 func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 	end := event.AgentEnd{Key: w.key, Session: w.session.ID, Agent: w.name, Reason: event.Internal}
 	if err != nil {
-		end.Message = w.parent.loop.x.secrets.text(err.Error())
+		end.Message = w.parent.loop.x.secrets.Text(err.Error())
 	}
 	if res == nil { // it never ran
 		end.Reason, end.CostUSD = event.Interrupted, new(float64)
 		return end, ""
 	}
-	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.text(res.Message)
+	end.Reason, end.Message = res.Reason, w.parent.loop.x.secrets.Text(res.Message)
 	end.Turns, end.AgentTurns, end.ModelCalls, end.Usage, end.CostUSD = res.Turns, res.agentTurns, res.modelCalls, res.Usage, res.CostUSD
 	end.LostUSD, end.Models, end.Duration = res.lostUSD, res.Models, res.Duration
 	return end, res.Text
@@ -97,7 +98,7 @@ func (w *subagentTask) ended(res *Result, err error) (event.AgentEnd, string) {
 func (s *Session) settle(w *subagentTask, res *Result, err error) {
 	end, text := w.ended(res, err)
 	if w.note != nil {
-		text = strings.TrimSpace(text + "\n\n" + safely(w.note, ""))
+		text = strings.TrimSpace(text + "\n\n" + safecall.Or(w.note, ""))
 	}
 	text = w.parent.loop.x.finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
 	told := s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {

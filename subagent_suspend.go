@@ -97,7 +97,7 @@ func (s *Session) repeatCall(ctx context.Context, x *executor, at event.AgentSta
 	}
 	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
 	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
-		return x.secrets.text(text.FirstLine(out.Result.Text()))
+		return x.secrets.Text(text.FirstLine(out.Result.Text()))
 	}
 	return "its call did not start it"
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -71,7 +73,7 @@ func (x *executor) fallsBackTo(m llm.Model) bool {
 // outdated reports whether a Toolset, or what the model wants of tools, has changed
 // since this was last asked, or the run began.
 func (x *executor) outdated() bool {
-	now, repick := safely(x.agent.versions, x.versions), x.repick
+	now, repick := safecall.Or(x.agent.versions, x.versions), x.repick
 	x.repick = false
 	if slices.Equal(now, x.versions) {
 		return repick
@@ -84,7 +86,7 @@ func (x *executor) outdated() bool {
 func (x *executor) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {
-		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.text(err.Error()))
+		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.Text(err.Error()))
 		return nil
 	}
 	return fresh
@@ -124,8 +126,8 @@ func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
 	l.x.pool, l.x.notifiers = fresh.pool, notifiersOf(fresh.pool)
 	for _, t := range fresh.pool {
 		l.x.tools.put(t.Spec().Name, t)
-		if s, ok := t.(secretive); ok {
-			l.x.secrets.add(s.Secrets())
+		if s, ok := t.(secrets.Holder); ok {
+			l.x.secrets.Add(s.Secrets())
 		}
 	}
 	old := l.state.state.Config().Tools
