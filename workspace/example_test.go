@@ -1,0 +1,36 @@
+//go:build unix
+
+package workspace_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A workspace has a shell for each session. It keeps directory and variables.
+func ExampleWorkspace_Run() {
+	dir, err := os.MkdirTemp("", "workspace")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ws := &workspace.Workspace{Root: dir}
+	defer ws.Close() // ends every process
+
+	for _, line := range []string{"greeting=hello", `echo "$greeting, $(printf %s world)"`, "exit 3"} {
+		out, err := ws.Run(context.Background(), workspace.CommandLine{Session: "s", Command: line})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d %q\n", out.Code, out.Text)
+	}
+	// Output:
+	// 0 ""
+	// 0 "hello, world\n"
+	// 3 ""
+}
