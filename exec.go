@@ -49,9 +49,9 @@ type executor struct {
 	mu        sync.Mutex
 	asking    chan struct{} // held by who has a server's question put; nil before the first
 	pool      []tool.Tool
-	tools     toolIndex  // of the pool, and those that calls were made of before it was another
-	notifiers []notifier // of the pool
-	attempt   struct {   // the answer being written
+	tools     map[string]tool.Tool // of the pool, and those that calls were made of before it was another
+	notifiers []notifier           // of the pool
+	attempt   struct {             // the answer being written
 		key    string
 		drafts *partialCalls
 	}
@@ -86,7 +86,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: newToolIndex(pool), models: a.models(),
+	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: toolsByName(pool), models: a.models(),
 		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: secrets.Of(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, log: a.logger()}
 	x.unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
 	x.rules.Store(a.Permissions.Compile())
@@ -97,7 +97,7 @@ func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, erro
 func (x *executor) tool(name string) tool.Tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.tools.get(name)
+	return x.tools[name]
 }
 
 // toolOf returns the tool of a job's call, nil if it is there no more.
@@ -113,7 +113,7 @@ func (x *executor) replace(t tool.Tool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	name := t.Spec().Name
-	x.tools.put(name, t)
+	x.tools[name] = t
 	x.pool = slices.Clone(x.pool) // somebody may be going through it
 	for i := range x.pool {
 		if x.pool[i].Spec().Name == name {

@@ -200,7 +200,7 @@ func (x *executor) drafted(j *effectInput) (tool.Tool, *callStatus) {
 		delete(x.drafts, j.call.ID)
 		t, b = c.tool, c.board
 	} else {
-		t = instance(x.tools.get(j.call.Name))
+		t = instance(x.tools[j.call.Name])
 	}
 	switch {
 	case !j.signals.watched():

@@ -125,7 +125,7 @@ func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
 	defer l.x.mu.Unlock()
 	l.x.pool, l.x.notifiers = fresh.pool, notifiersOf(fresh.pool)
 	for _, t := range fresh.pool {
-		l.x.tools.put(t.Spec().Name, t)
+		l.x.tools[t.Spec().Name] = t
 		if s, ok := t.(secrets.Holder); ok {
 			l.x.secrets.Add(s.Secrets())
 		}
