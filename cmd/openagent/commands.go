@@ -2,16 +2,28 @@ package main
 
 import (
 	"context"
-	"io"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/agents"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/config"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/cron"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/doctor"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/mcp"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/models"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/permissions"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/sessions"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/skills"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/tools"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/triggers"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/trust"
+	"github.com/openagent-go/agent/cmd/openagent/internal/demo"
 )
 
 // root is the tree of commands, in the order in which help shows them.
-func root(h *host) cli.Command {
+func root(h *cli.IO) cli.Command {
 	c := promptCommand(h)
-	c.Subcommands = []cli.Command{demoCommand(h), sessionsCommand(h), cronCommand(h), triggersCommand(h), toolsCommand(h), skillsCommand(h), agentsCommand(h),
-		trustCommand(h), permissionsCommand(h), mcpCommand(h), modelsCommand(h), configCommand(h), doctorCommand(h), completionCommand(h), versionCommand(h)}
+	c.Subcommands = []cli.Command{demo.Command(h), sessions.Command(h), cron.Command(h), triggers.Command(h), tools.Command(h), skills.Command(h), agents.Command(h),
+		trust.Command(h), permissions.Command(h), mcp.Command(h), models.Command(h), config.Command(h), doctor.Command(h), completionCommand(h), versionCommand(h)}
 	c.Subcommands = append(c.Subcommands, helpCommand(h, c.Names()))
 	return c
 }
@@ -27,7 +39,7 @@ const environmentHelp = `Environment, the first that is set counts:
   NO_COLOR  no colours
 `
 
-func helpCommand(h *host, names []string) cli.Command {
+func helpCommand(h *cli.IO, names []string) cli.Command {
 	return cli.Command{Name: "help", Args: "[COMMAND]", Choices: names, Summary: "Show the help of a command",
 		Examples: []string{"openagent help mcp login"},
 		Run: func(_ context.Context, args []string) error {
@@ -35,11 +47,11 @@ func helpCommand(h *host, names []string) cli.Command {
 			if err != nil {
 				return err
 			}
-			return h.show(call.Command.Page(call.Path))
+			return h.Show(call.Command.Page(call.Path))
 		}}
 }
 
-func completionCommand(h *host) cli.Command {
+func completionCommand(h *cli.IO) cli.Command {
 	return cli.Command{Name: "completion", Args: cli.Choice(cli.Shells), Choices: cli.Shells, Summary: "Print a completion script for a shell",
 		Details:  "Each script says in its first line how to load it.\n",
 		Examples: []string{"openagent completion bash", "openagent completion powershell"},
@@ -51,20 +63,6 @@ func completionCommand(h *host) cli.Command {
 			if err != nil {
 				return err
 			}
-			return h.show(script)
+			return h.Show(script)
 		}}
-}
-
-// none refuses arguments where a command takes none.
-func none(command string, args []string) error {
-	if len(args) > 0 {
-		return cli.Usagef("%s takes no argument %q; see openagent %s --help", command, cli.Clip(args[0]), command)
-	}
-	return nil
-}
-
-// show writes a page to stdout.
-func (h *host) show(text string) error {
-	_, err := io.WriteString(h.out, text)
-	return writing(err)
 }

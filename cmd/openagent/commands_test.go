@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +17,7 @@ import (
 func TestEveryCommandHasAPage(t *testing.T) {
 	seen := map[string]string{}
 	pages := 0
-	root(newHost()).Walk(func(path string, c cli.Command) {
+	root(cli.NewIO()).Walk(func(path string, c cli.Command) {
 		page := c.Page(path)
 		pages++
 		if other, ok := seen[page]; ok {
@@ -64,7 +67,7 @@ func checkFlags(t *testing.T, path string, c cli.Command, page string) {
 // Flags with the same name in the commands of a group take a value in all, or in none:
 // which word names the command must not depend on it.
 func TestFlagsOfAGroupAgree(t *testing.T) {
-	root(newHost()).Walk(func(path string, group cli.Command) {
+	root(cli.NewIO()).Walk(func(path string, group cli.Command) {
 		if group.Run != nil {
 			return
 		}
@@ -82,10 +85,10 @@ func TestFlagsOfAGroupAgree(t *testing.T) {
 
 // The command line of every example is one that the program accepts.
 func TestExamplesParse(t *testing.T) {
-	root(newHost()).Walk(func(path string, c cli.Command) {
+	root(cli.NewIO()).Walk(func(path string, c cli.Command) {
 		for _, example := range c.Examples {
 			_, line, _ := strings.Cut("| "+example, "openagent")
-			call, err := root(newHost()).Parse(shellWords(line))
+			call, err := root(cli.NewIO()).Parse(shellWords(line))
 			if err != nil || call.Path != path && path != "openagent help" || call.Help {
 				t.Errorf("%q: %s, %v; want %s", example, call.Path, err, path)
 			}
@@ -116,7 +119,7 @@ func shellWords(line string) []string {
 }
 
 func TestPageOfLogin(t *testing.T) {
-	call, err := root(newHost()).Parse([]string{"mcp", "login", "--help"})
+	call, err := root(cli.NewIO()).Parse([]string{"mcp", "login", "--help"})
 	if err != nil || !call.Help {
 		t.Fatal(call.Path, err)
 	}
@@ -129,6 +132,32 @@ func TestPageOfLogin(t *testing.T) {
 	for _, other := range []string{"--transport", "--http", "--max-turns", "--scope"} {
 		if strings.Contains(page, other) {
 			t.Errorf("the page has %s of another command:\n%s", other, page)
+		}
+	}
+}
+
+var demoNext = regexp.MustCompile(`(?m)^(?:  next|) {4,}openagent (\S+)`)
+
+// The commands that a demo names at its end exist.
+func TestDemoNextSteps(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("needs sh in PATH")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, demo := range []string{"fix", "survey", "chaos", "team"} {
+		var out, errs bytes.Buffer
+		h := &cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(string) string { return "" }}
+		if code := execute(h, []string{"demo", demo}); code != 0 {
+			t.Fatalf("demo %s: exit code %d\n%s%s", demo, code, &out, &errs)
+		}
+		steps := demoNext.FindAllStringSubmatch(out.String(), -1)
+		if len(steps) == 0 {
+			t.Errorf("demo %s names no command:\n%s", demo, &out)
+		}
+		for _, step := range steps {
+			if !slices.Contains(root(h).Names(), step[1]) && step[1] != "-p" {
+				t.Errorf("demo %s: there is no command %s", demo, step[1])
+			}
 		}
 	}
 }

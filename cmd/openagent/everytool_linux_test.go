@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -59,6 +61,7 @@ var exercises = []exercise{
 	{tool: "CronList", input: `{}`, gives: "look"},
 	{tool: "CronDelete", input: `{"id":"ID"}`, gives: "look"},
 	{tool: "LSP", input: `{"operation":"documentSymbol","file_path":"main.go"}`, gives: "main"},
+	{tool: "Skill", input: `{"query":"commit"}`, gives: "commit"},
 	{tool: "CodeSearch", input: `{"query":"main"}`, gives: "main.go"},
 	{tool: "Config", input: `{"action":"list"}`, gives: `(?s)model = "claude-sonnet-4-6" \(default\).*no_color = false`},
 	{tool: "TodoWrite", input: `{"todos":[{"content":"Look","status":"pending"}]}`, gives: "Look|1"},
@@ -111,16 +114,24 @@ func (e exercise) check(t *testing.T, r *llmtest.Request) {
 // asked what only a person decides. The server refuses what breaks its rules.
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
-	o := new(options)
-	o.tools = []string{"all"}
-	a, _ := agentFor(t, o)
+	var list, errs bytes.Buffer
+	h := &cli.IO{In: strings.NewReader(""), Out: &list, Err: &errs, Getenv: func(name string) string {
+		return map[string]string{"OPENAGENT_HOME": t.TempDir(), "SEARXNG_URL": "https://example.com"}[name]
+	}}
+	if code := execute(h, []string{"tools", "list", "--output-format", "json"}); code != 0 {
+		t.Fatalf("tools list: exit code %d: %s", code, &errs)
+	}
+	var all []struct{ Name string }
+	if err := json.Unmarshal(list.Bytes(), &all); err != nil || len(all) == 0 {
+		t.Fatalf("tools list: %v\n%s", err, &list)
+	}
 	used := []string{patched.tool}
 	for _, e := range exercises {
 		used = append(used, e.tool)
 	}
-	for _, tl := range a.Tools {
-		if name := tl.Spec().Name; !slices.Contains(used, name) {
-			t.Errorf("%s is not used", name)
+	for _, tl := range all {
+		if !slices.Contains(used, tl.Name) {
+			t.Errorf("%s is not used", tl.Name)
 		}
 	}
 

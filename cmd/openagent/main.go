@@ -2,8 +2,22 @@
 // terminal. "openagent help" says more.
 package main
 
-import "os"
+import (
+	"context"
+	"os"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+)
 
 func main() {
-	os.Exit(newHost().main(os.Args[1:]))
+	os.Exit(execute(cli.NewIO(), os.Args[1:]))
+}
+
+// execute runs the program and returns its exit code.
+func execute(h *cli.IO, args []string) int {
+	ctx, stop := cli.WatchSignals(context.Background(), h)
+	defer stop()
+	ctx = app.WithinHooks(ctx, h)
+	return h.Exit(ctx, root(h).Execute(ctx, args, func(text string) error { return h.Show(text) }))
 }

@@ -4,15 +4,16 @@ import (
 	"os"
 	"testing"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"openagent": func() {
-			h := newHost()
-			h.managed = os.Getenv(managedVar) // else tests would depend on the machine
-			os.Exit(h.main(os.Args[1:]))
+			h := cli.NewIO()
+			h.Managed = os.Getenv(managedVar) // else tests would depend on the machine
+			os.Exit(execute(h, os.Args[1:]))
 		},
 		"fetch": fetch,
 	})

@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/mcp"
 	"github.com/openagent-go/agent/internal/installed"
 	"github.com/openagent-go/agent/llm/llmtest"
 )
@@ -186,7 +187,7 @@ func TestServeAgent(t *testing.T) {
 func TestServeHTTP(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{"", "0123456789abcdef"} {
-		cmd := servingMCP(t, []string{tokenVar + "=" + given}, "--http", "127.0.0.1:0")
+		cmd := servingMCP(t, []string{mcp.TokenVar + "=" + given}, "--http", "127.0.0.1:0")
 		url, token := begin(t, cmd)
 		if given != "" {
 			token = given

@@ -10,7 +10,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/mcp"
 	"github.com/openagent-go/agent/llm/llmtest"
 	"github.com/openagent-go/agent/trigger"
 )
@@ -26,7 +28,7 @@ func holdOpen(t *testing.T, address, path string) []net.Conn {
 	t.Helper()
 	var held []net.Conn
 	says := unfinished(path)
-	for i := range maxConnections + 44 {
+	for i := range automation.MaxConnections + 44 {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -53,11 +55,11 @@ func TestTriggersSlowSenders(t *testing.T) {
 	if err != nil || a.Status != http.StatusAccepted {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	var ran triggerOutcome
+	var ran automation.TriggerOutcome
 	if s.line(&ran); ran.Status != "done" {
 		t.Errorf("%+v", ran)
 	}
-	for _, c := range held[:len(held)-maxConnections] {
+	for _, c := range held[:len(held)-automation.MaxConnections] {
 		_, _ = io.Copy(io.Discard, c) // ends: its place is taken
 	}
 	finishes(t, held)
@@ -84,10 +86,10 @@ func TestServeHTTPSlowSenders(t *testing.T) {
 	t.Parallel()
 	cmd := servingMCP(t, nil, "--http", "127.0.0.1:0")
 	url, token := begin(t, cmd)
-	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), serverPath)
-	held := holdOpen(t, address, serverPath)
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), mcp.ServerPath)
+	held := holdOpen(t, address, mcp.ServerPath)
 	c := clientOf(t, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: sending(token)}}, "allow", "2025-11-25")
-	held = append(held, holdOpen(t, address, serverPath)...)
+	held = append(held, holdOpen(t, address, mcp.ServerPath)...)
 	if text, r := callOf(t, c, "Read", map[string]any{"file_path": "a.txt"}); r.IsError || !strings.Contains(text, "one") {
 		t.Errorf("%s", text)
 	}

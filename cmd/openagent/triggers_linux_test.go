@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,11 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/command/triggers"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/llmtest"
-	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/trigger"
 )
 
@@ -81,7 +80,7 @@ type serving struct {
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	stderr bytes.Buffer
-	start  triggerStart
+	start  triggers.TriggerStart
 }
 
 func (f *folderOfTriggers) serve(args ...string) *serving {
@@ -161,7 +160,7 @@ func TestTriggersServe(t *testing.T) {
 	if err != nil || a.Status != http.StatusAccepted || a.Run == "" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	var ran triggerOutcome
+	var ran automation.TriggerOutcome
 	s.line(&ran)
 	if ran.Type != "trigger_run" || ran.Trigger != build.ID || ran.Run != a.Run || ran.Status != "done" || !strings.HasSuffix(ran.Note, ": built") || ran.Dir != build.Dir {
 		t.Errorf("%+v", ran)
@@ -180,7 +179,7 @@ func TestTriggersServe(t *testing.T) {
 	if _, err := client.Send(t.Context(), address+"/triggers/"+build.ID, secret, nil); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
 		t.Errorf("for another host: %v", err)
 	}
-	if _, err := client.Send(t.Context(), target, secret, bytes.Repeat([]byte("x"), maxBody+1)); !errors.As(err, &refused) || refused.Status != http.StatusRequestEntityTooLarge {
+	if _, err := client.Send(t.Context(), target, secret, bytes.Repeat([]byte("x"), triggers.MaxBody+1)); !errors.As(err, &refused) || refused.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body: %v", err)
 	}
 
@@ -225,7 +224,7 @@ func TestTriggersServe(t *testing.T) {
 	if out := f.run(cli.ExitDone, "", "sessions", "list"); strings.Count(out, "Build it.") != 3 {
 		t.Error(out)
 	}
-	for _, name := range []string{"triggers.json", outcomesName} {
+	for _, name := range []string{"triggers.json", automation.OutcomesName} {
 		if info, err := os.Stat(filepath.Join(home, name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -294,55 +293,6 @@ func TestTriggersServeEnds(t *testing.T) {
 				t.Error(out)
 			}
 		})
-	}
-}
-
-// A schedule that the model makes for a trigger is a job that goes with it.
-func TestTriggerScheduledByTool(t *testing.T) {
-	t.Parallel()
-	o := new(options)
-	o.tools = []string{"RemoteTrigger", "CronList"}
-	a, _ := agentFor(t, o)
-	a.CanUseTool = func(context.Context, tool.Call, permission.Decision) (permission.Decision, error) {
-		return permission.Allow(), nil
-	}
-	call := func(name, input string) *tool.Result {
-		t.Helper()
-		r, err := a.CallTool(t.Context(), name, json.RawMessage(input))
-		if err != nil || r == nil {
-			t.Fatalf("%s: %v", input, err)
-		}
-		return r
-	}
-	r := call("RemoteTrigger", `{"action":"create","name":"look","prompt":"Look.","schedule":"@every 90m"}`)
-	if r.IsError || !strings.Contains(r.Text(), "`openagent triggers serve` run in this folder, not by this program") {
-		t.Fatal(r.Text())
-	}
-	var d struct{ Triggers []trigger.Trigger }
-	if err := json.Unmarshal(r.Details, &d); err != nil {
-		t.Fatal(err)
-	}
-	if got := call("CronList", `{}`).Text(); !strings.Contains(got, `"look", @every 90m, trigger "`+d.Triggers[0].ID) {
-		t.Error(got)
-	}
-	id := `"id":"` + d.Triggers[0].ID + `"`
-	if r := call("RemoteTrigger", `{"action":"update",`+id+`,"enabled":false}`); r.IsError {
-		t.Error(r.Text())
-	}
-	if got := call("CronList", `{}`).Text(); !strings.Contains(got, "disabled") {
-		t.Error(got)
-	}
-	if r := call("RemoteTrigger", `{"action":"update",`+id+`,"schedule":"61 * * * *"}`); !r.IsError || !strings.Contains(r.Text(), "minute") {
-		t.Error(r.Text())
-	}
-	if r := call("RemoteTrigger", `{"action":"update",`+id+`,"schedule":"","enabled":true}`); r.IsError {
-		t.Error(r.Text())
-	}
-	if got := call("CronList", `{}`).Text(); !strings.Contains(got, "No jobs") {
-		t.Error(got)
-	}
-	if r := call("RemoteTrigger", `{"action":"run",`+id+`}`); !r.IsError || !strings.Contains(r.Text(), "in conversations only") {
-		t.Error(r.Text())
 	}
 }
 

@@ -80,7 +80,8 @@ var rules = map[string][]string{
 	"cmd/...":             {"..."},
 	"examples/...":        {"..."},
 
-	"cmd/openagent/internal/cli": {"tool"},
+	"cmd/openagent/internal/term":      {"internal/terminal"},
+	"cmd/openagent/internal/ratelimit": {"config", "llm/limit"},
 }
 
 // outside lists the dependencies that each part may have. The face of the

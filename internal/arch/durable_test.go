@@ -20,15 +20,15 @@ var locks = map[string]bool{"Flock": true, "FcntlFlock": true, "LockFileEx": tru
 
 // renames lists the other files that rename files, and why they do.
 var renames = map[string]string{
-	"session/disk.go":               "a step of durable.Replacement that tests let fail",
-	"checkpoint/disk.go":            "a file that is written gets the hash of its content as its name; readers check the hash",
-	"checkpoint/apply.go":           "a restore stays in an os.Root and replaces only files that nobody has changed since",
-	"checkpoint/sys_unix.go":        "a restore moves files between open folders",
-	"checkpoint/sys_windows.go":     "a restore moves files between open folders",
-	"workspace/files.go":            "an edit stays in an os.Root, keeps the owner and replaces only files that nobody has changed since",
-	"workspace/transaction.go":      "a transaction renames several files, or none",
-	"workspace/shell.go":            "a shell wrote the file",
-	"cmd/openagent/triggers_log.go": "a full log gets another name",
+	"session/disk.go":                                   "a step of durable.Replacement that tests let fail",
+	"checkpoint/disk.go":                                "a file that is written gets the hash of its content as its name; readers check the hash",
+	"checkpoint/apply.go":                               "a restore stays in an os.Root and replaces only files that nobody has changed since",
+	"checkpoint/sys_unix.go":                            "a restore moves files between open folders",
+	"checkpoint/sys_windows.go":                         "a restore moves files between open folders",
+	"workspace/files.go":                                "an edit stays in an os.Root, keeps the owner and replaces only files that nobody has changed since",
+	"workspace/transaction.go":                          "a transaction renames several files, or none",
+	"workspace/shell.go":                                "a shell wrote the file",
+	"cmd/openagent/internal/automation/triggers_log.go": "a full log gets another name",
 }
 
 // Only internal/durable calls the system's file locks and, but for the listed files,

@@ -23,7 +23,7 @@ var opensFiles = map[string]string{
 	"internal/golden/golden.go":        "a helper of tests",
 	"internal/wire/wiretest/*.go":      "a helper of tests",
 	"llm/llmtest/*.go":                 "a helper of tests",
-	"cmd/openagent/demo_*.go":          "files that the demo has just made",
+	"cmd/openagent/internal/demo/*.go": "files that the demo has just made",
 }
 
 // Production code opens files whose place others choose by internal/plainfile.

@@ -59,3 +59,10 @@ func Ended(code int) error {
 	}
 	return &ExitError{Code: code}
 }
+
+// A PageError ends the program with a code. Its text is written as it is, without the
+// program's name.
+type PageError interface {
+	error
+	ExitCode() int
+}

@@ -1,0 +1,270 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/sandbox"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/subagent"
+	"github.com/openagent-go/agent/team"
+	"github.com/openagent-go/agent/tools"
+	"github.com/openagent-go/agent/trace"
+	"github.com/openagent-go/agent/trigger"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A App is what a run, or a conversation, works with.
+type App struct {
+	Options   *settings.Options
+	Provider  provider.Provider
+	Project   string // the working folder
+	workspace *workspace.Workspace
+	outside   *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
+	Sandbox   *sandbox.Sandbox     // nil: nothing is said of one
+	languages *tools.Languages
+	Schedule  *cron.Scheduler                  // that of this program; nil: it runs none
+	Servers   *mcp.Servers                     // nil: there are none
+	Given     map[string]mcp.Config            // that the run began with
+	Told      atomic.Pointer[func(mcp.Status)] // of changes of servers
+	Skills    *skill.Registry                  // nil: there are none
+	briefing  *briefing                        // nil: nothing is told of the folder
+	Triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
+	person    bool                             // somebody can be asked
+	plugins   []*Plugin                        // that are trusted
+	Kinds     []Kind                           // of agents
+	kind      *Kind                            // that the agent is; nil: it is of none
+	crew      *subagent.Manager                // puts them to work
+	Agent     *agent.Agent
+	Session   *agent.Session
+	recorder  *trace.Recorder // nil: the run is not traced
+	Store     session.Store
+	Kept      *checkpoint.Store // states of files; nil where the session is not kept either
+	shared    sharedTeam        // tasks, teams and mail
+	tasks     team.Tasks        // those of shared, with leases where they outlive the program
+	closeTeam func() error      // nil: they are in memory
+	Past      bool              // the session was there before
+	usual     permission.Mode   // that settings name; for a session with a past it is no more than a wish
+}
+
+// Open makes what the options ask for; ask is nil where nobody can be asked.
+// A missing key is found out before anything costs time.
+func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUserFunc) (_ *App, err error) {
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	here := ask != nil && o.Input != cli.FormatStream // a person at the terminal
+	if o, err = settings.Configure(ctx, h, o, dir, here); err != nil {
+		return nil, err
+	}
+	p, err := provider.Open(h, o)
+	if err != nil {
+		return nil, err
+	}
+	if p.NeedsKey() {
+		return nil, p.NoKey()
+	}
+	h.Secrets = append(p.Secrets(), o.SecretValues()...)
+	settings.WarnOfSettings(h, o)
+	s := New(o, p, dir)
+	defer s.CloseOnError(&err)
+	if err := keepTeam(h, s); err != nil {
+		return nil, err
+	}
+	s.person = ask != nil || o.PromptTool == settings.AskByStdio
+	if ask != nil || o.Input == cli.FormatStream {
+		s.Schedule, s.Triggers = new(cron.Scheduler), new(trigger.Handler)
+	}
+	if err := MakeAgent(ctx, h, s, here, true); err != nil {
+		return nil, err
+	}
+	if o.Trace != "" {
+		if err := s.record(o.Trace); err != nil {
+			return nil, err
+		}
+	}
+	AddBriefing(h, s)
+	WarnOfSandbox(h, s)
+	warnOfBypass(h, s)
+	warnOfModel(h, s.Provider, s.Agent.Model)
+	if text := unthinking(s.Agent.Model, s.Agent.Thinking, len(s.Agent.Tools)); text != "" {
+		h.Complain("%s", text)
+	}
+	if err := AddCustomTools(ctx, h, s, here); err != nil {
+		return nil, err
+	}
+	s.AddServers()
+	s.Agent.AskUser = ask
+	s.Agent.AwaitAgents = ask == nil && o.Input != cli.FormatStream // there is no later prompt that could hear of them
+	if o.PromptTool == settings.AskLater {
+		s.Agent.CanUseTool = deferred
+	}
+	chosen, err := Choose(ctx, h, o, dir)
+	if err != nil {
+		return nil, cli.StartError(ctx, err)
+	}
+	s.Store, s.Past = chosen.Store, chosen.Existing
+	s.keepMode()
+	s.Agent.Sessions = s.Store
+	if err := KeepFiles(h, s); err != nil {
+		return nil, err
+	}
+	s.Session = s.Agent.Session(chosen.ID)
+	if chosen.RewindTo > 0 {
+		if err := s.Session.Rewind(ctx, chosen.RewindTo); err != nil {
+			return nil, cli.StartError(ctx, err)
+		}
+	}
+	return s, nil
+}
+
+func New(o *settings.Options, p provider.Provider, dir string) *App {
+	s := &App{Options: o, Provider: p, Project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.Dirs, Env: o.Env, Pass: o.Passed}}
+	s.languages = tools.NewLanguages(s.workspace, o.Servers)
+	memory := new(team.Memory)
+	s.shared, s.tasks = memory, memory
+	return s
+}
+
+// MakeAgent finds what the agent of a run can use, and makes it. With ask a person at
+// the terminal is asked about what is not trusted; what is wrong with files of agents
+// and skills is said if tell is set.
+func MakeAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
+	if err := FindPlugins(ctx, h, s, ask, true); err != nil {
+		return err
+	}
+	if err := FindKinds(ctx, h, s, ask, tell); err != nil {
+		return err
+	}
+	if err := s.become(); err != nil {
+		return err
+	}
+	var err error
+	if s.kind != nil { // which may have a model of its own
+		if s.Provider, err = provider.Open(h, s.Options); err != nil {
+			return err
+		}
+		if s.Provider.NeedsKey() {
+			return s.Provider.NoKey()
+		}
+	}
+	if err := FindServers(ctx, h, s, ask); err != nil {
+		return err
+	}
+	if err := AddSkills(ctx, h, s, ask, tell); err != nil {
+		return err
+	}
+	s.Agent, err = NewAgent(h, s)
+	return err
+}
+
+// fallbacks are the models to use when the first stays unavailable. Where managed
+// settings name the model and no fallbacks, others are left out.
+func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
+	said := s.Options.Said("fallback_models", "--fallback-model")
+	_, free := s.Options.Managed("fallback_models")
+	var list []llm.Model
+	for _, name := range s.Options.Fallbacks {
+		m, err := s.Provider.Llm(name)
+		if err != nil {
+			return nil, cli.Usagef("%s: %v", said, err)
+		}
+		if err := s.permitsModelNamed(name); err != nil && !free {
+			h.Complain("%s: %q does not count; %v", said, name, err)
+			continue
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// NewAgent makes the agent that the options describe.
+func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
+	o := s.Options
+	if err := confine(h, s); err != nil {
+		return nil, err
+	}
+	a := &agent.Agent{
+		Dir: s.Project, AdditionalDirs: o.Dirs,
+		Permissions:   Policy(h, o),
+		Budget:        agent.Budget{Turns: o.Turns, ModelCalls: o.ModelCalls, USD: o.USD, Time: o.Timeout},
+		Compaction:    o.Compaction,
+		SummarizeOver: o.DigestAbove,
+		MaxTokens:     o.MaxTokens,
+		Thinking:      llm.Thought{Budget: o.Thinking, Effort: o.Effort},
+		Cache:         o.PromptCache(),
+		Secrets:       h.Secrets,
+		Log:           settings.Logger(h, o),
+	}
+	a.Models = s.modelNamed
+	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = s.Hooks(), o.Permits, o.PermitsRule
+	a.Deciders = s.Guard(&a.Permissions, a.Deciders)
+	var err error
+	if a.Model, err = s.Provider.Llm(s.Provider.Model.Value); err != nil {
+		return nil, cli.Usagef("%s: %v", s.Provider.Model.Source, err)
+	}
+	if a.SmallModel, err = s.Provider.Llm(s.Provider.Small.Value); err != nil {
+		return nil, cli.Usagef("%s: %v", s.Provider.Small.Source, err)
+	}
+	if a.Fallbacks, err = fallbacks(h, s); err != nil {
+		return nil, err
+	}
+	if a.System, err = s.instructions(); err != nil {
+		return nil, err
+	}
+	a.Tools, a.DeferredTools = ChooseTools(h, s, s.withDiagnostics(Builtins(h, s).Tools()))
+	a.Inbox = s.crew.Inbox("")
+	s.narrow(a)
+	return a, nil
+}
+
+// CloseOnError closes what was opened for a run that does not begin.
+func (s *App) CloseOnError(err *error) {
+	if *err == nil {
+		return
+	}
+	if ended := s.Close(); ended != nil {
+		*err = errors.Join(*err, ended)
+	}
+}
+
+// Close ends the session, its shells and background commands, and the servers
+// of languages and of MCP.
+func (s *App) Close() error {
+	var ended error
+	if s.Session != nil {
+		ended = s.Session.Close()
+	}
+	if s.recorder != nil {
+		ended = errors.Join(ended, s.recorder.Close())
+	}
+	if s.Servers != nil {
+		ended = errors.Join(ended, s.Servers.Close())
+	}
+	if s.closeTeam != nil {
+		ended = errors.Join(ended, s.closeTeam())
+	}
+	if s.briefing != nil {
+		s.briefing.Close()
+	}
+	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
+	if s.outside != nil {
+		ended = errors.Join(ended, s.outside.Close())
+	}
+	if s.Sandbox != nil { // what it confined has ended
+		ended = errors.Join(ended, s.Sandbox.Close())
+	}
+	return ended
+}

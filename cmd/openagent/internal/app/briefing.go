@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/project"
+)
+
+const (
+	projectContextKey = "projectContext"
+	// gitPatience is how long the first prompt waits for the state of git; what comes
+	// later goes with a later prompt.
+	gitPatience = 250 * time.Millisecond
+)
+
+// A briefing is what runs are told of the folder that they work in: files of
+// instructions and the state of git.
+type briefing struct {
+	home, userHome string
+	noProject      bool
+	ctx            context.Context
+	cancel         context.CancelFunc
+	going          sync.WaitGroup
+
+	mu     sync.Mutex
+	states map[string]*gitState // by folder
+	loaded []string             // files
+}
+
+// A gitState is the state of git in a folder, once done is closed.
+type gitState struct {
+	done chan struct{}
+	text string
+}
+
+// AddBriefing gives the agent what is to be known of its folder, unless settings say
+// otherwise.
+func AddBriefing(h *cli.IO, s *App) {
+	if o := s.Options; o.Settings != nil {
+		on := true
+		if o.Settings.Decode(projectContextKey, &on); !on {
+			return
+		}
+	}
+	b := NewBriefing(h, s.Options)
+	s.briefing, s.Agent.Context = b, b.notes
+	for _, f := range b.Place(agent.Place{Dir: s.Project}).Load() {
+		if f.Problem != nil {
+			h.Complain("the file of instructions %s is left out: %v", f.Path, f.Problem)
+		}
+	}
+	b.git(s.Project) // it is looked at while the rest is made ready
+}
+
+func NewBriefing(h *cli.IO, o *settings.Options) *briefing {
+	b := &briefing{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
+	if o.Layers == nil || slices.Contains(o.Layers, string(config.User)) {
+		b.home, _ = h.Home()
+		b.userHome, _ = os.UserHomeDir()
+	}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
+// Close ends what looks at git.
+func (b *briefing) Close() {
+	b.mu.Lock() // nothing begins to look after this
+	b.cancel()
+	b.mu.Unlock()
+	b.going.Wait()
+}
+
+func (b *briefing) Place(at agent.Place) project.Place {
+	return project.Place{Dir: at.Dir, Home: b.home, UserHome: b.userHome, NoProject: b.noProject, Hides: at.Hides}
+}
+
+// notes tells of files of instructions, and once of git.
+func (b *briefing) notes(ctx context.Context, at agent.Place) []agent.Note {
+	state := b.git(at.Dir)
+	place := b.Place(at)
+	var files []project.File
+	if at.Start {
+		files = place.Load()
+	}
+	files = append(files, place.Nested(at.Touched)...)
+	var notes []agent.Note
+	for _, f := range files {
+		n := agent.Note{ID: f.Path + "#" + f.Sum(), Text: f.Note()}
+		if f.Problem == nil {
+			n.Files = []event.Instructions{{File: f.Path, Type: f.Kind, Reason: f.Reason}}
+		}
+		for _, path := range f.Imports {
+			n.Files = append(n.Files, event.Instructions{File: path, Type: f.Kind, Reason: "include"})
+		}
+		notes = append(notes, n)
+	}
+	b.mu.Lock()
+	for _, f := range files {
+		if f.Problem == nil && !slices.Contains(b.loaded, f.Path) {
+			b.loaded = append(b.loaded, f.Path)
+		}
+	}
+	b.mu.Unlock()
+	if at.Start {
+		select {
+		case <-state.done:
+		case <-time.After(gitPatience):
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-state.done:
+		if state.text != "" {
+			notes = append(notes, agent.Note{ID: "git", Text: state.text})
+		}
+	default:
+	}
+	return notes
+}
+
+// git returns the state of git in a folder as it was when it was asked for first.
+func (b *briefing) git(dir string) *gitState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.states[dir]; s != nil {
+		return s
+	}
+	s := &gitState{done: make(chan struct{})}
+	b.states[dir] = s
+	if b.noProject || b.ctx.Err() != nil {
+		close(s.done)
+		return s
+	}
+	b.going.Go(func() {
+		defer close(s.done)
+		s.text = project.Git(b.ctx, dir)
+	})
+	return s
+}
+
+// InstructionFiles are the files of instructions that were told so far.
+func (s *App) InstructionFiles() []string {
+	files := []string{}
+	if s.briefing != nil {
+		s.briefing.mu.Lock()
+		defer s.briefing.mu.Unlock()
+		files = append(files, s.briefing.loaded...)
+	}
+	return files
+}

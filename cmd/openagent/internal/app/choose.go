@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/session"
+)
+
+// A chosen session is the one that a run works in.
+type chosen struct {
+	Store    session.Store
+	ID       string
+	Existing bool
+	RewindTo int64 // go on from this fact; 0: from the last
+}
+
+// Choose finds or makes the session that the flags ask for: first which one,
+// then a copy of it, then from where.
+func Choose(ctx context.Context, h *cli.IO, o *settings.Options, project string) (chosen, error) {
+	if o.Ephemeral && o.Resume == "" && !o.Latest {
+		if o.ID != "" && session.CheckID(o.ID) != nil {
+			return chosen{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
+		}
+		return chosen{Store: new(session.Memory), ID: o.ID}, nil
+	}
+	path, err := sessionstore.SessionsDir(h, o.SessionDir, project)
+	if err != nil {
+		return chosen{}, err
+	}
+	dir := session.Dir{Path: path}
+	c := chosen{Store: dir, ID: o.ID}
+	if o.ID != "" {
+		if err := checkNew(ctx, o, dir); err != nil {
+			return c, err
+		}
+	}
+	from := o.Resume
+	if o.Latest {
+		if from, err = sessionstore.Latest(ctx, dir, project); err != nil {
+			return c, err
+		}
+	}
+	if from == "" {
+		return c, nil
+	}
+	c.Existing = true
+	if err := sessionstore.Find(ctx, h, "--resume", dir, from); err != nil {
+		return c, err
+	}
+	seq := int64(0)
+	if o.ResumeAt != "" {
+		if seq, err = sessionstore.FactOf(ctx, dir, from, o.ResumeAt); err != nil {
+			return c, err
+		}
+	}
+	if o.Ephemeral {
+		memory := new(session.Memory)
+		if err := session.Copy(ctx, dir, memory, from); err != nil {
+			return c, err
+		}
+		c.Store = memory
+	}
+	if !o.Fork {
+		c.ID, c.RewindTo = from, seq
+		return c, nil
+	}
+	if c.ID == "" {
+		c.ID = session.NewID()
+	}
+	if err := session.Fork(ctx, c.Store, from, c.ID, seq); err != nil {
+		return c, err
+	}
+	if !o.Ephemeral {
+		forkKept(ctx, h, dir, from, c.ID, seq)
+		forkTeam(ctx, h, dir, from, c.ID)
+	}
+	return c, nil
+}
+
+// checkNew reports why a session with the given id cannot be made.
+func checkNew(ctx context.Context, o *settings.Options, store session.Store) error {
+	if err := session.CheckID(o.ID); err != nil {
+		return cli.Usagef("--session-id: %w", err)
+	}
+	if _, err := session.Stat(ctx, store, o.ID); err == nil {
+		return cli.Usagef("--session-id: there is a session %s already; use --resume %s to go on with it", o.ID, o.ID)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+const serverPromptPrefix = "/mcp__"
+
+// IsServerPrompt reports whether what the user wrote is a prompt of an MCP server.
+func IsServerPrompt(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), serverPromptPrefix)
+}
+
+// ExpandCommand makes a prompt of what the user wrote: /name runs a skill, /mcp__server__prompt
+// is what the server makes of it, with @server:uri goes the resource, and
+// with @path the file. One that cannot be read is reported to the user and the model.
+func ExpandCommand(ctx context.Context, h *cli.IO, s *App, in agent.Input) (agent.Input, error) {
+	return ExpandSaid(ctx, h, s, in, in.Text)
+}
+
+// ExpandSaid is expand where only said is the user's own: the rest came through a pipe,
+// and names no files.
+func ExpandSaid(ctx context.Context, h *cli.IO, s *App, in agent.Input, said string) (agent.Input, error) {
+	if in.Output == nil {
+		in.Output = s.Options.Answer
+	}
+	if in.Compact {
+		return in, nil
+	}
+	if wishes, ok := CompactCommand(in.Text); ok && len(in.Blocks) == 0 {
+		in.Text, in.Compact = wishes, true
+		return in, nil
+	}
+	if x, err := s.SkillOf(in.Text); err != nil || x != nil {
+		in.Expansion = x
+		return in, err
+	}
+	if !IsServerPrompt(in.Text) {
+		in.Blocks = append(in.Blocks[:len(in.Blocks):len(in.Blocks)], MentionedFiles(ctx, h, s, said)...)
+	}
+	if s.Servers == nil {
+		if IsServerPrompt(in.Text) {
+			return in, fmt.Errorf("%s: there are no MCP servers", cli.Clip(in.Text))
+		}
+		return in, ctx.Err()
+	}
+	if IsServerPrompt(in.Text) {
+		name, args := strings.TrimSpace(in.Text), ""
+		if i := strings.IndexAny(name, " \t\n"); i > 0 {
+			name, args = name[:i], strings.TrimSpace(name[i:])
+		}
+		name = strings.TrimPrefix(name, "/")
+		blocks, err := s.Servers.Prompt(ctx, name, args)
+		if err != nil {
+			return in, err
+		}
+		var rest []llm.Block
+		for _, b := range blocks {
+			if _, ok := b.(llm.Text); !ok {
+				rest = append(rest, b)
+			}
+		}
+		in.Expansion = &tool.Expansion{Kind: tool.ServerPrompt, Name: name, Args: args, Text: blocks.Text()}
+		in.Blocks = append(rest, in.Blocks...)
+		return in, nil
+	}
+	blocks, err := s.Servers.Mentions(ctx, in.Text)
+	if ctx.Err() != nil {
+		return in, ctx.Err()
+	}
+	if err != nil {
+		h.Complain("%v", err)
+	}
+	in.Blocks = append(in.Blocks[:len(in.Blocks):len(in.Blocks)], blocks...)
+	return in, nil
+}
+
+// CompactCommand takes /compact [instructions] apart.
+func CompactCommand(text string) (instructions string, ok bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return strings.TrimSpace(rest), name == "/compact"
+}
+
+// SlashNames are what the user may write after a slash, for hosts that show it.
+func (s *App) SlashNames() []string {
+	names := []string{}
+	for _, c := range s.Commands() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// A slashCommand is what the user may write after a slash.
+type slashCommand struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Hint        string `json:"argumentHint"`
+}
+
+func (s *App) Commands() []slashCommand {
+	list := []slashCommand{}
+	if s.Skills != nil {
+		for _, k := range s.Skills.UserInvocable() {
+			list = append(list, slashCommand{k.Name, k.Description, k.Hint})
+		}
+	}
+	if s.Servers != nil {
+		for _, p := range s.Servers.Prompts() {
+			_, hint, _ := strings.Cut(p.Usage(), " ")
+			list = append(list, slashCommand{p.Name, p.Description, hint})
+		}
+	}
+	return append(list, slashCommand{"compact", "Summarise the conversation to make room", "[instructions]"})
+}

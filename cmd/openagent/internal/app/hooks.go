@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// Hooks returns the hooks of the settings. They run as the user's own programs,
+// outside of the sandbox, unless the settings want them in it.
+func (s *App) Hooks() []hook.Hook {
+	o := s.Options
+	if o.Settings == nil {
+		return nil
+	}
+	wanted := o.Settings.Hooks()
+	list := s.hooksOfPlugins()
+	if len(wanted) == 0 {
+		return list
+	}
+	place := s.HookPlace()
+	for _, w := range wanted {
+		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: place, Line: w.Command, Project: s.Project, Async: w.Async})
+		h.Timeout = w.Timeout
+		list = append(list, h)
+	}
+	return list
+}
+
+// HookPlace is where commands of hooks run.
+func (s *App) HookPlace() *workspace.Workspace {
+	within := false
+	if s.Options.Settings != nil {
+		s.Options.Settings.Decode("hooks_in_sandbox", &within)
+	}
+	if within {
+		return s.workspace
+	}
+	if s.outside == nil {
+		s.outside = &workspace.Workspace{Root: s.Project, Dirs: s.Options.Dirs, Env: s.Options.Env, Pass: s.Options.Passed}
+	}
+	return s.outside
+}
+
+// hooked reports whether hooks of agents' own files are called: settings can switch
+// all hooks off.
+func (s *App) hooked() bool {
+	off := false
+	if s.Options.Settings != nil {
+		s.Options.Settings.Decode("disableAllHooks", &off)
+	}
+	return !off
+}
+
+// WithinHooks notes how many hooks the program itself was started within.
+func WithinHooks(ctx context.Context, h *cli.IO) context.Context {
+	if n, err := strconv.Atoi(h.Getenv(hookshell.DepthVariable)); err == nil && n > 0 {
+		return hook.WithDepth(ctx, n)
+	}
+	return ctx
+}
+
+// HookNews is what people should hear of a hook, "" for nothing: failures are logged.
+func HookNews(d event.HookResponse) string {
+	text := d.Message
+	if n := d.Notification; n != nil {
+		text = joinLines(text, joinLines(n.Title, n.Body))
+	}
+	if text == "" {
+		return ""
+	}
+	return string(d.Event) + " hook: " + text
+}
+
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}
+
+// Displays reports whether hooks want to see what is shown of the model's text.
+func (s *App) Displays() bool {
+	return slices.ContainsFunc(s.Agent.Hooks, func(h hook.Hook) bool { return h.On == hook.MessageDisplay })
+}
+
+// Displayed is what is shown of a message of the model, once hooks have seen it.
+func (s *App) Displayed(ctx context.Context, id, text string) string {
+	if !s.Displays() || text == "" {
+		return text
+	}
+	out, err := s.Session.Hook(ctx, hook.Input{Event: hook.MessageDisplay, MessageID: id, Delta: text, Final: true})
+	if err != nil || out.Display == nil {
+		return text
+	}
+	return *out.Display
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/skill"
+	"github.com/openagent-go/agent/tool"
+)
+
+// AddSkills finds the skills of a run: those that are built in, the user's, the
+// project's and those of plugins, the later counts. The project's and plugins' count
+// once they are trusted; with ask a person at the terminal is asked about them. What is
+// wrong with a file is said if tell is set, and holds up nothing.
+func AddSkills(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
+	s.Skills = skill.New(skill.BuiltIn(s.Project)...)
+	var own []string
+	for _, f := range s.SkillFolders(h) {
+		found := f.Load()
+		if found.Dir == "" && found.Problems == nil || f.Pinned && slices.Contains(own, found.Dir) { // the home folder as a project: they are the user's
+			continue
+		}
+		if !f.Pinned {
+			own = append(own, found.Dir)
+		}
+		if tell {
+			for _, p := range found.Problems {
+				if p.Skipped {
+					h.Complain("%v", p)
+				}
+			}
+		}
+		if f.Pinned && !s.trustsIn(f.Within) && !trustsSkills(h, found) {
+			yes, err := offerSkills(ctx, h, found, ask, tell)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				continue
+			}
+		}
+		s.Skills.Add(found)
+		s.workspace.Readable = append(s.workspace.Readable, found.Dir)
+	}
+	return nil
+}
+
+// SkillFolders lists the folders of skills, as far as --setting-sources wants them.
+func (s *App) SkillFolders(h *cli.IO) []skill.Folder {
+	layer := func(l config.Scope) bool {
+		return s.Options.Layers == nil || slices.Contains(s.Options.Layers, string(l))
+	}
+	home, project := "", ""
+	if layer(config.User) {
+		home, _ = os.UserHomeDir()
+	}
+	if layer(config.Project) {
+		project = s.Project
+	}
+	folders := skill.Folders(home, project)
+	for _, dir := range s.Options.Plugins { // those that are not trusted may have trusted skills
+		if !s.trustsIn(dir) {
+			folders = append(folders, skill.Folder{Path: filepath.Join(dir, "skills"), From: "the plugin " + dir, Within: dir, Pinned: true})
+		}
+	}
+	for _, p := range s.plugins {
+		folders = append(append(folders, p.CommandFolders()...), p.skillFolders()...)
+	}
+	return folders
+}
+
+func trustsSkills(h *cli.IO, found skill.Found) bool {
+	if len(found.Skills) == 0 {
+		return true
+	}
+	t, err := settings.ReadTrust(h)
+	if err != nil {
+		h.Complain("%v", err)
+		return false
+	}
+	return t.Skills[found.Dir].Sum == found.Sum
+}
+
+// offerSkills asks the person at the terminal about a folder of skills. Where nobody is
+// there it says that they are left out.
+func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bool) (bool, error) {
+	if !ask {
+		if tell {
+			h.Complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(found.Dir))
+		}
+		return false, nil
+	}
+	if _, err := fmt.Fprintf(h.Err, "The folder %s holds skills, instructions that the agent would follow:\n%s", h.Visible(found.Dir), preview.SkillDocuments(h, found)); err != nil {
+		return false, err
+	}
+	yes, err := settings.Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
+	if err != nil || !yes {
+		return false, err
+	}
+	return true, TrustSkills(ctx, h, found)
+}
+
+func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
+	var names []string
+	for _, s := range found.Skills {
+		names = append(names, s.Name)
+	}
+	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
+		t.Skills[found.Dir] = settings.TrustedFolder{Sum: found.Sum, Files: names, Since: settings.Now()}
+	})
+}
+
+func SkillNames(h *cli.IO, found skill.Found) string {
+	var b strings.Builder
+	for _, s := range found.Skills {
+		fmt.Fprintf(&b, "  %s: %s\n", s.Name, h.Visible(s.Description))
+	}
+	return b.String()
+}
+
+// SkillsOf finds the folders of skills that trust in dir is about: those of a project,
+// that of a plugin, or dir itself.
+func SkillsOf(dir string) []skill.Found {
+	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, skill.Folder{Path: dir, Pinned: true})
+	if home, err := os.UserHomeDir(); err == nil && sameDir(home, dir) {
+		return nil // they are the user's own
+	}
+	var out []skill.Found
+	for i, f := range folders {
+		found := f.Load()
+		if len(found.Skills) == 0 || i == len(folders)-1 && len(out) > 0 { // the levels below a project are no skills of its own
+			continue
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// SkillState says how a folder of skills stands that was trusted.
+func SkillState(dir string, t settings.TrustedFolder) string {
+	switch found := (skill.Folder{Path: dir, Pinned: true}).Load(); {
+	case found.Dir == "":
+		return "gone"
+	case found.Dir != dir || found.Sum != t.Sum:
+		return "changed"
+	}
+	return "trusted"
+}
+
+// SkillOf returns what a prompt stands for that begins with the name of a skill after a
+// slash, nil for other prompts. The first line has its arguments, and what comes after
+// it is added.
+func (s *App) SkillOf(text string) (*tool.Expansion, error) {
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	word, args, _ := strings.Cut(line, " ")
+	name, ok := strings.CutPrefix(word, "/")
+	if !ok || name == "" || s.Skills == nil {
+		return nil, nil
+	}
+	known := s.Skills.Get(name)
+	switch {
+	case known == nil:
+		return nil, nil
+	case known.Hidden:
+		return nil, fmt.Errorf("the skill %s is for the agent to run, not for people", known.Name)
+	}
+	x, err := s.Skills.Expand(name, args)
+	if err != nil {
+		return nil, err
+	}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		x.Text += "\n\n" + rest
+	}
+	return x, nil
+}
+
+// SkillNames are the skills that the model can run.
+func (s *App) SkillNames() []string {
+	names := []string{}
+	if s.Skills != nil {
+		for _, k := range s.Skills.List() {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

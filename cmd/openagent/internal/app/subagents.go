@@ -1,0 +1,305 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/subagent"
+)
+
+// A Kind is a kind of agent, and where it comes from.
+type Kind struct {
+	subagent.Definition
+	from string // built-in, plugin, user, project or --agents
+}
+
+// kindFolders are folders of kinds of agents.
+type kindFolders struct {
+	from    string
+	Folders []subagent.Folder
+	own     bool // of the user, whom nobody asks about them
+	trusted bool // of plugins that are trusted
+}
+
+// KindPlaces are the folders that a run looks into, the later counts, as far as
+// --setting-sources wants them.
+func KindPlaces(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []kindFolders {
+	wants := func(l config.Scope) bool { return o.Layers == nil || slices.Contains(o.Layers, string(l)) }
+	var extra, user []subagent.Folder
+	for _, p := range plugins {
+		extra = append(extra, p.agentFolders()...)
+	}
+	if base, err := os.UserHomeDir(); err == nil {
+		user = slices.DeleteFunc(subagent.Folders(base, false), func(f subagent.Folder) bool {
+			return filepath.Dir(f.Path) == filepath.Join(base, ".openagent") // is the home folder, or is not
+		})
+	}
+	if home, err := h.Home(); err == nil {
+		user = append(user, subagent.Folder{Path: filepath.Join(home, "agents")})
+	}
+	out := []kindFolders{{from: "plugin", Folders: extra, trusted: true}}
+	if wants(config.User) {
+		out = append(out, kindFolders{from: "user", Folders: user, own: true})
+	}
+	if wants(config.Project) {
+		out = append(out, kindFolders{from: "project", Folders: subagent.Folders(project, true)})
+	}
+	return out
+}
+
+// FindKinds finds the kinds of agents of a run. With ask a person at the terminal is
+// asked about folders that are not trusted. What is wrong with files is said if tell
+// is set.
+func FindKinds(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
+	own := map[string]bool{}
+	add := func(from string, list []subagent.Definition) {
+		for _, d := range list {
+			s.Kinds = slices.DeleteFunc(s.Kinds, func(k Kind) bool { return strings.EqualFold(k.Agent.Name, d.Agent.Name) })
+			if !s.hooked() {
+				d.Agent.Hooks = nil
+			}
+			s.Kinds = append(s.Kinds, Kind{d, from})
+		}
+	}
+	add("built-in", subagent.Builtin())
+	for _, p := range KindPlaces(h, s.Options, s.Project, s.plugins) {
+		for _, f := range p.Folders {
+			f.Hooks = s.HookPlace()
+			found := f.Load()
+			if own[found.Dir] { // the home folder as a project: they are the user's
+				continue
+			}
+			own[found.Dir] = p.own && found.Dir != ""
+			if !p.own && !p.trusted && len(found.Files) > 0 {
+				trusted, err := trustsKinds(ctx, h, found, ask, tell)
+				if err != nil {
+					return err
+				}
+				if !trusted {
+					continue
+				}
+			}
+			for _, problem := range found.Problems {
+				if tell {
+					h.Complain("%v", problem)
+				}
+			}
+			add(p.from, found.Definitions)
+		}
+	}
+	if s.Options.Agents == "" {
+		return nil
+	}
+	list, notes, err := subagent.ParseJSON([]byte(s.Options.Agents), s.HookPlace())
+	if err != nil {
+		return cli.Usagef("--agents: %w", err)
+	}
+	for _, n := range notes {
+		if tell {
+			h.Complain("--agents: %s", n)
+		}
+	}
+	add("--agents", list)
+	return nil
+}
+
+// trustsKinds reports whether a folder of agents that is not the user's own counts.
+func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell bool) (bool, error) {
+	t, err := settings.ReadTrust(h)
+	if err != nil {
+		h.Complain("%v", err)
+		return false, nil
+	}
+	if t.Files[found.Dir].Sum == found.Sum {
+		return true, nil
+	}
+	if !ask && !tell {
+		return false, nil
+	}
+	if !ask {
+		h.Complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(filepath.Dir(filepath.Dir(found.Dir))))
+		return false, nil
+	}
+	if _, err := fmt.Fprintf(h.Err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.Visible(found.Dir), preview.AgentDocuments(h, found)); err != nil {
+		return false, err
+	}
+	yes, err := settings.Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
+	if err != nil || !yes {
+		return false, err
+	}
+	return true, TrustKinds(ctx, h, found)
+}
+
+func TrustKinds(ctx context.Context, h *cli.IO, found subagent.Found) error {
+	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
+		t.Files[found.Dir] = settings.TrustedFile{Sum: found.Sum, Since: settings.Now()}
+	})
+}
+
+func KindList(h *cli.IO, found subagent.Found) string {
+	var b strings.Builder
+	for _, name := range found.Files {
+		fmt.Fprintf(&b, "  %s\n", h.OneLine(name))
+	}
+	return b.String()
+}
+
+// AgentFolders are the folders of agents of a project, or of a plugin.
+func AgentFolders(dir string) []subagent.Folder {
+	return append(subagent.Folders(dir, true), subagent.Folder{Path: filepath.Join(dir, "agents"), Within: dir})
+}
+
+// KindFoldersIn returns what the folders of agents of a project or a plugin hold.
+func KindFoldersIn(dir string) []subagent.Found {
+	var out []subagent.Found
+	for _, f := range AgentFolders(dir) {
+		if found := f.Load(); len(found.Files) > 0 {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// IsKindFolder reports whether what is trusted is a folder of agents.
+func IsKindFolder(place string) bool { return filepath.Base(place) == "agents" }
+
+// KindFolderState says how a folder of agents stands that was trusted.
+func KindFolderState(place string, t settings.TrustedFile) string {
+	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
+		return "gone"
+	}
+	if found := (subagent.Folder{Path: place}).Load(); found.Dir != place || found.Sum != t.Sum {
+		return "changed"
+	}
+	return "trusted"
+}
+
+// KindNamed returns the kind of a name, whatever its case.
+func (s *App) KindNamed(name string) (Kind, error) {
+	var names []string
+	for _, k := range s.Kinds {
+		if strings.EqualFold(k.Agent.Name, name) {
+			return k, nil
+		}
+		names = append(names, k.Agent.Name)
+	}
+	return Kind{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, names), "; openagent agents list shows them"))
+}
+
+// KindNames are the names of the kinds, in order.
+func (s *App) KindNames() []string {
+	names := []string{}
+	for _, k := range s.Kinds {
+		names = append(names, k.Agent.Name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	return names
+}
+
+// become chooses the kind that --agent names, which says what no flag says.
+func (s *App) become() error {
+	o := s.Options
+	if o.Agent == "" {
+		return nil
+	}
+	k, err := s.KindNamed(o.Agent)
+	if err != nil {
+		return cli.Usagef("--agent: %w", err)
+	}
+	s.kind = &k
+	flags := o.Flagged
+	if flags == nil {
+		flags = o
+	}
+	a := k.Agent
+	if k.Model != "" && flags.Model == "" {
+		if err := s.permitsModelNamed(k.Model); err != nil {
+			return cli.Usagef("--agent %s: %w", a.Name, err)
+		}
+		o.Model = k.Model
+	}
+	if m := a.Permissions.Mode; m != "" && flags.Mode == "" {
+		if err := o.Permits(m); err != nil {
+			return cli.Usagef("--agent %s: %w", a.Name, err)
+		}
+		o.Mode = string(m)
+	}
+	if a.Budget.Turns > 0 && flags.Turns == 0 {
+		o.Turns = a.Budget.Turns
+	}
+	if a.Thinking.Effort != "" && flags.Effort == "" && flags.Thinking == 0 && o.PermitsThinking(0) == nil {
+		o.Effort, o.Thinking = a.Thinking.Effort, 0
+	}
+	o.Deny = slices.Concat(o.Deny, a.Permissions.Deny)
+	return nil
+}
+
+// narrow bounds the agent of the run as its kind says.
+func (s *App) narrow(a *agent.Agent) {
+	if s.kind == nil {
+		return
+	}
+	k := s.kind.Bounded()
+	a.Name = k.Name
+	a.AllowedTools, a.DisallowedTools = k.AllowedTools, k.DisallowedTools
+	a.Hooks = slices.Concat(a.Hooks, k.Hooks)
+	a.Deciders = slices.Concat(a.Deciders, k.Deciders)
+}
+
+// A ShownKind is a kind of agent as lists show it.
+type ShownKind struct {
+	Name        string            `json:"name"`
+	From        string            `json:"from"`
+	Description string            `json:"description"`
+	Model       string            `json:"model,omitempty"`
+	Tools       []string          `json:"tools,omitempty"` // none: all
+	Without     []string          `json:"disallowedTools,omitempty"`
+	Mode        permission.Mode   `json:"permissionMode,omitempty"`
+	Turns       int               `json:"maxTurns,omitempty"`
+	Skills      []string          `json:"skills,omitempty"`
+	Servers     []json.RawMessage `json:"mcpServers,omitempty"`
+	ReadOnly    bool              `json:"readOnly"`
+	Background  bool              `json:"background,omitempty"`
+	Isolation   string            `json:"isolation,omitempty"`
+	Effort      string            `json:"effort,omitempty"`
+	Color       string            `json:"color,omitempty"`
+	Hooks       int               `json:"hooks,omitempty"` // how many
+	File        string            `json:"file,omitempty"`
+	Prompt      string            `json:"prompt,omitempty"` // where one kind is shown
+}
+
+func (k Kind) Shown() ShownKind {
+	a := k.Agent
+	out := ShownKind{Name: a.Name, From: k.from, Description: k.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
+		Mode: a.Permissions.Mode, Turns: a.Budget.Turns, Skills: k.Skills, ReadOnly: k.ReadOnly, Background: k.Background, Isolation: k.Isolation,
+		Effort: a.Thinking.Effort, Color: k.Color, Hooks: len(a.Hooks), File: k.Source}
+	for _, r := range a.Permissions.Deny {
+		out.Without = append(slices.Clone(out.Without), string(r))
+	}
+	for _, s := range k.Servers {
+		name, _ := json.Marshal(s.Name) // configurations may hold keys
+		out.Servers = append(out.Servers, name)
+	}
+	return out
+}
+
+func (e ShownKind) Does() string {
+	if e.ReadOnly {
+		return "reads"
+	}
+	return "changes"
+}

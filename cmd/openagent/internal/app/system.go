@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+)
+
+//go:embed system.md
+var systemText string
+
+// systemPrompt returns our own instructions. The date is that of the day, so
+// that requests of one day begin with the same bytes.
+func systemPrompt(dir string, now time.Time) string {
+	git := "no"
+	if inGit(dir) {
+		git = "yes"
+	}
+	return strings.NewReplacer("{{dir}}", dir, "{{git}}", git, "{{platform}}", runtime.GOOS+"/"+runtime.GOARCH,
+		"{{date}}", now.Format(time.DateOnly)).Replace(strings.TrimSpace(systemText))
+}
+
+func inGit(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
+
+// surroundings are the lines of our instructions that say where the agent is.
+func surroundings(dir string, now time.Time) string {
+	all := systemPrompt(dir, now)
+	return all[strings.LastIndex(all, "\nWorking folder: ")+1:]
+}
+
+// instructions puts the system prompt together from the flags, the kind of the agent
+// and our own.
+func (s *App) instructions() (string, error) {
+	o, dir := s.Options, s.Project
+	system := ""
+	switch {
+	case s.kind != nil:
+		system = s.kind.Agent.System
+		for _, name := range s.kind.Skills {
+			text, err := s.skillText(context.Background(), name)
+			if err != nil {
+				return "", cli.Usagef("--agent %s: %w", s.kind.Agent.Name, err)
+			}
+			system += "\n\n" + text
+		}
+		system += "\n\n" + surroundings(dir, time.Now())
+	case o.System == "":
+		system = systemPrompt(dir, time.Now())
+	default:
+		given, err := settings.TextOrFile("--system-prompt", o.System)
+		if err != nil {
+			return "", err
+		}
+		system = given
+	}
+	if o.Append == "" {
+		return system, nil
+	}
+	added, err := settings.TextOrFile("--append-system-prompt", o.Append)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(system + "\n\n" + strings.TrimSpace(added)), nil
+}

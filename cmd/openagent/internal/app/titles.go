@@ -1,0 +1,31 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/event"
+)
+
+// Title returns the line for people about a result.
+func Title(d event.ToolResult) string {
+	if d.Result.Title != "" && !d.Result.IsError {
+		return d.Result.Title
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(d.Result.Text()), "\n")
+	return first
+}
+
+func Money(usd *float64) string {
+	if usd == nil {
+		return "cost not known"
+	}
+	return fmt.Sprintf("$%.4f", *usd)
+}
+
+func EndText(end event.RunEnd) string {
+	if end.Message == "" || end.Message == string(end.Reason) {
+		return string(end.Reason)
+	}
+	return string(end.Reason) + ": " + end.Message
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/wire"
+)
+
+// An IO is what the program runs in.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer // what is a terminal gets no control characters
+	colour   io.Writer // stdout as it is, where it is a terminal; see painted
+	Getenv   func(string) string
+	// Whether each is a terminal.
+	InTerminal, OutTerminal, ErrTerminal bool
+	Secrets                              []string // never shown
+	Managed                              string   // the file of managed settings
+	// Interrupted, where it is set, is told of an interrupt and reports whether
+	// it has taken care of it.
+	Interrupted atomic.Pointer[func() bool]
+	Limits      ratelimit.Limiters
+}
+
+func NewIO() *IO {
+	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(),
+		InTerminal: term.IsTerminal(os.Stdin), OutTerminal: term.IsTerminal(os.Stdout), ErrTerminal: term.IsTerminal(os.Stderr)}
+	if h.OutTerminal {
+		h.colour, h.Out = h.Out, terminal.NewWriter(h.Out)
+	}
+	if h.ErrTerminal {
+		h.Err = terminal.NewWriter(h.Err)
+	}
+	return h
+}
+
+// Painted is stdout for those who write escape sequences of their own, and clean the
+// text between these.
+func (h *IO) Painted() io.Writer {
+	if h.colour != nil {
+		return h.colour
+	}
+	return h.Out
+}
+
+// DropTyped forgets what a person has typed before a question, so that it answers
+// none that they have not read.
+func (h *IO) DropTyped() {
+	if f, ok := h.In.(*os.File); ok && h.InTerminal {
+		_ = term.DropInput(f) // nothing can be done about it, and the question is still asked
+	}
+}
+
+// Complain writes a line for people to stderr, without secrets.
+func (h *IO) Complain(format string, args ...any) {
+	fmt.Fprintln(h.Err, "openagent: "+strings.TrimPrefix(h.OneLine(fmt.Sprintf(format, args...)), "agent: "))
+}
+
+// OneLine makes text of any origin fit for a line of a log or a terminal.
+func (h *IO) OneLine(s string) string {
+	return terminal.Text(text.OneLine(wire.Mask(s, h.Secrets)))
+}
+
+// Home is the folder of the program's own files.
+func (h *IO) Home() (string, error) {
+	if dir := h.Getenv("OPENAGENT_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "", Usagef("finding the home folder: %v; set OPENAGENT_HOME", err)
+	}
+	return filepath.Join(dir, ".openagent"), nil
+}
+
+// None refuses arguments where a command takes none.
+func None(command string, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes no argument %q; see openagent %s --help", command, Clip(args[0]), command)
+	}
+	return nil
+}
+
+// Show writes a page to stdout.
+func (h *IO) Show(text string) error {
+	_, err := io.WriteString(h.Out, text)
+	return Writing(err)
+}
+
+// Visible is text of any origin as a part of a question: without secrets, and with
+// escapes for what cannot be seen. Tabs at the begin of code stay.
+func (h *IO) Visible(s string) string {
+	s = wire.Mask(s, h.Secrets)
+	indent := len(s) - len(strings.TrimLeft(s, "\t"))
+	return s[:indent] + terminal.Visible(s[indent:])
+}
+
+// Exit reports the error that a command ended with, and returns the code for it.
+func (h *IO) Exit(ctx context.Context, err error) int {
+	var e *ExitError
+	var page PageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &page):
+		fmt.Fprintln(h.Err, page.Error())
+		return page.ExitCode()
+	case errors.As(err, &e):
+		if e.Err != nil {
+			h.Complain("%v", err)
+		}
+		return e.Code
+	case ctx.Err() != nil:
+		return SignalCode(ctx)
+	}
+	h.Complain("%v", err)
+	return ExitInternal
+}
+
+// ShowLine writes a line of JSON to stdout.
+func ShowLine(h *IO, v any) error {
+	line, err := EncodeLine(v)
+	if err != nil {
+		return err
+	}
+	return h.Show(string(line))
+}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Plural returns n, in groups of three digits, and a noun whose plural ends in s.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Thousands(n) + " " + what + "s"
+}
+
+// Thousands writes a number in groups of three digits.
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }

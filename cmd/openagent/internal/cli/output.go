@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/internal/terminal"
+)
+
+func RealFolder(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+func Writing(err error) error {
+	if err != nil {
+		return fmt.Errorf("writing to stdout: %w", err)
+	}
+	return nil
+}
+
+// EncodeLine encodes v as JSON with a line end. What stands in texts as < or &
+// stays as it is. Characters that drive a terminal are escapes.
+func EncodeLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a line: %w", err)
+	}
+	return terminal.JSON(b.Bytes()), nil
+}
+
+const (
+	FormatText   = "text"
+	FormatJSON   = "json"
+	FormatStream = "stream-json"
+)

@@ -1,0 +1,287 @@
+package cron
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones of jobs, where the system knows none
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
+)
+
+// cronOptions are the flags of the command cron: its own, and those of a prompt,
+// under which jobs run.
+type cronOptions struct {
+	settings.Options
+	all, once          bool
+	command            bool
+	name, zone, missed string
+}
+
+func Command(h *cli.IO) cli.Command {
+	o := new(cronOptions)
+	verb := func(flags cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
+		if c.Flags == nil {
+			c.Flags = func() cli.Flags { return append(append(cli.ListFlags(&o.Output), flags...), o.PlaceFlags()...) }
+		}
+		c.Run = func(ctx context.Context, args []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			return run(ctx, args)
+		}
+		return c
+	}
+	change := func(name, done, example string, to func(context.Context, cron.Store, string) (cron.Job, error)) cli.Command {
+		c := cli.Command{Name: name, Args: "ID…", Least: 1, Most: cli.Any, Summary: strings.ToUpper(name[:1]) + name[1:] + " jobs", Examples: []string{example}}
+		return verb(o.cronFlags().Named("all"), c, func(ctx context.Context, args []string) error {
+			return cronChange(ctx, h, o, args, done, to)
+		})
+	}
+	switchTo := func(on bool) func(context.Context, cron.Store, string) (cron.Job, error) {
+		return func(ctx context.Context, s cron.Store, id string) (cron.Job, error) {
+			return cron.Enable(ctx, s, id, on)
+		}
+	}
+	return cli.Command{Name: "cron", Summary: "Run prompts and commands at set times", Default: "list", Subcommands: []cli.Command{
+		verb(o.cronFlags().Named("all"), cli.Command{Name: "list", Summary: "List the jobs",
+			Examples: []string{"openagent cron list --all"}},
+			func(ctx context.Context, _ []string) error { return cronList(ctx, h, o) }),
+		verb(o.cronFlags().Named("name", "command", "zone", "missed"), cli.Command{Name: "add", Args: "SCHEDULE PROMPT", Least: 2, Most: 2, Summary: "Add a job for this folder",
+			Details:  "SCHEDULE is five fields as in crontab, or a word such as @daily.\n",
+			Examples: []string{"openagent cron add '0 9 * * 1-5' 'Summarise the open issues'", "openagent cron add @daily --command 'make test'"}},
+			func(ctx context.Context, args []string) error { return cronAdd(ctx, h, o, args[0], args[1]) }),
+		change("remove", "removed", "openagent cron remove cron_1a2b", cron.Remove),
+		change("enable", "enabled", "openagent cron enable cron_1a2b", switchTo(true)),
+		change("disable", "disabled", "openagent cron disable cron_1a2b", switchTo(false)),
+		verb(o.cronFlags().Named("all", "zone"), cli.Command{Name: "next", Args: "[SCHEDULE]", Most: 1, Summary: "Show when jobs run next, or the next times of a schedule",
+			Examples: []string{"openagent cron next '0 9 * * 1-5' --zone Europe/Berlin"}},
+			func(ctx context.Context, args []string) error {
+				if len(args) == 1 {
+					return cronTry(h, o, args[0])
+				}
+				return cronNext(ctx, h, o)
+			}),
+		verb(nil, cli.Command{Name: "run", Summary: "Run jobs when they are due, until you stop it",
+			Details:  "The flags of a prompt apply to all jobs.\n",
+			Examples: []string{"openagent cron run", "openagent cron run --once --max-budget-usd 1"},
+			Flags: func() cli.Flags {
+				return append(append(cli.ListFlags(&o.Output), o.cronFlags().Named("all", "once")...), o.FlagsOfJobs()...)
+			}},
+			func(ctx context.Context, _ []string) error { return cronRun(ctx, h, o) }),
+	}}
+}
+
+// cronFlags are the flags about jobs.
+func (o *cronOptions) cronFlags() cli.Flags {
+	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
+	return cli.Flags{
+		{Name: "all", Help: "the jobs of all folders; else those of this one", Set: cli.Yes(&o.all)},
+		{Name: "once", Help: "run the jobs that are due and end, for the timers of a system", Set: cli.Yes(&o.once)},
+		{Name: "name", Arg: "NAME", Help: "name of the job", Set: cli.Text(&o.name)},
+		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.Yes(&o.command)},
+		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default that of the system)", Set: cli.Text(&o.zone)},
+		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "what to do about times at which nothing ran (default once)", Set: cli.OneOf(&o.missed, policies)},
+	}
+}
+
+// crontab is the part of the schedule that the flags speak of, and the working
+// folder.
+func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
+	home, err := h.Home()
+	if err != nil {
+		return nil, "", err
+	}
+	file := app.CronFile(home)
+	if o.all {
+		return file, "", nil
+	}
+	dir, err := settings.WorkingDir()
+	return cron.In(file, dir), dir, err
+}
+
+// A cronEntry is a job as the command shows it.
+type cronEntry struct {
+	cron.Job
+	Next  *time.Time `json:"next,omitempty"`
+	Due   bool       `json:"due,omitempty"`   // a time has come that nothing has run at
+	Error string     `json:"error,omitempty"` // why it cannot run
+}
+
+func cronEntries(jobs []cron.Job) []cronEntry {
+	entries := make([]cronEntry, len(jobs))
+	now := time.Now()
+	for i, j := range jobs {
+		entries[i].Job, entries[i].Due = j, j.Due(now)
+		if next := j.Next(now); !next.IsZero() {
+			entries[i].Next = &next
+		}
+		if err := j.Check(); err != nil {
+			entries[i].Error = err.Error()
+		}
+	}
+	return entries
+}
+
+// when says in a word or a time when a job runs next.
+func (e cronEntry) when() string {
+	switch {
+	case e.Error != "":
+		return "never: " + e.Error
+	case e.Disabled:
+		return "disabled"
+	case e.Next == nil:
+		return "never"
+	}
+	return e.Next.Format(time.RFC3339)
+}
+
+func (e cronEntry) what() string {
+	switch {
+	case e.Command != "":
+		return "$ " + e.Command
+	case e.Trigger != "":
+		return "trigger " + e.Trigger
+	}
+	return e.Prompt
+}
+
+func (e cronEntry) times() string { return e.Schedule + strings.TrimRight(" "+e.Zone, " ") }
+
+func cronList(ctx context.Context, h *cli.IO, o *cronOptions) error {
+	store, _, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	jobs, err := store.Load(ctx)
+	if err != nil {
+		return app.CronError(err)
+	}
+	entries := cronEntries(jobs)
+	if len(entries) == 0 && o.Output != cli.FormatJSON {
+		h.Complain("no jobs here yet; openagent cron add SCHEDULE PROMPT makes one, --all shows those of all folders")
+	}
+	header := "ID NAME SCHEDULE NEXT LAST RUNS"
+	if o.all {
+		header += " FOLDER"
+	}
+	var rows [][]string
+	for _, e := range entries {
+		last := "-"
+		if l, ok := e.Last(); ok {
+			last = string(l.Status)
+		}
+		if e.Run != nil {
+			last = "running"
+		}
+		row := []string{e.ID, text.Runes(e.Name, 40), e.times(), e.when(), last, text.Runes(e.what(), 60)}
+		if o.all {
+			row = append(row, e.Dir)
+		}
+		rows = append(rows, row)
+	}
+	return h.WriteList(o.Output, entries, header, rows)
+}
+
+func cronAdd(ctx context.Context, h *cli.IO, o *cronOptions, schedule, words string) error {
+	store, dir, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	j := cron.Job{Name: cmp.Or(o.name, text.Runes(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
+		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
+	if o.command {
+		j.Prompt, j.Command = "", words
+	}
+	if err := j.Check(); err != nil {
+		return cli.Usagef("cron add: %w", err)
+	}
+	if j, err = cron.Add(ctx, store, j); err != nil {
+		return app.CronError(err)
+	}
+	e := cronEntries([]cron.Job{j})[0]
+	if o.Output == cli.FormatJSON {
+		return h.WriteList(o.Output, e, "", nil)
+	}
+	return h.Show(fmt.Sprintf("%s runs next at %s, while openagent cron run, or an agent that runs the schedule, lives.\n", j.ID, e.when()))
+}
+
+// cronChange does something to each of the jobs that are named.
+func cronChange(ctx context.Context, h *cli.IO, o *cronOptions, ids []string, done string, change func(context.Context, cron.Store, string) (cron.Job, error)) error {
+	store, _, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	var changed []cron.Job
+	var rows [][]string
+	for _, id := range ids {
+		j, err := change(ctx, store, id)
+		if errors.Is(err, cron.ErrNotFound) {
+			return cli.Usagef("there is no job %s here; openagent cron list --all shows those of all folders", cli.Clip(id))
+		}
+		if errors.Is(err, cron.ErrOfTrigger) {
+			return cli.Usagef("%s: %w; openagent triggers remove removes both", cli.Clip(id), err)
+		}
+		if err != nil {
+			return app.CronError(err)
+		}
+		changed = append(changed, j)
+		rows = append(rows, []string{j.ID, done, text.Runes(j.Name, 40)})
+	}
+	return h.WriteList(o.Output, cronEntries(changed), "", rows)
+}
+
+// cronNext lists the jobs that will run, the next one first.
+func cronNext(ctx context.Context, h *cli.IO, o *cronOptions) error {
+	store, _, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	jobs, err := store.Load(ctx)
+	if err != nil {
+		return app.CronError(err)
+	}
+	entries, rows := upcoming(jobs)
+	return h.WriteList(o.Output, entries, "NEXT NAME ID RUNS", rows)
+}
+
+func upcoming(jobs []cron.Job) ([]cronEntry, [][]string) {
+	entries := slices.DeleteFunc(cronEntries(jobs), func(e cronEntry) bool { return e.Next == nil })
+	slices.SortStableFunc(entries, func(a, b cronEntry) int { return a.Next.Compare(*b.Next) })
+	var rows [][]string
+	for _, e := range entries {
+		when := e.when()
+		if e.Due && e.Run == nil {
+			when = "due"
+		}
+		rows = append(rows, []string{when, text.Runes(e.Name, 40), e.ID, text.Runes(e.what(), 60)})
+	}
+	return entries, rows
+}
+
+const ticksShown = 5
+
+// cronTry shows when a schedule would run.
+func cronTry(h *cli.IO, o *cronOptions, schedule string) error {
+	now := time.Now().Truncate(time.Second)
+	s, err := cron.Parse(schedule, o.zone, now)
+	if err != nil {
+		return cli.Usagef("cron next: %w", err)
+	}
+	var ticks []time.Time
+	var rows [][]string
+	for t := s.Next(now); !t.IsZero() && len(ticks) < ticksShown; t = s.Next(t) {
+		ticks = append(ticks, t)
+		rows = append(rows, []string{t.Format(time.RFC3339)})
+	}
+	return h.WriteList(o.Output, ticks, "", rows)
+}

@@ -1,0 +1,323 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/sandbox"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/account"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A finding is what doctor says of one thing.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func Command(h *cli.IO) cli.Command {
+	format := ""
+	return cli.Command{Name: "doctor", Summary: "Check the parts that openagent needs", Examples: []string{"openagent doctor"}, Flags: func() cli.Flags { return cli.ListFlags(&format) }, Run: func(ctx context.Context, args []string) error {
+		if err := cli.None("doctor", args); err != nil {
+			return err
+		}
+		findings := examine(ctx, h)
+		var rows [][]string
+		healthy := true
+		for _, f := range findings {
+			mark := "ok"
+			if !f.OK {
+				mark, healthy = "!!", false
+			}
+			rows = append(rows, []string{mark, f.Name, f.Detail})
+		}
+		if err := h.WriteList(format, findings, "", rows); err != nil {
+			return err
+		}
+		if !healthy {
+			return cli.Ended(cli.ExitUsage)
+		}
+		return nil
+	}}
+}
+
+func examine(ctx context.Context, h *cli.IO) []finding {
+	list := []finding{
+		{"version", true, fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		program("git", "version control is not there for the agent", "git"),
+		program("shell", "the tool Bash needs bash or sh in PATH", "bash", "sh"),
+		examineHome(h),
+		examineSettings(h),
+		examineProvider(ctx, h),
+		examineContext(ctx, h),
+		examineSandbox(h),
+		examineSearch(h),
+		examineOutputs(),
+		examineKept(ctx, h),
+		examineCache(ctx, h),
+		{"terminal", true, fmt.Sprintf("stdin %s, stdout %s, TERM=%s", terminalWord(h.InTerminal), terminalWord(h.OutTerminal), cmp.Or(h.Getenv("TERM"), "not set"))},
+	}
+	return list
+}
+
+func terminalWord(yes bool) string {
+	if yes {
+		return "terminal"
+	}
+	return "no terminal"
+}
+
+// program looks for one of several programs.
+func program(name, missing string, files ...string) finding {
+	for _, f := range files {
+		if path, err := exec.LookPath(f); err == nil {
+			return finding{name, true, path}
+		}
+	}
+	return finding{name, false, missing}
+}
+
+func examineHome(h *cli.IO) finding {
+	const name = "home"
+	home, err := h.Home()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	if err := os.MkdirAll(filepath.Join(home, "sessions"), 0o700); err != nil {
+		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+	}
+	f, err := os.CreateTemp(home, ".doctor-")
+	if err != nil {
+		return finding{name, false, fmt.Sprintf("sessions cannot be kept: %v; set OPENAGENT_HOME", err)}
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return finding{name, true, filepath.Join(home, "sessions") + " can be written"}
+}
+
+func examineSearch(h *cli.IO) finding {
+	const name = "search"
+	if s := provider.SearchEngine(h); s.Value != "" {
+		return finding{name, true, provider.SearchName + " by " + s.Source}
+	}
+	return finding{name, true, "no " + provider.SearchName + ": set one of " + strings.Join(provider.SearchVariables, ", ")}
+}
+
+// examineOutputs tells of the outputs that were too long for the model.
+func examineOutputs() finding {
+	const name = "outputs"
+	dir, err := tool.OutputDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	files, bytes, err := tool.KeptOutputs()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	return finding{name, true, fmt.Sprintf("%d long outputs in %s, %d of at most %d MB", files, dir, bytes>>20, tool.OutputQuota>>20)}
+}
+
+// examineKept tells what is kept for bringing files back.
+func examineKept(ctx context.Context, h *cli.IO) finding {
+	const name = "checkpoints"
+	kept, settings, err := app.KeptFilesHere(h)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	u, err := kept.Usage(ctx)
+	if err != nil {
+		return finding{name, false, fmt.Sprintf("what is kept of files cannot be read: %v", err)}
+	}
+	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", cli.Plural(u.Checkpoints, "checkpoint"), cli.Plural(u.Sessions, "session"), kept.Dir, cli.Megabytes(u.Bytes), app.QuotaOf(kept)>>20)
+	if orphans, err := app.OrphansOf(ctx, kept); err == nil && len(orphans) > 0 {
+		detail += fmt.Sprintf("; %s gone: openagent sessions prune drops what is kept for them", cli.Plural(len(orphans), "session"))
+	}
+	if !app.KeepsFiles(settings) {
+		detail += "; " + app.KeepsFilesKey + " is false, no more are made"
+	}
+	return finding{name, true, detail}
+}
+
+// examineSettings tells which files of settings there are, and what in them has
+// no effect.
+func examineSettings(h *cli.IO) finding {
+	const name = "settings"
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	s, err := config.Load(settings.Sources(h, new(settings.Options), dir))
+	if err != nil {
+		return finding{name, false, settings.Unsettled(err).Error()}
+	}
+	var words []string
+	for _, f := range s.Files() {
+		switch needs := s.Needs(f); {
+		case len(needs) > 0:
+			words = append(words, f.Path+" is not trusted, ignored: "+settings.Needed(needs))
+		case f.Exists:
+			words = append(words, f.Path)
+		}
+	}
+	ok := true
+	for _, p := range s.Problems() {
+		words = append(words, p.Error())
+		ok = ok && p.Kind == config.Idle
+	}
+	if words == nil {
+		words = []string{"no file"}
+	}
+	return finding{name, ok, strings.Join(words, "; ")}
+}
+
+func examineProvider(ctx context.Context, h *cli.IO) finding {
+	const name = "provider"
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	o, err := settings.Configure(ctx, h, new(settings.Options), dir, false)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	p, err := provider.Open(h, o)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	h.Secrets = p.Secrets()
+	if provider.Platform(p.Name.Value) {
+		found, err := p.Found(ctx)
+		detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, found)
+		if err != nil {
+			return finding{name, false, fmt.Sprintf("%s, model %s: %s", p.Name.Value, p.Model.Value, h.OneLine(err.Error()))}
+		}
+		return finding{name, true, detail}
+	}
+	detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, p.Base.Value)
+	switch {
+	case p.NeedsKey():
+		return finding{name, false, detail + ", no key: set " + strings.Join(p.NoKey().Own(), " or ") + ", or try openagent demo"}
+	case p.Helper != nil:
+		return finding{name, true, detail + ", key from the command of apiKeyHelper"}
+	case p.Key.Value == "":
+		return finding{name, true, detail + ", no key and none needed"}
+	}
+	return finding{name, true, detail + ", key from " + p.Key.Source}
+}
+
+// examineSandbox tells what confines commands here, and what does not.
+func examineSandbox(h *cli.IO) finding {
+	const name = "sandbox"
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	s, err := config.Load(settings.Sources(h, new(settings.Options), dir))
+	if err != nil {
+		return finding{name, true, "the settings cannot be read"} // their own line says why
+	}
+	settings, _, err := (&settings.Options{Settings: s}).SandboxSettings()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	enabled := settings.Enabled
+	settings.Enabled, settings.FailIfUnavailable = true, false
+	box, err := sandbox.New(settings, sandbox.Place{Dir: dir, Private: app.Private(h)})
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	defer box.Close()
+	st := box.State()
+	words := []string{fmt.Sprintf("off; --sandbox auto would use %s", st.Backend)}
+	switch {
+	case st.Backend == "":
+		words = []string{"there is none on this system"}
+	case enabled:
+		words = []string{st.Backend + ", network " + st.Network}
+	}
+	if len(st.Lacks) > 0 {
+		words = append(words, "lacks: "+strings.Join(st.Lacks, ", "))
+	}
+	if len(st.Unavailable) > 0 {
+		words = append(words, "not used: "+strings.Join(st.Unavailable, ", "))
+	}
+	return finding{name, st.Backend != "" || !enabled, strings.Join(words, "; ")}
+}
+
+// examineContext tells of the files of instructions and of skills.
+func examineContext(ctx context.Context, h *cli.IO) finding {
+	const name = "context"
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	o, err := settings.Configure(ctx, h, new(settings.Options), dir, false)
+	if err != nil {
+		return finding{name, false, err.Error()}
+	}
+	b := app.NewBriefing(h, o)
+	defer b.Close()
+	text := ""
+	for _, f := range b.Place(agent.Place{Dir: dir}).Load() {
+		text += f.Path
+		if f.Problem != nil {
+			text += " (left out: " + f.Problem.Error() + ")"
+		}
+		text += ", "
+	}
+	if text == "" {
+		text = "no AGENTS.md or CLAUDE.md, "
+	}
+	s := app.New(o, provider.Provider{}, dir)
+	defer s.Close()
+	if err := app.AddSkills(ctx, h, s, false, false); err != nil {
+		return finding{name, false, err.Error()}
+	}
+	return finding{name, true, text + cli.Plural(len(s.SkillNames()), "skill") + " for the model"}
+}
+
+// examineCache says how the prompt cache did in the last session of this folder.
+func examineCache(ctx context.Context, h *cli.IO) finding {
+	const name = "prompt cache"
+	stores, err := sessionstore.Stores(h, "", false)
+	if err != nil {
+		return finding{name, true, "no sessions to tell from"}
+	}
+	infos, err := stores[0].List(ctx)
+	var last session.Info
+	for _, i := range infos {
+		if i.Updated.After(last.Updated) {
+			last = i
+		}
+	}
+	if err != nil || last.Session == "" {
+		return finding{name, true, "no sessions here to tell from"}
+	}
+	book, err := account.Read(stores[0].Read(ctx, last.Session, 0))
+	if err != nil {
+		return finding{name, true, fmt.Sprintf("session %s cannot be read: openagent sessions verify", last.Session)}
+	}
+	c := book.Cache()
+	text := strings.TrimPrefix(usage.CacheLines(h, c)[0], "prompt cache: ") + fmt.Sprintf(", in the last session here (%s)", last.Updated.Local().Format(time.DateTime))
+	if n := len(c.Breaks); n > 0 {
+		text += fmt.Sprintf("; broken %d times, at last: %s", n, usage.BreakWords(h, c.Breaks[n-1]))
+	}
+	return finding{name, true, text}
+}

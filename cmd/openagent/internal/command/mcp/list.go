@@ -1,0 +1,236 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/internal/wire"
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// A foundServer is a server of a file, and what came of connecting it.
+type foundServer struct {
+	Name   string     `json:"name"`
+	Scope  string     `json:"scope"`
+	What   string     `json:"what"` // its command line or its address
+	Status mcp.Status `json:"state"`
+	MS     int64      `json:"ms"` // from the start of all of them
+
+	config mcp.Config
+}
+
+// foundServers are the servers of all scopes, the flags' among them, by name.
+func foundServers(ctx context.Context, h *cli.IO, o *settings.Options) ([]*foundServer, error) {
+	project, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := app.TrustedPlugins(ctx, h, o.Plugins, false, true)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := app.ServerConfigs(ctx, h, o, project, plugins, false)
+	if err != nil {
+		return nil, err
+	}
+	var list []*foundServer
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
+		c := configs[name]
+		h.Secrets = append(h.Secrets, c.Secrets()...)
+		f := &foundServer{Name: name, Scope: "flags", What: wire.Mask(serverWhat(c), c.Secrets()), config: c}
+		for _, scope := range app.ServerScopes {
+			if d, err := app.ReadServers(h, scope, project); err == nil && d.Servers[name] != nil && !o.MCPStrict {
+				f.Scope = scope
+				break
+			}
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+func serverWhat(c mcp.Config) string {
+	if c.Command != "" {
+		return strings.Join(append([]string{c.Command}, c.Args...), " ")
+	}
+	return c.URL
+}
+
+// look connects servers and says what came of it. They are ended again.
+func look(ctx context.Context, h *cli.IO, list []*foundServer) (err error) {
+	project, err := settings.WorkingDir()
+	if err != nil {
+		return err
+	}
+	ws := &workspace.Workspace{Root: project}
+	defer func() {
+		if closed := ws.Close(); err == nil {
+			err = closed
+		}
+	}()
+	configs := map[string]mcp.Config{}
+	for _, f := range list {
+		f.config.AlwaysLoad = true
+		configs[f.Name] = f.config
+	}
+	began := time.Now()
+	took := make(chan struct {
+		name string
+		ms   int64
+	}, 1000)
+	servers := mcp.New(configs, mcp.Options{Workspace: ws, Logins: app.Logins(h), LoginCommand: app.LoginCommand, Version: cli.Version(), Changed: func(st mcp.Status) {
+		select {
+		case took <- struct {
+			name string
+			ms   int64
+		}{st.Name, time.Since(began).Milliseconds()}:
+		default:
+		}
+	}})
+	defer servers.Close()
+	if _, err := servers.Tools(ctx); err != nil {
+		return err
+	}
+	for _, st := range servers.Status() {
+		for _, f := range list {
+			if f.Name == st.Name {
+				f.Status = st
+				f.Status.Error = wire.Mask(st.Error, f.config.Secrets())
+			}
+		}
+	}
+	for len(took) > 0 {
+		t := <-took
+		for _, f := range list {
+			if f.Name == t.name && f.MS == 0 {
+				f.MS = t.ms
+			}
+		}
+	}
+	return nil
+}
+
+// state is how a server stands, in a line.
+func (f *foundServer) state() string {
+	if f.Status.State == mcp.Connected {
+		return fmt.Sprintf("connected, %s, %d ms", cli.Plural(len(f.Status.Tools), "tool"), f.MS)
+	}
+	state := string(f.Status.State)
+	if f.Status.State == mcp.Pending { // it is tried again; here it is not waited for
+		state = string(mcp.Failed)
+	}
+	if f.Status.Error != "" {
+		state += ": " + f.Status.Error
+	}
+	return state
+}
+
+// listServers shows the servers, each after it was really connected.
+func listServers(ctx context.Context, h *cli.IO, o *settings.Options, format string) error {
+	list, err := foundServers(ctx, h, o)
+	if err != nil {
+		return err
+	}
+	if err := look(ctx, h, list); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, f := range list {
+		rows = append(rows, []string{f.Name, f.Scope, text.Runes(f.What, 60), text.Runes(f.state(), 200)})
+	}
+	if list == nil {
+		if list = []*foundServer{}; format != cli.FormatJSON {
+			return h.Show("There are no MCP servers. openagent mcp add NAME -- COMMAND adds one.\n")
+		}
+	}
+	return h.WriteList(format, list, "NAME SCOPE WHAT STATE", rows)
+}
+
+func lookupServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) (*foundServer, error) {
+	list, err := foundServers(ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range list {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, names))
+}
+
+// getServer shows a server's configuration, without what may be secret.
+func getServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
+	f, err := lookupServer(ctx, h, o, name)
+	if err != nil {
+		return err
+	}
+	c := f.config
+	for _, table := range []*map[string]string{&c.Env, &c.Headers} {
+		shown := map[string]string{}
+		for k := range *table {
+			shown[k] = "***"
+		}
+		if *table = shown; len(shown) == 0 {
+			*table = nil
+		}
+	}
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n", h.OneLine(f.Name), f.Scope)
+	for line := range strings.Lines(string(data) + "\n") {
+		b.WriteString(oneLineKept(h, line) + "\n")
+	}
+	return h.Show(b.String())
+}
+
+// oneLineKept is oneLine with the spaces at the beginning.
+func oneLineKept(h *cli.IO, s string) string {
+	text := strings.TrimLeft(s, " ")
+	return s[:len(s)-len(text)] + h.OneLine(text)
+}
+
+// testServer connects a server, and shows what it has or why it does not work.
+func testServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
+	f, err := lookupServer(ctx, h, o, name)
+	if err != nil {
+		return err
+	}
+	if err := look(ctx, h, []*foundServer{f}); err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): %s\n", h.OneLine(f.Name), f.Scope, h.OneLine(f.state()))
+	st := f.Status
+	if st.ServerName != "" {
+		fmt.Fprintf(&b, "%s, protocol %s\n", h.OneLine(strings.TrimSpace(st.ServerName+" "+st.ServerVersion)), h.OneLine(st.Protocol))
+	}
+	for _, t := range st.Tools {
+		fmt.Fprintf(&b, "  %s\n", h.OneLine(t))
+	}
+	for _, p := range st.Problems {
+		fmt.Fprintf(&b, "! %s\n", h.OneLine(p))
+	}
+	if err := h.Show(b.String()); err != nil {
+		return err
+	}
+	if st.State != mcp.Connected {
+		return cli.Ended(cli.ExitInternal)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/mcp/oauth"
+)
+
+const (
+	loginTime  = 5 * time.Minute
+	maxAddress = 16 << 10 // bytes of an address that a person gives
+)
+
+// loginClient returns what logs in to a server that is configured.
+func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name string) (*oauth.Client, error) {
+	if _, err := h.Home(); err != nil {
+		return nil, err
+	}
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	ask := h.InTerminal && h.ErrTerminal
+	plugins, err := app.TrustedPlugins(ctx, h, o.Plugins, ask, true)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := app.ServerConfigs(ctx, h, o, dir, plugins, ask)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := configs[name]
+	if !ok {
+		return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, slices.Sorted(maps.Keys(configs))))
+	}
+	h.Secrets = append(h.Secrets, c.Secrets()...)
+	client, err := c.LoginClient(app.Logins(h))
+	if err != nil {
+		return nil, cli.Usagef("the MCP server %s: %w", name, err)
+	}
+	return client, nil
+}
+
+// serverLogin has a person log in to an MCP server.
+func serverLogin(ctx context.Context, h *cli.IO, o *settings.Options, name string, browser bool) error {
+	client, err := loginClient(ctx, h, o, name)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("%v have passed", loginTime))
+	defer cancel()
+	err = client.Login(within, oauth.Challenge{}, func(ctx context.Context, page string) (string, error) {
+		return showLogin(ctx, h, name, page, browser)
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &cli.ExitError{Code: cli.ExitKey, Err: fmt.Errorf("the MCP server %s: %w", name, err)}
+	}
+	return h.Show("Logged in to " + name + ".\n")
+}
+
+// showLogin shows the page to log in, and opens it where there is a browser. Who
+// sits at another machine can paste the address that their browser ends at.
+func showLogin(ctx context.Context, h *cli.IO, name, page string, browser bool) (string, error) {
+	if _, err := fmt.Fprintf(h.Err, "To log in to %s, open this page in a browser:\n\n  %s\n\n", h.OneLine(name), terminal.Text(page)); err != nil {
+		return "", err
+	}
+	if browser {
+		openPage(h.Getenv, page)
+	}
+	if !h.InTerminal {
+		return "", nil
+	}
+	if _, err := fmt.Fprint(h.Err, "If the browser cannot come back to this machine, paste the address that it ends at: "); err != nil {
+		return "", err
+	}
+	said := make(chan string, 1)
+	go func() { // reads on where ctx ends first, and ends with the program
+		said <- readAddress(h)
+	}()
+	select {
+	case address := <-said:
+		return address, nil
+	case <-ctx.Done():
+		fmt.Fprintln(h.Err)
+		return "", ctx.Err()
+	}
+}
+
+func readAddress(h *cli.IO) string {
+	var line []byte
+	var b [1]byte
+	for len(line) < maxAddress {
+		if n, err := h.In.Read(b[:]); n == 0 && err != nil || n > 0 && b[0] == '\n' {
+			break
+		} else if n > 0 {
+			line = append(line, b[0])
+		}
+	}
+	return strings.TrimSpace(string(line))
+}
+
+// openPage opens a page in the person's browser: with what BROWSER names, else the
+// system's way. That it cannot is no error, for the page is shown too.
+func openPage(getenv func(string) string, page string) {
+	var args []string
+	switch own := getenv("BROWSER"); {
+	case own != "":
+		args = []string{own}
+	case runtime.GOOS == "darwin":
+		args = []string{"open"}
+	case runtime.GOOS == "windows":
+		args = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	case getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != "":
+		args = []string{"xdg-open"}
+	default:
+		return
+	}
+	cmd := exec.Command(args[0], append(args[1:], page)...)
+	if cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }() // a browser may stay for as long as it likes
+	}
+}
+
+// serverLogout forgets the login to an MCP server.
+func serverLogout(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
+	client, err := loginClient(ctx, h, o, name)
+	if err != nil {
+		return err
+	}
+	was, err := client.Logout(ctx)
+	switch {
+	case err != nil && !was:
+		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("the MCP server %s: %w", name, err)}
+	case err != nil:
+		h.Complain("the login to %s is forgotten here, but the server may still take it: %v", name, err)
+	case !was:
+		return h.Show("There was no login to " + name + ".\n")
+	}
+	return h.Show("Logged out of " + name + ".\n")
+}

@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/connlimit"
+	"github.com/openagent-go/agent/mcp/agentserver"
+	"github.com/openagent-go/agent/mcp/server"
+	"github.com/openagent-go/agent/tool"
+)
+
+const (
+	ServerPath = "/mcp" // of the server over HTTP
+	// TokenVar is the variable with the token that clients over HTTP have to send.
+	TokenVar = "OPENAGENT_MCP_TOKEN"
+	minToken = 16 // characters
+)
+
+// ofARun are tools that change the run which calls them, so that clients of other
+// programs have no use for them.
+var ofARun = []string{app.EnterPlanName, app.ExitPlanName, "EnterWorktree", "ExitWorktree", "attempt_completion"}
+
+// mcpServe serves the tools, or the agent, of the working folder to MCP clients:
+// to one until stdin ends, or to all that come until a signal.
+func mcpServe(ctx context.Context, h *cli.IO, o *mcpOptions) (err error) {
+	s, err := served(ctx, h, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	opts := server.Options{Name: "openagent", Title: "Open Agent", Version: cli.Version(), Hosts: o.hosts, Log: s.Agent.Log}
+	var m *server.Server
+	if o.agent {
+		m, err = agentserver.Prompts(s.Agent, "", opts)
+	} else {
+		m, err = agentserver.Tools(s.Agent, opts)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if o.addr == "" {
+		err = m.Serve(ctx, h.In, h.Out)
+	} else {
+		err = serveClients(ctx, h, o, m, s.Agent.Log)
+	}
+	switch {
+	case cli.IsSignal(ctx):
+		return cli.Ended(cli.SignalCode(ctx))
+	case ctx.Err() != nil:
+		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
+	}
+	return err
+}
+
+// served makes the agent whose tools, or which itself, is served.
+func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err error) {
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
+	configured, err := settings.Configure(ctx, h, &o.Options, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	p, err := provider.Open(h, configured)
+	if err != nil {
+		return nil, err
+	}
+	if o.agent && p.NeedsKey() {
+		return nil, p.NoKey()
+	}
+	h.Secrets = append(p.Secrets(), configured.SecretValues()...)
+	settings.WarnOfSettings(h, configured)
+	s := app.New(configured, p, dir)
+	defer s.CloseOnError(&err)
+	if err := app.FindPlugins(ctx, h, s, false, true); err != nil {
+		return nil, err
+	}
+	if o.agent {
+		if err := app.FindServers(ctx, h, s, false); err != nil {
+			return nil, err
+		}
+	}
+	if s.Agent, err = app.NewAgent(h, s); err != nil {
+		return nil, err
+	}
+	app.WarnOfSandbox(h, s)
+	if err := app.AddCustomTools(ctx, h, s, false); err != nil {
+		return nil, err
+	}
+	if !o.agent {
+		return s, flatten(ctx, s)
+	}
+	s.AddServers()
+	chosen, err := app.Choose(ctx, h, configured, dir)
+	if err != nil {
+		return nil, err
+	}
+	s.Store, s.Agent.Sessions = chosen.Store, chosen.Store
+	return s, app.KeepFiles(h, s)
+}
+
+// flatten makes the agent's tools those that clients are offered: what a model
+// would see from the start, and what folders have.
+func flatten(ctx context.Context, s *app.App) error {
+	a := s.Agent
+	for _, set := range a.Toolsets {
+		more, err := set.Tools(ctx)
+		if err != nil {
+			return cli.StartError(ctx, err)
+		}
+		for _, t := range more {
+			name := t.Spec().Name
+			a.Tools = slices.DeleteFunc(a.Tools, func(t tool.Tool) bool { return t.Spec().Name == name })
+			a.Tools = append(a.Tools, t)
+		}
+	}
+	a.Toolsets = nil
+	a.Tools = slices.DeleteFunc(a.Tools, func(t tool.Tool) bool {
+		spec := t.Spec()
+		return slices.Contains(ofARun, spec.Name) || slices.Contains(a.DeferredTools, spec.Name) || a.Permissions.Hides(spec.Name, spec.Aliases...)
+	})
+	return nil
+}
+
+// serveClients answers HTTP requests until ctx ends.
+func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Server, log *slog.Logger) error {
+	token, given := h.Getenv(TokenVar), true
+	if token == "" {
+		token, given = rand.Text(), false
+	} else if len(token) < minToken {
+		return cli.Usagef("%s has fewer than %d characters; leave it out, and one is made", TokenVar, minToken)
+	}
+	h.Secrets = append(h.Secrets, token)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	if err != nil {
+		return cli.Usagef("--http: %w", err)
+	}
+	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		h.Complain("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS before it", o.addr)
+	}
+	says := "Serving MCP at http://" + listener.Addr().String() + ServerPath + ", until a signal.\n"
+	if given {
+		says += "Clients send the token of " + TokenVar + ".\n"
+	} else {
+		says += "Clients send the header Authorization: Bearer " + token + "\n"
+	}
+	if err := h.Show(says); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle(ServerPath, bearer(token, m))
+	// A call may take as long as it likes, and so may its answer.
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: automation.HeaderTime, IdleTimeout: automation.IdleTime, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	web.RegisterOnShutdown(func() { _ = m.Close() }) // ends the streams, so that the server can end
+	return automation.Listen(ctx, web, listener)
+}
+
+// bearer asks for a token before a request gets to a handler.
+func bearer(token string, to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(kind, "Bearer") || subtle.ConstantTimeCompare([]byte(strings.TrimSpace(sent)), []byte(token)) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, fmt.Sprintf("send the token that openagent mcp serve showed, or %s, as Authorization: Bearer", TokenVar), http.StatusUnauthorized)
+			return
+		}
+		connlimit.Admit(r.Context())
+		to.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,137 @@
+package permissions
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// A proposal is rules that would have spared questions which were answered with
+// yes.
+type proposal struct {
+	Times       int                     `json:"times"`
+	Example     string                  `json:"example"`
+	Suggestions []permission.Suggestion `json:"suggestions"`
+}
+
+// suggestRules looks in the journals for calls that a person was asked about and
+// allowed, and proposes rules for those that no rule allows yet.
+func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
+	c, err := ruled(ctx, h, o)
+	if err != nil {
+		return err
+	}
+	found := map[string]*proposal{}
+	policy := app.Policy(h, c)
+	add := func(r permission.Request) {
+		if d := policy.Decide(r); d.Behavior != permission.Asked || d.Source != permission.FromMode {
+			return // a rule allows it by now, or would ask whatever other rules say
+		}
+		list := r.Suggestions()
+		if len(list) == 0 {
+			return
+		}
+		key := app.JoinRules(r.Suggest())
+		if found[key] == nil {
+			found[key] = &proposal{Example: example(r), Suggestions: list}
+		}
+		found[key].Times++
+	}
+	if o.Session != "" {
+		store, err := sessionstore.Locate(ctx, h, o.SessionDir, o.Session)
+		if err != nil {
+			return err
+		}
+		info, err := store.Stat(ctx, o.Session)
+		if err != nil {
+			return sessionstore.NotFound(o.Session, err)
+		}
+		err = allowedCalls(ctx, store, info, add)
+		if err != nil {
+			return err
+		}
+		return showProposals(h, o.Output, found)
+	}
+	stores, err := sessionstore.Stores(h, o.SessionDir, o.All)
+	if err != nil {
+		return err
+	}
+	for _, store := range stores {
+		infos, err := store.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			if err := allowedCalls(ctx, store, info, add); err != nil {
+				h.Complain("session %s: %v", info.Session, err)
+			}
+		}
+	}
+	return showProposals(h, o.Output, found)
+}
+
+func showProposals(h *cli.IO, format string, found map[string]*proposal) error {
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b string) int {
+		return cmp.Or(cmp.Compare(found[b].Times, found[a].Times), cmp.Compare(a, b))
+	})
+	list := []*proposal{}
+	var rows [][]string
+	for _, k := range keys {
+		p := found[k]
+		list = append(list, p)
+		for _, s := range p.Suggestions {
+			rows = append(rows, []string{strconv.Itoa(p.Times), string(s.Width), app.JoinRules(s.Rules), text.Runes(p.Example, 60)})
+		}
+	}
+	if len(list) == 0 && format != cli.FormatJSON {
+		return h.Show("no call was asked about and allowed that a rule could allow\n")
+	}
+	return h.WriteList(format, list, "TIMES WIDTH RULES EXAMPLE", rows)
+}
+
+func example(r permission.Request) string {
+	if len(r.Access) > 0 {
+		return r.Access[0].Target
+	}
+	return r.Tool
+}
+
+// allowedCalls hands on the calls of a session that a person was asked about and
+// allowed.
+func allowedCalls(ctx context.Context, store session.Dir, info session.Info, add func(permission.Request)) error {
+	var state engine.State
+	var transcript engine.Transcript
+	asked := map[string]permission.Request{}
+	for e, err := range store.Read(ctx, info.Session, 0) {
+		if err != nil {
+			return err
+		}
+		if state.Apply(e) {
+			transcript.Apply(e)
+		}
+		switch d := e.Data.(type) {
+		case event.Authorized:
+			if d.Decision.Behavior == permission.Asked && d.Class.ConfirmReason == "" {
+				dir := cmp.Or(state.Dir(), info.Dir)
+				asked[d.Call] = permission.Request{Tool: transcript.Call(d.Call).Name, Access: d.Class.Access, ReadOnly: d.Class.ReadOnly || d.Class.Internal,
+					Dir: dir, Roots: []string{info.Dir}}
+			}
+		case event.Answered:
+			if r, ok := asked[d.Call]; ok && d.Decision.Behavior == permission.Allowed && d.Decision.Source == permission.FromPerson && d.Class == nil {
+				add(r)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+)
+
+// answerOptions are the flags of sessions answer.
+type answerOptions struct {
+	allow       bool
+	deny        string
+	call, input string
+}
+
+func (o *answerOptions) flags() cli.Flags {
+	return cli.Flags{
+		{Name: "allow", Help: "let the call run", Set: cli.Yes(&o.allow)},
+		{Name: "deny", Arg: "REASON", Help: "refuse the call; the model reads the reason", Set: cli.Text(&o.deny)},
+		{Name: "call", Arg: "ID", Help: "which call, if several wait", Set: cli.Text(&o.call)},
+		{Name: "input", Arg: "JSON", Help: "with --allow: another input for the call", Set: cli.Text(&o.input)},
+	}
+}
+
+func (o *answerOptions) check() error {
+	switch {
+	case o.allow && o.deny != "":
+		return cli.Usagef("--allow and --deny do not go together")
+	case o.input != "" && !o.allow:
+		return cli.Usagef("--input goes with --allow")
+	case o.input != "" && !json.Valid([]byte(o.input)):
+		return cli.Usagef("--input is not JSON")
+	}
+	return nil
+}
+
+// answerSession shows the questions that a suspended run waits for, or answers one.
+func answerSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) (err error) {
+	if err := o.answer.check(); err != nil {
+		return err
+	}
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	info, err := store.Stat(ctx, id)
+	if err != nil {
+		return sessionstore.NotFound(id, err)
+	}
+	if dir, err := settings.WorkingDir(); err != nil || cli.RealFolder(dir) != cli.RealFolder(info.Dir) {
+		return cli.Usagef("session %s works in %s; go there", id, h.OneLine(info.Dir))
+	}
+	b, err := app.LoadTools(ctx, h, new(app.ToolsOptions), true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	a := &agent.Agent{Model: provider.RuledModel(), Dir: b.Project, AdditionalDirs: b.Options.Dirs, Tools: b.All, Permissions: app.Policy(h, b.Options),
+		Sessions: store, Secrets: h.Secrets, Log: settings.Logger(h, b.Options)} // no model is called
+	s := a.Session(id)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	pending, err := s.Pending(ctx)
+	switch {
+	case errors.Is(err, session.ErrSessionBusy):
+		return cli.Usagef("session %s is in use by another process, which asks itself", id)
+	case errors.Is(err, agent.ErrNotRunning):
+		return cli.Usagef("session %s waits for no answer", id)
+	case err != nil:
+		return cli.StartError(ctx, err)
+	}
+	if !o.answer.allow && o.answer.deny == "" {
+		return showPending(ctx, h, o, a, pending)
+	}
+	return answerCall(ctx, h, o, s, pending)
+}
+
+// showPending lists the questions that wait.
+func showPending(ctx context.Context, h *cli.IO, o *SessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
+	if o.answer.call != "" {
+		return cli.Usagef("--call goes with --allow or --deny")
+	}
+	g := &app.SessionRules{Agent: a, Roots: append([]string{a.Dir}, a.AdditionalDirs...)}
+	if o.format == cli.FormatJSON {
+		list := []waitingCall{}
+		for _, p := range pending {
+			list = append(list, waitingCall{p, g.Risks(ctx, p.Call)})
+		}
+		return h.WriteList(o.format, list, "", nil)
+	}
+	var b strings.Builder
+	for _, p := range pending {
+		agent := ""
+		if p.Call.Agent != "" {
+			agent = h.OneLine(p.Call.Agent) + ": "
+		}
+		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.Visible(p.Reason), preview.PlainLines(preview.AboutCall(h, "", p.Call, g.Risks(ctx, p.Call), p.Preview)))
+	}
+	return h.Show(b.String())
+}
+
+// A waitingCall is a question with what a person should look at first.
+type waitingCall struct {
+	event.PermissionRequest
+	Risks []permission.Risk `json:"risks,omitempty"`
+}
+
+// answerCall records an answer.
+func answerCall(ctx context.Context, h *cli.IO, o *SessionsOptions, s *agent.Session, pending []event.PermissionRequest) error {
+	call := o.answer.call
+	switch {
+	case call == "" && len(pending) > 1:
+		return cli.Usagef("%d calls wait; say which with --call: openagent sessions answer %s lists them", len(pending), s.ID)
+	case call == "":
+		call = pending[0].Call.ID
+	case !slices.ContainsFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call }):
+		return cli.Usagef("no call %q waits; openagent sessions answer %s lists those that do", cli.Clip(call), s.ID)
+	}
+	d := permission.Deny(o.answer.deny)
+	if o.answer.allow {
+		d = permission.Allow()
+		if o.answer.input != "" {
+			d.Input = json.RawMessage(o.answer.input)
+		}
+	}
+	d.Source = permission.FromPerson
+	if err := s.Decide(ctx, call, d); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	next := "openagent --resume " + s.ID + " goes on"
+	if left := len(pending) - 1; left > 0 {
+		next = fmt.Sprintf("%d more to answer", left)
+	}
+	if o.format == cli.FormatJSON {
+		return h.WriteList(o.format, struct {
+			Call     string              `json:"call"`
+			Behavior permission.Behavior `json:"behavior"`
+			Left     int                 `json:"left"`
+		}{call, d.Behavior, len(pending) - 1}, "", nil)
+	}
+	return h.Show(fmt.Sprintf("%s: %s; %s\n", call, d.Behavior, next))
+}

@@ -1,0 +1,45 @@
+package sessions
+
+import (
+	"context"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
+	"github.com/openagent-go/agent/session/account"
+)
+
+// spending reads the account of a session.
+func spending(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) (*account.Book, error) {
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return nil, err
+	}
+	return account.Read(store.Read(ctx, id, 0))
+}
+
+// showSpending shows the account of a session: its cost, its context, or its cache.
+func showSpending(ctx context.Context, h *cli.IO, o *SessionsOptions, id, what string) error {
+	book, err := spending(ctx, h, o, id)
+	if err != nil {
+		return err
+	}
+	var v any
+	var lines []string
+	switch what {
+	case "context":
+		u := book.Context()
+		v, lines = u, usage.ContextLines(h, u)
+	case "cache":
+		c := book.Cache()
+		v, lines = c, usage.CacheLines(h, c)
+	default:
+		c := book.Cost()
+		v, lines = c, usage.CostLines(h, c)
+	}
+	if o.format == cli.FormatJSON {
+		return h.WriteList(o.format, v, "", nil)
+	}
+	return h.Show(strings.Join(lines, "\n"))
+}

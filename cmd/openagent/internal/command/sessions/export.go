@@ -1,0 +1,73 @@
+package sessions
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/durable"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/session/export"
+)
+
+// What an export can be.
+const (
+	asMarkdown = "markdown"
+	asJSON     = "json"
+	asHTML     = "html"
+)
+
+func exportSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	as := o.as
+	if as == "" {
+		switch strings.ToLower(filepath.Ext(o.file)) {
+		case ".html", ".htm":
+			as = asHTML
+		case ".json":
+			as = asJSON
+		default:
+			as = asMarkdown
+		}
+	}
+	write := func(w io.Writer) error { return exportAs(ctx, w, as, store, id, export.Options{Secrets: h.Secrets}) }
+	if o.file == "" {
+		err = write(h.Out)
+	} else {
+		err = writeFile(o.file, write)
+	}
+	if err != nil {
+		return cli.CommandError(ctx, err)
+	}
+	return nil
+}
+
+func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id string, o export.Options) error {
+	switch as {
+	case asHTML:
+		return export.HTML(ctx, w, s, id, o)
+	case asJSON:
+		return export.JSON(ctx, w, s, id, o)
+	}
+	return export.Markdown(ctx, w, s, id, o)
+}
+
+// writeFile puts what write writes into a file for the owner alone. A failure
+// leaves the file as it was.
+func writeFile(name string, write func(io.Writer) error) error {
+	began := false
+	err := durable.Replacement{}.Stream(name, func(w io.Writer) error {
+		began = true
+		return write(w)
+	})
+	if err != nil && !began {
+		return cli.Usagef("writing %s: %w", name, err)
+	}
+	return err
+}

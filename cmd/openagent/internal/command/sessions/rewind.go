@@ -1,0 +1,67 @@
+package sessions
+
+import (
+	"context"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/internal/terminal"
+)
+
+// rewindSession takes a session back, or lists where it can be taken back to.
+func rewindSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+	if err := o.Rewinding.Check(); err != nil {
+		return err
+	}
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	kept, _, err := app.KeptFilesHere(h)
+	if err != nil {
+		return err
+	}
+	kept.Apart = append(kept.Apart, store.Path)
+	if o.To == "" {
+		list, err := rewind.PromptsOf(ctx, store, kept, id)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && o.format != cli.FormatJSON {
+			h.Complain("session %s has no prompt to go back to", id)
+		}
+		return h.WriteList(o.format, list, rewind.PromptsHeader, rewind.PromptRows(list))
+	}
+	s := (&agent.Agent{Sessions: store}).Session(id)
+	defer s.Close()
+	done, err := (&rewind.Rewinder{Session: s, Store: store, Kept: kept}).Rewind(ctx, o.Rewinding)
+	if err != nil && !done.Changed() {
+		return told(ctx, h, id, err)
+	}
+	if o.format == cli.FormatJSON {
+		data, encoded := cli.EncodeLine(done)
+		if encoded == nil {
+			encoded = h.Show(string(data))
+		}
+		if err == nil {
+			err = encoded
+		}
+		return err
+	}
+	var text strings.Builder
+	undo := "openagent sessions rewind " + id
+	if o.Dir != "" {
+		undo += " --session-dir " + cli.Quote(store.Path)
+	}
+	for _, line := range done.Lines(undo + " --to") {
+		text.WriteString(terminal.Text(line) + "\n")
+	}
+	if shown := h.Show(text.String()); err == nil {
+		err = shown
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package sessions
+
+import (
+	"context"
+	"io"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/trace"
+)
+
+// traceSession writes the spans of a session as its journal tells them.
+func traceSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	read := func(s session.Store, id string) (facts []event.Event, failed error) {
+		for e, err := range s.Read(ctx, id, 0) {
+			if err != nil {
+				return facts, err
+			}
+			facts = append(facts, e)
+		}
+		return facts, nil
+	}
+	facts, err := read(store, id)
+	if err != nil {
+		return cli.CommandError(ctx, err)
+	}
+	stores := map[string]session.Store{id: store}
+	rs := trace.Build(id, facts, func(above, agent string) []event.Event {
+		stores[agent] = session.Under(stores[above], above)
+		own, err := read(stores[agent], agent)
+		if err != nil {
+			h.Complain("the agent %s: %v", agent, err)
+		}
+		return own
+	})
+	for i := range rs {
+		rs[i].Message = h.OneLine(rs[i].Message)
+	}
+	write := func(w io.Writer) error { return trace.Write(w, rs) }
+	if o.chrome {
+		write = func(w io.Writer) error { return trace.WriteChrome(w, rs) }
+	}
+	if o.file == "" {
+		err = write(h.Out)
+	} else {
+		err = writeFile(o.file, write)
+	}
+	if err != nil {
+		return cli.CommandError(ctx, err)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A judging is what is known of how a call was judged.
+type judging struct {
+	h      *cli.IO
+	grants *app.SessionRules
+	asked  bool // a person's permission was needed
+	nobody bool // and nobody could be asked
+	passed bool // rules and mode, and who was asked, let it run
+}
+
+// decide is the agent's CanUseTool.
+func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	if verdict.Behavior == permission.Allowed {
+		j.passed = true
+		return permission.Decision{}, nil
+	}
+	j.asked = true
+	if !j.h.InTerminal || !j.h.ErrTerminal {
+		j.nobody = true
+		return permission.Decision{}, nil
+	}
+	lines := preview.AboutCall(j.h, "", call, j.grants.Risks(ctx, call), "")
+	yes, err := settings.Confirm(ctx, j.h, fmt.Sprintf("%s\n%sallow? [y/N] ", j.h.Visible(verdict.Reason), preview.PlainLines(lines)))
+	if err != nil || !yes {
+		return permission.Deny("refused by the user"), err
+	}
+	j.passed = true
+	return permission.Allow(), nil
+}
+
+// A toolOutcome is the result of a call as JSON.
+type toolOutcome struct {
+	Tool    string          `json:"tool"`
+	IsError bool            `json:"is_error"`
+	Title   string          `json:"title,omitempty"`
+	Text    string          `json:"text"`
+	Content llm.Blocks      `json:"content,omitempty"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// runTool runs one tool as a model's call would run.
+func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string) (err error) {
+	input, err := toolInput(ctx, h, args[1:])
+	if err != nil {
+		return err
+	}
+	b, err := app.LoadTools(ctx, h, o, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	t, err := b.Find(args[0])
+	if err != nil {
+		return err
+	}
+	name := t.Spec().Name
+	policy := app.Policy(h, &o.Options)
+	settings.WarnOfSettings(h, &o.Options)
+	switch {
+	case policy.Hides(name, t.Spec().Aliases...):
+		h.Complain("%s is refused by %s", name, o.Said("permissions.deny", "--disallowed-tools"))
+		return cli.Ended(cli.ExitStopped)
+	case t.Spec().NeedsPerson:
+		return cli.Usagef("%s asks a person; it works in conversations only", name)
+	}
+	j := &judging{h: h}
+	judges := b.Guard(&policy, nil)
+	app.WarnOfSandbox(h, b.App)
+	a := &agent.Agent{Dir: b.Project, AdditionalDirs: o.Dirs, Tools: forCall(h, b, t), Permissions: policy, Deciders: judges, CanUseTool: j.decide,
+		Budget: agent.Budget{Time: o.Timeout}, Secrets: h.Secrets, Log: settings.Logger(h, &o.Options)}
+	j.grants = &app.SessionRules{Agent: a, Roots: append([]string{b.Project}, o.Dirs...)}
+	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = b.Hooks(), b.Options.Permits, b.Options.PermitsRule
+	r, err := a.CallTool(ctx, name, input)
+	var end *agent.EndError
+	switch {
+	case ctx.Err() != nil:
+		return cli.Ended(cli.SignalCode(ctx))
+	case errors.As(err, &end):
+		h.Complain("%s: %v", name, err)
+		return cli.Ended(cli.OutcomeOf(ctx, event.RunEnd{Reason: end.Reason}).Code)
+	case err != nil:
+		return cli.StartError(ctx, err)
+	case r == nil:
+		return fmt.Errorf("%s was ended before it had a result", name)
+	}
+	if err := showOutcome(h, o.Output, toolOutcome{name, r.IsError, r.Title, r.Text(), r.Content, r.Details}); err != nil {
+		return err
+	}
+	v, ok := t.(tool.Validator)
+	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
+		j.passed = true // nobody is asked about what cannot be read
+	}
+	return cli.Ended(j.code(r))
+}
+
+// forCall returns the tools of an agent that is to call t: no other, so that none
+// takes its place, unless t works on others.
+func forCall(h *cli.IO, b *app.ToolList, t tool.Tool) []tool.Tool {
+	if t.Spec().Batch {
+		return b.All
+	}
+	search, ok := t.(interface{ Over([]tool.Spec) tool.Tool })
+	if !ok {
+		return []tool.Tool{t}
+	}
+	_, names := app.ChooseTools(h, b.App, b.Builtin)
+	var found []tool.Spec
+	for _, t := range b.All {
+		if s := t.Spec(); slices.Contains(names, s.Name) {
+			found = append(found, s)
+		}
+	}
+	return []tool.Tool{bound{search.Over(found)}}
+}
+
+// A bound tool cannot be bound to others.
+type bound struct{ tool.Tool }
+
+// code is the exit code for a call's result.
+func (j *judging) code(r *tool.Result) int {
+	switch {
+	case !r.IsError:
+		return cli.ExitDone
+	case j.nobody:
+		return cli.ExitNobody
+	case !j.passed:
+		return cli.ExitStopped
+	}
+	return cli.ExitInternal
+}
+
+// toolInput returns the input of a call: the argument, stdin for "-", or an
+// empty object.
+func toolInput(ctx context.Context, h *cli.IO, args []string) (json.RawMessage, error) {
+	text := "{}"
+	if len(args) == 1 {
+		text = args[0]
+	}
+	if text == "-" {
+		var err error
+		if text, err = cli.ReadStdin(ctx, h, false); err != nil {
+			return nil, err
+		}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
+		return nil, cli.Usagef(`tools run: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
+	}
+	return json.RawMessage(text), nil
+}
+
+// showOutcome writes the result of a call to stdout, the text of an error to
+// stderr.
+func showOutcome(h *cli.IO, format string, o toolOutcome) error {
+	if format == cli.FormatJSON {
+		return h.WriteList(format, o, "", nil)
+	}
+	text := o.Text
+	for _, b := range o.Content {
+		switch b := b.(type) {
+		case llm.Image:
+			text += fmt.Sprintf("\n[%s, %d bytes]", b.MediaType, len(b.Data))
+		case llm.Document:
+			text += fmt.Sprintf("\n[%s, %d bytes]", b.MediaType, len(b.Data))
+		}
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if o.IsError {
+		_, err := io.WriteString(h.Err, text)
+		return err
+	}
+	return h.Show(text)
+}

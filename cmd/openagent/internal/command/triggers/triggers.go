@@ -1,0 +1,282 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/trigger"
+)
+
+// triggerOptions are the flags of the command triggers: its own, and those of a
+// prompt, under which triggers run.
+type triggerOptions struct {
+	settings.Options
+	all, show, set bool
+	url, schedule  string
+	addr           string
+	hosts          []string
+	grace          time.Duration
+}
+
+func Command(h *cli.IO) cli.Command {
+	o := &triggerOptions{addr: defaultAddress, grace: defaultGrace}
+	verb := func(flags func() cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
+		c.Flags = func() cli.Flags { return append(cli.ListFlags(&o.Output), flags()...) }
+		c.Run = func(ctx context.Context, args []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			return run(ctx, args)
+		}
+		return c
+	}
+	named := func(names ...string) func() cli.Flags {
+		return func() cli.Flags { return append(o.triggerFlags().Named(names...), o.PlaceFlags()...) }
+	}
+	return cli.Command{Name: "triggers", Summary: "Run prompts when signed HTTP requests ask for them", Default: "list", Subcommands: []cli.Command{
+		verb(named("all"), cli.Command{Name: "list", Summary: "List the triggers and how they last ended",
+			Examples: []string{"openagent triggers list --all"}},
+			func(ctx context.Context, _ []string) error { return triggersList(ctx, h, o) }),
+		verb(named("url", "schedule"), cli.Command{Name: "add", Args: "NAME PROMPT", Least: 2, Most: 2, Summary: "Add a trigger for this folder",
+			Examples: []string{"openagent triggers add deploy 'Check the last deployment'"}},
+			func(ctx context.Context, args []string) error { return triggersAdd(ctx, h, o, args[0], args[1]) }),
+		verb(named("show", "set"), cli.Command{Name: "secret", Args: "ID", Least: 1, Most: 1, Summary: "Show or set the secret that signs requests",
+			Examples: []string{"openagent triggers secret trig_1a2b"}},
+			func(ctx context.Context, args []string) error { return triggersSecret(ctx, h, o, args[0]) }),
+		verb(named(), cli.Command{Name: "remove", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Remove triggers",
+			Examples: []string{"openagent triggers remove trig_1a2b"}},
+			func(ctx context.Context, args []string) error { return triggersRemove(ctx, h, o, args) }),
+		verb(func() cli.Flags {
+			return append(o.triggerFlags().Named("addr", "host", "grace"), o.FlagsOfJobs()...)
+		}, cli.Command{Name: "serve", Summary: "Answer requests and run their triggers, until you stop it",
+			Details:  "The flags of a prompt apply to all runs.\n",
+			Examples: []string{"openagent triggers serve --addr 127.0.0.1:8787"}},
+			func(ctx context.Context, _ []string) error { return triggersServe(ctx, h, o) }),
+	}}
+}
+
+// triggerFlags are the flags about triggers.
+func (o *triggerOptions) triggerFlags() cli.Flags {
+	return cli.Flags{
+		{Name: "all", Help: "the triggers of all folders; else those of this one", Set: cli.Yes(&o.all)},
+		{Name: "url", Arg: "URL", Help: "the trigger is another program's at this address, and the prompt is sent to it", Set: cli.Text(&o.url)},
+		{Name: "schedule", Arg: "SCHEDULE", Help: "also start it at these times, as openagent cron does", Set: cli.Text(&o.schedule)},
+		{Name: "show", Help: "show the secret even if stdout is not a terminal", Set: cli.Yes(&o.show)},
+		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.Yes(&o.set)},
+		{Name: "addr", Arg: "HOST:PORT", Help: "address that answers requests (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
+		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", Set: cli.List(&o.hosts)},
+		{Name: "grace", Arg: "DURATION", Help: "how long runs may go on after a signal (default 10s)", Set: cli.Duration(&o.grace)},
+	}
+}
+
+// A triggerPlace is where the triggers of the working folder are.
+type triggerPlace struct {
+	home, dir string
+	file      *trigger.File
+	store     trigger.Store // those of the folder
+	jobs      cron.Store    // with their schedules
+}
+
+func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
+	home, err := h.Home()
+	if err != nil {
+		return triggerPlace{}, err
+	}
+	dir, err := settings.WorkingDir()
+	file := app.TriggerFile(home)
+	return triggerPlace{home, dir, file, trigger.In(file, dir), cron.In(app.CronFile(home), dir)}, err
+}
+
+// A triggerEntry is a trigger as the command shows it.
+type triggerEntry struct {
+	trigger.Trigger
+	Last *automation.TriggerOutcome `json:"last,omitempty"` // of a run that a request, or a conversation, started
+}
+
+// by says in a word or two what starts a trigger.
+func (e triggerEntry) by() string {
+	by := "requests"
+	switch {
+	case !e.Enabled:
+		return "off"
+	case e.URL != "":
+		by = "us, at " + e.URL
+	}
+	if e.Schedule != "" {
+		by += ", " + e.Schedule
+	}
+	return by
+}
+
+func triggersList(ctx context.Context, h *cli.IO, o *triggerOptions) error {
+	place, err := findTriggerPlace(h)
+	if err != nil {
+		return err
+	}
+	store := place.store
+	if o.all {
+		store = place.file
+	}
+	records, err := store.List(ctx)
+	if err != nil {
+		return triggerError(err)
+	}
+	last, err := automation.LastOutcomes(place.home)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 && o.Output != cli.FormatJSON {
+		h.Complain("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
+	}
+	header := "ID NAME STARTED-BY LAST PROMPT"
+	if o.all {
+		header += " FOLDER"
+	}
+	entries := []triggerEntry{}
+	var rows [][]string
+	for _, r := range records {
+		e := triggerEntry{Trigger: r.Trigger}
+		was := "-"
+		if l, ok := last[r.ID]; ok {
+			e.Last, was = &l, string(l.Status)
+		}
+		entries = append(entries, e)
+		row := []string{e.ID, text.Runes(e.Name, 40), text.Runes(e.by(), 60), was, text.Runes(e.Prompt, 60)}
+		if o.all {
+			row = append(row, e.Dir)
+		}
+		rows = append(rows, row)
+	}
+	return h.WriteList(o.Output, entries, header, rows)
+}
+
+func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt string) error {
+	place, err := findTriggerPlace(h)
+	if err != nil {
+		return err
+	}
+	r := trigger.Record{Secrets: []trigger.Secret{trigger.NewSecret()}, Trigger: trigger.Trigger{ID: trigger.NewID(), Name: name, Prompt: prompt,
+		URL: o.url, Schedule: o.schedule, Dir: place.dir, Enabled: true, Created: time.Now().UTC().Truncate(time.Second)}}
+	if err := r.Check(); err != nil {
+		return cli.Usagef("triggers add: %w", err)
+	}
+	if strings.TrimSpace(prompt) == "" && r.URL == "" {
+		return cli.Usagef("triggers add: the prompt is empty")
+	}
+	if r.Schedule != "" {
+		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger); err != nil {
+			return cli.Usagef("triggers add: --schedule: %w", err)
+		}
+	}
+	if err := place.store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
+		r.Schedule = ""
+		return errors.Join(triggerError(err), app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger))
+	}
+	if o.Output == cli.FormatJSON {
+		return h.WriteList(o.Output, triggerEntry{Trigger: r.Trigger}, "", nil)
+	}
+	says := r.ID + " is started by signed POST requests to /triggers/" + r.ID + " while openagent triggers serve lives in this folder.\nopenagent triggers secret " + r.ID + " shows the secret that they are signed with.\n"
+	if r.URL != "" {
+		says = r.ID + " is run by the tool RemoteTrigger.\nIts secret has to be that of the other side: openagent triggers secret --set " + r.ID + "\n"
+	}
+	if r.Schedule != "" {
+		says += "Its schedule runs while openagent cron run, or a conversation in this folder, lives.\n"
+	}
+	return h.Show(says)
+}
+
+// triggersSecret shows the secret of a trigger to a person, or takes another one.
+func triggersSecret(ctx context.Context, h *cli.IO, o *triggerOptions, id string) error {
+	place, err := findTriggerPlace(h)
+	if err != nil {
+		return err
+	}
+	if o.set {
+		return takeSecret(ctx, h, place, id)
+	}
+	if !o.show && !h.OutTerminal {
+		return cli.Usagef("a secret is shown on a terminal only; --show shows it all the same")
+	}
+	r, err := place.store.Get(ctx, id)
+	if err != nil {
+		return noTrigger(id, err)
+	}
+	return h.Show(string(r.Secrets[0]) + "\n")
+}
+
+func takeSecret(ctx context.Context, h *cli.IO, place triggerPlace, id string) error {
+	if _, err := place.store.Get(ctx, id); err != nil {
+		return noTrigger(id, err)
+	}
+	text, err := cli.ReadStdin(ctx, h, false)
+	if err != nil {
+		return err
+	}
+	secret := trigger.Secret(strings.TrimSpace(text))
+	err = place.store.Update(ctx, id, func(r *trigger.Record) (*trigger.Record, error) {
+		if r == nil {
+			return nil, trigger.ErrUnknown
+		}
+		r.Secrets = []trigger.Secret{secret}
+		if err := r.Check(); err != nil {
+			return nil, cli.Usagef("triggers secret --set: %w", err)
+		}
+		return r, nil
+	})
+	if err != nil {
+		return noTrigger(id, err)
+	}
+	return nil
+}
+
+func triggersRemove(ctx context.Context, h *cli.IO, o *triggerOptions, ids []string) error {
+	place, err := findTriggerPlace(h)
+	if err != nil {
+		return err
+	}
+	removed := []triggerEntry{}
+	var rows [][]string
+	for _, id := range ids {
+		r, err := place.store.Get(ctx, id)
+		if err != nil {
+			return noTrigger(id, err)
+		}
+		t := r.Trigger
+		t.Schedule = ""
+		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, t); err != nil {
+			return app.CronError(err)
+		}
+		if err := place.store.Update(ctx, id, func(*trigger.Record) (*trigger.Record, error) { return nil, nil }); err != nil {
+			return noTrigger(id, err)
+		}
+		removed = append(removed, triggerEntry{Trigger: r.Trigger})
+		rows = append(rows, []string{id, "removed", text.Runes(r.Name, 40)})
+	}
+	return h.WriteList(o.Output, removed, "", rows)
+}
+
+// noTrigger is the error for a trigger that is not there, or cannot be read.
+func noTrigger(id string, err error) error {
+	if errors.Is(err, trigger.ErrUnknown) {
+		return cli.Usagef("there is no trigger %s here; openagent triggers list --all shows those of all folders", cli.Clip(id))
+	}
+	return triggerError(err)
+}
+
+// triggerError is the error for triggers that cannot be worked on.
+func triggerError(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return cli.Usagef("%w; set OPENAGENT_HOME to a folder that can be written", err)
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/azure"
+	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A model is named as its provider knows it, or as PROVIDER:MODEL where that is not the
+// provider in use. Many names hold a colon themselves, so only the names of providers
+// count before one.
+
+// Split takes the provider off a name.
+func (p Provider) Split(name string) (to, model string, ok bool) {
+	to, model, ok = strings.Cut(name, ":")
+	if !ok || !slices.Contains(settings.Providers, to) || p.tagged && to == mistralName {
+		return "", name, false
+	}
+	return to, model, true
+}
+
+const (
+	ollamaName  = "ollama"
+	mistralName = "mistral"
+)
+
+// hasTags reports whether models may be Ollama's, which has some called mistral:TAG.
+func (p Provider) hasTags(base settings.Setting) bool {
+	switch p.Name.Value {
+	case ollamaName:
+		return true
+	case settings.OpenaiName, "":
+		at := openai.ProfileAt(base.Value)
+		return base.Value != "" && (at.Name == ollamaName || at.Name == "local")
+	}
+	return false
+}
+
+// begin takes the provider off the name of the model that a run begins with. With fixed
+// the one that is known may not be another.
+func (p *Provider) begin(fixed bool) error {
+	to, model, ok := p.Split(p.Model.Value)
+	switch {
+	case !ok:
+		return nil
+	case model == "":
+		return cli.Usagef("%s: %v", p.Model.Source, noNameError(to))
+	case fixed && p.Name.Value != "" && p.Name.Value != to:
+		return cli.Usagef("%s says that the provider is %s, and %s names a model of %s; leave one out, or name another model", p.Name.Source, p.Name.Value, p.Model.Source, to)
+	case p.Name.Value != to:
+		p.Name = settings.Setting{Value: to, Source: p.Model.Source}
+	}
+	p.Model.Value, p.fixed = model, true
+	return nil
+}
+
+func noNameError(provider string) error {
+	return fmt.Errorf("in %s:MODEL the model is missing", provider)
+}
+
+// Find returns where a model is reached and how it is called there. A name alone is one
+// of the provider in use, unless it tells that the model is another provider's.
+func (p Provider) Find(name string) (at Provider, model string, err error) {
+	name = strings.TrimSpace(name)
+	to, model, named := p.Split(name)
+	switch {
+	case name == "":
+		return p, "", errors.New("the model's name is empty")
+	case p.Name.Value == settings.DemoName && !named:
+		return p, name, nil
+	case name == p.Model.Value: // that of the beginning
+		return p, name, p.unheard(name, p.fixed || p.Model.Source == strings.ToUpper(Vendor(p.Name.Value))+"_MODEL")
+	case model == "":
+		return p, "", noNameError(to)
+	}
+	if !named {
+		to = p.serving(model)
+	}
+	if at = p; to != p.Name.Value {
+		if at, err = p.At(to); err != nil {
+			return at, "", fmt.Errorf("the model %s: %w", cli.Clip(name), err)
+		}
+	}
+	if IsSize(model) {
+		model, err = at.Sized(model)
+		return at, model, err
+	}
+	if err := at.unheard(model, named); err != nil {
+		return at, "", err
+	}
+	return at, model, nil
+}
+
+// serving is the provider of a model that is named without one: the maker, if the name
+// tells it and the provider in use surely has no models of others.
+func (p Provider) serving(model string) string {
+	maker := p.vendorOf(model)
+	if maker == "" || maker == Vendor(p.Name.Value) || p.Name.Value == settings.AzureName {
+		return p.Name.Value
+	}
+	own := p.Base.Source == "default" || p.Base.Source == "provider" && slices.Contains(makers, p.Name.Value)
+	if !own {
+		return p.Name.Value
+	}
+	return maker
+}
+
+// makers are hosts that have their own models only.
+var makers = []string{"deepseek", "glm", "kimi", "xai", mistralName, "gemini"}
+
+// At is another provider, reached with what is its own: neither keys nor addresses of
+// the one in use are for it.
+func (p Provider) At(name string) (Provider, error) {
+	if p.held != "" {
+		return p, fmt.Errorf("%s says where models are, so none of %s can be used", p.held, name)
+	}
+	other := p
+	other.Name, other.Model, other.Key, other.Helper = settings.Setting{Value: name, Source: "model"}, settings.Setting{}, settings.Setting{}, nil
+	other.tagged = name == ollamaName
+	if name == settings.DemoName {
+		other.Base = settings.Setting{}
+		return other, nil
+	}
+	other.Base = p.Environ.First(variables("BASE_URL", name)[1:]...).Or(defaultBase(name))
+	if names := other.keyVariables(); len(names) > 1 {
+		other.Key = p.Environ.First(names[1:]...)
+	}
+	if name == settings.AzureName {
+		if other.Base = p.Environ.First(variables("BASE_URL", name)[1:]...); other.Base.Value == "" {
+			return other, errors.New("it is reached through azure, and AZURE_OPENAI_ENDPOINT is not set")
+		}
+		if _, err := azure.BaseURL(other.Base.Value, other.apiVersion(), "x"); err != nil {
+			return other, fmt.Errorf("%s: %w", other.Base.Source, err)
+		}
+	}
+	if other.NeedsKey() {
+		names := other.keyVariables()
+		return other, fmt.Errorf("it is reached through %s, and %s is not set", name, strings.Join(names[1:], " or "))
+	}
+	return other, nil
+}
+
+// unheard says what is wrong with a name that the place of a model surely does not have.
+// Who names the provider may ask for what is not known here.
+func (p Provider) unheard(model string, named bool) error {
+	switch {
+	case p.Name.Value == settings.BedrockName && p.Base.Value == "" && strings.HasPrefix(model, "claude-"):
+		hint := "Bedrock's are such as " + bedrockModel
+		if id := p.placed(model); id != "" {
+			hint = "at Bedrock it is " + id
+		}
+		return fmt.Errorf("%s is Anthropic's name of a model; %s", cli.Clip(model), hint)
+	case named || p.Base.Source != "default" || p.Name.Value != settings.AnthropicName && Vendor(p.Name.Value) != settings.OpenaiName:
+		return nil
+	case p.Name.Value == settings.AnthropicName && strings.Contains(model, "anthropic."):
+		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", cli.Clip(model))
+	case p.Name.Value == settings.AnthropicName && strings.Contains(model, "/"):
+		return fmt.Errorf("%s is a router's name of a model; write openrouter:%[1]s, or name another provider", cli.Clip(model))
+	case p.vendorOf(model) != "" || strings.HasPrefix(model, "ft:"):
+		return nil
+	}
+	hint := ""
+	to, rest, ok := strings.Cut(model, ":")
+	if near := tool.Nearest(to, settings.Providers); ok && rest != "" && near != "" {
+		hint = near + ":" + rest
+	} else if near := tool.Nearest(model, p.catalogued()); near != "" {
+		hint = near
+	} else if host := hinted(model); host != "" {
+		hint = host + ":" + model
+	}
+	if hint != "" {
+		return fmt.Errorf("nothing is known of a model %s; did you mean %s? Write %s:%[1]s to ask for it all the same", cli.Clip(model), cli.Clip(hint), p.Name.Value)
+	}
+	return fmt.Errorf("nothing is known of a model %s; write PROVIDER:MODEL to say who has it, such as %s:%[1]s", cli.Clip(model), p.Name.Value)
+}
+
+// catalogued are the names of the models in the catalogue.
+func (p Provider) catalogued() []string {
+	var names []string
+	for _, e := range p.Models.Entries() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// hinted guesses whose a model is, for people: nothing is sent there.
+func hinted(model string) string {
+	name := strings.ToLower(model)
+	for begin, host := range families {
+		if strings.HasPrefix(name, begin) {
+			return host
+		}
+	}
+	return ""
+}
+
+var families = map[string]string{
+	"deepseek": "deepseek", "glm-": "glm", "kimi": "kimi", "moonshot": "kimi", "grok": "xai", "gemini": "gemini",
+	"mistral": mistralName, "codestral": mistralName, "devstral": mistralName, "magistral": mistralName, "ministral": mistralName,
+}
+
+// sizes are Claude's sizes: their names stand for the latest model of each.
+var sizes = []string{"haiku", "sonnet", "opus"}
+
+func IsSize(name string) bool { return slices.Contains(sizes, strings.ToLower(name)) }
+
+// Sized returns what the latest model of a size is called where p reaches models.
+func (p Provider) Sized(size string) (string, error) {
+	latest := ""
+	for _, e := range p.Models.Entries() {
+		if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(size)) && e.Name > latest && p.placed(e.Name) != "" {
+			latest = e.Name
+		}
+	}
+	if latest == "" {
+		return "", fmt.Errorf("what the latest %s is called at %s is not known; name a model, or write anthropic:%[1]s", size, p.Name.Value)
+	}
+	return p.placed(latest), nil
+}
+
+var generation = regexp.MustCompile(`^claude-([a-z]+)-(\d+)(?:-(\d+))?$`)
+
+// placed returns what a model of Anthropic's is called where p reaches models, "" if
+// that is not known. Bedrock: the inference profiles for the whole world, as in AWS's
+// model cards; Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai;
+// routers: their lists of models.
+func (p Provider) placed(name string) string {
+	match := generation.FindStringSubmatch(name)
+	if p.Name.Value == settings.AnthropicName {
+		return name
+	}
+	if match == nil {
+		return ""
+	}
+	recent := match[2] > "4" || match[3] > "5" // since then a name has no date
+	switch p.Name.Value {
+	case settings.BedrockName:
+		switch {
+		case name == "claude-haiku-4-5":
+			return bedrockSmall
+		case name == "claude-opus-4-6":
+			return "global.anthropic.claude-opus-4-6-v1"
+		case recent:
+			return "global.anthropic." + name
+		}
+	case settings.VertexName:
+		switch {
+		case name == "claude-haiku-4-5":
+			return vertexSmall
+		case recent:
+			return name
+		}
+	case "openrouter", "vercel":
+		return "anthropic/" + strings.TrimSuffix("claude-"+match[1]+"-"+match[2]+"."+match[3], ".")
+	}
+	return ""
+}
+
+// Llm returns a model by its name. What another provider has goes by the name that leads
+// there again, in another program too.
+func (p Provider) Llm(name string) (llm.Model, error) {
+	at, model, err := p.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	m := at.Reach(model)
+	if label := p.Label(at, model); label != m.Name() {
+		m = llm.Named(m, label)
+	}
+	return m, nil
+}
+
+// Label is the shortest name that leads to a model again.
+func (p Provider) Label(at Provider, model string) string {
+	if again, same, err := p.Find(model); err == nil && same == model && again.Name.Value == at.Name.Value {
+		return model
+	}
+	return at.Name.Value + ":" + model
+}

@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/llm/openai"
+)
+
+// A noKeyError says that there is no key, which variables were looked at, and
+// what works without one.
+type noKeyError struct {
+	provider string
+	looked   []string
+	other    string // what would reach a host whose key is at hand, and which key
+}
+
+func (e *noKeyError) Error() string {
+	try := "openagent demo"
+	if e.other != "" {
+		try = e.other + "; or " + try
+	}
+	return fmt.Sprintf("openagent: no API key for the provider %s\nlooked at: %s\ntry: %s", e.provider, strings.Join(e.looked, ", "), try)
+}
+
+// ExitCode returns the exit code that stands for a missing key.
+func (e *noKeyError) ExitCode() int { return cli.ExitKey }
+
+// Own are the variables of the provider itself.
+func (e *noKeyError) Own() []string { return e.looked[len(variables("API_KEY", "")):] }
+
+func (p Provider) NoKey() *noKeyError {
+	looked := p.keyVariables()
+	if !p.fixed && p.vendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.fixed {
+		looked = append(looked, "OPENAI_API_KEY")
+	}
+	return &noKeyError{p.Name.Value, looked, p.elsewhere()}
+}
+
+// elsewhere says how a host whose key is at hand is reached, "" if there is none or
+// if somebody has chosen the provider.
+func (p Provider) elsewhere() string {
+	if p.fixed {
+		return ""
+	}
+	for _, name := range settings.Hosts {
+		host, _ := openai.ProfileOf(name)
+		if key := p.Environ.First(host.Keys...); key.Value != "" {
+			flags := "--provider " + name
+			if p.Model.Source == "default" {
+				flags += " --model NAME"
+			}
+			return fmt.Sprintf("%s, as %s is set", flags, key.Source)
+		}
+	}
+	return ""
+}
+
+// A NoModelError is the name of a provider of which no model was named.
+type NoModelError string
+
+func (e NoModelError) Error() string {
+	return "the provider " + string(e) + " has no default model; name one with --model"
+}

@@ -1,0 +1,17 @@
+package provider
+
+import (
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+)
+
+// variablesOf makes an environment of NAME=value ….
+func variablesOf(text string) settings.Environ {
+	env := map[string]string{}
+	for _, kv := range strings.Fields(text) {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	return func(name string) string { return env[name] }
+}

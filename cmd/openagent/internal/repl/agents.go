@@ -1,0 +1,51 @@
+package repl
+
+import (
+	"errors"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/internal/text"
+)
+
+// agents lists the agents at work and the kinds, or stops agents.
+func (c *REPL) agents(words []string) error {
+	switch {
+	case len(words) == 0:
+		c.listAgents()
+		return nil
+	case words[0] != "stop" || len(words) != 2:
+		return errors.New("write /agents, /agents stop ID, /agents stop NAME or /agents stop all")
+	case words[1] != "all":
+		return c.stopAgent(words[1])
+	}
+	var errs []error
+	for _, a := range c.s.AgentsAtWork() {
+		errs = append(errs, c.stopAgent(a.ID))
+	}
+	if len(errs) == 0 {
+		c.screen.Line(term.InDim, "no agent is at work")
+	}
+	return errors.Join(errs...)
+}
+
+func (c *REPL) stopAgent(id string) error {
+	if err := c.s.Session.StopAgent(id); err != nil {
+		return err
+	}
+	c.screen.Line(term.InYellow, "stopping the agent %s", c.h.OneLine(id))
+	return nil
+}
+
+func (c *REPL) listAgents() {
+	for _, a := range c.s.AgentsAtWork() {
+		where := "its caller waits"
+		if a.Background {
+			where = "in the background"
+		}
+		c.screen.Line(term.InPlain, "at work: %s, %s (%s)", c.h.OneLine(a.Name), where, a.ID)
+	}
+	for _, k := range c.s.Kinds {
+		e := k.Shown()
+		c.screen.Line(term.InPlain, "%s (%s, %s): %s", e.Name, e.From, e.Does(), text.Runes(c.h.OneLine(e.Description), 200))
+	}
+}

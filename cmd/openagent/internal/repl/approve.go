@@ -1,0 +1,174 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An asking is a permission question that waits for the person.
+type asking struct {
+	ctx     context.Context
+	call    tool.Call
+	verdict permission.Decision
+	request event.PermissionRequest
+	risks   []permission.Risk
+	answer  chan permission.Decision
+}
+
+// decide is the session's CanUseTool: it has the question put on the screen.
+func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	nobody := permission.Decision{}
+	if verdict.Behavior != permission.Asked {
+		return nobody, nil
+	}
+	if c.grants.Cover(ctx, call, verdict) {
+		return permission.Allow(), nil
+	}
+	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
+	pending, err := c.s.Session.Pending(ctx)
+	if err != nil {
+		return nobody, err
+	}
+	q.request = app.RequestFor(pending, c.s.Session.ID, call)
+	q.risks = c.grants.Risks(ctx, call)
+	if there, err := c.put(ctx, call, q); !there {
+		return nobody, err
+	}
+	select {
+	case d := <-q.answer:
+		return d, nil
+	case <-c.gone:
+		return nobody, nil
+	case <-ctx.Done():
+		return nobody, ctx.Err()
+	}
+}
+
+func (q *asking) over() bool { return q.ctx.Err() != nil }
+
+func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
+
+func (q *asking) pose(c *REPL) {
+	showQuestion(c.screen, preview.AboutCall(c.h, c.whose(q.call), q.call, q.risks, q.request.Preview))
+	if len(q.request.Widths) == 0 || c.grants.Check(q.usual().Rules...) != nil {
+		c.screen.Ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
+		return
+	}
+	c.screen.Ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + c.h.Visible(app.JoinRules(q.usual().Rules)) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
+}
+
+// usual is the suggestion that counts where no number is given.
+func (q *asking) usual() permission.Suggestion {
+	for _, s := range q.request.Widths {
+		if s.Width == permission.Usual {
+			return s
+		}
+	}
+	return q.request.Widths[0]
+}
+
+// chosen is the suggestion with a number, "" for the usual one.
+func (q *asking) chosen(number string) (permission.Suggestion, error) {
+	if len(q.request.Widths) == 0 {
+		return permission.Suggestion{}, errors.New("there is no rule for this call; [y]es or [n]o: ")
+	}
+	if number = strings.TrimSpace(number); number == "" {
+		return q.usual(), nil
+	}
+	i, err := strconv.Atoi(number)
+	if err != nil || i < 1 || i > len(q.request.Widths) {
+		return permission.Suggestion{}, fmt.Errorf("the rules are numbered 1 to %d, e shows them: ", len(q.request.Widths))
+	}
+	return q.request.Widths[i-1], nil
+}
+
+// keep allows a suggestion for the session, and writes it to a file of settings
+// where the letter says so.
+func (q *asking) keep(c *REPL, letter, number string) error {
+	s, err := q.chosen(number)
+	if err != nil {
+		return err
+	}
+	if err := c.grants.Check(s.Rules...); err != nil {
+		return fmt.Errorf("%s; answer y or n: ", c.h.OneLine(err.Error()))
+	}
+	scope, name := config.Local, permission.ForProject
+	if letter == "u" {
+		scope, name = config.User, permission.ForUser
+	}
+	if letter != "a" {
+		if !slices.Contains(s.Scopes, name) {
+			return errors.New("the rule means something in this project alone; answer p or a: ")
+		}
+		if err := keepRules(q.ctx, c.h, c.s, scope, s.Rules); err != nil {
+			return fmt.Errorf("%s; answer y or a: ", c.h.OneLine(err.Error()))
+		}
+	}
+	c.grants.Add(s.Rules...)
+	return nil
+}
+
+// keepRules adds rules that allow to a file of settings.
+func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, rules []permission.Rule) error {
+	f, ok := settings.Sources(h, s.Options, s.Project).File(scope)
+	if !ok {
+		return errors.New("there is no such file here")
+	}
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = string(r)
+	}
+	change, err := config.Append(ctx, f, "permissions.allow", texts...)
+	if err != nil || scope == config.User || change.After == "" {
+		return err
+	}
+	return settings.TrustChange(ctx, h, f, change)
+}
+
+func (q *asking) take(c *REPL, line string) bool {
+	word, rest, _ := strings.Cut(line, " ")
+	d := permission.Allow()
+	switch strings.ToLower(word) {
+	case "y", "yes":
+	case "a", "always", "p", "project", "u", "user":
+		if err := q.keep(c, strings.ToLower(word[:1]), rest); err != nil {
+			c.screen.Ask(err.Error())
+			return false
+		}
+	case "l", "later":
+		d = permission.Defer()
+	case "n", "no":
+		d = permission.Deny("refused by the user")
+		if rest = strings.TrimSpace(rest); rest != "" {
+			d.Reason += ": " + rest
+		}
+	case "e", "explain":
+		c.screen.Line(term.InDim, "  %s", c.h.Visible(q.verdict.Reason))
+		c.screen.Line(term.InDim, "  the whole input: %s", c.h.Visible(string(q.call.Input)))
+		for i, s := range q.request.Widths {
+			c.screen.Line(term.InDim, "  %d %s", i+1, c.h.Visible(app.JoinRules(s.Rules)))
+		}
+		c.screen.Ask("allow? ")
+		return false
+	default:
+		c.screen.Ask("answer y, n, n and a reason, l, e, or a, p or u and a number: ")
+		return false
+	}
+	d.Source = permission.FromPerson
+	q.answer <- d
+	return true
+}

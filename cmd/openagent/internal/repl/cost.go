@@ -1,0 +1,35 @@
+package repl
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/cmd/openagent/internal/usage"
+	"github.com/openagent-go/agent/session/account"
+)
+
+func (c *REPL) showContext(ctx context.Context) error {
+	u, err := c.s.Session.ContextUsage(ctx)
+	if err != nil {
+		return err
+	}
+	for _, line := range usage.ContextLines(c.h, u) {
+		c.screen.Line(term.InPlain, "%s", line)
+	}
+	return nil
+}
+
+func (c *REPL) showCost(ctx context.Context) error {
+	if c.s.Store == nil {
+		return errors.New("the session is not kept")
+	}
+	book, err := account.Read(c.s.Store.Read(ctx, c.s.Session.ID, 0))
+	if err != nil {
+		return err
+	}
+	for _, line := range usage.CostLines(c.h, book.Cost()) {
+		c.screen.Line(term.InPlain, "%s", line)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An inquiry is the questions of a tool, which the person answers one by one.
+type inquiry struct {
+	ctx       context.Context
+	questions []tool.Question
+	answers   []tool.Answer
+	done      chan []tool.Answer
+}
+
+// Inquire is the agent's AskUser: it has the questions put on the screen.
+func (c *REPL) Inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+	q := &inquiry{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
+	if there, err := c.put(ctx, call, q); !there {
+		if err == nil {
+			err = app.ErrNobody
+		}
+		return nil, err
+	}
+	select {
+	case answers := <-q.done:
+		return answers, nil
+	case <-c.gone:
+		return nil, app.ErrNobody
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (q *inquiry) over() bool { return q.ctx.Err() != nil }
+
+func (q *inquiry) gone() <-chan struct{} { return q.ctx.Done() }
+
+// pose puts the next question on the screen.
+func (q *inquiry) pose(c *REPL) {
+	asked := q.questions[len(q.answers)]
+	showQuestion(c.screen, aboutQuestion(c.h, asked))
+	switch {
+	case len(asked.Options) == 0:
+		c.screen.Ask("your answer (empty: none): ")
+	case asked.Multiple:
+		c.screen.Ask("numbers with commas, or words of yours (empty: no answer): ")
+	default:
+		c.screen.Ask("a number, or words of yours (empty: no answer): ")
+	}
+}
+
+// aboutQuestion shows all of a question: nothing is cut, and nothing is invisible.
+func aboutQuestion(h *cli.IO, asked tool.Question) []preview.QuestionLine {
+	rows := preview.TextRows(strings.TrimSpace(asked.Text))
+	if header := strings.TrimSpace(asked.Header); header != "" {
+		rows[0] = header + ": " + rows[0]
+	}
+	lines := []preview.QuestionLine{{Colour: term.InYellow, Text: "? " + h.Visible(rows[0])}}
+	if len(rows) > 1 {
+		lines = preview.Gutter(h, lines, rows[1:])
+	}
+	for i, o := range asked.Options {
+		line := fmt.Sprintf("  %d  %s", i+1, h.Visible(strings.TrimSpace(o.Label)))
+		if d := strings.TrimSpace(o.Description); d != "" {
+			line += ": " + h.Visible(d)
+		}
+		lines = append(lines, preview.QuestionLine{Colour: term.InPlain, Text: line})
+	}
+	return lines
+}
+
+func (q *inquiry) take(c *REPL, line string) bool {
+	q.answers = append(q.answers, app.AnswerTo(q.questions[len(q.answers)], line))
+	if len(q.answers) < len(q.questions) {
+		c.before(q.ctx, func(string) {})
+		q.pose(c)
+		return false
+	}
+	q.done <- q.answers
+	return true
+}

@@ -1,0 +1,425 @@
+package repl
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A REPL is a session on a terminal, line by line.
+type REPL struct {
+	h      *cli.IO
+	s      *app.App
+	screen *term.Screen
+	grants *app.SessionRules
+	calls  *streamjson.Calls // those on the screen
+	lines  chan string       // what the person types; closed at its end
+	read   atomic.Int64      // lines that were read of the terminal
+	taken  int64             // of these, those that were acted on
+	gone   chan struct{}
+	asks   chan query
+	asked  query // what is asked on the screen
+	status *statuses
+	model  string // in use
+	ended  bool   // the person leaves
+
+	mode    atomic.Value // permission.Mode in force
+	running atomic.Bool
+	struck  atomic.Bool // Ctrl-C was pressed since the last prompt
+}
+
+// A query is something that the person is asked. It ends with the call that
+// it belongs to.
+type query interface {
+	over() bool
+	gone() <-chan struct{} // closed: it is over
+	pose(c *REPL)
+	// take reads a line that was typed. It reports whether nothing more is asked.
+	take(c *REPL, line string) bool
+}
+
+const maxTyped = 1 << 20 // bytes of a line
+
+func New(h *cli.IO) *REPL {
+	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
+}
+
+// Talk goes on until the end of the input, /quit or a signal.
+func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
+	h := c.h
+	past, err := streamjson.ReportOf(ctx, s, nil, false, func(format string, args ...any) { c.screen.Line(term.InYellow, "! "+format, args...) })
+	if err != nil {
+		return cli.StartError(ctx, err)
+	}
+	c.s, c.grants = s, app.NewGrants(s)
+	if err := s.Session.SetCanUseTool(ctx, c.decide); err != nil {
+		return cli.StartError(ctx, err)
+	}
+	strike := func() bool { return c.onInterrupt(ctx) }
+	h.Interrupted.Store(&strike)
+	defer h.Interrupted.Store(nil)
+	defer automation.RunMeanwhile(ctx, h, s, func(line string) { c.screen.Line(term.InDim, "%s", text.Runes(h.OneLine(line), 400)) })()
+	go c.readLines(ctx)
+	c.model = s.Provider.Model.Value
+	c.mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
+	c.screen.Line(term.InDim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.model, s.Project)
+	prompt, _ := cli.PromptArg(args)
+	if err := c.recall(ctx); err != nil {
+		return cli.StartError(ctx, err)
+	}
+	for !c.ended && ctx.Err() == nil {
+		if prompt == "" {
+			c.screen.Ask("> ")
+			prompt = c.typedPrompt(ctx)
+		}
+		c.struck.Store(false)
+		switch prompt = strings.TrimSpace(prompt); {
+		case prompt == "":
+		case prompt[0] == '/' && !app.IsServerPrompt(prompt):
+			c.command(ctx, prompt)
+		default:
+			in, err := app.ExpandCommand(ctx, h, s, agent.Input{Text: prompt, Blocks: blocks})
+			if err != nil {
+				c.screen.Line(term.InRed, "! %s", h.OneLine(err.Error()))
+				break
+			}
+			if err := c.turn(ctx, s.Session.StreamInput(ctx, in)); err != nil {
+				return err
+			}
+			blocks = nil
+		}
+		prompt = ""
+	}
+	if s.Session.Result() != nil && !s.Options.Ephemeral {
+		c.screen.Line(term.InDim, "openagent --resume %s goes on from here", s.Session.ID)
+	}
+	if ctx.Err() != nil {
+		return cli.Ended(cli.SignalCode(ctx))
+	}
+	return nil
+}
+
+// readLines sends what the person types.
+func (c *REPL) readLines(ctx context.Context) {
+	defer close(c.gone)
+	r := bufio.NewReaderSize(c.h.In, 64<<10)
+	for {
+		line, err := streamjson.ReadLine(r, maxTyped)
+		if len(line) > 0 {
+			c.read.Add(1)
+			select {
+			case c.lines <- strings.TrimRight(strings.ToValidUTF8(string(line), "�"), "\r\n"):
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// typedPrompt waits for a line. The end of the input ends the conversation.
+func (c *REPL) typedPrompt(ctx context.Context) string {
+	select {
+	case line := <-c.lines:
+		c.taken++
+		return line
+	case <-c.gone:
+		c.ended = true
+		c.screen.Text("\n")
+	case <-ctx.Done():
+	}
+	return ""
+}
+
+// onInterrupt handles Ctrl-C: it stops what runs, and the second one leaves.
+func (c *REPL) onInterrupt(ctx context.Context) bool {
+	c.screen.Broke()
+	if c.struck.Swap(true) {
+		return false
+	}
+	if !c.running.Load() {
+		if r, err := c.s.Session.Interrupt(ctx); err == nil && len(r.Agents) > 0 {
+			c.screen.Line(term.InYellow, "stopping %s in the background", cli.Plural(len(r.Agents), "agent"))
+		}
+		c.tellOfJobs()
+		c.screen.Line(term.InDim, "Ctrl-C again leaves, and so does /quit")
+		c.screen.Ask("> ")
+		return true
+	}
+	c.screen.Line(term.InYellow, "stopping; Ctrl-C again leaves")
+	go func() {
+		_, err := c.s.Session.Interrupt(ctx)
+		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
+			c.screen.Line(term.InRed, "! %v", err)
+		}
+		c.tellOfJobs()
+	}()
+	return true
+}
+
+// recall shows how an earlier session ended.
+func (c *REPL) recall(ctx context.Context) error {
+	if !c.s.Past {
+		return nil
+	}
+	open, err := c.s.Session.CanResume(ctx)
+	if err != nil {
+		return err
+	}
+	if r := c.s.Session.Result(); r != nil && cmp.Or(r.Text, r.Partial) != "" {
+		c.screen.Line(term.InDim, "%s", text.Runes(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
+	}
+	if open {
+		c.screen.Line(term.InYellow, "The last run was cut short: /resume goes on with it.")
+	}
+	return nil
+}
+
+// turn runs a prompt. What is typed meanwhile answers questions, or joins the
+// conversation.
+func (c *REPL) turn(ctx context.Context, events iter.Seq2[event.Event, error]) error {
+	done := make(chan error, 1)
+	c.running.Store(true)
+	go func() {
+		err := c.show(ctx, events)
+		c.running.Store(false)
+		done <- err
+	}()
+	gone := c.gone
+	for {
+		asks, over := c.asks, (<-chan struct{})(nil)
+		if c.asked != nil { // one after the other: a server may ask while permission is asked for
+			asks, over = nil, c.asked.gone()
+		}
+		select {
+		case err := <-done:
+			c.asked = nil
+			return err
+		case <-over:
+			c.asked = nil
+		case line := <-c.lines:
+			c.taken++
+			c.typed(ctx, line)
+		case q := <-asks:
+			c.settle(ctx)
+			c.asked = q
+			q.pose(c)
+		case <-gone:
+			c.ended, gone = true, nil
+		}
+	}
+}
+
+// settle sees to it that nothing that was typed before a question answers it: whole
+// lines are what they would have been without it, and the rest is dropped.
+func (c *REPL) settle(ctx context.Context) {
+	c.before(ctx, func(line string) { c.typed(ctx, line) })
+}
+
+// before hands over the lines that were typed before now, and drops what else was.
+func (c *REPL) before(ctx context.Context, take func(line string)) {
+	for c.taken < c.read.Load() {
+		select {
+		case line := <-c.lines:
+			c.taken++
+			take(line)
+		case <-ctx.Done():
+			return
+		}
+	}
+	c.h.DropTyped()
+}
+
+// show runs a prompt and shows what happens.
+func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) error {
+	began, streamed := false, false
+	var failed error
+	for e, err := range events {
+		if err != nil {
+			failed = err
+			continue
+		}
+		began = true
+		switch d := e.Data.(type) {
+		case event.Configured:
+			c.mode.Store(d.Mode)
+		case event.ModeChanged:
+			c.mode.Store(d.Mode)
+		case event.TextDelta:
+			if c.s.Displays() {
+				continue // hooks see the message as a whole
+			}
+			streamed = true
+			c.screen.Text(d.Text)
+		case event.ModelFailed:
+			c.failure(e, d, streamed)
+			streamed = false
+		case event.AssistantMessage:
+			if !streamed {
+				c.screen.Text(c.s.Displayed(ctx, e.UUID(), d.Response.Message.Text()))
+			}
+			streamed = false
+			for i, u := range d.Response.Message.ToolUses() {
+				c.screen.Line(term.InBold, "* %s %s", u.Name, preview.Briefly(u.Input))
+				c.calls.Add(streamjson.CallID(e.Seq, i), u)
+			}
+		case event.ToolProgress:
+			if news := c.status.news(d); news != "" {
+				c.screen.Line(term.InDim, "  . %s: %s (%v)", d.Tool, text.Runes(c.h.OneLine(news), 120), d.Elapsed.Round(time.Second))
+			}
+		case event.HookResponse:
+			if text := app.HookNews(d); text != "" {
+				c.screen.Line(term.InDim, "  . %s", c.h.OneLine(text))
+			}
+		case event.ModelStart:
+			if d.Compacts != "" {
+				c.screen.Line(term.InDim, "  . the conversation is being compacted")
+			}
+		case event.Compacted:
+			if d.Failed != "" {
+				c.screen.Line(term.InYellow, "! not compacted: %s", c.h.OneLine(d.Failed))
+			} else {
+				c.screen.Line(term.InDim, "  . compacted: about %d tokens are %d now", d.Before, d.After)
+			}
+		case event.ToolResult:
+			if mode := d.Result.Patch.Mode; mode != "" {
+				c.mode.Store(mode)
+			}
+			c.result(d)
+		case event.JournalCut:
+			c.screen.Line(term.InYellow, "! %s", streamjson.CutText(d))
+		case event.RateLimitWait:
+			if d.Least >= ratelimit.Notable {
+				c.screen.Line(term.InDim, "  . %s", streamjson.WaitText(d))
+			}
+		case event.AgentEvent:
+			c.under(d, "")
+		case event.AgentEnd:
+			c.screen.Line(term.InDim, "  . agent %s has ended: %s", c.h.OneLine(d.Agent), d.Reason)
+		case event.RunEnd:
+			c.total(d)
+		}
+	}
+	if !began {
+		return cli.StartError(ctx, failed)
+	}
+	if failed != nil && !isEnd(failed) {
+		c.screen.Line(term.InRed, "! %s", c.h.OneLine(failed.Error()))
+	}
+	return nil
+}
+
+// shownLines is how many lines of a command's output are shown, the last ones.
+const shownLines = 5
+
+// result shows what came of a call: its title, or what a command wrote.
+func (c *REPL) result(d event.ToolResult) {
+	u, _ := c.calls.Get(d.Call)
+	colour, mark := term.InDim, "-"
+	if d.Result.IsError {
+		colour, mark = term.InRed, "!"
+	}
+	switch title := text.Runes(c.h.OneLine(app.Title(d)), 200); {
+	case u.Name == "Bash" || u.Name == "BashOutput":
+		lines := strings.Split(strings.TrimRight(d.Result.Text(), "\n"), "\n")
+		if more := len(lines) - shownLines; more > 0 {
+			c.screen.Line(colour, "  %s (%s before)", mark, cli.Plural(more, "line"))
+			lines = lines[more:]
+		}
+		for _, line := range lines {
+			c.screen.Line(colour, "  %s %s", mark, text.Runes(c.h.OneLine(line), 160))
+		}
+	case d.Result.IsError:
+		c.screen.Line(colour, "  %s %s: %s", mark, u.Name, title)
+	case u.Name != "AskUser": // its answers are on the screen
+		c.screen.Line(colour, "  %s %s", mark, cmp.Or(title, u.Name))
+	}
+}
+
+func isEnd(err error) bool {
+	var e *agent.EndError
+	return errors.As(err, &e)
+}
+
+func (c *REPL) failure(e event.Event, f event.ModelFailed, streamed bool) {
+	text := c.h.OneLine(f.Message)
+	if streamed {
+		text += " (what was written of the answer does not count)"
+	}
+	if f.Retry {
+		text += "; trying again in " + f.RetryAt.Sub(e.Time).Round(100*time.Millisecond).String()
+	}
+	c.screen.Line(term.InYellow, "! %s", text)
+}
+
+func (c *REPL) total(end event.RunEnd) {
+	if o := cli.Outcomes[end.Reason]; o.Subtype != cli.Success {
+		c.screen.Line(term.InRed, "! the run ended: %s", c.h.OneLine(app.EndText(end)))
+	}
+	calls := 0
+	for _, u := range end.Tools {
+		calls += u.Calls
+	}
+	c.screen.Line(term.InDim, "%s, %s, %v, %d tokens in, %d out, %s", cli.Plural(end.Turns, "turn"), cli.Plural(calls, "call"),
+		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, app.Money(end.CostUSD))
+}
+
+// put hands a query to the person, once the call that it belongs to is on the
+// screen. It reports whether somebody is there to be asked.
+func (c *REPL) put(ctx context.Context, call tool.Call, q query) (there bool, err error) {
+	if _, err := c.calls.Find(ctx, c.s.Session.ID, call); err != nil {
+		return false, err
+	}
+	select {
+	case c.asks <- q:
+		return true, nil
+	case <-c.gone:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// typed acts on a line that was typed while a prompt runs.
+func (c *REPL) typed(ctx context.Context, line string) {
+	line = strings.TrimSpace(line)
+	if q := c.asked; q != nil && !q.over() {
+		if q.take(c, line) {
+			c.asked = nil
+		}
+		return
+	}
+	switch {
+	case line == "":
+	case line[0] == '/':
+		c.command(ctx, line)
+	default:
+		if _, err := c.s.Session.Steer(ctx, agent.Input{Text: line, Blocks: app.MentionedFiles(ctx, c.h, c.s, line)}); err != nil {
+			c.screen.Line(term.InYellow, "! not sent: %s", c.h.OneLine(err.Error()))
+			return
+		}
+		c.screen.Line(term.InDim, "(the agent will see this after its current step)")
+	}
+}

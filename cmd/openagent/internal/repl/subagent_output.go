@@ -1,0 +1,46 @@
+package repl
+
+import (
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
+	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
+	"github.com/openagent-go/agent/cmd/openagent/internal/term"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/tool"
+)
+
+// under shows what an agent does that works for another: its calls, and those that
+// fail. Names are those of the agents above it, up to the root.
+func (c *REPL) under(d event.AgentEvent, names string) {
+	if d.Event == nil {
+		return
+	}
+	names = strings.TrimPrefix(names+"/"+c.h.OneLine(d.Agent), "/")
+	switch e := d.Event.Data.(type) {
+	case event.AgentEvent:
+		c.under(e, names)
+	case event.AssistantMessage:
+		for i, u := range e.Response.Message.ToolUses() {
+			c.screen.Line(term.InDim, "  %s| * %s %s", names, u.Name, preview.Briefly(u.Input))
+			c.calls.Add(d.Event.Session+"/"+streamjson.CallID(d.Event.Seq, i), u)
+		}
+	case event.ToolResult:
+		if e.Result.IsError {
+			u, _ := c.calls.Get(d.Event.Session + "/" + e.Call)
+			c.screen.Line(term.InRed, "  %s|   ! %s: %s", names, u.Name, text.Runes(c.h.OneLine(app.Title(e)), 200))
+		}
+	case event.ModelFailed:
+		c.screen.Line(term.InYellow, "  %s|   ! %s", names, c.h.OneLine(e.Message))
+	}
+}
+
+// whose is the name of the agent that makes a call, where it works for another one.
+func (c *REPL) whose(call tool.Call) string {
+	if call.Session == "" || call.Session == c.s.Session.ID || call.Agent == "" {
+		return ""
+	}
+	return c.h.OneLine(call.Agent) + ": "
+}

@@ -1,0 +1,70 @@
+package rewind
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/session"
+)
+
+// A promptPlace is a prompt to which a session can be taken back.
+type promptPlace struct {
+	Fact   int64     `json:"fact"`
+	UUID   string    `json:"uuid"`
+	Time   time.Time `json:"time"`
+	Files  string    `json:"files"`
+	Prompt string    `json:"prompt"`
+}
+
+// PromptsOf lists the prompts of a session that count, the first one first.
+func PromptsOf(ctx context.Context, store session.Store, kept *checkpoint.Store, id string) ([]promptPlace, error) {
+	w, err := walkOf(ctx, store, id)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	if dir, ok := store.(session.Dir); ok && kept != nil {
+		list, err := kept.List(ctx, app.KeptAs(dir, id))
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			there[c.ID] = true
+		}
+	}
+	list := []promptPlace{}
+	for _, s := range w.prompts() {
+		p := promptPlace{Fact: s.Seq, UUID: s.UUID(), Time: s.Time, Files: filesUnchanged, Prompt: s.text}
+		switch {
+		case s.kept == nil && s.changes, s.kept != nil && s.kept.ID == "":
+			p.Files = filesNotKept
+		case s.kept != nil && there[s.kept.ID]:
+			p.Files = filesKept
+		case s.kept != nil:
+			p.Files = filesGone
+		}
+		list = append([]promptPlace{p}, list...)
+	}
+	return list, nil
+}
+
+const PromptsHeader = "FACT TIME FILES PROMPT"
+
+func PromptRows(list []promptPlace) (rows [][]string) {
+	for _, p := range list {
+		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, text.Runes(text.OneLine(p.Prompt), 80)})
+	}
+	return rows
+}
+
+// What is known of the files of a prompt.
+const (
+	filesKept      = "kept"
+	filesUnchanged = "unchanged" // the prompt has not changed any
+	filesGone      = "dropped"   // for their age or the quota
+	filesNotKept   = "not kept"  // it was switched off, or failed
+)

@@ -1,0 +1,246 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/checkpoint"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/session"
+)
+
+// A Rewinding says what is to be brought back, and to where.
+type Rewinding struct {
+	To                        string // see placeOf; "": nowhere yet
+	files, conversation, both bool
+	Dry, diff                 bool
+}
+
+// Flags are those of the command and of the line mode alike.
+func (r *Rewinding) Flags() cli.Flags {
+	return cli.Flags{
+		{Name: "files", Help: "only the files", Set: cli.Yes(&r.files)},
+		{Name: "conversation", Help: "only the conversation", Set: cli.Yes(&r.conversation)},
+		{Name: "both", Help: "files and conversation (default)", Set: cli.Yes(&r.both)},
+		{Name: "dry-run", Help: "only show what it would do", Set: cli.Yes(&r.Dry)},
+		{Name: "diff", Help: "show how the files change, line by line", Set: cli.Yes(&r.diff)},
+	}
+}
+
+// Check fills in what goes without saying.
+func (r *Rewinding) Check() error {
+	switch n := len(trues(r.files, r.conversation, r.both)); {
+	case n > 1:
+		return cli.Usagef("--files, --conversation and --both do not go together; leave out all but one")
+	case r.To == "" && (n > 0 || r.Dry || r.diff):
+		return cli.Usagef("rewind needs --to with the fact to go back to; without any flag it lists the prompts")
+	case n == 0 || r.both:
+		r.files, r.conversation = true, true
+	}
+	if r.diff && !r.files {
+		return cli.Usagef("--diff is about files; leave out --conversation")
+	}
+	return nil
+}
+
+func trues(list ...bool) (n []bool) {
+	for _, b := range list {
+		if b {
+			n = append(n, b)
+		}
+	}
+	return n
+}
+
+// A rewound is what rewinding has done, or would do.
+type rewound struct {
+	Session      string               `json:"session"`
+	DryRun       bool                 `json:"dryRun"`
+	To           int64                `json:"to"`             // the fact after which things are as they were
+	Undo         int64                `json:"undo,omitempty"` // the place to rewind to for undoing it
+	Prompt       string               `json:"prompt,omitempty"`
+	Files        *rewoundFiles        `json:"files,omitempty"`
+	Conversation *rewoundConversation `json:"conversation,omitempty"`
+}
+
+type rewoundFiles struct {
+	Checkpoint string              `json:"checkpoint,omitempty"` // "": nothing was kept since, so nothing has to be brought back
+	Changes    []checkpoint.Change `json:"changes"`
+	Left       []checkpoint.Gap    `json:"left,omitempty"`
+	Gaps       []checkpoint.Gap    `json:"gaps,omitempty"`
+	GapCount   int                 `json:"gapCount,omitempty"`
+}
+
+type rewoundConversation struct {
+	Past int64 `json:"past"` // the last fact that counts no longer; 0: none
+}
+
+// A Rewinder brings back the files and the conversation of a session.
+type Rewinder struct {
+	Session *agent.Session
+	Store   session.Store
+	Kept    *checkpoint.Store // nil: the session is in memory, and no files are kept
+}
+
+// Rewind does what was asked for: first the files, which may be missing. An error
+// comes with what was done.
+func (r *Rewinder) Rewind(ctx context.Context, o Rewinding) (rewound, error) {
+	p, err := placeOf(ctx, r.Store, r.Session.ID, o.To)
+	if err != nil {
+		return rewound{}, err
+	}
+	done := rewound{Session: r.Session.ID, DryRun: o.Dry, To: p.after, Prompt: p.prompt}
+	if !o.Dry {
+		done.Undo = p.last
+	}
+	if o.files {
+		if done.Files, err = r.files(ctx, p.after, o); err != nil {
+			return done, err
+		}
+	}
+	if !o.conversation {
+		return done, nil
+	}
+	done.Conversation = new(rewoundConversation)
+	if p.after == p.last {
+		return done, nil
+	}
+	done.Conversation.Past = p.last
+	if !o.Dry {
+		err = r.Session.Rewind(ctx, p.after)
+	}
+	return done, err
+}
+
+func (r *Rewinder) files(ctx context.Context, after int64, o Rewinding) (*rewoundFiles, error) {
+	done := &rewoundFiles{Changes: []checkpoint.Change{}}
+	dir, ok := r.Store.(session.Dir)
+	if !ok || r.Kept == nil {
+		return done, cli.Usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
+	}
+	name := app.KeptAs(dir, r.Session.ID)
+	restore := func(ctx context.Context, id string, record func(string) error) error {
+		report, err := r.Kept.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.Dry, Kept: record})
+		done.Checkpoint, done.Left, done.Gaps, done.GapCount = id, report.Left, report.Gaps, report.GapCount
+		done.Changes = append(done.Changes, report.Changes...)
+		if err == nil && o.diff {
+			err = r.compare(ctx, name, report.Undo, id, done.Changes)
+		}
+		return err
+	}
+	var err error
+	if o.Dry {
+		var id string
+		if id, err = r.Session.CheckpointBefore(ctx, after); id != "" && err == nil {
+			err = restore(ctx, id, nil)
+		}
+	} else {
+		err = r.Session.RewindFiles(ctx, after, restore)
+	}
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		err = cli.Usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", app.MaxAgeKey, app.QuotaKey)
+	case errors.Is(err, agent.ErrNoCheckpoint):
+		err = cli.Usagef("%w; --conversation rewinds that alone", err)
+	}
+	return done, err
+}
+
+// compare adds the diffs that lead from one state of files to another one.
+func (r *Rewinder) compare(ctx context.Context, name, from, to string, changes []checkpoint.Change) error {
+	list, err := r.Kept.Changes(ctx, name, from, to)
+	if err != nil {
+		return err
+	}
+	type path struct{ root, path string }
+	diffs := map[path]checkpoint.Change{}
+	for _, c := range list {
+		diffs[path{c.Root, c.Path}] = c
+	}
+	for i := range changes {
+		c := &changes[i]
+		d := diffs[path{c.Root, c.Path}]
+		c.Diff, c.DiffCut = d.Diff, d.DiffCut
+	}
+	return nil
+}
+
+// Lines are what people read of it; undo is the command that undoes it.
+func (r rewound) Lines(undo string) []string {
+	verb := "was"
+	if r.DryRun {
+		verb = "would be"
+	}
+	var out []string
+	if r.Files != nil {
+		out = r.Files.lines(verb)
+	}
+	if c := r.Conversation; c != nil {
+		switch {
+		case c.Past == 0:
+			out = append(out, "The conversation is there already.")
+		case r.Prompt != "":
+			out = append(out, fmt.Sprintf("The conversation %s taken back to before the prompt: %s", verb, r.Prompt))
+		default:
+			out = append(out, fmt.Sprintf("The conversation %s taken back to fact %d.", verb, r.To))
+		}
+	}
+	if r.Undo > 0 && r.Changed() {
+		out = append(out, fmt.Sprintf("To undo it: %s %d%s", undo, r.Undo, r.alone()))
+	}
+	return out
+}
+
+// Changed reports whether there is something to undo.
+func (r rewound) Changed() bool {
+	return r.Files != nil && len(r.Files.Changes) > 0 || r.Conversation != nil && r.Conversation.Past > 0
+}
+
+// alone is the flag for what was rewound alone.
+func (r rewound) alone() string {
+	switch {
+	case r.Conversation == nil:
+		return " --files"
+	case r.Files == nil:
+		return " --conversation"
+	}
+	return ""
+}
+
+func (f *rewoundFiles) lines(verb string) (out []string) {
+	for _, c := range f.Changes {
+		name := filepath.Join(c.Root, filepath.FromSlash(c.Path))
+		if c.Folder {
+			name += string(filepath.Separator)
+		}
+		out = append(out, fmt.Sprintf("%-8s %s", c.Kind, checkpoint.Shown(name)))
+		for line := range strings.Lines(c.Diff) {
+			out = append(out, "  "+strings.TrimSuffix(line, "\n"))
+		}
+		if c.DiffCut {
+			out = append(out, "  … and more")
+		}
+	}
+	for _, g := range f.Left {
+		out = append(out, fmt.Sprintf("left     %s: %s", checkpoint.Shown(filepath.Join(g.Root, filepath.FromSlash(g.Path))), g.Reason))
+	}
+	switch n := len(f.Changes); n {
+	case 0:
+		out = append(out, fmt.Sprintf("No file %s changed.", verb))
+	default:
+		done := cli.Plural(n, "change")
+		if verb != "was" {
+			done += " " + verb
+		}
+		out = append(out, fmt.Sprintf("Files: %s brought back.", done))
+	}
+	if f.GapCount > 0 {
+		out = append(out, fmt.Sprintf("Left as they are: %s that could not be kept, such as %s (%s).", cli.Plural(f.GapCount, "path"), checkpoint.Shown(f.Gaps[0].Path), f.Gaps[0].Reason))
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package sessionstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/session"
+)
+
+// SessionsDir is the folder of the sessions of a project.
+func SessionsDir(h *cli.IO, given, project string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	all, err := allSessions(h)
+	return filepath.Join(all, projectName(project)), err
+}
+
+// allSessions is the folder of the projects' folders.
+func allSessions(h *cli.IO) (string, error) {
+	home, err := h.Home()
+	return filepath.Join(home, "sessions"), err
+}
+
+// projectName makes a folder's name out of a path: the end of the path, for
+// people, and a hash of all of it, so that two paths never share one.
+func projectName(path string) string {
+	readable := strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' {
+			return r
+		}
+		return '-'
+	}, path)
+	readable = strings.Trim(readable[max(0, len(readable)-48):], "-.")
+	sum := sha256.Sum256([]byte(path))
+	return strings.TrimPrefix(readable+"-"+hex.EncodeToString(sum[:5]), "-")
+}
+
+// Latest returns the newest session of a project.
+func Latest(ctx context.Context, store session.Store, project string) (string, error) {
+	list, err := store.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range list {
+		if s.Dir == project {
+			return s.Session, nil
+		}
+	}
+	return "", cli.Usagef("--continue: there is no session of %s yet; leave the flag out to begin one", project)
+}
+
+// Find reports whether the session is there, and if not, where it is.
+func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id string) error {
+	if err := session.CheckID(id); err != nil {
+		return cli.Usagef("%s: %w", shown, err)
+	}
+	_, err := session.Stat(ctx, store, id)
+	if !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	if info, _, ok := Elsewhere(ctx, h, id); ok {
+		return cli.Usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
+	}
+	return cli.Usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
+}
+
+// Elsewhere looks for a session in the folders of all projects.
+func Elsewhere(ctx context.Context, h *cli.IO, id string) (session.Info, session.Dir, bool) {
+	if session.CheckID(id) != nil {
+		return session.Info{}, session.Dir{}, false
+	}
+	stores, _ := Projects(h) // what cannot be listed has nothing to be found
+	for _, store := range stores {
+		if info, err := store.Stat(ctx, id); err == nil {
+			return info, store, true
+		}
+	}
+	return session.Info{}, session.Dir{}, false
+}
+
+// FactOf returns the number of the fact that a message id stands for: the uuid
+// of a line, or the id that a message was sent with.
+func FactOf(ctx context.Context, store session.Store, id, message string) (int64, error) {
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return 0, err
+		}
+		if m, ok := e.Data.(event.UserMessage); e.UUID() == message || ok && m.ID == message {
+			return e.Seq, nil
+		}
+	}
+	return 0, cli.Usagef("--resume-at: session %s has no message %s; the uuid of a stream-json line is one", id, cli.Clip(message))
+}
+
+// Projects returns the stores of all projects, ordered by name.
+func Projects(h *cli.IO) ([]session.Dir, error) {
+	all, err := allSessions(h)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(all)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("listing projects: %w", err)
+	}
+	var stores []session.Dir
+	for _, e := range entries {
+		stores = append(stores, session.Dir{Path: filepath.Join(all, e.Name())})
+	}
+	return stores, nil
+}

@@ -1,0 +1,64 @@
+package settings
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/tools"
+)
+
+// LanguageServers returns the language servers of settings and those that are
+// built in: the first that is for a file is asked. Nil is the built-in ones alone.
+func LanguageServers(s *config.Settings) ([]tools.LanguageServer, error) {
+	var named []tools.LanguageServer
+	if !s.Decode(serversKey, &named) {
+		return nil, nil
+	}
+	known := tools.DefaultLanguageServers()
+	for i := range named {
+		l := &named[i]
+		j := slices.IndexFunc(known, func(k tools.LanguageServer) bool { return k.Name == l.Name })
+		if j >= 0 {
+			*l = changed(known[j], *l)
+			known = slices.Delete(known, j, j+1)
+		}
+		if missing := cmp.Or(lacking("command", l.Command == ""), lacking("extensions", len(l.Extensions) == 0)); missing != "" {
+			v, err := s.Get(serversKey)
+			if err != nil {
+				return nil, err
+			}
+			return nil, cli.Usagef("%s: %s: %s has no %s, which only the built-in servers need not have", v.Source, serversKey, l.Name, missing)
+		}
+	}
+	return append(named, known...), nil
+}
+
+const serversKey = "languageServers"
+
+// changed returns a server that is built in with what settings say of it.
+func changed(known, said tools.LanguageServer) tools.LanguageServer {
+	known.Command = cmp.Or(said.Command, known.Command)
+	if said.Args != nil {
+		known.Args = said.Args
+	}
+	if said.Extensions != nil {
+		known.Extensions = said.Extensions
+	}
+	if said.RootMarkers != nil {
+		known.RootMarkers = said.RootMarkers
+	}
+	if said.InitOptions != nil {
+		known.InitOptions = said.InitOptions
+	}
+	known.Env = said.Env
+	return known
+}
+
+func lacking(member string, missing bool) string {
+	if missing {
+		return member
+	}
+	return ""
+}

@@ -1,0 +1,298 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/plainfile"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools"
+)
+
+// Options are what the flags of a run say. The zero value of a field means that
+// its flag was not given.
+type Options struct {
+	Print          bool
+	Output, Input  string
+	Partial        bool
+	PromptTool     string
+	Model          string
+	Fallbacks      []string
+	Provider, Base string
+	Turns          int
+	ModelCalls     int
+	USD            float64
+	MaxTokens      int
+	Timeout        time.Duration
+	System, Append string // as given: text or @file
+	Mode           string
+	sandbox        string
+	bypass         bool
+	Tools          []string
+	Allow, Deny    []permission.Rule
+	extra          string // settings: a file or JSON
+	Layers         []string
+	Resume         string
+	Latest, Fork   bool
+	ResumeAt, ID   string
+	Ephemeral      bool
+	SessionDir     string
+	Effort         string
+	Thinking       int
+	cache          string
+	Fast           bool
+	ToolsInPrompt  bool
+	Dir            string
+	Dirs, Files    []string
+	schema         string          // of answers, as given: JSON or @file
+	Answer         json.RawMessage // the schema itself
+	Plugins        []string
+	MCP            []string // servers: files or JSON
+	MCPStrict      bool
+	Agents         string // kinds of agents, as JSON
+	Agent          string // the kind that the agent is
+	logLevel       string
+	logFormat      string
+	debug          bool
+	Trace          string // file of the spans
+
+	// What configure adds.
+	Settings   *config.Settings // nil: none were read
+	Flagged    *Options         // what the flags alone say
+	Rates      ratelimit.Rates
+	Compaction *agent.Compaction
+	Ask        []permission.Rule
+	Origins    []permission.Origin    // where the rules were written
+	Env        map[string]string      // for the commands of tools
+	Passed     []string               // variables that commands get although they look secret
+	Servers    []tools.LanguageServer // nil: those that are built in
+
+	DigestAbove int // characters of a result; 0: none is too long
+}
+
+// Who is asked for permission.
+const (
+	AskByStdio = "stdio"
+	AskLater   = "defer"
+)
+
+var (
+	Formats     = []string{cli.FormatText, cli.FormatJSON, cli.FormatStream}
+	Efforts     = []string{"low", "medium", "high", "max"}
+	Providers   = slices.Concat([]string{AnthropicName, OpenaiName, ResponsesName, BedrockName, VertexName, AzureName}, Hosts, []string{DemoName})
+	logLevels   = []string{"debug", "info", "warn", "error"}
+	logFormats  = []string{"text", "json"}
+	promptTools = []string{AskByStdio, AskLater}
+	cacheWords  = []string{"off", "5m", "1h"}
+	layers      = []string{string(config.User), string(config.Project), string(config.Local)}
+)
+
+func Modes() []string {
+	var names []string
+	for _, m := range permission.Modes {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+// Flags are the flags of a run.
+func (o *Options) Flags() cli.Flags {
+	return cli.Flags{
+		{Name: "print", Short: 'p', Help: "one prompt, then end; the default unless on a terminal", Set: cli.Yes(&o.Print)},
+		{Name: "output-format", Arg: cli.Choice(Formats), Words: Formats, Help: "what goes to stdout: the final text, one result object, or an object a line", Set: cli.OneOf(&o.Output, Formats)},
+		{Name: "input-format", Arg: "text|stream-json", Words: []string{cli.FormatText, cli.FormatStream}, Help: "what comes on stdin: a prompt, or user and control messages a line each", Set: cli.OneOf(&o.Input, []string{cli.FormatText, cli.FormatStream})},
+		{Name: "include-partial-messages", Help: "with stream-json: pieces of messages as they come", Set: cli.Yes(&o.Partial)},
+		{Name: "permission-prompt-tool", Arg: cli.Choice(promptTools), Words: promptTools, Help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", Set: cli.OneOf(&o.PromptTool, promptTools)},
+		{Name: "model", Arg: "NAME", Help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", Set: cli.Text(&o.Model)},
+		{Name: "fallback-model", Arg: "NAME,NAME", Help: "models to use when it stays unavailable", Set: cli.List(&o.Fallbacks)},
+		{Name: "provider", Arg: cli.Choice(Providers), Words: Providers, Help: "whose API to use; guessed from the model and the keys at hand", Set: cli.OneOf(&o.Provider, Providers)},
+		{Name: "base-url", Arg: "URL", Help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Set: cli.Text(&o.Base)},
+		{Name: "max-turns", Arg: "N", Help: "most answers of models, those to agents included", Set: cli.Count(&o.Turns)},
+		{Name: "max-model-calls", Arg: "N", Help: "most requests to models, retries and those of agents included", Set: cli.Count(&o.ModelCalls)},
+		{Name: "max-budget-usd", Arg: "X", Help: "most money to spend", Set: cli.Dollars(&o.USD)},
+		{Name: "max-tokens", Arg: "N", Help: "most tokens of one answer", Set: cli.Count(&o.MaxTokens)},
+		{Name: "timeout", Arg: "DURATION", Help: "most time for a prompt, such as 90s or 10m", Set: cli.Duration(&o.Timeout)},
+		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "instructions instead of our own", Set: cli.Raw(&o.System)},
+		{Name: "append-system-prompt", Arg: "TEXT|@FILE", Help: "instructions after our own", Set: cli.Raw(&o.Append)},
+		{Name: "permission-mode", Arg: "MODE", Words: Modes(), Help: "what to do with calls that no rule settles: " + strings.Join(Modes(), ", "), Set: cli.OneOf(&o.Mode, Modes())},
+		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.Yes(&o.bypass)},
+		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "have the system confine commands: auto asks where it cannot, on insists (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
+		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "which tools there are (default: core and a few at hand, the others for the model to find)", Set: cli.List(&o.Tools)},
+		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: Rules(&o.Allow)},
+		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a name alone hides the tool", Set: Rules(&o.Deny)},
+		{Name: "settings", Arg: "FILE|JSON", Help: "further settings, which count before those of files and variables", Set: cli.Raw(&o.extra)},
+		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "which files of settings are read, of user, project and local (default all)", Set: cli.OneOfEach(&o.Layers, layers)},
+		{Name: "resume", Short: 'r', Arg: "ID", Help: "go on with a session; without a prompt, with its interrupted run", Set: cli.Text(&o.Resume)},
+		{Name: "continue", Short: 'c', Help: "go on with the latest session of this folder", Set: cli.Yes(&o.Latest)},
+		{Name: "fork-session", Help: "with --resume or --continue: go on in a copy", Set: cli.Yes(&o.Fork)},
+		{Name: "resume-at", Arg: "MESSAGE_ID", Help: "with --resume or --continue: go on from this message", Set: cli.Text(&o.ResumeAt)},
+		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.ID)},
+		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.Yes(&o.Ephemeral)},
+		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder of the sessions", Set: cli.Text(&o.SessionDir)},
+		{Name: "effort", Arg: cli.Choice(Efforts), Words: Efforts, Help: "how much the model thinks", Set: cli.OneOf(&o.Effort, Efforts)},
+		{Name: "max-thinking-tokens", Arg: "N", Help: "how much the model thinks, in tokens", Set: cli.Count(&o.Thinking)},
+		{Name: "prompt-cache", Arg: cli.Choice(cacheWords), Words: cacheWords, Help: "how long the provider is to keep the prompt (default 5m)", Set: cli.OneOf(&o.cache, cacheWords)},
+		{Name: "fast", Help: "ask the model to answer faster, at a higher price, if it can", Set: cli.Yes(&o.Fast)},
+		{Name: "tools-in-prompt", Help: "write the tools into the prompt, for models that call none by themselves", Set: cli.Yes(&o.ToolsInPrompt)},
+		{Name: "cwd", Short: 'C', Arg: "DIR", Path: true, Help: "folder to work in, as if started there", Set: cli.Raw(&o.Dir)},
+		{Name: "add-dir", Arg: "DIR", Path: true, Help: "further folder to work in; may be repeated", Set: cli.More(&o.Dirs)},
+		{Name: "plugin-dir", Arg: "DIR", Path: true, Help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", Set: cli.More(&o.Plugins)},
+		{Name: "mcp-config", Arg: "FILE|JSON", Help: "MCP servers, as .mcp.json has them; may be repeated", Set: cli.More(&o.MCP)},
+		{Name: "strict-mcp-config", Help: "no MCP servers but those of --mcp-config", Set: cli.Yes(&o.MCPStrict)},
+		{Name: "agents", Arg: "JSON", Help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", Set: cli.Raw(&o.Agents)},
+		{Name: "agent", Arg: "NAME", Help: "be one of the agents that openagent agents lists, with its instructions, tools and model", Set: cli.Text(&o.Agent)},
+		{Name: "json-schema", Arg: "SCHEMA|@FILE", Help: "JSON Schema of type object that the answer has to satisfy; it is checked, and is structured_output of the result", Set: cli.Raw(&o.schema)},
+		{Name: "file", Arg: "PATH", Path: true, Help: "image, PDF or text that goes with the prompt; may be repeated", Set: cli.More(&o.Files)},
+		{Name: "log-level", Arg: cli.Choice(logLevels), Words: logLevels, Help: "what is logged to stderr (default warn)", Set: cli.OneOf(&o.logLevel, logLevels)},
+		{Name: "log-format", Arg: cli.Choice(logFormats), Words: logFormats, Help: "how it is logged", Set: cli.OneOf(&o.logFormat, logFormats)},
+		{Name: "trace", Arg: "FILE", Path: true, Help: "add what the run does to a file, a span a line of JSON, without content", Set: cli.Text(&o.Trace)},
+		{Name: "debug", Help: "the same as --log-level debug", Set: cli.Yes(&o.debug)},
+	}
+}
+
+// Check reports flags that do not go together, enters the working folder and
+// fills in what goes without saying.
+func (o *Options) Check() error {
+	for _, c := range []struct {
+		wrong bool
+		text  string
+	}{
+		{o.Resume != "" && o.Latest, "--resume and --continue do not go together; leave one out"},
+		{o.Fork && o.Resume == "" && !o.Latest, "--fork-session needs --resume ID or --continue"},
+		{o.ResumeAt != "" && o.Resume == "" && !o.Latest, "--resume-at needs --resume ID or --continue"},
+		{o.ID != "" && (o.Resume != "" || o.Latest) && !o.Fork, "--session-id is for new sessions; with --resume or --continue add --fork-session"},
+		{o.SessionDir != "" && o.Ephemeral && o.Resume == "" && !o.Latest, "--session-dir and --no-session-persistence do not go together; leave one out"},
+		{o.bypass && o.Mode != "" && o.Mode != string(permission.Bypass), "--dangerously-skip-permissions and --permission-mode " + o.Mode + " do not go together; leave one out"},
+		{o.Agent != "" && o.System != "", "--agent and --system-prompt do not go together; leave one out, or add to the instructions with --append-system-prompt"},
+		{o.Partial && o.Output != cli.FormatStream, "--include-partial-messages needs --output-format stream-json"},
+		{o.Input == cli.FormatStream && o.Output != cli.FormatStream, "--input-format stream-json needs --output-format stream-json"},
+		{o.PromptTool == AskByStdio && o.Input != cli.FormatStream, "--permission-prompt-tool stdio needs --input-format stream-json"},
+	} {
+		if c.wrong {
+			return cli.Usagef("%s", c.text)
+		}
+	}
+	if o.bypass {
+		o.Mode = string(permission.Bypass)
+	}
+	if o.Output == "" {
+		o.Output = cli.FormatText
+	}
+	if o.Dir != "" {
+		if err := NeedDir("--cwd", o.Dir); err != nil {
+			return err
+		}
+		if err := os.Chdir(o.Dir); err != nil {
+			return cli.Usagef("--cwd: %v", err)
+		}
+	}
+	if o.schema != "" {
+		schema, err := TextOrFile("--json-schema", o.schema)
+		if err != nil {
+			return err
+		}
+		if o.Answer, err = ReadSchema([]byte(schema)); err != nil {
+			return cli.Usagef("--json-schema: %w", err)
+		}
+	}
+	return errors.Join(absolute("--add-dir", o.Dirs), absolute("--plugin-dir", o.Plugins))
+}
+
+// ReadSchema checks a schema of answers.
+func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
+	s, err := tool.ReadSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return s.JSON(), nil
+}
+
+// absolute makes the paths of folders that must exist absolute.
+func absolute(shown string, dirs []string) error {
+	for i, d := range dirs {
+		if err := NeedDir(shown, d); err != nil {
+			return err
+		}
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return cli.Usagef("%s: %v", shown, err)
+		}
+		dirs[i] = abs
+	}
+	return nil
+}
+
+const maxSystem = 1 << 20 // bytes of a system prompt
+
+// TextOrFile returns a value that may be @file.
+func TextOrFile(shown, value string) (string, error) {
+	name, ok := strings.CutPrefix(value, "@")
+	if !ok {
+		return value, nil
+	}
+	data, err := ReadFile(name, maxSystem)
+	if err != nil {
+		return "", cli.Usagef("%s: %v; name a file after @, or write the text itself", shown, err)
+	}
+	return strings.ToValidUTF8(string(data), "�"), nil
+}
+
+// ReadFile reads a regular file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	data, err := plainfile.ReadFile(name, limit)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s", name)
+	}
+	return data, err
+}
+
+// WorkingDir is the folder that the agent works in.
+func WorkingDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", cli.Usagef("finding the working folder: %w; go to one that exists, or add --cwd", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real, nil
+	}
+	return dir, nil
+}
+
+func Rules(to *[]permission.Rule) func(string) error {
+	return func(s string) error {
+		more, err := permission.ParseRules(s)
+		if err != nil {
+			return err
+		}
+		if len(more) == 0 {
+			return errors.New("the list is empty; leave the flag out instead")
+		}
+		*to = append(*to, more...)
+		return nil
+	}
+}
+
+// NeedDir reports what is wrong with a folder that must exist.
+func NeedDir(shown, dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return cli.Usagef("%s: there is no folder %s; make it first or name another", shown, dir)
+	case err != nil:
+		return cli.Usagef("%s: %v", shown, err)
+	case !info.IsDir():
+		return cli.Usagef("%s: %s is not a folder; name the folder that it is in", shown, dir)
+	}
+	return nil
+}

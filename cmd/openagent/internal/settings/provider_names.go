@@ -1,0 +1,76 @@
+package settings
+
+import (
+	"strings"
+
+	"github.com/openagent-go/agent/llm/bedrock"
+	"github.com/openagent-go/agent/llm/openai"
+	"github.com/openagent-go/agent/llm/responses"
+	"github.com/openagent-go/agent/llm/vertex"
+)
+
+// Names of providers.
+const (
+	AnthropicName = "anthropic"
+	OpenaiName    = "openai"
+	ResponsesName = responses.Provider
+	BedrockName   = bedrock.Name
+	VertexName    = vertex.Name
+	AzureName     = "azure"
+	DemoName      = "demo"
+)
+
+// A Setting is a value and where it comes from.
+type Setting struct{ Value, Source string }
+
+// Environ reads environment variables; values are trimmed.
+type Environ func(string) string
+
+// First returns the first variable that is set. An older name of a variable counts
+// right after its name.
+func (e Environ) First(names ...string) Setting {
+	for _, name := range names {
+		for _, n := range []string{name, OlderNames[name]} {
+			if v := strings.TrimSpace(e(n)); n != "" && v != "" {
+				return Setting{v, n}
+			}
+		}
+	}
+	return Setting{}
+}
+
+// OlderNames are names that variables had before. They still count; help and errors
+// do not name them.
+var OlderNames = map[string]string{
+	"OPENAGENT_API_KEY":  "CODEANY_API_KEY",
+	"OPENAGENT_BASE_URL": "CODEANY_BASE_URL",
+	"OPENAGENT_MODEL":    "CODEANY_MODEL",
+}
+
+// Or returns s unless it is empty.
+func (s Setting) Or(other Setting) Setting {
+	if s.Value != "" {
+		return s
+	}
+	return other
+}
+
+func Flagged(name, value string) Setting {
+	if value == "" {
+		return Setting{}
+	}
+	return Setting{value, "--" + name}
+}
+
+// Hosts are the providers that speak OpenAI's Chat Completions in a way of their
+// own. Azure is not among them, as it has no address that is known beforehand:
+// --provider openai and its --base-url reach it.
+var Hosts = func() []string {
+	var names []string
+	for _, p := range openai.Profiles() {
+		if p.Name != OpenaiName && p.BaseURL != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}()

@@ -1,0 +1,427 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/llm/catalog"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/workspace"
+)
+
+// Sources say where the settings of a run in dir are.
+func Sources(h *cli.IO, o *Options, dir string) config.Options {
+	from := config.Options{Dir: dir, Managed: h.Managed, Given: append(o.given(), fromEnvironment(h)...), Extra: o.extra, Trusted: func(f config.File) bool { return trustsFile(h, f) }}
+	if home, err := h.Home(); err == nil { // else nothing is kept
+		from.Home = home
+	}
+	for _, name := range o.Layers {
+		from.Layers = append(from.Layers, config.Scope(name))
+	}
+	return from
+}
+
+// given are the settings that flags make.
+func (o *Options) given() []config.Given {
+	var list []config.Given
+	for _, f := range []struct {
+		key   string
+		there bool
+		value any
+	}{
+		{"model", o.Model != "", o.Model},
+		{"fallback_models", len(o.Fallbacks) > 0, o.Fallbacks},
+		{"provider", o.Provider != "", o.Provider},
+		{"base_url", o.Base != "", o.Base},
+		{"permissions.allow", len(o.Allow) > 0, o.Allow},
+		{"permissions.deny", len(o.Deny) > 0, o.Deny},
+		{ModeKey, o.Mode != "", o.Mode},
+		{"sandbox.enabled", o.sandbox != "", o.sandbox != sandboxOff},
+		{"sandbox.failIfUnavailable", o.sandbox == sandboxOn || o.sandbox == sandboxAuto, o.sandbox == sandboxOn},
+		{FoldersKey, len(o.Dirs) > 0, o.Dirs},
+		{"tools", len(o.Tools) > 0, o.Tools},
+		{"max_turns", o.Turns > 0, o.Turns},
+		{"max_budget_usd", o.USD > 0, o.USD},
+		{"max_tokens", o.MaxTokens > 0, o.MaxTokens},
+		{"timeout", o.Timeout > 0, o.Timeout.String()},
+		{"effort", o.Effort != "", o.Effort},
+		{"prompt_cache", o.cache != "", o.cache},
+		{"fastMode", o.Fast, o.Fast},
+		{"max_thinking_tokens", o.Thinking > 0, o.Thinking},
+	} {
+		if !f.there {
+			continue
+		}
+		k, _, err := config.Find(f.key)
+		if err != nil {
+			panic(err) // it is in the table
+		}
+		name := "--" + k.Flag
+		if f.key == ModeKey && o.bypass {
+			name = "--dangerously-skip-permissions"
+		}
+		list = append(list, config.Given{Scope: config.Flags, Name: name, Key: f.key, Value: Quoted(f.value)})
+	}
+	return list
+}
+
+const ModeKey = "permissions.defaultMode"
+
+// Quoted is a text, a number or a list of texts as JSON.
+func Quoted(v any) json.RawMessage {
+	data, err := cli.EncodeLine(v)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.TrimSpace(data)
+}
+
+// fromEnvironment are the settings that variables make. Those of a vendor count
+// only for that vendor: newProvider sees to them.
+func fromEnvironment(h *cli.IO) []config.Given {
+	var list []config.Given
+	for _, k := range config.Keys() {
+		for _, name := range k.Env {
+			s := Environ(h.Getenv).First(name)
+			if s.Value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
+				continue
+			}
+			v := Quoted(s.Value)
+			if k.Type == config.Bool {
+				v = json.RawMessage("true") // NO_COLOR may be anything
+			}
+			list = append(list, config.Given{Scope: config.Environment, Name: s.Source, Key: k.Name, Value: v})
+		}
+	}
+	return list
+}
+
+// Configure returns the options of a run in dir: what the flags say, and where
+// they say nothing what the settings say. With ask a person at the terminal is
+// asked whether a project's files are trusted.
+func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool) (*Options, error) {
+	if o.Flagged != nil { // they are configured already
+		o = o.Flagged
+	}
+	s, err := config.Load(Sources(h, o, dir))
+	if err == nil && ask {
+		var yes bool
+		if yes, err = offerSettings(ctx, h, s); yes {
+			s, err = config.Load(Sources(h, o, dir))
+		}
+	}
+	if err != nil {
+		return nil, Unsettled(err)
+	}
+	c, flagged := *o, *o
+	c.Flagged, c.Settings = &flagged, s
+	p := s.Policy()
+	c.Allow, c.Ask, c.Deny, c.Origins = p.Allow, p.Ask, p.Deny, p.Origins
+	if v := c.Setting(ModeKey); v.Source.Scope != config.Default {
+		c.Mode = string(p.Mode)
+		if err := s.Permits(p.Mode); err != nil {
+			return nil, cli.Usagef("%s: %w; choose another mode", v.Source, err)
+		}
+	}
+	c.Dirs = folders(h, s, dir)
+	s.Decode("env", &c.Env)
+	s.Decode("passEnv", &c.Passed)
+	if c.Servers, err = LanguageServers(s); err != nil {
+		return nil, err
+	}
+	s.Decode("fallback_models", &c.Fallbacks)
+	if s.Decode("tools", &c.Tools) && len(c.Tools) == 0 {
+		c.Tools = []string{"none"}
+	}
+	s.Decode("digest_above", &c.DigestAbove)
+	s.Decode("max_turns", &c.Turns)
+	s.Decode("max_budget_usd", &c.USD)
+	s.Decode("max_tokens", &c.MaxTokens)
+	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.RatesOf(s)
+	c.Compaction = compactionOf(s)
+	s.Decode("prompt_cache", &c.cache)
+	s.Decode("fastMode", &c.Fast)
+	if o.Thinking == 0 { // a flag's number of tokens counts before an effort of a file
+		s.Decode("effort", &c.Effort)
+	}
+	if o.Effort == "" {
+		s.Decode("max_thinking_tokens", &c.Thinking)
+	}
+	if _, fixed := s.Managed("effort"); fixed {
+		s.Decode("effort", &c.Effort)
+		c.Thinking = 0
+	}
+	if v, bound := s.Managed("max_thinking_tokens"); bound {
+		s.Decode(v.Key, &c.Thinking)
+	}
+	return &c, nil
+}
+
+// Unsettled is the error for settings that cannot be used.
+func Unsettled(err error) error {
+	var p *config.Problem
+	var e *cli.ExitError
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &p) && p.Source.File != "--settings":
+		return cli.Usagef("%w; mend or remove the file", err)
+	}
+	return cli.Usagef("%w", err)
+}
+
+// Setting returns what the settings say, nothing where there are none.
+func (o *Options) Setting(key string) config.Value {
+	if o.Settings == nil {
+		return config.Value{Key: key}
+	}
+	v, err := o.Settings.Get(key)
+	if err != nil {
+		panic(err) // the keys are in the table
+	}
+	return v
+}
+
+// Said is who says what a setting is: a flag, or a file with its line.
+func (o *Options) Said(key, flag string) string {
+	if v := o.Setting(key); v.Source.Scope != "" {
+		return v.Source.String()
+	}
+	return flag
+}
+
+// folders returns the folders of flags and settings, absolute. One that is not
+// there is left out and complained of: flags were checked before.
+func folders(h *cli.IO, s *config.Settings, dir string) []string {
+	var named, out []string
+	s.Decode(FoldersKey, &named)
+	for _, name := range named {
+		path := FolderNamed(name, dir)
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			h.Complain("%s: there is no folder %s", FoldersKey, path)
+			continue
+		}
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// SecretValues are the values of variables for tools and language servers: none is to
+// be shown.
+func (o *Options) SecretValues() []string {
+	list := (&workspace.Workspace{Env: o.Env, Pass: o.Passed}).Secrets()
+	for _, s := range o.Servers {
+		list = append(list, (&workspace.Workspace{Env: s.Env}).Secrets()...)
+	}
+	return list
+}
+
+// WarnOfSettings tells what in the settings does not do what it is there for.
+func WarnOfSettings(h *cli.IO, o *Options) {
+	for _, p := range o.Settings.Problems() {
+		if p.Kind != config.Idle {
+			h.Complain("%v", &p)
+		}
+	}
+	for _, v := range o.Settings.Bounded() {
+		h.Complain("%s: %s does not count; %s says %s", v.Key, v.Value, v.Source, o.Setting(v.Key).Value)
+	}
+	for _, f := range o.Settings.Files() {
+		if needs := o.Settings.Needs(f); len(needs) > 0 {
+			h.Complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, Needed(needs), cli.Quote(projectOf(f)))
+		}
+	}
+}
+
+// Needed lists settings with their lines.
+func Needed(needs []config.Need) string {
+	var words []string
+	for _, n := range needs {
+		words = append(words, n.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// projectOf is the folder of a project's file.
+func projectOf(f config.File) string { return filepath.Dir(filepath.Dir(f.Path)) }
+
+// Permits says why a run may not go over to a mode.
+func (o *Options) Permits(mode permission.Mode) error {
+	if o.Settings == nil {
+		return nil
+	}
+	return o.Settings.Permits(mode)
+}
+
+// PermitsRule says why a rule may not allow calls.
+func (o *Options) PermitsRule(r permission.Rule) error {
+	if o.Settings == nil {
+		return nil
+	}
+	return o.Settings.PermitsRule(r)
+}
+
+// PermitsModel says why a run may not go over to a model: managed settings name
+// another one.
+func (o *Options) PermitsModel(name string) error {
+	v, ok := o.Managed("model")
+	if !ok || string(v.Value) == string(Quoted(strings.TrimSpace(name))) {
+		return nil
+	}
+	return fmt.Errorf("%s allows no model but %s", v.Source, v.Value)
+}
+
+// PermitsThinking says why a run may not go over to a number of thinking tokens.
+func (o *Options) PermitsThinking(tokens int) error {
+	most := 0
+	v, ok := o.Managed("max_thinking_tokens")
+	if ok && json.Unmarshal(v.Value, &most) == nil && tokens > most {
+		return fmt.Errorf("%s allows no more than %d thinking tokens", v.Source, most)
+	}
+	if v, ok := o.Managed("effort"); ok {
+		return fmt.Errorf("%s says that the effort is %s", v.Source, v.Value)
+	}
+	return nil
+}
+
+func (o *Options) Managed(key string) (config.Value, bool) {
+	if o.Settings == nil {
+		return config.Value{Key: key}, false
+	}
+	return o.Settings.Managed(key)
+}
+
+const FoldersKey = "permissions.additionalDirectories"
+
+// FolderNamed returns the path of a folder that settings name, for a working folder.
+func FolderNamed(name, dir string) string {
+	path := name
+	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// Kept are what files say about the provider and its models.
+type Kept struct {
+	Model, Small, Name, Base KeptSetting
+	Models                   *catalog.Table // nil: they say of none
+}
+
+// A KeptSetting is a setting of a file. Managed ones, and those of --settings,
+// count before flags and variables.
+type KeptSetting struct {
+	Setting
+	Above   bool
+	Managed bool
+}
+
+func (k KeptSetting) Before(s Setting) Setting {
+	if k.Above {
+		return k.Setting
+	}
+	return s
+}
+
+// Holder is who in the managed settings says where models are, "" if nobody does.
+func (k Kept) Holder() string {
+	for _, s := range []KeptSetting{k.Name, k.Base} {
+		if s.Managed {
+			return s.Source
+		}
+	}
+	return ""
+}
+
+func (o *Options) Kept() Kept {
+	k := Kept{Models: o.table()}
+	for key, to := range map[string]*KeptSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
+		v := o.Setting(key)
+		if v.Source.File == "" {
+			continue // newProvider knows flags and variables itself
+		}
+		to.Source, to.Managed = v.Source.String(), v.Source.Scope == config.Managed
+		to.Above = to.Managed || v.Source.Scope == config.Flags
+		if err := json.Unmarshal(v.Value, &to.Value); err != nil {
+			panic(err) // it was checked
+		}
+	}
+	return k
+}
+
+// table is the catalogue with the models of settings, nil where these name none.
+func (o *Options) table() *catalog.Table {
+	var list []struct {
+		catalog.Entry
+		Price *struct {
+			llm.Price
+			CacheRead  *float64 `json:"cache_read"`
+			CacheWrite *float64 `json:"cache_write"`
+		} `json:"price"`
+	}
+	if o.Settings == nil || !o.Settings.Decode("models", &list) || len(list) == 0 {
+		return nil
+	}
+	t := new(catalog.Table)
+	for _, m := range list {
+		e := m.Entry
+		if m.Price != nil {
+			p := m.Price.Price
+			p.CacheRead, p.CacheWrite = p.Input, p.Input // where nothing is said of caches they save nothing
+			if m.Price.CacheRead != nil {
+				p.CacheRead = *m.Price.CacheRead
+			}
+			if m.Price.CacheWrite != nil {
+				p.CacheWrite = *m.Price.CacheWrite
+			}
+			e.Price = &p
+		}
+		if err := t.Register(e); err != nil {
+			panic(err) // it was checked
+		}
+	}
+	return t
+}
+
+// compactionOf says how long conversations are made shorter; nil is the default.
+func compactionOf(s *config.Settings) *agent.Compaction {
+	var c agent.Compaction
+	s.Decode("compaction.off", &c.Off)
+	s.Decode("compaction.reserve", &c.Reserve)
+	s.Decode("compaction.keep", &c.Keep)
+	if c == (agent.Compaction{}) {
+		return nil
+	}
+	return &c
+}
+
+// PromptCache is how providers are to keep the prompt.
+func (o *Options) PromptCache() llm.Cache {
+	switch o.cache {
+	case "off":
+		return llm.Cache{Off: true}
+	case "1h":
+		return llm.Cache{TTL: time.Hour}
+	}
+	return llm.Cache{}
+}

@@ -1,0 +1,18 @@
+package settings
+
+import (
+	"context"
+)
+
+// Checked is run after a check of the options. The check leaves the format of the output
+// as the user wrote it.
+func (o *Options) Checked(format *string, run func(context.Context, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		was := *format
+		if err := o.Check(); err != nil {
+			return err
+		}
+		*format = was
+		return run(ctx, args)
+	}
+}

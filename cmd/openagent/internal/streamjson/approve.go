@@ -1,0 +1,211 @@
+package streamjson
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/session"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A permissionPrompt asks whoever drives the program for permission.
+type permissionPrompt struct {
+	d      *Session
+	grants *app.SessionRules
+
+	mu      sync.Mutex
+	settled *sync.Cond // a question is no longer open
+	waiting map[string]chan reply
+	gone    chan struct{} // closed: nobody answers any more
+}
+
+func newAsker(d *Session) *permissionPrompt {
+	a := &permissionPrompt{d: d, grants: app.NewGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+	a.settled = sync.NewCond(&a.mu)
+	return a
+}
+
+// A question is the request can_use_tool.
+type question struct {
+	Subtype     string                 `json:"subtype"`
+	ToolName    string                 `json:"tool_name"`
+	Input       json.RawMessage        `json:"input"`
+	ToolUse     string                 `json:"tool_use_id"`
+	Agent       *string                `json:"agent_id"`             // its session; null: the one that is run
+	AgentName   string                 `json:"agent_name,omitempty"` // of an agent that works for it
+	BlockedPath *string                `json:"blocked_path"`
+	Reason      string                 `json:"decision_reason"`
+	ReasonType  string                 `json:"decision_reason_type"`
+	Suggestions []app.PermissionUpdate `json:"permission_suggestions"`
+	Description string                 `json:"description,omitempty"` // a diff, for edits
+	Interaction bool                   `json:"requires_user_interaction,omitempty"`
+	Risks       []permission.Risk      `json:"risks,omitempty"` // parts of a command line to look at first
+}
+
+// A replyEnvelope is the body of a control_response to us.
+type replyEnvelope struct {
+	Subtype  string `json:"subtype"`
+	ID       string `json:"request_id"`
+	Response reply  `json:"response"`
+	Error    string `json:"error"`
+}
+
+// A reply answers a question.
+type reply struct {
+	Behavior    string                 `json:"behavior"`
+	Input       json.RawMessage        `json:"updatedInput"`
+	Permissions []app.PermissionUpdate `json:"updatedPermissions"`
+	Message     string                 `json:"message"`
+	Interrupt   bool                   `json:"interrupt"`
+}
+
+// decide is the session's CanUseTool.
+func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error) {
+	nobody := permission.Decision{}
+	if verdict.Behavior != permission.Asked {
+		return nobody, nil
+	}
+	if a.grants.Cover(ctx, call, verdict) {
+		return permission.Allow(), nil
+	}
+	use, err := a.d.report.calls.Find(ctx, a.d.s.Session.ID, call)
+	if err != nil {
+		return nobody, err
+	}
+	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
+		ReasonType: reasonType(verdict.Source), Suggestions: []app.PermissionUpdate{}, Risks: a.grants.Risks(ctx, call)}
+	pending, err := a.d.s.Session.Pending(ctx)
+	if err != nil || ctx.Err() != nil {
+		return nobody, cmp.Or(err, ctx.Err())
+	}
+	if call.Session != a.d.s.Session.ID { // an agent's beneath, whose calls have ids of their own
+		q.Agent, q.AgentName = new(call.Session), call.Agent
+	}
+	about := app.RequestFor(pending, a.d.s.Session.ID, call)
+	q.Suggestions, q.Description = app.Suggest(about.Suggestions), about.Preview
+	r, err := a.ask(ctx, q)
+	switch {
+	case errors.Is(err, app.ErrNobody):
+		return nobody, nil
+	case err != nil:
+		return nobody, err
+	}
+	return a.settle(ctx, call, r)
+}
+
+// ask sends a question and waits for its answer. The error is errNobody where nobody
+// answers any more.
+func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
+	id, answers := a.expect()
+	defer a.forget(id)
+	a.d.out.answer(controlRequest{Type: "control_request", ID: id, Request: q, Origin: a.d.sign()})
+	select {
+	case r := <-answers:
+		return r, nil
+	case <-a.gone:
+		return reply{}, app.ErrNobody
+	case <-ctx.Done():
+		a.d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, Origin: a.d.sign()})
+		return reply{}, ctx.Err()
+	}
+}
+
+func reasonType(s permission.Source) string {
+	switch s {
+	case permission.FromRule, permission.FromMode, permission.FromHook:
+		return string(s)
+	case permission.FromGuard:
+		return "safetyCheck"
+	}
+	return "other"
+}
+
+// settle makes a decision of a reply.
+func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) (permission.Decision, error) {
+	switch r.Behavior {
+	case "allow":
+		for _, u := range r.Permissions {
+			if u.Type == "setMode" {
+				if err := a.d.changeMode(ctx, permission.Mode(u.Mode)); err != nil {
+					return permission.Decision{}, err
+				}
+			}
+			if err := a.grants.Check(u.RulesOf()...); err != nil {
+				a.d.H.Complain("a rule of an answer does not count: %v", err)
+			}
+			a.grants.Add(u.RulesOf()...)
+		}
+		d := permission.Allow()
+		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {
+			d.Input = r.Input
+		}
+		d.Source = permission.FromPerson
+		return d, nil
+	case "defer":
+		return permission.Decision{Behavior: permission.Deferred, Source: permission.FromPerson}, nil
+	case "deny":
+		d := permission.Deny(cmp.Or(r.Message, "refused by the user"))
+		d.Source = permission.FromPerson
+		if r.Interrupt { // after the denial, which is to be on record
+			always := context.WithoutCancel(ctx)
+			if err := a.d.s.Session.Decide(always, call.ID, d); err != nil {
+				return d, err
+			}
+			_, err := a.d.s.Session.Interrupt(always)
+			return d, err
+		}
+		return d, nil
+	}
+	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow, deny or defer", cli.Clip(r.Behavior))
+}
+
+// expect prepares for the answer to a new question.
+func (a *permissionPrompt) expect() (id string, answers chan reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id, answers = "req_"+session.NewID(), make(chan reply, 1)
+	a.waiting[id] = answers
+	return id, answers
+}
+
+func (a *permissionPrompt) forget(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waiting, id)
+	a.settled.Broadcast()
+}
+
+// rest waits until no question is open, so that none is withdrawn after the
+// result of its run.
+func (a *permissionPrompt) rest() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.waiting) > 0 {
+		a.settled.Wait()
+	}
+}
+
+// answer takes in a reply. One that nobody waits for any more is passed over.
+func (a *permissionPrompt) answer(e replyEnvelope) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answers, ok := a.waiting[e.ID]
+	if !ok {
+		return
+	}
+	delete(a.waiting, e.ID)
+	if e.Subtype != "success" {
+		e.Response = reply{Behavior: "deny", Message: "the question failed: " + cmp.Or(e.Error, "no reason given")}
+	}
+	answers <- e.Response
+}
+
+// close tells every question that nobody will answer it.
+func (a *permissionPrompt) close() { close(a.gone) }

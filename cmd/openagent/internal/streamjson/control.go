@@ -1,0 +1,333 @@
+package streamjson
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/mcp"
+	"github.com/openagent-go/agent/permission"
+)
+
+// Control messages.
+type (
+	controlRequest struct {
+		Type    string `json:"type"`
+		ID      string `json:"request_id"`
+		Request any    `json:"request"`
+		Origin
+	}
+	controlResponse struct {
+		Type     string       `json:"type"`
+		Response responseBody `json:"response"`
+		Origin
+	}
+	responseBody struct {
+		Subtype  string `json:"subtype"` // success or error
+		ID       string `json:"request_id"`
+		Response any    `json:"response,omitempty"`
+		Error    string `json:"error,omitempty"`
+	}
+	cancelRequest struct {
+		Type string `json:"type"`
+		ID   string `json:"request_id"`
+		Origin
+	}
+)
+
+// An order is a control request to us.
+type order struct {
+	Subtype        string          `json:"subtype"`
+	Model          *string         `json:"model"`
+	Mode           string          `json:"mode"`
+	Models         []string        `json:"models"`
+	Effort         string          `json:"effort"`
+	Tools          []string        `json:"tools"`
+	ThinkingTokens *int            `json:"max_thinking_tokens"`
+	CancelQueued   bool            `json:"cancel_queued"`
+	Instructions   string          `json:"instructions"` // of compact
+	AgentID        string          `json:"agent_id"`     // of stop_agent: or its name
+	JobID          string          `json:"job_id"`       // of stop_job
+	ServerName     string          `json:"serverName"`
+	Enabled        *bool           `json:"enabled"`
+	NewServers     json.RawMessage `json:"servers"`
+	Hooks          json.RawMessage `json:"hooks"`
+	Agents         json.RawMessage `json:"agents"`
+	Servers        json.RawMessage `json:"sdkMcpServers"`
+	Schema         json.RawMessage `json:"jsonSchema"`
+	System         json.RawMessage `json:"systemPrompt"`
+	AppendSystem   json.RawMessage `json:"appendSystemPrompt"`
+
+	app.Budget
+	named map[string]json.RawMessage // all members
+}
+
+// A receipt says what an interrupt found, by the ids of messages.
+type receipt struct {
+	StillQueued []string `json:"still_queued"`
+	Cancelled   []string `json:"cancelled"`
+	Agents      []string `json:"agents,omitempty"` // in the background, that are being ended
+	Jobs        []string `json:"jobs,omitempty"`   // background commands, which go on
+}
+
+// A modelChoice is llm.ModelInfo as the Claude Agent SDK has it.
+type modelChoice struct {
+	Value       string   `json:"value"`
+	Name        string   `json:"displayName"`
+	Description string   `json:"description"`
+	Effort      bool     `json:"supportsEffort,omitempty"`
+	Efforts     []string `json:"supportedEffortLevels,omitempty"`
+	Adaptive    bool     `json:"supportsAdaptiveThinking,omitempty"`
+	Fast        bool     `json:"supportsFastMode,omitempty"`
+}
+
+func choiceOf(i llm.ModelInfo) modelChoice {
+	text := fmt.Sprintf("%s, context window %d", i.Provider, i.Window)
+	return modelChoice{i.Value, i.DisplayName, cmp.Or(i.Description, text), len(i.Efforts) > 0, i.Efforts, i.Adaptive, i.Fast}
+}
+
+// changes are requests of which one of these members has to be there, null or not: what
+// was misspelt must not lift a limit.
+var changes = map[string][]string{
+	"set_fallback_models": {"models"},
+	"set_budget":          {"max_turns", "max_model_calls", "max_budget_usd", "timeout_ms"},
+	"set_tools":           {"tools"},
+}
+
+// incomplete says what a request to change something lacks.
+func (o order) incomplete() error {
+	names := changes[o.Subtype]
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { _, ok := o.named[name]; return ok }) {
+		return nil
+	}
+	return fmt.Errorf("%s: %s is missing", o.Subtype, strings.Join(names, ", or "))
+}
+
+// handleControl carries out a control request and answers it. What has to wait for an MCP server
+// or for the end of a command does not hold up what comes after it.
+func (d *Session) handleControl(ctx context.Context, id string, request json.RawMessage) {
+	var o order
+	err := json.Unmarshal(request, &o)
+	if err == nil {
+		err = json.Unmarshal(request, &o.named)
+	}
+	if err == nil {
+		err = o.incomplete()
+	}
+	if err == nil && slices.Contains([]string{"mcp_reconnect", "mcp_toggle", "mcp_set_servers"}, o.Subtype) {
+		d.waiting.Go(func() {
+			answer, err := d.changeServers(ctx, o)
+			d.reply(id, answer, err)
+		})
+		return
+	}
+	if err == nil && o.Subtype == "stop_job" {
+		d.waiting.Go(func() { d.reply(id, struct{}{}, d.stopJob(ctx, o.JobID)) })
+		return
+	}
+	if err != nil {
+		d.reply(id, nil, fmt.Errorf("the request: %w", mismatch(err)))
+		return
+	}
+	answer, err := d.carryOut(ctx, o)
+	d.reply(id, answer, err)
+}
+
+func (d *Session) reply(id string, answer any, err error) {
+	body := responseBody{Subtype: "success", ID: id, Response: answer}
+	if err != nil {
+		body = responseBody{Subtype: "error", ID: id, Error: d.H.OneLine(err.Error())}
+	}
+	d.out.answer(controlResponse{Type: "control_response", Response: body, Origin: d.sign()})
+}
+
+func (d *Session) carryOut(ctx context.Context, o order) (any, error) {
+	switch o.Subtype {
+	case "initialize":
+		return d.initialize(o)
+	case "interrupt":
+		return d.interrupt(ctx, o.CancelQueued)
+	case "set_permission_mode":
+		if o.Mode == "" {
+			return nil, errors.New("set_permission_mode: mode is missing")
+		}
+		return map[string]string{"mode": o.Mode}, d.changeMode(ctx, permission.Mode(o.Mode))
+	case "set_model":
+		name := d.s.Provider.Model.Value
+		if o.Model != nil && *o.Model != "default" {
+			name = *o.Model
+		}
+		return d.inForce(d.s.SetModel(ctx, name))
+	case "set_fallback_models":
+		return d.inForce(d.s.SetFallbacks(ctx, o.Models))
+	case "set_max_thinking_tokens":
+		thought := llm.Thought{Mode: llm.ThinkOff}
+		if o.ThinkingTokens != nil {
+			if *o.ThinkingTokens <= 0 {
+				return nil, fmt.Errorf("set_max_thinking_tokens: %d; write 1 or more, or null for no thinking", *o.ThinkingTokens)
+			}
+			thought = llm.Thought{Budget: *o.ThinkingTokens}
+		}
+		return d.inForce(d.s.SetThought(ctx, thought))
+	case "set_effort":
+		if !slices.Contains(settings.Efforts, o.Effort) {
+			return nil, fmt.Errorf("set_effort: %q is none of %s", cli.Clip(o.Effort), strings.Join(settings.Efforts, ", "))
+		}
+		return d.inForce(d.s.SetThought(ctx, llm.Thought{Effort: o.Effort}))
+	case "set_budget":
+		b, err := change(o.Budget, d.s.Session.Agent().Budget, o.named)
+		if err != nil {
+			return nil, err
+		}
+		return d.inForce(d.s.SetBudget(ctx, b))
+	case "set_tools":
+		return d.inForce(d.s.SetTools(ctx, o.Tools))
+	case "get_settings":
+		return d.inForce(nil)
+	case "list_agents":
+		return map[string][]app.WorkingAgent{"agents": d.s.AgentsAtWork()}, nil
+	case "stop_agent":
+		if o.AgentID == "" {
+			return nil, errors.New("stop_agent: agent_id is missing; list_agents names the agents at work")
+		}
+		return struct{}{}, d.s.Session.StopAgent(o.AgentID)
+	case "list_jobs":
+		return map[string][]app.WorkingJob{"jobs": d.s.JobsAtWork()}, nil
+	case "get_context_usage":
+		return d.s.Session.ContextUsage(ctx)
+	case "compact":
+		wish := agent.Input{Compact: true, Text: o.Instructions}
+		if _, err := d.s.Session.Steer(ctx, wish); !errors.Is(err, agent.ErrNotRunning) {
+			return struct{}{}, err
+		}
+		return struct{}{}, d.enqueue(wish)
+	case "mcp_status":
+		return map[string][]mcp.Status{"mcpServers": d.s.ServerStatus()}, nil
+	}
+	return nil, fmt.Errorf("there is no control request %q", cli.Clip(o.Subtype))
+}
+
+func (d *Session) stopJob(ctx context.Context, id string) error {
+	if id == "" {
+		return errors.New("stop_job: job_id is missing; list_jobs names the background commands")
+	}
+	return d.s.StopJob(ctx, id)
+}
+
+// inForce answers a change by what is in force then.
+func (d *Session) inForce(err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d.s.InForce(), nil
+}
+
+// change returns a budget with what a request names, null for no limit; the rest stays.
+// What is not a positive number is refused.
+func change(b app.Budget, now agent.Budget, named map[string]json.RawMessage) (agent.Budget, error) {
+	for name, n := range map[string]*float64{"max_turns": asAmount(b.Turns), "max_model_calls": asAmount(b.ModelCalls), "max_budget_usd": b.USD, "timeout_ms": asAmount(b.TimeMS)} {
+		if n != nil && !(*n > 0) {
+			return now, fmt.Errorf("set_budget: %s is %v; write a number above 0, or null for no limit", name, *n)
+		}
+	}
+	if ms := orZero(b.TimeMS); ms > math.MaxInt64/int64(time.Millisecond) {
+		return now, fmt.Errorf("set_budget: timeout_ms is %d, which is too long", ms)
+	}
+	for name := range named {
+		switch name {
+		case "max_turns":
+			now.Turns = orZero(b.Turns)
+		case "max_model_calls":
+			now.ModelCalls = orZero(b.ModelCalls)
+		case "max_budget_usd":
+			now.USD = orZero(b.USD)
+		case "timeout_ms":
+			now.Time = time.Duration(orZero(b.TimeMS)) * time.Millisecond
+		}
+	}
+	return now, nil
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func asAmount[T int | int64](n *T) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
+}
+
+// changeMode changes the permission mode, as far as managed settings let it.
+func (d *Session) changeMode(ctx context.Context, mode permission.Mode) error {
+	if err := d.s.Options.Permits(mode); err != nil {
+		return err
+	}
+	return d.s.Session.SetMode(ctx, mode)
+}
+
+// initialize says what there is. What a host asks for in vain is refused, so
+// that it does not rely on a hook that is never called.
+func (d *Session) initialize(o order) (any, error) {
+	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
+		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
+		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {
+			return nil, fmt.Errorf("initialize: %s is not supported by this version", name)
+		}
+	}
+	if !slices.Contains([]string{"", "null", "{}"}, string(o.Schema)) {
+		schema, err := settings.ReadSchema(o.Schema)
+		if err != nil {
+			return nil, fmt.Errorf("initialize: jsonSchema: %w", err)
+		}
+		d.mu.Lock()
+		d.schema = schema
+		d.mu.Unlock()
+	}
+	models := []modelChoice{}
+	for _, e := range d.s.Provider.Models.Entries() {
+		if e.Provider == provider.Vendor(d.s.Provider.Name.Value) {
+			models = append(models, choiceOf(e.ModelInfo()))
+		}
+	}
+	none := []string{}
+	return map[string]any{"commands": d.s.Commands(), "agents": none, "models": models, "account": struct{}{}, "hooks_applied": false,
+		"output_style": "default", "available_output_styles": []string{"default"}, "capabilities": capabilities}, nil
+}
+
+// interrupt stops the run that goes on, and one that is about to begin.
+func (d *Session) interrupt(ctx context.Context, cancelQueued bool) (receipt, error) {
+	r := receipt{StillQueued: []string{}, Cancelled: []string{}}
+	if current := d.withdraw(cancelQueued, &r); current != nil {
+		select {
+		case <-current.started:
+		case <-current.done: // agents may be at work in the background
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+	got, err := d.s.Session.Interrupt(ctx)
+	r.Jobs = d.s.JobIDs()
+	if errors.Is(err, agent.ErrNotRunning) {
+		return r, nil
+	}
+	r.Cancelled = append(r.Cancelled, got.Cleared...)
+	r.Agents = got.Agents
+	return r, err
+}

@@ -1,0 +1,69 @@
+package streamjson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/openagent-go/agent/mcp"
+)
+
+// A serverLine tells of a change of an MCP server.
+type serverLine struct {
+	Type    string     `json:"type"`
+	Subtype string     `json:"subtype"` // mcp_server
+	Server  mcp.Status `json:"mcp_server"`
+	Origin
+}
+
+// tellOfServers has a line written for each change of an MCP server.
+func (d *Session) tellOfServers() {
+	tell := func(st mcp.Status) {
+		d.out.answer(serverLine{Type: "system", Subtype: "mcp_server", Server: st, Origin: d.sign()})
+	}
+	d.s.Told.Store(&tell)
+}
+
+// changeServers connects a server anew, switches it on or off, or sets those that are
+// there beside the ones that the run began with.
+func (d *Session) changeServers(ctx context.Context, o order) (any, error) {
+	servers := d.s.Servers
+	switch o.Subtype {
+	case "mcp_reconnect":
+		return struct{}{}, servers.Reconnect(ctx, o.ServerName)
+	case "mcp_toggle":
+		if o.Enabled == nil {
+			return nil, errors.New("mcp_toggle: enabled is missing")
+		}
+		return struct{}{}, servers.Toggle(ctx, o.ServerName, *o.Enabled)
+	}
+	if len(o.NewServers) == 0 || string(o.NewServers) == "null" {
+		return nil, errors.New("mcp_set_servers: servers is missing")
+	}
+	set, err := mcp.Parse([]byte(`{"mcpServers":`+string(o.NewServers)+`}`), d.H.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("mcp_set_servers: %w", err)
+	}
+	all := maps.Clone(d.s.Given)
+	if all == nil {
+		all = map[string]mcp.Config{}
+	}
+	refused := map[string]string{}
+	for name, c := range set {
+		switch _, taken := d.s.Given[name]; {
+		case taken:
+			refused[name] = "the run began with a server of this name; give this one another"
+		case c.Type == mcp.InProcess:
+			refused[name] = "servers within the host are not supported by this version"
+		default:
+			all[name] = c
+		}
+	}
+	change, err := servers.Set(all)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(change.Errors, refused)
+	return change, nil
+}

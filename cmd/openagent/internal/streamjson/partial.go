@@ -1,0 +1,121 @@
+package streamjson
+
+import (
+	"github.com/openagent-go/agent/event"
+)
+
+// The events of a message that is being written, as the Messages API streams
+// them (https://platform.claude.com/docs/en/build-with-claude/streaming).
+type (
+	messageStart struct {
+		Type    string           `json:"type"`
+		Message assistantMessage `json:"message"`
+	}
+	blockStart struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+		Block any    `json:"content_block"`
+	}
+	blockDelta struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+		Delta any    `json:"delta"`
+	}
+	blockStop struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+	}
+	messageDelta struct {
+		Type  string    `json:"type"`
+		Delta stopDelta `json:"delta"`
+		Usage usage     `json:"usage"`
+	}
+	stopDelta struct {
+		StopReason   *string `json:"stop_reason"`
+		StopSequence *string `json:"stop_sequence"`
+	}
+	messageStop struct {
+		Type string `json:"type"`
+	}
+	textDelta struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	thinkingDelta struct {
+		Type     string `json:"type"`
+		Thinking string `json:"thinking"`
+	}
+	inputDelta struct {
+		Type string `json:"type"`
+		JSON string `json:"partial_json"`
+	}
+)
+
+// partial makes stream events of the deltas of an answer.
+type partial struct {
+	put   func(any)
+	key   string // of the call to the model
+	model string
+	shown bool   // the message has begun
+	index int    // of the block being written
+	block string // what it is: its type, or a call's id; "" before the first
+}
+
+func (p *partial) start(d event.ModelStart) {
+	*p = partial{put: p.put, key: d.Key, model: d.Model}
+}
+
+func (p *partial) delta(d event.Data) {
+	switch d := d.(type) {
+	case event.TextDelta:
+		if p.open(d.Key, "text", textBlock{"text", ""}); d.Text != "" {
+			p.put(blockDelta{"content_block_delta", p.index, textDelta{"text_delta", d.Text}})
+		}
+	case event.ThinkingDelta:
+		if p.open(d.Key, "thinking", thinkingBlock{"thinking", "", ""}); d.Text != "" {
+			p.put(blockDelta{"content_block_delta", p.index, thinkingDelta{"thinking_delta", d.Text}})
+		}
+	case event.ToolInputDelta:
+		if p.open(d.Key, "tool "+d.ID, toolUseBlock{"tool_use", d.ID, d.Tool, []byte("{}")}); d.Text != "" {
+			p.put(blockDelta{"content_block_delta", p.index, inputDelta{"input_json_delta", d.Text}})
+		}
+	}
+}
+
+// open sees to it that the block that a delta extends has begun.
+func (p *partial) open(key, block string, start any) {
+	if !p.shown {
+		p.shown = true
+		p.put(messageStart{"message_start", assistantMessage{ID: key, Type: "message", Role: "assistant", Model: p.model, Content: []any{}}})
+	}
+	if p.block == block {
+		return
+	}
+	if p.block != "" {
+		p.put(blockStop{"content_block_stop", p.index})
+		p.index++
+	}
+	p.block = block
+	p.put(blockStart{"content_block_start", p.index, start})
+}
+
+// finish ends the message that is complete now.
+func (p *partial) finish(m event.AssistantMessage) {
+	if !p.shown {
+		return
+	}
+	if p.block != "" {
+		p.put(blockStop{"content_block_stop", p.index})
+	}
+	p.put(messageDelta{"message_delta", stopDelta{StopReason: stopReason(m.Response.Stop)}, shownUsage(m.Response.Usage)})
+	p.put(messageStop{"message_stop"})
+	*p = partial{put: p.put}
+}
+
+// withdraw forgets a message that came to nothing. It reports whether any of it
+// has been shown.
+func (p *partial) withdraw() bool {
+	shown := p.shown
+	*p = partial{put: p.put}
+	return shown
+}

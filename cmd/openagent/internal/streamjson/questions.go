@@ -1,0 +1,110 @@
+package streamjson
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/tool"
+)
+
+// questionTool is the tool by whose name hosts know the questions of tools and MCP
+// servers: they come as can_use_tool, and the answers come back in its input.
+const questionTool = "AskUserQuestion"
+
+// askedByHost is the input of the request that puts questions to a host's person.
+type askedByHost struct {
+	Questions []hostQuestion `json:"questions"`
+	// Answers, in the input that the host sends back, are a text by question: a label, or
+	// words of the person's own; of several options their labels with commas.
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+}
+
+type hostQuestion struct {
+	Question string        `json:"question"`
+	Header   string        `json:"header"`
+	Options  []tool.Option `json:"options"`
+	Multiple bool          `json:"multiSelect"`
+}
+
+// Inquire is the agent's AskUser: it has the host put the questions to its person.
+func (d *Session) Inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+	a := d.asker
+	use, err := d.report.calls.Find(ctx, d.s.Session.ID, call)
+	if err != nil {
+		return nil, err
+	}
+	var in askedByHost
+	for _, q := range questions {
+		options := q.Options
+		if options == nil {
+			options = []tool.Option{}
+		}
+		in.Questions = append(in.Questions, hostQuestion{q.Text, q.Header, options, q.Multiple})
+	}
+	input, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoding questions: %w", err)
+	}
+	q := question{Subtype: "can_use_tool", ToolName: questionTool, Input: input, ToolUse: use.ID, Interaction: true,
+		Reason: call.Name + " asks the user", ReasonType: "other", Suggestions: []app.PermissionUpdate{}}
+	if call.Session != d.s.Session.ID {
+		q.Agent, q.AgentName = new(call.Session), call.Agent
+	}
+	r, err := a.ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Behavior != "allow":
+		if r.Interrupt {
+			if _, err := d.s.Session.Interrupt(context.WithoutCancel(ctx)); err != nil {
+				return nil, err
+			}
+		}
+		return nil, unanswered(r)
+	}
+	return answersOf(questions, r.Input)
+}
+
+// unanswered says why a host's person does not answer. The model decides itself.
+func unanswered(r reply) error {
+	if r.Message == "" {
+		return app.ErrNobody
+	}
+	return fmt.Errorf("%s. Decide yourself", strings.TrimRight(r.Message, ". "))
+}
+
+// answersOf reads the answers of a host. Questions that it left out have none.
+func answersOf(questions []tool.Question, input json.RawMessage) ([]tool.Answer, error) {
+	var in askedByHost
+	if len(input) > 0 {
+		if err := json.Unmarshal(input, &in); err != nil {
+			return nil, fmt.Errorf("reading the answers of the host: %w; answers is an object of texts by question", err)
+		}
+	}
+	if len(in.Answers) == 0 {
+		return nil, errors.New("the host allowed the questions and gave no answers; decide yourself")
+	}
+	answers := make([]tool.Answer, len(questions))
+	for i, q := range questions {
+		raw, ok := in.Answers[q.Text]
+		if !ok {
+			continue
+		}
+		var text string
+		var list []string
+		switch {
+		case json.Unmarshal(raw, &text) == nil:
+			answers[i] = app.AnswerTo(q, text)
+		case json.Unmarshal(raw, &list) == nil:
+			answers[i] = app.AnswerTo(q, strings.Join(list, ","))
+		default:
+			return nil, fmt.Errorf("the host's answer to %q is not a text or a list of texts", cli.Clip(q.Text))
+		}
+	}
+	return answers, nil
+}

@@ -1,0 +1,428 @@
+package streamjson
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/sandbox"
+	"github.com/openagent-go/agent/session"
+)
+
+// A Report turns the events of a session into lines of stream-json, and the end
+// of a run into a result.
+type Report struct {
+	put          func(line any)                   // nil: no lines but results are wanted
+	Notice       func(format string, args ...any) // nil: where lines tell that the model fails
+	Warn         func(format string, args ...any) // tells people what they must know; nil: nobody
+	Session      string
+	provider     string
+	simulated    bool
+	partial      *partial                 // nil: no pieces of messages
+	sandbox      *sandbox.State           // nil: nothing is said of one
+	servers      func() []app.NamedServer // of MCP
+	commands     func() []string
+	skills       func() []string // that the model can run
+	instructions func() []string // files that the model was told
+	kinds        []string        // of agents
+
+	agent   string             // the name of the agent; "" at the root
+	parent  *string            // the call that has put the agent to work; nil at the root
+	prefix  string             // of its calls among those of all agents; "" at the root
+	beneath map[string]*Report // of agents that work for this one, by session
+
+	config    event.Configured
+	Mode      permission.Mode
+	held      bool // until the prompt is configured: what closes an earlier run is not shown
+	Live      bool // the init line of this run is out
+	queued    map[string]event.Event
+	decisions map[string]permission.Decision
+	calls     *Calls
+	batch     batch
+	failures  int                // of the model in use, in a row
+	failed    *event.ModelFailed // not yet followed by another call
+	denied    []event.Denial     // to agents beneath
+
+	compacting bool // a summary is being made
+	End        event.RunEnd
+	endUUID    string
+}
+
+func NewReport(session, provider string, put func(line any)) *Report {
+	return &Report{put: put, Session: session, provider: provider, simulated: provider == settings.DemoName, servers: func() []app.NamedServer { return []app.NamedServer{} }, commands: func() []string { return []string{} },
+		kinds: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
+		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: NewCalls()}
+}
+
+// showPieces adds the pieces of messages to the lines.
+func (r *Report) showPieces() { r.partial = &partial{put: r.stream} }
+
+// past takes in the facts that were recorded before.
+func (r *Report) past(ctx context.Context, store session.Store) error {
+	put := r.put
+	r.put = nil
+	defer func() { r.put = put }()
+	for e, err := range store.Read(ctx, r.Session, 0) {
+		if err != nil {
+			return err
+		}
+		r.Event(e)
+	}
+	return nil
+}
+
+// Expect prepares for the next run: a prompt, or the rest of an interrupted run.
+func (r *Report) Expect(prompt bool) {
+	r.held, r.Live = prompt, false
+	r.End, r.endUUID, r.denied = event.RunEnd{}, "", nil
+}
+
+// Event takes in the next event of the session.
+func (r *Report) Event(e event.Event) {
+	if _, ok := e.Data.(event.Configured); !ok && !r.Live && !r.held {
+		r.begin()
+	}
+	switch d := e.Data.(type) {
+	case event.Configured:
+		r.config, r.Mode = d, d.Mode
+		r.held, r.failures, r.failed = false, 0, nil
+		r.begin()
+	case event.UserMessage:
+		r.user(e, d)
+	case event.Delivered:
+		for _, id := range d.IDs {
+			if m, ok := r.queued[id]; ok {
+				delete(r.queued, id)
+				r.message(m, m.Data.(event.UserMessage))
+			}
+		}
+	case event.ModeChanged:
+		r.Mode = d.Mode
+	case event.ModelChanged:
+		r.config.Model = d.Model
+	case event.ModelStart:
+		switch {
+		case d.Compacts != "":
+			r.compacting = true
+			r.Line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, Origin: r.Sign("")})
+		case d.Call == "": // else a result is digested
+			r.calling(d)
+		}
+	case event.ModelFailed:
+		if r.compacting {
+			r.endCompacting()
+			break
+		}
+		r.modelFailed(e, d)
+	case event.Compacted:
+		r.compacted(e, d)
+	case event.AssistantMessage:
+		r.assistant(e, d)
+	case event.Authorized:
+		r.decided(d.Call, d.Decision)
+	case event.Answered:
+		r.decided(d.Call, d.Decision)
+	case event.ToolResult:
+		r.Mode = cmp.Or(d.Result.Patch.Mode, r.Mode)
+		r.result(e, d)
+	case event.RunEnd:
+		r.compacting = false
+		r.flush()
+		if !r.held {
+			r.End, r.endUUID = d, e.UUID()
+			r.End.Denials = slices.Concat(d.Denials, r.denied)
+		}
+	case event.TextDelta, event.ThinkingDelta, event.ToolInputDelta:
+		if r.partial != nil {
+			r.partial.delta(e.Data)
+		}
+	case event.HookStarted:
+		r.Line(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, Origin: r.Sign("")})
+	case event.HookProgress:
+		r.Line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, Origin: r.Sign("")})
+	case event.HookResponse:
+		r.hook(d)
+	case event.RateLimitWait:
+		r.waits(d)
+	case event.JournalCut:
+		r.journalCut(d)
+	case event.AgentEvent:
+		r.under(d)
+	case event.ToolProgress:
+		r.Line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Parent: r.parent, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
+			Status: d.Status, Error: d.Error, Origin: r.Sign("")})
+	}
+}
+
+// under takes in an event of an agent that works for this one. Its messages and calls
+// are lines with the call that has put it to work.
+func (r *Report) under(d event.AgentEvent) {
+	if d.Event == nil {
+		return
+	}
+	child := r.beneath[d.Event.Session]
+	if child == nil {
+		child = NewReport(r.Session, r.provider, r.Line)
+		child.Warn = r.Warn
+		child.agent, child.parent = d.Agent, new(d.ID)
+		child.calls, child.prefix = r.calls, d.Event.Session+"/"
+		if r.beneath == nil {
+			r.beneath = map[string]*Report{}
+		}
+		r.beneath[d.Event.Session] = child
+	}
+	child.Event(*d.Event)
+	if _, ended := d.Event.Data.(event.RunEnd); ended {
+		for _, x := range child.End.Denials {
+			if !strings.Contains(x.Call, "/") {
+				x.Call = child.prefix + x.Call
+			}
+			r.denied = append(r.denied, x)
+		}
+		delete(r.beneath, d.Event.Session)
+	}
+}
+
+// hook tells what a hook has come to.
+func (r *Report) hook(d event.HookResponse) {
+	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", Origin: r.Sign("")}
+	switch {
+	case d.Error != "":
+		l.Outcome = "error"
+	case d.Blocks:
+		l.Outcome = "blocked"
+	}
+	r.Line(l)
+	if text := app.HookNews(d); text != "" {
+		r.say("%s", text)
+	}
+}
+
+// say tells people about the model.
+func (r *Report) say(format string, args ...any) {
+	if r.Notice != nil {
+		r.Notice(format, args...)
+	}
+}
+
+func (r *Report) Line(v any) {
+	if r.put != nil && !r.held {
+		r.put(v)
+	}
+}
+
+// Sign returns the end of a line. Lines that stand for no fact get an id of their own.
+func (r *Report) Sign(uuid string) Origin {
+	if uuid == "" && r.put != nil {
+		uuid = session.NewID()
+	}
+	return Origin{UUID: uuid, SessionID: r.Session, Simulated: r.simulated}
+}
+
+// begin says what the run is made with.
+func (r *Report) begin() {
+	r.Live = true
+	if r.parent != nil {
+		return
+	}
+	names := make([]string, 0, len(r.config.Tools))
+	for _, t := range r.config.Tools {
+		names = append(names, t.Name)
+	}
+	r.Line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
+		PermissionMode: string(r.Mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.kinds, Skills: r.skills(), Instructions: r.instructions(),
+		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.Sign("")})
+}
+
+// capabilities are what a program that drives us can rely on.
+var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"}
+
+func (r *Report) user(e event.Event, m event.UserMessage) {
+	if m.Delivery == event.AsPrompt || m.Delivery == event.AsContinue {
+		r.message(e, m)
+		return
+	}
+	r.queued[m.ID] = e // shown when the model gets it
+}
+
+func (r *Report) message(e event.Event, m event.UserMessage) {
+	r.Line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.Sign(e.UUID())})
+}
+
+// compacted tells that the conversation is shorter, or why it is not.
+func (r *Report) compacted(e event.Event, d event.Compacted) {
+	r.endCompacting()
+	if d.Failed != "" {
+		r.say("the conversation was not compacted: %s", d.Failed)
+		return
+	}
+	r.Line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, Origin: r.Sign(e.UUID()),
+		Metadata: compactMetadata{d.Trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
+	r.say("the conversation was compacted: about %d tokens are %d now", d.Before, d.After)
+}
+
+func (r *Report) endCompacting() {
+	if r.compacting {
+		r.compacting = false
+		r.Line(statusLine{Type: "system", Subtype: "status", Parent: r.parent, Origin: r.Sign("")})
+	}
+}
+
+// calling notes that a model is called: after a failure perhaps another one.
+func (r *Report) calling(d event.ModelStart) {
+	if f := r.failed; f != nil && f.Model != d.Model && r.parent == nil {
+		r.failures = 0
+		r.say("%s; going on with %s", f.Message, d.Model)
+		r.Line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
+			Message: f.Message, Withdrawn: f.Partial != "", Origin: r.Sign("")})
+	}
+	r.failed = nil
+	if r.partial != nil {
+		r.partial.start(d)
+	}
+}
+
+func (r *Report) modelFailed(e event.Event, f event.ModelFailed) {
+	r.failures++
+	r.failed = &f
+	withdrawn := f.Partial != ""
+	if r.partial != nil {
+		withdrawn = r.partial.withdraw() || withdrawn
+	}
+	if !f.Retry || r.failures > r.config.Retries || r.parent != nil {
+		return
+	}
+	wait := max(0, f.RetryAt.Sub(e.Time))
+	r.say("%s; trying again in %v", f.Message, wait.Round(100*time.Millisecond))
+	l := retryLine{Type: "system", Subtype: "api_retry", Attempt: r.failures, MaxRetries: r.config.Retries,
+		DelayMS: wait.Round(10 * time.Millisecond).Milliseconds(), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, Origin: r.Sign(e.UUID())}
+	if f.Status != 0 {
+		l.ErrorStatus = &f.Status
+	}
+	r.Line(l)
+}
+
+func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
+	r.failures, r.failed = 0, nil
+	if r.partial != nil {
+		r.partial.finish(m)
+	}
+	r.flush()
+	r.batch = batch{}
+	for i, u := range m.Response.Message.ToolUses() {
+		id := CallID(e.Seq, i)
+		r.calls.Add(r.prefix+id, u)
+		r.batch.ids = append(r.batch.ids, id)
+	}
+	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.Sign(e.UUID())})
+}
+
+func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }
+
+// result takes in the result of a call. The results of one answer are one line,
+// in the order of the calls.
+func (r *Report) result(e event.Event, d event.ToolResult) {
+	u, known := r.calls.Get(r.prefix + d.Call)
+	if !known {
+		return
+	}
+	if d.Cause == event.ByDenial {
+		why := r.decisions[d.Call]
+		r.Line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
+			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, Origin: r.Sign("")})
+	}
+	delete(r.decisions, d.Call)
+	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
+		r.flush()
+	}
+}
+
+// flush writes the results that have come.
+func (r *Report) flush() {
+	b := r.batch
+	r.batch = batch{}
+	if len(b.results) == 0 {
+		return
+	}
+	var blocks []any
+	details := map[string]json.RawMessage{}
+	for _, id := range b.ids {
+		d, ok := b.results[id]
+		if !ok {
+			continue
+		}
+		u, _ := r.calls.Get(r.prefix + id)
+		blocks = append(blocks, toolResultBlock{"tool_result", u.ID, shownContent(d.Result.Content), d.Result.IsError})
+		if d.Result.Details != nil {
+			details[u.ID] = d.Result.Details
+		}
+	}
+	r.Line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), Parent: r.parent, Origin: r.Sign(b.last.UUID())})
+}
+
+// joinDetails returns the details of a single result as they are, those of
+// several under the ids of their calls.
+func joinDetails(details map[string]json.RawMessage, results int) json.RawMessage {
+	if results == 1 {
+		for _, d := range details {
+			return d
+		}
+	}
+	data, err := json.Marshal(details)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return data
+}
+
+// A batch is the calls of one answer and the results that have come.
+type batch struct {
+	ids     []string
+	results map[string]event.ToolResult
+	last    event.Event
+}
+
+func (b *batch) add(e event.Event, d event.ToolResult) {
+	if b.results == nil {
+		b.results = map[string]event.ToolResult{}
+	}
+	b.results[d.Call], b.last = d, e
+}
+
+// Finished returns the result of the run that has ended.
+func (r *Report) Finished(ctx context.Context) (ResultLine, cli.Outcome) {
+	end := r.End
+	o := cli.OutcomeOf(ctx, end)
+	l := ResultLine{Type: "result", Subtype: o.Subtype, IsError: o.Subtype != cli.Success, Result: cmp.Or(end.Text, end.Partial), Turns: end.Turns,
+		DurationMS: end.Duration.Milliseconds(), APIMS: end.API.Milliseconds(), TTFTMS: end.First.Milliseconds(), CostUSD: end.CostUSD,
+		Usage: shownUsage(end.Usage), ModelUsage: shownModels(end.Models), Denials: []denial{}, Reason: end.Reason, APIStatus: end.Status, Structured: end.Output,
+		Origin: r.Sign(r.endUUID)}
+	if l.IsError && end.Message != "" {
+		l.Errors = []string{end.Message}
+	}
+	for _, d := range end.Denials {
+		u, _ := r.calls.Get(d.Call)
+		l.Denials = append(l.Denials, denial{d.Tool, d.ToolID, inputOf(u)})
+	}
+	return l, o
+}
+
+// broken stands in for the end of a run that could not be recorded.
+func (r *Report) broken(err error, soFar event.RunEnd) {
+	r.flush()
+	r.End, r.endUUID = soFar, ""
+	r.End.Reason, r.End.Message = event.Internal, err.Error()
+}
+
+func (r *Report) stream(v any) {
+	r.Line(streamLine{Type: "stream_event", Event: v, Origin: r.Sign("")})
+}

@@ -1,0 +1,93 @@
+package streamjson
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Calls knows the tool calls of a session by our own ids, and those of agents beneath
+// it by theirs, see callKey. Lines carry the provider's, which stand in its messages.
+type Calls struct {
+	mu    sync.Mutex
+	byID  map[string]llm.ToolUse
+	added chan struct{} // closed and replaced with each addition
+}
+
+func NewCalls() *Calls { return &Calls{byID: map[string]llm.ToolUse{}, added: make(chan struct{})} }
+
+// CallID is the id of a call: that of its place in the session.
+func CallID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }
+
+func (c *Calls) Add(id string, u llm.ToolUse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byID[id] = u
+	close(c.added)
+	c.added = make(chan struct{})
+}
+
+func (c *Calls) Get(id string) (llm.ToolUse, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u, ok := c.byID[id]
+	return u, ok
+}
+
+// callKey is where a call is found, made by an agent of the session at the root or by
+// one beneath it.
+func callKey(root string, call tool.Call) string {
+	if call.Session == "" || call.Session == root {
+		return call.ID
+	}
+	return call.Session + "/" + call.ID
+}
+
+// beneathPatience is how long the message of an agent beneath another is waited for: it
+// is not shown at all while nobody follows the run.
+const beneathPatience = time.Second
+
+// Find returns the call of the model that a call is, or the one that made it in a
+// batch, once the message that asks for it has been shown.
+func (c *Calls) Find(ctx context.Context, root string, call tool.Call) (llm.ToolUse, error) {
+	key := callKey(root, call)
+	if key == call.ID {
+		return c.wait(ctx, key)
+	}
+	soon, cancel := context.WithTimeout(ctx, beneathPatience)
+	defer cancel()
+	u, err := c.wait(soon, key)
+	if err != nil && ctx.Err() == nil {
+		return llm.ToolUse{ID: call.ID, Name: call.Name, Input: call.Input}, nil
+	}
+	return u, err
+}
+
+// wait returns a call of the model, or the one that made it in a batch, once the
+// message that asks for it has been shown.
+func (c *Calls) wait(ctx context.Context, id string) (llm.ToolUse, error) {
+	if at := strings.IndexByte(id, '.') + 1; at > 0 { // "s/c5.0.2" is of "s/c5.0"
+		if end := strings.IndexByte(id[at:], '.'); end >= 0 {
+			id = id[:at+end]
+		}
+	}
+	for {
+		c.mu.Lock()
+		u, ok := c.byID[id]
+		added := c.added
+		c.mu.Unlock()
+		if ok {
+			return u, nil
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+			return llm.ToolUse{}, ctx.Err()
+		}
+	}
+}

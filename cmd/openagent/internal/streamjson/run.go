@@ -1,0 +1,85 @@
+package streamjson
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/event"
+)
+
+// ReportOf returns a report of the session that knows its past. asked reports whether this
+// start brings a new prompt; tell is for what a person should know of the permission mode.
+func ReportOf(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
+	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
+	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.KindNames()
+	if s.Options.Partial {
+		r.showPieces()
+	}
+	if s.Sandbox != nil {
+		st := s.Sandbox.State()
+		r.sandbox = &st
+	}
+	if !s.Past {
+		return r, nil
+	}
+	if err := r.past(ctx, s.Store); err != nil {
+		return r, err
+	}
+	if err := s.SettleMode(ctx, r.config.Mode, asked, tell); err != nil {
+		return r, err
+	}
+	var err error
+	r.Mode, err = s.Session.Mode(ctx)
+	return r, err
+}
+
+// Run takes in the events of a run. The error is that of a run that did not
+// begin, or was not recorded to its end.
+func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) error {
+	var failed error
+	for e, err := range events {
+		if err != nil {
+			failed = err
+			continue
+		}
+		r.Event(e)
+	}
+	if r.Live && r.End.Reason == "" {
+		soFar := event.RunEnd{}
+		if res := s.Result(); res != nil {
+			soFar = event.RunEnd{Text: res.Text, Partial: res.Partial, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Models: res.Models,
+				Denials: res.Denials, Tools: res.Tools, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
+		}
+		if failed == nil {
+			failed = errors.New("the run ended without a word")
+		}
+		r.broken(failed, soFar)
+	}
+	return failed
+}
+
+// Closing ends the writing of lines and returns the first error.
+func Closing(ctx context.Context, out *Lines, err error) error {
+	if out == nil {
+		return err
+	}
+	if closed := out.Close(ctx); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// Finish returns the error for the end of a run, or for output that was lost.
+func Finish(ctx context.Context, h *cli.IO, o cli.Outcome, err error) error {
+	switch {
+	case err == nil:
+		return cli.Ended(o.Code)
+	case cli.IsSignal(ctx):
+		return cli.Ended(cli.SignalCode(ctx))
+	}
+	return &cli.ExitError{Code: cli.ExitInternal, Err: err}
+}

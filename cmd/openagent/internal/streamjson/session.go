@@ -1,0 +1,390 @@
+package streamjson
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// A Session is a session that is driven by lines on stdin. Each user message is
+// a prompt with a result of its own; one that comes while a prompt runs waits
+// for its end, or joins it if its priority says so.
+type Session struct {
+	H      *cli.IO
+	s      *app.App
+	out    *Lines
+	report *Report
+	asker  *permissionPrompt
+
+	waiting sync.WaitGroup // control requests that wait for MCP servers
+
+	mu      sync.Mutex
+	Changed chan struct{} // has room for one
+	current *turn         // runs, or is about to
+	queue   []agent.Input
+	schema  json.RawMessage // of answers, as initialize has it; nil: as the flags have it
+	ended   bool            // nothing more comes
+	broken  error           // what came cannot be understood
+}
+
+// A turn is one prompt of a dialog.
+type turn struct {
+	input         agent.Input
+	started, done chan struct{}
+	once          sync.Once
+}
+
+const (
+	maxLine  = 64 << 20 // bytes
+	maxQueue = 1024     // user messages
+)
+
+// ServeInput serves stdin until its end.
+func (d *Session) ServeInput(program context.Context, s *app.App, args []string, blocks []llm.Block) error {
+	ctx, cancel := context.WithCancelCause(program)
+	defer cancel(nil)
+	h := d.H
+	d.s = s
+	d.out = NewLines(h.Out, func(err error) { cancel(err) })
+	defer d.out.StopWaiting(ctx)()
+	var err error
+	if d.report, err = ReportOf(ctx, s, d.out.Put, false, h.Complain); err != nil {
+		return cli.StartError(ctx, Closing(ctx, d.out, err))
+	}
+	d.report.Warn = h.Complain
+	d.tellOfServers()
+	if s.Options.PromptTool == settings.AskByStdio {
+		d.asker = newAsker(d)
+		if err := s.Session.SetCanUseTool(ctx, d.asker.decide); err != nil {
+			return cli.StartError(ctx, Closing(ctx, d.out, err))
+		}
+	}
+	defer automation.RunMeanwhile(ctx, h, s, func(line string) { s.Agent.Log.Info(line) })()
+	if prompt, _ := cli.PromptArg(args); prompt != "" || len(blocks) > 0 {
+		d.enqueue(agent.Input{ID: session.NewID(), Text: prompt, Blocks: blocks})
+	}
+	go func() {
+		if err := d.read(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+	o, err := d.serve(ctx)
+	if bad := d.failure(); bad != nil { // why anything else failed
+		err = bad
+	}
+	if err != nil && !d.report.Live {
+		return cli.StartError(program, Closing(ctx, d.out, err))
+	}
+	d.waiting.Wait()
+	d.s.Told.Store(nil)
+	closed := d.out.Close(ctx)
+	switch {
+	case err != nil:
+		return err
+	case program.Err() != nil && o.Code == cli.ExitDone:
+		return cli.Ended(cli.SignalCode(program))
+	}
+	return Finish(ctx, h, o, closed)
+}
+
+// failure returns why the input was given up, nil if it was not.
+func (d *Session) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.broken
+}
+
+// serve runs the prompts one after the other, and returns how the last ended.
+func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
+	last := cli.Outcome{Code: cli.ExitDone}
+	for {
+		t := d.next(ctx)
+		if t == nil {
+			return last, nil
+		}
+		d.report.Expect(true)
+		in, err := app.ExpandCommand(ctx, d.H, d.s, t.input)
+		if err != nil && ctx.Err() == nil {
+			d.finished(t)
+			d.report.broken(err, event.RunEnd{})
+			var line ResultLine
+			line, last = d.report.Finished(ctx)
+			d.out.Put(line)
+			continue
+		}
+		t.input = in
+		err = d.report.Run(d.s.Session, d.started(t, d.s.Session.StreamInput(ctx, t.input)))
+		if d.asker != nil {
+			d.asker.rest()
+		}
+		d.finished(t)
+		switch {
+		case d.report.Live:
+			var line ResultLine
+			line, last = d.report.Finished(ctx)
+			d.out.Put(line)
+		case err != nil:
+			return last, err
+		}
+	}
+}
+
+// next waits for the next turn; nil means that none will come.
+func (d *Session) next(ctx context.Context) *turn {
+	for {
+		d.mu.Lock()
+		if d.current == nil && len(d.queue) > 0 {
+			d.begin()
+		}
+		t, over := d.current, d.ended
+		d.mu.Unlock()
+		if ctx.Err() != nil || t == nil && over {
+			return nil
+		}
+		if t != nil {
+			return t
+		}
+		select {
+		case <-d.Changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// begin makes the first message of the queue the current turn. d.mu is held.
+func (d *Session) begin() {
+	d.current = &turn{input: d.queue[0], started: make(chan struct{}), done: make(chan struct{})}
+	d.queue = d.queue[1:]
+}
+
+func (d *Session) finished(t *turn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.current = nil
+	close(t.done)
+}
+
+func (d *Session) wake() {
+	select {
+	case d.Changed <- struct{}{}:
+	default:
+	}
+}
+
+func (d *Session) enqueue(in agent.Input) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) >= maxQueue {
+		return fmt.Errorf("more than %d messages wait", maxQueue)
+	}
+	d.queue = append(d.queue, in)
+	if d.current == nil {
+		d.begin()
+	}
+	d.wake()
+	return nil
+}
+
+// withdraw returns the current turn, and notes what of the queue stays.
+func (d *Session) withdraw(cancelQueued bool, r *receipt) *turn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, in := range d.queue {
+		if cancelQueued {
+			r.Cancelled = append(r.Cancelled, in.ID)
+		} else {
+			r.StillQueued = append(r.StillQueued, in.ID)
+		}
+	}
+	if cancelQueued {
+		d.queue = nil
+	}
+	return d.current
+}
+
+func (d *Session) sign() Origin {
+	return Origin{UUID: session.NewID(), SessionID: d.s.Session.ID, Simulated: d.report.simulated}
+}
+
+// read takes in stdin to its end. An error is a line that cannot be understood:
+// whoever writes it may have meant a guard, so nothing goes on without it.
+func (d *Session) read(ctx context.Context) error {
+	r := bufio.NewReaderSize(d.H.In, 64<<10)
+	var err error
+	for n := 1; err == nil; n++ {
+		var line []byte
+		line, err = ReadLine(r, maxLine)
+		if err != nil && err != io.EOF {
+			err = cli.Usagef("line %d of stdin: %w", n, err)
+			break
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if bad := d.take(ctx, line); bad != nil {
+				err = cli.Usagef("line %d of stdin: %w", n, bad)
+			}
+		}
+	}
+	if d.asker != nil {
+		d.asker.close()
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended, d.broken = true, err
+	if err != nil {
+		d.queue = nil
+	}
+	d.wake()
+	return err
+}
+
+// ReadLine reads a line of at most limit bytes. The last may lack its end.
+func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("it is longer than %d MB", limit>>20)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// An inLine is a line that came in.
+type inLine struct {
+	Type     string `json:"type"`
+	UUID     string `json:"uuid"`
+	Priority string `json:"priority"`
+	Message  struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	ID       string          `json:"request_id"`
+	Request  json.RawMessage `json:"request"`
+	Response replyEnvelope   `json:"response"`
+}
+
+// take acts on a line. Types that are not known are passed over.
+func (d *Session) take(ctx context.Context, line []byte) error {
+	in, err := parseLine(line)
+	if err != nil {
+		return err
+	}
+	switch in.Type {
+	case "user":
+		return d.message(ctx, in)
+	case "control_request":
+		d.handleControl(ctx, in.ID, in.Request)
+	case "control_response":
+		if d.asker != nil {
+			d.asker.answer(in.Response)
+		}
+	default:
+		d.s.Agent.Log.Debug("line passed over", "type", in.Type)
+	}
+	return nil
+}
+
+// parseLine reads a line and reports what it lacks.
+func parseLine(line []byte) (inLine, error) {
+	var in inLine
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return in, fmt.Errorf("it is not a JSON object with a type: %w", mismatch(err))
+	}
+	switch head.Type {
+	case "":
+		return in, errors.New("it has no type; send user or control_request")
+	case "user", "control_request", "control_response":
+	default:
+		return inLine{Type: head.Type}, nil
+	}
+	if err := json.Unmarshal(line, &in); err != nil {
+		return in, fmt.Errorf("it is no %s message: %w", head.Type, mismatch(err))
+	}
+	switch {
+	case in.Type == "control_request" && in.ID == "":
+		return in, errors.New("the control_request has no request_id")
+	case in.Type == "user" && in.Message.Role != "user":
+		return in, fmt.Errorf("the message has the role %q, and it must be user", cli.Clip(in.Message.Role))
+	}
+	return in, nil
+}
+
+// message queues a user message, or sends it to the run that goes on.
+func (d *Session) message(ctx context.Context, in inLine) error {
+	text, blocks, err := parseContent(in.Message.Content)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "" && len(blocks) == 0 {
+		return errors.New("the message is empty")
+	}
+	d.mu.Lock()
+	input := agent.Input{ID: in.UUID, Text: text, Blocks: blocks, Output: d.schema}
+	d.mu.Unlock()
+	if input.ID == "" {
+		input.ID = session.NewID()
+	}
+	if wishes, ok := app.CompactCommand(text); ok && len(blocks) == 0 {
+		input.Text, input.Compact = wishes, true
+	}
+	if in.Priority == "now" || in.Priority == "next" {
+		d.mu.Lock()
+		current := d.current
+		d.mu.Unlock()
+		if current != nil && d.join(ctx, current, input) {
+			return nil
+		}
+	}
+	return d.enqueue(input)
+}
+
+// join sends a message to the turn that runs, and reports whether that took it.
+func (d *Session) join(ctx context.Context, t *turn, in agent.Input) bool {
+	select {
+	case <-t.started:
+	case <-t.done:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	_, err := d.s.Session.Steer(ctx, in)
+	return err == nil
+}
+
+// started notes when the first event of a turn comes: from then on there is a
+// run that can be told something.
+func (d *Session) started(t *turn, events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range events {
+			t.once.Do(func() { close(t.started) })
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package streamjson
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+)
+
+// Lines writes JSON objects to stdout, one a line. A control line overtakes
+// data lines that wait. Writing data waits while a reader is slow; the run goes
+// on meanwhile, because its events are kept for us.
+type Lines struct {
+	w    io.Writer
+	fail func(error) // called once, when stdout cannot be written any more
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	control [][]byte
+	data    [][]byte
+	closed  bool
+	hurried bool // nobody waits for a slow reader any more
+	err     error
+	done    chan struct{}
+}
+
+// How many lines may wait.
+const (
+	maxData    = 16
+	maxControl = 1024
+)
+
+func NewLines(w io.Writer, fail func(error)) *Lines {
+	l := &Lines{w: w, fail: fail, done: make(chan struct{})}
+	l.changed = sync.NewCond(&l.mu)
+	go l.run()
+	return l
+}
+
+// StopWaiting lets the writing of data wait for nobody once ctx has ended: what is
+// left of the run is kept until a reader takes it or close gives up.
+func (l *Lines) StopWaiting(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.hurried = true
+		l.changed.Broadcast()
+	})
+}
+
+func (l *Lines) run() {
+	defer close(l.done)
+	for {
+		line, ok := l.next()
+		if !ok {
+			return
+		}
+		if _, err := l.w.Write(line); err != nil {
+			err = fmt.Errorf("writing to stdout: %w", err)
+			l.mu.Lock()
+			l.err = err
+			l.control, l.data = nil, nil
+			l.changed.Broadcast()
+			l.mu.Unlock()
+			l.fail(err)
+			return
+		}
+	}
+}
+
+func (l *Lines) next() ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.control) == 0 && len(l.data) == 0 && !l.closed {
+		l.changed.Wait()
+	}
+	defer l.changed.Broadcast()
+	for _, queue := range []*[][]byte{&l.control, &l.data} {
+		if len(*queue) > 0 {
+			line := (*queue)[0]
+			*queue = (*queue)[1:]
+			return line, true
+		}
+	}
+	return nil, false
+}
+
+// Put queues a line of data.
+func (l *Lines) Put(v any) { l.add(&l.data, maxData, v) }
+
+// answer queues a control line.
+func (l *Lines) answer(v any) { l.add(&l.control, maxControl, v) }
+
+func (l *Lines) add(queue *[][]byte, most int, v any) {
+	line, err := cli.EncodeLine(v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.err = err
+	}
+	for len(*queue) >= most && l.err == nil && !l.closed && !l.hurried {
+		l.changed.Wait()
+	}
+	if l.err == nil && !l.closed {
+		*queue = append(*queue, line)
+		l.changed.Broadcast()
+	}
+}
+
+// Close waits until everything is written. Once ctx has ended it waits for a
+// reader that does not read only a moment.
+func (l *Lines) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		select {
+		case <-l.done:
+		case <-time.After(time.Second):
+			return fmt.Errorf("writing to stdout: nobody reads it")
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}

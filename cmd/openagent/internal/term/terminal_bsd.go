@@ -1,0 +1,20 @@
+//go:build darwin || freebsd || netbsd || openbsd || dragonfly
+
+package term
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TIOCGETA)
+	return err == nil
+}
+
+// DropInput forgets what was typed on a terminal and has not been read.
+func DropInput(f *os.File) error {
+	const read = 1 // FREAD of <sys/fcntl.h>
+	return unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, read)
+}

@@ -1,0 +1,15 @@
+package term
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// DropInput forgets what was typed on a terminal and has not been read.
+func DropInput(f *os.File) error { return unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }

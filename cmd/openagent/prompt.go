@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/openagent-go/agent"
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/oneshot"
+	"github.com/openagent-go/agent/cmd/openagent/internal/repl"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/cmd/openagent/internal/streamjson"
+	"github.com/openagent-go/agent/tool"
+)
+
+// promptCommand is the command without a name: a prompt.
+func promptCommand(h *cli.IO) cli.Command {
+	o := new(settings.Options)
+	return cli.Command{Name: "openagent", Args: "[prompt]", Summary: "Run an agent on a prompt",
+		Details: `On a terminal it is a conversation. With -p, or without a terminal, it is one prompt.
+Text on stdin is added to the prompt, or is the prompt.
+`,
+		Examples: []string{"openagent", "openagent -p 'Why does the build fail?'", "git diff | openagent -p 'Review this change'"},
+		Footer:   cli.ExitHelp + "\n" + environmentHelp, Flags: o.Flags,
+		Run: func(ctx context.Context, args []string) error { return prompt(ctx, h, o, args) }}
+}
+
+// mistyped refuses a lone word that is nearly a command: a slip of the finger
+// should not cost money.
+func mistyped(h *cli.IO, args []string) error {
+	if len(args) != 1 || strings.ContainsAny(args[0], " \t\n") {
+		return nil
+	}
+	if name := tool.Nearest(args[0], root(h).Names()); name != "" {
+		return cli.Usagef("there is no command %q; did you mean openagent %s? As a prompt it needs -p", cli.Clip(args[0]), name)
+	}
+	return nil
+}
+
+// prompt runs the program without a command.
+func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) error {
+	printing := o.Print || o.Output != "" || o.Input != "" || !h.InTerminal || !h.OutTerminal
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if _, err := cli.PromptArg(args); err != nil {
+		return err
+	}
+	if err := mistyped(h, args); err != nil && !o.Print {
+		return err
+	}
+	var c *repl.REPL
+	var d *streamjson.Session
+	var ask agent.AskUserFunc
+	switch {
+	case !printing:
+		c = repl.New(h)
+		ask = c.Inquire
+	case o.PromptTool == settings.AskByStdio:
+		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
+		ask = d.Inquire
+	case o.Input == cli.FormatStream:
+		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
+	}
+	s, err := app.Open(ctx, h, o, ask)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			h.Complain("%v", err)
+		}
+	}()
+	blocks, err := s.Attached(o.Files)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !printing:
+		return c.Talk(ctx, s, args, blocks)
+	case o.Input == cli.FormatStream:
+		return d.ServeInput(ctx, s, args, blocks)
+	}
+	text, err := cli.PromptText(ctx, h, args, s.Past || len(blocks) > 0)
+	if err != nil {
+		return err
+	}
+	said := text
+	if len(args) == 1 {
+		said, _ = cli.PromptArg(args)
+	}
+	in, err := app.ExpandSaid(ctx, h, s, agent.Input{Text: text, Blocks: blocks}, said)
+	if err != nil {
+		return cli.StartError(ctx, cli.Usagef("%w", err))
+	}
+	return oneshot.PrintOne(ctx, h, s, in)
+}

@@ -1,0 +1,67 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// commandLayers lists the packages of the command from the lowest to the highest. A
+// package imports lower layers only. Packages of one layer do not know each other.
+var commandLayers = [][]string{
+	{"term", "ratelimit"},
+	{"cli"},
+	{"settings"},
+	{"provider"},
+	{"preview", "sessionstore"},
+	{"app"},
+	{"rewind", "usage", "automation"},
+	{"streamjson"},
+	{"oneshot", "repl", "demo", "command/..."},
+}
+
+func TestCommandLayers(t *testing.T) {
+	const under = "cmd/openagent/internal/"
+	layer := func(pkg string) int {
+		return slices.IndexFunc(commandLayers, func(l []string) bool { return matches(l, pkg) })
+	}
+	root := filepath.Join("..", "..", filepath.FromSlash(under))
+	seen := map[string]bool{}
+	for _, pattern := range []string{"*", "*/*"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			rel, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pkg := filepath.ToSlash(rel)
+			if layer(pkg) < 0 {
+				t.Errorf("%s has no layer", pkg)
+				continue
+			}
+			seen[pkg] = true
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range f.Imports {
+				path, _ := strconv.Unquote(spec.Path.Value)
+				other, ours := strings.CutPrefix(path, name(under))
+				other = strings.TrimPrefix(other, "/")
+				if ours && layer(other) >= layer(pkg) {
+					t.Errorf("%s: %s must not import %s", file, pkg, other)
+				}
+			}
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("this test sees %d packages of the command", len(seen))
+	}
+}
