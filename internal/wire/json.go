@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ func AppendEscaped(dst []byte, s string) []byte {
 				continue
 			}
 		} else if c >= ' ' && c != '"' && c != '\\' {
-			i += 1 + asIs(s[i+1:])
+			i++
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -57,24 +56,6 @@ func AppendEscaped(dst []byte, s string) []byte {
 		start = i
 	}
 	return append(dst, s[start:]...)
-}
-
-// asIs returns the length of the beginning of s that stands in a JSON string as it is,
-// as far as it is ASCII and but for up to seven bytes at the end. It looks at eight at
-// a time: of each byte the highest bit of m says that the byte is none of those, or that
-// a lower one is not.
-func asIs(s string) int {
-	const each, top = 0x01_01_01_01_01_01_01_01, 0x80_80_80_80_80_80_80_80
-	n := 0
-	for ; len(s)-n >= 8; n += 8 {
-		b := s[n : n+8]
-		x := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 | uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-		m := (x | (x - each*' ') | (x ^ each*'"' - each) | (x ^ each*'\\' - each)) & top
-		if m != 0 {
-			return n + bits.TrailingZeros64(m)/8
-		}
-	}
-	return n
 }
 
 // AppendUnquoted appends the text of the JSON string whose opening quote stands
