@@ -258,6 +258,10 @@ func (ds *details) json() json.RawMessage {
 // A form is the look of the chunks that bring nothing but a piece of text. Most
 // chunks of a stream are the same up to that piece and after it, so that a
 // comparison does for decoding. OpenAI adds a member of random length at the end.
+//
+// It holds the figure of at most 1 µs and 2 allocations a delta (BenchmarkDelta): decoding
+// each chunk takes 6 µs and 16 allocations. The members around the text differ from host to
+// host, so no fixed form would do.
 type form struct {
 	prefix, suffix, tail []byte
 	padded               bool
