@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/effects"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // Long options that are cut short, for rules that forbid: "git reset --har" falls under
@@ -23,43 +26,30 @@ func optionsIn(pattern string) []string {
 	return found
 }
 
-// spelledOut returns the command with its long options spelled out as a rule names
-// them: each that is the beginning of one, unless the program has an option of just
-// that name. It is nil if there is none.
-func (c *Command) spelledOut(options []string) (full *Command) {
+// spelledOut returns a command with its long options spelled out as a rule names them:
+// each that is the beginning of one, unless the program has an option of just that name.
+// It is nil if there is none.
+func spelledOut(c *shellscan.Command, options []string) (full *shellscan.Command) {
 	if len(options) == 0 {
 		return nil
 	}
-	var known *effect
-	looked := false
-	for i, w := range c.words {
-		name, value, has := strings.Cut(w.text, "=")
+	for i, w := range c.Words {
+		name, value, has := strings.Cut(w.Text, "=")
 		if len(name) < 3 || !strings.HasPrefix(name, "--") || slices.Contains(options, name) {
 			continue
 		}
 		at := slices.IndexFunc(options, func(o string) bool { return strings.HasPrefix(o, name) })
-		if at < 0 {
+		if at < 0 || effects.HasOption(c.Name, c.Words, name[2:]) {
 			continue
 		}
-		if !looked {
-			known, _, _, _ = effectOf(c.Name, c.words)
-			looked = true
-		}
-		if known != nil {
-			if _, exact := known.long[name[2:]]; exact {
-				continue
-			}
-		}
 		if full == nil {
-			copied := *c
-			full = &copied
-			full.words, full.Args, full.all = slices.Clone(c.words), slices.Clone(c.Args), nil
+			full = c.Clone()
 		}
 		text := options[at]
 		if has {
 			text += "=" + value
 		}
-		full.words[i].text, full.Args[i] = text, text
+		full.Words[i].Text, full.Args[i] = text, text
 	}
 	return full
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // within reports whether the rules of a bound cover the call.
@@ -32,7 +33,7 @@ func (c *call) within(s *ruleSet) bool {
 		if !slices.ContainsFunc(scoped, func(x *rule) bool {
 			switch a.Kind {
 			case ReadFile, EditFile:
-				return c.ground.allowedBy(x.path, a.Target)
+				return c.ground.AllowedBy(x.path, a.Target)
 			case FetchURL:
 				return c.address(a).matches(x, true)
 			case UseName:
@@ -55,7 +56,7 @@ func (s *ruleSet) names() string {
 	if all == nil {
 		return "no tool"
 	}
-	return text.Bytes(strings.Join(all, ", "), maxShown)
+	return text.Bytes(strings.Join(all, ", "), shellword.MaxShown)
 }
 
 // Covers reports whether the bound lets pass whatever another list of rules would: it

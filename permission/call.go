@@ -6,13 +6,16 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/cmdline"
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // A call is a request with what is known of it.
 type call struct {
 	req    Request
 	names  []string // see tools
-	ground *pathContext
+	ground *paths.Context
 	sites  []*shellLine // by access
 	visits []*address   // of what is fetched
 	found  []int        // room for what is found in a set
@@ -30,15 +33,15 @@ func (c *call) address(a Access) *address {
 	return at
 }
 
-// nowhere is the ground of calls that touch no path: nobody looks at it.
-var nowhere pathContext
+// nowhere is the place of calls that touch no path: nobody looks at it.
+var nowhere paths.Context
 
 func newCase(r Request) call {
 	c := call{req: r, ground: &nowhere}
 	if len(r.Access) == 0 {
 		return c
 	}
-	c.ground = newPathContext(r)
+	c.ground = paths.NewContext(r.Dir, r.Roots)
 	for i, a := range r.Access {
 		if a.Kind != RunCommand {
 			continue
@@ -46,7 +49,7 @@ func newCase(r Request) call {
 		if c.sites == nil {
 			c.sites = make([]*shellLine, len(r.Access))
 		}
-		c.sites[i] = newShellLine(c.ground.at(a.Dir), a.Target)
+		c.sites[i] = &shellLine{cmdline.NewLine(c.ground.At(a.Dir), a.Target)}
 	}
 	return c
 }
@@ -84,7 +87,7 @@ func (c *call) on(a Access) string {
 	if a.Target == "" {
 		return c.req.Tool
 	}
-	return c.req.Tool + " " + strconv.Quote(text.Bytes(a.Target, maxShown))
+	return c.req.Tool + " " + strconv.Quote(text.Bytes(a.Target, shellword.MaxShown))
 }
 
 // network names the tools that reach out without saying where to.
@@ -122,8 +125,8 @@ func (c *call) whyWrites(p *Compiled) string {
 			if a.Later {
 				return "it keeps a command that runs later"
 			}
-			secrets := p.secret || len(c.ground.keptInside(p.private)) > 0
-			if why := c.sites[i].whyNotRead(secrets); why != "" {
+			secrets := p.secret || len(c.ground.KeptInside(p.private)) > 0
+			if why := c.sites[i].WhyNotRead(secrets); why != "" {
 				return why
 			}
 			readOnly = true
@@ -176,10 +179,10 @@ func (c *call) first() Access {
 func (c *call) holds(x *rule, at int) bool {
 	a := &c.req.Access[at]
 	if a.Kind == RunCommand && x.tool == "Edit" && x.pattern == "" {
-		return c.sites[at].writes()
+		return c.sites[at].Writes()
 	}
 	if a.Kind == RunCommand && (x.tool == "Read" || x.tool == "Edit") && x.pattern != "" {
-		return c.sites[at].touches(x)
+		return c.sites[at].Touches(x.path, x.tool == "Edit")
 	}
 	if !c.concerned(x, a.Kind) && !x.forbidsCommands(a.Kind) {
 		return false
@@ -189,7 +192,7 @@ func (c *call) holds(x *rule, at int) bool {
 	}
 	switch a.Kind {
 	case ReadFile, EditFile:
-		return c.ground.deniedBy(x.path, a.Target)
+		return c.ground.DeniedBy(x.path, a.Target)
 	case RunCommand:
 		return c.sites[at].runs(x)
 	case FetchURL:
@@ -237,7 +240,7 @@ func (c *call) doubtful(s *ruleSet) bool {
 		b := s.of(tool)
 		files = files || b != nil && len(b.scoped) > 0
 	}
-	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *shellLine) bool { return x != nil && x.doubtful(files) })
+	return c.sites == nil || slices.ContainsFunc(c.sites, func(x *shellLine) bool { return x != nil && x.Doubtful(files) })
 }
 
 // allowedBy returns a rule of those that together cover the call.
@@ -286,7 +289,7 @@ func (c *call) covers(s *ruleSet, at int) (*rule, bool) {
 		case x.pattern == "",
 			a.Kind == FetchURL && c.address(*a).matches(x, true),
 			a.Kind == UseName && matchText(x.pattern, a.Target),
-			a.Kind == EditFile && c.ground.allowedBy(x.path, a.Target):
+			a.Kind == EditFile && c.ground.AllowedBy(x.path, a.Target):
 			return x, true
 		}
 	}
@@ -342,10 +345,10 @@ func (c *call) whyNotEdit() string {
 		case a.Kind == ReadFile:
 		case a.Kind != EditFile:
 			return notAnEdit
-		case !c.ground.inside(a.Target):
-			return show(a.Target) + " is outside of the working folders"
-		case c.ground.guards(a.Target):
-			return show(a.Target) + " decides what runs later"
+		case !c.ground.Inside(a.Target):
+			return shellword.Show(a.Target) + " is outside of the working folders"
+		case c.ground.Guards(a.Target):
+			return shellword.Show(a.Target) + " decides what runs later"
 		default:
 			edits++
 		}
@@ -365,7 +368,7 @@ func (c *call) danger() string {
 				return trouble
 			}
 		case RunCommand:
-			if why := c.sites[i].danger(); why != "" {
+			if why := c.sites[i].Danger(); why != "" {
 				return why
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // A Compiled policy is a [Policy] whose rules are read once. It does not change and
@@ -110,10 +112,10 @@ func (c *Compiled) own(about *call) Decision {
 		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
 	}
 	if where, a, ok := about.terminal(); ok {
-		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), show(where))
+		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where))
 	}
 	if path, doubt := about.privateDoubt(c.private); doubt != "" {
-		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), show(path), doubt)
+		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), shellword.Show(path), doubt)
 	}
 	for _, list := range []*ruleSet{c.deny, c.ask} {
 		if x, doubt := about.uncertain(list); doubt != "" {
@@ -196,14 +198,14 @@ func (c *Compiled) forbids(about *call) (Decision, bool) {
 		return decide(Denied, FromRule, x, "%s is denied by the rule %s", about.on(a), x.name()), true
 	}
 	if path, a, ok := about.private(c.private); ok {
-		return decide(Denied, FromRule, &rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), show(path)), true
+		return decide(Denied, FromRule, &rule{source: readRule(path)}, "%s is denied because the program keeps %s for itself", about.on(a), shellword.Show(path)), true
 	}
 	if c.only != nil && !about.req.Unbound && !about.within(c.only) {
 		return decide(Denied, FromRule, nil, "%s is not among what %s may use: %s", about.String(), c.bound, c.only.names()), true
 	}
 	if c.mode == Bypass {
 		if where, a, ok := about.terminal(); ok {
-			return decide(Denied, FromRule, terminalRule, "%s is denied because %s may be the terminal that questions are asked on", about.on(a), show(where)), true
+			return decide(Denied, FromRule, terminalRule, "%s is denied because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where)), true
 		}
 		if x, doubt := about.uncertain(c.deny); doubt != "" {
 			return decide(Denied, FromRule, x, "%s is denied because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true

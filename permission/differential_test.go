@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // What ParseCommand finds is compared with what bash runs: PATH holds only
@@ -73,8 +74,7 @@ func (b *bench) runs(tb testing.TB, line string) []string {
 func (b *bench) compare(tb testing.TB, line string) {
 	tb.Helper()
 	c, _ := ParseCommand(line)
-	s := newShellLine(newPathContext(Request{Dir: "/work"}), line)
-	readOnly := s.whyNotRead(false) == ""
+	readOnly := (ReadOnly{}).Decide(run("/work", line)).Behavior == Allowed
 	if c.Unclear != "" && !readOnly {
 		return
 	}
@@ -83,20 +83,12 @@ func (b *bench) compare(tb testing.TB, line string) {
 	}
 	for _, name := range b.runs(tb, line) {
 		if !slices.ContainsFunc(c.List, func(x Command) bool { return x.Name == name }) {
-			tb.Errorf("bash runs %s in\n%s\nParseCommand finds %v", name, line, names(c))
+			tb.Errorf("bash runs %s in\n%s\nParseCommand finds %v", name, line, c.List)
 		}
 		if readOnly && (name == "rm" || name == "touch" || name == "foo") {
 			tb.Errorf("taken for read-only, but bash runs %s in\n%s", name, line)
 		}
 	}
-}
-
-func names(c Commands) []string {
-	var out []string
-	for _, x := range c.List {
-		out = append(out, cmp.Or(x.Name, "="))
-	}
-	return out
 }
 
 // A grammar makes lines out of choices. No word of it leaves the folder.
@@ -176,8 +168,6 @@ func (g *grammar) words() string {
 	return b.String()
 }
 
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
 func (g *grammar) simple() string {
 	if g.depth > 4 {
 		return "ls"
@@ -194,9 +184,9 @@ func (g *grammar) simple() string {
 	case 3:
 		return g.pick("echo a | xargs ", "xargs -I{} ", "echo rm | xargs -I{} ", "echo a | xargs -n1 ", "echo b | xargs -i ") + g.pick(g.simple(), "{}", "sh -c {}", "sh -c 'rm {}'")
 	case 4:
-		return g.pick("sh", "bash", "\\sh", "bash --norc", "bash -e") + " -c " + quote(g.list()) + g.pick("", " a b")
+		return g.pick("sh", "bash", "\\sh", "bash --norc", "bash -e") + " -c " + text.QuoteShell(g.list()) + g.pick("", " a b")
 	case 5:
-		return "eval " + quote(g.list())
+		return "eval " + text.QuoteShell(g.list())
 	case 6:
 		return "eval " + g.simple()
 	case 7:
@@ -206,13 +196,13 @@ func (g *grammar) simple() string {
 	case 9:
 		return g.pick("x=rm", "y=m", "x='a[$(rm)]'", "x=1", "x+=2", "x=\"$(foo)\"")
 	case 10:
-		return "trap " + quote(g.simple()) + " EXIT"
+		return "trap " + text.QuoteShell(g.simple()) + " EXIT"
 	case 11:
-		return "echo " + quote(g.simple()) + " | " + g.pick("sh", "bash -s", "sh -", "bash /dev/stdin")
+		return "echo " + text.QuoteShell(g.simple()) + " | " + g.pick("sh", "bash -s", "sh -", "bash /dev/stdin")
 	case 12:
 		return "cat <<" + g.pick("E", "'E'", "\"E\"", "-E") + "\n" + g.word() + "\n" + g.simple() + "\nE\n"
 	case 13:
-		return g.pick("sh", "cat") + " <<< " + quote(g.simple())
+		return g.pick("sh", "cat") + " <<< " + text.QuoteShell(g.simple())
 	case 14:
 		return "[[ " + g.pick("$x -eq 1", "-n $(rm)", "-v x", "a == $(foo)", "'a[$(rm)]' -eq 1") + " ]]"
 	case 15:

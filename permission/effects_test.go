@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/effects"
 )
 
 // linesOf returns the commands of a file in testdata. A command with an open quote
@@ -82,16 +84,16 @@ func TestAutoAsks(t *testing.T) {
 // that can be read.
 func TestEffectsTable(t *testing.T) {
 	kinds := map[string]bool{"paths": true, "text": true, "none": true, "script": true, "command": true, "subs": true, "variables": true}
-	for name, e := range effects() {
-		if !kinds[e.operands] {
-			t.Errorf("%s: operands %q", name, e.operands)
+	for name, e := range effects.Effects() {
+		if !kinds[e.Operands] {
+			t.Errorf("%s: operands %q", name, e.Operands)
 		}
 		if i := strings.LastIndexByte(name, '>'); i >= 0 {
-			if above := effects()[name[:i]]; above == nil && e.operands != "command" && !strings.HasPrefix(name, "python>") || above != nil && above.operands != "subs" && !strings.HasPrefix(name, "python>") {
+			if above := effects.Effects()[name[:i]]; above == nil && e.Operands != "command" && !strings.HasPrefix(name, "python>") || above != nil && above.Operands != "subs" && !strings.HasPrefix(name, "python>") {
 				t.Errorf("%s: nothing leads to it", name)
 			}
 		}
-		if dangerous[name] != "" {
+		if effects.Dangerous[name] != "" {
 			t.Errorf("%s always asks", name)
 		}
 	}

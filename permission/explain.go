@@ -1,6 +1,11 @@
 package permission
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/permission/internal/shellscan"
+	"github.com/openagent-go/agent/permission/internal/shellword"
+)
 
 // A Part is what the rules say to one part of a call: a simple command of a
 // command line, or a file that it writes.
@@ -37,10 +42,10 @@ func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
 			continue
 		}
 		d := decide(Asked, FromMode, nil, "no rule lets it write there")
-		if x, ok := s.editable(p.allow, f.in, f.word); ok {
+		if x, ok := s.editable(p.allow, f.In, f.Word); ok {
 			d = decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 		}
-		out = append(out, Part{"> " + show(f.Path), d})
+		out = append(out, Part{"> " + shellword.Show(f.Path), d})
 	}
 	return out
 }
@@ -48,8 +53,7 @@ func (s *shellLine) parts(tool string, p *Compiled, deny, ask []int) []Part {
 // judgeCommand judges one simple command of a line by itself.
 func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []int) Decision {
 	c := &s.List[i]
-	alone := &shellLine{pathContext: s.pathContext, Commands: Commands{List: []Command{*c}}, line: c.Raw, looks: maxLooks}
-	alone.List[0].at = 0
+	alone := &shellLine{s.Alone(i)}
 	forbids := func(set *ruleSet, list []int) *rule {
 		at := slices.IndexFunc(list, func(i int) bool {
 			x := &set.all[i]
@@ -57,7 +61,7 @@ func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []in
 			case x.pattern == "":
 				return x.names(tool)
 			case x.tool == "Read" || x.tool == "Edit":
-				return alone.touches(x)
+				return alone.Touches(x.path, x.tool == "Edit")
 			}
 			return (x.names(tool) || x.forbidsCommands(RunCommand)) && alone.runs(x)
 		})
@@ -80,10 +84,10 @@ func (s *shellLine) judgeCommand(i int, tool string, p *Compiled, deny, ask []in
 	if x, ok := s.ruleFor(c, p.allow, tool); ok {
 		return decide(Allowed, FromRule, x, "allowed by the rule %s", x.name())
 	}
-	if c.passes() {
+	if c.Passes() {
 		return decide(Allowed, FromMode, nil, "it only runs the next one")
 	}
-	why := s.commandReads(c, false)
+	why := s.CommandReads(c, false)
 	if why == "" {
 		return decide(Allowed, FromMode, nil, "it only reads")
 	}
@@ -97,7 +101,7 @@ func (r Request) Unclear() string {
 		if a.Kind != RunCommand {
 			continue
 		}
-		if c, _ := parsed(a.Target); c.Unclear != "" {
+		if c, _ := shellscan.Scan(a.Target); c.Unclear != "" {
 			return c.Unclear
 		}
 	}

@@ -1,14 +1,10 @@
 package permission
 
 import (
-	"os"
 	"slices"
-)
 
-// RealPath returns where an absolute path leads, the way the system resolves it:
-// ".." is the parent of what a link leads to, and what comes after the last thing
-// that exists is kept. It is "" for a loop of links.
-func RealPath(path string) string { return realPath(path, os.Readlink) }
+	"github.com/openagent-go/agent/permission/internal/paths"
+)
 
 // Files returns the files that the command lines of the request are known to name,
 // absolute and not clean: what they redirect into, and arguments of commands that
@@ -19,7 +15,7 @@ func (r Request) Files() (read, written []string, all bool) {
 	for i, a := range r.Access {
 		if a.Kind == RunCommand {
 			s := c.sites[i]
-			all = s.opened(&read, &written) && all
+			all = s.Opened(&read, &written) && all
 		}
 	}
 	for _, list := range []*[]string{&read, &written} {
@@ -29,39 +25,16 @@ func (r Request) Files() (read, written []string, all bool) {
 	return read, written, all
 }
 
-func (s *shellLine) opened(read, written *[]string) (all bool) {
-	all = s.Unclear == ""
-	note := func(to *[]string, in []workdir, w word) {
-		words, ok := w.meanings()
-		all = all && ok
-		for _, m := range words {
-			files, open, ok := s.reach(in, m)
-			*to = append(*to, files...)
-			all = all && ok && len(open) == 0
-		}
-	}
-	for _, r := range s.Redirects {
-		if r.Write {
-			note(written, r.in, r.word)
-		} else {
-			note(read, r.in, r.word)
-		}
-	}
-	for i := range s.List {
-		c := &s.List[i]
-		if !c.opens(false) {
-			continue
-		}
-		all = all && !c.takesList()
-		for _, w := range c.words {
-			words, ok := w.meanings()
-			all = all && ok
-			for _, m := range words {
-				for _, v := range pathForms(m) {
-					note(read, c.in, v)
-				}
-			}
-		}
-	}
-	return all
-}
+// RealPath returns where an absolute path leads, the way the system resolves it:
+// ".." is the parent of what a link leads to, and what comes after the last thing
+// that exists is kept. It is "" for a loop of links.
+func RealPath(path string) string { return paths.RealPath(path) }
+
+// MatchPath reports whether the file at path (absolute) falls under pattern, a
+// gitignore-style pattern: "*.env" and "secrets/" match at any depth below dir,
+// "/src/**" from dir, "//etc/**" from the root of the file system, "~/.ssh/**"
+// from the home folder. A pattern that names a folder covers all below it, and
+// one that ends in "/**" covers what is in the folder, not the folder.
+// Whole segments are compared, without regard to case where file systems have
+// none. A malformed pattern matches nothing; [Rule.Check] finds it.
+func MatchPath(pattern, path, dir string) bool { return paths.MatchPath(pattern, path, dir) }

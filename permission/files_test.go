@@ -4,10 +4,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/paths"
 )
 
 func TestRequestFiles(t *testing.T) {
-	dir := RealPath(t.TempDir())
+	dir := paths.RealPath(t.TempDir())
 	for _, tt := range []struct {
 		line          string
 		read, written []string

@@ -14,6 +14,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openagent-go/agent/internal/text"
+
+	"github.com/openagent-go/agent/permission/internal/permtest"
 )
 
 // What is allowed is run, as the form in which it was judged, by bash and dash, and must
@@ -91,7 +95,7 @@ func runIn(t *testing.T, shell string, runs []*lineRun) {
 	var script strings.Builder
 	script.WriteString(shellPrelude)
 	for i, r := range runs {
-		fmt.Fprintf(&script, "r %d %s\n", i, quote(r.text))
+		fmt.Fprintf(&script, "r %d %s\n", i, text.QuoteShell(r.text))
 	}
 	_ = os.WriteFile(filepath.Join(dir, "script"), []byte(script.String()), 0o600)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -245,7 +249,7 @@ func classes(tb testing.TB) []string {
 
 // TestForms runs the seeds.
 func TestForms(t *testing.T) {
-	needBash(t)
+	permtest.NeedBash(t)
 	lines := classes(t)
 	if got := (&lineRun{shell: "bash", text: wire}); true {
 		runAll(t, []*lineRun{got})
@@ -260,17 +264,10 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func needBash(tb testing.TB) {
-	tb.Helper()
-	if _, err := exec.LookPath("bash"); err != nil {
-		tb.Skip("no bash to compare with")
-	}
-}
-
 // TestFormDifferential runs lines of a grammar, parts of the seeds, and what chance
 // makes of both.
 func TestFormDifferential(t *testing.T) {
-	needBash(t)
+	permtest.NeedBash(t)
 	seed := uint64(1) // the same lines whenever it is run for a time, so that a change is what makes it fail
 	if *formLines > 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -301,7 +298,7 @@ func TestFormDifferential(t *testing.T) {
 
 // FuzzForm lets the fuzzer of Go choose the line.
 func FuzzForm(f *testing.F) {
-	needBash(f)
+	permtest.NeedBash(f)
 	for _, line := range classes(f) {
 		f.Add(line)
 	}

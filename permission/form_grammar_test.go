@@ -3,6 +3,8 @@ package permission
 import (
 	"math/rand/v2"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // A formGrammar makes lines that a parser and a shell may read in different ways. Beside
@@ -105,7 +107,7 @@ func (g *formGrammar) statement() string {
 	case 10, 11, 12:
 		return g.document()
 	case 13:
-		return g.pick("eval ", "eval -- ", "bash -c ", "sh -c ") + g.pick(quote(g.list()), `"`+escapeQuoted(g.list())+`"`)
+		return g.pick("eval ", "eval -- ", "bash -c ", "sh -c ") + g.pick(text.QuoteShell(g.list()), `"`+inQuotes.Replace(g.list())+`"`)
 	case 14:
 		return g.pick("((", "(( ") + g.number() + g.pick("))", " ))")
 	case 15:
@@ -273,3 +275,6 @@ func (g *formGrammar) document() string {
 	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(end)
 	return "cat " + op + end + g.pick("", "", "", " "+g.words(), " | cat", "; echo d", "#"+g.word(), " # c") + "\n" + b.String() + g.pick("", "", "\t") + plain + "\n" + g.pick("", g.statement())
 }
+
+// inQuotes escapes a text for double quotes.
+var inQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`)

@@ -1,9 +1,11 @@
 package permission
 
 import (
-	"path"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // Rules are found by what they are about, so that a call is matched against few of
@@ -83,7 +85,7 @@ func (s *ruleSet) file(i int) {
 		b.domains.add(i, []string{x.domain})
 	}
 	if s.allows {
-		b.paths.add(i, x.path.exact())
+		b.paths.add(i, x.path.Exact())
 	} else {
 		b.paths.add(i, x.path)
 	}
@@ -126,12 +128,6 @@ func (x *wordIndex) add(i int, keys []string) {
 	}
 }
 
-// firstWord is text up to the first space.
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	return word
-}
-
 // forbidKeys returns the first words of what the pattern may match as one that
 // forbids, and the name that it takes for a command's; none if that may be any.
 func (p *commandPattern) forbidKeys() []string {
@@ -139,11 +135,11 @@ func (p *commandPattern) forbidKeys() []string {
 	if open && !strings.Contains(front, " ") {
 		return nil
 	}
-	keys := []string{firstWord(front)}
+	keys := []string{shellscan.FirstWord(front)}
 	if len(p.want) < 2 {
 		return keys
 	}
-	if foldCase { // names are compared without regard to case
+	if paths.FoldCase { // names are compared without regard to case
 		return nil
 	}
 	return append(keys, p.want[0])
@@ -157,71 +153,22 @@ func (p *commandPattern) allowKeys() []string {
 	return p.want[:1]
 }
 
-// findHeads returns what forbidKeys are compared with, for all commands of the list.
-func (c *Commands) findHeads() []string {
-	var all []string
-	many := map[string]bool(nil)
-	note := func(head string) {
-		switch {
-		case many != nil:
-			if many[head] {
-				return
-			}
-			many[head] = true
-		case slices.Contains(all, head):
-			return
-		case len(all) == 16:
-			many = map[string]bool{head: true}
-			for _, h := range all {
-				many[h] = true
-			}
-		}
-		all = append(all, head)
-	}
-	for i := range c.List {
-		x := &c.List[i]
-		note(firstWord(x.Raw))
-		note(x.path)
-		note(strings.TrimSuffix(x.Name, ".exe"))
-		if strings.Contains(x.path, " ") {
-			note(firstWord(x.path))
-		}
-		base := x.baseName()
-		note(firstWord(base))
-		if foldCase {
-			note(firstWord(strings.ToLower(base)))
-		}
-		if len(x.Env) > 0 {
-			note(firstWord(x.Env[0]))
-		}
-	}
-	return all
-}
-
-// baseName is the name of the program without its folder, [Unknown] if not known.
-func (c *Command) baseName() string {
-	if c.Name == Unknown {
-		return Unknown
-	}
-	return strings.TrimSuffix(path.Base(c.path), ".exe")
-}
-
 // A pathIndex finds rules by the literal segments that their paths begin with.
 type pathIndex struct {
 	under  wordIndex // seen from a folder that is given
 	rooted wordIndex // seen from the root of the file system
 }
 
-func (x *pathIndex) add(i int, p *pathPattern) {
+func (x *pathIndex) add(i int, p *paths.Pattern) {
 	n := 0
-	for n < len(p.pats) && p.pats[n] != inFolder && !strings.ContainsAny(p.pats[n], magic) {
+	for n < len(p.Pats) && p.Pats[n] != paths.InFolder && !strings.ContainsAny(p.Pats[n], paths.Magic) {
 		n++
 	}
-	key := strings.Join(p.pats[:n], "/")
+	key := strings.Join(p.Pats[:n], "/")
 	switch {
-	case n > 0 && p.from == '/':
+	case n > 0 && p.From == '/':
 		x.rooted.add(i, []string{key})
-	case n > 0 && p.from == 0 && p.ups == 0:
+	case n > 0 && p.From == 0 && p.Ups == 0:
 		x.under.add(i, []string{key})
 	default:
 		x.under.free = append(x.under.free, i)
@@ -229,7 +176,7 @@ func (x *pathIndex) add(i int, p *pathPattern) {
 }
 
 // find appends the rules whose paths may cover a file, seen from the folders, or the
-// folder that it is in. File and folders are [joined] segments.
+// folder that it is in. File and folders are [paths.Joined] segments.
 func (x *pathIndex) find(found []int, file string, from []string) []int {
 	found = append(found, x.under.free...)
 	found = x.rooted.above(found, file)

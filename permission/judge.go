@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // A Decider has an opinion about calls. Decide must be pure: it does no I/O, keeps
@@ -32,7 +33,7 @@ func (l AllowList) Decide(r Request) Decision {
 	if len(l) == 0 {
 		return Decision{Behavior: Denied, Source: FromPolicy, Reason: "the policy allows no tool"}
 	}
-	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, text.Bytes(strings.Join(l, ", "), maxShown))}
+	return Decision{Behavior: Denied, Source: FromPolicy, Reason: fmt.Sprintf("%s is none of the tools that the policy allows: %s", r.Tool, text.Bytes(strings.Join(l, ", "), shellword.MaxShown))}
 }
 
 // A DenyList denies the tools that it names, by name or alias, and has no opinion
@@ -105,7 +106,7 @@ func (l Composite) Decide(r Request) Decision {
 				best = d
 			}
 		default:
-			return Deny(fmt.Sprintf("a policy answered %q, which is no behavior", text.Bytes(string(d.Behavior), maxShown)))
+			return Deny(fmt.Sprintf("a policy answered %q, which is no behavior", text.Bytes(string(d.Behavior), shellword.MaxShown)))
 		}
 		if d.Input != nil {
 			return Deny("a policy wants to change the input, which only hooks and CanUseTool can")

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/effects"
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // A Finding is a rule that does not do what it seems to be for.
@@ -90,7 +94,7 @@ func (x *rule) coversRule(y *rule) bool {
 	case x.pattern == y.pattern:
 		return true
 	case x.tool == "Edit" || x.tool == "Read":
-		return x.path.from == y.path.from && x.path.ups == y.path.ups && matchSegments(x.path.pats, y.path.pats)
+		return x.path.From == y.path.From && x.path.Ups == y.path.Ups && paths.MatchSegments(x.path.Pats, y.path.Pats)
 	case strings.HasPrefix(x.pattern, "domain:") && strings.HasPrefix(y.pattern, "domain:"):
 		return newAddress(strings.TrimPrefix(y.pattern, "domain:")).matches(x, true)
 	case strings.HasPrefix(x.pattern, "domain:") || strings.HasPrefix(y.pattern, "domain:"):
@@ -109,7 +113,7 @@ func (x *rule) tooWide() (kind, text string) {
 		return Wide, "it allows every tool"
 	case x.tool == "Bash" && all:
 		return Wide, "it allows every command"
-	case x.tool == "Edit" && (all || x.path.from == '/' && len(x.path.pats) <= 1 || x.path.from == '~' && len(x.path.pats) <= 1):
+	case x.tool == "Edit" && (all || x.path.From == '/' && len(x.path.Pats) <= 1 || x.path.From == '~' && len(x.path.Pats) <= 1):
 		return Wide, "it allows changing files anywhere"
 	case x.tool == "WebFetch" && all:
 		return Wide, "it allows every address"
@@ -122,16 +126,15 @@ func (x *rule) tooWide() (kind, text string) {
 	if len(p.want) == 0 {
 		return Wide, "it does not say which program runs"
 	}
-	c := Command{Name: p.want[0]}
-	_, wraps := wrappers[c.Name]
+	name := p.want[0]
 	if !p.open || len(p.want) > 1 {
 		return "", ""
 	}
 	switch {
-	case slices.Contains(shells, c.Name) || c.Name == "eval" || wraps || slices.Contains(opaque, c.Name) || c.Name == "ssh" || c.Name == "find":
-		return Wide, fmt.Sprintf("%s runs any command", c.Name)
-	case interpreter(c.Name) != "" || strings.HasSuffix(c.Name, "awk"):
-		return Wide, fmt.Sprintf("%s runs any program", c.Name)
+	case shellscan.IsShell(name) || name == "eval" || shellscan.IsWrapper(name) || shellscan.IsOpaque[name] || name == "ssh" || name == "find":
+		return Wide, fmt.Sprintf("%s runs any command", name)
+	case effects.Interpreter(name) != "" || strings.HasSuffix(name, "awk"):
+		return Wide, fmt.Sprintf("%s runs any program", name)
 	}
 	return "", ""
 }

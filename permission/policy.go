@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // ParseMode reads the name of a mode; "" is [Default].
@@ -16,7 +17,7 @@ func ParseMode(s string) (Mode, error) {
 		return Default, nil
 	}
 	if !slices.Contains(Modes, m) {
-		return "", fmt.Errorf("unknown permission mode %q, want one of %s", text.Bytes(s, maxShown), modeNames())
+		return "", fmt.Errorf("unknown permission mode %q, want one of %s", text.Bytes(s, shellword.MaxShown), modeNames())
 	}
 	return m, nil
 }
@@ -50,13 +51,13 @@ func (p Policy) Check() error {
 	if p.Bound != nil {
 		for _, r := range p.Bound.Only {
 			if err := r.Check(); err != nil {
-				return fmt.Errorf("checking what %s may use: %w", text.Bytes(p.Bound.By, maxShown), err)
+				return fmt.Errorf("checking what %s may use: %w", text.Bytes(p.Bound.By, shellword.MaxShown), err)
 			}
 		}
 	}
 	for _, dir := range p.Private {
 		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("checking the private path %q: it is not absolute", text.Bytes(dir, maxShown))
+			return fmt.Errorf("checking the private path %q: it is not absolute", text.Bytes(dir, shellword.MaxShown))
 		}
 	}
 	return nil

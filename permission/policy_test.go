@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/permtest"
 )
 
 func run(dir, line string) Request {
@@ -24,7 +26,7 @@ func fetch(url string) Request {
 }
 
 func TestModes(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	const a, d, q = Allowed, Denied, Asked
 	for _, c := range []struct {
 		name string
@@ -73,7 +75,7 @@ func modes(b ...Behavior) map[Mode]Behavior {
 }
 
 func TestDanger(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	for line, want := range map[string]Behavior{
 		"go test ./...": Allowed, "make -j4 all": Allowed, "npm run build": Allowed, "git commit -m 'x y'": Allowed, "git push": Allowed, "git checkout -b x": Allowed, "mkdir -p src/x && touch src/x/y": Allowed,
 		"mv a.txt src/": Allowed, "sed -i 's/a/b/g' a.txt": Allowed, "curl -s https://a.org/x": Allowed, "echo x > src/y 2>/dev/null": Allowed, "python3 x.py": Allowed, "cat $x": Asked, "gofmt -l src/**/*.go": Allowed, "awk '{print $1}' a.txt": Allowed,
@@ -102,7 +104,7 @@ func TestDanger(t *testing.T) {
 }
 
 func TestGuarded(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	for name, want := range map[string]Behavior{
 		".git/config": Asked, "src/.claude/x": Asked, ".husky/pre-commit": Asked, ".vscode/tasks.json": Asked, ".idea/x.xml": Asked, ".envrc": Asked, "src/.envrc": Asked, ".gitmodules": Asked, ".gitconfig": Asked,
 		".bashrc": Asked, ".Bashrc": Asked, ".profile": Asked, ".zshenv": Asked, ".ssh/authorized_keys": Asked,

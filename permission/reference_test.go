@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // Rules are found through indexes. Here each rule is looked at, one by one, and has
@@ -119,7 +121,7 @@ func (c *call) allCovered(s *ruleSet) *rule {
 		}
 		i := slices.IndexFunc(good, func(x *rule) bool {
 			return c.concerned(x, a.Kind) && (x.pattern == "" || a.Kind == FetchURL && c.address(a).matches(x, true) ||
-				a.Kind == UseName && matchText(x.pattern, a.Target) || a.Kind == EditFile && c.ground.allowedBy(x.path, a.Target))
+				a.Kind == UseName && matchText(x.pattern, a.Target) || a.Kind == EditFile && c.ground.AllowedBy(x.path, a.Target))
 		})
 		if i < 0 {
 			return nil
@@ -136,14 +138,14 @@ func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 	covered := make([]bool, len(s.List))
 	for i := range s.List {
 		c := &s.List[i]
-		if c.outer > 0 && covered[c.outer-1] {
+		if c.Outer > 0 && covered[c.Outer-1] {
 			covered[i] = true
 			continue
 		}
-		forms := [][]string{c.list(c.path)}
-		if c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !changesNothing(n) }) {
-			forms = append(forms, slices.Concat([]string{c.path}, c.Args))
-			if c.ownName() {
+		forms := [][]string{c.List(c.Path)}
+		if c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !shellscan.ChangesNothing(n) }) {
+			forms = append(forms, slices.Concat([]string{c.Path}, c.Args))
+			if c.OwnName() {
 				forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
 			}
 		}
@@ -152,7 +154,7 @@ func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 		})
 		if at >= 0 {
 			by, covered[i] = rules[at], true
-		} else if s.commandReads(c, false) != "" && !c.passes() {
+		} else if s.CommandReads(c, false) != "" && !c.Passes() {
 			return nil
 		}
 	}
@@ -161,7 +163,7 @@ func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 			continue
 		}
 		var last *rule
-		files, ok := s.pathContext.files(r.in, r.word)
+		files, ok := s.Files(r.In, r.Word)
 		for _, f := range files {
 			at := slices.IndexFunc(rules, func(x *rule) bool { return x.tool == "Edit" && (x.pattern == "" || s.allowedByPath(x, f)) })
 			if at < 0 {
@@ -180,7 +182,7 @@ func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 }
 
 func (s *shellLine) allowedByPath(x *rule, file string) bool {
-	return s.pathContext.allowedBy(x.path, file)
+	return s.Context.AllowedBy(x.path, file)
 }
 
 // requests makes policies and calls that have much to do with one another, in folders

@@ -3,6 +3,8 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // A Risk is a part of a call that a person should look at before they allow it.
@@ -36,16 +38,16 @@ func (r Request) Risks() []Risk {
 		dir := r.Access[i].Dir
 		for j := range line.List {
 			c := &line.List[j]
-			if c.passes() {
+			if c.Passes() {
 				continue
 			}
-			if why := line.commandReads(c, false); why != "" {
+			if why := line.CommandReads(c, false); why != "" {
 				add(c.Raw, why, dir)
 			}
 		}
 		for _, f := range line.Redirects {
 			if f.Write {
-				add("> "+strings.ReplaceAll(f.Path, Unknown, "…"), "it writes a file", dir)
+				add("> "+strings.ReplaceAll(f.Path, shellword.Unknown, "…"), "it writes a file", dir)
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // ParseRule reads one rule; see [Rule.Check].
@@ -75,7 +77,7 @@ type rule struct {
 	source   Rule
 	tool     string
 	pattern  string           // "" without parentheses
-	path     *pathPattern     // the pattern as one for files
+	path     *paths.Pattern   // the pattern as one for files
 	commands []commandPattern // the pattern as one for command lines
 	options  []string         // the long options that the pattern names
 	domain   string           // the pattern as one for hosts, "" for one that is text
@@ -93,7 +95,7 @@ func (x *rule) name() string {
 
 func (r Rule) parse() (rule, error) {
 	bad := func(format string, args ...any) (rule, error) {
-		return rule{}, fmt.Errorf("parsing rule %q: %s", text.Bytes(string(r), maxShown), fmt.Sprintf(format, args...))
+		return rule{}, fmt.Errorf("parsing rule %q: %s", text.Bytes(string(r), shellword.MaxShown), fmt.Sprintf(format, args...))
 	}
 	tool, rest, scoped := strings.Cut(string(r), "(")
 	x := rule{source: r, tool: tool}
@@ -128,7 +130,7 @@ func (r Rule) parse() (rule, error) {
 		return bad("external tools take no pattern; %s alone covers every call", tool)
 	}
 	if tool == "Edit" || tool == "Read" {
-		if err := checkPattern(x.pattern); err != nil {
+		if err := paths.CheckPattern(x.pattern); err != nil {
 			return bad("%q: %v", x.pattern, err)
 		}
 		if strings.HasPrefix(x.pattern, "!") {
@@ -140,7 +142,7 @@ func (r Rule) parse() (rule, error) {
 			return bad("the domain is missing")
 		}
 	}
-	x.path, x.commands = newPathPattern(x.pattern, foldCase), commandPatterns(x.pattern)
+	x.path, x.commands = paths.NewPattern(x.pattern, paths.FoldCase), commandPatterns(x.pattern)
 	x.options = optionsIn(x.pattern)
 	return x, nil
 }
@@ -222,7 +224,7 @@ func mayMatch(pattern, text string) bool {
 	stars(reach)
 	for t := range len(text) {
 		clear(next)
-		if text[t] == Unknown[0] {
+		if text[t] == shellword.Unknown[0] {
 			seen := false
 			for i := range reach {
 				seen = seen || reach[i]
@@ -285,5 +287,3 @@ func cleanHost(h string) string {
 	h = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(h)), "*.")
 	return strings.Trim(h, ".")
 }
-
-const maxShown = 160 // bytes of a target in a reason

@@ -1,14 +1,20 @@
 package permission
 
 import (
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/cmdline"
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // Rules and command lines.
+
+// A shellLine is a command line, judged by rules.
+type shellLine struct{ cmdline.Line }
 
 // A commandPattern is a pattern for command lines.
 type commandPattern struct {
@@ -40,59 +46,6 @@ func commandPatterns(p string) []commandPattern {
 	return []commandPattern{newCommandPattern(p)}
 }
 
-// forms returns the texts of a command that rules which forbid are matched
-// against. Loose forms let an expansion become several words or none.
-func (c *Command) forms(loose bool) []string {
-	names := []string{c.path}
-	base := strings.TrimSuffix(path.Base(c.path), ".exe")
-	if c.Name == Unknown {
-		base = Unknown
-	}
-	names = append(names, base)
-	if foldCase {
-		names = append(names, strings.ToLower(base))
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	var out []string
-	for _, n := range names {
-		out = append(out, c.join(n, loose))
-	}
-	if len(c.Env) > 0 {
-		out = append(out, c.text())
-	}
-	return out
-}
-
-// loose reports whether parts of the command are not known.
-func (c *Command) loose() bool {
-	unknown := func(text string) bool { return strings.Contains(text, Unknown) }
-	return c.Name == Unknown || len(c.spell) > 0 || unknown(c.path) || slices.ContainsFunc(c.Env, unknown) ||
-		slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" || unknown(w.text) })
-}
-
-// runsByOption reports whether an option of the command runs a program.
-func (c *Command) runsByOption() bool {
-	return slices.ContainsFunc(c.spell, func(o string) bool { return o != "-delete" })
-}
-
-// join returns the command without its assignments and under another name.
-func (c *Command) join(name string, loose bool) string {
-	var b strings.Builder
-	b.WriteString(name)
-	for _, w := range c.words {
-		switch {
-		case loose && (w.split || w.glob != "") && w.text == Unknown:
-			b.WriteString(Unknown)
-		case loose && w.glob != "":
-			b.WriteString(" " + Unknown)
-		default:
-			b.WriteString(" " + w.text)
-		}
-	}
-	return b.String()
-}
-
 func (x *rule) matchesText(text string) bool {
 	return slices.ContainsFunc(x.commands, func(p commandPattern) bool { return matchText(p.text, text) })
 }
@@ -100,15 +53,15 @@ func (x *rule) matchesText(text string) bool {
 // runs reports whether the line, as written or in part, matches a pattern.
 func (s *shellLine) runs(x *rule) bool {
 	match := x.matchesText
-	if match(strings.TrimSpace(s.line)) || s.form.Line != s.line && match(s.form.Line) {
+	if match(strings.TrimSpace(s.Source)) || s.Form.Line != s.Source && match(s.Form.Line) {
 		return true
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if match(c.Raw) || slices.ContainsFunc(c.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
+		if match(c.Raw) || slices.ContainsFunc(c.Forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(c, false) }) {
 			return true
 		}
-		if full := c.spelledOut(x.options); full != nil && (slices.ContainsFunc(full.forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(full, false) })) {
+		if full := spelledOut(c, x.options); full != nil && (slices.ContainsFunc(full.Forms(false), match) || slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(full, false) })) {
 			return true
 		}
 	}
@@ -122,17 +75,17 @@ func (s *shellLine) mayRun(x *rule) bool {
 		return true
 	}
 	for i := range s.List {
-		if !s.List[i].loose() {
+		if !s.List[i].Loose() {
 			continue
 		}
-		if s.List[i].runsByOption() {
+		if s.List[i].RunsByOption() {
 			return true
 		}
 		if slices.ContainsFunc(x.commands, func(p commandPattern) bool { return p.skips(&s.List[i], true) }) {
 			return true
 		}
-		for _, text := range s.List[i].forms(true) {
-			if strings.Contains(text, Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
+		for _, text := range s.List[i].Forms(true) {
+			if strings.Contains(text, shellword.Unknown) && slices.ContainsFunc(x.commands, func(p commandPattern) bool { return mayMatch(p.text, text) }) {
 				return true
 			}
 		}
@@ -144,7 +97,7 @@ func (s *shellLine) mayRun(x *rule) bool {
 // to, "" if it cannot.
 func (s *shellLine) uncertain(x *rule, tool string) string {
 	if x.tool == "Read" || x.tool == "Edit" {
-		return s.mayTouch(x)
+		return s.MayTouch(x.path, x.tool == "Edit")
 	}
 	switch {
 	case !x.names(tool) && !x.forbidsCommands(RunCommand) || !s.mayRun(x):
@@ -170,7 +123,7 @@ func (s *shellLine) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool)
 	covered := make([]bool, len(s.List))
 	for i := range s.List {
 		c := &s.List[i]
-		if c.outer > 0 && covered[c.outer-1] {
+		if c.Outer > 0 && covered[c.Outer-1] {
 			covered[i] = true
 			continue
 		}
@@ -179,7 +132,7 @@ func (s *shellLine) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool)
 			by, covered[i] = x, true
 			continue
 		}
-		if !c.passes() && (all || s.commandReads(c, false) != "") {
+		if !c.Passes() && (all || s.CommandReads(c, false) != "") {
 			return nil, false
 		}
 	}
@@ -187,7 +140,7 @@ func (s *shellLine) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool)
 		if !r.Write {
 			continue
 		}
-		x, ok := s.editable(set, r.in, r.word)
+		x, ok := s.editable(set, r.In, r.Word)
 		if !ok {
 			return nil, false
 		}
@@ -202,56 +155,31 @@ func (s *shellLine) coveredBy(set *ruleSet, tool string, all bool) (*rule, bool)
 // One for any arguments is not meant for options by which the command runs programs or
 // deletes, nor for those by which a build writes elsewhere than in the folders, unless it
 // spells them out; nor for arguments that may turn out to be options.
-func (s *shellLine) means(p *commandPattern, c *Command) bool {
+func (s *shellLine) means(p *commandPattern, c *shellscan.Command) bool {
 	if !p.open || len(p.want) == 0 {
 		return true
 	}
-	if slices.ContainsFunc(c.spell, func(o string) bool { return !slices.Contains(p.want, o) }) || s.optionsUnknown(c) {
+	if slices.ContainsFunc(c.Spell, func(o string) bool { return !slices.Contains(p.want, o) }) || s.OptionsUnknown(c) {
 		return false
 	}
-	return !slices.ContainsFunc(c.outputs, func(w word) bool { return !s.within(c.in, w) || s.guardedWord(c.in, w) })
-}
-
-// optionsUnknown reports whether an argument that is not known may make the command
-// run a program or write a file.
-func (s *shellLine) optionsUnknown(c *Command) bool {
-	return c.steered || (steered()[c.Name] || c.Name == "find") && slices.ContainsFunc(c.words, func(w word) bool { return w.glob != "" && s.mayBeOption(c.in, w) })
-}
-
-// passes reports whether the command only runs the next one in the list.
-func (c *Command) passes() bool {
-	w := wrappers[c.Name]
-	return c.wraps && !w.grants && c.ownName()
-}
-
-// first is the first word of the command, with its assignments; false for none.
-func (c *Command) first() (string, bool) {
-	switch {
-	case len(c.Env) > 0:
-		return c.Env[0], true
-	case c.path != "":
-		return c.path, true
-	case len(c.Args) > 0:
-		return c.Args[0], true
-	}
-	return "", false
+	return !slices.ContainsFunc(c.Outputs, func(w shellword.Word) bool { return !s.Within(c.In, w) || s.GuardedWord(c.In, w) })
 }
 
 // ruleFor returns the rule that covers a command. Variables that may change
 // what it does have to be in the rule.
-func (s *shellLine) ruleFor(c *Command, set *ruleSet, tool string) (*rule, bool) {
+func (s *shellLine) ruleFor(c *shellscan.Command, set *ruleSet, tool string) (*rule, bool) {
 	b := set.of(tool)
 	if b == nil || len(b.scoped) == 0 {
 		return nil, false
 	}
-	named := c.path != "" && !slices.ContainsFunc(c.set, func(n string) bool { return !changesNothing(n) })
-	own := named && c.Name != c.path && c.ownName()
+	named := c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !shellscan.ChangesNothing(n) })
+	own := named && c.Name != c.Path && c.OwnName()
 	found := append([]int(nil), b.commands.free...)
-	if first, ok := c.first(); ok {
+	if first, ok := c.First(); ok {
 		found = append(found, b.commands.by[first]...)
 	}
 	if named && len(c.Env) > 0 {
-		found = append(found, b.commands.by[c.path]...)
+		found = append(found, b.commands.by[c.Path]...)
 	}
 	if own {
 		found = append(found, b.commands.by[c.Name]...)
@@ -259,9 +187,9 @@ func (s *shellLine) ruleFor(c *Command, set *ruleSet, tool string) (*rule, bool)
 	if len(found) == 0 {
 		return nil, false
 	}
-	forms := [][]string{c.list(c.path)}
+	forms := [][]string{c.List(c.Path)}
 	if named && len(c.Env) > 0 {
-		forms = append(forms, slices.Concat([]string{c.path}, c.Args))
+		forms = append(forms, slices.Concat([]string{c.Path}, c.Args))
 	}
 	if own {
 		forms = append(forms, slices.Concat([]string{c.Name}, c.Args))
@@ -298,16 +226,16 @@ func (p *commandPattern) matches(words []string) bool {
 // flags, and the words after them that may be their values, are left out between
 // the words of the pattern: "git -C x push" for "git push *". With may, words that
 // are not known stand for any.
-func (p *commandPattern) skips(c *Command, may bool) bool {
-	if len(p.want) < 2 || p.want[0] != c.path && p.want[0] != strings.TrimSuffix(c.Name, ".exe") && !(foldCase && strings.EqualFold(p.want[0], c.Name)) {
+func (p *commandPattern) skips(c *shellscan.Command, may bool) bool {
+	if len(p.want) < 2 || p.want[0] != c.Path && p.want[0] != strings.TrimSuffix(c.Name, ".exe") && !(paths.FoldCase && strings.EqualFold(p.want[0], c.Name)) {
 		return false
 	}
-	words, want := c.words, p.want[1:]
-	if !slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "-") }) {
+	words, want := c.Words, p.want[1:]
+	if !slices.ContainsFunc(words, func(w shellword.Word) bool { return strings.HasPrefix(w.Text, "-") }) {
 		return false
 	}
-	is := func(w word, text string) bool {
-		return w.text == text || may && (w.glob != "" || strings.Contains(w.text, Unknown) && mayMatch(text, w.text))
+	is := func(w shellword.Word, text string) bool {
+		return w.Text == text || may && (w.Glob != "" || strings.Contains(w.Text, shellword.Unknown) && mayMatch(text, w.Text))
 	}
 	// at[n]: n words of the pattern were met in those that were read so far, the
 	// last of which may be a flag's value.
@@ -318,8 +246,8 @@ func (p *commandPattern) skips(c *Command, may bool) bool {
 			return true
 		}
 		clear(next)
-		flag := strings.HasPrefix(w.text, "-") || may && (w.split || w.glob != "")
-		value := i > 0 && strings.HasPrefix(words[i-1].text, "-")
+		flag := strings.HasPrefix(w.Text, "-") || may && (w.Split || w.Glob != "")
+		value := i > 0 && strings.HasPrefix(words[i-1].Text, "-")
 		for n := range at {
 			if !at[n] {
 				continue
@@ -327,7 +255,7 @@ func (p *commandPattern) skips(c *Command, may bool) bool {
 			next[n] = next[n] || flag || value
 			for m := n; m < len(want) && is(w, want[m]); m++ {
 				next[m+1] = true
-				if !may || !w.split {
+				if !may || !w.Split {
 					break
 				}
 			}
@@ -339,16 +267,16 @@ func (p *commandPattern) skips(c *Command, may bool) bool {
 
 // meetsRest reports whether the words after those of the pattern in front of its
 // first "*" match the rest of it, or nothing but flags is left.
-func (p *commandPattern) meetsRest(words []word) bool {
+func (p *commandPattern) meetsRest(words []shellword.Word) bool {
 	if !p.open {
-		return !slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+		return !slices.ContainsFunc(words, func(w shellword.Word) bool { return !strings.HasPrefix(w.Text, "-") })
 	}
 	if p.part == "" && p.tail == "" {
 		return true
 	}
 	texts := make([]string, len(words))
 	for i, w := range words {
-		texts[i] = w.text
+		texts[i] = w.Text
 	}
 	return mayMatch(p.part+"*"+p.tail, strings.Join(texts, " "))
 }
@@ -401,8 +329,8 @@ func joinWords(words []string) string {
 }
 
 // editable returns the Edit rule that covers a file that is written.
-func (s *shellLine) editable(set *ruleSet, in []workdir, w word) (*rule, bool) {
-	files, ok := s.files(in, w)
+func (s *shellLine) editable(set *ruleSet, in []shellscan.Workdir, w shellword.Word) (*rule, bool) {
+	files, ok := s.Files(in, w)
 	if !ok {
 		return nil, false
 	}
@@ -412,10 +340,10 @@ func (s *shellLine) editable(set *ruleSet, in []workdir, w word) (*rule, bool) {
 	}
 	var by *rule
 	for _, f := range files {
-		list := sorted(s.pathContext.about(slices.Clone(b.plain), &b.paths, true, f))
+		list := sorted(b.paths.about(slices.Clone(b.plain), s.Context, true, f))
 		i := slices.IndexFunc(list, func(i int) bool {
 			x := &set.all[i]
-			return x.pattern == "" || s.pathContext.allowedBy(x.path, f)
+			return x.pattern == "" || s.Context.AllowedBy(x.path, f)
 		})
 		if i < 0 {
 			return nil, false

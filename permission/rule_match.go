@@ -3,6 +3,9 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // Which rules of a set a call has to be matched against. All lists are in the order
@@ -83,14 +86,14 @@ func (c *call) about(found []int, s *ruleSet, b *bucket, tool string, at int) []
 	case a.Kind == RunCommand:
 		found = append(found, b.commands.free...)
 		if len(b.commands.by) > 0 {
-			found = append(found, b.commands.by[firstWord(strings.TrimSpace(a.Target))]...)
-			for _, h := range c.sites[at].heads {
+			found = append(found, b.commands.by[shellscan.FirstWord(strings.TrimSpace(a.Target))]...)
+			for _, h := range c.sites[at].Heads {
 				found = append(found, b.commands.by[h]...)
 			}
 		}
 		return found
 	case a.Kind == ReadFile || a.Kind == EditFile:
-		return c.ground.about(found, &b.paths, s.allows, a.Target)
+		return b.paths.about(found, c.ground, s.allows, a.Target)
 	case a.Kind == FetchURL:
 		if host := c.address(*a).host; host != "" {
 			return b.domains.host(found, host)
@@ -100,29 +103,28 @@ func (c *call) about(found []int, s *ruleSet, b *bucket, tool string, at int) []
 }
 
 // about appends the rules for paths that may match a file.
-func (g *pathContext) about(found []int, x *pathIndex, allows bool, file string) []int {
+func (x *pathIndex) about(found []int, g *paths.Context, allows bool, file string) []int {
 	if allows {
-		if forms := g.forms(file); len(forms) > 0 { // each of which has to be covered
-			g.mains()
-			found = x.find(found, joined(forms[0], false), g.mainTops)
+		if form, tops, ok := g.AllowedForm(file); ok {
+			found = x.find(found, form, tops)
 		}
 		return found
 	}
-	g.starts()
-	for _, f := range g.spot(file).either(file) {
-		found = x.find(found, joined(f, foldCase), g.tops)
+	forms, tops := g.DeniedForms(file)
+	for _, f := range forms {
+		found = x.find(found, f, tops)
 	}
 	return found
 }
 
 // opening appends the rules for paths that the line may open.
 func (s *shellLine) opening(found []int, b *bucket) []int {
-	files, ok := s.opens()
+	files, ok := s.Opens()
 	if !ok {
 		return append(found, b.scoped...)
 	}
 	for _, f := range files {
-		found = s.pathContext.about(found, &b.paths, false, f)
+		found = b.paths.about(found, s.Context, false, f)
 	}
 	return found
 }

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/permtest"
 )
 
 func TestRules(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	t.Setenv("HOME", filepath.Dir(dir))
 	bash := func(line string) Request { return run(dir, line) }
 	for _, c := range []struct {
@@ -208,7 +210,7 @@ func TestAliases(t *testing.T) {
 }
 
 func TestSuggest(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	for line, want := range map[string]string{
 		"git checkout main": "Bash(git checkout *)", "npm run build -- -x": "Bash(npm run build *)", "go test ./...": "Bash(go test *)", "touch a b": "Bash(touch *)", "./x.sh a": "Bash(./x.sh *)",
 		"cd src && make all | tail": "Bash(make all *)", "rm a.txt": "Bash(rm a.txt)", "rm *": "", "$x": "", "sort -o a b": "Bash(sort -o a b) Edit(/a)", "sudo make": "Bash(sudo make)",
@@ -254,7 +256,7 @@ func TestSuggest(t *testing.T) {
 func level(b Behavior) int { return slices.Index([]Behavior{Denied, Asked, Allowed}, b) }
 
 func TestRuleProperties(t *testing.T) {
-	dir := tree(t)
+	dir := permtest.Tree(t)
 	rules := []Rule{"Bash", "Bash(git *)", "Bash(rm *)", "Bash(*)", "Bash(git push:*)", "Edit", "Edit(/src/**)", "Edit(*.txt)", "Read", "Read(secret/)", "Read(*.env)", "*", "mcp__a", "mcp__a__*", "WebFetch(domain:a.org)", "Bash(x", "Write"}
 	requests := []Request{
 		run(dir, "git push"), run(dir, "rm x"), run(dir, "ls"), run(dir, "git $x"), run(dir, "$x"), run(dir, "cat secret/key"), run(dir, "echo a > src/b"), run(dir, "git status; rm x )"),

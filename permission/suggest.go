@@ -4,6 +4,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/effects"
+	"github.com/openagent-go/agent/permission/internal/paths"
+	"github.com/openagent-go/agent/permission/internal/shellscan"
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // arity is the number of words that say what a command does, where it is not one.
@@ -85,7 +90,7 @@ func (c *call) suggest(width Breadth) []Rule {
 			}
 			rules = append(rules, more...)
 		case EditFile:
-			rules = append(rules, g.suggestEdit(a.Target, width))
+			rules = append(rules, suggestEdit(g, a.Target, width))
 		case FetchURL:
 			if host, err := hostOf(a.Target); err == nil && host != "" {
 				rules = append(rules, Rule(r.Tool+"(domain:"+host+")"))
@@ -108,15 +113,6 @@ func (c *call) suggest(width Breadth) []Rule {
 	return rules
 }
 
-// suggestsMore reports whether a rule for more than the words of a command may be
-// suggested: nothing dangerous is known of it.
-func (s *shellLine) suggestsMore(c *Command) bool {
-	if dangerous[c.Name] == "" && interpreter(c.Name) == "" && c.ownName() && !c.isOurs() && effects()[c.Name] == nil && !strings.HasPrefix(c.Name, "mkfs") {
-		return !slices.ContainsFunc(c.words, func(w word) bool { return s.argumentDanger(c, w, true) != "" })
-	}
-	return s.commandDanger(c) == ""
-}
-
 // suggest returns rules for the commands that need one.
 func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) {
 	if s.Unclear != "" {
@@ -124,25 +120,25 @@ func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) 
 	}
 	for i := range s.List {
 		c := &s.List[i]
-		if s.commandReads(c, false) == "" || c.passes() || c.outer > 0 {
+		if s.CommandReads(c, false) == "" || c.Passes() || c.Outer > 0 {
 			continue
 		}
 		pattern := ""
-		if prefix, ok := c.prefix(); ok && width != Exact && s.suggestsMore(c) && len(c.Env) == 0 && c.open() {
-			if width == Broad && interpreter(c.Name) == "" {
-				prefix = joinWords([]string{c.path})
+		if prefix, ok := prefix(c); ok && width != Exact && s.IsOrdinary(c) && len(c.Env) == 0 && takesAnything(c) {
+			if width == Broad && effects.Interpreter(c.Name) == "" {
+				prefix = joinWords([]string{c.Path})
 			}
 			pattern = prefix + " *"
-		} else if pattern = joinWords(c.list(c.path)); strings.ContainsAny(pattern, "*\n"+Unknown) {
+		} else if pattern = joinWords(c.List(c.Path)); strings.ContainsAny(pattern, "*\n"+shellword.Unknown) {
 			return nil, false
 		}
-		if strings.ContainsAny(strings.TrimSuffix(pattern, " *"), "*\n"+Unknown) {
+		if strings.ContainsAny(strings.TrimSuffix(pattern, " *"), "*\n"+shellword.Unknown) {
 			return nil, false
 		}
 		rules = append(rules, Rule(tool+"("+pattern+")"))
 	}
 	for _, r := range s.Redirects {
-		files, known := s.files(r.in, r.word)
+		files, known := s.Files(r.In, r.Word)
 		if !r.Write {
 			continue
 		}
@@ -150,31 +146,29 @@ func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) 
 			return nil, false
 		}
 		for _, f := range files {
-			rules = append(rules, s.suggestEdit(f, width))
+			rules = append(rules, suggestEdit(s.Context, f, width))
 		}
 	}
 	return rules, len(rules) > 0
 }
 
-// open reports whether a person can allow the command with any arguments: not
+// takesAnything reports whether a person can allow the command with any arguments: not
 // one that runs its arguments, nor one that is known to read and is not reading.
-func (c *Command) open() bool {
-	if r, reads := readers[c.Name]; reads && c.Name != "git" && r.operands != "version" || c.Name == "eval" || slices.Contains(shells, c.Name) {
+func takesAnything(c *shellscan.Command) bool {
+	if c.Name != "git" && effects.ReadsFiles(c.Name) || c.Name == "eval" || shellscan.IsShell(c.Name) {
 		return false
 	}
 	if c.Name == "git" && len(c.Args) > 0 {
-		_, reads := gitCommands[c.Args[0]]
-		return !reads
+		return !effects.IsGitReader(c.Args[0])
 	}
-	_, wraps := wrappers[c.Name]
-	return !wraps && !strings.HasSuffix(c.Name, "awk")
+	return !shellscan.IsWrapper(c.Name) && !strings.HasSuffix(c.Name, "awk")
 }
 
 // prefix returns the words that say what a command does; false if a flag stands
 // among them, so that what it does is open.
-func (c *Command) prefix() (string, bool) {
+func prefix(c *shellscan.Command) (string, bool) {
 	n := arity[c.Name]
-	if interpreter(c.Name) != "" {
+	if effects.Interpreter(c.Name) != "" {
 		n = max(n, 2) // the program that it runs
 	}
 	words := 1
@@ -190,21 +184,21 @@ func (c *Command) prefix() (string, bool) {
 		}
 	}
 	if words == 1 {
-		return joinWords([]string{c.path}), true
+		return joinWords([]string{c.Path}), true
 	}
-	return joinWords(append([]string{c.path}, c.Args[:words-1]...)), true
+	return joinWords(append([]string{c.Path}, c.Args[:words-1]...)), true
 }
 
 // suggestEdit covers the folder of a file, or just the file where the folder is a
 // root or outside of the roots.
-func (g *pathContext) suggestEdit(target string, width Breadth) Rule {
+func suggestEdit(g *paths.Context, target string, width Breadth) Rule {
 	target = filepath.Clean(target)
-	for _, root := range g.settled().main {
+	for _, root := range g.FirstRoots() {
 		rest, ok := strings.CutPrefix(target, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
-		if !ok || !g.inside(target) || g.guards(target) {
+		if !ok || !g.Inside(target) || g.Guards(target) {
 			continue
 		}
-		rest = escapeGlob(filepath.ToSlash(rest))
+		rest = paths.EscapeGlob(filepath.ToSlash(rest))
 		if width == Broad {
 			return "Edit(/**)"
 		}
@@ -213,16 +207,16 @@ func (g *pathContext) suggestEdit(target string, width Breadth) Rule {
 		}
 		return Rule("Edit(/" + rest + ")")
 	}
-	if forms := g.forms(target); len(forms) > 0 {
+	if forms := g.Forms(target); len(forms) > 0 {
 		target = forms[len(forms)-1]
 	}
 	return Rule("Edit(/" + "/" + strings.Join(segmentsEscaped(target), "/") + ")")
 }
 
 func segmentsEscaped(p string) []string {
-	segs := segments(p)
+	segs := paths.Segments(p)
 	for i, s := range segs {
-		segs[i] = escapeGlob(s)
+		segs[i] = paths.EscapeGlob(s)
 	}
 	return segs
 }

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // Terminals. Commands have no terminal of their own, but as the same user they may open
@@ -25,7 +27,7 @@ var terminals = []string{"pts", "console", "vcs", "vcsa", "tty0", "tty1", "ttyS0
 func toTerminal(text string) string {
 	text = strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(text)
 	for _, m := range devices.FindAllStringSubmatch(text, -1) {
-		if strings.ContainsAny(m[1], "$`"+Unknown) || strings.HasPrefix(m[1], "tty") && m[1] != "tty" {
+		if strings.ContainsAny(m[1], "$`"+shellword.Unknown) || strings.HasPrefix(m[1], "tty") && m[1] != "tty" {
 			return m[0]
 		}
 		for _, name := range terminals {

@@ -1,10 +1,10 @@
 package permission
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/openagent-go/agent/permission/internal/paths"
 )
 
 // A Concealer is a [Decider] that can tell of any file whether it may be read.
@@ -21,11 +21,11 @@ type Concealer interface {
 // files. It does not change and may be used by several goroutines at once. Nil
 // hides nothing.
 type Unreadable struct {
-	fixed    []*pathPattern // from the root of the file system, or from the home folder
-	moving   []*pathPattern // from each base, and from the directory of the call
-	roots    []string       // as they are given and where they lead
-	bases    [][]string     // what moving starts from, in segments; nil: not looked for yet
-	private  []string       // as they are given and where they lead
+	fixed    []*paths.Pattern // from the root of the file system, or from the home folder
+	moving   []*paths.Pattern // from each base, and from the directory of the call
+	roots    []string         // as they are given and where they lead
+	bases    [][]string       // what moving starts from, in segments; nil: not looked for yet
+	private  []string         // as they are given and where they lead
 	conceals []Concealer
 }
 
@@ -41,7 +41,7 @@ func (p Policy) DeniedReadPatterns(judges []Decider, roots ...string) *Unreadabl
 		}
 	}
 	if len(u.moving) > 0 && len(roots) > 0 {
-		u.roots = newPathContext(Request{Roots: roots}).settled().bases
+		u.roots = paths.NewContext("", roots).AllBases()
 	}
 	if len(u.fixed)+len(u.moving)+len(u.private)+len(u.conceals) == 0 {
 		return nil
@@ -59,13 +59,13 @@ func (u *Unreadable) add(p Policy) {
 		if pattern == "" || pattern == "*" {
 			pattern = "//**"
 		}
-		if parsed := newPathPattern(pattern, foldCase); parsed.from == 0 {
+		if parsed := paths.NewPattern(pattern, paths.FoldCase); parsed.From == 0 {
 			u.moving = append(u.moving, parsed)
 		} else {
 			u.fixed = append(u.fixed, parsed)
 		}
 	}
-	for _, path := range (&pathContext{disk: new(disk)}).kept(p.Private) {
+	for _, path := range paths.NewContext("", nil).Kept(p.Private) {
 		if !slices.Contains(u.private, path) {
 			u.private = append(u.private, path)
 		}
@@ -86,7 +86,7 @@ func (u *Unreadable) Hides(path, dir string) bool {
 	if u.HidesPlain(clean, dir) {
 		return true
 	}
-	real := RealPath(path)
+	real := paths.RealPath(path)
 	return real == "" || real != clean && u.HidesPlain(real, dir)
 }
 
@@ -96,23 +96,23 @@ func (u *Unreadable) HidesPlain(path, dir string) bool {
 	if u == nil {
 		return false
 	}
-	if amongPrivate(u.private, path) != "" || slices.ContainsFunc(u.conceals, func(c Concealer) bool { return c.Conceals(path) }) {
+	if paths.AmongPrivate(u.private, path) != "" || slices.ContainsFunc(u.conceals, func(c Concealer) bool { return c.Conceals(path) }) {
 		return true
 	}
 	if len(u.fixed)+len(u.moving) == 0 {
 		return false
 	}
-	segs := split(joined(path, foldCase))
-	if slices.ContainsFunc(u.fixed, func(p *pathPattern) bool { return p.matches(segs, nil) }) {
+	segs := paths.Split(paths.Joined(path, paths.FoldCase))
+	if slices.ContainsFunc(u.fixed, func(p *paths.Pattern) bool { return p.Matches(segs, nil) }) {
 		return true
 	}
 	if len(u.moving) == 0 {
 		return false
 	}
 	hides := func(base []string) bool {
-		return slices.ContainsFunc(u.moving, func(p *pathPattern) bool { return p.matches(segs, base) })
+		return slices.ContainsFunc(u.moving, func(p *paths.Pattern) bool { return p.Matches(segs, base) })
 	}
-	return slices.ContainsFunc(u.based().bases, hides) || hides(split(joined(dir, foldCase)))
+	return slices.ContainsFunc(u.based().bases, hides) || hides(paths.Split(paths.Joined(dir, paths.FoldCase)))
 }
 
 // based returns u with the folders that patterns start from as they are now:
@@ -124,8 +124,7 @@ func (u *Unreadable) based() *Unreadable {
 	now := *u
 	now.bases = [][]string{}
 	if len(u.roots) > 0 {
-		g := pathContext{ready: true, bases: u.roots, disk: new(disk)}
-		now.bases, _ = inSegments(g.starting(), foldCase)
+		now.bases = paths.StartsFrom(u.roots)
 	}
 	return &now
 }
@@ -137,24 +136,10 @@ func (u *Unreadable) Under(folder string) *Unreadable {
 		return nil
 	}
 	narrow := *u.based()
-	narrow.private = slices.DeleteFunc(slices.Clone(u.private), func(p string) bool { return !below(folder, p) && amongPrivate([]string{p}, folder) == "" })
+	narrow.private = slices.DeleteFunc(slices.Clone(u.private), func(p string) bool { return !paths.Below(folder, p) && paths.AmongPrivate([]string{p}, folder) == "" })
 	narrow.conceals = slices.DeleteFunc(slices.Clone(u.conceals), func(c Concealer) bool { return !c.ConcealsIn(folder) })
 	if len(narrow.fixed)+len(narrow.moving)+len(narrow.private)+len(narrow.conceals) == 0 {
 		return nil
 	}
 	return &narrow
-}
-
-// amongPrivate returns which of the private paths a file is, is in, or is beside by
-// a name that goes on with a dot; "" for none.
-func amongPrivate(private []string, file string) string {
-	for _, k := range private {
-		if len(file) < len(k) || file[:len(k)] != k && !(foldCase && strings.EqualFold(file[:len(k)], k)) {
-			continue
-		}
-		if rest := file[len(k):]; rest == "" || rest[0] == '.' || os.IsPathSeparator(rest[0]) {
-			return k
-		}
-	}
-	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/openagent-go/agent/permission/internal/paths"
 )
 
 func TestUnreadable(t *testing.T) {
@@ -65,7 +67,7 @@ func TestUnreadableLinks(t *testing.T) {
 // A rule that starts from a folder holds for the copies of what it denies in the other
 // worktrees of the repository, for files, searches and command lines.
 func TestRulesHoldInWorktrees(t *testing.T) {
-	top := RealPath(t.TempDir())
+	top := paths.RealPath(t.TempDir())
 	main, own, away := filepath.Join(top, "repo"), filepath.Join(top, "repo", ".openagent", "worktrees", "w1"), filepath.Join(top, "elsewhere")
 	put(t, filepath.Join(main, "sub", "secret", "key"), "TOP")
 	for _, args := range [][]string{{"init", "-q", main}, {"-C", main, "add", "-A"}, {"-C", main, "commit", "-qm", "x"},

@@ -21,7 +21,7 @@ const module = "github.com/openagent-go/agent"
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
 	"":                    {"internal/discard", "internal/elicitform", "internal/environ", "internal/eventqueue", "internal/jsonfix", "internal/jsonanswer", "internal/lazyctx", "internal/redact", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/summary", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
-	"permission":          {"internal/guarded", "internal/plainfile", "internal/worktrees"},
+	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/lazyctx", "tool", "llm", "permission"},
 	"hook/shell":          {"hook", "tool", "workspace"},
@@ -82,12 +82,20 @@ var rules = map[string][]string{
 
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/ratelimit": {"config", "llm/limit"},
+
+	// From the lowest to the highest. None knows of rules.
+	"permission/internal/paths":     {"internal/guarded", "internal/plainfile", "internal/worktrees"},
+	"permission/internal/shellword": {"permission/internal/paths"},
+	"permission/internal/effects":   {"permission/internal/shellword"},
+	"permission/internal/shellscan": {"permission/internal/effects", "permission/internal/shellword", "permission/internal/paths"},
+	"permission/internal/cmdline":   {"permission/internal/shellscan", "permission/internal/effects", "permission/internal/shellword", "permission/internal/paths", "internal/guarded", "internal/plainfile"},
+	"permission/internal/permtest":  {},
 }
 
 // outside lists the dependencies that each part may have. The face of the
 // library and what it stands on stay light.
 var outside = map[string][]string{
-	"permission":    {"mvdan.cc/sh/v3/syntax", "golang.org/x/sys/unix"},
+	"permission":    {},
 	"tool":          {"github.com/google/jsonschema-go/jsonschema"},
 	"attach":        {"golang.org/x/image/..."},
 	"tools":         {"github.com/aymanbagabas/go-udiff", "golang.org/x/text/...", "golang.org/x/net/html/charset", "github.com/bmatcuk/doublestar/v4"},
@@ -105,8 +113,13 @@ var outside = map[string][]string{
 	"mcp/server":    {"github.com/modelcontextprotocol/go-sdk/...", "github.com/google/jsonschema-go/jsonschema"},
 	"mcp/oauth":     {"github.com/modelcontextprotocol/go-sdk/..."},
 	"internal/...":  {"golang.org/x/...", "github.com/bmatcuk/doublestar/v4", "github.com/aymanbagabas/go-udiff", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/goccy/go-yaml/..."},
-	"cmd/...":       {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
-	"examples/...":  {"github.com/modelcontextprotocol/go-sdk/..."},
+
+	"permission/internal/paths":     {"golang.org/x/sys/unix"},
+	"permission/internal/shellword": {"mvdan.cc/sh/v3/syntax"},
+	"permission/internal/shellscan": {"mvdan.cc/sh/v3/syntax"},
+
+	"cmd/...":      {"golang.org/x/...", "mvdan.cc/sh/v3/..."},
+	"examples/...": {"github.com/modelcontextprotocol/go-sdk/..."},
 }
 
 // everywhere lists the internal packages that every package may import. They import

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package permission
-
-// straight reports whether p is known to have no symbolic link on the way; false
-// here, where no call of the system says so.
-func straight(string) bool { return false }
