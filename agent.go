@@ -1,7 +1,7 @@
-// Package agent runs language models with tools, inside the caller's process.
+// Package agent runs language models with tools, inside your process.
 //
-// An [Agent] says what an agent is; it is plain data and can be used by many
-// sessions at once. A [Session] is a conversation with it.
+// An [Agent] is the configuration of an agent. It is plain data, and many sessions can use
+// it at once. A [Session] is a conversation with it.
 //
 //	ws := &workspace.Workspace{Root: "."}
 //	defer ws.Close()
@@ -46,7 +46,7 @@ type Agent struct {
 	Model     llm.Model
 	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
 	// SmallModel is a cheap model that digests results: those for which a tool asks it
-	// (WebFetch with a prompt), and texts of more than DigestAbove characters. Its
+	// (WebFetch with a prompt), and texts of more than SummarizeOver characters. Its
 	// cost counts. Nil: results stay as they are.
 	SmallModel    llm.Model
 	SummarizeOver int // 0: no text is digested for its length alone

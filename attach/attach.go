@@ -1,5 +1,8 @@
-// Package attach makes content of prompts out of files: images, PDFs and texts, as
-// providers take them. What a file is, is told by its content, not by its name.
+// Package attach turns files into content for prompts: images, PDFs and texts.
+// The content of a file decides about its kind, not its name.
+//
+//	blocks, err := attach.File("screenshot.png")
+//	res, err := a.Prompt(ctx, "What is wrong here?", blocks...)
 package attach
 
 import (

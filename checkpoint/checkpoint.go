@@ -1,6 +1,10 @@
-// Package checkpoint keeps states of working trees, so that the files can be
-// brought back to them, whoever changed them. A checkpoint covers what git does
-// not ignore; content is stored once, however many checkpoints have it.
+// Package checkpoint keeps snapshots of folders, so that you can bring their files
+// back, no matter who changed them. A checkpoint covers all files that git does not
+// ignore. Each content is stored once, however many checkpoints have it.
+//
+//	store := &checkpoint.Store{Dir: dir}
+//	before, err := store.Take(ctx, checkpoint.Mark{Session: "s", Seq: 1}, project)
+//	report, err := store.Restore(ctx, "s", before.ID, checkpoint.Restoring{})
 package checkpoint
 
 import (

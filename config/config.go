@@ -1,15 +1,17 @@
-// Package config reads settings from their layers and says of each value where it
-// comes from and why it counts.
+// Package config reads settings from their layers. It says of each value which layer
+// it comes from, and why it counts.
 //
-// The layers, the later counts before the earlier: the program's defaults, the
-// user's file, the project's file, the project's local file, which is not for
-// sharing, the environment, flags, and managed settings of the machine. Lists of
-// permission rules, folders and variables are put together over all layers. A
-// project's files may restrict; what else they say counts only once they are
-// trusted. Managed settings restrict, and nothing counts before them.
+//	settings, err := config.Load(config.Options{Dir: project, Home: home})
+//	a.Permissions = settings.Policy()
 //
-// The files are JSON objects with the names of Claude Code's settings where it
-// has such a setting. [Keys] lists what there is.
+// A later layer counts before an earlier one: defaults of the program, the user's file,
+// the project's file, the project's local file, the environment, flags, and managed
+// settings of the machine. Lists of permission rules, folders and variables are joined.
+// A project's files may restrict; the rest of them counts once you trust them. Managed
+// settings only restrict, and no layer overrides them.
+//
+// The files are JSON objects. A setting has the name that Claude Code gives it, if there
+// is one. [Keys] lists them all.
 package config
 
 import (

@@ -1,9 +1,9 @@
 // Package cron runs prompts and commands at set times.
 //
-// A [Job] says what and when, a [Store] keeps the jobs, a [Scheduler] fires them
-// while it lives. Several programs may serve one store: each tick of a job is
-// claimed in the store before it runs, so that it runs once at most, whoever is
-// first and whatever crashes.
+// A [Job] says what runs and when, a [Store] keeps the jobs, and a [Scheduler] runs them
+// as long as your program lives. Several programs may serve one store. Each tick of a
+// job is claimed in the store before it runs, so it runs at most once, even after a
+// crash. See the example of [Scheduler].
 package cron
 
 import (

@@ -1,6 +1,15 @@
-// Package event defines everything that happens in a session. Facts are
-// recorded: a session is its list of facts, and replaying them restores it
-// exactly. Signals are only shown: losing one loses nothing.
+// Package event defines everything that happens in a session. Facts are recorded: a
+// session is its list of facts, and replaying them restores it exactly. Signals are only
+// shown: losing one loses nothing.
+//
+//	for e, err := range a.Stream(ctx, "Why does the build fail?") {
+//		switch d := e.Data.(type) {
+//		case event.TextDelta: // a signal
+//			fmt.Print(d.Text)
+//		case event.RunEnd: // a fact
+//			fmt.Println(d.Reason)
+//		}
+//	}
 package event
 
 import (

@@ -1,6 +1,8 @@
-// Package hook lets programs see and steer what an agent does: functions that
-// are called at moments of a run, in the shapes of Claude Code's hooks, so that
-// scripts written for those work here. Package hook/shell runs such scripts.
+// Package hook lets your program watch and change an agent's steps. A hook is a function
+// that runs at a moment of a run. Input and output have the form of Claude Code's hooks;
+// package hook/shell runs scripts that were written for those.
+//
+//	a.Hooks = []hook.Hook{{On: hook.PreToolUse, Match: "Edit|Write", Func: check}}
 package hook
 
 import "slices"

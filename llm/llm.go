@@ -1,5 +1,8 @@
-// Package llm defines messages, content blocks and the [Model] interface that
-// every provider client implements. It imports nothing but the standard library.
+// Package llm defines messages, content blocks and the [Model] interface that every
+// provider client implements. It imports only the standard library.
+//
+//	m := anthropic.Model("claude-sonnet-4-6")
+//	res, err := llm.Collect(ctx, m, &llm.Request{Messages: []llm.Message{llm.UserText("Hello")}})
 package llm
 
 import (

@@ -1,5 +1,12 @@
-// Package permission decides whether a tool call may run. A [Policy] is plain
-// data, so that it can be stored, shown and compared.
+// Package permission decides whether a tool call may run. A [Policy] is plain data, so
+// you can store, show and compare it.
+//
+//	p := permission.Policy{
+//		Mode:  permission.AcceptEdits,
+//		Allow: []permission.Rule{"Bash(go test *)"},
+//		Deny:  []permission.Rule{"Bash(rm *)"},
+//	}
+//	d := p.Decide(request) // d.Behavior, d.Reason, d.Rule
 package permission
 
 import "encoding/json"

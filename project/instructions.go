@@ -1,8 +1,12 @@
-// Package project tells what a model should know of the folder that it works in:
-// files of instructions (AGENTS.md, CLAUDE.md) and the state of git.
+// Package project finds the things that a model should know about its folder: files of
+// instructions (AGENTS.md, CLAUDE.md) and the state of git.
 //
-// What a project's files say are the words of whoever wrote to it. They are bounded,
-// never read from outside of the project, and shown to the model as what they are.
+//	for _, f := range (project.Place{Dir: dir}).Load() {
+//		fmt.Println(f.Path, f.Text)
+//	}
+//
+// Anybody who writes to a project can write these files. They are bounded, never read
+// from outside of the project, and the model is told whose words they are.
 package project
 
 import (

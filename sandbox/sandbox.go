@@ -1,8 +1,12 @@
-// Package sandbox confines processes by means of the operating system: what
-// they may write and read, and whom they may talk to.
+// Package sandbox confines processes by means of the operating system: which files they
+// may read and write, and which hosts they may reach.
 //
-// A program that imports it can be started once more as the first process of a
-// sandbox: that happens while the program is initialized, and its main does not run.
+//	box, err := sandbox.New(sandbox.Settings{Enabled: true}, sandbox.Place{Dir: dir})
+//	defer box.Close()
+//	ws := &workspace.Workspace{Root: dir, Confine: box.Confiner()}
+//
+// A program that imports it can be started once more, as the first process of a sandbox.
+// That happens while the program is initialized, and its main does not run.
 package sandbox
 
 import "os/exec"

@@ -1,5 +1,9 @@
-// Package subagent has the kinds of agents that other agents can put to work: those
-// that are built in, and those that files describe.
+// Package subagent defines the sub-agents that an agent can start: built-in ones, and those
+// in files. A [Manager] runs them.
+//
+//	definitions, problems := subagent.Load(subagent.Folder{Path: "/home/me/.claude/agents"})
+//	manager := &subagent.Manager{Definitions: definitions}
+//	a.Tools = append(a.Tools, tools.Agent(manager))
 package subagent
 
 import (

@@ -1,7 +1,10 @@
-// Package team holds what agents that work together share: a list of tasks,
-// teams, mail and the names of the agents. Everything lies in a space, named by
-// the session at the root of a tree of agents: agents of different spaces know
-// nothing of each other. [Memory] keeps all of it in the program's memory.
+// Package team holds the things that agents share: a list of tasks, teams, mail and the
+// names of the agents. They are in a space, named by the session at the root of a tree of
+// agents. Agents of different spaces do not know each other. [Memory] keeps all of it in
+// memory, [Dir] in files.
+//
+//	t, err := team.Claim(ctx, tasks, space, "worker-1", time.Minute)
+//	t, err = tasks.UpdateTask(ctx, space, t.ID, team.Change{Status: team.Completed})
 package team
 
 import (

@@ -1,5 +1,10 @@
-// Package tools holds the tools that agents are given: one Go file and one text
-// for the model each. A tool takes what it works on as an interface of its own.
+// Package tools holds the built-in tools: one Go file and one text for the model each.
+// Each tool takes the thing that it works on as a small interface.
+//
+//	ws := &workspace.Workspace{Root: "."}
+//	a.Tools = tools.Core(ws)
+//
+// [Builtins] makes the other tools too.
 package tools
 
 import (

@@ -1,7 +1,11 @@
-// Package trace is how a program sees what its agents do, while they do it, as spans:
-// runs, calls of models and tools, hooks, and what is waited for. A [Func] is told of
-// the beginning and the end of each; [Recorder] is one that writes them to a file. The
-// module github.com/openagent-go/agent/otel has one for OpenTelemetry.
+// Package trace shows the work of your agents as spans, while it happens: runs, calls of
+// models and tools, hooks, and waits. A [Func] gets the beginning and the end of each. A
+// [Recorder] writes them to a file. The module github.com/openagent-go/agent/otel has a
+// Func for OpenTelemetry.
+//
+//	spans, err := trace.Create("run.jsonl")
+//	defer spans.Close()
+//	a.Trace = spans.Trace
 package trace
 
 import (

@@ -1,6 +1,10 @@
-// Package workspace is where tools work: a folder tree, and the processes
-// started in it. It confines and does not permit: whether a call may run is
-// decided before it gets here.
+// Package workspace is the place that tools work in: a folder tree, and the processes
+// started in it. It limits, but does not permit: permissions decide about a call before it
+// gets here.
+//
+//	ws := &workspace.Workspace{Root: "."}
+//	defer ws.Close() // ends every process
+//	out, err := ws.Run(ctx, workspace.CommandLine{Session: "s", Command: "go test ./..."})
 package workspace
 
 import (

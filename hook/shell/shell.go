@@ -1,6 +1,7 @@
-// Package shell runs hooks that are shell commands: they read their input as JSON
-// from standard input and answer by what they write and by their exit code, as
-// Claude Code's hooks do.
+// Package shell runs shell commands as hooks. They read their input as JSON from standard
+// input, and answer with their output and exit code, as Claude Code's hooks do.
+//
+//	a.Hooks = []hook.Hook{shell.Hook(hook.PostToolUse, "Bash", shell.Command{Workspace: ws, Line: "./audit.sh"})}
 package shell
 
 import (

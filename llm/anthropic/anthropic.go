@@ -1,5 +1,7 @@
-// Package anthropic speaks the Anthropic Messages API
+// Package anthropic is a client of the Anthropic Messages API
 // (https://platform.claude.com/docs/en/api/messages), streamed and blocking.
+//
+//	m := anthropic.Model("claude-sonnet-4-6") // key from ANTHROPIC_API_KEY
 package anthropic
 
 import (

@@ -1,5 +1,8 @@
-// Package azure reaches the models of OpenAI on Azure: clients of llm/openai and
-// llm/responses at the addresses of a resource, in both styles.
+// Package azure reaches OpenAI's models on Azure. It gives the clients of llm/openai and
+// llm/responses the address of a resource, in both styles.
+//
+//	c := &azure.Client{Endpoint: "https://my-resource.openai.azure.com"}
+//	m, err := c.Model("my-deployment")
 package azure
 
 import (

@@ -1,7 +1,9 @@
-// Package bedrock reaches Claude on Amazon Bedrock: the Messages API by
+// Package bedrock reaches Claude on Amazon Bedrock. It uses the Messages API by
 // InvokeModel and InvokeModelWithResponseStream
-// (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-invoke.html), with
-// requests signed here and no SDK of AWS.
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-invoke.html), and signs
+// requests itself, without an SDK of AWS.
+//
+//	m := bedrock.Model("us.anthropic.claude-sonnet-4-6") // region and credentials as AWS's programs find them
 package bedrock
 
 import (

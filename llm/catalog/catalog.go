@@ -1,5 +1,9 @@
-// Package catalog knows models: their windows, their prices with the date on
-// which these were read, and what their APIs accept.
+// Package catalog knows models: their windows, their prices with the date on which they
+// were read, and the features that their APIs accept.
+//
+//	var table catalog.Table // knows the built-in models too
+//	err := table.Register(catalog.Entry{Name: "my-model", Provider: "openai", Window: 32_768})
+//	client := &openai.Client{Catalog: &table}
 package catalog
 
 import (

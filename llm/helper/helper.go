@@ -1,5 +1,8 @@
-// Package helper gets keys from a command, such as one that asks a vault or a
-// cloud's own program for a token.
+// Package helper gets keys from a command, such as one that asks a vault or a cloud for a
+// token.
+//
+//	h := &helper.Helper{Command: "vault read -field=key secret/anthropic"}
+//	m := (&anthropic.Client{Key: h.Key}).Model("claude-sonnet-4-6")
 package helper
 
 import (

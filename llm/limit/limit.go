@@ -1,6 +1,9 @@
-// Package limit keeps the requests of a program within what a provider permits: so
-// many requests and tokens a minute, so many at a time. It waits before a request
-// instead of being refused, and learns the limits from the provider's replies.
+// Package limit keeps the requests of a program within the rate limits of a provider:
+// requests and tokens a minute, and requests at a time. It waits before a request instead
+// of being refused, and learns the limits from the provider's replies.
+//
+//	limiter := &limit.Limiter{} // one for each key
+//	m := (&anthropic.Client{Limiter: limiter}).Model("claude-sonnet-4-6")
 package limit
 
 import (

@@ -1,6 +1,9 @@
-// Package openai speaks the OpenAI Chat Completions API
-// (https://platform.openai.com/docs/api-reference/chat) and what the many hosts
-// that are compatible with it make of it, streamed and blocking.
+// Package openai is a client of the OpenAI Chat Completions API
+// (https://platform.openai.com/docs/api-reference/chat), streamed and blocking. A
+// [Profile] describes how a compatible host differs.
+//
+//	m := openai.Model("gpt-5.2") // key from OPENAI_API_KEY
+//	local := (&openai.Client{BaseURL: "http://localhost:11434/v1"}).Model("llama3.3:70b")
 package openai
 
 import (

@@ -1,7 +1,9 @@
-// Package prompttools gives tools to models that cannot call any: the list of
-// tools is written into the system prompt as Markdown, calls are read out of what
-// the model writes, and results go back as text. It is a crutch. Models that call
-// tools by themselves do it better.
+// Package prompttools gives tools to models that cannot call any. It writes the list of
+// tools into the system prompt as Markdown, reads calls from the model's text, and sends
+// results back as text. Use it only if you must: models that call tools by themselves do
+// it better.
+//
+//	m := prompttools.Wrap(openai.Model("old-model"))
 package prompttools
 
 import (

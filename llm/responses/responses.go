@@ -1,8 +1,9 @@
-// Package responses speaks the OpenAI Responses API
-// (https://platform.openai.com/docs/api-reference/responses), streamed and
-// blocking, at OpenAI, Azure and the hosts that are compatible with it. Nothing
-// is stored at the provider: each request carries the whole conversation, with
-// the model's reasoning as the provider encrypted it.
+// Package responses is a client of the OpenAI Responses API
+// (https://platform.openai.com/docs/api-reference/responses), streamed and blocking, at
+// OpenAI, Azure and compatible hosts. Nothing is stored at the provider: each request
+// carries the whole conversation, with the model's reasoning as the provider encrypted it.
+//
+//	m := responses.Model("gpt-5.2") // key from OPENAI_API_KEY
 package responses
 
 import (

@@ -1,6 +1,9 @@
-// Package transport makes HTTP clients for models: through a proxy, with the
-// certificates of an organisation, with a certificate of one's own. Without it
-// clients use http.DefaultClient, which obeys HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+// Package transport makes HTTP clients for models: through a proxy, with the certificates
+// of an organization, or with a client certificate. Without it, clients use
+// http.DefaultClient, which obeys HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+//
+//	c, err := transport.Options{Proxy: "http://proxy.example.com:3128", CAFile: "ca.pem"}.Client()
+//	m := (&anthropic.Client{HTTP: c}).Model("claude-sonnet-4-6")
 package transport
 
 import (

@@ -1,6 +1,8 @@
-// Package vertex reaches Claude on Vertex AI: the Messages API by rawPredict and
+// Package vertex reaches Claude on Vertex AI. It uses the Messages API by rawPredict and
 // streamRawPredict (https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai),
-// with tokens of Google Cloud and no SDK of Google's.
+// with tokens of Google Cloud and without an SDK of Google.
+//
+//	m := vertex.Model("claude-sonnet-4-6") // project and credentials as Google's programs find them
 package vertex
 
 import (

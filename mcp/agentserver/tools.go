@@ -1,9 +1,12 @@
-// Package agentserver serves agents to clients of the Model Context Protocol: an
-// agent as one tool that takes prompts, or the tools of an agent, under its
-// permissions, hooks and limits.
+// Package agentserver serves agents to clients of the Model Context Protocol: an agent as
+// one tool that takes prompts, or the tools of an agent, under its permissions, hooks and
+// limits.
 //
-// What needs a person's permission is asked of the person at the client
-// (elicitation), and denied where there is none.
+//	s, err := agentserver.Prompts(a, "Reviews code.", server.Options{Name: "review"})
+//	err = s.Serve(ctx, os.Stdin, os.Stdout)
+//
+// A call that needs a person's permission asks the person at the client (elicitation). It
+// is denied if the client takes no such questions.
 package agentserver
 
 import (

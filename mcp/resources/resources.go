@@ -1,5 +1,7 @@
-// Package resources gives the tools ListMcpResources and ReadMcpResource what MCP
-// servers let others read.
+// Package resources connects the tools ListMcpResources and ReadMcpResource with the
+// resources of MCP servers.
+//
+//	builtins := tools.Builtins{Resources: resources.Of(servers)}
 package resources
 
 import (

@@ -1,5 +1,8 @@
-// Package account says what the facts of a session come to: what it has cost, by model,
-// agent and tool, how the provider's prompt cache did, and what fills the context.
+// Package account sums up the facts of a session: its cost by model, agent and tool, the
+// use of the provider's prompt cache, and the contents of the context.
+//
+//	book, err := account.Read(store.Read(ctx, id, 0))
+//	cost := book.Cost()
 package account
 
 import (

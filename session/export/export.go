@@ -1,9 +1,11 @@
-// Package export writes sessions for people and other programs: as Markdown, as
-// JSON, and as one page of HTML that needs nothing but itself.
+// Package export writes sessions for people and other programs: as Markdown, as JSON, and
+// as one page of HTML that loads nothing.
 //
-// All of them hold the conversation as it now stands: what was rewound is left
-// out. Secrets are replaced by ***. What a model, a tool or a web page said can
-// neither run anything in the result nor make it load anything.
+//	err := export.Markdown(ctx, os.Stdout, store, id, export.Options{})
+//
+// All of them hold the conversation as it now stands, without rewound parts. Secrets
+// become ***. Text of a model, a tool or a web page can neither run anything in the
+// result nor make it load anything.
 package export
 
 import (

@@ -1,6 +1,6 @@
-// Package history makes facts out of conversations of which only the messages
-// are known: those of other programs, and what is left of a damaged session. An
-// agent goes on with them as with its own.
+// Package history makes facts from conversations of which only the messages are known:
+// those of other programs, and the rest of a damaged session. An agent continues them
+// like its own. Package session/transcript uses it.
 package history
 
 import (

@@ -1,4 +1,8 @@
-// Package sessiontest tests implementations of [session.Store].
+// Package sessiontest tests implementations of session.Store.
+//
+//	func TestStore(t *testing.T) {
+//		sessiontest.Run(t, func(t *testing.T) session.Store { return newStore(t) })
+//	}
 package sessiontest
 
 import (

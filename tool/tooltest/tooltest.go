@@ -1,4 +1,9 @@
-// Package tooltest helps authors of tools to test them.
+// Package tooltest helps you to test your tools.
+//
+//	func TestWeather(t *testing.T) {
+//		tooltest.Check(t, weather)
+//		res := tooltest.Run(t, weather, map[string]string{"city": "Paris"})
+//	}
 package tooltest
 
 import (

@@ -1,5 +1,7 @@
-// Package search has clients of search engines for the tool WebSearch: [Brave],
-// [Tavily], [Exa], [SearXNG] and [DuckDuckGo].
+// Package search has clients of search engines for the tool WebSearch: Brave, Tavily, Exa,
+// SearXNG and DuckDuckGo.
+//
+//	engine := search.FromEnv() // nil if no variable of an engine is set
 package search
 
 import (
