@@ -2,6 +2,11 @@
 // exchange with its timeouts, errors without secrets, JSON written and read
 // without reflection where it is hot, and the fold of a transcript into turns
 // whose encoded bytes are kept.
+//
+// Clients append the members of a body to the kept bytes instead of marshalling it as a
+// whole. That holds the figure of a turn whose cost does not grow (BenchmarkEncode in the
+// clients): encoding/json reads raw messages again, which takes 0.1 ms for 10 turns of
+// 1.3 KB and 13 ms for 1,000.
 package wire
 
 import (
