@@ -16,6 +16,7 @@ import (
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp"
 	"github.com/openagent-go/agent/tool"
 )
@@ -204,7 +205,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 				return nil, err
 			}
 		} else {
-			h.Complain("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.Place, cli.Quote(dir))
+			h.Complain("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.Place, text.QuoteShell(dir))
 		}
 		if !trusted {
 			return nil, nil

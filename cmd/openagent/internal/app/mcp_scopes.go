@@ -15,6 +15,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/mcp"
 )
 
@@ -190,7 +191,7 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	}
 	err = changeServerFile(ctx, h, scope, project, func(servers map[string]json.RawMessage) error {
 		if servers[name] != nil {
-			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, cli.Quote(name), scope)
+			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, text.QuoteShell(name), scope)
 		}
 		servers[name] = raw
 		return nil
@@ -198,7 +199,7 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	if err != nil {
 		return err
 	}
-	return h.Show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.OneLine(name), scope, h.OneLine(cli.Quote(name))))
+	return h.Show(fmt.Sprintf("Added %s (%s). openagent mcp test %s tries it.\n", h.OneLine(name), scope, h.OneLine(text.QuoteShell(name))))
 }
 
 func mustJSON(s string) []byte {

@@ -18,6 +18,7 @@ import (
 	"github.com/openagent-go/agent/config"
 	"github.com/openagent-go/agent/hook"
 	hookshell "github.com/openagent-go/agent/hook/shell"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/subagent"
 	"github.com/openagent-go/agent/tools/custom"
@@ -349,7 +350,7 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 		h.Complain("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.Dir, p.unlisted)
 		return false, nil
 	case !ask:
-		h.Complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.Dir, cli.Quote(dir))
+		h.Complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.Dir, text.QuoteShell(dir))
 		return false, nil
 	}
 	if _, err := fmt.Fprintf(h.Err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.Visible(p.name), h.Visible(p.Dir), p.Lines(h, true)); err != nil {
@@ -417,7 +418,7 @@ func (s *App) hooksOfPlugins() []hook.Hook {
 	var list []hook.Hook
 	for _, p := range s.plugins {
 		for _, w := range p.hooks {
-			line := "export " + pluginVariable + "=" + cli.Quote(p.Dir) + "\n" + w.Command
+			line := "export " + pluginVariable + "=" + text.QuoteShell(p.Dir) + "\n" + w.Command
 			x := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: s.HookPlace(), Line: line, Project: s.Project, Async: w.Async})
 			x.Timeout, x.Name = w.Timeout, w.Command
 			list = append(list, x)

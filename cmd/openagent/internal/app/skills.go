@@ -12,6 +12,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/skill"
 	"github.com/openagent-go/agent/tool"
 )
@@ -94,7 +95,7 @@ func trustsSkills(h *cli.IO, found skill.Found) bool {
 func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bool) (bool, error) {
 	if !ask {
 		if tell {
-			h.Complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(found.Dir))
+			h.Complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(found.Dir))
 		}
 		return false, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/preview"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/subagent"
 )
@@ -131,7 +132,7 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 		return false, nil
 	}
 	if !ask {
-		h.Complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, cli.Quote(filepath.Dir(filepath.Dir(found.Dir))))
+		h.Complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(filepath.Dir(filepath.Dir(found.Dir))))
 		return false, nil
 	}
 	if _, err := fmt.Fprintf(h.Err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.Visible(found.Dir), preview.AgentDocuments(h, found)); err != nil {

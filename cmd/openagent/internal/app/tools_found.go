@@ -199,7 +199,7 @@ func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project st
 func warnOfTools(h *cli.IO, err error) {
 	var u *custom.UntrustedError
 	if errors.As(err, &u) {
-		h.Complain("%v; look at them, then: openagent trust add %s", err, cli.Quote(u.Listing.Dir))
+		h.Complain("%v; look at them, then: openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
 		return
 	}
 	h.Complain("%v", err)

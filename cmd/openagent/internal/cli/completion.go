@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // Shells are the shells that Completion knows.
@@ -57,7 +59,7 @@ func subcommandPaths(root Command) []string {
 func quoted(texts []string, sep string) string {
 	words := make([]string, len(texts))
 	for i, t := range texts {
-		words[i] = Quote(t)
+		words[i] = text.QuoteShell(t)
 	}
 	return strings.Join(words, sep)
 }
@@ -79,9 +81,9 @@ _%[1]s() {
 		for _, f := range c.completed() {
 			switch {
 			case f.Words != nil:
-				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return;;\n", Quote(path+":--"+f.Name), strings.Join(f.Words, " "))
+				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return;;\n", text.QuoteShell(path+":--"+f.Name), strings.Join(f.Words, " "))
 			case f.Path:
-				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return;;\n", Quote(path+":--"+f.Name))
+				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return;;\n", text.QuoteShell(path+":--"+f.Name))
 			}
 		}
 	})
@@ -91,7 +93,7 @@ _%[1]s() {
 		if c.Run != nil && c.Subcommands != nil {
 			words = nil // they count as the first word only
 		}
-		fmt.Fprintf(&b, "    %s) flags='%s' words='%s';;\n", Quote(path), longNames(c.completed()), strings.Join(words, " "))
+		fmt.Fprintf(&b, "    %s) flags='%s' words='%s';;\n", text.QuoteShell(path), longNames(c.completed()), strings.Join(words, " "))
 	})
 	fmt.Fprintf(&b, "  esac\n  [ \"$COMP_CWORD\" -eq 1 ] && words='%s'\n", strings.Join(root.Names(), " "))
 	b.WriteString("  [ -n \"$words\" ] && [ \"${cur#-}\" = \"$cur\" ] && flags=$words\n")
@@ -115,7 +117,7 @@ _%[1]s() {
   case $at in
 `, root.Name, quoted(subcommandPaths(root), "|"))
 	root.Walk(func(path string, c Command) {
-		fmt.Fprintf(&b, "    %s)\n", Quote(path))
+		fmt.Fprintf(&b, "    %s)\n", text.QuoteShell(path))
 		if len(c.Subcommands) > 0 {
 			when := "$words[CURRENT] != -*"
 			if c.Run != nil {
@@ -123,7 +125,7 @@ _%[1]s() {
 			}
 			fmt.Fprintf(&b, "      if [[ %s ]]; then\n        names=(", when)
 			for _, s := range c.Subcommands {
-				b.WriteString(" " + Quote(s.Name+":"+s.Summary))
+				b.WriteString(" " + text.QuoteShell(s.Name+":"+s.Summary))
 			}
 			b.WriteString(")\n        _describe command names\n        return\n      fi\n")
 		}
@@ -131,7 +133,7 @@ _%[1]s() {
 		if c.Choices != nil {
 			rest = "*:argument:(" + strings.Join(c.Choices, " ") + ")"
 		}
-		fmt.Fprintf(&b, "      _arguments%s %s;;\n", zshFlags(c.completed()), Quote(rest))
+		fmt.Fprintf(&b, "      _arguments%s %s;;\n", zshFlags(c.completed()), text.QuoteShell(rest))
 	})
 	fmt.Fprintf(&b, "  esac\n}\nif [ \"$funcstack[1]\" = _%[1]s ]; then _%[1]s \"$@\"; else compdef _%[1]s %[1]s; fi\n", root.Name)
 	return b.String()
@@ -150,7 +152,7 @@ func zshFlags(fs Flags) string {
 		case f.Arg != "":
 			spec += ":value:"
 		}
-		b.WriteString(" " + Quote(spec))
+		b.WriteString(" " + text.QuoteShell(spec))
 	}
 	return b.String()
 }
@@ -171,13 +173,13 @@ function __fish_%[1]s_at
 end
 `, root.Name, quoted(subcommandPaths(root), " "))
 	root.Walk(func(path string, c Command) {
-		at := "complete -c " + root.Name + " -n " + Quote("__fish_"+root.Name+"_at "+path)
+		at := "complete -c " + root.Name + " -n " + text.QuoteShell("__fish_"+root.Name+"_at "+path)
 		first := at
 		if path == root.Name {
 			first = "complete -c " + root.Name + " -n 'test (count (commandline -opc)) -eq 1'"
 		}
 		for _, s := range c.Subcommands {
-			fmt.Fprintf(&b, "%s -f -a %s -d %s\n", first, s.Name, Quote(s.Summary))
+			fmt.Fprintf(&b, "%s -f -a %s -d %s\n", first, s.Name, text.QuoteShell(s.Summary))
 		}
 		for _, word := range c.Choices {
 			fmt.Fprintf(&b, "%s -f -a %s\n", at, word)
@@ -196,13 +198,13 @@ func fishFlag(f Flag) string {
 	}
 	switch {
 	case f.Words != nil:
-		s += " -x -a " + Quote(strings.Join(f.Words, " "))
+		s += " -x -a " + text.QuoteShell(strings.Join(f.Words, " "))
 	case f.Path:
 		s += " -r"
 	case f.Arg != "":
 		s += " -x"
 	}
-	return s + " -d " + Quote(f.Help) + "\n"
+	return s + " -d " + text.QuoteShell(f.Help) + "\n"
 }
 
 // powershell writes one table entry for each command: its words, its flags, and the

@@ -156,6 +156,3 @@ func Choice(words []string) string { return strings.Join(words, "|") }
 func Clip(s string) string {
 	return text.Bytes(s, 80)
 }
-
-// Quote makes a single word of a POSIX shell out of text.
-func Quote(s string) string { return text.QuoteShell(s) }

@@ -16,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/ratelimit"
 	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/catalog"
 	"github.com/openagent-go/agent/permission"
@@ -243,7 +244,7 @@ func WarnOfSettings(h *cli.IO, o *Options) {
 	}
 	for _, f := range o.Settings.Files() {
 		if needs := o.Settings.Needs(f); len(needs) > 0 {
-			h.Complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, Needed(needs), cli.Quote(projectOf(f)))
+			h.Complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, Needed(needs), text.QuoteShell(projectOf(f)))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/rewind"
 	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
 	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
 )
 
 // rewindSession takes a session back, or lists where it can be taken back to.
@@ -52,15 +53,15 @@ func rewindSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string
 		}
 		return err
 	}
-	var text strings.Builder
+	var rows strings.Builder
 	undo := "openagent sessions rewind " + id
 	if o.Dir != "" {
-		undo += " --session-dir " + cli.Quote(store.Path)
+		undo += " --session-dir " + text.QuoteShell(store.Path)
 	}
 	for _, line := range done.Lines(undo + " --to") {
-		text.WriteString(terminal.Text(line) + "\n")
+		rows.WriteString(terminal.Text(line) + "\n")
 	}
-	if shown := h.Show(text.String()); err == nil {
+	if shown := h.Show(rows.String()); err == nil {
 		err = shown
 	}
 	return err

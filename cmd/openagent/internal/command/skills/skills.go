@@ -188,7 +188,7 @@ func newSkill(h *cli.IO, o *skillsOptions, dir, name string) error {
 	}
 	next := "edit it, then: openagent skills lint"
 	if !o.user {
-		next += "; and so that it counts: openagent trust add " + cli.Quote(dir)
+		next += "; and so that it counts: openagent trust add " + text.QuoteShell(dir)
 	}
 	return h.Show(file + "\n" + next + "\n")
 }
