@@ -25,7 +25,7 @@ func TestDocs(t *testing.T) {
 
 func keyTable(wanted func(Key) bool) string {
 	var b strings.Builder
-	b.WriteString("| setting | type | what it is | flag | variables | layers | an untrusted project |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| setting | type | meaning | flag | variables | layers | an untrusted project |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range keys {
 		if !wanted(k) {
 			continue

@@ -31,7 +31,7 @@ func eventTable(t *testing.T) string {
 		return true
 	})
 	var b strings.Builder
-	b.WriteString("| event | when, and what it may | matched | one that fails |\n|---|---|---|---|\n")
+	b.WriteString("| event | when it runs, and its powers | matched | a failure |\n|---|---|---|---|\n")
 	for _, e := range hook.Events {
 		if docs[e] == "" {
 			t.Errorf("%s has no description", e)
@@ -50,7 +50,7 @@ func eventTable(t *testing.T) string {
 
 func inputTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| member | in Go | events, what it is |\n|---|---|---|\n")
+	b.WriteString("| member | in Go | events and meaning |\n|---|---|---|\n")
 	ast.Inspect(parse(t, "input.go"), func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
 		if !ok || spec.Name.Name != "Input" {

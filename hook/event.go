@@ -12,18 +12,18 @@ type Event string
 
 // Tools.
 const (
-	// PreToolUse: a call is about to be judged by rules and mode. May deny, allow or
-	// ask about it, and change its input.
+	// PreToolUse: before rules and mode judge a call. May deny, allow or ask about it,
+	// and change its input.
 	PreToolUse Event = "PreToolUse"
-	// PostToolUse: a tool ran and succeeded. May replace what the model sees of it.
+	// PostToolUse: a tool ran and succeeded. May replace the result that the model sees.
 	PostToolUse Event = "PostToolUse"
-	// PostToolUseFailure: a tool ran and failed, or was cut short. May replace what
-	// the model sees of it.
+	// PostToolUseFailure: a tool failed or was interrupted. May replace the result that
+	// the model sees.
 	PostToolUseFailure Event = "PostToolUseFailure"
-	// PostToolBatch: all calls of an answer have their results, and the model is
-	// about to see them. May end the run.
+	// PostToolBatch: all calls of an answer have their results, and the model has not
+	// seen them yet. May end the run.
 	PostToolBatch Event = "PostToolBatch"
-	// PermissionRequest: a person is about to be asked about a call. May answer.
+	// PermissionRequest: before a person is asked about a call. May answer.
 	PermissionRequest Event = "PermissionRequest"
 	// PermissionDenied: a call was denied. May tell the model to try again.
 	PermissionDenied Event = "PermissionDenied"
@@ -36,73 +36,73 @@ const (
 	// SessionStart: the first prompt of a session in this program, before the first
 	// request. May add context.
 	SessionStart Event = "SessionStart"
-	// SessionEnd: the session is closed; for a prompt outside of a session, before it
+	// SessionEnd: the session is closed. For a prompt outside of a session, before it
 	// returns.
 	SessionEnd Event = "SessionEnd"
-	// UserPromptSubmit: a prompt, or a message to a running one, is about to reach the
-	// model. May keep it away and add context.
+	// UserPromptSubmit: before a prompt, or a message to a running one, reaches the
+	// model. May stop it, and add context.
 	UserPromptSubmit Event = "UserPromptSubmit"
-	// Stop: a run is about to end, whatever the reason. One that is complete may be
-	// made to go on, at most 8 times a prompt.
+	// Stop: before a run ends, for any reason. May make a complete run continue, at most
+	// 8 times a prompt.
 	Stop Event = "Stop"
-	// StopFailure: a run is about to end because the model could not be reached or
-	// could not take the conversation. Comes before Stop.
+	// StopFailure: before a run ends because the model could not be reached or could not
+	// take the conversation. Comes before Stop.
 	StopFailure Event = "StopFailure"
-	// Notification: somebody is waited for.
+	// Notification: the run waits for a person.
 	Notification Event = "Notification"
-	// MessageDisplay: text of the model is about to be shown. May change what is shown.
+	// MessageDisplay: before text of the model is shown. May change the shown text.
 	MessageDisplay Event = "MessageDisplay"
 )
 
-// Agents that work for others.
+// Sub-agents.
 const (
-	// SubagentStart: an agent is put to work for another. May add context.
+	// SubagentStart: a sub-agent starts. May add context.
 	SubagentStart Event = "SubagentStart"
-	// SubagentStop: its run is about to end, in place of Stop, whatever the reason. One
-	// that is complete may be made to go on, at most 8 times.
+	// SubagentStop: before a sub-agent ends, in place of Stop, for any reason. May make
+	// a complete one continue, at most 8 times.
 	SubagentStop Event = "SubagentStop"
-	// TeammateIdle: a member of a team has done its work and waits for messages.
+	// TeammateIdle: a member of a team is done and waits for messages.
 	TeammateIdle Event = "TeammateIdle"
 )
 
-// What changes around a run.
+// Changes around a run.
 const (
-	// CwdChanged: a call has changed the working directory.
+	// CwdChanged: a call changed the working directory.
 	CwdChanged Event = "CwdChanged"
-	// FileChanged: a call has changed a file. Files that commands change are not seen.
+	// FileChanged: a call changed a file. Files that commands change are not seen.
 	FileChanged Event = "FileChanged"
-	// DirectoryAdded: a prompt has one more folder to work in than the one before it.
+	// DirectoryAdded: a prompt has one more working folder than the one before it.
 	DirectoryAdded Event = "DirectoryAdded"
-	// ConfigChange: a call has changed a setting.
+	// ConfigChange: a call changed a setting.
 	ConfigChange Event = "ConfigChange"
-	// WorktreeCreate: a call has made a worktree.
+	// WorktreeCreate: a call made a worktree.
 	WorktreeCreate Event = "WorktreeCreate"
-	// WorktreeRemove: a call has removed a worktree.
+	// WorktreeRemove: a call removed a worktree.
 	WorktreeRemove Event = "WorktreeRemove"
-	// TaskCreated: a call has put a task on the list.
+	// TaskCreated: a call added a task to the list.
 	TaskCreated Event = "TaskCreated"
-	// TaskCompleted: a call has completed a task of the list.
+	// TaskCompleted: a call completed a task of the list.
 	TaskCompleted Event = "TaskCompleted"
-	// UserPromptExpansion: a slash command or a prompt of a server is about to become a
-	// prompt. May keep it away.
+	// UserPromptExpansion: before a slash command or a prompt of a server becomes a
+	// prompt. May stop it.
 	UserPromptExpansion Event = "UserPromptExpansion"
 	// Elicitation: an MCP server asks the user something during a call. May answer in
-	// their place, or keep the question away.
+	// their place, or stop the question.
 	Elicitation Event = "Elicitation"
-	// ElicitationResult: the user's answer is about to go to the server. May change it,
-	// or keep it away.
+	// ElicitationResult: before the user's answer goes to the server. May change or stop
+	// it.
 	ElicitationResult Event = "ElicitationResult"
 	// InstructionsLoaded: the model is told a file of instructions, such as AGENTS.md.
 	InstructionsLoaded Event = "InstructionsLoaded"
 )
 
-// What becomes of long conversations.
+// Compaction.
 const (
-	// PreCompact: the conversation is about to be compacted. May keep it as it is. What
-	// it says is for whoever writes the summary: instructions beside those of the user.
+	// PreCompact: before the conversation is compacted. May stop that. Its text goes to
+	// the model that writes the summary, beside the instructions of the user.
 	PreCompact Event = "PreCompact"
-	// PostCompact: the conversation was compacted: old results were cleared, or a summary
-	// stands in the place of what came before.
+	// PostCompact: the conversation was compacted: old results were cleared, or a
+	// summary replaced older messages.
 	PostCompact Event = "PostCompact"
 )
 

@@ -16,13 +16,13 @@ var update = flag.Bool("update", false, "write docs/feature_pairs.md")
 
 // ingredients say what each feature brings to a scenario.
 var ingredients = map[string]string{
-	"sandbox":    "the operating system confines commands; skipped where it cannot",
-	"worktree":   "the agent, or the sub-agent, works in a git worktree; the main tree stays as it is",
+	"sandbox":    "the operating system confines commands; skipped if it cannot",
+	"worktree":   "the agent, or the sub-agent, works in a git worktree; the main tree does not change",
 	"sub-agent":  "an agent does part of the work",
 	"background": "a command that sleeps, or the sub-agent, works in the background; nothing is left of it",
 	"plan mode":  "the agent plans first; a call that changes something is refused until the plan is approved",
 	"resume":     "the program is killed twice, and resumed",
-	"fork":       "a fork goes on by itself; the original stays as it is",
+	"fork":       "a fork continues by itself; the original does not change",
 	"rewind":     "files are rewound to before the prompt",
 	"skill":      "the agent runs a skill",
 	"MCP":        "the calls that change something are made by the process of an MCP server",
@@ -81,11 +81,11 @@ After each run these hold:
 - Every call has one result, and every session has ended.
 - A strict server has accepted every request to the model.
 - No call that changes something ran twice. In a run that was not killed each ran once.
-- What is denied stayed denied: a file that must not be read is in no journal, and a file outside of the folder is as it was.
+- Denied calls stayed denied: a file that must not be read is in no journal, and a file outside of the folder did not change.
 - With the sandbox, a script that hides its paths from the rules ran confined: it read no denied file, in no worktree, and wrote nothing outside.
-- Nothing was written in plan mode, and nothing in the main tree by who works in a worktree.
+- Nothing was written in plan mode. An agent in a worktree wrote nothing in the main tree.
 - A call whose input a hook changed did not run as the model wrote it.
-- Rewinding brought every file of the main tree back byte for byte, and a fork left the original's journal as it was.
+- Rewinding brought every file of the main tree back byte for byte, and a fork did not change the original's journal.
 - Turns and tokens are counted once, those of sub-agents included.
 - No goroutine and no process is left.
 
