@@ -31,103 +31,100 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// An Agent is the definition of an agent. Only Model is required. A session
-// works with the Agent as it was when the session was made: its fields may be set
-// anew for another session, while what they point to, such as the elements of lists,
-// must not be changed.
+// An Agent is the configuration of an agent. Only Model is required. A session works with
+// the Agent as it was when you made the session. You may set fields for a later session,
+// but do not change the elements of lists and other values that fields point to.
 type Agent struct {
 	Name string // shown to tools as [tool.Call].Agent
-	// Program names the program over its restarts, and over its instances. A Session that
-	// an Agent of the same Program opens goes on with the permission mode in which the
-	// conversation was left, and with the rules that were allowed for the session. With
-	// "", or after another Program, it goes on with modes plan and dontAsk alone, and
-	// begins with the Agent's mode else; rules that ask and deny stay.
+	// Program is the name of your program. It is the same after a restart and in every
+	// instance. If a session's last Agent had the same Program, the session continues in
+	// the permission mode in which you left it, with the rules allowed for the session.
+	// With "", or after another Program, only restrictions continue: the modes plan and
+	// dontAsk, and rules that ask or deny. Otherwise the session begins in the Agent's mode.
 	Program   string
 	Model     llm.Model
-	Fallbacks []llm.Model // tried in order, for the rest of a prompt, when a model stays unavailable
-	// SmallModel is a cheap model that digests results: those for which a tool asks it
+	Fallbacks []llm.Model // tried in order, for the rest of a prompt, if a model stays unavailable
+	// SmallModel is a cheap model that shortens results: those of tools that ask for it
 	// (WebFetch with a prompt), and texts of more than SummarizeOver characters. Its
 	// cost counts. Nil: results stay as they are.
 	SmallModel    llm.Model
-	SummarizeOver int // 0: no text is digested for its length alone
-	// Models returns the model of a name, for skills that want one of their own. An
-	// error leaves them the agent's, as nil does for all.
+	SummarizeOver int // 0: no text is shortened for its length alone
+	// Models returns the model of a name, for skills that name one. If it is nil or
+	// returns an error, they use the agent's model.
 	Models         func(name string) (llm.Model, error)
 	System         string   // instructions
 	Dir            string   // working directory of tools; "" is the process's
-	AdditionalDirs []string // further folders whose files mode acceptEdits lets tools edit
+	AdditionalDirs []string // further folders whose files tools may edit in mode acceptEdits
 
-	// Tools are the tools of the agent; of two with one name the later counts, so
-	// that built-in ones are put first. Toolsets are asked for more at the start
-	// of each prompt and replace Tools of the same name.
+	// Tools are the tools of the agent. Of two with one name the later counts, so put
+	// built-in ones first. Toolsets are asked for more at the start of each prompt. Their
+	// tools replace Tools of the same name.
 	Tools    []tool.Tool
 	Toolsets []tool.Set
-	// AllowedTools, unless empty, are the names of the only tools that the model
-	// sees; DisallowedTools it never sees. A tool's other names count as well, "*" in a
-	// name stands for any text and mcp__server for all tools of a server. Permissions
-	// are another matter.
+	// AllowedTools, unless empty, names the only tools that the model sees. It never sees
+	// DisallowedTools. A tool's other names count as well. "*" in a name stands for any
+	// text, and mcp__server for all tools of a server. Permissions do not depend on them.
 	AllowedTools    []string
 	DisallowedTools []string
-	// DeferredTools are the names of tools that the model does not see until a tool
-	// search among the Tools finds them.
+	// DeferredTools names tools that the model does not see until a tool search among
+	// the Tools finds them.
 	DeferredTools []string
-	// DeferAbove is the share of the context window, of 200,000 tokens at most, that
-	// the descriptions of the Toolsets' tools may take before they are deferred, which
-	// a tool search among the Tools makes possible; more than 100 tools are deferred in
-	// any case. 0: a tenth; negative: they are never deferred.
+	// DeferAbove is a share of the context window, of at most 200,000 tokens. If the
+	// descriptions of the Toolsets' tools take more, they are deferred. This needs a tool
+	// search among the Tools. More than 100 tools are always deferred. 0: a tenth;
+	// negative: never.
 	DeferAbove float64
 
-	// Context tells the model of the place that it works in. Nil: it is told nothing.
+	// Context returns the project context that the model is told. Nil: none.
 	Context ContextFunc
 
 	Permissions permission.Policy
-	// Deciders are asked about every call, in every mode, bypassPermissions
-	// included, and again about changed input and right before the call runs. See
-	// [permission.Decider] for what their answers do.
+	// Deciders are asked about every call, in every mode, also in bypassPermissions. They
+	// are asked again about changed input, and right before the call runs. See
+	// [permission.Decider] for the effect of their answers.
 	Deciders []permission.Decider
 	// CanUseTool is asked about every call that is not denied yet, in every mode.
 	// Nil: calls that need a person's permission are denied.
 	CanUseTool CanUseToolFunc
-	// AskUser puts a tool's questions to a person. Nil: tools that ask are told
-	// that nobody is there.
+	// AskUser asks a person the questions of tools. Nil: tools are told that nobody can
+	// answer.
 	AskUser AskUserFunc
-	// Inbox is asked for messages to the agent before each call of the model and before
-	// a run ends. Nil: there are none.
+	// Inbox is asked for messages to the agent before each model call and before a run
+	// ends. Nil: there are none.
 	Inbox InboxFunc
 	Hooks []hook.Hook
-	// AllowModeChange says why hooks and tools, such as ExitPlanMode, may not change over to
-	// a mode. Nil: tools may to any, hooks to any but bypassPermissions, to which they
-	// may only where the agent has it itself.
+	// AllowModeChange returns an error if hooks and tools, such as ExitPlanMode, may not
+	// change to a mode. Nil: tools may change to any mode. Hooks may change to any but
+	// bypassPermissions, unless the agent has that mode itself.
 	AllowModeChange func(permission.Mode) error
-	// AllowRuleGrant says why a rule that a hook adds may not allow calls. Nil: any may.
+	// AllowRuleGrant returns an error if a hook may not add a rule that allows calls.
+	// Nil: it may add any.
 	AllowRuleGrant func(permission.Rule) error
 
 	Budget Budget
-	// AwaitAgents: a run does not end as completed while agents that it started in the
-	// background are at work; what they come to is delivered first. It is so for a
-	// prompt outside of a session.
+	// AwaitAgents: a run does not complete while its background agents work. Their
+	// results are delivered first. A prompt outside of a session always waits.
 	AwaitAgents      bool
-	Retry            *Retry      // nil: as usual
-	Compaction       *Compaction // nil: as usual
-	MaxTokens        int         // of an answer, thinking included; 0: 16,384 or what the model can
+	Retry            *Retry      // nil: the defaults
+	Compaction       *Compaction // nil: the defaults
+	MaxTokens        int         // of an answer, thinking included; 0: 16,384, or less if the model has less
 	Thinking         llm.Thought
-	Cache            llm.Cache // how providers keep the prompt; zero: for five minutes after each use
+	Cache            llm.Cache // how long providers keep the prompt; zero: five minutes after each use
 	Temperature      *float64
 	ToolChoice       llm.ToolChoice // of the first answer to a prompt
 	Stop             []string       // stop sequences
-	MaxParallelCalls int            // calls at a time that do not depend on each other; 0: 10
+	MaxParallelCalls int            // independent calls at a time; 0: 10
 
 	Sessions session.Store // nil keeps each session in memory
 	// Checkpoint keeps the files before the first call of a prompt that may change
 	// some. Nil: they are not kept.
 	Checkpoint CheckpointFunc
-	Output     *tool.Output // bounds of tool results; nil: as usual
-	// Secrets are replaced by *** wherever a tool's result holds them, as are the
-	// values of environment variables whose names say that they are secret.
+	Output     *tool.Output // limits of tool results; nil: the defaults
+	// Secrets become *** in the results of tools. So do the values of environment
+	// variables whose names look secret.
 	Secrets []string
 	Log     *slog.Logger // nil: no logs; docs/observability.md lists the records
-	// Trace is told of what runs do, and of what agents beneath them do, as spans. Nil:
-	// nobody is.
+	// Trace gets the steps of runs and of their sub-agents as spans. Nil: none.
 	Trace trace.Func
 
 	parentLink *parentLink // of an agent beneath another; nil: it is nobody's
@@ -140,19 +137,18 @@ type Agent struct {
 // return when ctx ends. An error or a panic denies the call.
 type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
 
-// An AskUserFunc puts questions to a person and returns an answer to each. One
-// call asks at a time. It should return when ctx ends. An error is told to the
-// model.
+// An AskUserFunc asks a person questions and returns an answer to each. One call asks at
+// a time. It should return when ctx ends. The model is told of an error.
 type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 
-// An InboxFunc hands messages for the session's agent to keep, which returns once they
-// are on record; a message whose ID is on record already is not recorded again. It
-// should return when ctx ends. An error is logged.
+// An InboxFunc passes messages for the session's agent to keep, which returns once they
+// are on record. A message with a recorded ID is not recorded again. It should return
+// when ctx ends. An error is logged.
 type InboxFunc func(ctx context.Context, session string, keep func([]Input) error) error
 
-// A Budget bounds one prompt, with all agents below it. An agent that is started gets a
-// share of what is left, which stays reserved until it ends: agents that work at once
-// cannot exceed the budget together. Zero means no limit, a negative number is an error.
+// A Budget limits one prompt, with all its sub-agents. A sub-agent gets a share of the
+// rest, which stays reserved until it ends. So agents that work at once cannot exceed the
+// budget together. Zero means no limit; a negative number is an error.
 type Budget struct {
 	Turns      int // answers of models
 	ModelCalls int // requests to models, retries included
@@ -165,7 +161,7 @@ type Budget struct {
 	Time time.Duration
 }
 
-// A Retry says how failed model calls are repeated. The zero Retry is the usual one.
+// A Retry says how failed model calls are repeated. The zero Retry has the defaults.
 type Retry struct {
 	Tries    int           // further tries, 0: 3; negative: none
 	Base     time.Duration // wait before the first, doubled for each further one; 0: 2 s
@@ -174,8 +170,8 @@ type Retry struct {
 	Statuses []int         // HTTP statuses to retry; nil: 408, 429, 500, 502, 503, 504, 529
 }
 
-// Prompt asks the agent something in a new session and waits for the result.
-// See [Session.Prompt]. Without a session store nothing of the session is kept.
+// Prompt asks the agent something in a new session and waits for the result. See
+// [Session.Prompt]. Without a session store nothing of the session is kept.
 func (a *Agent) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	return a.Do(ctx, Input{Text: text, Blocks: more})
 }
@@ -191,8 +187,8 @@ func (a *Agent) Stream(ctx context.Context, text string, more ...llm.Block) iter
 	}
 }
 
-// Session returns the session with the given id, which need not exist yet; ""
-// makes a new id. It is opened at its first use and should be closed.
+// Session returns the session with the given id, which may be new. "" makes a new id. It
+// is opened at its first use. Close it when you are done.
 func (a *Agent) Session(id string) *Session {
 	made := &struct { // in one piece: there may be many, most of them at rest
 		session Session

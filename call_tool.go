@@ -13,11 +13,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// CallTool runs one tool as a call of the model would run: the same hooks, rules,
-// mode, callback, limits and bounds of the result. It is a run of its own, in a
-// session that nothing is kept of; what the tool reports is [tool.Progress] of
-// ctx. What the model would see of a failure, a denial among them, is a Result;
-// the error says that the run itself failed.
+// CallTool runs one tool like a call of the model: with the same hooks, rules, mode,
+// callback and limits. It is a run of its own, in a session that is not kept. Reports of
+// the tool are [tool.Progress] of ctx. A failure that the model would see, such as a
+// denial, is a Result. The error says that the run itself failed.
 func (a *Agent) CallTool(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	if !json.Valid(input) {
 		return nil, errors.New("agent: calling " + name + ": the input is not JSON")

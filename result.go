@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Result is what a prompt came to. There is one whatever the end, with what
-// was made so far.
+// A Result is the outcome of a prompt. There is one for every end, with the work that was
+// done.
 type Result struct {
 	Session string
 	Text    string // the final answer, all parts of it

@@ -18,9 +18,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Session is a conversation with an agent. One prompt runs at a time; the
-// methods of session_control.go may be called meanwhile, also from inside the loop over
-// a stream.
+// A Session is a conversation with an agent. One prompt runs at a time. You may call the
+// methods of session_control.go during a run, also inside the loop over a stream.
 type Session struct {
 	ID    string
 	agent atomic.Pointer[Agent] // as it was, and as it was set since: changed with mu, by another Agent
@@ -36,25 +35,25 @@ type Session struct {
 	last     *Result
 }
 
-// An Input is a prompt, or a message to a prompt that runs.
+// An Input is a prompt, or a message to a running prompt.
 type Input struct {
-	// ID makes sending twice harmless: an input with a known id is ignored. "" is a new one.
+	// ID lets you send an input twice: one with a known id is ignored. "" is a new id.
 	ID     string
 	Text   string
 	Blocks []llm.Block // images, documents; after the text
-	// Output, of a prompt, is a JSON Schema of type object that the final answer has to
-	// satisfy: [Result].Output does then. Where host and model hold answers to a schema
-	// they are told it; else the model is offered a tool StructuredOutput to answer by.
-	// The answer is checked here in any case. One that fails goes back to the model with
-	// what is wrong, as often as Corrections says (0: 3, negative: never), and then the
-	// run ends as output_invalid, with an error that matches [ErrOutputInvalid].
+	// Output, of a prompt, is a JSON Schema of type object. The final answer must satisfy
+	// it; [Result].Output holds that answer. Hosts and models that take a schema get it.
+	// Others get a tool StructuredOutput to answer with. The answer is always checked here.
+	// An invalid one goes back to the model with the error, as often as Corrections says
+	// (0: 3, negative: never). Then the run ends as output_invalid, with an error that
+	// matches [ErrOutputInvalid].
 	Output      json.RawMessage
 	Corrections int
-	// Expansion, unless nil, is what a command stands for, such as a skill: its text
-	// takes the place of Text. It is for prompts only.
+	// Expansion, unless nil, is the text of a command, such as a skill. It replaces Text.
+	// It is for prompts only.
 	Expansion *tool.Expansion
-	// Compact: it is no prompt. The conversation is compacted, and Text says what matters
-	// for the summary, see [Session.Compact].
+	// Compact: this is not a prompt. The conversation is compacted, and Text is the
+	// instructions for the summary, see [Session.Compact].
 	Compact bool
 }
 
@@ -68,25 +67,24 @@ func (in Input) message(d event.Delivery) event.UserMessage {
 	return event.UserMessage{ID: in.ID, Delivery: d, Message: llm.UserText(in.Text, in.Blocks...), Expansion: in.Expansion}
 }
 
-// Prompt prompts the session and waits for the end of the run. The Result is
-// not nil once the run has begun, whatever the error; the error is nil for a
-// run that ended as completed, tool_ended or max_tokens, else an [*EndError] or
-// the failure of the session store. A run that was cut short before is closed
-// first: only Resume goes on with it.
+// Prompt prompts the session and waits for the end of the run. The Result is not nil once
+// the run has begun, whatever the error. The error is nil for a run that ended as
+// completed, tool_ended or max_tokens. Otherwise it is an [*EndError] or the failure of
+// the session store. An interrupted run is closed first: only Resume continues it.
 func (s *Session) Prompt(ctx context.Context, text string, more ...llm.Block) (*Result, error) {
 	return s.Do(ctx, Input{Text: text, Blocks: more})
 }
 
-// Stream is like Prompt but yields events while they happen, facts and signals.
-// The last fact is an [event.RunEnd]; after it comes at most one pair of a zero
-// Event and an error, the one that Prompt would return. Leaving the loop cancels
-// the run and waits for its end. A slow reader does not slow the run.
+// Stream is like Prompt, but yields events while they happen, facts and signals. The last
+// fact is an [event.RunEnd]. After it comes at most one pair of a zero Event and an
+// error, the one that Prompt would return. Leaving the loop cancels the run and waits for
+// its end. A slow reader does not slow the run.
 func (s *Session) Stream(ctx context.Context, text string, more ...llm.Block) iter.Seq2[event.Event, error] {
 	return s.StreamInput(ctx, Input{Text: text, Blocks: more})
 }
 
-// Do is Prompt with an Input. For an input with a known id it does nothing and
-// returns what the last prompt of the session came to.
+// Do is Prompt with an Input. For an input with a known id it does nothing and returns
+// the result of the session's last prompt.
 func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	l, err := s.start(ctx, &in, false)
 	if err != nil {
@@ -107,9 +105,9 @@ func (s *Session) StreamInput(ctx context.Context, in Input) iter.Seq2[event.Eve
 	return s.stream(ctx, &in)
 }
 
-// StreamInputs prompts the session with each input, one after the other, and
-// yields the events of all runs. It goes on after a run that failed; its error
-// is yielded where it happened.
+// StreamInputs prompts the session with each input, one after the other, and yields the
+// events of all runs. It continues after a run that failed, and yields the error in its
+// place.
 func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for in := range inputs {
@@ -125,15 +123,15 @@ func (s *Session) StreamInputs(ctx context.Context, inputs iter.Seq[Input]) iter
 	}
 }
 
-// Resume goes on with a run that was cut short, by a crash or by a question
-// that was deferred. Calls that may have changed something when the program
-// died are not repeated: the model is told that their outcome is not known.
+// Resume continues a run that was interrupted by a crash or by a deferred question. Calls
+// that may have changed something when the program died are not repeated: the model is
+// told that their outcome is unknown.
 func (s *Session) Resume(ctx context.Context) iter.Seq2[event.Event, error] {
 	return s.stream(ctx, nil)
 }
 
-// CanResume reports whether the last run was cut short, so that Resume can go on with
-// it. While a run goes on it fails with [ErrBusy].
+// CanResume reports whether the last run was interrupted, so that Resume can continue it.
+// During a run it fails with [ErrBusy].
 func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,15 +144,15 @@ func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	return s.fold.state.Running() || s.fold.state.Pending(), nil
 }
 
-// Result returns what the last prompt of the session came to, nil before the
-// first and before the session is opened.
+// Result returns the result of the session's last prompt. It is nil before the first one,
+// and before the session is opened.
 func (s *Session) Result() *Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// Messages returns the conversation so far. The messages must not be changed.
+// Messages returns the conversation so far. Do not change the messages.
 func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +183,8 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	return f, nil
 }
 
-// Rewind lets the conversation go on from the fact with the given sequence
-// number. What came after it stays on record and no longer counts.
+// Rewind lets the conversation continue from the fact with the given sequence number.
+// Later facts stay on record and no longer count.
 func (s *Session) Rewind(ctx context.Context, to int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,10 +203,9 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	return s.restore(ctx, s.fold.log)
 }
 
-// Close ends a run that goes on, waits for it, ends the shell and the background
-// commands of the session, and gives up its lock.
-// Closing twice is harmless. It must not be called from inside a tool, a hook or a
-// callback of the session: it waits for them.
+// Close ends a running run and waits for it. It ends the shell and the background
+// commands of the session, and gives up its lock. You may close twice. Do not call it
+// from a tool, a hook or a callback of the session: it waits for them.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true

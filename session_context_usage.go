@@ -12,10 +12,10 @@ import (
 // ContextUsage says what fills the model's context: see [engine.ContextUsage].
 type ContextUsage = engine.ContextUsage
 
-// ContextUsage says what the next request would hold, by category, also while a prompt
-// runs. A model that is an [llm.Counter] is asked to count it; else, or if that fails,
-// it is the provider's count of the last request and an estimate of what came since.
-// A session in which no prompt was made yet is empty.
+// ContextUsage returns the contents of the next request by category, also during a run. A
+// model that is an [llm.Counter] is asked to count it. Otherwise, or if that fails, it is
+// the provider's count of the last request and an estimate of later content. A session
+// without a prompt is empty.
 func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 	var req *llm.Request
 	var note func(string) bool

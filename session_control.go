@@ -35,9 +35,9 @@ func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) erro
 	return err
 }
 
-// Steer sends a message to the running prompt. The model sees it after the
-// current batch of tools, at the latest before the run would stop. It returns
-// the message's id once it is on record.
+// Steer sends a message to the running prompt. The model sees it after the current batch
+// of tools, at the latest before the run would stop. It returns the id of the message
+// once it is on record.
 func (s *Session) Steer(ctx context.Context, in Input) (id string, err error) {
 	return s.enqueue(ctx, in, event.AsSteer)
 }
@@ -65,17 +65,16 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	return m.ID, err
 }
 
-// A Receipt says what an interrupt found.
+// A Receipt says which work an interrupt ended.
 type Receipt struct {
 	Cleared []string // ids of queued messages that the model will not see
 	Agents  []string // ids of agents in the background that are being ended
 }
 
-// Interrupt stops the running prompt: the model call and the tools are
-// cancelled, every open call gets a result, the queue of messages is emptied. It
-// returns once that is on record; the run ends soon after. Agents in the background are
-// ended too, also where no run goes on; then it fails with [ErrNotRunning] only if there
-// are none.
+// Interrupt stops the running prompt: the model call and the tools are cancelled, every
+// open call gets a result, and the queue of messages is emptied. It returns once that is
+// on record; the run ends soon after. It ends background agents too, also between runs.
+// Without a run it fails with [ErrNotRunning] only if there are no such agents.
 func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.withRun(ctx, func(l *activeRun) error {
@@ -90,11 +89,11 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	return r, err
 }
 
-// Pending returns the permission questions that wait for a decision, the one
-// that is being asked first. Where no run goes on they are those of the last one,
-// if a decision was deferred or the program died while it asked; without any it
-// fails with [ErrNotRunning]. The questions of agents at any depth are among them: their
-// Call.ID begins with the id of the agent's session and "/".
+// Pending returns the permission questions that wait for a decision, the one that is
+// being asked first. Without a run they are those of the last one, if a decision was
+// deferred or the program died while it asked. Without any it fails with [ErrNotRunning].
+// Questions of agents at any depth are among them: their Call.ID begins with the id of
+// the agent's session and "/".
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
 	var show []func() event.PermissionRequest
 	err := s.withRun(ctx, func(l *activeRun) error {
@@ -121,12 +120,11 @@ func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error
 	return append(out, below...), err
 }
 
-// Decide answers a permission question in place of the callback, which is
-// cancelled. call is the id of the call; defer suspends the run, any other
-// decision than allow denies the call. A decision that changes the input is
-// judged by the rules again. Where no run goes on the answer to a question of the
-// last one is recorded, also to that of an agent, and [Session.Resume] goes on with it, perhaps from another
-// process.
+// Decide answers a permission question in place of the callback, which is cancelled. call
+// is the id of the call. Defer suspends the run; any other decision than allow denies the
+// call. If the decision changes the input, rules judge it again. Without a run, the
+// answer to a question of the last one is recorded, also to that of an agent.
+// [Session.Resume] then continues, perhaps in another process.
 func (s *Session) Decide(ctx context.Context, call string, d permission.Decision) error {
 	if d.Input != nil && !json.Valid(d.Input) {
 		return fmt.Errorf("agent: deciding about call %s: the input is not JSON", call)

@@ -46,9 +46,9 @@ func (s *Session) settings() *settings {
 	return s.set
 }
 
-// Agent returns what the session's agent is now: as it was when the session was made,
-// with what was set since. Its lists must not be changed. The permission mode in force
-// is in the events of a run.
+// Agent returns the session's agent: as it was when you made the session, with later
+// changes. Do not change its lists. The current permission mode is in the events of a
+// run.
 func (s *Session) Agent() *Agent {
 	own := *s.def()
 	return &own
@@ -108,8 +108,8 @@ func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	return s.append(ctx, s.fold.last, event.ModeChanged{Mode: mode})
 }
 
-// Mode returns the permission mode in force: that of the run that goes on, or was cut
-// short, else the one that the next prompt begins with.
+// Mode returns the permission mode: that of the running or interrupted run, or the one
+// that the next prompt begins with.
 func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	var mode permission.Mode
 	err := s.withRun(ctx, func(l *activeRun) error { mode = l.state.state.Mode(); return nil })
@@ -127,14 +127,14 @@ func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	return s.modeInForce(), nil
 }
 
-// SetModel changes the model, from the next model call. The new model need not be one
-// of the agent's. Of tools that replace each other it gets those that suit it.
+// SetModel changes the model, from the next model call. It may be any model. Of tools
+// that replace each other it gets those that suit it.
 func (s *Session) SetModel(ctx context.Context, m llm.Model) error {
 	return s.remodel(ctx, func(a *Agent) { a.Model = m })
 }
 
-// SetThinking changes how much the model thinks, from the next model call. The
-// zero Thought leaves that to the provider, [llm.ThinkOff] switches thinking off.
+// SetThinking changes how much the model thinks, from the next model call. The zero
+// Thought leaves that to the provider. [llm.ThinkOff] turns thinking off.
 func (s *Session) SetThinking(ctx context.Context, t llm.Thought) error {
 	return s.remodel(ctx, func(a *Agent) { a.Thinking = t })
 }
@@ -147,7 +147,7 @@ func (s *Session) SetEffort(ctx context.Context, effort string) error {
 	return s.SetThinking(ctx, llm.Thought{Effort: effort})
 }
 
-// SetMaxThinkingTokens is SetThinking with a number of tokens, from 1 up; nil switches
+// SetMaxThinkingTokens is SetThinking with a number of tokens, at least 1. Nil turns
 // thinking off.
 func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
 	switch {
@@ -183,9 +183,9 @@ func (a *Agent) maxTokens() int {
 	return a.MaxTokens
 }
 
-// SetFallback changes the models that are tried, in this order, when the model stays
-// unavailable; without any there are none. A run that has fallen back to one of them
-// stays with it, else it goes back to its model with the next call.
+// SetFallback changes the models that are tried, in this order, if the model stays
+// unavailable. Without any there are none. A run that uses one of them stays with it. Any
+// other run returns to its model with the next call.
 func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 	models = slices.Clone(models)
 	return s.alter(ctx, func(a *Agent, did *altered) { a.Fallbacks = models; did.fallbacks = true }, func(l *activeRun, a *Agent) error {
@@ -216,10 +216,9 @@ func (a *Agent) fallbacks() []string {
 	return names
 }
 
-// SetBudget changes the budget of the run that goes on and of later prompts. What the
-// run has used so far counts: one that has used up the new budget ends with its next
-// check. What agents at work may use shrinks where less is left; one for which nothing
-// is left is stopped.
+// SetBudget changes the budget of the current run and of later prompts. Earlier use
+// counts: a run that has used up the new budget ends with its next check. The shares of
+// working agents shrink. An agent whose share is used up is stopped.
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
@@ -243,8 +242,8 @@ func (a *Agent) limits() event.Limits {
 	return l
 }
 
-// SetCanUseTool replaces the callback, from the next decision; nil removes it. The
-// permission mode has no bearing on it. A question that is being asked goes on.
+// SetCanUseTool replaces the callback, from the next decision. Nil removes it. The
+// permission mode has no effect on it. An open question stays open.
 func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { a.CanUseTool = fn; did.callback = s.prompted }, func(l *activeRun, a *Agent) error {
 		s.mu.Lock()
@@ -254,9 +253,9 @@ func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 	})
 }
 
-// SetTools changes the agent's Tools, from the next request; the Toolsets stay, and so
-// does what says which tools the model sees and which calls are permitted. Calls that
-// were made before go on as they are. It must not be called by a Toolset.
+// SetTools changes the agent's Tools, from the next request. The Toolsets stay, and so do
+// the limits on visible tools and permitted calls. Earlier calls continue unchanged. A
+// Toolset must not call it.
 func (s *Session) SetTools(ctx context.Context, tools []tool.Tool) error {
 	tools = slices.Clone(tools)
 	for _, t := range tools {
@@ -335,9 +334,9 @@ func (s *Session) swap(before, own *Agent) bool {
 	return true
 }
 
-// ReplaceTool puts t in the place of the tool of its name, from the next call that
-// starts, and for later prompts of the session; a tool that one of the agent's
-// Toolsets brings comes back with the next prompt. Calls that are running go on.
+// ReplaceTool replaces the tool of the same name, from the next call that starts, and for
+// later prompts of the session. A tool of one of the agent's Toolsets returns with the
+// next prompt. Running calls continue.
 func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 	if err := tool.Check(t); err != nil {
 		return fmt.Errorf("agent: %w: %w", ErrConfig, err)

@@ -9,15 +9,15 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// SetTitle gives the session a title for lists; "" takes it away. It is on record
-// when it returns, also while a run goes on, and changes nothing for the model.
-// For sessions that are not open here there is [session.Rename].
+// SetTitle gives the session a title for lists. "" removes it. It is on record when
+// SetTitle returns, also during a run, and changes nothing for the model. For sessions
+// that are not open here use [session.Rename].
 func (s *Session) SetTitle(ctx context.Context, title string) error {
 	return s.name(ctx, func(n *event.SessionNamed) { n.Title = title })
 }
 
-// SetTag gives the session a tag, a word to find it by; "" takes it away. It is as
-// SetTitle otherwise.
+// SetTag gives the session a tag, a word to find it by. "" removes it. Otherwise it works
+// like SetTitle.
 func (s *Session) SetTag(ctx context.Context, tag string) error {
 	return s.name(ctx, func(n *event.SessionNamed) { n.Tag = tag })
 }
