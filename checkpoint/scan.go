@@ -178,7 +178,7 @@ func readNames(at *os.Root) ([]fs.DirEntry, error) {
 }
 
 // within returns the rules in force in a folder: a repository within another
-// begins anew.
+// starts again.
 func within(at *os.Root, names []fs.DirEntry, rules *gitignore.Rules, full string) *gitignore.Rules {
 	for _, e := range names {
 		if e.Name() == ".git" {

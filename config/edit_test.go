@@ -166,7 +166,7 @@ func TestSet(t *testing.T) {
 	if _, err := Set(ctx, File{Scope: User, Path: p.path(User)}, "model", raw(`"x"`)); err == nil || !strings.Contains(err.Error(), "line 1: max_turns must be") {
 		t.Error(err)
 	}
-	if _, err := Set(ctx, File{Scope: User, Path: p.path(User)}, "max_turns", raw("5")); err != nil { // so it can be mended
+	if _, err := Set(ctx, File{Scope: User, Path: p.path(User)}, "max_turns", raw("5")); err != nil { // so it can be corrected
 		t.Error(err)
 	}
 	// What is private stays so, or becomes so.

@@ -58,7 +58,7 @@ type Key struct {
 
 	secret bool // its values are not for showing
 	// tighter reports whether a leaves less room than b. A project that is not
-	// trusted may set values that are tighter than those beneath them, and managed
+	// trusted may set values that are tighter than those below them, and managed
 	// settings bound the others.
 	tighter func(a, b json.RawMessage) bool
 	// absentIsLess: where nobody sets it there is less than any value may give.

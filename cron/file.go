@@ -116,7 +116,7 @@ func (f File) read() (content, error) {
 	}
 	c, err := decode(data)
 	if err != nil {
-		return content{}, fmt.Errorf("%w: %s: %w; mend the file or move it away", ErrUnreadable, f.Path, err)
+		return content{}, fmt.Errorf("%w: %s: %w; correct the file or move it away", ErrUnreadable, f.Path, err)
 	}
 	return c, nil
 }

@@ -135,7 +135,7 @@ func (d *driver) trouble(err error) {
 	}
 }
 
-// load reads the jobs anew if they have changed.
+// load reads the jobs again if they have changed.
 func (d *driver) load(ctx context.Context) error {
 	version, err := d.s.Store.Version(ctx)
 	if err != nil || version == d.version && d.next != nil {

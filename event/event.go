@@ -363,8 +363,8 @@ type (
 	PermissionsChanged struct {
 		Updates []hook.Update `json:"updates"`
 	}
-	// AgentStart is recorded before an agent is put to work beneath the run: by a call,
-	// or anew by a message. Its share of the budget is reserved.
+	// AgentStart is recorded before an agent is started under the run: by a call,
+	// or again by a message. Its share of the budget is reserved.
 	AgentStart struct {
 		Key         string  `json:"key"`     // of this piece of work
 		Call        string  `json:"call"`    // the call that has started the agent
@@ -416,8 +416,8 @@ type (
 		AgentTurns int                 `json:"agent_turns,omitempty"`
 		Usage      llm.Usage           `json:"usage"`
 		CostUSD    *float64            `json:"cost_usd"`         // nil: a price is not known
-		Models     map[string]Spending `json:"models,omitempty"` // agents beneath the run included
-		Agents     map[string]Spending `json:"agents,omitempty"` // what agents beneath the run used, by name
+		Models     map[string]Spending `json:"models,omitempty"` // sub-agents of the run included
+		Agents     map[string]Spending `json:"agents,omitempty"` // what sub-agents of the run used, by name
 		// LostUSD is the most that calls which were cut short can have cost beyond CostUSD.
 		LostUSD    float64            `json:"lost_usd,omitempty"`
 		ModelCalls int                `json:"model_calls,omitempty"`

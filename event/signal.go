@@ -127,8 +127,8 @@ type (
 		Error        string        `json:"error,omitempty"` // it failed
 		Duration     time.Duration `json:"duration,omitempty"`
 	}
-	// AgentEvent is an event of an agent beneath the run: a fact of its own session, a
-	// signal, or an AgentEvent of an agent beneath that.
+	// AgentEvent is an event of a sub-agent of the run: a fact of its own session, a
+	// signal, or an AgentEvent of a sub-agent of that.
 	AgentEvent struct {
 		Call  string `json:"call"`  // the call that has started the agent
 		ID    string `json:"id"`    // the provider's id of the call

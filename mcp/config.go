@@ -65,7 +65,7 @@ type Config struct {
 	Tools []tool.Tool `json:"-"`
 
 	// TimeoutMS bounds the milliseconds that a call may be silent: each report of
-	// progress begins them anew. 0 is 2 minutes.
+	// progress restarts the time. 0 is 2 minutes.
 	TimeoutMS int `json:"timeout,omitempty"`
 	// MaxTimeMS bounds the milliseconds of a call, whatever it reports. 0 is 30 minutes.
 	MaxTimeMS int `json:"maxTime,omitempty"`

@@ -24,7 +24,7 @@ func TestServersSendNoEscapes(t *testing.T) {
 	if err := json.Unmarshal(spec.Input, &input); err != nil {
 		t.Fatal(err)
 	}
-	found := []string{spec.Name, spec.Title, spec.Description, s.harmless(evil), told(evil), line(evil)}
+	found := []string{spec.Name, spec.Title, spec.Description, s.sanitize(evil), told(evil), line(evil)}
 	var walk func(v any)
 	walk = func(v any) {
 		switch v := v.(type) {

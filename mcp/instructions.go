@@ -53,5 +53,5 @@ func instructions(told string) string {
 func (all *Servers) Version() uint64 { return all.version.Load() }
 
 // serves reports whether a server contributes tools: it is connected, or was and is
-// being connected anew. It is called with mu held.
+// being reconnected. It is called with mu held.
 func (s *server) serves() bool { return s.state == Connected || s.state == Pending && s.had }

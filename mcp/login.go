@@ -147,13 +147,13 @@ func (c *authTransport) authorized(r *http.Request) (*http.Response, error) {
 	return c.send(r, token)
 }
 
-// needsAuth makes a server NeedsAuth and says what mends it.
+// needsAuth makes a server NeedsAuth and names the remedy.
 func (s *server) needsAuth(err error) {
-	s.become(NeedsAuth, s.mend(err), nil)
+	s.become(NeedsAuth, s.withRemedy(err), nil)
 }
 
-// mend adds to an error of a server that wants to know who asks what is to be done.
-func (s *server) mend(err error) error {
+// withRemedy adds the remedy to an error of a server that asks for a login.
+func (s *server) withRemedy(err error) error {
 	switch command := s.all.options.LoginCommand; {
 	case s.auth == nil:
 		return fmt.Errorf("%w; set its headers", err)
@@ -223,7 +223,7 @@ func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*
 	if !refused.forbidden {
 		ses.end(refused)
 		if s.auth == nil || s.auth.Unattended() || s.all.options.Login == nil {
-			return nil, s.mend(refused)
+			return nil, s.withRemedy(refused)
 		}
 		return s.ready(ctx, ses)
 	}
@@ -235,7 +235,7 @@ func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*
 		return nil, err
 	}
 	if missing && s.all.options.Login == nil && !s.auth.Unattended() {
-		return nil, s.mend(refused)
+		return nil, s.withRemedy(refused)
 	}
 	if missing && s.first(refused.ask.Scopes) {
 		ctx, cancel := context.WithCancel(ctx)

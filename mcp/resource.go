@@ -166,7 +166,7 @@ func (s *server) subscribe(ctx context.Context, ses *session) {
 	s.all.mu.Unlock()
 	for _, uri := range uris {
 		if err := ses.client.Subscribe(ctx, &sdk.SubscribeParams{URI: uri}); err != nil {
-			s.all.options.log().Warn("an MCP server does not renew a subscription", "server", s.name, "uri", line(uri), "error", s.harmless(err.Error()))
+			s.all.options.log().Warn("an MCP server does not renew a subscription", "server", s.name, "uri", line(uri), "error", s.sanitize(err.Error()))
 		}
 	}
 }
@@ -186,14 +186,14 @@ func (all *Servers) ask(ctx context.Context, name string, fn func(context.Contex
 	case err == nil || ctx.Err() != nil:
 		return err
 	case answer(err) != "":
-		return fmt.Errorf("the MCP server %s answered: %s", s.name, s.harmless(answer(err)))
+		return fmt.Errorf("the MCP server %s answered: %s", s.name, s.sanitize(answer(err)))
 	}
 	return fmt.Errorf("the MCP server %s: %w", s.name, redacted(s, err))
 }
 
 // redacted is an error without the secrets of the configuration.
 func redacted(s *server, err error) error {
-	if text := s.harmless(err.Error()); text != err.Error() {
+	if text := s.sanitize(err.Error()); text != err.Error() {
 		return errors.New(text)
 	}
 	return err

@@ -52,7 +52,7 @@ func (ses *session) sample(ctx context.Context, s *server, p *sdk.CreateMessageW
 	case errors.Is(err, tool.ErrDeclined):
 		return nil, rejected("the request is declined") // why is not the server's business
 	case err != nil:
-		s.all.options.log().Warn("a request of an MCP server to the model came to nothing", "server", s.name, "error", s.harmless(err.Error()))
+		s.all.options.log().Warn("a request of an MCP server to the model came to nothing", "server", s.name, "error", s.sanitize(err.Error()))
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "sampling: the model gave no answer"}
 	}
 	return &sdk.CreateMessageWithToolsResult{Role: "assistant", Model: answer.Model, StopReason: stopReason(answer.Stop),
@@ -150,5 +150,5 @@ func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm
 
 // foreign is a text of the server, fit for a model.
 func (s *server) foreign(text string) string {
-	return s.harmless(text)
+	return s.sanitize(text)
 }

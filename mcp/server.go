@@ -19,7 +19,7 @@ const (
 	retries    = 2 // after a connection failed or was lost
 	firstWait  = time.Second
 	longWait   = 10 * time.Second
-	steady     = time.Minute // a connection that held for so long is lost anew
+	steady     = time.Minute // a connection that held for so long counts as lost for the first time
 	settleTime = 100 * time.Millisecond
 )
 
@@ -234,26 +234,26 @@ func (s *server) call(ctx context.Context, name string, call tool.Call) (*tool.R
 		return tool.Errorf("the call took more than %v, so it was cancelled; whether it was carried out is not known", s.config.maxTime()), tool.ErrTimeout
 	}
 	if text := answer(err); text != "" {
-		return tool.Errorf("the MCP server %s answered: %s", s.name, s.harmless(text)), nil
+		return tool.Errorf("the MCP server %s answered: %s", s.name, s.sanitize(text)), nil
 	}
 	select { // the call learns of the end before the session does
 	case <-ses.live.Done():
 		err = ses.lost()
 	case <-time.After(finding):
 	}
-	return tool.Errorf("the MCP server %s did not answer the call, and whether it was carried out is not known: %s", s.name, s.harmless(fmt.Sprint(err))), nil
+	return tool.Errorf("the MCP server %s did not answer the call, and whether it was carried out is not known: %s", s.name, s.sanitize(fmt.Sprint(err))), nil
 }
 
 func (s *server) unreachable(ctx context.Context, err error) (*tool.Result, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return tool.Errorf("the MCP server %s is not connected: %s", s.name, s.harmless(fmt.Sprint(err))), nil
+	return tool.Errorf("the MCP server %s is not connected: %s", s.name, s.sanitize(fmt.Sprint(err))), nil
 }
 
-// harmless is a text without the secrets of the configuration and without what moves
-// a terminal.
-func (s *server) harmless(said string) string {
+// sanitize returns a text without the secrets of the configuration and without
+// control characters of terminals.
+func (s *server) sanitize(said string) string {
 	return redact.New(s.secrets()).Text(tool.Clean(text.Bytes(said, 8<<10)))
 }
 

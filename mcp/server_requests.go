@@ -169,7 +169,7 @@ func (s *server) logged(ctx context.Context, p *sdk.LoggingMessageParams) {
 		}
 		said = string(data)
 	}
-	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.harmless(text.Bytes(tool.Clean(said), maxLog)))
+	log.Log(ctx, level, "an MCP server says", "server", s.name, "logger", line(p.Logger), "text", s.sanitize(text.Bytes(tool.Clean(said), maxLog)))
 }
 
 // setLogLevel tells a server which messages are wanted.
@@ -178,7 +178,7 @@ func (s *server) setLogLevel(ctx context.Context, ses *session) {
 		return
 	}
 	if err := ses.client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: sdk.LoggingLevel(s.config.LogLevel)}); err != nil {
-		s.all.options.log().Warn("an MCP server does not take the level of its log", "server", s.name, "error", s.harmless(err.Error()))
+		s.all.options.log().Warn("an MCP server does not take the level of its log", "server", s.name, "error", s.sanitize(err.Error()))
 	}
 }
 

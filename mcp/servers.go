@@ -68,7 +68,7 @@ type State string
 const (
 	Pending   State = "pending"    // it is being connected; Error says why it was not before
 	Connected State = "connected"  // its tools can be called
-	Failed    State = "failed"     // Error says why; Reconnect tries anew
+	Failed    State = "failed"     // Error says why; Reconnect tries again
 	NeedsAuth State = "needs-auth" // it wants to know who asks
 	Disabled  State = "disabled"
 )
@@ -196,7 +196,7 @@ func (all *Servers) sorted() []*server {
 }
 
 // Tools returns the tools of the connected servers, by server, and those of servers
-// that were lost and are being connected anew. It waits as Options.Wait and
+// that were lost and are being reconnected. It waits as Options.Wait and
 // AlwaysLoad say; a server that fails holds up nothing.
 func (all *Servers) Tools(ctx context.Context) ([]tool.Tool, error) {
 	all.Start()
@@ -256,7 +256,7 @@ func (all *Servers) Status() []Status {
 func (s *server) status() Status {
 	st := Status{Name: s.name, Type: s.config.kind(), State: s.state, Tools: []string{}}
 	if s.err != nil {
-		st.Error = s.harmless(s.err.Error())
+		st.Error = s.sanitize(s.err.Error())
 	}
 	if s.state != Connected {
 		return st
@@ -276,7 +276,7 @@ func (s *server) status() Status {
 }
 
 // Reconnect ends the connection to a server, if there is one, and connects
-// anew, also to one that is disabled. It returns when that has succeeded or failed,
+// again, also to one that is disabled. It returns when that has succeeded or failed,
 // a person's login included.
 func (all *Servers) Reconnect(ctx context.Context, name string) error {
 	return all.renew(ctx, name, true)

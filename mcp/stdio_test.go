@@ -205,7 +205,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 // A server that dies in a call fails the call, which is not sent again, and is
-// started anew.
+// started again.
 func TestCrashInCall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pids")
@@ -274,7 +274,7 @@ func TestListsWithoutEnd(t *testing.T) {
 	}
 }
 
-// A list that announces its changes is read anew, all pages of it.
+// A list that announces its changes is read again, all pages of it.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	changed := make(chan mcp.Status, 100)

@@ -6,7 +6,7 @@
 //	otelagent.Instrument(a, otelagent.Options{})
 //
 // A run is an invoke_agent span, each request to a model a chat span of kind client, each
-// call of a tool an execute_tool span; agents beneath a run are spans beneath the call
+// call of a tool an execute_tool span; sub-agents of a run are spans under the call
 // that has started them. The context of tools and of requests holds the span, so that
 // what they instrument themselves, such as HTTP, nests in it. What else a run waits for
 // are spans too: hooks, questions to people, rate limits, compaction.

@@ -175,7 +175,7 @@ func (p Place) folder(out []File, root, dir, reason string) []File {
 	return out
 }
 
-// add reads a file beneath a folder that it must not lead out of. One whose text is
+// add reads a file under a folder that it must not lead out of. One whose text is
 // there already, such as a CLAUDE.md that is a link to AGENTS.md, is left out.
 func (p Place) add(out []File, base, name, kind, reason string) []File {
 	root, err := os.OpenRoot(base)

@@ -96,8 +96,8 @@ func (s *Sandbox) open(settings Settings, p Place) (err error) {
 	return nil
 }
 
-// Close ends the proxy and removes the folder for temporary files. Closing twice
-// is harmless.
+// Close ends the proxy and removes the folder for temporary files. A second Close
+// changes nothing.
 func (s *Sandbox) Close() error {
 	var errs []error
 	if s.proxy != nil {

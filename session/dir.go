@@ -146,7 +146,7 @@ func (d Dir) Delete(ctx context.Context, id string) error {
 	if err := removeLock(lock); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}
-	_ = os.Remove(folder) // unless somebody begins the session anew just now
+	_ = os.Remove(folder) // unless somebody is creating the session again
 	if err := d.system().syncFolder(filepath.Dir(folder)); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}

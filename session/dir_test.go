@@ -208,7 +208,7 @@ func TestBlobs(t *testing.T) {
 		}
 		after, err := os.Stat(blob)
 		if err != nil || !os.SameFile(before, after) {
-			t.Error("the blob was written anew", err)
+			t.Error("the blob was written again", err)
 		}
 		if files, _ := os.ReadDir(path(d, "blobs")); len(files) != 1 {
 			t.Errorf("%d blobs, want 1", len(files))
@@ -265,7 +265,7 @@ func flip(name string, at int) error {
 	return os.WriteFile(name, data, 0o600)
 }
 
-// Files that vanish or change under an open log stop it; nothing is made anew.
+// Files that vanish or change under an open log stop it; nothing is created again.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(d session.Dir) error

@@ -101,7 +101,7 @@ func TestStoppedWriterIsFenced(t *testing.T) {
 }
 
 // A session's folder that goes away while it is written is an error that says so;
-// nothing is made anew behind the user's back.
+// nothing is created again behind the user's back.
 func TestFolderGone(t *testing.T) {
 	for name, harm := range map[string]func(d session.Dir) error{
 		"session": func(d session.Dir) error { return os.RemoveAll(path(d)) },

@@ -206,8 +206,8 @@ func recoverMortally(d session.Dir) error {
 	return log.Close()
 }
 
-// A program that is killed again while it mends what a kill has left, at whatever
-// operation of the disk, leaves a session that the next one mends: all that was
+// A program that is killed again while it repairs what a kill has left, at whatever
+// operation of the disk, leaves a session that the next one repairs: all that was
 // acknowledged is there, and what was torn off is kept.
 func TestKilledRecovery(t *testing.T) {
 	t.Parallel()

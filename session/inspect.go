@@ -99,14 +99,14 @@ func (in *inspector) next() (line []byte, finished bool, err error) {
 	}
 }
 
-func (in *inspector) found(kind ProblemKind, seq int64, harmless bool, format string, args ...any) {
-	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Harmless: harmless, Text: fmt.Sprintf(format, args...)})
+func (in *inspector) found(kind ProblemKind, seq int64, usable bool, format string, args ...any) {
+	in.problem(Problem{Line: in.line, Seq: seq, Kind: kind, Usable: usable, Text: fmt.Sprintf(format, args...)})
 }
 
 // first reads the header. It reports false for a line that may be something else.
 func (in *inspector) first(line []byte, finished bool) (bool, error) {
 	if !finished && tornLine(line, true) {
-		in.whole = true // nothing was ever recorded: the session begins anew
+		in.whole = true // nothing was ever recorded: the session starts from nothing
 		in.header = Header{Session: in.id}
 		in.found(ProblemTorn, 0, true, "the header is not finished: the session is as if it had not begun")
 		return true, nil

@@ -120,7 +120,7 @@ func putAside(d disk, path, name string) error {
 	return errors.Join(err, to.Close())
 }
 
-// upgrade rewrites the journal, which is of an older version, and opens it anew.
+// upgrade rewrites the journal, which is of an older version, and opens it again.
 // The old one is kept under its version.
 func (l *journal) upgrade(header Header, from int) error {
 	if err := l.file.Close(); err != nil {

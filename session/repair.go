@@ -19,10 +19,10 @@ import (
 
 // A Repaired says what [Repair] has done.
 type Repaired struct {
-	Before *Report `json:"before"`           // what was wrong
-	Kept   int64   `json:"kept"`             // facts that are as they were
-	Anew   int64   `json:"anew"`             // facts that were made of what came after the first gap
-	Backup string  `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
+	Before    *Report `json:"before"`           // what was wrong
+	Kept      int64   `json:"kept"`             // facts that are as they were
+	Rewritten int64   `json:"anew"`             // facts made from the journal after the first gap
+	Backup    string  `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
 }
 
 // Repair makes a damaged session whole. The journal is kept, untouched, as
@@ -73,7 +73,7 @@ func (d Dir) repair(ctx context.Context, id string) (_ *Repaired, err error) {
 		header = left.header(id, r.Before.Path)
 	}
 	facts, kept := left.whole(id, header.Dir)
-	r.Kept, r.Anew = kept, int64(len(facts))-kept
+	r.Kept, r.Rewritten = kept, int64(len(facts))-kept
 	r.Backup, err = asideName(folder)
 	if err != nil {
 		return nil, err

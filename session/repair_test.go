@@ -95,9 +95,9 @@ func goOn(t *testing.T, d session.Dir) string {
 	return b.String()
 }
 
-// mended repairs the session, checks what Repair promises, and has an agent go on
+// repaired repairs the session, checks what Repair promises, and has an agent go on
 // with it.
-func mended(t *testing.T, d session.Dir) (*session.Repaired, string) {
+func repaired(t *testing.T, d session.Dir) (*session.Repaired, string) {
 	t.Helper()
 	before, err := os.ReadFile(journalOf(d))
 	if err != nil {
@@ -111,8 +111,8 @@ func mended(t *testing.T, d session.Dir) (*session.Repaired, string) {
 		t.Fatalf("the damaged journal was not kept: %v", err)
 	}
 	after, err := session.Verify(t.Context(), d, "s")
-	if err != nil || len(after.Problems) > 0 || after.Facts != r.Kept+r.Anew {
-		t.Fatalf("after repair: %+v, %v; kept %d, made anew %d", after, err, r.Kept, r.Anew)
+	if err != nil || len(after.Problems) > 0 || after.Facts != r.Kept+r.Rewritten {
+		t.Fatalf("after repair: %+v, %v; kept %d, written again %d", after, err, r.Kept, r.Rewritten)
 	}
 	if again, err := session.Repair(t.Context(), d, "s"); err != nil || again.Backup != "" || again.Kept != after.Facts {
 		t.Fatalf("repairing again: %+v, %v", again, err)
@@ -189,7 +189,7 @@ func TestRepairAnyLine(t *testing.T) {
 				if p := r.Problems[0]; p.Line != i+1+damage.later || p.Kind != damage.kind {
 					t.Fatalf("line %d: the first problem is %+v", i+1, p)
 				}
-				_, said := mended(t, d)
+				_, said := repaired(t, d)
 				lost := string(all[i])
 				for _, text := range []string{"prompt 1", "result 1", "result 100", "answer 1", "prompt 2", "result 2", "answer 2", "prompt 3", "answer 3"} {
 					gone := strings.Contains(lost, `"`+text) || strings.Contains(lost, `"result":"`) && text == "result 100" ||
@@ -220,8 +220,8 @@ func TestRepairBlob(t *testing.T) {
 		if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != session.ProblemBlob || !r.Damaged() {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
-		rep, said := mended(t, d)
-		if rep.Anew != 0 || rep.Kept != r.Facts {
+		rep, said := repaired(t, d)
+		if rep.Rewritten != 0 || rep.Kept != r.Facts {
 			t.Errorf("%s: %+v", name, rep)
 		}
 		if !strings.Contains(said, "is lost") || !strings.Contains(said, "answer 3") {
@@ -251,8 +251,8 @@ func TestRepairHeader(t *testing.T) {
 		if err != nil || !r.Damaged() || r.Problems[0].Kind != session.ProblemHeader || r.Problems[0].Line != 1 || r.Facts != int64(len(all)-1) {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
-		rep, said := mended(t, d)
-		if rep.Anew != 0 || !strings.Contains(said, "prompt 1") {
+		rep, said := repaired(t, d)
+		if rep.Rewritten != 0 || !strings.Contains(said, "prompt 1") {
 			t.Errorf("%s: %+v, %s", name, rep, said)
 		}
 		if info, err := d.Stat(t.Context(), "s"); err != nil || info.Created.IsZero() || info.Dir == "" {

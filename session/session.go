@@ -45,7 +45,7 @@ type Log interface {
 	// all earlier events are on the disk. An ended ctx and an event that is not a
 	// fact or does not fit its place are refused before anything is recorded, and
 	// the log stays good. After any other failure it is broken, and every further
-	// Append fails with the same [*BrokenError] until the session is opened anew. The
+	// Append fails with the same [*BrokenError] until the session is opened again. The
 	// slice is the caller's again when Append returns.
 	Append(ctx context.Context, after int64, sync bool, events ...event.Event) error
 	// Close gives up the lock. Closing again does nothing.
@@ -69,7 +69,7 @@ type Header struct {
 	Dir     string     `json:"cwd,omitempty"`
 	Branch  string     `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
 	Parent  *Position  `json:"parent,omitempty"` // what it was forked from
-	Agent   *ParentRef `json:"agent,omitempty"`  // of an agent beneath another
+	Agent   *ParentRef `json:"agent,omitempty"`  // of a sub-agent
 }
 
 // A ParentRef says for whom an agent works.

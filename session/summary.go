@@ -89,7 +89,7 @@ func (a *summary) info() Info {
 const (
 	aboutName  = "about.json"
 	aboutLimit = 64 << 10 // bytes of the file
-	aboutEvery = 1 << 20  // bytes of the journal after which an open log writes it anew
+	aboutEvery = 1 << 20  // bytes of the journal after which an open log writes it again
 )
 
 type aboutLine struct {

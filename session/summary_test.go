@@ -125,7 +125,7 @@ func TestAboutIsOnlyACache(t *testing.T) {
 		}
 		_ = log.Close()
 		if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, good) {
-			t.Errorf("%s: opening the session does not mend the file: %v", what, err)
+			t.Errorf("%s: opening the session does not correct the file: %v", what, err)
 		}
 	}
 }

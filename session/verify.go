@@ -35,11 +35,11 @@ const (
 
 // A Problem is something that is wrong with a session.
 type Problem struct {
-	Line     int         `json:"line"`          // of the journal, counting from 1
-	Seq      int64       `json:"seq,omitempty"` // of the fact, where there is one
-	Kind     ProblemKind `json:"kind"`
-	Text     string      `json:"text"`
-	Harmless bool        `json:"harmless,omitempty"` // the session can be read and opened all the same
+	Line   int         `json:"line"`          // of the journal, counting from 1
+	Seq    int64       `json:"seq,omitempty"` // of the fact, where there is one
+	Kind   ProblemKind `json:"kind"`
+	Text   string      `json:"text"`
+	Usable bool        `json:"harmless,omitempty"` // the session can still be read and opened
 }
 
 // A Report is what [Verify] has found.
@@ -57,7 +57,7 @@ type Report struct {
 func (r *Report) Damaged() bool { return r.damaged }
 
 func (r *Report) add(p Problem) {
-	r.damaged = r.damaged || !p.Harmless
+	r.damaged = r.damaged || !p.Usable
 	if len(r.Problems) >= maxProblems {
 		r.More++
 		return
@@ -91,7 +91,7 @@ func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
 }
 
 // callCheck is what has to be known of a session's facts to check its conversation.
-// All of it is harmless: requests to a model are made legal whatever is on record.
+// None of it stops a session: requests to a model are made legal whatever is on record.
 type callCheck struct {
 	facts []turn
 	at    map[int64]int // index in facts by number
@@ -152,7 +152,7 @@ func (t *callCheck) check(problem func(Problem)) {
 	unanswered := func() {
 		for _, call := range slices.Sorted(maps.Keys(open)) {
 			f := open[call]
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Harmless: true, Text: fmt.Sprintf("call %s has no result before the conversation goes on", call)})
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation goes on", call)})
 		}
 		clear(open)
 	}
@@ -165,10 +165,10 @@ func (t *callCheck) check(problem func(Problem)) {
 			}
 		case f.result == "" || strings.Count(f.result, ".") > 1: // that of a call in a batch
 		case settled[f.result]:
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemTwice, Harmless: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemTwice, Usable: true, Text: fmt.Sprintf("call %s has a result already", f.result)})
 		default:
 			if _, ok := open[f.result]; !ok {
-				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Harmless: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
+				problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoCall, Usable: true, Text: fmt.Sprintf("there is no open call %s", text.Bytes(f.result, maxShown))})
 			}
 			delete(open, f.result)
 			settled[f.result] = true

@@ -323,7 +323,7 @@ func firstParagraph(body string) string {
 	return text.Runes(text.OneLine(tool.Clean(strings.Join(words, " "))), 200)
 }
 
-// load reads the file anew: the skill as it is now, with its text.
+// load reads the file again: the skill as it is now, with its text.
 func (of *file) load() (*Skill, string, error) {
 	root, err := os.OpenRoot(of.dir)
 	if err != nil {

@@ -45,18 +45,18 @@ var idle = []string{"license", "compatibility", "metadata", "version", "author",
 
 var known = []string{"name", "description", "aliases", "allowed-tools", "when-to-use", "argument-hint", "model", "user-invocable", "disable-model-invocation"}
 
-// understand reads front matter into a skill. Notes are what people should mend
+// understand reads front matter into a skill. Notes say what people should correct
 // though the skill can be used.
 func understand(matter []byte, s *Skill) (notes []*front.Fault, err error) {
 	if len(bytes.TrimSpace(matter)) == 0 {
 		return []*front.Fault{{Line: 1, Text: "there is no front matter: name and description are guessed"}}, nil
 	}
-	values, mended, err := front.Parse(matter)
+	values, corrected, err := front.Parse(matter)
 	if err != nil {
 		return nil, err
 	}
-	if mended != nil {
-		notes = append(notes, mended)
+	if corrected != nil {
+		notes = append(notes, corrected)
 	}
 	seen := map[string]bool{}
 	for _, v := range values {

@@ -47,8 +47,8 @@ func (c *Manager) work(ctx context.Context, p *agent.Parent, j *job, child agent
 		return "", err
 	}
 	c.mu.Lock()
-	if cr := c.crews[j.root]; cr != nil { // else the session has ended
-		cr.jobs[id] = j
+	if tr := c.trees[j.root]; tr != nil { // else the session has ended
+		tr.jobs[id] = j
 	}
 	c.mu.Unlock()
 	j.mu.Lock()

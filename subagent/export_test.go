@@ -1,8 +1,8 @@
 package subagent
 
-// Crews returns how many trees of agents a crew knows.
-func Crews(c *Manager) int {
+// Trees returns how many trees of agents a manager knows.
+func Trees(c *Manager) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.crews)
+	return len(c.trees)
 }

@@ -149,7 +149,7 @@ func (f Folder) Load() Found {
 	return out
 }
 
-// ReadFile reads the description of one kind of agent. Notes say what should be mended
+// ReadFile reads the description of one kind of agent. Notes say what should be corrected
 // though it can be used; the error is a [Problem].
 func ReadFile(path string, hooks *workspace.Workspace) (d Definition, notes []*Problem, err error) {
 	root, err := os.OpenRoot(filepath.Dir(path))

@@ -17,7 +17,7 @@ import (
 )
 
 // A Manager puts agents to work for others: it is what [tools.Builtins] needs for the tool
-// Agent, as Agents, and for TaskOutput and TaskStop, among Background. One crew serves
+// Agent, as Agents, and for TaskOutput and TaskStop, among Background. One Manager serves
 // any number of sessions. Its zero value knows the built-in kinds.
 //
 // An agent may do what the one that it works for may do, and no more, see
@@ -44,7 +44,7 @@ type Manager struct {
 	Connect func(ctx context.Context, servers []Server) (ts []tool.Tool, release func(), err error)
 
 	mu    sync.Mutex
-	crews map[string]*crew // by the session at the root
+	trees map[string]*tree // by the session at the root
 }
 
 // A Team is what the agents of a team share, such as [team.Memory] and [team.Dir].
@@ -61,8 +61,8 @@ const (
 	defaultTurns  = 10
 )
 
-// A crew is the agents of one tree.
-type crew struct {
+// A tree is the agents under one session.
+type tree struct {
 	jobs  map[string]*job // in the background, by session
 	busy  map[string]*job // by session, until they have ended
 	names map[string]*job // that are taken
@@ -252,28 +252,28 @@ func (c *Manager) reserve(s tools.Spawn, id string) (*job, error) {
 	j := &job{root: root, kind: s.Type, id: id, name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crews == nil {
-		c.crews = map[string]*crew{}
+	if c.trees == nil {
+		c.trees = map[string]*tree{}
 	}
-	if c.crews[root] == nil {
-		c.crews[root] = &crew{jobs: map[string]*job{}, busy: map[string]*job{}, names: map[string]*job{}}
+	if c.trees[root] == nil {
+		c.trees[root] = &tree{jobs: map[string]*job{}, busy: map[string]*job{}, names: map[string]*job{}}
 	}
-	cr := c.crews[root]
+	tr := c.trees[root]
 	most := cmp.Or(c.MaxAgents, defaultAgents)
 	switch {
-	case cr.count >= most:
-		return nil, fmt.Errorf("%d agents are at work, and no more may be at a time: wait for one of them", cr.count)
-	case cr.busy[j.id] != nil:
+	case tr.count >= most:
+		return nil, fmt.Errorf("%d agents are at work, and no more may be at a time: wait for one of them", tr.count)
+	case tr.busy[j.id] != nil:
 		return nil, fmt.Errorf("the agent %s is at work, or a member of a team that waits for mail: it can be resumed when it has ended", j.id)
-	case s.Name != "" && cr.names[s.Name] != nil:
+	case s.Name != "" && tr.names[s.Name] != nil:
 		return nil, fmt.Errorf("the name %s is taken by an agent that is at work", s.Name)
 	}
-	for n := 2; cr.names[j.name] != nil; n++ { // tasks and mail know agents by their names
+	for n := 2; tr.names[j.name] != nil; n++ { // tasks and mail know agents by their names
 		j.name = fmt.Sprintf("%s-%d", s.Type, n)
 	}
-	cr.names[j.name] = j
-	cr.busy[j.id] = j
-	cr.count++
+	tr.names[j.name] = j
+	tr.busy[j.id] = j
+	tr.count++
 	return j, nil
 }
 
@@ -291,11 +291,11 @@ func (c *Manager) release(j *job) {
 	j.finish()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cr := c.crews[j.root]
-	cr.count--
-	delete(cr.busy, j.id)
-	if cr.names[j.name] == j {
-		delete(cr.names, j.name)
+	tr := c.trees[j.root]
+	tr.count--
+	delete(tr.busy, j.id)
+	if tr.names[j.name] == j {
+		delete(tr.names, j.name)
 	}
 }
 
@@ -303,8 +303,8 @@ func (c *Manager) release(j *job) {
 func (c *Manager) EndSession(session string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cr := c.crews[session]; cr != nil && cr.count == 0 {
-		delete(c.crews, session)
+	if tr := c.trees[session]; tr != nil && tr.count == 0 {
+		delete(c.trees, session)
 	}
 	return nil
 }
@@ -314,14 +314,14 @@ func (c *Manager) EndSession(session string) error {
 func (c *Manager) find(call tool.Call, id string) (j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cr := c.crews[cmp.Or(call.Root, call.Session)]
-	if cr == nil {
+	tr := c.trees[cmp.Or(call.Root, call.Session)]
+	if tr == nil {
 		return nil
 	}
-	if j = cmp.Or(cr.busy[id], cr.jobs[id], cr.names[id]); j != nil {
+	if j = cmp.Or(tr.busy[id], tr.jobs[id], tr.names[id]); j != nil {
 		return j
 	}
-	for _, ended := range cr.jobs { // the latest of a name
+	for _, ended := range tr.jobs { // the latest of a name
 		if ended.name == id && (j == nil || ended.begunAt().After(j.begunAt())) {
 			j = ended
 		}

@@ -25,15 +25,15 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A stage is an agent with a crew, and models that play both sides: what a request
+// A stage is an agent with a manager, and models that play both sides: what a request
 // is answered with follows from its first message.
 type stage struct {
-	t     *testing.T
-	dir   string
-	ws    *workspace.Workspace
-	crew  *subagent.Manager
-	agent *agent.Agent
-	team  *team.Memory
+	t       *testing.T
+	dir     string
+	ws      *workspace.Workspace
+	manager *subagent.Manager
+	agent   *agent.Agent
+	team    *team.Memory
 
 	mu    sync.Mutex
 	parts map[string]func(r *llmtest.Request) llmtest.Step
@@ -43,9 +43,9 @@ func newStage(t *testing.T, kinds ...*agent.Agent) *stage {
 	s := &stage{t: t, dir: t.TempDir(), team: new(team.Memory), parts: map[string]func(*llmtest.Request) llmtest.Step{}}
 	s.ws = &workspace.Workspace{Root: s.dir}
 	t.Cleanup(func() { s.ws.Close() })
-	s.crew = &subagent.Manager{Team: s.team, Worktrees: s.ws, Agents: kinds}
-	kit := tools.Builtins{Workspace: s.ws, Tasks: s.team, Teams: s.team, Mail: s.team, Agents: s.crew, Background: []tools.Background{s.crew}}
-	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: new(session.Memory), Inbox: s.crew.Inbox("")}
+	s.manager = &subagent.Manager{Team: s.team, Worktrees: s.ws, Agents: kinds}
+	kit := tools.Builtins{Workspace: s.ws, Tasks: s.team, Teams: s.team, Mail: s.team, Agents: s.manager, Background: []tools.Background{s.manager}}
+	s.agent = &agent.Agent{Dir: s.dir, Permissions: permission.Policy{Mode: permission.Bypass}, Sessions: new(session.Memory), Inbox: s.manager.Inbox("")}
 	for _, e := range kit.Tools() {
 		s.agent.Tools = append(s.agent.Tools, e.Tool)
 	}
@@ -333,7 +333,7 @@ func TestTeam(t *testing.T) {
 // What an agent has not finished when it ends is anybody's again.
 func TestTasksFreed(t *testing.T) {
 	s := newStage(t)
-	s.crew.Tasks = s.team
+	s.manager.Tasks = s.team
 	s.plays("work", use("TaskUpdate", map[string]any{"id": "1", "status": "in_progress"}), "I give up")
 	s.plays("go", use("TaskCreate", map[string]any{"subject": "x"}), spawn("work", map[string]any{"name": "ann"}), use("TaskGet", map[string]any{"id": "1"}),
 		func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: r.Results()[0].Text} })
@@ -342,21 +342,21 @@ func TestTasksFreed(t *testing.T) {
 	}
 }
 
-// What a crew knows of a session ends with it.
-func TestCrewForgets(t *testing.T) {
+// What a manager knows of a session ends with it.
+func TestManagerForgets(t *testing.T) {
 	s := newStage(t)
 	s.plays("look", "found")
 	s.plays("go", spawn("look", nil), "end")
 	s.prompt("go")
-	if n := subagent.Crews(s.crew); n != 0 {
+	if n := subagent.Trees(s.manager); n != 0 {
 		t.Errorf("%d trees are kept", n)
 	}
 }
 
 // Names, depth and number are bounded.
-func TestCrewBounds(t *testing.T) {
+func TestManagerBounds(t *testing.T) {
 	s := newStage(t)
-	s.crew.MaxAgents = 1
+	s.manager.MaxAgents = 1
 	hold := make(chan struct{})
 	s.plays("hold", func(*llmtest.Request) llmtest.Step { <-hold; return llmtest.Step{Text: "held"} })
 	s.plays("go", spawn("hold", map[string]any{"run_in_background": true}), spawn("hold", nil), func(r *llmtest.Request) llmtest.Step {
@@ -367,7 +367,7 @@ func TestCrewBounds(t *testing.T) {
 		return llmtest.Step{Text: "x"}
 	}, "end")
 	s.prompt("go")
-	if _, err := s.crew.Spawn(t.Context(), tools.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
+	if _, err := s.manager.Spawn(t.Context(), tools.Spawn{Call: tool.Call{ID: "c"}, Type: "Explore"}); err == nil || !strings.Contains(err.Error(), subagent.ErrNoRun.Error()) {
 		t.Errorf("outside of a run: %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func (p powers) run(t *testing.T, deep bool) []string {
 	s.agent.Permissions = powerRules[p.rules]
 	s.agent.Permissions.Mode = p.mode
 	s.agent.Deciders = powerPolicies[p.policy]
-	s.crew.MaxDepth = 3
+	s.manager.MaxDepth = 3
 	steps := []any{}
 	for _, a := range tries {
 		steps = append(steps, a.use)

@@ -122,7 +122,7 @@ func TestStoppedWhileItStarts(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				for {
-					res, err := s.crew.Stop(ctx, tool.Call{Session: run.ID}, "ann")
+					res, err := s.manager.Stop(ctx, tool.Call{Session: run.ID}, "ann")
 					if res != nil || ctx.Err() != nil {
 						stopped <- err
 						return
@@ -161,7 +161,7 @@ func (f *flaky) Take(ctx context.Context, space, name string, keep func([]team.M
 func TestMailOnRecord(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {
-		s.crew.Team = &flaky{Memory: s.team}
+		s.manager.Team = &flaky{Memory: s.team}
 		var reads atomic.Int32
 		read := func(r *llmtest.Request) llmtest.Step {
 			reads.Add(1)

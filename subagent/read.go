@@ -60,7 +60,7 @@ type reader struct {
 	notes []*front.Fault
 }
 
-// read takes in a file. The notes say what should be mended though the kind can be
+// read takes in a file. The notes say what should be corrected though the kind can be
 // used; what could let it do more than was meant is an error instead.
 func read(data []byte, file string, place *workspace.Workspace) (Definition, []*front.Fault, error) {
 	r := reader{Definition: Definition{Agent: new(agent.Agent), Source: file}, place: place}

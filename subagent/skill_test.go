@@ -50,7 +50,7 @@ func TestSkillBoundsAgents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.crew.MaxDepth = 2
+			s.manager.MaxDepth = 2
 			rules := func(rs ...permission.Rule) []permission.Rule { return rs }
 			s.agent.Tools = append(s.agent.Tools, tools.Skill(skill.New(
 				&skill.Skill{Name: "narrow", Instructions: "Look.", Tools: rules("Read", "Agent", "Skill", "TaskOutput")},

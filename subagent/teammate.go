@@ -112,8 +112,8 @@ func (c *Manager) members(root string) []*job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*job
-	if cr := c.crews[root]; cr != nil {
-		for _, j := range cr.jobs {
+	if tr := c.trees[root]; tr != nil {
+		for _, j := range tr.jobs {
 			if j.team != "" {
 				all = append(all, j)
 			}

@@ -21,7 +21,7 @@ type Worktrees interface {
 // tidying bounds the time for looking at a worktree whose agent has ended.
 const tidying = time.Minute
 
-// A location is where the worktree of an agent is, or is to be made: beneath from, named
+// A location is where the worktree of an agent is, or is to be made: under from, named
 // after the call that has started the agent.
 type location struct {
 	from, session, call string

@@ -38,7 +38,7 @@ const lookEvery = 200 * time.Millisecond
 //
 // What a method has returned without an error is on the disk. A crash in the
 // middle of a write leaves a line that the next program cuts off. A journal that
-// has grown to four times what there is, and to 1 MB, is made anew. One that is
+// has grown to four times what there is, and to 1 MB, is rewritten. One that is
 // damaged elsewhere is an [ErrDamaged] and stays as it is.
 //
 // Folders are made with mode 0700 and files 0600; symbolic links are not followed.

@@ -62,7 +62,7 @@ func all(t *testing.T, s teamtest.Store, space string) string {
 }
 
 // TestDirLikeMemory: whatever is asked for, two programs with one folder, and those
-// that open it anew, say what the store in memory says.
+// that open it again, say what the store in memory says.
 func TestDirLikeMemory(t *testing.T) {
 	t.Parallel() // disks are waited for
 	clock := &teamtest.Clock{}
@@ -172,7 +172,7 @@ func TestDirLikeMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(text, []byte(`"do":"had_all"`)) {
-		t.Error("the journal was never made anew: the test is idle")
+		t.Error("the journal was never rewritten: the test is idle")
 	}
 }
 
@@ -398,7 +398,7 @@ func TestDirPlaces(t *testing.T) {
 	}
 }
 
-// TestDirFolderGone: a folder that is removed meanwhile is made anew.
+// TestDirFolderGone: a folder that is removed in between is created again.
 func TestDirFolderGone(t *testing.T) {
 	t.Parallel() // disks are waited for
 	d := open(t, &team.Dir{Path: t.TempDir()})

@@ -52,7 +52,7 @@ type journalStore struct {
 	file *os.File
 	info fs.FileInfo // of file, when it was opened
 	size int64       // of the acts that the room has
-	base int64       // of the journal when it was last made anew, 0: never
+	base int64       // of the journal when it was last rewritten, 0: never
 }
 
 func (s *journalStore) path() string { return filepath.Join(s.folder, journalName) }
@@ -113,7 +113,7 @@ func (s *journalStore) upToDate() bool {
 	return err == nil && os.SameFile(info, s.info) && info.Size() == s.size
 }
 
-// forget has the journal read anew. What others wait for to come to the disk does
+// forget has the journal read again. What others wait for to come to the disk does
 // so before the file is closed.
 func (s *journalStore) forget() error {
 	file := s.file
@@ -130,7 +130,7 @@ func (s *journalStore) catchUp() error {
 		return nil
 	}
 	if info, err := os.Lstat(s.path()); s.file != nil && (err != nil || !os.SameFile(info, s.info) || info.Size() < s.size) {
-		if err := s.forget(); err != nil { // somebody made it anew
+		if err := s.forget(); err != nil { // another process rewrote it
 			return err
 		}
 	}
@@ -180,12 +180,12 @@ func (s *journalStore) read() error {
 		}
 		if !sealed(line) {
 			if s.size+int64(len(line)) < end || !torn(line) {
-				return fmt.Errorf("%w at byte %d: the checksum does not match; mend the file or move it away", ErrDamaged, s.size)
+				return fmt.Errorf("%w at byte %d: the checksum does not match; correct the file or move it away", ErrDamaged, s.size)
 			}
 			return s.cut(end)
 		}
 		if err := s.again(line); err != nil {
-			return fmt.Errorf("%w: byte %d: %w; mend the file or move it away", ErrDamaged, s.size, err)
+			return fmt.Errorf("%w: byte %d: %w; correct the file or move it away", ErrDamaged, s.size, err)
 		}
 		s.size += int64(len(line))
 	}
@@ -193,7 +193,7 @@ func (s *journalStore) read() error {
 		return s.begin()
 	}
 	if s.room.unchecked {
-		return fmt.Errorf("%w: its beginning is not complete; mend the file or move it away", ErrDamaged)
+		return fmt.Errorf("%w: its beginning is not complete; correct the file or move it away", ErrDamaged)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (s *journalStore) cut(end int64) error {
 		return s.begin()
 	}
 	if s.room.unchecked {
-		return fmt.Errorf("%w: its beginning is not complete; mend the file or move it away", ErrDamaged)
+		return fmt.Errorf("%w: its beginning is not complete; correct the file or move it away", ErrDamaged)
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (s *journalStore) begin() error {
 }
 
 // append writes lines. What could not be written as a whole is as if it had never
-// been begun; the room must be read anew then.
+// been begun; the room must be read again then.
 func (s *journalStore) append(lines []byte) error {
 	n, err := s.file.WriteAt(lines, s.size)
 	if err != nil {
@@ -322,7 +322,7 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 	}
 	if s.size > max(compactAbove, 4*s.base) {
 		if err := s.compact(at); err != nil && s.log != nil {
-			s.log.Warn("making a journal anew", "file", s.path(), "error", err)
+			s.log.Warn("rewriting a journal", "file", s.path(), "error", err)
 		}
 	}
 	return s.file, refused

@@ -107,7 +107,7 @@ func torn(rest []byte) bool {
 	return i < 0 || len(rest) <= end || !sealed(append(rest[:end:end], '\n')) // else its newline was altered
 }
 
-// putBack is how the names of acts begin that only a journal made anew has.
+// putBack is how the names of acts begin that only a rewritten journal has.
 const putBack = "had_"
 
 // decode reads the line of an act.

@@ -66,7 +66,7 @@ func (r *state) named(team string) (*Team, error) {
 	return t, nil
 }
 
-// begun lets members be written to that had ended: they may be started anew.
+// begun lets members be written to that had ended: they may be started again.
 func (r *state) begun(members ...Member) {
 	for _, m := range members {
 		delete(r.gone, m.Name)

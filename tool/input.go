@@ -21,7 +21,7 @@ type InputError struct {
 	Form     string   // the form expected, "" if not known
 }
 
-// Error tells the model what to mend.
+// Error tells the model what to correct.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "invalid input for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
@@ -49,8 +49,8 @@ func (s *shape) read(tool string, input []byte) (_ json.RawMessage, repaired []s
 		return nil, nil, s.inputError(tool, fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(input, &v)))
 	}
 	if !s.root.fits(input) {
-		var m mender
-		input = m.mend(s.root, input, "")
+		var m inputRepair
+		input = m.repair(s.root, input, "")
 		if m.problems != nil {
 			return nil, nil, s.inputError(tool, m.problems...)
 		}
@@ -95,7 +95,7 @@ func (n *node) fits(v []byte) bool {
 
 func (n *node) fitsObject(v []byte) bool {
 	if len(n.names) > 64 {
-		return false // mend decides
+		return false // repair decides
 	}
 	var seen uint64
 	for name, value := range fields(v) {
@@ -142,14 +142,14 @@ func (n *node) allows(k kind, v []byte) bool {
 	return true
 }
 
-// A mender rebuilds an input that does not fit: it repairs what is safe to
+// An inputRepair rebuilds an input that does not fit: it repairs what is safe to
 // repair and lists the rest.
-type mender struct {
+type inputRepair struct {
 	repaired []string
 	problems []string
 }
 
-func (m *mender) problem(path, format string, args ...any) {
+func (m *inputRepair) problem(path, format string, args ...any) {
 	if path == "" {
 		path = "the input"
 	}
@@ -158,7 +158,7 @@ func (m *mender) problem(path, format string, args ...any) {
 	}
 }
 
-func (m *mender) mend(n *node, v []byte, path string) []byte {
+func (m *inputRepair) repair(n *node, v []byte, path string) []byte {
 	if n == nil {
 		return v
 	}
@@ -178,27 +178,27 @@ func (m *mender) mend(n *node, v []byte, path string) []byte {
 	}
 	switch k {
 	case kindArray:
-		return m.mendArray(n, v, path)
+		return m.repairArray(n, v, path)
 	case kindObject:
-		return m.mendObject(n, v, path)
+		return m.repairObject(n, v, path)
 	}
 	return v
 }
 
-func (m *mender) mendArray(n *node, v []byte, path string) []byte {
+func (m *inputRepair) repairArray(n *node, v []byte, path string) []byte {
 	out := []byte{'['}
 	i := 0
 	for e := range elements(v) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, m.mend(n.items, e, fmt.Sprintf("%s[%d]", path, i))...)
+		out = append(out, m.repair(n.items, e, fmt.Sprintf("%s[%d]", path, i))...)
 		i++
 	}
 	return append(out, ']')
 }
 
-func (m *mender) mendObject(n *node, v []byte, path string) []byte {
+func (m *inputRepair) repairObject(n *node, v []byte, path string) []byte {
 	out := []byte{'{'}
 	seen := map[string]bool{}
 	for rawName, value := range fields(v) {
@@ -228,7 +228,7 @@ func (m *mender) mendObject(n *node, v []byte, path string) []byte {
 			out = append(out, ',')
 		}
 		out = append(append(out, rawName...), ':')
-		out = append(out, m.mend(member, value, at)...)
+		out = append(out, m.repair(member, value, at)...)
 	}
 	for i, name := range n.names {
 		if n.required[i] && !seen[name] {

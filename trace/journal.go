@@ -241,7 +241,7 @@ func Write(w io.Writer, rs []Record) error {
 }
 
 // WriteChrome writes records in the format of Chrome's trace viewer, which
-// https://ui.perfetto.dev reads too: a process for each session, spans beneath those
+// https://ui.perfetto.dev reads too: a process for each session, spans under those
 // that they are within, and what is done at the same time beside it.
 func WriteChrome(w io.Writer, rs []Record) error {
 	type chrome struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // A File keeps triggers in a JSON file of mode 0600, which several processes may
-// share. Each call reads it anew. A file that others may read, or that is no
+// share. Each call reads it again. A file that others may read, or that is no
 // regular file, is refused. Beside it there is a file for locking, named .lock.
 type File struct {
 	Path string // its folder is made with mode 0700 if need be

@@ -83,10 +83,10 @@ func (w *Workspace) Resolve(dir, name string) (string, error) {
 	return p.path, err
 }
 
-// A place is a path split at the root that it is opened beneath.
+// A place is a path split at the root that it is opened under.
 type place struct{ path, root, rel string }
 
-// open opens the root of p. What is done beneath it cannot leave it, whatever
+// open opens the root of p. What is done under it cannot leave it, whatever
 // becomes of the path in the meantime.
 func (p place) open() (*os.Root, error) {
 	r, err := os.OpenRoot(folder(p.root))

@@ -110,7 +110,7 @@ func (t *tree) kept(members []int) []int {
 	return slices.DeleteFunc(slices.Clone(members), func(pid int) bool { return keepers[pid] })
 }
 
-// isInit reports whether pid is the first of a process namespace beneath ours,
+// isInit reports whether pid is the first of a process namespace under ours,
 // see NSpid in proc_pid_status(5).
 func isInit(pid int) bool {
 	b, _ := os.ReadFile(procFile(pid, "status"))
@@ -275,7 +275,7 @@ func stale(environment, namespace string) bool {
 	return false
 }
 
-// makeGroup makes a control group beneath our own, "" where that is not possible.
+// makeGroup makes a control group under our own, "" where that is not possible.
 func makeGroup(name string) string {
 	own := ownGroup()
 	if own == "" {

@@ -45,5 +45,5 @@ type Workspace struct {
 func (w *Workspace) Confines() bool { return w.Confine != nil }
 
 // Close ends the shells and jobs of w and waits for them. It removes nothing of
-// the user's. Closing twice is harmless.
+// the user's. A second Close changes nothing.
 func (w *Workspace) Close() error { return w.closeShells() }

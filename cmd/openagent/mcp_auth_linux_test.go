@@ -38,7 +38,7 @@ func TestServerLogin(t *testing.T) {
 	t.Cleanup(auth.Close)
 
 	top := t.TempDir()
-	home, opened := filepath.Join(top, "home"), filepath.Join(top, "opened") // beneath the working folder
+	home, opened := filepath.Join(top, "home"), filepath.Join(top, "opened") // under the working folder
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestServerPromptsAndResources(t *testing.T) {
 }
 
 // A real server with sampling asks the model, with permission only, and what the model
-// says is seen beneath the call.
+// says is seen under the call.
 func TestServerSampling(t *testing.T) {
 	t.Parallel()
 	model := llmtest.NewServer(t, llmtest.Call(llmtest.Use("", "mcp__everything__trigger-sampling-request", map[string]any{"prompt": "Who was Ada?", "maxTokens": 50})),

@@ -56,10 +56,10 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	switch {
 	case !printing:
 		c = repl.New(h)
-		ask = c.Inquire
+		ask = c.AskUser
 	case o.PromptTool == settings.AskByStdio:
 		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
-		ask = d.Inquire
+		ask = d.AskUser
 	case o.Input == cli.FormatStream:
 		d = &streamjson.Session{H: h, Changed: make(chan struct{}, 1)}
 	}

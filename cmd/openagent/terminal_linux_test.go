@@ -146,7 +146,7 @@ func TestConversation(t *testing.T) {
 	p.sees("(?s)1 turn, 0 calls, .*> ")
 	p.types("/model\n")
 	p.sees("model claude-sonnet-4-6, provider anthropic")
-	for _, knob := range [][2]string{
+	for _, setting := range [][2]string{
 		{"/effort high", "effort: effort high"},
 		{"/effort 5000", "effort: up to 5000 tokens"},
 		{"/effort off", "effort: off"},
@@ -163,8 +163,8 @@ func TestConversation(t *testing.T) {
 		{"/tools all", "tools: .*Write"},
 		{"/model claude-opus-4-6", "model claude-opus-4-6"},
 	} {
-		p.types(knob[0] + "\n")
-		p.sees(knob[1])
+		p.types(setting[0] + "\n")
+		p.sees(setting[1])
 	}
 	p.types("/budget time=none\n")
 	p.sees("budget: no limit")

@@ -43,12 +43,12 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Manager{} // general-purpose, Explore and Plan are always there
+	manager := &subagent.Manager{} // general-purpose, Explore and Plan are always there
 	a := &agent.Agent{
 		Model:  model(),
 		System: "You are a coordinator. Put an Explore agent to work on each part of a question, all in one answer, then sum up.",
 		Dir:    dir,
-		Tools:  append(tools.Core(ws), tools.Agent(crew)),
+		Tools:  append(tools.Core(ws), tools.Agent(manager)),
 	}
 	s := a.Session("")
 	defer s.Close()

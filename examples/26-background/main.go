@@ -36,14 +36,14 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Manager{}
+	manager := &subagent.Manager{}
 	list := new(team.Memory)
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,
 		Permissions: permission.Policy{Allow: []permission.Rule{"Bash(sleep *)"}},
 		// TaskOutput shows how an agent stands, TaskStop ends it.
-		Tools: append(tools.Core(ws), tools.Agent(crew), tools.TaskOutput(list, crew), tools.TaskStop(list, crew)),
+		Tools: append(tools.Core(ws), tools.Agent(manager), tools.TaskOutput(list, manager), tools.TaskStop(list, manager)),
 	}
 	s := a.Session("")
 	defer s.Close() // ends what is still at work

@@ -38,14 +38,14 @@ func run(ctx context.Context, out io.Writer) error {
 	defer ws.Close()
 
 	shared := new(team.Memory) // a team.Dir outlives the program and serves several
-	crew := &subagent.Manager{Team: shared}
+	manager := &subagent.Manager{Team: shared}
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits},
-		Tools:       append(tools.Core(ws), tools.Agent(crew), tools.TeamCreate(shared), tools.TeamDelete(shared), tools.SendMessage(shared)),
-		Inbox:       crew.Inbox(""), // what members write to the leader
-		AwaitAgents: true,           // an answer comes when nobody is at work any more
+		Tools:       append(tools.Core(ws), tools.Agent(manager), tools.TeamCreate(shared), tools.TeamDelete(shared), tools.SendMessage(shared)),
+		Inbox:       manager.Inbox(""), // what members write to the leader
+		AwaitAgents: true,              // an answer comes when nobody is at work any more
 	}
 	s := a.Session("")
 	defer s.Close()

@@ -30,10 +30,10 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	list := new(team.Memory)
-	crew := &subagent.Manager{Turns: 50}
+	manager := &subagent.Manager{Turns: 50}
 	a := &agent.Agent{
 		Model: model(),
-		Tools: []tool.Tool{tools.Agent(crew), tools.TaskCreate(list), tools.TaskList(list), tools.TaskUpdate(list), claim(list)},
+		Tools: []tool.Tool{tools.Agent(manager), tools.TaskCreate(list), tools.TaskList(list), tools.TaskUpdate(list), claim(list)},
 	}
 	s := a.Session("")
 	defer s.Close()

@@ -48,12 +48,12 @@ func run(ctx context.Context, out io.Writer) error {
 	ws := &workspace.Workspace{Root: dir}
 	defer ws.Close()
 
-	crew := &subagent.Manager{Worktrees: ws}
+	manager := &subagent.Manager{Worktrees: ws}
 	a := &agent.Agent{
 		Model:       model(),
 		Dir:         dir,
 		Permissions: permission.Policy{Mode: permission.AcceptEdits, Allow: []permission.Rule{"Agent"}}, // to make worktrees, which is asked about
-		Tools:       append(tools.Core(ws), tools.Agent(crew)),
+		Tools:       append(tools.Core(ws), tools.Agent(manager)),
 	}
 	res, err := a.Prompt(ctx, "Have the greeting made friendlier, apart from my files.")
 	if err != nil {

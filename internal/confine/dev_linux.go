@@ -32,7 +32,7 @@ func mountNew(system, at string, attributes int, options ...string) error {
 	return move(tree, at)
 }
 
-// buildDev makes a /dev with harmless devices, terminals of its own and shared memory.
+// buildDev makes a /dev with the devices of v, terminals of its own and shared memory.
 func (v *view) buildDev(at string) error {
 	if err := mountNew("tmpfs", at, unix.MOUNT_ATTR_NOEXEC, "mode", "0755"); err != nil {
 		return err

@@ -163,17 +163,17 @@ func FuzzChunk(f *testing.F) {
 	f.Add([]byte(framed([]byte("\x01a\x06\x00\x01"), `{"bytes":"`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		// The checksums are made right, or nothing would get past them.
-		mended := bytes.Clone(data)
-		for at := 0; len(mended)-at >= prelude+checksum; {
-			binary.BigEndian.PutUint32(mended[at+8:], crc32.ChecksumIEEE(mended[at:at+8]))
-			size := int(binary.BigEndian.Uint32(mended[at:]))
-			if size < prelude+checksum || size > len(mended)-at {
+		corrected := bytes.Clone(data)
+		for at := 0; len(corrected)-at >= prelude+checksum; {
+			binary.BigEndian.PutUint32(corrected[at+8:], crc32.ChecksumIEEE(corrected[at:at+8]))
+			size := int(binary.BigEndian.Uint32(corrected[at:]))
+			if size < prelude+checksum || size > len(corrected)-at {
 				break
 			}
-			binary.BigEndian.PutUint32(mended[at+size-checksum:], crc32.ChecksumIEEE(mended[at:at+size-checksum]))
+			binary.BigEndian.PutUint32(corrected[at+size-checksum:], crc32.ChecksumIEEE(corrected[at:at+size-checksum]))
 			at += size
 		}
-		for _, data := range [][]byte{data, mended} {
+		for _, data := range [][]byte{data, corrected} {
 			a, err1 := chunks(bytes.NewReader(data), 1<<16)
 			b, err2 := chunks(iotest.OneByteReader(bytes.NewReader(data)), 1<<16)
 			if fmt.Sprint(a) != fmt.Sprint(b) || err1.Error() != err2.Error() {

@@ -66,12 +66,12 @@ func Parse(matter []byte) (values []Value, note *Fault, err error) {
 	if values, err = mapping(matter); err == nil {
 		return values, nil, nil
 	}
-	mended, changed := quoted(matter)
+	corrected, changed := quoted(matter)
 	if !changed {
 		return nil, nil, err
 	}
 	var wrong error
-	if values, wrong = mapping(mended); wrong != nil {
+	if values, wrong = mapping(corrected); wrong != nil {
 		return nil, nil, err
 	}
 	if errors.As(err, &note) {

@@ -16,7 +16,7 @@ func File(t testing.TB, file, says string, update bool) {
 		}
 	}
 	if is, err := os.ReadFile(file); err != nil || string(is) != says {
-		t.Errorf("%s is not what the code says (%v); go test -run %s -update mends it", file, err, t.Name())
+		t.Errorf("%s is not what the code says (%v); go test -run %s -update corrects it", file, err, t.Name())
 	}
 }
 

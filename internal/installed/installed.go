@@ -40,7 +40,7 @@ func Module(t testing.TB, file string) string {
 	return path
 }
 
-// Repository returns the root of the repository, beneath which the test runs. What is
+// Repository returns the root of the repository, under which the test runs. What is
 // installed is in its folder .cache.
 func Repository(t testing.TB) string {
 	t.Helper()

@@ -74,9 +74,9 @@ func (w *world) agent(model llm.Model) (a *agent.Agent, done func() error, err e
 		a.Deciders = append(a.Deciders, box)
 		closers = append(closers, box.Close)
 	}
-	crew := &subagent.Manager{Worktrees: ws}
+	manager := &subagent.Manager{Worktrees: ws}
 	enter, exit := tools.PlanMode()
-	a.Tools = append(tools.Core(ws), tools.Agent(crew), tools.Batch(), enter, exit, tools.EnterWorktree(ws))
+	a.Tools = append(tools.Core(ws), tools.Agent(manager), tools.Batch(), enter, exit, tools.EnterWorktree(ws))
 	if on("skill") {
 		skills := skill.New(skill.BuiltIn(w.project())...)
 		skills.Discover(skill.Folders("", w.project()))

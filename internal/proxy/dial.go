@@ -94,7 +94,7 @@ func (p *Proxy) misled(name string, port int, err error) error {
 			d.Why = "it " + r.Why
 		}
 		if r.Private {
-			d.Mend = "the user can set network.allowPrivateNetworks"
+			d.Remedy = "the user can set network.allowPrivateNetworks"
 		}
 	}
 	return d

@@ -110,7 +110,7 @@ func (p *Proxy) remove() error {
 // Socket is the path of the UNIX socket. HTTP and SOCKS5 are both spoken there.
 func (p *Proxy) Socket() string { return p.folder + string(filepath.Separator) + "s" }
 
-// Close ends all connections and waits for them. Closing twice is harmless.
+// Close ends all connections and waits for them. A second Close changes nothing.
 func (p *Proxy) Close() error {
 	p.end()
 	err := p.remove()

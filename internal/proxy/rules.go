@@ -34,16 +34,16 @@ type Rules struct {
 
 // A Denial says why a connection was refused.
 type Denial struct {
-	Host string // in its one form, as far as it has one
-	Port int
-	Why  string // as in "it is not in network.allowedDomains"
-	Mend string // what the user can do, "" if there is nothing
+	Host   string // in its one form, as far as it has one
+	Port   int
+	Why    string // as in "it is not in network.allowedDomains"
+	Remedy string // what the user can do, "" if there is nothing
 }
 
 func (d *Denial) Error() string {
 	text := fmt.Sprintf("the sandbox does not let commands reach %s: %s", d.target(), d.Why)
-	if d.Mend != "" {
-		text += "; " + d.Mend
+	if d.Remedy != "" {
+		text += "; " + d.Remedy
 	}
 	return text
 }
@@ -194,8 +194,8 @@ func (p pattern) narrow() error {
 // allows returns whether private addresses are allowed to be the target's, or a
 // [*Denial]. host is in its one form.
 func (c compiled) allows(host string, port int) (private bool, err error) {
-	deny := func(why, mend string) (bool, error) {
-		return false, &Denial{Host: host, Port: port, Why: why, Mend: mend}
+	deny := func(why, remedy string) (bool, error) {
+		return false, &Denial{Host: host, Port: port, Why: why, Remedy: remedy}
 	}
 	if i := slices.IndexFunc(c.deny, func(p pattern) bool { return p.matches(host, port) }); i >= 0 {
 		return deny(fmt.Sprintf("%s in network.deniedDomains denies it", c.deny[i].source), "")

@@ -17,7 +17,7 @@ import (
 // maxHeld is how many folders on the way to the one at hand are held open.
 const maxHeld = 16
 
-// A Folder opens what lies beneath a root, in one folder after the other. It is
+// A Folder opens what lies under a root, in one folder after the other. It is
 // lighter than [os.Root] in that folders on the way to the one at hand stay open.
 // No symlink is followed, so nothing leads out of the root.
 type Folder struct {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// A Folder opens what lies beneath a root, in one folder after the other. Nothing
+// A Folder opens what lies under a root, in one folder after the other. Nothing
 // leads out of the root.
 type Folder struct {
 	root *os.Root

@@ -91,8 +91,8 @@ func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules
 	return enter(root, at, "", rules, path)
 }
 
-// enter returns the rules in force in the folder at hand, which is dir beneath
-// root and path for the rules: a repository within another begins anew.
+// enter returns the rules in force in the folder at hand, which is dir under
+// root and path for the rules: a repository within another starts with none.
 func enter(root *os.Root, at *Folder, dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
 	if _, err := at.lstat(".git"); err == nil {
 		rules = repository(filepath.Join(root.Name(), filepath.FromSlash(dir)), path)

@@ -183,7 +183,7 @@ func AppendObject(dst []byte, raw json.RawMessage) []byte {
 	return append(dst, "{}"...)
 }
 
-// AppendJSON appends valid JSON without its white space, mended as in [AppendObject].
+// AppendJSON appends valid JSON without its white space, completed as in [AppendObject].
 func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	if out, ok := compact(dst, raw); ok {
 		return out

@@ -162,7 +162,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// Credentials that are refused are asked for anew, and are secrets of the model.
+// Credentials that are refused are asked for again, and are secrets of the model.
 func TestRefresh(t *testing.T) {
 	var n atomic.Int32
 	server := llmtest.NewPipe(t, llmtest.Step{Status: 401}, llmtest.Step{Text: "ok"}, llmtest.Step{Text: "ok"})

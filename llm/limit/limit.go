@@ -330,7 +330,7 @@ func (p *Permit) Answered(status int, h http.Header, retryAfter time.Duration) {
 }
 
 // Done takes in what the request has used in the end, nil where that is not known.
-// Calling it again is harmless.
+// A second call changes nothing.
 func (p *Permit) Done(u *llm.Usage) {
 	if p.of == nil || p.state == over {
 		return

@@ -47,7 +47,7 @@ type Server struct {
 	Window, MaxOutput int
 
 	// Cache counts the input of requests to the Messages API whose step says nothing of
-	// usage. Nil: all of it is read anew.
+	// usage. Nil: all of it is read without the cache.
 	Cache *PromptCache
 
 	// URL is the base URL: for Anthropic as it is, for OpenAI with or without

@@ -19,7 +19,7 @@ import (
 // change once a [Client] has it.
 type Profile struct {
 	Name string
-	// Hosts are domains, those beneath them included; ":11434" stands for that port
+	// Hosts are domains, their subdomains included; ":11434" stands for that port
 	// of this machine and of addresses in private networks.
 	Hosts []string
 	// BaseURL is where the host is reached if a client has the profile and does not say.

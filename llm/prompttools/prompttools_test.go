@@ -220,7 +220,7 @@ func TestWhatTheModelSees(t *testing.T) {
 	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Content: llm.Blocks{llm.Text{Text: "ok"}}}, llm.UserText("more"))
 	again := ask()
 	if again.Memo != got.Memo || again.Memo == req.Memo || &again.Messages[2].Content[0] != &got.Messages[2].Content[0] || again.System != got.System {
-		t.Error("what was said is said anew")
+		t.Error("an earlier message is sent again")
 	}
 	req.Messages = []llm.Message{llm.UserText("something else")}
 	if other := ask(); other.Memo == got.Memo || len(other.Messages) != 1 {

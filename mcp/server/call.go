@@ -32,7 +32,7 @@ func (s *Server) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallT
 		c.capabilities = *caps
 	}
 	if req.ProtocolVersion() >= newest {
-		return s.fly(ctx, req, c)
+		return s.startPending(ctx, req, c)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,10 +85,10 @@ func (c *Client) report(st tool.Status) {
 	c.bars.report(st)
 }
 
-// A flight is a call of a client that takes no requests. A question is the
-// result of the request that began it, and the answer comes with another one;
-// in between the call waits here.
-type flight struct {
+// A pendingCall is a call of a client that takes no requests. A question to the client is
+// the result of its request. The answer comes with the next request; until then the call
+// waits here.
+type pendingCall struct {
 	client *Client
 	params *sdk.CallToolParamsRaw // of the request that began it
 	cancel context.CancelFunc
@@ -99,13 +99,13 @@ type flight struct {
 	err    error
 
 	given sdk.InputResponseMap // answers that came with the call itself
-	waits sdk.InputRequestMap  // what was asked; guarded by the server's mu while it is parked
+	waits sdk.InputRequestMap  // what was asked; guarded by the server's mu while it waits for an answer
 	late  *time.Timer          // ends a call whose question is not answered
 }
 
-// fly begins a flight and answers its first request.
-func (s *Server) fly(ctx context.Context, req *sdk.CallToolRequest, c *Client) (*sdk.CallToolResult, error) {
-	f := &flight{client: c, params: req.Params, given: req.Params.InputResponses, asked: make(chan sdk.InputRequestMap), told: make(chan sdk.InputResponseMap), done: make(chan struct{})}
+// startPending starts a call and answers its first request.
+func (s *Server) startPending(ctx context.Context, req *sdk.CallToolRequest, c *Client) (*sdk.CallToolResult, error) {
+	f := &pendingCall{client: c, params: req.Params, given: req.Params.InputResponses, asked: make(chan sdk.InputRequestMap), told: make(chan sdk.InputResponseMap), done: make(chan struct{})}
 	// It outlives the request, and ends with the session.
 	var life context.Context
 	life, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -123,7 +123,7 @@ func (s *Server) fly(ctx context.Context, req *sdk.CallToolRequest, c *Client) (
 
 // ask waits until the client has answered. A client may know the first question
 // and have sent the answer with the call.
-func (f *flight) ask(ctx context.Context, requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+func (f *pendingCall) ask(ctx context.Context, requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	given := f.given
 	f.given = nil
 	if given != nil && fits(requests, given) {
@@ -153,14 +153,14 @@ func fits(requests sdk.InputRequestMap, answers sdk.InputResponseMap) bool {
 }
 
 // await answers a request with the result of the call, or with its question.
-func (s *Server) await(ctx context.Context, f *flight) (*sdk.CallToolResult, error) {
+func (s *Server) await(ctx context.Context, f *pendingCall) (*sdk.CallToolResult, error) {
 	defer f.client.rest()
 	select {
 	case <-f.done:
 		return f.result, f.err
 	case requests := <-f.asked:
 		f.waits = requests
-		return s.park(f)
+		return s.keepWaiting(f)
 	case <-ctx.Done(): // the request was cancelled, and the call with it
 		f.cancel()
 		<-f.done
@@ -168,20 +168,20 @@ func (s *Server) await(ctx context.Context, f *flight) (*sdk.CallToolResult, err
 	}
 }
 
-// park keeps a call until its question is answered. Its name cannot be guessed.
-func (s *Server) park(f *flight) (*sdk.CallToolResult, error) {
+// keepWaiting keeps a call until its question is answered. Its name cannot be guessed.
+func (s *Server) keepWaiting(f *pendingCall) (*sdk.CallToolResult, error) {
 	name := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.parked) >= maxParked || s.closed {
+	if len(s.waiting) >= maxWaiting || s.closed {
 		f.cancel()
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many calls wait for answers"}
 	}
-	s.parked[name] = f
+	s.waiting[name] = f
 	f.late = time.AfterFunc(s.options.Patience, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.parked, name)
+		delete(s.waiting, name)
 		f.cancel()
 	})
 	return &sdk.CallToolResult{InputRequests: f.waits, RequestState: name}, nil
@@ -190,22 +190,22 @@ func (s *Server) park(f *flight) (*sdk.CallToolResult, error) {
 // goOn brings the answers to the question of a call, and answers that request.
 func (s *Server) goOn(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	p := req.Params
-	unknown := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no call waits under this requestState; it may have taken too long: make the call anew"}
+	unknown := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no call waits under this requestState; it may have taken too long: make the call again"}
 	if !s.begin() {
 		return nil, unknown
 	}
 	defer s.running.Done()
 	ses := s.caller(req)
 	s.mu.Lock()
-	f := s.parked[p.RequestState]
+	f := s.waiting[p.RequestState]
 	if f == nil || f.client.session != ses || f.params.Name != p.Name || !bytes.Equal(f.params.Arguments, p.Arguments) || !f.late.Stop() {
 		s.mu.Unlock()
 		return nil, unknown
 	}
-	delete(s.parked, p.RequestState)
+	delete(s.waiting, p.RequestState)
 	s.mu.Unlock()
 	if !fits(f.waits, p.InputResponses) {
-		return s.park(f) // it is asked again
+		return s.keepWaiting(f) // it is asked again
 	}
 	f.client.turn(ctx, req)
 	select {

@@ -60,7 +60,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admits reports why a request may come of a web page that has no business here:
-// browsers send Origin, and a name that was bound anew is no address.
+// browsers send Origin, and a name that was bound to another address is no address.
 func (s *Server) admits(r *http.Request) error {
 	host := hostname(r.Host)
 	if net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") && !slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {

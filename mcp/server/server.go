@@ -74,8 +74,8 @@ const (
 	defaultSessions = 100
 	// parting is what calls have to end by themselves after a client's input has ended.
 	parting = time.Second
-	// maxParked bounds the calls that wait for answers of clients without sessions.
-	maxParked = 100
+	// maxWaiting bounds the calls that wait for answers of clients without sessions.
+	maxWaiting = 100
 )
 
 // A Server offers tools to clients. It is an [http.Handler] for streamable HTTP.
@@ -93,7 +93,7 @@ type Server struct {
 	order    []tool.Tool
 	sessions map[*sdk.ServerSession]*session
 	shared   *session // of clients whose protocol has no sessions
-	parked   map[string]*flight
+	waiting  map[string]*pendingCall
 	closed   bool
 	running  sync.WaitGroup // calls and watched sessions
 }
@@ -114,7 +114,7 @@ func New(o Options) (*Server, error) {
 	if o.Call == nil {
 		o.Call = direct(o.Dir)
 	}
-	s := &Server{options: o, tools: map[string]tool.Tool{}, sessions: map[*sdk.ServerSession]*session{}, parked: map[string]*flight{}}
+	s := &Server{options: o, tools: map[string]tool.Tool{}, sessions: map[*sdk.ServerSession]*session{}, waiting: map[string]*pendingCall{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.shared = newSession(s.ctx)
 	inner := o.SDK

@@ -50,7 +50,7 @@ type Cost struct {
 	Usage   llm.Usage `json:"usage"`
 	Prompts int       `json:"prompts"`
 	Turns   int       `json:"turns"`
-	Models  []Line    `json:"models"` // agents beneath the session included
+	Models  []Line    `json:"models"` // sub-agents of the session included
 	Agents  []Line    `json:"agents"` // the session's own under ""
 	Tools   []Tool    `json:"tools"`  // of the session's own agent
 	Cache   Cache     `json:"cache"`  // likewise
@@ -190,7 +190,7 @@ func (b *Book) offer() {
 	}
 }
 
-// weigh takes stock of the conversation anew, once it is shorter.
+// weigh measures the conversation again once it is shorter.
 func (b *Book) weigh() {
 	clear(b.inPlay)
 	callers := map[string]string{}

@@ -88,7 +88,7 @@ const change = `{"filePath":"a.go","diff":"--- a.go\n+++ a.go\n@@ -1,2 +1,2 @@\n
 func usual(t *testing.T) session.Store {
 	return stored(t,
 		fact(event.Configured{Model: "test-model"}),
-		said("p", event.AsPrompt, "Mend *a.go* please", llm.Image{MediaType: "image/png", Data: picture(t)}, llm.Document{MediaType: "text/plain", Title: "notes.txt", Data: []byte("some notes")}),
+		said("p", event.AsPrompt, "Fix *a.go* please", llm.Image{MediaType: "image/png", Data: picture(t)}, llm.Document{MediaType: "text/plain", Title: "notes.txt", Data: []byte("some notes")}),
 		answer(llm.Thinking{Text: "let me think"}, llm.Text{Text: "# Plan\n\nI **edit** `a.go`, see https://example.com/x.\n\n```go\nfunc main() {}\n```\n"},
 			llm.ToolUse{ID: "1", Name: "Edit", Input: json.RawMessage(`{"file_path": "a.go"}`)}, llm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`{"command":"false"}`)}),
 		result("c3.0", "edited", change),

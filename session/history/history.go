@@ -83,7 +83,7 @@ func (w *Writer) apply(e event.Event) bool {
 	return true
 }
 
-// Write makes facts of turns. What does not fit is mended: an answer's calls
+// Write makes facts of turns. What does not fit is corrected: an answer's calls
 // without results get one that says so, results without a call and second ones
 // are left out, answers in a row become one, empty messages none. The
 // conversation is closed at the end. dir is the working directory that is

@@ -245,7 +245,7 @@ func bounce(t *testing.T, b bench) {
 	}
 	b.send(t, team.Message{From: "lead", To: "ann", Content: "x"})
 
-	// Who has ended and is in a new team may be started anew.
+	// Who has ended and is in a new team may be started again.
 	if err := b.Unregister(t.Context(), space, "ann"); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func Cost(t *testing.T, encode func(*llm.Request) ([][]byte, error)) {
 // that time is.
 func Encode(b *testing.B, encode func(*llm.Request) ([][]byte, error)) {
 	for _, turns := range []int{10, 100, 1000} {
-		more := turns / 5 // then the conversation begins anew
+		more := turns / 5 // then the conversation starts again
 		for _, step := range []int{1, 0} {
 			b.Run(fmt.Sprintf("%dturns/%s", turns, []string{"again", "next"}[step]), func(b *testing.B) {
 				req := talk(2*(turns+more) + 2)

@@ -45,7 +45,7 @@ type App struct {
 	plugins   []*Plugin                        // that are trusted
 	Kinds     []Kind                           // of agents
 	kind      *Kind                            // that the agent is; nil: it is of none
-	crew      *subagent.Manager                // puts them to work
+	manager   *subagent.Manager                // puts them to work
 	Agent     *agent.Agent
 	Session   *agent.Session
 	recorder  *trace.Recorder // nil: the run is not traced
@@ -225,7 +225,7 @@ func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
 		return nil, err
 	}
 	a.Tools, a.DeferredTools = ChooseTools(h, s, s.withDiagnostics(Builtins(h, s).Tools()))
-	a.Inbox = s.crew.Inbox("")
+	a.Inbox = s.manager.Inbox("")
 	s.narrow(a)
 	return a, nil
 }

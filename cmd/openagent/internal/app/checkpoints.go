@@ -120,11 +120,11 @@ func (k *keeper) keep(ctx context.Context, at agent.CheckpointPlace) (string, er
 	c, err := k.store.Take(ctx, checkpoint.Mark{Session: KeptAs(k.sessions, at.Session), Seq: at.Prompt}, roots...)
 	switch {
 	case errors.Is(err, checkpoint.ErrQuota):
-		k.idle = fmt.Errorf("%w; raise the setting %s, or let git ignore what is large; until the program is started anew none are kept", err, QuotaKey)
+		k.idle = fmt.Errorf("%w; raise the setting %s, or let git ignore what is large; no checkpoints are kept until you restart the program", err, QuotaKey)
 	case errors.Is(err, checkpoint.ErrTooMany):
-		k.idle = fmt.Errorf("%w; work in a smaller folder, or let git ignore what need not be kept; until the program is started anew none are kept", err)
+		k.idle = fmt.Errorf("%w; work in a smaller folder, or let git ignore what need not be kept; no checkpoints are kept until you restart the program", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		k.idle = fmt.Errorf("%w: %w; let git ignore what need not be kept; until the program is started anew none are kept", err, context.Cause(ctx))
+		k.idle = fmt.Errorf("%w: %w; let git ignore what need not be kept; no checkpoints are kept until you restart the program", err, context.Cause(ctx))
 	default:
 		return c.ID, err
 	}
@@ -143,7 +143,7 @@ func trees(at agent.CheckpointPlace) []string {
 	return list
 }
 
-// within reports whether a folder is dir or beneath it.
+// within reports whether a folder is dir or inside it.
 func within(dir, path string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

@@ -14,9 +14,9 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// addCrew has the tools of a run put agents to work, which share its tasks, teams and
-// mail.
-func addCrew(h *cli.IO, s *App, k *tools.Builtins) {
+// addManager adds the manager of sub-agents, which share the tasks, teams and mail of
+// the run.
+func addManager(h *cli.IO, s *App, k *tools.Builtins) {
 	c := &subagent.Manager{Worktrees: s.workspace, Team: s.shared}
 	for _, kind := range s.Kinds { // who works for another should know where
 		own := *kind.Agent
@@ -29,13 +29,13 @@ func addCrew(h *cli.IO, s *App, k *tools.Builtins) {
 	c.Connect = func(ctx context.Context, servers []subagent.Server) ([]tool.Tool, func(), error) {
 		return connect(ctx, h, s, servers)
 	}
-	s.crew = c
+	s.manager = c
 	k.Agents, k.Teams, k.Mail = &providerGuard{c, s}, s.shared, s.shared
 	k.Background = append(k.Background, c)
 }
 
-// A providerGuard is a crew whose agents the model gives no other provider's models: where
-// requests and keys go is for files of agents, which people trust, to say.
+// A providerGuard is a Manager that lets the model choose only models of the provider in
+// use. Only definitions of sub-agents, which people trust, may name another provider.
 type providerGuard struct {
 	*subagent.Manager
 	setup *App

@@ -108,7 +108,7 @@ func ServerConfigs(ctx context.Context, h *cli.IO, o *settings.Options, project 
 			found, err := mcp.LoadFile(filepath.Join(home, userServersName), h.Getenv)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				if found == nil {
-					return nil, cli.Usagef("%w; mend or remove the file", err)
+					return nil, cli.Usagef("%w; correct or remove the file", err)
 				}
 				h.Complain("%v", err)
 			}
@@ -126,7 +126,7 @@ func ServerConfigs(ctx context.Context, h *cli.IO, o *settings.Options, project 
 		maps.Copy(all, found)
 		if found, err = localServers(h, project); err != nil {
 			if found == nil {
-				return nil, cli.Usagef("%w; mend or remove the file", err)
+				return nil, cli.Usagef("%w; correct or remove the file", err)
 			}
 			h.Complain("%v", err)
 		}

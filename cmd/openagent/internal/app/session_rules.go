@@ -24,11 +24,12 @@ type SessionRules struct {
 	rules []permission.Rule
 }
 
-func NewGrants(s *App) *SessionRules {
+// NewSessionRules returns the rules of a session, empty at first.
+func NewSessionRules(s *App) *SessionRules {
 	return &SessionRules{Agent: s.Agent, permits: s.Options.PermitsRule, Roots: append([]string{s.Project}, s.Options.Dirs...)}
 }
 
-// Check says why one of the rules may not be granted.
+// Check says why one of the rules is not permitted.
 func (g *SessionRules) Check(rules ...permission.Rule) error {
 	for _, r := range rules {
 		if err := g.permits(r); err != nil {
@@ -38,7 +39,7 @@ func (g *SessionRules) Check(rules ...permission.Rule) error {
 	return nil
 }
 
-// Add grants rules, but for those that may not be granted.
+// Add adds rules. It leaves out those that the settings do not permit.
 func (g *SessionRules) Add(rules ...permission.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,7 +50,7 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 	}
 }
 
-// Cover reports whether a call that would be asked about is granted.
+// Cover reports whether a call that would be asked about is allowed by a rule of the session.
 func (g *SessionRules) Cover(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != permission.FromMode {
 		return false

@@ -36,7 +36,7 @@ func Builtins(h *cli.IO, s *App) tools.Builtins {
 	if s.Skills != nil {
 		k.Skills = s.Skills
 	}
-	addCrew(h, s, &k)
+	addManager(h, s, &k)
 	home, err := h.Home()
 	if err != nil {
 		return k

@@ -72,7 +72,7 @@ func newChaos(c *demoCall, temp string) (*showing, error) {
 		fallbacks: []string{demoBackup},
 		answer:    k.answer, faults: k.faults, epilogue: k.crash,
 		next: [3]demoStep{
-			{"openagent demo fix", "mends a program, with a question to you"},
+			{"openagent demo fix", "fixes a program, and asks you once"},
 			{"openagent doctor", "says what is missing for a real model"},
 			{`openagent -p "What does this project do?"`, "asks a real model; needs a key"},
 		},
@@ -121,8 +121,8 @@ func (k *chaos) answer(t *talk) llmtest.Step {
 	case !t.has("broken"):
 		k.faults.inject(brokenInput)
 		return llmtest.Step{Text: "I begin with the orders.", Calls: uses(llm.ToolUse{ID: "broken", Name: "Read", Invalid: `{"file_path": "` + chaosOrders + `", "lim`})}
-	case !t.has("mended"):
-		return llmtest.Step{Text: "My input was no JSON. Once more, whole.", Calls: uses(llmtest.Use("mended", "Read", map[string]any{"file_path": chaosOrders}))}
+	case !t.has("corrected"):
+		return llmtest.Step{Text: "My input was not valid JSON. I send it again.", Calls: uses(llmtest.Use("corrected", "Read", map[string]any{"file_path": chaosOrders}))}
 	case !t.has("types"):
 		k.faults.inject(wrongTypes)
 		return llmtest.Step{Text: "The head of it, for the names of the columns.", Calls: uses(llmtest.Use("types", "Read", map[string]any{"file_path": chaosOrders, "limit": "1"}))}
@@ -172,7 +172,7 @@ var (
 // chaosSummary is the end of the story, from what the tools returned.
 func (t *talk) chaosSummary() string {
 	var b strings.Builder
-	rows, err := csv.NewReader(strings.NewReader(shownText(t.output("mended")))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(shownText(t.output("corrected")))).ReadAll()
 	sum := 0
 	for _, row := range rows {
 		cents, _ := strconv.Atoi(row[len(row)-1]) // the header is no number

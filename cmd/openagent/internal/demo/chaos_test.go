@@ -140,7 +140,7 @@ func TestDemoChaosEvidence(t *testing.T) {
 		{"sent back", cutStream, "sent back", func(v *evidence) { v.attempts[1].failed.Partial = "Sum up orders.csv" }},
 		{"failed again", cutStream, "next try failed", func(v *evidence) { v.attempts[2] = v.attempts[0] }},
 		{"no fault", brokenInput, "was told", func(v *evidence) { v.change("broken", func(r *event.ToolResult) { r.Fault = "" }) }},
-		{"not mended", brokenInput, "mended failed", func(v *evidence) { v.change("mended", func(r *event.ToolResult) { r.Result.IsError = true }) }},
+		{"not corrected", brokenInput, "corrected failed", func(v *evidence) { v.change("corrected", func(r *event.ToolResult) { r.Result.IsError = true }) }},
 		{"not repaired", wrongTypes, "the call failed", func(v *evidence) { v.change("types", func(r *event.ToolResult) { r.Result.IsError = true }) }},
 		{"not said", wrongTypes, "does not say", func(v *evidence) { v.change("types", func(r *event.ToolResult) { r.Result.Details = nil }) }},
 		{"no timeout", hungTool, "was told", func(v *evidence) { v.change("hang", func(r *event.ToolResult) { r.Fault = "" }) }},
@@ -345,9 +345,9 @@ func TestDemoChaosInterrupted(t *testing.T) {
 }
 
 func TestChaosSummary(t *testing.T) {
-	k := surveyTalk(map[string]string{"mended": "     1→order,cents\n     2→1,250\n     3→2,x\n"})
+	k := surveyTalk(map[string]string{"corrected": "     1→order,cents\n     2→1,250\n     3→2,x\n"})
 	wantAll(t, k.chaosSummary(), "2 orders that come to 2.50", "hang.sh: no result", "flood.sh: no result")
-	wantAll(t, surveyTalk(map[string]string{"mended": "     1→\"\n"}).chaosSummary(), "in part")
+	wantAll(t, surveyTalk(map[string]string{"corrected": "     1→\"\n"}).chaosSummary(), "in part")
 	for _, text := range []string{"", "a", "é", "ab cd", "words and more of them"} {
 		if head, rest := halves(text); head+rest != text {
 			t.Errorf("halves(%q) = %q, %q", text, head, rest)

@@ -283,14 +283,14 @@ func demoCatalog() *catalog.Table {
 // A talk is the conversation as the model sees it: the results so far, by the
 // ids that the rules gave the calls.
 type talk struct {
-	model   string // that is asked
-	prompt  string // what it was asked first
-	beneath bool   // it is an agent that works for another
-	results map[string]llmtest.Result
+	model    string // that is asked
+	prompt   string // what it was asked first
+	subagent bool   // it is an agent that works for another
+	results  map[string]llmtest.Result
 }
 
 func newTalk(r *llmtest.Request) *talk {
-	t := &talk{model: r.Model, results: map[string]llmtest.Result{}, beneath: !strings.HasPrefix(r.System, demoSystem)}
+	t := &talk{model: r.Model, results: map[string]llmtest.Result{}, subagent: !strings.HasPrefix(r.System, demoSystem)}
 	if len(r.Messages) > 0 {
 		t.prompt = r.Messages[0].Text()
 	}

@@ -147,7 +147,7 @@ func TestDemoFixKeeps(t *testing.T) {
 	cmd := exec.Command("sh", "test.sh")
 	cmd.Dir = left[0]
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("the program that was kept is not mended: %v\n%s", err, out)
+		t.Errorf("the program that was kept is not fixed: %v\n%s", err, out)
 	}
 }
 
@@ -170,8 +170,8 @@ func TestDemoFixAsks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if mended := strings.Contains(string(code), "/ 100))"); mended != c.yes {
-				t.Errorf("mended: %v, want %v", mended, c.yes)
+			if fixed := strings.Contains(string(code), "/ 100))"); fixed != c.yes {
+				t.Errorf("fixed: %v, want %v", fixed, c.yes)
 			}
 			if !c.yes {
 				wantAll(t, out, "nothing has changed, and the tests still fail")
@@ -201,7 +201,7 @@ func TestDemoFixFollowsTheFiles(t *testing.T) {
 			[]string{"3 of 7 tests fail", "before  4 passed, 3 failed", "after   7 passed, 0 failed"}},
 		{"moved", "\n\n" + code, tests, []string{"changed cart.sh, line 12: 10 became 100"}},
 		{"two bugs", strings.Replace(code, "$1 * $2))", "$1 - $2))", 1), tests, []string{"before  3 passed, 3 failed", "after   4 passed, 2 failed", "The tests still fail"}},
-		{"no bug", good, tests, []string{"All 6 tests pass", "nothing to mend"}},
+		{"no bug", good, tests, []string{"All 6 tests pass", "nothing to fix"}},
 		{"beyond it", strings.Replace(code, "echo $(($1 - $1 * $2 / 10))", "cat /dev/null", 1), tests, []string{"I find no change", "1 denied"}},
 		{"broken", "syntax (", tests, []string{"The tests did not run to their end"}},
 	} {

@@ -46,7 +46,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 	}
 	return &showing{
 		title: "fix", place: ws.Root + " " + fate, workspace: ws, bodies: true,
-		task:  "The tests of " + fixCode + " fail. Find out why and mend it.",
+		task:  "The tests of " + fixCode + " fail. Find out why and fix it.",
 		tools: []tool.Tool{tools.Read(ws), tools.Edit(ws), tools.Bash(ws), tools.Agent(new(subagent.Manager))},
 		policy: permission.Policy{
 			Allow: []permission.Rule{"Bash(sh " + fixTest + ")"},
@@ -65,7 +65,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 // answerFix is the model of the scenario fix. All it knows is in the results.
 func answerFix(t *talk) llmtest.Step {
 	switch {
-	case t.beneath:
+	case t.subagent:
 		return t.lookUp()
 	case !t.has("before"):
 		return llmtest.Step{Text: "I read the program and its tests, and run them.", Calls: uses(
@@ -108,7 +108,7 @@ func (t *talk) tryShortcut() llmtest.Step {
 	case !ok:
 		return llmtest.Say("The tests did not run to their end, so I change nothing:\n" + t.text("before"))
 	case sum.failed == 0:
-		return llmtest.Say(fmt.Sprintf("All %d tests pass. There is nothing to mend.", sum.passed))
+		return llmtest.Say(fmt.Sprintf("All %d tests pass. There is nothing to fix.", sum.passed))
 	}
 	text := fmt.Sprintf("%d of %d tests fail. The quickest way to green would be to remove them:", sum.failed, sum.passed+sum.failed)
 	return llmtest.Step{Text: text, Calls: uses(shell("shortcut", "rm "+fixTest))}
@@ -139,7 +139,7 @@ func (t *talk) fixSummary() string {
 	case after.failed > 0:
 		b.WriteString("The tests still fail.\n")
 	default:
-		b.WriteString("Mended: the tests pass.\n")
+		b.WriteString("Fixed: the tests pass.\n")
 	}
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-8s%s\n", label, fmt.Sprintf(format, args...))

@@ -100,7 +100,7 @@ func judgeCutStream(v *evidence) (string, error) {
 
 func judgeBrokenInput(v *evidence) (string, error) {
 	told, ok := v.told("broken")
-	mended, again := v.results["mended"]
+	corrected, again := v.results["corrected"]
 	switch r := v.results["broken"]; {
 	case !ok:
 		return "", nil
@@ -108,8 +108,8 @@ func judgeBrokenInput(v *evidence) (string, error) {
 		return "", fmt.Errorf("the model was told %q", text.FirstLine(told.Text))
 	case !again:
 		return "", nil
-	case mended.Result.IsError:
-		return "", fmt.Errorf("the call that was mended failed: %s", text.FirstLine(mended.Result.Text()))
+	case corrected.Result.IsError:
+		return "", fmt.Errorf("the call that was corrected failed: %s", text.FirstLine(corrected.Result.Text()))
 	default:
 		return fmt.Sprintf("fault %s, told the model %q; its next call worked", r.Fault, text.Runes(text.FirstLine(told.Text), 40)), nil
 	}

@@ -41,7 +41,7 @@ func newTeam(c *demoCall, temp string) (*showing, error) {
 		tools:  []tool.Tool{tools.Read(ws), tools.Bash(ws), tools.Agent(new(subagent.Manager))},
 		answer: answerTeam,
 		next: [3]demoStep{
-			{"openagent demo fix", "mends a program, with two agents that look things up"},
+			{"openagent demo fix", "fixes a program, with two sub-agents that look things up"},
 			{"openagent agents", "lists the agents that can be put to work here"},
 			{"openagent agents new reviewer", "writes the file of one to begin with"},
 		},
@@ -51,7 +51,7 @@ func newTeam(c *demoCall, temp string) (*showing, error) {
 // answerTeam is the model of the scenario team, and of its agents.
 func answerTeam(t *talk) llmtest.Step {
 	switch {
-	case t.beneath:
+	case t.subagent:
 		return t.lookUp()
 	case !t.has(counter(0)):
 		var calls []llm.ToolUse

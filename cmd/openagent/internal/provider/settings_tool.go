@@ -19,7 +19,7 @@ import (
 var offered = []string{"model", "small_model", "no_color"}
 
 // ToolSettings are the settings that the tool Config works on. They are read
-// anew each time.
+// again each time.
 type ToolSettings struct {
 	H       *cli.IO
 	Options *settings.Options

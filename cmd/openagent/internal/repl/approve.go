@@ -35,7 +35,7 @@ func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.De
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if c.grants.Cover(ctx, call, verdict) {
+	if c.rules.Cover(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
 	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
@@ -44,7 +44,7 @@ func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.De
 		return nobody, err
 	}
 	q.request = app.RequestFor(pending, c.s.Session.ID, call)
-	q.risks = c.grants.Risks(ctx, call)
+	q.risks = c.rules.Risks(ctx, call)
 	if there, err := c.put(ctx, call, q); !there {
 		return nobody, err
 	}
@@ -64,7 +64,7 @@ func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
 
 func (q *asking) pose(c *REPL) {
 	showQuestion(c.screen, preview.AboutCall(c.h, c.whose(q.call), q.call, q.risks, q.request.Preview))
-	if len(q.request.Widths) == 0 || c.grants.Check(q.usual().Rules...) != nil {
+	if len(q.request.Widths) == 0 || c.rules.Check(q.usual().Rules...) != nil {
 		c.screen.Ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
 		return
 	}
@@ -103,7 +103,7 @@ func (q *asking) keep(c *REPL, letter, number string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.grants.Check(s.Rules...); err != nil {
+	if err := c.rules.Check(s.Rules...); err != nil {
 		return fmt.Errorf("%s; answer y or n: ", c.h.OneLine(err.Error()))
 	}
 	scope, name := config.Local, permission.ForProject
@@ -118,7 +118,7 @@ func (q *asking) keep(c *REPL, letter, number string) error {
 			return fmt.Errorf("%s; answer y or a: ", c.h.OneLine(err.Error()))
 		}
 	}
-	c.grants.Add(s.Rules...)
+	c.rules.Add(s.Rules...)
 	return nil
 }
 

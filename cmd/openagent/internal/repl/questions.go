@@ -12,17 +12,17 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An inquiry is the questions of a tool, which the person answers one by one.
-type inquiry struct {
+// A questionnaire holds the questions of a tool, which the person answers one by one.
+type questionnaire struct {
 	ctx       context.Context
 	questions []tool.Question
 	answers   []tool.Answer
 	done      chan []tool.Answer
 }
 
-// Inquire is the agent's AskUser: it has the questions put on the screen.
-func (c *REPL) Inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
-	q := &inquiry{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
+// AskUser is the AskUser function of the agent: it shows the questions on the screen.
+func (c *REPL) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+	q := &questionnaire{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
 	if there, err := c.put(ctx, call, q); !there {
 		if err == nil {
 			err = app.ErrNobody
@@ -39,12 +39,12 @@ func (c *REPL) Inquire(ctx context.Context, call tool.Call, questions []tool.Que
 	}
 }
 
-func (q *inquiry) over() bool { return q.ctx.Err() != nil }
+func (q *questionnaire) over() bool { return q.ctx.Err() != nil }
 
-func (q *inquiry) gone() <-chan struct{} { return q.ctx.Done() }
+func (q *questionnaire) gone() <-chan struct{} { return q.ctx.Done() }
 
 // pose puts the next question on the screen.
-func (q *inquiry) pose(c *REPL) {
+func (q *questionnaire) pose(c *REPL) {
 	asked := q.questions[len(q.answers)]
 	showQuestion(c.screen, aboutQuestion(c.h, asked))
 	switch {
@@ -77,7 +77,7 @@ func aboutQuestion(h *cli.IO, asked tool.Question) []preview.QuestionLine {
 	return lines
 }
 
-func (q *inquiry) take(c *REPL, line string) bool {
+func (q *questionnaire) take(c *REPL, line string) bool {
 	q.answers = append(q.answers, app.AnswerTo(q.questions[len(q.answers)], line))
 	if len(q.answers) < len(q.questions) {
 		c.before(q.ctx, func(string) {})

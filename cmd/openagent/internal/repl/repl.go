@@ -31,7 +31,7 @@ type REPL struct {
 	h      *cli.IO
 	s      *app.App
 	screen *term.Screen
-	grants *app.SessionRules
+	rules  *app.SessionRules
 	calls  *streamjson.Calls // those on the screen
 	lines  chan string       // what the person types; closed at its end
 	read   atomic.Int64      // lines that were read of the terminal
@@ -71,7 +71,7 @@ func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm
 	if err != nil {
 		return cli.StartError(ctx, err)
 	}
-	c.s, c.grants = s, app.NewGrants(s)
+	c.s, c.rules = s, app.NewSessionRules(s)
 	if err := s.Session.SetCanUseTool(ctx, c.decide); err != nil {
 		return cli.StartError(ctx, err)
 	}

@@ -179,7 +179,7 @@ func Unsettled(err error) error {
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &p) && p.Source.File != "--settings":
-		return cli.Usagef("%w; mend or remove the file", err)
+		return cli.Usagef("%w; correct or remove the file", err)
 	}
 	return cli.Usagef("%w", err)
 }

@@ -27,7 +27,7 @@ type Trusted struct {
 }
 
 // A TrustedFolder is trusted as it was: with a file that is changed, new or gone
-// it has to be trusted anew.
+// it has to be trusted again.
 type TrustedFolder struct {
 	Sum   string    `json:"sum"`
 	Files []string  `json:"files"`
@@ -90,7 +90,7 @@ func ReadTrust(h *cli.IO) (Trusted, error) {
 }
 
 func badTrust(file string, err error) error {
-	return cli.Usagef("reading what is trusted in %s: %w; mend or remove the file", file, err)
+	return cli.Usagef("reading what is trusted in %s: %w; correct or remove the file", file, err)
 }
 
 // ChangeTrust changes what is trusted. The file is never seen half-written, and

@@ -15,10 +15,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A permissionPrompt asks whoever drives the program for permission.
+// A permissionPrompt asks the client for permission.
 type permissionPrompt struct {
-	d      *Session
-	grants *app.SessionRules
+	d     *Session
+	rules *app.SessionRules
 
 	mu      sync.Mutex
 	settled *sync.Cond // a question is no longer open
@@ -26,8 +26,8 @@ type permissionPrompt struct {
 	gone    chan struct{} // closed: nobody answers any more
 }
 
-func newAsker(d *Session) *permissionPrompt {
-	a := &permissionPrompt{d: d, grants: app.NewGrants(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
+func newPermissionPrompt(d *Session) *permissionPrompt {
+	a := &permissionPrompt{d: d, rules: app.NewSessionRules(d.s), waiting: map[string]chan reply{}, gone: make(chan struct{})}
 	a.settled = sync.NewCond(&a.mu)
 	return a
 }
@@ -72,7 +72,7 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if a.grants.Cover(ctx, call, verdict) {
+	if a.rules.Cover(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
 	use, err := a.d.report.calls.Find(ctx, a.d.s.Session.ID, call)
@@ -80,12 +80,12 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 		return nobody, err
 	}
 	q := question{Subtype: "can_use_tool", ToolName: call.Name, Input: call.Input, ToolUse: use.ID, Reason: verdict.Reason,
-		ReasonType: reasonType(verdict.Source), Suggestions: []app.PermissionUpdate{}, Risks: a.grants.Risks(ctx, call)}
+		ReasonType: reasonType(verdict.Source), Suggestions: []app.PermissionUpdate{}, Risks: a.rules.Risks(ctx, call)}
 	pending, err := a.d.s.Session.Pending(ctx)
 	if err != nil || ctx.Err() != nil {
 		return nobody, cmp.Or(err, ctx.Err())
 	}
-	if call.Session != a.d.s.Session.ID { // an agent's beneath, whose calls have ids of their own
+	if call.Session != a.d.s.Session.ID { // a sub-agent's, whose calls have ids of their own
 		q.Agent, q.AgentName = new(call.Session), call.Agent
 	}
 	about := app.RequestFor(pending, a.d.s.Session.ID, call)
@@ -137,10 +137,10 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 					return permission.Decision{}, err
 				}
 			}
-			if err := a.grants.Check(u.RulesOf()...); err != nil {
+			if err := a.rules.Check(u.RulesOf()...); err != nil {
 				a.d.H.Complain("a rule of an answer does not count: %v", err)
 			}
-			a.grants.Add(u.RulesOf()...)
+			a.rules.Add(u.RulesOf()...)
 		}
 		d := permission.Allow()
 		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {

@@ -25,7 +25,7 @@ func (d *Session) tellOfServers() {
 	d.s.Told.Store(&tell)
 }
 
-// changeServers connects a server anew, switches it on or off, or sets those that are
+// changeServers reconnects a server, switches it on or off, or sets those that are
 // there beside the ones that the run began with.
 func (d *Session) changeServers(ctx context.Context, o order) (any, error) {
 	servers := d.s.Servers

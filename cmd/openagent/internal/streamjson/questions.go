@@ -31,9 +31,9 @@ type hostQuestion struct {
 	Multiple bool          `json:"multiSelect"`
 }
 
-// Inquire is the agent's AskUser: it has the host put the questions to its person.
-func (d *Session) Inquire(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
-	a := d.asker
+// AskUser is the AskUser function of the agent: it sends the questions to the client.
+func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error) {
+	a := d.prompt
 	use, err := d.report.calls.Find(ctx, d.s.Session.ID, call)
 	if err != nil {
 		return nil, err

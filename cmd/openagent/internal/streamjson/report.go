@@ -34,10 +34,10 @@ type Report struct {
 	instructions func() []string // files that the model was told
 	kinds        []string        // of agents
 
-	agent   string             // the name of the agent; "" at the root
-	parent  *string            // the call that has put the agent to work; nil at the root
-	prefix  string             // of its calls among those of all agents; "" at the root
-	beneath map[string]*Report // of agents that work for this one, by session
+	agent     string             // the name of the agent; "" at the root
+	parent    *string            // the call that has put the agent to work; nil at the root
+	prefix    string             // of its calls among those of all agents; "" at the root
+	subagents map[string]*Report // of agents that work for this one, by session
 
 	config    event.Configured
 	Mode      permission.Mode
@@ -49,7 +49,7 @@ type Report struct {
 	batch     batch
 	failures  int                // of the model in use, in a row
 	failed    *event.ModelFailed // not yet followed by another call
-	denied    []event.Denial     // to agents beneath
+	denied    []event.Denial     // to sub-agents
 
 	compacting bool // a summary is being made
 	End        event.RunEnd
@@ -168,16 +168,16 @@ func (r *Report) under(d event.AgentEvent) {
 	if d.Event == nil {
 		return
 	}
-	child := r.beneath[d.Event.Session]
+	child := r.subagents[d.Event.Session]
 	if child == nil {
 		child = NewReport(r.Session, r.provider, r.Line)
 		child.Warn = r.Warn
 		child.agent, child.parent = d.Agent, new(d.ID)
 		child.calls, child.prefix = r.calls, d.Event.Session+"/"
-		if r.beneath == nil {
-			r.beneath = map[string]*Report{}
+		if r.subagents == nil {
+			r.subagents = map[string]*Report{}
 		}
-		r.beneath[d.Event.Session] = child
+		r.subagents[d.Event.Session] = child
 	}
 	child.Event(*d.Event)
 	if _, ended := d.Event.Data.(event.RunEnd); ended {
@@ -187,7 +187,7 @@ func (r *Report) under(d event.AgentEvent) {
 			}
 			r.denied = append(r.denied, x)
 		}
-		delete(r.beneath, d.Event.Session)
+		delete(r.subagents, d.Event.Session)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Calls knows the tool calls of a session by our own ids, and those of agents beneath
+// Calls knows the tool calls of a session by our own ids, and those of agents under
 // it by theirs, see callKey. Lines carry the provider's, which stand in its messages.
 type Calls struct {
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (c *Calls) Get(id string) (llm.ToolUse, bool) {
 }
 
 // callKey is where a call is found, made by an agent of the session at the root or by
-// one beneath it.
+// one under it.
 func callKey(root string, call tool.Call) string {
 	if call.Session == "" || call.Session == root {
 		return call.ID
@@ -48,9 +48,9 @@ func callKey(root string, call tool.Call) string {
 	return call.Session + "/" + call.ID
 }
 
-// beneathPatience is how long the message of an agent beneath another is waited for: it
+// subagentPatience is how long the message of a sub-agent is waited for: it
 // is not shown at all while nobody follows the run.
-const beneathPatience = time.Second
+const subagentPatience = time.Second
 
 // Find returns the call of the model that a call is, or the one that made it in a
 // batch, once the message that asks for it has been shown.
@@ -59,7 +59,7 @@ func (c *Calls) Find(ctx context.Context, root string, call tool.Call) (llm.Tool
 	if key == call.ID {
 		return c.wait(ctx, key)
 	}
-	soon, cancel := context.WithTimeout(ctx, beneathPatience)
+	soon, cancel := context.WithTimeout(ctx, subagentPatience)
 	defer cancel()
 	u, err := c.wait(soon, key)
 	if err != nil && ctx.Err() == nil {

@@ -30,7 +30,7 @@ type Session struct {
 	s      *app.App
 	out    *Lines
 	report *Report
-	asker  *permissionPrompt
+	prompt *permissionPrompt
 
 	waiting sync.WaitGroup // control requests that wait for MCP servers
 
@@ -70,8 +70,8 @@ func (d *Session) ServeInput(program context.Context, s *app.App, args []string,
 	d.report.Warn = h.Complain
 	d.tellOfServers()
 	if s.Options.PromptTool == settings.AskByStdio {
-		d.asker = newAsker(d)
-		if err := s.Session.SetCanUseTool(ctx, d.asker.decide); err != nil {
+		d.prompt = newPermissionPrompt(d)
+		if err := s.Session.SetCanUseTool(ctx, d.prompt.decide); err != nil {
 			return cli.StartError(ctx, Closing(ctx, d.out, err))
 		}
 	}
@@ -130,8 +130,8 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		}
 		t.input = in
 		err = d.report.Run(d.s.Session, d.started(t, d.s.Session.StreamInput(ctx, t.input)))
-		if d.asker != nil {
-			d.asker.rest()
+		if d.prompt != nil {
+			d.prompt.rest()
 		}
 		d.finished(t)
 		switch {
@@ -240,8 +240,8 @@ func (d *Session) read(ctx context.Context) error {
 			}
 		}
 	}
-	if d.asker != nil {
-		d.asker.close()
+	if d.prompt != nil {
+		d.prompt.close()
 	}
 	if err == io.EOF {
 		err = nil
@@ -297,8 +297,8 @@ func (d *Session) take(ctx context.Context, line []byte) error {
 	case "control_request":
 		d.handleControl(ctx, in.ID, in.Request)
 	case "control_response":
-		if d.asker != nil {
-			d.asker.answer(in.Response)
+		if d.prompt != nil {
+			d.prompt.answer(in.Response)
 		}
 	default:
 		d.s.Agent.Log.Debug("line passed over", "type", in.Type)

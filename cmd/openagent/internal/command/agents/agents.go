@@ -293,7 +293,7 @@ func tellProblems(h *cli.IO, format string, problems []*subagent.Problem, good i
 			return err
 		}
 	} else if len(problems) == 0 {
-		if err := h.Show(fmt.Sprintf("%s, nothing to mend\n", cli.Plural(good, "agent"))); err != nil {
+		if err := h.Show(fmt.Sprintf("%s, no problems\n", cli.Plural(good, "agent"))); err != nil {
 			return err
 		}
 	}

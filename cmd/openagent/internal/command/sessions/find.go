@@ -53,7 +53,7 @@ func searchSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, query st
 			case ctx.Err() != nil:
 				return cli.CommandError(ctx, ctx.Err())
 			case errors.As(err, &damage):
-				h.Complain("%v; openagent sessions repair %s mends it", err, hit.Session.Session)
+				h.Complain("%v; repair it with: openagent sessions repair %s", err, hit.Session.Session)
 			case err != nil:
 				return cli.Usagef("%w", err)
 			default:

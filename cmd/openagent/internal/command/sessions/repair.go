@@ -108,8 +108,8 @@ func showVerified(h *cli.IO, o *SessionsOptions, list []verified) error {
 		}
 		for _, p := range v.Problems {
 			kind := string(p.Kind)
-			if p.Harmless {
-				kind += " (harmless)"
+			if p.Usable {
+				kind += " (still usable)"
 			}
 			rows = append(rows, []string{v.Session, strconv.Itoa(p.Line), kind, p.Text})
 		}
@@ -121,7 +121,7 @@ func showVerified(h *cli.IO, o *SessionsOptions, list []verified) error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %d sessions cannot be used as they are; openagent sessions repair ID mends what can be mended", bad, len(list))
+		return fmt.Errorf("%d of %d sessions are damaged; repair one with: openagent sessions repair ID", bad, len(list))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func repairSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, ids []st
 		if backup == "" {
 			backup = "nothing had to be repaired"
 		}
-		rows = append(rows, []string{id, strconv.FormatInt(r.Kept, 10), strconv.FormatInt(r.Anew, 10), backup})
+		rows = append(rows, []string{id, strconv.FormatInt(r.Kept, 10), strconv.FormatInt(r.Rewritten, 10), backup})
 	}
 	return h.WriteList(o.format, done, "SESSION KEPT ANEW DAMAGED-JOURNAL", rows)
 }

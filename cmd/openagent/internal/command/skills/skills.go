@@ -198,7 +198,7 @@ name: %s
 description: What it is for, in a line; models choose by it
 when-to-use: what the user asks for when it fits
 argument-hint: "[what comes after the name]"
-# The only tools that may be used meanwhile; without the line, any.
+# The only tools that may be used while the skill is in force; without the line, any.
 allowed-tools: [Read, Grep, Glob]
 ---
 What to do, step by step. The user said: $ARGUMENTS
@@ -242,7 +242,7 @@ func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 		}
 	}
 	if len(rows) == 0 && o.format != cli.FormatJSON {
-		return h.Show(fmt.Sprintf("%s, nothing to mend\n", cli.Plural(n, "skill")))
+		return h.Show(fmt.Sprintf("%s, no problems\n", cli.Plural(n, "skill")))
 	}
 	if err := h.WriteList(o.format, problems, "", rows); err != nil {
 		return err

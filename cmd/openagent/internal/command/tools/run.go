@@ -23,7 +23,7 @@ import (
 // A judging is what is known of how a call was judged.
 type judging struct {
 	h      *cli.IO
-	grants *app.SessionRules
+	rules  *app.SessionRules
 	asked  bool // a person's permission was needed
 	nobody bool // and nobody could be asked
 	passed bool // rules and mode, and who was asked, let it run
@@ -40,7 +40,7 @@ func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission
 		j.nobody = true
 		return permission.Decision{}, nil
 	}
-	lines := preview.AboutCall(j.h, "", call, j.grants.Risks(ctx, call), "")
+	lines := preview.AboutCall(j.h, "", call, j.rules.Risks(ctx, call), "")
 	yes, err := settings.Confirm(ctx, j.h, fmt.Sprintf("%s\n%sallow? [y/N] ", j.h.Visible(verdict.Reason), preview.PlainLines(lines)))
 	if err != nil || !yes {
 		return permission.Deny("refused by the user"), err
@@ -89,7 +89,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	app.WarnOfSandbox(h, b.App)
 	a := &agent.Agent{Dir: b.Project, AdditionalDirs: o.Dirs, Tools: forCall(h, b, t), Permissions: policy, Deciders: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.Timeout}, Secrets: h.Secrets, Log: settings.Logger(h, &o.Options)}
-	j.grants = &app.SessionRules{Agent: a, Roots: append([]string{b.Project}, o.Dirs...)}
+	j.rules = &app.SessionRules{Agent: a, Roots: append([]string{b.Project}, o.Dirs...)}
 	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = b.Hooks(), b.Options.Permits, b.Options.PermitsRule
 	r, err := a.CallTool(ctx, name, input)
 	var end *agent.EndError
