@@ -7,7 +7,7 @@ import (
 )
 
 // The matrix: every mode, with every kind of rule, for every kind of call, by itself
-// and beneath ceilings. What must come out is stated here in its own words, from
+// and under ceilings. What must come out is stated here in its own words, from
 // what the docs promise, and shares no code with what decides.
 
 // A matrixCall is a kind of call, and rules that are about it.

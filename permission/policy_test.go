@@ -48,7 +48,7 @@ func TestModes(t *testing.T) {
 		{"fetching", fetch("https://a.org"), modes(q, q, q, a, d, a)},
 		{"searching the web", Request{Tool: "WebSearch", ReadOnly: true, NonDestructive: true}, modes(q, q, q, a, d, a)},
 		{"an external tool", Request{Tool: "mcp__a__b"}, modes(q, q, q, q, d, a)},
-		{"a harmless external tool", Request{Tool: "mcp__a__b", NonDestructive: true}, modes(q, q, q, a, d, a)},
+		{"an external tool that destroys nothing", Request{Tool: "mcp__a__b", NonDestructive: true}, modes(q, q, q, a, d, a)},
 		{"a tool that says nothing", Request{Tool: "deploy"}, modes(q, q, q, q, d, a)},
 	} {
 		for mode, want := range c.want {

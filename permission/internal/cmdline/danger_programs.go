@@ -109,7 +109,7 @@ func (s *Line) operandDanger(c *shellscan.Command, said, full string, r *effects
 	case "sed", "gsed":
 		return effects.SedDanger(said, r)
 	case "chmod":
-		if len(r.Operands) > 0 && effects.GrantsRights.MatchString(r.Operands[0].Text) {
+		if len(r.Operands) > 0 && effects.GivesRights.MatchString(r.Operands[0].Text) {
 			return said + " gives a program the rights of its owner"
 		}
 	}

@@ -119,7 +119,7 @@ func UsesOddScheme(w shellword.Word) bool {
 // WithoutScript are the options with which interpreters read no program.
 var WithoutScript = strings.Fields("--version -version -V -h --help --test --ini")
 
-var GrantsRights = regexp.MustCompile(`^[^/]*s|^0*[2467][0-7]{3}$`)
+var GivesRights = regexp.MustCompile(`^[^/]*s|^0*[2467][0-7]{3}$`)
 
 // TextDanger judges programs whose arguments are text, one of which may be a program.
 func TextDanger(name, said string, r *Arguments) string {

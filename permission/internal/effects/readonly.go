@@ -9,7 +9,7 @@ import (
 )
 
 // A Reader says which calls of a program change nothing. What is not listed is
-// not known to be harmless; long flags must be written out.
+// not known to change nothing; long flags must be written out.
 type Reader struct {
 	bools    string // one-letter flags
 	values   string // one-letter flags with a value, in the same word or the next
@@ -159,7 +159,7 @@ func sedReads(args []string) bool {
 }
 
 // Parse returns the arguments that are paths; false if there is an argument that
-// is not known to be harmless. For git the paths are never nil then.
+// is not known to change nothing. For git the paths are never nil then.
 func (r Reader) Parse(name string, words []shellword.Word) (files []shellword.Word, ok bool) {
 	switch r.operands {
 	case "echo":

@@ -192,7 +192,7 @@ var plainKeys = map[string]string{
 	"color":     " ui ",
 }
 
-// plainConfig reports whether a git configuration holds only known, harmless settings.
+// plainConfig reports whether a git configuration holds only settings that are known to run nothing.
 func plainConfig(name string) bool {
 	if !Exists(name) {
 		return true

@@ -10,11 +10,11 @@ import (
 
 // Assignments.
 
-// harmless names variables that change no program that runs.
-var harmlessVars = strings.Fields("LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI DEBUG VERBOSE COLUMNS LINES GOOS GOARCH CGO_ENABLED GO111MODULE NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE")
+// inertVars names variables that change no program that runs.
+var inertVars = strings.Fields("LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI DEBUG VERBOSE COLUMNS LINES GOOS GOARCH CGO_ENABLED GO111MODULE NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE")
 
 func ChangesNothing(name string) bool {
-	if slices.Contains(harmlessVars, name) || strings.HasPrefix(name, "LC_") {
+	if slices.Contains(inertVars, name) || strings.HasPrefix(name, "LC_") {
 		return true
 	}
 	return name != "" && strings.ToLower(name) == name && !strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_") && name != "_"

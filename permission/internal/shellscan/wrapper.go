@@ -14,13 +14,13 @@ import (
 // that are not listed make it not understood: where the inner command begins
 // could only be guessed.
 type wrapper struct {
-	bools    string   // one-letter flags
-	values   string   // one-letter flags with a value, in the same word or the next
-	optional string   // one-letter flags whose value is in the same word, if any
-	long     []string // long flags, "name=" with a value
-	operands int      // words in front of the inner command
-	vars     bool     // NAME=value in front of the inner command
-	grants   bool     // the inner command gets other rights, so a rule must name the wrapper
+	bools       string   // one-letter flags
+	values      string   // one-letter flags with a value, in the same word or the next
+	optional    string   // one-letter flags whose value is in the same word, if any
+	long        []string // long flags, "name=" with a value
+	operands    int      // words in front of the inner command
+	vars        bool     // NAME=value in front of the inner command
+	otherRights bool     // the inner command gets other rights, so a rule must name the wrapper
 }
 
 var wrappers = map[string]wrapper{
@@ -37,8 +37,8 @@ var wrappers = map[string]wrapper{
 	"env":     {bools: "i0v", values: "u", long: []string{"ignore-environment", "null", "unset=", "debug"}, vars: true},
 	"xargs": {bools: "0rtpxo", values: "nPLsdEIa", optional: "iel",
 		long: []string{"null", "no-run-if-empty", "verbose", "interactive", "exit", "open-tty", "max-args=", "max-procs=", "max-chars=", "delimiter=", "arg-file="}},
-	"sudo":    {bools: "nEHSkbA", values: "ugpCTDR", long: []string{"non-interactive", "preserve-env", "set-home", "stdin", "user=", "group="}, vars: true, grants: true},
-	"doas":    {bools: "n", values: "uC", grants: true},
+	"sudo":    {bools: "nEHSkbA", values: "ugpCTDR", long: []string{"non-interactive", "preserve-env", "set-home", "stdin", "user=", "group="}, vars: true, otherRights: true},
+	"doas":    {bools: "n", values: "uC", otherRights: true},
 	"busybox": {},
 	"toybox":  {},
 }
@@ -228,7 +228,7 @@ func (s *shell) wrapped(at int, w wrapper, in []Workdir) (ok, bad []Workdir) {
 		s.assignName(n)
 	}
 	outer := s.outer
-	if w.grants {
+	if w.otherRights {
 		s.outer = at + 1
 	}
 	ok, bad = s.call(x.words, slices.Concat(c.Env, x.env), slices.Concat(c.Set, x.set), in)
@@ -422,5 +422,5 @@ func (s *shell) find(at int, in []Workdir) {
 // Passes reports whether the command only runs the next one in the list.
 func (c *Command) Passes() bool {
 	w := wrappers[c.Name]
-	return c.Wraps && !w.grants && c.OwnName()
+	return c.Wraps && !w.otherRights && c.OwnName()
 }
