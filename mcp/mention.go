@@ -13,10 +13,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-const (
-	maxMentions  = 20
-	maxMentioned = 100 << 10 // bytes of text of a resource that is mentioned
-)
+const maxMentions = 20
 
 // mentioned is how a prompt names a resource: @server:uri.
 var mentioned = regexp.MustCompile(`(?:^|[\s(\["'])@([^\s@:]+):(\S+)`)

@@ -14,7 +14,10 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-const maxPrompts = 200 // of a server
+const (
+	maxPrompts   = 200       // of a server
+	maxMentioned = 100 << 10 // bytes of text of a prompt, or of a resource that is mentioned
+)
 
 // ErrNoPrompt is matched by the error for a prompt that no connected server has.
 var ErrNoPrompt = errors.New("there is no such prompt")

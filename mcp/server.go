@@ -45,7 +45,12 @@ type server struct {
 	done          chan struct{} // closed: nothing of it is left running
 	legacy        bool          // it is known not to take server/discover
 
-	logs   logRate
+	logs logRate
+	serverLogin
+}
+
+// A serverLogin is how a person logs in to a server.
+type serverLogin struct {
 	auth   *oauth.Client   // nil: nobody logs in to it
 	asking bool            // a person is being asked to; guarded by all.mu
 	asked  map[string]bool // scopes that a person was asked for; guarded by all.mu

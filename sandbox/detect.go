@@ -21,7 +21,10 @@ var (
 	found   = map[needs]finding{}
 )
 
-func detect(p Policy) (Backend, []Attempt) {
+// Detect returns the strongest backend that works here, tried out with a real
+// process, and why stronger ones do not. It is nil if there is none. What was
+// found is kept while the process lives.
+func Detect(p Policy) (Backend, []Attempt) {
 	foundMu.Lock()
 	defer foundMu.Unlock()
 	n := needs{weaker: p.Weaker, nested: p.Nested}

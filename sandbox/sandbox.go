@@ -88,8 +88,3 @@ type Attempt struct {
 	Name string // of the backend
 	Err  error
 }
-
-// Detect returns the strongest backend that works here, tried out with a real
-// process, and why stronger ones do not. It is nil if there is none. What was
-// found is kept while the process lives.
-func Detect(p Policy) (Backend, []Attempt) { return detect(p) }

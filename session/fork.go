@@ -22,27 +22,6 @@ func Latest(ctx context.Context, s Store) (Info, error) {
 	return list[0], nil
 }
 
-// Stat returns what a list shows of the session named id, from the store's own
-// Stat method if it has one. It fails with [ErrNotFound].
-func Stat(ctx context.Context, s Store, id string) (Info, error) {
-	if s, ok := s.(interface {
-		Stat(context.Context, string) (Info, error)
-	}); ok {
-		return s.Stat(ctx, id)
-	}
-	if err := CheckID(id); err != nil {
-		return Info{}, err
-	}
-	list, err := s.List(ctx)
-	if err != nil {
-		return Info{}, err
-	}
-	if i := slices.IndexFunc(list, func(info Info) bool { return info.Session == id }); i >= 0 {
-		return list[i], nil
-	}
-	return Info{}, notFound(id)
-}
-
 // Fork makes the session to out of the facts of the session from, up to and
 // including number through; 0 means all. Neither session needs the other later. The
 // fork has the sub-agents that these facts tell of, by the same ids: with the work that

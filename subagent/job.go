@@ -28,17 +28,22 @@ type job struct {
 	parent  *agent.Parent
 	began   time.Time
 	rest    chan struct{} // closed when the piece of work that goes on is done
-	turns   int
-	tools   map[string]int // calls that ran, by tool
-	text    string         // its last answer
-	leaving bool           // it has agreed to end
-	stopped bool           // somebody ends it
-	result  *agent.Result  // of its last piece of work
-	err     error
-	rouse   func() // ends its waiting for mail; nil: it does not wait
+	leaving bool          // it has agreed to end
+	stopped bool          // somebody ends it
+	rouse   func()        // ends its waiting for mail; nil: it does not wait
 	ends    []func()
 	note    string // what is to be said beside its answer
 	ended   bool
+	jobWork
+}
+
+// A jobWork is what an agent has done so far.
+type jobWork struct {
+	turns  int
+	tools  map[string]int // calls that ran, by tool
+	text   string         // its last answer
+	result *agent.Result  // of its last piece of work
+	err    error
 }
 
 // see takes in what the agent does.

@@ -249,7 +249,7 @@ func (c *Manager) connect(ctx context.Context, p *agent.Parent, d Definition, a 
 // reserve takes the place and the name of an agent that is about to begin.
 func (c *Manager) reserve(s tools.Spawn, id string) (*job, error) {
 	root := cmp.Or(s.Call.Root, s.Call.Session)
-	j := &job{root: root, kind: s.Type, id: id, name: cmp.Or(s.Name, s.Type), tools: map[string]int{}, over: make(chan struct{})}
+	j := &job{root: root, kind: s.Type, id: id, name: cmp.Or(s.Name, s.Type), jobWork: jobWork{tools: map[string]int{}}, over: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.trees == nil {

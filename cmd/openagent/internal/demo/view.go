@@ -50,20 +50,24 @@ type demoView struct {
 	calls     *streamjson.Calls
 	decisions map[string]permission.Decision
 
-	told int // calls that have a result
+	told    int  // calls that have a result
+	refused bool // the person said no
+	viewTimes
+}
 
+// viewTimes say where the time of a run went.
+type viewTimes struct {
 	tools, person, retry time.Duration
 	running              map[string]bool // calls
 	since                time.Time       // when the first of them began
 	failed               time.Time       // when the model failed, zero once it is called again
-	refused              bool            // the person said no
 }
 
 func newDemoView(h *cli.IO, s *showing) *demoView {
 	return &demoView{
 		host: h, scene: s, asks: h.InTerminal && h.OutTerminal,
 		colours: h.Getenv("TERM") != "" && settings.Colours(h),
-		answers: make(chan permission.Decision), calls: streamjson.NewCalls(), decisions: map[string]permission.Decision{}, running: map[string]bool{},
+		answers: make(chan permission.Decision), calls: streamjson.NewCalls(), decisions: map[string]permission.Decision{}, viewTimes: viewTimes{running: map[string]bool{}},
 	}
 }
 

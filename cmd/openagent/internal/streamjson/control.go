@@ -63,15 +63,20 @@ type order struct {
 	ServerName     string          `json:"serverName"`
 	Enabled        *bool           `json:"enabled"`
 	NewServers     json.RawMessage `json:"servers"`
-	Hooks          json.RawMessage `json:"hooks"`
-	Agents         json.RawMessage `json:"agents"`
-	Servers        json.RawMessage `json:"sdkMcpServers"`
-	Schema         json.RawMessage `json:"jsonSchema"`
-	System         json.RawMessage `json:"systemPrompt"`
-	AppendSystem   json.RawMessage `json:"appendSystemPrompt"`
 
+	initialization
 	app.Budget
 	named map[string]json.RawMessage // all members
+}
+
+// An initialization holds the members of initialize.
+type initialization struct {
+	Hooks        json.RawMessage `json:"hooks"`
+	Agents       json.RawMessage `json:"agents"`
+	Servers      json.RawMessage `json:"sdkMcpServers"`
+	Schema       json.RawMessage `json:"jsonSchema"`
+	System       json.RawMessage `json:"systemPrompt"`
+	AppendSystem json.RawMessage `json:"appendSystemPrompt"`
 }
 
 // A receipt says what an interrupt found, by the ids of messages.
