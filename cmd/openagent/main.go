@@ -18,6 +18,6 @@ func main() {
 func execute(h *cli.IO, args []string) int {
 	ctx, stop := cli.WatchSignals(context.Background(), h)
 	defer stop()
-	ctx = app.WithinHooks(ctx, h)
+	ctx = app.WithHookDepth(ctx, h)
 	return h.Exit(ctx, root(h).Execute(ctx, args, func(text string) error { return h.Show(text) }))
 }

@@ -69,20 +69,20 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	}
 	defer func() {
 		if err := s.Close(); err != nil {
-			h.Complain("%v", err)
+			h.Warn("%v", err)
 		}
 	}()
-	blocks, err := s.Attached(o.Files)
+	blocks, err := s.AttachFiles(o.Files)
 	if err != nil {
 		return err
 	}
 	switch {
 	case !printing:
-		return c.Talk(ctx, s, args, blocks)
+		return c.Run(ctx, s, args, blocks)
 	case o.Input == cli.FormatStream:
-		return d.ServeInput(ctx, s, args, blocks)
+		return d.Serve(ctx, s, args, blocks)
 	}
-	text, err := cli.PromptText(ctx, h, args, s.Past || len(blocks) > 0)
+	text, err := cli.PromptText(ctx, h, args, s.Existing || len(blocks) > 0)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func prompt(ctx context.Context, h *cli.IO, o *settings.Options, args []string) 
 	if len(args) == 1 {
 		said, _ = cli.PromptArg(args)
 	}
-	in, err := app.ExpandSaid(ctx, h, s, agent.Input{Text: text, Blocks: blocks}, said)
+	in, err := app.ExpandPart(ctx, h, s, agent.Input{Text: text, Blocks: blocks}, said)
 	if err != nil {
 		return cli.StartError(ctx, cli.Usagef("%w", err))
 	}
-	return oneshot.PrintOne(ctx, h, s, in)
+	return oneshot.Run(ctx, h, s, in)
 }

@@ -11,7 +11,7 @@ import (
 func versionCommand(h *cli.IO) cli.Command {
 	return cli.Command{Name: "version", Summary: "Print the version", Examples: []string{"openagent version"},
 		Run: func(_ context.Context, args []string) error {
-			if err := cli.None("version", args); err != nil {
+			if err := cli.NoArgs("version", args); err != nil {
 				return err
 			}
 			return h.Show(fmt.Sprintf("openagent %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))

@@ -9,11 +9,11 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-var ErrNobody = errors.New("nobody is there any more; decide yourself")
+var ErrNoPerson = errors.New("nobody is there any more; decide yourself")
 
-// AnswerTo reads an answer: options by their number or label, several with
+// ParseAnswer reads an answer: options by their number or label, several with
 // commas where that is asked for; all else is the person's own words.
-func AnswerTo(q tool.Question, line string) tool.Answer {
+func ParseAnswer(q tool.Question, line string) tool.Answer {
 	parts := []string{line}
 	if q.Multiple {
 		parts = strings.Split(line, ",")

@@ -28,7 +28,7 @@ func TestAnswerTo(t *testing.T) {
 		{"nothing of several", many, " , ", tool.Answer{}},
 		{"without options", free, "1", tool.Answer{Text: "1"}},
 	} {
-		if got := AnswerTo(c.question, c.line); !reflect.DeepEqual(got, c.want) {
+		if got := ParseAnswer(c.question, c.line); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}

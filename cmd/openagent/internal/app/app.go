@@ -27,35 +27,35 @@ import (
 
 // A App is what a run, or a conversation, works with.
 type App struct {
-	Options   *settings.Options
-	Provider  provider.Provider
-	Project   string // the working folder
-	workspace *workspace.Workspace
-	outside   *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
-	Sandbox   *sandbox.Sandbox     // nil: nothing is said of one
-	languages *tools.Languages
-	Schedule  *cron.Scheduler                  // that of this program; nil: it runs none
-	Servers   *mcp.Servers                     // nil: there are none
-	Given     map[string]mcp.Config            // that the run began with
-	Told      atomic.Pointer[func(mcp.Status)] // of changes of servers
-	Skills    *skill.Registry                  // nil: there are none
-	briefing  *briefing                        // nil: nothing is told of the folder
-	Triggers  *trigger.Handler                 // runs those that the model starts; nil: it can start none
-	person    bool                             // somebody can be asked
-	plugins   []*Plugin                        // that are trusted
-	Kinds     []Kind                           // of agents
-	kind      *Kind                            // that the agent is; nil: it is of none
-	manager   *subagent.Manager                // puts them to work
-	Agent     *agent.Agent
-	Session   *agent.Session
-	recorder  *trace.Recorder // nil: the run is not traced
-	Store     session.Store
-	Kept      *checkpoint.Store // states of files; nil where the session is not kept either
-	shared    sharedTeam        // tasks, teams and mail
-	tasks     team.Tasks        // those of shared, with leases where they outlive the program
-	closeTeam func() error      // nil: they are in memory
-	Past      bool              // the session was there before
-	usual     permission.Mode   // that settings name; for a session with a past it is no more than a wish
+	Options        *settings.Options
+	Provider       provider.Provider
+	Project        string // the working folder
+	workspace      *workspace.Workspace
+	hookWorkspace  *workspace.Workspace // where hooks run; nil: in the workspace, or there are none
+	Sandbox        *sandbox.Sandbox     // nil: nothing is said of one
+	languages      *tools.Languages
+	Schedule       *cron.Scheduler                  // that of this program; nil: it runs none
+	Servers        *mcp.Servers                     // nil: there are none
+	InitialServers map[string]mcp.Config            // that the run began with
+	OnServerChange atomic.Pointer[func(mcp.Status)] // of changes of servers
+	Skills         *skill.Registry                  // nil: there are none
+	projectContext *projectContext                  // nil: nothing is told of the folder
+	Triggers       *trigger.Handler                 // runs those that the model starts; nil: it can start none
+	person         bool                             // somebody can be asked
+	plugins        []*Plugin                        // that are trusted
+	Definitions    []Definition                     // of agents
+	definition     *Definition                      // that the agent is; nil: it is of none
+	manager        *subagent.Manager                // puts them to work
+	Agent          *agent.Agent
+	Session        *agent.Session
+	recorder       *trace.Recorder // nil: the run is not traced
+	Store          session.Store
+	Checkpoints    *checkpoint.Store // states of files; nil where the session is not kept either
+	shared         sharedTeam        // tasks, teams and mail
+	tasks          team.Tasks        // those of shared, with leases where they outlive the program
+	closeTeam      func() error      // nil: they are in memory
+	Existing       bool              // the session was there before
+	settingsMode   permission.Mode   // that settings name; for a session with a past it is no more than a wish
 }
 
 // Open makes what the options ask for; ask is nil where nobody can be asked.
@@ -74,7 +74,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 		return nil, err
 	}
 	if p.NeedsKey() {
-		return nil, p.NoKey()
+		return nil, p.MissingKey()
 	}
 	h.Secrets = append(p.Secrets(), o.SecretValues()...)
 	settings.WarnOfSettings(h, o)
@@ -87,7 +87,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	if ask != nil || o.Input == cli.FormatStream {
 		s.Schedule, s.Triggers = new(cron.Scheduler), new(trigger.Handler)
 	}
-	if err := MakeAgent(ctx, h, s, here, true); err != nil {
+	if err := PrepareAgent(ctx, h, s, here, true); err != nil {
 		return nil, err
 	}
 	if o.Trace != "" {
@@ -95,12 +95,12 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 			return nil, err
 		}
 	}
-	AddBriefing(h, s)
+	AddProjectContext(h, s)
 	WarnOfSandbox(h, s)
 	warnOfBypass(h, s)
 	warnOfModel(h, s.Provider, s.Agent.Model)
 	if text := unthinking(s.Agent.Model, s.Agent.Thinking, len(s.Agent.Tools)); text != "" {
-		h.Complain("%s", text)
+		h.Warn("%s", text)
 	}
 	if err := AddCustomTools(ctx, h, s, here); err != nil {
 		return nil, err
@@ -111,14 +111,14 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	if o.PromptTool == settings.AskLater {
 		s.Agent.CanUseTool = deferred
 	}
-	chosen, err := Choose(ctx, h, o, dir)
+	chosen, err := ChooseSession(ctx, h, o, dir)
 	if err != nil {
 		return nil, cli.StartError(ctx, err)
 	}
-	s.Store, s.Past = chosen.Store, chosen.Existing
+	s.Store, s.Existing = chosen.Store, chosen.Existing
 	s.keepMode()
 	s.Agent.Sessions = s.Store
-	if err := KeepFiles(h, s); err != nil {
+	if err := AddCheckpoints(h, s); err != nil {
 		return nil, err
 	}
 	s.Session = s.Agent.Session(chosen.ID)
@@ -138,26 +138,26 @@ func New(o *settings.Options, p provider.Provider, dir string) *App {
 	return s
 }
 
-// MakeAgent finds what the agent of a run can use, and makes it. With ask a person at
+// PrepareAgent finds what the agent of a run can use, and makes it. With ask a person at
 // the terminal is asked about what is not trusted; what is wrong with files of agents
 // and skills is said if tell is set.
-func MakeAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
+func PrepareAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	if err := FindPlugins(ctx, h, s, ask, true); err != nil {
 		return err
 	}
-	if err := FindKinds(ctx, h, s, ask, tell); err != nil {
+	if err := FindDefinitions(ctx, h, s, ask, tell); err != nil {
 		return err
 	}
 	if err := s.become(); err != nil {
 		return err
 	}
 	var err error
-	if s.kind != nil { // which may have a model of its own
+	if s.definition != nil { // which may have a model of its own
 		if s.Provider, err = provider.Open(h, s.Options); err != nil {
 			return err
 		}
 		if s.Provider.NeedsKey() {
-			return s.Provider.NoKey()
+			return s.Provider.MissingKey()
 		}
 	}
 	if err := FindServers(ctx, h, s, ask); err != nil {
@@ -173,16 +173,16 @@ func MakeAgent(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 // fallbacks are the models to use when the first stays unavailable. Where managed
 // settings name the model and no fallbacks, others are left out.
 func fallbacks(h *cli.IO, s *App) ([]llm.Model, error) {
-	said := s.Options.Said("fallback_models", "--fallback-model")
+	said := s.Options.SourceOf("fallback_models", "--fallback-model")
 	_, free := s.Options.Managed("fallback_models")
 	var list []llm.Model
 	for _, name := range s.Options.Fallbacks {
-		m, err := s.Provider.Llm(name)
+		m, err := s.Provider.FindModel(name)
 		if err != nil {
 			return nil, cli.Usagef("%s: %v", said, err)
 		}
 		if err := s.permitsModelNamed(name); err != nil && !free {
-			h.Complain("%s: %q does not count; %v", said, name, err)
+			h.Warn("%s: %q does not count; %v", said, name, err)
 			continue
 		}
 		list = append(list, m)
@@ -210,12 +210,12 @@ func NewAgent(h *cli.IO, s *App) (*agent.Agent, error) {
 	}
 	a.Models = s.modelNamed
 	a.Hooks, a.AllowModeChange, a.AllowRuleGrant = s.Hooks(), o.Permits, o.PermitsRule
-	a.Deciders = s.Guard(&a.Permissions, a.Deciders)
+	a.Deciders = s.AddSandboxDecider(&a.Permissions, a.Deciders)
 	var err error
-	if a.Model, err = s.Provider.Llm(s.Provider.Model.Value); err != nil {
+	if a.Model, err = s.Provider.FindModel(s.Provider.Model.Value); err != nil {
 		return nil, cli.Usagef("%s: %v", s.Provider.Model.Source, err)
 	}
-	if a.SmallModel, err = s.Provider.Llm(s.Provider.Small.Value); err != nil {
+	if a.SmallModel, err = s.Provider.FindModel(s.Provider.Small.Value); err != nil {
 		return nil, cli.Usagef("%s: %v", s.Provider.Small.Source, err)
 	}
 	if a.Fallbacks, err = fallbacks(h, s); err != nil {
@@ -256,12 +256,12 @@ func (s *App) Close() error {
 	if s.closeTeam != nil {
 		ended = errors.Join(ended, s.closeTeam())
 	}
-	if s.briefing != nil {
-		s.briefing.Close()
+	if s.projectContext != nil {
+		s.projectContext.Close()
 	}
 	ended = errors.Join(ended, s.languages.Close(), s.workspace.Close())
-	if s.outside != nil {
-		ended = errors.Join(ended, s.outside.Close())
+	if s.hookWorkspace != nil {
+		ended = errors.Join(ended, s.hookWorkspace.Close())
 	}
 	if s.Sandbox != nil { // what it confined has ended
 		ended = errors.Join(ended, s.Sandbox.Close())

@@ -21,8 +21,8 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// Attached reads the files that go with a prompt. Rules about reading hold for them.
-func (s *App) Attached(paths []string) ([]llm.Block, error) {
+// AttachFiles reads the files that go with a prompt. Rules about reading hold for them.
+func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 	var blocks []llm.Block
 	unreadable := s.Agent.Permissions.DeniedReadPatterns(s.Agent.Deciders, append([]string{s.Project}, s.Options.Dirs...)...)
 	for _, path := range paths {
@@ -176,7 +176,7 @@ func MentionedFiles(ctx context.Context, h *cli.IO, s *App, text string) []llm.B
 			}
 		}
 		if why != "" {
-			h.Complain("@%s does not go with the prompt: %s", m.shown, why)
+			h.Warn("@%s does not go with the prompt: %s", m.shown, why)
 			blocks = append(blocks, llm.Text{Text: fmt.Sprintf("The user mentions @%s, which is not shown here: %s", m.shown, why)})
 		}
 	}

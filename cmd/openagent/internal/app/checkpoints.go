@@ -22,18 +22,18 @@ import (
 
 // Settings of what is kept for bringing files back.
 const (
-	KeepsFilesKey = "fileCheckpointingEnabled"
-	QuotaKey      = "checkpointQuotaMB"
-	MaxAgeKey     = "checkpointMaxAgeDays"
+	CheckpointsKey      = "fileCheckpointingEnabled"
+	CheckpointQuotaKey  = "checkpointQuotaMB"
+	CheckpointMaxAgeKey = "checkpointMaxAgeDays"
 )
 
 // keepTime is how long a prompt waits for its files to be kept. The first time a
 // large tree is read as a whole.
 const keepTime = time.Minute
 
-// keptFiles is where the states of files are that can be brought back: one store
+// checkpointStore is where the states of files are that can be brought back: one store
 // for all projects, so that its quota is that of all. s may be nil.
-func keptFiles(h *cli.IO, s *config.Settings) (*checkpoint.Store, error) {
+func checkpointStore(h *cli.IO, s *config.Settings) (*checkpoint.Store, error) {
 	home, err := h.Home()
 	if err != nil {
 		return nil, err
@@ -41,41 +41,41 @@ func keptFiles(h *cli.IO, s *config.Settings) (*checkpoint.Store, error) {
 	store := &checkpoint.Store{Dir: filepath.Join(home, "checkpoints"), Apart: []string{home}}
 	if s != nil {
 		megabytes, days := int64(0), 0
-		s.Decode(QuotaKey, &megabytes)
-		s.Decode(MaxAgeKey, &days)
+		s.Decode(CheckpointQuotaKey, &megabytes)
+		s.Decode(CheckpointMaxAgeKey, &days)
 		store.Quota, store.MaxAge = megabytes<<20, time.Duration(min(days, 36500))*24*time.Hour
 	}
 	return store, nil
 }
 
-// KeptFilesHere is keptFiles with the settings of the working folder.
-func KeptFilesHere(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
+// OpenCheckpoints is checkpointStore with the settings of the working folder.
+func OpenCheckpoints(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := config.Load(settings.Sources(h, new(settings.Options), dir))
+	s, err := config.Load(settings.ConfigOptions(h, new(settings.Options), dir))
 	if err != nil {
-		return nil, nil, settings.Unsettled(err)
+		return nil, nil, settings.LoadError(err)
 	}
-	store, err := keptFiles(h, s)
+	store, err := checkpointStore(h, s)
 	return store, s, err
 }
 
-func KeepsFiles(s *config.Settings) bool {
+func CheckpointsEnabled(s *config.Settings) bool {
 	yes := true
 	if s != nil {
-		s.Decode(KeepsFilesKey, &yes)
+		s.Decode(CheckpointsKey, &yes)
 	}
 	return yes
 }
 
-// KeptAs is the name of a session's checkpoints: its folder, as two projects may
+// CheckpointName is the name of a session's checkpoints: its folder, as two projects may
 // have sessions of one name.
-func KeptAs(store session.Dir, id string) string { return filepath.Join(store.Path, id) }
+func CheckpointName(store session.Dir, id string) string { return filepath.Join(store.Path, id) }
 
-// A keeper keeps files before a prompt changes some.
-type keeper struct {
+// A checkpointer keeps files before a prompt changes some.
+type checkpointer struct {
 	store    *checkpoint.Store
 	sessions session.Dir
 	home     string
@@ -84,28 +84,28 @@ type keeper struct {
 	idle error // why it has given up
 }
 
-// KeepFiles lets the agent keep files for sessions that are kept themselves.
-func KeepFiles(h *cli.IO, s *App) error {
+// AddCheckpoints lets the agent keep files for sessions that are kept themselves.
+func AddCheckpoints(h *cli.IO, s *App) error {
 	dir, ok := s.Store.(session.Dir)
 	if !ok {
 		return nil
 	}
-	store, err := keptFiles(h, s.Options.Settings)
+	store, err := checkpointStore(h, s.Options.Settings)
 	if err != nil {
 		return err
 	}
 	home := filepath.Dir(store.Dir)
 	store.Apart = append(store.Apart, dir.Path)
-	s.Kept = store
-	if KeepsFiles(s.Options.Settings) {
-		s.Agent.Checkpoint = (&keeper{store: store, sessions: dir, home: home}).keep
+	s.Checkpoints = store
+	if CheckpointsEnabled(s.Options.Settings) {
+		s.Agent.Checkpoint = (&checkpointer{store: store, sessions: dir, home: home}).take
 	}
 	return nil
 }
 
-// keep is the agent's Checkpoint. What is too large once is not tried again, as
+// take is the agent's Checkpoint. What is too large once is not tried again, as
 // each try would cost its time.
-func (k *keeper) keep(ctx context.Context, at agent.CheckpointPlace) (string, error) {
+func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.idle != nil {
@@ -117,10 +117,10 @@ func (k *keeper) keep(ctx context.Context, at agent.CheckpointPlace) (string, er
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("it took longer than %v", keepTime))
 	defer cancel()
-	c, err := k.store.Take(ctx, checkpoint.Mark{Session: KeptAs(k.sessions, at.Session), Seq: at.Prompt}, roots...)
+	c, err := k.store.Take(ctx, checkpoint.Mark{Session: CheckpointName(k.sessions, at.Session), Seq: at.Prompt}, roots...)
 	switch {
 	case errors.Is(err, checkpoint.ErrQuota):
-		k.idle = fmt.Errorf("%w; raise the setting %s, or let git ignore what is large; no checkpoints are kept until you restart the program", err, QuotaKey)
+		k.idle = fmt.Errorf("%w; raise the setting %s, or let git ignore what is large; no checkpoints are kept until you restart the program", err, CheckpointQuotaKey)
 	case errors.Is(err, checkpoint.ErrTooMany):
 		k.idle = fmt.Errorf("%w; work in a smaller folder, or let git ignore what need not be kept; no checkpoints are kept until you restart the program", err)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -152,30 +152,30 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// forkKept gives a copy of a session its checkpoints. Without them the copy is as
+// forkCheckpoints gives a copy of a session its checkpoints. Without them the copy is as
 // good but for bringing files back.
-func forkKept(ctx context.Context, h *cli.IO, store session.Dir, from, to string, through int64) {
-	kept, err := keptFiles(h, nil)
+func forkCheckpoints(ctx context.Context, h *cli.IO, store session.Dir, from, to string, through int64) {
+	kept, err := checkpointStore(h, nil)
 	if err == nil {
-		err = kept.Fork(ctx, KeptAs(store, from), KeptAs(store, to), through)
+		err = kept.Fork(ctx, CheckpointName(store, from), CheckpointName(store, to), through)
 	}
 	if err != nil {
-		h.Complain("files of before cannot be brought back in the copy: %v", err)
+		h.Warn("files of before cannot be brought back in the copy: %v", err)
 	}
 }
 
-// DropKept drops the checkpoints of sessions that are gone.
-func DropKept(ctx context.Context, h *cli.IO, gone ...string) error {
-	kept, _, err := KeptFilesHere(h)
+// DropCheckpoints drops the checkpoints of sessions that are gone.
+func DropCheckpoints(ctx context.Context, h *cli.IO, gone ...string) error {
+	kept, _, err := OpenCheckpoints(h)
 	if err != nil {
 		return err
 	}
 	return kept.Drop(ctx, gone...)
 }
 
-// OrphansOf are the sessions that are gone and have states of files: they are
+// OrphanCheckpoints are the sessions that are gone and have states of files: they are
 // named after their folders.
-func OrphansOf(ctx context.Context, kept *checkpoint.Store) (gone []string, err error) {
+func OrphanCheckpoints(ctx context.Context, kept *checkpoint.Store) (gone []string, err error) {
 	names, err := kept.Sessions(ctx)
 	for _, name := range names {
 		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
@@ -185,4 +185,6 @@ func OrphansOf(ctx context.Context, kept *checkpoint.Store) (gone []string, err 
 	return gone, err
 }
 
-func QuotaOf(kept *checkpoint.Store) int64 { return cmp.Or(kept.Quota, checkpoint.DefaultQuota) }
+func CheckpointQuota(kept *checkpoint.Store) int64 {
+	return cmp.Or(kept.Quota, checkpoint.DefaultQuota)
+}

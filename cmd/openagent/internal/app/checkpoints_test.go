@@ -25,20 +25,20 @@ func TestKeeper(t *testing.T) {
 	dir := t.TempDir()
 	project := filepath.Join(dir, "project")
 	writeAt(t, filepath.Join(project, "big"), string(make([]byte, 100_000)))
-	k := &keeper{store: &checkpoint.Store{Dir: filepath.Join(dir, "home", "checkpoints"), Quota: 50_000}, sessions: session.Dir{Path: filepath.Join(dir, "sessions")}, home: filepath.Join(dir, "home")}
+	k := &checkpointer{store: &checkpoint.Store{Dir: filepath.Join(dir, "home", "checkpoints"), Quota: 50_000}, sessions: session.Dir{Path: filepath.Join(dir, "sessions")}, home: filepath.Join(dir, "home")}
 	at := agent.CheckpointPlace{Session: "s", Prompt: 2, Roots: []string{filepath.Join(dir, "not there")}}
-	if _, err := k.keep(t.Context(), at); err == nil || k.idle != nil {
+	if _, err := k.take(t.Context(), at); err == nil || k.idle != nil {
 		t.Fatal(err, k.idle)
 	}
 	at.Roots = []string{project}
 	for range 2 {
-		if _, err := k.keep(t.Context(), at); !errors.Is(err, checkpoint.ErrQuota) {
+		if _, err := k.take(t.Context(), at); !errors.Is(err, checkpoint.ErrQuota) {
 			t.Fatal(err)
 		}
 		k.store.Quota = 1 << 20
 	}
 	k.idle = nil
-	id, err := k.keep(t.Context(), at)
+	id, err := k.take(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestKeeper(t *testing.T) {
 	}
 	at.Roots = []string{project, filepath.Join(dir, "home", "tools")}
 	writeAt(t, filepath.Join(dir, "home", "tools", "x"), "x")
-	if _, err := k.keep(t.Context(), at); err == nil {
+	if _, err := k.take(t.Context(), at); err == nil {
 		t.Error("the program's own folder was kept")
 	}
 }

@@ -9,29 +9,29 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A chosen session is the one that a run works in.
-type chosen struct {
+// A chosenSession session is the one that a run works in.
+type chosenSession struct {
 	Store    session.Store
 	ID       string
 	Existing bool
 	RewindTo int64 // go on from this fact; 0: from the last
 }
 
-// Choose finds or makes the session that the flags ask for: first which one,
+// ChooseSession finds or makes the session that the flags ask for: first which one,
 // then a copy of it, then from where.
-func Choose(ctx context.Context, h *cli.IO, o *settings.Options, project string) (chosen, error) {
+func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project string) (chosenSession, error) {
 	if o.Ephemeral && o.Resume == "" && !o.Latest {
 		if o.ID != "" && session.CheckID(o.ID) != nil {
-			return chosen{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
+			return chosenSession{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
 		}
-		return chosen{Store: new(session.Memory), ID: o.ID}, nil
+		return chosenSession{Store: new(session.Memory), ID: o.ID}, nil
 	}
 	path, err := sessionstore.SessionsDir(h, o.SessionDir, project)
 	if err != nil {
-		return chosen{}, err
+		return chosenSession{}, err
 	}
 	dir := session.Dir{Path: path}
-	c := chosen{Store: dir, ID: o.ID}
+	c := chosenSession{Store: dir, ID: o.ID}
 	if o.ID != "" {
 		if err := checkNew(ctx, o, dir); err != nil {
 			return c, err
@@ -52,7 +52,7 @@ func Choose(ctx context.Context, h *cli.IO, o *settings.Options, project string)
 	}
 	seq := int64(0)
 	if o.ResumeAt != "" {
-		if seq, err = sessionstore.FactOf(ctx, dir, from, o.ResumeAt); err != nil {
+		if seq, err = sessionstore.FactSeq(ctx, dir, from, o.ResumeAt); err != nil {
 			return c, err
 		}
 	}
@@ -74,7 +74,7 @@ func Choose(ctx context.Context, h *cli.IO, o *settings.Options, project string)
 		return c, err
 	}
 	if !o.Ephemeral {
-		forkKept(ctx, h, dir, from, c.ID, seq)
+		forkCheckpoints(ctx, h, dir, from, c.ID, seq)
 		forkTeam(ctx, h, dir, from, c.ID)
 	}
 	return c, nil

@@ -54,7 +54,7 @@ func TestTrustQuestionShowsDocuments(t *testing.T) {
 func TestRequestForSubagents(t *testing.T) {
 	pending := []event.PermissionRequest{{Call: tool.Call{ID: "c1"}, Preview: "own"}, {Call: tool.Call{ID: "child/c1"}, Preview: "child's"}}
 	for _, c := range []struct{ session, call, want string }{{"root", "c1", "own"}, {"child", "c1", "child's"}, {"other", "c1", ""}, {"root", "c2", ""}} {
-		if got := RequestFor(pending, "root", tool.Call{Session: c.session, ID: c.call}).Preview; got != c.want {
+		if got := PendingRequest(pending, "root", tool.Call{Session: c.session, ID: c.call}).Preview; got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

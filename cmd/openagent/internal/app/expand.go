@@ -22,14 +22,14 @@ func IsServerPrompt(text string) bool {
 // is what the server makes of it, with @server:uri goes the resource, and
 // with @path the file. One that cannot be read is reported to the user and the model.
 func ExpandCommand(ctx context.Context, h *cli.IO, s *App, in agent.Input) (agent.Input, error) {
-	return ExpandSaid(ctx, h, s, in, in.Text)
+	return ExpandPart(ctx, h, s, in, in.Text)
 }
 
-// ExpandSaid is expand where only said is the user's own: the rest came through a pipe,
+// ExpandPart is expand where only said is the user's own: the rest came through a pipe,
 // and names no files.
-func ExpandSaid(ctx context.Context, h *cli.IO, s *App, in agent.Input, said string) (agent.Input, error) {
+func ExpandPart(ctx context.Context, h *cli.IO, s *App, in agent.Input, said string) (agent.Input, error) {
 	if in.Output == nil {
-		in.Output = s.Options.Answer
+		in.Output = s.Options.OutputSchema
 	}
 	if in.Compact {
 		return in, nil
@@ -38,7 +38,7 @@ func ExpandSaid(ctx context.Context, h *cli.IO, s *App, in agent.Input, said str
 		in.Text, in.Compact = wishes, true
 		return in, nil
 	}
-	if x, err := s.SkillOf(in.Text); err != nil || x != nil {
+	if x, err := s.ExpandSkill(in.Text); err != nil || x != nil {
 		in.Expansion = x
 		return in, err
 	}
@@ -76,7 +76,7 @@ func ExpandSaid(ctx context.Context, h *cli.IO, s *App, in agent.Input, said str
 		return in, ctx.Err()
 	}
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 	}
 	in.Blocks = append(in.Blocks[:len(in.Blocks):len(in.Blocks)], blocks...)
 	return in, nil

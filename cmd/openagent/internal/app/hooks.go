@@ -24,7 +24,7 @@ func (s *App) Hooks() []hook.Hook {
 	if len(wanted) == 0 {
 		return list
 	}
-	place := s.HookPlace()
+	place := s.HookWorkspace()
 	for _, w := range wanted {
 		h := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: place, Line: w.Command, Project: s.Project, Async: w.Async})
 		h.Timeout = w.Timeout
@@ -33,8 +33,8 @@ func (s *App) Hooks() []hook.Hook {
 	return list
 }
 
-// HookPlace is where commands of hooks run.
-func (s *App) HookPlace() *workspace.Workspace {
+// HookWorkspace is where commands of hooks run.
+func (s *App) HookWorkspace() *workspace.Workspace {
 	within := false
 	if s.Options.Settings != nil {
 		s.Options.Settings.Decode("hooks_in_sandbox", &within)
@@ -42,10 +42,10 @@ func (s *App) HookPlace() *workspace.Workspace {
 	if within {
 		return s.workspace
 	}
-	if s.outside == nil {
-		s.outside = &workspace.Workspace{Root: s.Project, Dirs: s.Options.Dirs, Env: s.Options.Env, Pass: s.Options.Passed}
+	if s.hookWorkspace == nil {
+		s.hookWorkspace = &workspace.Workspace{Root: s.Project, Dirs: s.Options.Dirs, Env: s.Options.Env, Pass: s.Options.Passed}
 	}
-	return s.outside
+	return s.hookWorkspace
 }
 
 // hooked reports whether hooks of agents' own files are called: settings can switch
@@ -58,16 +58,16 @@ func (s *App) hooked() bool {
 	return !off
 }
 
-// WithinHooks notes how many hooks the program itself was started within.
-func WithinHooks(ctx context.Context, h *cli.IO) context.Context {
+// WithHookDepth notes how many hooks the program itself was started within.
+func WithHookDepth(ctx context.Context, h *cli.IO) context.Context {
 	if n, err := strconv.Atoi(h.Getenv(hookshell.DepthVariable)); err == nil && n > 0 {
 		return hook.WithDepth(ctx, n)
 	}
 	return ctx
 }
 
-// HookNews is what people should hear of a hook, "" for nothing: failures are logged.
-func HookNews(d event.HookResponse) string {
+// HookMessage is what people should hear of a hook, "" for nothing: failures are logged.
+func HookMessage(d event.HookResponse) string {
 	text := d.Message
 	if n := d.Notification; n != nil {
 		text = joinLines(text, joinLines(n.Title, n.Body))
@@ -85,14 +85,14 @@ func joinLines(a, b string) string {
 	return a + ": " + b
 }
 
-// Displays reports whether hooks want to see what is shown of the model's text.
-func (s *App) Displays() bool {
+// HasDisplayHooks reports whether hooks want to see what is shown of the model's text.
+func (s *App) HasDisplayHooks() bool {
 	return slices.ContainsFunc(s.Agent.Hooks, func(h hook.Hook) bool { return h.On == hook.MessageDisplay })
 }
 
-// Displayed is what is shown of a message of the model, once hooks have seen it.
-func (s *App) Displayed(ctx context.Context, id, text string) string {
-	if !s.Displays() || text == "" {
+// DisplayText is what is shown of a message of the model, once hooks have seen it.
+func (s *App) DisplayText(ctx context.Context, id, text string) string {
+	if !s.HasDisplayHooks() || text == "" {
 		return text
 	}
 	out, err := s.Session.Hook(ctx, hook.Input{Event: hook.MessageDisplay, MessageID: id, Delta: text, Final: true})

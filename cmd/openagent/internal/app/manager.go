@@ -18,7 +18,7 @@ import (
 // the run.
 func addManager(h *cli.IO, s *App, k *tools.Builtins) {
 	c := &subagent.Manager{Worktrees: s.workspace, Team: s.shared}
-	for _, kind := range s.Kinds { // who works for another should know where
+	for _, kind := range s.Definitions { // who works for another should know where
 		own := *kind.Agent
 		own.System += "\n\n" + surroundings(s.Project, time.Now())
 		d := kind.Definition
@@ -43,7 +43,7 @@ type providerGuard struct {
 
 // Spawn implements [tools.Spawner].
 func (k *providerGuard) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
-	if to, _, ok := k.setup.Provider.Split(s.Model); ok && to != k.setup.Provider.Name.Value {
+	if to, _, ok := k.setup.Provider.SplitName(s.Model); ok && to != k.setup.Provider.Name.Value {
 		return nil, fmt.Errorf("the model %q names the provider %s; name a model of %s, or none", cli.Clip(s.Model), to, k.setup.Provider.Name.Value)
 	}
 	return k.Manager.Spawn(ctx, s)

@@ -39,7 +39,7 @@ func FindServers(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range s.Kinds {
+	for _, k := range s.Definitions {
 		own, err := serversOf(h, k.Servers)
 		if err != nil {
 			continue // who wants the agent hears of it
@@ -48,10 +48,10 @@ func FindServers(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 			h.Secrets = append(h.Secrets, c.Secrets()...)
 		}
 	}
-	if s.kind != nil && !s.Options.MCPStrict {
-		own, err := serversOf(h, s.kind.Servers)
+	if s.definition != nil && !s.Options.MCPStrict {
+		own, err := serversOf(h, s.definition.Servers)
 		if err != nil {
-			return cli.Usagef("--agent %s: %w", s.kind.Agent.Name, err)
+			return cli.Usagef("--agent %s: %w", s.definition.Agent.Name, err)
 		}
 		maps.Copy(configs, own)
 	}
@@ -65,18 +65,18 @@ func FindServers(ctx context.Context, h *cli.IO, s *App, ask bool) error {
 	logged := o.Changed
 	o.Changed = func(st mcp.Status) {
 		logged(st)
-		if tell := s.Told.Load(); tell != nil {
+		if tell := s.OnServerChange.Load(); tell != nil {
 			(*tell)(st)
 		}
 	}
 	if !ask && s.Options.Input != cli.FormatStream {
 		o.Wait = serverPatience
 	}
-	s.Given = configs
+	s.InitialServers = configs
 	s.Servers = mcp.New(configs, o)
 	for _, st := range s.Servers.Status() {
 		if st.State == mcp.Failed {
-			h.Complain("the MCP server %s: %s", st.Name, st.Error)
+			h.Warn("the MCP server %s: %s", st.Name, st.Error)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func ServerConfigs(ctx context.Context, h *cli.IO, o *settings.Options, project 
 				if found == nil {
 					return nil, cli.Usagef("%w; correct or remove the file", err)
 				}
-				h.Complain("%v", err)
+				h.Warn("%v", err)
 			}
 			maps.Copy(all, found)
 		}
@@ -128,7 +128,7 @@ func ServerConfigs(ctx context.Context, h *cli.IO, o *settings.Options, project 
 			if found == nil {
 				return nil, cli.Usagef("%w; correct or remove the file", err)
 			}
-			h.Complain("%v", err)
+			h.Warn("%v", err)
 		}
 		maps.Copy(all, found)
 	}
@@ -187,7 +187,7 @@ func ReadServerFile(dir string) (*serverFile, error) {
 func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[string]mcp.Config, error) {
 	f, err := ReadServerFile(dir)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return nil, nil
 	}
 	if f == nil {
@@ -195,7 +195,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 	}
 	t, err := settings.ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return nil, nil
 	}
 	if t.Files[f.Place].Sum != f.sum {
@@ -205,7 +205,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 				return nil, err
 			}
 		} else {
-			h.Complain("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.Place, text.QuoteShell(dir))
+			h.Warn("the servers of %s are not started: it is not trusted as it is; look at it, then: openagent trust add %s", f.Place, text.QuoteShell(dir))
 		}
 		if !trusted {
 			return nil, nil
@@ -218,7 +218,7 @@ func projectServers(ctx context.Context, h *cli.IO, dir string, ask bool) (map[s
 func parseServers(h *cli.IO, f *serverFile, getenv func(string) string) map[string]mcp.Config {
 	configs, err := mcp.Parse(f.data, getenv)
 	if err != nil {
-		h.Complain("%s: %v", f.Place, err)
+		h.Warn("%s: %v", f.Place, err)
 	}
 	return configs
 }
@@ -237,7 +237,9 @@ func offerServers(ctx context.Context, h *cli.IO, f *serverFile) (bool, error) {
 }
 
 func TrustServers(ctx context.Context, h *cli.IO, f *serverFile) error {
-	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) { t.Files[f.Place] = settings.TrustedFile{Sum: f.sum, Since: settings.Now()} })
+	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
+		t.Files[f.Place] = settings.TrustedFile{Sum: f.sum, Since: settings.TrustTime()}
+	})
 }
 
 func ServerList(h *cli.IO, f *serverFile) string {

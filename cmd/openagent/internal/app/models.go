@@ -14,7 +14,7 @@ func (s *App) modelNamed(name string) (llm.Model, error) {
 	if err := s.permitsModelNamed(name); err != nil {
 		return nil, err
 	}
-	return s.Provider.Llm(name)
+	return s.Provider.FindModel(name)
 }
 
 // permitsModelNamed says why a run may not go over to a model, by the name that was
@@ -35,10 +35,10 @@ func (s *App) permitsModelNamed(name string) error {
 func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
 	i := llm.DescribeModel(m)
 	if i.NoTools {
-		h.Complain("the model %s calls no tools by itself; --tools-in-prompt writes them into its prompt", i.Value)
+		h.Warn("the model %s calls no tools by itself; --tools-in-prompt writes them into its prompt", i.Value)
 	}
 	if p.Fast && (!i.Fast || p.Name.Value != settings.AnthropicName) {
-		h.Complain("the model %s of %s has no fast mode; it answers as usual", i.Value, p.Name.Value)
+		h.Warn("the model %s of %s has no fast mode; it answers as usual", i.Value, p.Name.Value)
 	}
 	if p.Name.Value == settings.DemoName || !i.Assumed && i.Price != nil {
 		return
@@ -50,7 +50,7 @@ func warnOfModel(h *cli.IO, p provider.Provider, m llm.Model) {
 	if i.Price == nil {
 		text += " its price is not known, so costs are not told;"
 	}
-	h.Complain("%s the setting models can say it", text)
+	h.Warn("%s the setting models can say it", text)
 }
 
 // unthinking says that a model does not think as it is told to, "" if it may.

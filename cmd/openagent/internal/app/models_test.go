@@ -28,11 +28,11 @@ func TestUnthinking(t *testing.T) {
 	} {
 		p, err := provider.New(new(settings.Options), func(name string) string {
 			return map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "OPENROUTER_API_KEY": "r"}[name]
-		}, settings.Kept{})
+		}, settings.ProviderSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := p.Llm(c.name)
+		m, err := p.FindModel(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestUnthinking(t *testing.T) {
 			t.Errorf("%s with %+v and %d tools: %q", c.name, c.think, c.tools, got)
 		}
 		p.ToolsInPrompt = true
-		if m, err = p.Llm(c.name); err != nil || unthinking(m, c.think, c.tools) != "" {
+		if m, err = p.FindModel(c.name); err != nil || unthinking(m, c.think, c.tools) != "" {
 			t.Errorf("%s with its tools in the prompt: %v", c.name, err)
 		}
 	}

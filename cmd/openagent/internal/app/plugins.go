@@ -253,9 +253,9 @@ func (p *Plugin) agentFolders() []subagent.Folder {
 	return out
 }
 
-// Lines are what the plugin would do: first what runs. full shows the texts of agents and
+// Summary are what the plugin would do: first what runs. full shows the texts of agents and
 // commands, as a question does.
-func (p *Plugin) Lines(h *cli.IO, full bool) string {
+func (p *Plugin) Summary(h *cli.IO, full bool) string {
 	var b strings.Builder
 	section := func(title, text string) {
 		if text != "" {
@@ -273,7 +273,7 @@ func (p *Plugin) Lines(h *cli.IO, full bool) string {
 		if found := f.Load(); full {
 			agents.WriteString(preview.AgentDocuments(h, found))
 		} else {
-			agents.WriteString(KindList(h, found))
+			agents.WriteString(DefinitionFileList(h, found))
 		}
 	}
 	section("agents", agents.String())
@@ -305,7 +305,7 @@ func hookLines(h *cli.IO, hooks []config.Hook) string {
 		if x.Match != "" {
 			about += " (" + x.Match + ")"
 		}
-		rows := preview.TextRows(x.Command)
+		rows := preview.SplitLines(x.Command)
 		fmt.Fprintf(&b, "  %s: %s\n", h.Visible(about), h.Visible(rows[0]))
 		for _, row := range rows[1:] {
 			fmt.Fprintf(&b, "    %s\n", h.Visible(row))
@@ -338,7 +338,7 @@ func TrustedPlugins(ctx context.Context, h *cli.IO, dirs []string, ask, tell boo
 func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, tell bool) (bool, error) {
 	t, err := settings.ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return false, nil
 	}
 	switch {
@@ -347,13 +347,13 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 	case !p.acts() || !tell && !ask:
 		return false, nil
 	case p.unlisted != nil:
-		h.Complain("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.Dir, p.unlisted)
+		h.Warn("the hooks, servers, agents and commands of the plugin %s are left out: %v", p.Dir, p.unlisted)
 		return false, nil
 	case !ask:
-		h.Complain("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.Dir, text.QuoteShell(dir))
+		h.Warn("the hooks, servers, agents and commands of the plugin %s are left out: it is not trusted as it is; look at all of its files, then: openagent trust add %s", p.Dir, text.QuoteShell(dir))
 		return false, nil
 	}
-	if _, err := fmt.Fprintf(h.Err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.Visible(p.name), h.Visible(p.Dir), p.Lines(h, true)); err != nil {
+	if _, err := fmt.Fprintf(h.Err, "The plugin %s in %s brings this; any of its files may run:\n%s", h.Visible(p.name), h.Visible(p.Dir), p.Summary(h, true)); err != nil {
 		return false, err
 	}
 	yes, err := settings.Confirm(ctx, h, "Do you trust all of its files, as they are now? [y/N] ")
@@ -364,7 +364,9 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 }
 
 func TrustPlugin(ctx context.Context, h *cli.IO, p *Plugin) error {
-	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) { t.Plugins[p.Dir] = settings.TrustedFolder{Sum: p.sum, Since: settings.Now()} })
+	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
+		t.Plugins[p.Dir] = settings.TrustedFolder{Sum: p.sum, Since: settings.TrustTime()}
+	})
 }
 
 // PluginIn returns the plugin that a folder is, nil if it is none. What has hooks or a
@@ -407,7 +409,7 @@ func FindPlugins(ctx context.Context, h *cli.IO, s *App, ask, tell bool) (err er
 
 // trustsIn reports whether a folder is in a plugin that is trusted.
 func (s *App) trustsIn(dir string) bool {
-	return slices.ContainsFunc(s.plugins, func(p *Plugin) bool { return p.Dir == cli.RealFolder(dir) })
+	return slices.ContainsFunc(s.plugins, func(p *Plugin) bool { return p.Dir == cli.ResolveFolder(dir) })
 }
 
 // hooksOfPlugins are the hooks of trusted plugins, as a run calls them.
@@ -419,7 +421,7 @@ func (s *App) hooksOfPlugins() []hook.Hook {
 	for _, p := range s.plugins {
 		for _, w := range p.hooks {
 			line := "export " + pluginVariable + "=" + text.QuoteShell(p.Dir) + "\n" + w.Command
-			x := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: s.HookPlace(), Line: line, Project: s.Project, Async: w.Async})
+			x := hookshell.Hook(w.Event, w.Match, hookshell.Command{Workspace: s.HookWorkspace(), Line: line, Project: s.Project, Async: w.Async})
 			x.Timeout, x.Name = w.Timeout, w.Command
 			list = append(list, x)
 		}

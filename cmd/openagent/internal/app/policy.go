@@ -10,13 +10,13 @@ import (
 
 // Policy returns the permissions that the options give.
 func Policy(h *cli.IO, o *settings.Options) permission.Policy {
-	return permission.Policy{Mode: permission.Mode(o.Mode), Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Origins: o.Origins, Private: Private(h)}
+	return permission.Policy{Mode: permission.Mode(o.Mode), Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Origins: o.Origins, Private: PrivatePaths(h)}
 }
 
-// Private returns what no tool may read or change in the home folder: secrets,
+// PrivatePaths returns what no tool may read or change in the home folder: secrets,
 // what is trusted, what runs later, and what was said and done in all projects.
 // Settings, instructions and tools stay in reach: changing them is asked about.
-func Private(h *cli.IO) []string {
+func PrivatePaths(h *cli.IO) []string {
 	home, err := h.Home()
 	if err != nil {
 		return nil // nothing is kept

@@ -10,13 +10,13 @@ import (
 // keepMode takes the mode of the settings out of the options of a session with a past:
 // settleMode says what it counts for. A flag's mode counts in any case.
 func (s *App) keepMode() {
-	if o := s.Options; s.Past && o.Flagged.Mode == "" && o.Mode != "" {
-		s.usual = permission.Mode(o.Mode)
+	if o := s.Options; s.Existing && o.FromFlags.Mode == "" && o.Mode != "" {
+		s.settingsMode = permission.Mode(o.Mode)
 		o.Mode, s.Agent.Permissions.Mode = "", ""
 	}
 }
 
-// SettleMode settles the permission mode of a session with a past. began is the mode with
+// RestoreMode settles the permission mode of a session with a past. began is the mode with
 // which its last prompt began; asked reports whether this start brings a new prompt.
 //
 //   - A mode that the command line names counts, and a person is told where it ends plan
@@ -27,7 +27,7 @@ func (s *App) keepMode() {
 //   - Modes plan and dontAsk stay. In place of any other, a new prompt begins with the
 //     mode of the settings.
 //   - A mode that managed settings do not permit is left.
-func (s *App) SettleMode(ctx context.Context, began permission.Mode, asked bool, tell func(format string, args ...any)) error {
+func (s *App) RestoreMode(ctx context.Context, began permission.Mode, asked bool, tell func(format string, args ...any)) error {
 	had, err := s.Session.Mode(ctx)
 	if err != nil {
 		return err
@@ -48,10 +48,10 @@ func (s *App) SettleMode(ctx context.Context, began permission.Mode, asked bool,
 	switch {
 	case given != "":
 		return s.Session.SetMode(ctx, given)
-	case s.Options.Permits(had) != nil, s.usual != "" && !open && !strict:
-		return s.Session.SetMode(ctx, cmp.Or(s.usual, permission.Default))
-	case s.usual != "" && s.usual != had:
-		tell("the session goes on in mode %s, in which it was left; the settings say %s. To change it, give --permission-mode", had, s.usual)
+	case s.Options.Permits(had) != nil, s.settingsMode != "" && !open && !strict:
+		return s.Session.SetMode(ctx, cmp.Or(s.settingsMode, permission.Default))
+	case s.settingsMode != "" && s.settingsMode != had:
+		tell("the session goes on in mode %s, in which it was left; the settings say %s. To change it, give --permission-mode", had, s.settingsMode)
 	}
 	return nil
 }

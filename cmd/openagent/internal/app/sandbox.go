@@ -20,7 +20,7 @@ func confine(h *cli.IO, s *App) error {
 	if err != nil || !some {
 		return err
 	}
-	place := sandbox.Place{Dir: s.Project, Roots: writableFolders(h, s.Options, s.Project), Private: Private(h)}
+	place := sandbox.Place{Dir: s.Project, Roots: writableFolders(h, s.Options, s.Project), Private: PrivatePaths(h)}
 	if dir, err := tool.OutputDir(); err == nil {
 		place.Readable = append(place.Readable, dir) // else there are no long outputs to be read
 	}
@@ -42,17 +42,17 @@ func writableFolders(h *cli.IO, o *settings.Options, dir string) []string {
 		_ = json.Unmarshal(v.Value, &listed) // it was checked
 	}
 	for _, folder := range o.Dirs {
-		if slices.ContainsFunc(listed, func(name string) bool { return settings.FolderNamed(name, dir) == folder }) {
+		if slices.ContainsFunc(listed, func(name string) bool { return settings.ResolveFolder(name, dir) == folder }) {
 			out = append(out, folder)
 		} else {
-			h.Complain("%s can be read but not written: managed settings switch the sandbox on, and their %s does not list it", folder, settings.FoldersKey)
+			h.Warn("%s can be read but not written: managed settings switch the sandbox on, and their %s does not list it", folder, settings.FoldersKey)
 		}
 	}
 	return out
 }
 
-// Guard has the sandbox judge the calls of an agent.
-func (s *App) Guard(p *permission.Policy, judges []permission.Decider) []permission.Decider {
+// AddSandboxDecider has the sandbox judge the calls of an agent.
+func (s *App) AddSandboxDecider(p *permission.Policy, judges []permission.Decider) []permission.Decider {
 	if s.Sandbox == nil {
 		return judges
 	}
@@ -75,15 +75,15 @@ func WarnOfSandbox(h *cli.IO, s *App) {
 	}
 	switch st := s.Sandbox.State(); {
 	case st.Enabled && st.Backend == "":
-		h.Complain("the sandbox is enabled, but this system has none (%s): commands that may change something are asked about", strings.Join(st.Unavailable, "; "))
+		h.Warn("the sandbox is enabled, but this system has none (%s): commands that may change something are asked about", strings.Join(st.Unavailable, "; "))
 	case len(st.Lacks) > 0:
-		h.Complain("the sandbox %s does not hold all that it should: %s", st.Backend, strings.Join(st.Lacks, "; "))
+		h.Warn("the sandbox %s does not hold all that it should: %s", st.Backend, strings.Join(st.Lacks, "; "))
 	}
 }
 
 // warnOfBypass recommends the sandbox where nothing else bounds what commands do.
 func warnOfBypass(h *cli.IO, s *App) {
 	if permission.Mode(s.Options.Mode) == permission.Bypass && !s.workspace.Confines() {
-		h.Complain("mode bypassPermissions without a sandbox: commands may read and change whatever you may; confine them with --sandbox on")
+		h.Warn("mode bypassPermissions without a sandbox: commands may read and change whatever you may; confine them with --sandbox on")
 	}
 }

@@ -41,7 +41,7 @@ type Budget struct {
 	TimeMS     *int64   `json:"timeout_ms"`
 }
 
-func (s *App) InForce() EffectiveSettings {
+func (s *App) EffectiveSettings() EffectiveSettings {
 	a := s.Session.Agent()
 	m := llm.DescribeModel(a.Model)
 	f := EffectiveSettings{Model: m.Value, Provider: m.Provider, Window: m.Window, Assumed: m.Assumed, Priced: m.Price != nil, Fallbacks: []string{}, Tools: []string{},
@@ -102,8 +102,8 @@ func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 	return s.Session.SetFallback(ctx, list...)
 }
 
-// SetThought changes how much the model thinks.
-func (s *App) SetThought(ctx context.Context, t llm.Thought) error {
+// SetThinking changes how much the model thinks.
+func (s *App) SetThinking(ctx context.Context, t llm.Thought) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *App) SetTools(ctx context.Context, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, known), "; there are "+strings.Join(known, ", ")))
+			return fmt.Errorf("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, known), "; there are "+strings.Join(known, ", ")))
 		}
 	}
 	for i, t := range all {
@@ -142,7 +142,7 @@ func (s *App) SetTools(ctx context.Context, names []string) error {
 
 // changed returns a budget with what is named in words such as turns=5, usd=0.50,
 // calls=9 and time=10m; none stands for no limit.
-func ChangedBudget(b agent.Budget, words []string) (agent.Budget, error) {
+func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
 		none := value == "none"
@@ -175,7 +175,7 @@ func ChangedBudget(b agent.Budget, words []string) (agent.Budget, error) {
 }
 
 // shown is a budget for people.
-func (f EffectiveSettings) BudgetShown() string {
+func (f EffectiveSettings) BudgetText() string {
 	var words []string
 	if n := f.Budget.Turns; n != nil {
 		words = append(words, cli.Plural(*n, "turn"))
@@ -192,8 +192,8 @@ func (f EffectiveSettings) BudgetShown() string {
 	return cmp.Or(strings.Join(words, ", "), "no limit")
 }
 
-// ThinkingShown is how much the model thinks, for people.
-func (f EffectiveSettings) ThinkingShown() string {
+// ThinkingText is how much the model thinks, for people.
+func (f EffectiveSettings) ThinkingText() string {
 	switch {
 	case f.Thinking > 0:
 		return fmt.Sprintf("up to %d tokens", f.Thinking)

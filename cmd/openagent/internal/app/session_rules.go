@@ -50,8 +50,8 @@ func (g *SessionRules) Add(rules ...permission.Rule) {
 	}
 }
 
-// Cover reports whether a call that would be asked about is allowed by a rule of the session.
-func (g *SessionRules) Cover(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
+// Covers reports whether a call that would be asked about is allowed by a rule of the session.
+func (g *SessionRules) Covers(ctx context.Context, call tool.Call, verdict permission.Decision) bool {
 	if verdict.Source != permission.FromMode {
 		return false
 	}
@@ -108,8 +108,8 @@ type ruleUpdate struct {
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// Suggest returns rules as the update that would allow them.
-func Suggest(rules []permission.Rule) []PermissionUpdate {
+// SuggestUpdates returns rules as the update that would allow them.
+func SuggestUpdates(rules []permission.Rule) []PermissionUpdate {
 	if len(rules) == 0 {
 		return []PermissionUpdate{}
 	}
@@ -121,8 +121,8 @@ func Suggest(rules []permission.Rule) []PermissionUpdate {
 	return []PermissionUpdate{u}
 }
 
-// RulesOf returns the rules that an update allows.
-func (u PermissionUpdate) RulesOf() []permission.Rule {
+// AllowedRules returns the rules that an update allows.
+func (u PermissionUpdate) AllowedRules() []permission.Rule {
 	if u.Type != "addRules" || u.Behavior != "allow" {
 		return nil
 	}
@@ -153,9 +153,9 @@ func compact(raw json.RawMessage) (string, error) {
 	return string(out), err
 }
 
-// RequestFor returns the question about a call among those that wait, of the session's
+// PendingRequest returns the question about a call among those that wait, of the session's
 // run and of its agents.
-func RequestFor(pending []event.PermissionRequest, session string, call tool.Call) event.PermissionRequest {
+func PendingRequest(pending []event.PermissionRequest, session string, call tool.Call) event.PermissionRequest {
 	id := call.ID
 	if call.Session != session {
 		id = call.Session + "/" + id

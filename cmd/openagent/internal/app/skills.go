@@ -35,7 +35,7 @@ func AddSkills(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 		if tell {
 			for _, p := range found.Problems {
 				if p.Skipped {
-					h.Complain("%v", p)
+					h.Warn("%v", p)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func trustsSkills(h *cli.IO, found skill.Found) bool {
 	}
 	t, err := settings.ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return false
 	}
 	return t.Skills[found.Dir].Sum == found.Sum
@@ -95,7 +95,7 @@ func trustsSkills(h *cli.IO, found skill.Found) bool {
 func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bool) (bool, error) {
 	if !ask {
 		if tell {
-			h.Complain("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(found.Dir))
+			h.Warn("the skills in %s are left out: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(found.Dir))
 		}
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
 		names = append(names, s.Name)
 	}
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
-		t.Skills[found.Dir] = settings.TrustedFolder{Sum: found.Sum, Files: names, Since: settings.Now()}
+		t.Skills[found.Dir] = settings.TrustedFolder{Sum: found.Sum, Files: names, Since: settings.TrustTime()}
 	})
 }
 
@@ -127,9 +127,9 @@ func SkillNames(h *cli.IO, found skill.Found) string {
 	return b.String()
 }
 
-// SkillsOf finds the folders of skills that trust in dir is about: those of a project,
+// LoadSkillFolders finds the folders of skills that trust in dir is about: those of a project,
 // that of a plugin, or dir itself.
-func SkillsOf(dir string) []skill.Found {
+func LoadSkillFolders(dir string) []skill.Found {
 	folders := append(skill.Folders("", dir), skill.Folder{Path: filepath.Join(dir, "skills"), Within: dir, Pinned: true}, skill.Folder{Path: dir, Pinned: true})
 	if home, err := os.UserHomeDir(); err == nil && sameDir(home, dir) {
 		return nil // they are the user's own
@@ -165,10 +165,10 @@ func SkillState(dir string, t settings.TrustedFolder) string {
 	return "trusted"
 }
 
-// SkillOf returns what a prompt stands for that begins with the name of a skill after a
+// ExpandSkill returns what a prompt stands for that begins with the name of a skill after a
 // slash, nil for other prompts. The first line has its arguments, and what comes after
 // it is added.
-func (s *App) SkillOf(text string) (*tool.Expansion, error) {
+func (s *App) ExpandSkill(text string) (*tool.Expansion, error) {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	word, args, _ := strings.Cut(line, " ")
 	name, ok := strings.CutPrefix(word, "/")

@@ -25,7 +25,7 @@ func TestSmallModel(t *testing.T) {
 			env[name] = value
 		}
 		h := &cli.IO{Getenv: func(name string) string { return env[name] }, Err: io.Discard}
-		p, err := provider.New(new(settings.Options), h.Getenv, settings.Kept{})
+		p, err := provider.New(new(settings.Options), h.Getenv, settings.ProviderSettings{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

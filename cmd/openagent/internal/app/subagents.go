@@ -22,23 +22,23 @@ import (
 	"github.com/openagent-go/agent/subagent"
 )
 
-// A Kind is a kind of agent, and where it comes from.
-type Kind struct {
+// A Definition is a kind of agent, and where it comes from.
+type Definition struct {
 	subagent.Definition
 	from string // built-in, plugin, user, project or --agents
 }
 
-// kindFolders are folders of kinds of agents.
-type kindFolders struct {
+// definitionFolders are folders of kinds of agents.
+type definitionFolders struct {
 	from    string
 	Folders []subagent.Folder
 	own     bool // of the user, whom nobody asks about them
 	trusted bool // of plugins that are trusted
 }
 
-// KindPlaces are the folders that a run looks into, the later counts, as far as
+// DefinitionFolders are the folders that a run looks into, the later counts, as far as
 // --setting-sources wants them.
-func KindPlaces(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []kindFolders {
+func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []definitionFolders {
 	wants := func(l config.Scope) bool { return o.Layers == nil || slices.Contains(o.Layers, string(l)) }
 	var extra, user []subagent.Folder
 	for _, p := range plugins {
@@ -52,34 +52,34 @@ func KindPlaces(h *cli.IO, o *settings.Options, project string, plugins []*Plugi
 	if home, err := h.Home(); err == nil {
 		user = append(user, subagent.Folder{Path: filepath.Join(home, "agents")})
 	}
-	out := []kindFolders{{from: "plugin", Folders: extra, trusted: true}}
+	out := []definitionFolders{{from: "plugin", Folders: extra, trusted: true}}
 	if wants(config.User) {
-		out = append(out, kindFolders{from: "user", Folders: user, own: true})
+		out = append(out, definitionFolders{from: "user", Folders: user, own: true})
 	}
 	if wants(config.Project) {
-		out = append(out, kindFolders{from: "project", Folders: subagent.Folders(project, true)})
+		out = append(out, definitionFolders{from: "project", Folders: subagent.Folders(project, true)})
 	}
 	return out
 }
 
-// FindKinds finds the kinds of agents of a run. With ask a person at the terminal is
+// FindDefinitions finds the kinds of agents of a run. With ask a person at the terminal is
 // asked about folders that are not trusted. What is wrong with files is said if tell
 // is set.
-func FindKinds(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
+func FindDefinitions(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	own := map[string]bool{}
 	add := func(from string, list []subagent.Definition) {
 		for _, d := range list {
-			s.Kinds = slices.DeleteFunc(s.Kinds, func(k Kind) bool { return strings.EqualFold(k.Agent.Name, d.Agent.Name) })
+			s.Definitions = slices.DeleteFunc(s.Definitions, func(k Definition) bool { return strings.EqualFold(k.Agent.Name, d.Agent.Name) })
 			if !s.hooked() {
 				d.Agent.Hooks = nil
 			}
-			s.Kinds = append(s.Kinds, Kind{d, from})
+			s.Definitions = append(s.Definitions, Definition{d, from})
 		}
 	}
 	add("built-in", subagent.Builtin())
-	for _, p := range KindPlaces(h, s.Options, s.Project, s.plugins) {
+	for _, p := range DefinitionFolders(h, s.Options, s.Project, s.plugins) {
 		for _, f := range p.Folders {
-			f.Hooks = s.HookPlace()
+			f.Hooks = s.HookWorkspace()
 			found := f.Load()
 			if own[found.Dir] { // the home folder as a project: they are the user's
 				continue
@@ -96,7 +96,7 @@ func FindKinds(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 			}
 			for _, problem := range found.Problems {
 				if tell {
-					h.Complain("%v", problem)
+					h.Warn("%v", problem)
 				}
 			}
 			add(p.from, found.Definitions)
@@ -105,13 +105,13 @@ func FindKinds(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 	if s.Options.Agents == "" {
 		return nil
 	}
-	list, notes, err := subagent.ParseJSON([]byte(s.Options.Agents), s.HookPlace())
+	list, notes, err := subagent.ParseJSON([]byte(s.Options.Agents), s.HookWorkspace())
 	if err != nil {
 		return cli.Usagef("--agents: %w", err)
 	}
 	for _, n := range notes {
 		if tell {
-			h.Complain("--agents: %s", n)
+			h.Warn("--agents: %s", n)
 		}
 	}
 	add("--agents", list)
@@ -122,7 +122,7 @@ func FindKinds(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
 func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell bool) (bool, error) {
 	t, err := settings.ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return false, nil
 	}
 	if t.Files[found.Dir].Sum == found.Sum {
@@ -132,7 +132,7 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 		return false, nil
 	}
 	if !ask {
-		h.Complain("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(filepath.Dir(filepath.Dir(found.Dir))))
+		h.Warn("the agents of %s do not count: they are not trusted as they are; look at them, then: openagent trust add %s", found.Dir, text.QuoteShell(filepath.Dir(filepath.Dir(found.Dir))))
 		return false, nil
 	}
 	if _, err := fmt.Fprintf(h.Err, "The folder %s describes agents, with instructions, tools and perhaps commands of their own:\n%s", h.Visible(found.Dir), preview.AgentDocuments(h, found)); err != nil {
@@ -142,16 +142,16 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 	if err != nil || !yes {
 		return false, err
 	}
-	return true, TrustKinds(ctx, h, found)
+	return true, TrustDefinitions(ctx, h, found)
 }
 
-func TrustKinds(ctx context.Context, h *cli.IO, found subagent.Found) error {
+func TrustDefinitions(ctx context.Context, h *cli.IO, found subagent.Found) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
-		t.Files[found.Dir] = settings.TrustedFile{Sum: found.Sum, Since: settings.Now()}
+		t.Files[found.Dir] = settings.TrustedFile{Sum: found.Sum, Since: settings.TrustTime()}
 	})
 }
 
-func KindList(h *cli.IO, found subagent.Found) string {
+func DefinitionFileList(h *cli.IO, found subagent.Found) string {
 	var b strings.Builder
 	for _, name := range found.Files {
 		fmt.Fprintf(&b, "  %s\n", h.OneLine(name))
@@ -164,8 +164,8 @@ func AgentFolders(dir string) []subagent.Folder {
 	return append(subagent.Folders(dir, true), subagent.Folder{Path: filepath.Join(dir, "agents"), Within: dir})
 }
 
-// KindFoldersIn returns what the folders of agents of a project or a plugin hold.
-func KindFoldersIn(dir string) []subagent.Found {
+// LoadDefinitionFolders returns what the folders of agents of a project or a plugin hold.
+func LoadDefinitionFolders(dir string) []subagent.Found {
 	var out []subagent.Found
 	for _, f := range AgentFolders(dir) {
 		if found := f.Load(); len(found.Files) > 0 {
@@ -175,11 +175,11 @@ func KindFoldersIn(dir string) []subagent.Found {
 	return out
 }
 
-// IsKindFolder reports whether what is trusted is a folder of agents.
-func IsKindFolder(place string) bool { return filepath.Base(place) == "agents" }
+// IsAgentFolder reports whether what is trusted is a folder of agents.
+func IsAgentFolder(place string) bool { return filepath.Base(place) == "agents" }
 
-// KindFolderState says how a folder of agents stands that was trusted.
-func KindFolderState(place string, t settings.TrustedFile) string {
+// AgentFolderState says how a folder of agents stands that was trusted.
+func AgentFolderState(place string, t settings.TrustedFile) string {
 	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
 	}
@@ -189,22 +189,22 @@ func KindFolderState(place string, t settings.TrustedFile) string {
 	return "trusted"
 }
 
-// KindNamed returns the kind of a name, whatever its case.
-func (s *App) KindNamed(name string) (Kind, error) {
+// DefinitionNamed returns the kind of a name, whatever its case.
+func (s *App) DefinitionNamed(name string) (Definition, error) {
 	var names []string
-	for _, k := range s.Kinds {
+	for _, k := range s.Definitions {
 		if strings.EqualFold(k.Agent.Name, name) {
 			return k, nil
 		}
 		names = append(names, k.Agent.Name)
 	}
-	return Kind{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, names), "; openagent agents list shows them"))
+	return Definition{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent agents list shows them"))
 }
 
-// KindNames are the names of the kinds, in order.
-func (s *App) KindNames() []string {
+// DefinitionNames are the names of the kinds, in order.
+func (s *App) DefinitionNames() []string {
 	names := []string{}
-	for _, k := range s.Kinds {
+	for _, k := range s.Definitions {
 		names = append(names, k.Agent.Name)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
@@ -217,12 +217,12 @@ func (s *App) become() error {
 	if o.Agent == "" {
 		return nil
 	}
-	k, err := s.KindNamed(o.Agent)
+	k, err := s.DefinitionNamed(o.Agent)
 	if err != nil {
 		return cli.Usagef("--agent: %w", err)
 	}
-	s.kind = &k
-	flags := o.Flagged
+	s.definition = &k
+	flags := o.FromFlags
 	if flags == nil {
 		flags = o
 	}
@@ -251,18 +251,18 @@ func (s *App) become() error {
 
 // narrow bounds the agent of the run as its kind says.
 func (s *App) narrow(a *agent.Agent) {
-	if s.kind == nil {
+	if s.definition == nil {
 		return
 	}
-	k := s.kind.Bounded()
+	k := s.definition.Bounded()
 	a.Name = k.Name
 	a.AllowedTools, a.DisallowedTools = k.AllowedTools, k.DisallowedTools
 	a.Hooks = slices.Concat(a.Hooks, k.Hooks)
 	a.Deciders = slices.Concat(a.Deciders, k.Deciders)
 }
 
-// A ShownKind is a kind of agent as lists show it.
-type ShownKind struct {
+// A DefinitionEntry is a kind of agent as lists show it.
+type DefinitionEntry struct {
 	Name        string            `json:"name"`
 	From        string            `json:"from"`
 	Description string            `json:"description"`
@@ -283,9 +283,9 @@ type ShownKind struct {
 	Prompt      string            `json:"prompt,omitempty"` // where one kind is shown
 }
 
-func (k Kind) Shown() ShownKind {
+func (k Definition) Entry() DefinitionEntry {
 	a := k.Agent
-	out := ShownKind{Name: a.Name, From: k.from, Description: k.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
+	out := DefinitionEntry{Name: a.Name, From: k.from, Description: k.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
 		Mode: a.Permissions.Mode, Turns: a.Budget.Turns, Skills: k.Skills, ReadOnly: k.ReadOnly, Background: k.Background, Isolation: k.Isolation,
 		Effort: a.Thinking.Effort, Color: k.Color, Hooks: len(a.Hooks), File: k.Source}
 	for _, r := range a.Permissions.Deny {
@@ -298,7 +298,7 @@ func (k Kind) Shown() ShownKind {
 	return out
 }
 
-func (e ShownKind) Does() string {
+func (e DefinitionEntry) Access() string {
 	if e.ReadOnly {
 		return "reads"
 	}

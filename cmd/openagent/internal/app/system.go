@@ -52,12 +52,12 @@ func (s *App) instructions() (string, error) {
 	o, dir := s.Options, s.Project
 	system := ""
 	switch {
-	case s.kind != nil:
-		system = s.kind.Agent.System
-		for _, name := range s.kind.Skills {
+	case s.definition != nil:
+		system = s.definition.Agent.System
+		for _, name := range s.definition.Skills {
 			text, err := s.skillText(context.Background(), name)
 			if err != nil {
-				return "", cli.Usagef("--agent %s: %w", s.kind.Agent.Name, err)
+				return "", cli.Usagef("--agent %s: %w", s.definition.Agent.Name, err)
 			}
 			system += "\n\n" + text
 		}

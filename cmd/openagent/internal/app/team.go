@@ -48,6 +48,6 @@ func keepTeam(h *cli.IO, s *App) error {
 func forkTeam(ctx context.Context, h *cli.IO, store session.Dir, from, to string) {
 	d := teamDir(store.Path)
 	if err := errors.Join(d.Copy(ctx, from, to), d.Close()); err != nil {
-		h.Complain("the copy has no tasks and teams of before: %v", err)
+		h.Warn("the copy has no tasks and teams of before: %v", err)
 	}
 }

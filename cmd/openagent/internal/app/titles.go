@@ -7,8 +7,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Title returns the line for people about a result.
-func Title(d event.ToolResult) string {
+// ResultTitle returns the line for people about a result.
+func ResultTitle(d event.ToolResult) string {
 	if d.Result.Title != "" && !d.Result.IsError {
 		return d.Result.Title
 	}
@@ -16,7 +16,7 @@ func Title(d event.ToolResult) string {
 	return first
 }
 
-func Money(usd *float64) string {
+func CostText(usd *float64) string {
 	if usd == nil {
 		return "cost not known"
 	}

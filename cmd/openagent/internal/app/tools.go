@@ -94,7 +94,7 @@ func ChooseTools(h *cli.IO, s *App, kit []tools.Entry) (chosen []tool.Tool, defe
 	}
 	for _, name := range wanted {
 		if !slices.Contains([]string{"all", "core", "none"}, name) && !slices.Contains(names, name) {
-			h.Complain("%s: there is no tool %q%s; there are %s", s.Options.Said("tools", "--tools"), cli.Clip(name), cli.Likely(name, names), strings.Join(names, ", "))
+			h.Warn("%s: there is no tool %q%s; there are %s", s.Options.SourceOf("tools", "--tools"), cli.Clip(name), cli.Suggestion(name, names), strings.Join(names, ", "))
 		}
 	}
 	return chosen, deferred

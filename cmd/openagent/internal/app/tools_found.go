@@ -26,7 +26,7 @@ func (b *ToolList) Request(t tool.Tool, input json.RawMessage) permission.Reques
 	call := tool.Call{Name: s.Name, Input: input, Dir: b.Project}
 	class := tool.Classify(t, call)
 	return permission.Request{Tool: s.Name, Aliases: s.Aliases, Input: input, Access: class.Access, ReadOnly: class.ReadOnly || class.Internal,
-		NonDestructive: s.NonDestructive, Dir: b.Project, Roots: append([]string{cli.RealFolder(b.Project)}, b.Options.Dirs...)}
+		NonDestructive: s.NonDestructive, Dir: b.Project, Roots: append([]string{cli.ResolveFolder(b.Project)}, b.Options.Dirs...)}
 }
 
 // ToolsOptions are the flags of the command tools.
@@ -43,7 +43,7 @@ var RunFlags = []string{"cwd", "add-dir", "plugin-dir", "permission-mode", "dang
 // SessionFlags say which sessions a command is about.
 func (o *ToolsOptions) SessionFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the sessions of all folders", Set: cli.Yes(&o.All)},
+		{Name: "all", Help: "the sessions of all folders", Set: cli.SetTrue(&o.All)},
 		{Name: "session", Arg: "ID", Help: "only this session", Set: cli.Text(&o.Session)},
 	}
 }
@@ -170,14 +170,14 @@ func (b *ToolList) Find(name string) (tool.Tool, error) {
 	if len(near) == 1 {
 		return near[0], nil
 	}
-	return nil, cli.Usagef("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Likely(name, names), "; openagent tools lists them"))
+	return nil, cli.Usagef("there is no tool %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent tools lists them"))
 }
 
 // customTools returns the tools of the user's folder, of the project and of the
 // plugins. Folders other than the user's count only if they are trusted; with
 // ask a person at the terminal is asked about those that are not.
 func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project string, ws *workspace.Workspace, builtin []tool.Tool, ask bool) (*custom.Set, error) {
-	set := &custom.Set{Workspace: ws, Trusted: func(l custom.Listing) bool { return settings.Trusts(h, l) }, Warn: func(err error) { warnOfTools(h, err) }}
+	set := &custom.Set{Workspace: ws, Trusted: func(l custom.Listing) bool { return settings.TrustsTools(h, l) }, Warn: func(err error) { warnOfTools(h, err) }}
 	if home, err := h.Home(); err == nil {
 		set.Folders = append(set.Folders, custom.Folder{Path: filepath.Join(home, "tools"), Trusted: true})
 		set.Hung = filepath.Join(home, "tools-hung.json")
@@ -199,10 +199,10 @@ func customTools(ctx context.Context, h *cli.IO, o *settings.Options, project st
 func warnOfTools(h *cli.IO, err error) {
 	var u *custom.UntrustedError
 	if errors.As(err, &u) {
-		h.Complain("%v; look at them, then: openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
+		h.Warn("%v; look at them, then: openagent trust add %s", err, text.QuoteShell(u.Listing.Dir))
 		return
 	}
-	h.Complain("%v", err)
+	h.Warn("%v", err)
 }
 
 // A ToolEntry is a tool as lists show it.
@@ -219,7 +219,7 @@ type ToolEntry struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-func (e ToolEntry) Does() string {
+func (e ToolEntry) Access() string {
 	switch {
 	case e.NeedsPerson:
 		return "asks"
@@ -237,12 +237,12 @@ func FirstSentence(s string) string {
 	return text.Runes(s, 100)
 }
 
-// ToolVerb completes a command about the tools of a run: it takes the flags of a run that are
+// ToolSubcommand completes a command about the tools of a run: it takes the flags of a run that are
 // named, and flags.
-func ToolVerb(o *ToolsOptions, named []string, flags cli.Flags, c cli.Command) cli.Command {
+func ToolSubcommand(o *ToolsOptions, named []string, flags cli.Flags, c cli.Command) cli.Command {
 	c.Flags = func() cli.Flags {
 		return slices.Concat(cli.ListFlags(&o.Output), o.Flags().Named(named...), flags)
 	}
-	c.Run = o.Checked(&o.Output, c.Run)
+	c.Run = o.RunChecked(&o.Output, c.Run)
 	return c
 }

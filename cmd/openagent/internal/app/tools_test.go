@@ -127,10 +127,10 @@ func TestGrantsKnowAsks(t *testing.T) {
 	g := &SessionRules{Agent: a, permits: new(settings.Options).PermitsRule}
 	g.Add("Bash(git *)", "ExitPlanMode")
 	asked := permission.Decision{Behavior: permission.Asked, Source: permission.FromMode}
-	if !g.Cover(t.Context(), tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"git commit"}`), Dir: t.TempDir()}, asked) {
+	if !g.Covers(t.Context(), tool.Call{Name: "Bash", Input: json.RawMessage(`{"command":"git commit"}`), Dir: t.TempDir()}, asked) {
 		t.Error("an allowed command is asked about")
 	}
-	if g.Cover(t.Context(), tool.Call{Name: "ExitPlanMode", Input: json.RawMessage(`{"plan":"x"}`), Mode: permission.Plan}, asked) {
+	if g.Covers(t.Context(), tool.Call{Name: "ExitPlanMode", Input: json.RawMessage(`{"plan":"x"}`), Mode: permission.Plan}, asked) {
 		t.Error("a plan is approved by a rule")
 	}
 }

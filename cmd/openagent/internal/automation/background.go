@@ -11,11 +11,11 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// RunMeanwhile fires the jobs of the working folder while a conversation goes on,
+// StartBackground fires the jobs of the working folder while a conversation goes on,
 // and runs the triggers that the model starts: each in a session of its own, under
 // the flags of the conversation. report gets a line for what came of each. What is
 // returned ends that and waits for it.
-func RunMeanwhile(ctx context.Context, h *cli.IO, s *app.App, report func(string)) (stop func()) {
+func StartBackground(ctx context.Context, h *cli.IO, s *app.App, report func(string)) (stop func()) {
 	home, err := h.Home()
 	if err != nil {
 		return func() {} // no schedule is kept, and no trigger
@@ -24,8 +24,8 @@ func RunMeanwhile(ctx context.Context, h *cli.IO, s *app.App, report func(string
 	o.Resume, o.ResumeAt, o.ID, o.Latest, o.Fork = "", "", "", false, false
 	log := settings.Logger(h, s.Options)
 	run := Runner{h, &o, s.Schedule}
-	triggers := &TriggerRunner{Runner: run, Home: home, Log: log, Report: func(o TriggerOutcome) { report(o.Line()) }}
-	s.Schedule.Store, s.Schedule.Fire, s.Schedule.Log = cron.In(app.CronFile(home), s.Project), run.Fire, log
+	triggers := &TriggerRunner{Runner: run, Home: home, Log: log, Report: func(o TriggerOutcome) { report(o.Text()) }}
+	s.Schedule.Store, s.Schedule.Fire, s.Schedule.Log = cron.In(app.CronFile(home), s.Project), run.RunJob, log
 	s.Schedule.Report = func(j cron.Job, o cron.Outcome) { report(fired(j, o)) }
 	s.Triggers.Run, s.Triggers.Log = triggers.Run, log
 	ctx, cancel := context.WithCancel(ctx)
@@ -38,7 +38,7 @@ func RunMeanwhile(ctx context.Context, h *cli.IO, s *app.App, report func(string
 	}()
 	return func() {
 		cancel()
-		if err := EndRuns(s.Triggers, 0); err != nil {
+		if err := StopRuns(s.Triggers, 0); err != nil {
 			log.Warn("ending the triggers", "error", err)
 		}
 		<-done

@@ -32,9 +32,9 @@ type Runner struct {
 	Schedule *cron.Scheduler // that of this program; nil: it runs none
 }
 
-// Try finds out what is wrong with the flags and the environment before there is
+// Check finds out what is wrong with the flags and the environment before there is
 // anything to run.
-func (r *Runner) Try(ctx context.Context, prompts bool) error {
+func (r *Runner) Check(ctx context.Context, prompts bool) error {
 	dir, err := settings.WorkingDir()
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *Runner) Try(ctx context.Context, prompts bool) error {
 	app.WarnOfSandbox(r.Host, trial)
 	r.Host.Secrets = append(trial.Provider.Secrets(), trial.Options.SecretValues()...)
 	if prompts && trial.Provider.NeedsKey() {
-		err = trial.Provider.NoKey()
+		err = trial.Provider.MissingKey()
 	}
 	return errors.Join(err, trial.Close())
 }
@@ -65,10 +65,10 @@ func (r *Runner) setup(ctx context.Context, dir string) (_ *app.App, err error) 
 	s := app.New(o, p, dir)
 	defer s.CloseOnError(&err)
 	s.Schedule = r.Schedule
-	if err := app.MakeAgent(ctx, r.Host, s, false, false); err != nil {
+	if err := app.PrepareAgent(ctx, r.Host, s, false, false); err != nil {
 		return nil, err
 	}
-	app.AddBriefing(r.Host, s)
+	app.AddProjectContext(r.Host, s)
 	if err := app.AddCustomTools(ctx, r.Host, s, false); err != nil {
 		return nil, err
 	}
@@ -125,12 +125,12 @@ func (r *Runner) prompt(ctx context.Context, dir, text string) (string, error) {
 		if s.Provider.NeedsKey() {
 			return "", errors.New("there is no key for the model")
 		}
-		chosen, err := app.Choose(ctx, r.Host, r.Options, dir)
+		chosen, err := app.ChooseSession(ctx, r.Host, r.Options, dir)
 		if err != nil {
 			return "", err
 		}
 		s.Store, s.Agent.Sessions = chosen.Store, chosen.Store
-		if err := app.KeepFiles(r.Host, s); err != nil {
+		if err := app.AddCheckpoints(r.Host, s); err != nil {
 			return "", err
 		}
 		s.Session = s.Agent.Session(chosen.ID)
@@ -139,7 +139,7 @@ func (r *Runner) prompt(ctx context.Context, dir, text string) (string, error) {
 }
 
 func runPrompt(ctx context.Context, s *app.App, prompt string) (string, error) {
-	x, err := s.SkillOf(prompt)
+	x, err := s.ExpandSkill(prompt)
 	if err != nil {
 		return "", err
 	}
@@ -170,7 +170,7 @@ func unansweredText(denials []event.Denial) string {
 	return "nobody could be asked for permission: " + strings.Join(names, ", ")
 }
 
-func (r *Runner) Fire(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
+func (r *Runner) RunJob(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
 	switch {
 	case j.Command != "":
 		return r.command(ctx, j.Dir, j.Command)

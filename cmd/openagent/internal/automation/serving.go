@@ -10,12 +10,12 @@ import (
 	"github.com/openagent-go/agent/internal/connlimit"
 )
 
-const HeaderTime = 10 * time.Second
+const HeaderTimeout = 10 * time.Second
 
-const IdleTime = time.Minute // of a connection
+const IdleTimeout = time.Minute // of a connection
 
-// Listen answers requests until ctx ends, and returns once the last has its answer.
-func Listen(ctx context.Context, server *http.Server, on net.Listener) error {
+// Serve answers requests until ctx ends, and returns once the last has its answer.
+func Serve(ctx context.Context, server *http.Server, on net.Listener) error {
 	l := connlimit.New(on, MaxConnections)
 	served := make(chan error, 1)
 	go func() { served <- l.Server(server).Serve(l) }()

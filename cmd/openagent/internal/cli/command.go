@@ -23,8 +23,8 @@ type Command struct {
 	Examples []string
 	// Choices are the words that completion offers as arguments.
 	Choices []string
-	// Least and Most bound the number of arguments of a command in a group.
-	Least, Most int
+	// MinArgs and Most bound the number of arguments of a command in a group.
+	MinArgs, MaxArgs int
 	// Flags returns the flags of the command; nil for none.
 	Flags func() Flags
 	// Run does the work. In a command without Run the first argument that is no flag
@@ -35,8 +35,8 @@ type Command struct {
 	Default     string
 }
 
-// Any is the value of Most for commands that take any number of arguments.
-const Any = 1 << 20
+// AnyCount is the value of Most for commands that take any number of arguments.
+const AnyCount = 1 << 20
 
 // A Call is a command line as the tree reads it.
 type Call struct {
@@ -90,7 +90,7 @@ func (c Command) parseGroup(path string, args []string) (Call, error) {
 	switch {
 	case help && (at < 0 || !ok):
 		return Call{Path: path, Command: c, Help: true}, nil
-	case err == nil && (!ok || !help && (len(rest) < sub.Least || len(rest) > sub.Most)):
+	case err == nil && (!ok || !help && (len(rest) < sub.MinArgs || len(rest) > sub.MaxArgs)):
 		err = Usagef("write %s %s%s", path, c.forms(), c.suggest(name))
 	}
 	return Call{path + " " + sub.Name, sub, rest, help}, err
@@ -155,7 +155,7 @@ func (c Command) suggest(name string) string {
 	if _, ok := c.subcommand(name); ok {
 		return ""
 	}
-	return Likely(name, c.Names())
+	return Suggestion(name, c.Names())
 }
 
 // Names lists the names of the subcommands.
@@ -182,7 +182,7 @@ func (c Command) Lookup(names ...string) (Call, error) {
 	for _, name := range names {
 		sub, ok := c.subcommand(name)
 		if !ok {
-			return Call{}, Usagef("there is no command %q%s", Clip(strings.TrimPrefix(path+" "+name, program+" ")), Likely(name, c.Names()))
+			return Call{}, Usagef("there is no command %q%s", Clip(strings.TrimPrefix(path+" "+name, program+" ")), Suggestion(name, c.Names()))
 		}
 		c, path = sub, path+" "+name
 	}

@@ -23,7 +23,7 @@ func tree(ran *string) Command {
 			return nil
 		}
 	}
-	allFlag := Flag{Name: "all", Short: 'a', Help: "all", Set: Yes(&all)}
+	allFlag := Flag{Name: "all", Short: 'a', Help: "all", Set: SetTrue(&all)}
 	zoneFlag := Flag{Name: "zone", Arg: "ZONE", Help: "zone", Set: Text(&zone)}
 	return Command{Name: "prog", Args: "[prompt]", Summary: "Run", Run: run("prompt"), Examples: []string{"prog"},
 		Flags: func() Flags {
@@ -32,7 +32,7 @@ func tree(ran *string) Command {
 		Subcommands: []Command{
 			{Name: "job", Summary: "Jobs", Default: "list", Subcommands: []Command{
 				{Name: "list", Summary: "List", Run: run("list"), Flags: func() Flags { return Flags{allFlag} }, Examples: []string{"prog job list"}},
-				{Name: "add", Args: "TIME TEXT | TEXT", Least: 1, Most: 2, Summary: "Add", Run: run("add"), Flags: func() Flags { return Flags{zoneFlag} }, Examples: []string{"prog job add x"}},
+				{Name: "add", Args: "TIME TEXT | TEXT", MinArgs: 1, MaxArgs: 2, Summary: "Add", Run: run("add"), Flags: func() Flags { return Flags{zoneFlag} }, Examples: []string{"prog job add x"}},
 			}},
 			{Name: "version", Summary: "Version", Run: run("version"), Examples: []string{"prog version"}},
 		}}

@@ -22,7 +22,7 @@ func Completion(root Command, shell string) (string, error) {
 	case "powershell":
 		return powershell(root), nil
 	}
-	return "", Usagef("there is no completion for the shell %q%s; write %s completion %s", Clip(shell), Likely(shell, Shells), root.Name, Choice(Shells))
+	return "", Usagef("there is no completion for the shell %q%s; write %s completion %s", Clip(shell), Suggestion(shell, Shells), root.Name, Choice(Shells))
 }
 
 // words are what completion offers as arguments of c.

@@ -52,8 +52,8 @@ func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// Ended returns the error for a code that needs no further words.
-func Ended(code int) error {
+// ExitCode returns the error for a code that needs no further words.
+func ExitCode(code int) error {
 	if code == ExitDone {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (fs Flags) Parse(args []string) (rest []string, err error) {
 func (fs Flags) parseWithHelp(args []string) (rest []string, help bool, err error) {
 	for i := range fs {
 		if fs[i].Name == "help" {
-			fs[i].Set = Yes(&help)
+			fs[i].Set = SetTrue(&help)
 		}
 	}
 	if rest, err = fs.Parse(args); help {

@@ -46,25 +46,25 @@ func NewIO() *IO {
 	return h
 }
 
-// Painted is stdout for those who write escape sequences of their own, and clean the
+// ColourOut is stdout for those who write escape sequences of their own, and clean the
 // text between these.
-func (h *IO) Painted() io.Writer {
+func (h *IO) ColourOut() io.Writer {
 	if h.colour != nil {
 		return h.colour
 	}
 	return h.Out
 }
 
-// DropTyped forgets what a person has typed before a question, so that it answers
+// DiscardInput forgets what a person has typed before a question, so that it answers
 // none that they have not read.
-func (h *IO) DropTyped() {
+func (h *IO) DiscardInput() {
 	if f, ok := h.In.(*os.File); ok && h.InTerminal {
 		_ = term.DropInput(f) // nothing can be done about it, and the question is still asked
 	}
 }
 
-// Complain writes a line for people to stderr, without secrets.
-func (h *IO) Complain(format string, args ...any) {
+// Warn writes a line for people to stderr, without secrets.
+func (h *IO) Warn(format string, args ...any) {
 	fmt.Fprintln(h.Err, "openagent: "+strings.TrimPrefix(h.OneLine(fmt.Sprintf(format, args...)), "agent: "))
 }
 
@@ -85,8 +85,8 @@ func (h *IO) Home() (string, error) {
 	return filepath.Join(dir, ".openagent"), nil
 }
 
-// None refuses arguments where a command takes none.
-func None(command string, args []string) error {
+// NoArgs refuses arguments where a command takes none.
+func NoArgs(command string, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no argument %q; see openagent %s --help", command, Clip(args[0]), command)
 	}
@@ -96,7 +96,7 @@ func None(command string, args []string) error {
 // Show writes a page to stdout.
 func (h *IO) Show(text string) error {
 	_, err := io.WriteString(h.Out, text)
-	return Writing(err)
+	return WriteError(err)
 }
 
 // Visible is text of any origin as a part of a question: without secrets, and with
@@ -119,13 +119,13 @@ func (h *IO) Exit(ctx context.Context, err error) int {
 		return page.ExitCode()
 	case errors.As(err, &e):
 		if e.Err != nil {
-			h.Complain("%v", err)
+			h.Warn("%v", err)
 		}
 		return e.Code
 	case ctx.Err() != nil:
 		return SignalCode(ctx)
 	}
-	h.Complain("%v", err)
+	h.Warn("%v", err)
 	return ExitInternal
 }
 

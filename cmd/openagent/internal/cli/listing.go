@@ -4,9 +4,9 @@ import (
 	"strconv"
 )
 
-func Price(usd float64) string { return strconv.FormatFloat(usd, 'f', -1, 64) }
+func PriceText(usd float64) string { return strconv.FormatFloat(usd, 'f', -1, 64) }
 
-func Tokens(n int) string {
+func TokenText(n int) string {
 	if n == 0 {
 		return "?"
 	}

@@ -93,7 +93,7 @@ func mapped(ctx context.Context, err error, advice string) error {
 	case errors.Is(err, session.ErrSessionBusy):
 		return Usagef("the session is in use by another process; wait for its end, or go on in a copy with --fork-session")
 	case ctx.Err() != nil:
-		return Ended(SignalCode(ctx))
+		return ExitCode(SignalCode(ctx))
 	case errors.As(err, &file), errors.As(err, &link):
 		return Usagef("%w%s", err, advice)
 	}

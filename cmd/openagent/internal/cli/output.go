@@ -9,14 +9,14 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 )
 
-func RealFolder(dir string) string {
+func ResolveFolder(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
 	}
 	return dir
 }
 
-func Writing(err error) error {
+func WriteError(err error) error {
 	if err != nil {
 		return fmt.Errorf("writing to stdout: %w", err)
 	}

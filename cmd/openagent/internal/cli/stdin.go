@@ -41,10 +41,10 @@ func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 		select {
 		case <-began:
 		case <-timer.C:
-			h.Complain("nothing came on stdin within %v: going on without it (add </dev/null to say so)", patience)
+			h.Warn("nothing came on stdin within %v: going on without it (add </dev/null to say so)", patience)
 			return "", nil
 		case <-ctx.Done():
-			return "", Ended(SignalCode(ctx))
+			return "", ExitCode(SignalCode(ctx))
 		}
 	}
 	select {
@@ -59,7 +59,7 @@ func ReadStdin(ctx context.Context, h *IO, beside bool) (string, error) {
 		}
 		return strings.ToValidUTF8(string(o.data), "�"), nil
 	case <-ctx.Done():
-		return "", Ended(SignalCode(ctx))
+		return "", ExitCode(SignalCode(ctx))
 	}
 }
 

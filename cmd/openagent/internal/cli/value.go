@@ -15,8 +15,8 @@ import (
 
 // The functions below make the Set functions of flags.
 
-// Yes sets a switch.
-func Yes(to *bool) func(string) error {
+// SetTrue sets a switch.
+func SetTrue(to *bool) func(string) error {
 	return func(string) error { *to = true; return nil }
 }
 
@@ -35,15 +35,15 @@ func Text(to *string) func(string) error {
 func OneOf(to *string, words []string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return fmt.Errorf("%q is none of %s%s", Clip(s), strings.Join(words, ", "), Likely(s, words))
+			return fmt.Errorf("%q is none of %s%s", Clip(s), strings.Join(words, ", "), Suggestion(s, words))
 		}
 		*to = s
 		return nil
 	}
 }
 
-// Likely suggests the word that s may be a typo of, or returns "".
-func Likely(s string, words []string) string {
+// Suggestion suggests the word that s may be a typo of, or returns "".
+func Suggestion(s string, words []string) string {
 	if len(s) < 100 {
 		if best := tool.Nearest(s, words); best != "" {
 			return fmt.Sprintf("; did you mean %s?", best)
@@ -127,8 +127,8 @@ func OneOfEach(to *[]string, words []string) func(string) error {
 	}
 }
 
-// More collects the values of a flag that may be repeated.
-func More(to *[]string) func(string) error {
+// Append collects the values of a flag that may be repeated.
+func Append(to *[]string) func(string) error {
 	return func(s string) error {
 		if s == "" {
 			return errors.New("the value is empty; leave the flag out instead")

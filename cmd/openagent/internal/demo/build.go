@@ -11,8 +11,8 @@ import (
 // A build is a file that tells how a project is tested.
 type build struct {
 	file    string
-	command string                                // "" if it depends on what is in the file
-	reads   func(text string, t *talk) (c string) // the command, by what is in the file
+	command string                                        // "" if it depends on what is in the file
+	reads   func(text string, t *conversation) (c string) // the command, by what is in the file
 }
 
 // builds are in the order of how much they say.
@@ -57,14 +57,14 @@ func buildFiles() []string {
 }
 
 // hasBuild reports whether Glob found the file.
-func (t *talk) hasBuild(name string) bool {
+func (t *conversation) hasBuild(name string) bool {
 	return slices.ContainsFunc(strings.Split(t.output("builds"), "\n"), func(path string) bool {
 		return filepath.IsAbs(path) && filepath.Base(path) == name
 	})
 }
 
 // readableBuilds are the files found whose content tells how to test.
-func (t *talk) readableBuilds() []string {
+func (t *conversation) readableBuilds() []string {
 	var names []string
 	for _, b := range builds {
 		if b.reads != nil && t.hasBuild(b.file) {
@@ -76,7 +76,7 @@ func (t *talk) readableBuilds() []string {
 
 // testCommands are the likely commands that test the project, the likeliest
 // first, each with the file that tells.
-func (t *talk) testCommands() []string {
+func (t *conversation) testCommands() []string {
 	var out []string
 	readable := t.readableBuilds()
 	for _, b := range builds {
@@ -108,21 +108,21 @@ var (
 	pythonTests = regexp.MustCompile(`pytest`)
 )
 
-func makeTest(text string, _ *talk) string {
+func makeTest(text string, _ *conversation) string {
 	if m := makeTarget.FindStringSubmatch(text); m != nil {
 		return "make " + m[1]
 	}
 	return ""
 }
 
-func justTest(text string, _ *talk) string {
+func justTest(text string, _ *conversation) string {
 	if justTarget.MatchString(text) {
 		return "just test"
 	}
 	return ""
 }
 
-func packageTest(text string, t *talk) string {
+func packageTest(text string, t *conversation) string {
 	var p struct {
 		Scripts map[string]string `json:"scripts"`
 	}
@@ -137,7 +137,7 @@ func packageTest(text string, t *talk) string {
 	return "npm test"
 }
 
-func pythonTest(text string, _ *talk) string {
+func pythonTest(text string, _ *conversation) string {
 	if pythonTests.MatchString(text) {
 		return "python3 -m pytest"
 	}

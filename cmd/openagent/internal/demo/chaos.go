@@ -112,7 +112,7 @@ type chaos struct {
 }
 
 // answer is the model of the scenario chaos, and the network to it.
-func (k *chaos) answer(t *talk) llmtest.Step {
+func (k *chaos) answer(t *conversation) llmtest.Step {
 	switch {
 	case k.faults.inject(rateLimit):
 		return llmtest.Step{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {strconv.Itoa(int(chaosAfter.Seconds()))}}}
@@ -170,7 +170,7 @@ var (
 )
 
 // chaosSummary is the end of the story, from what the tools returned.
-func (t *talk) chaosSummary() string {
+func (t *conversation) chaosSummary() string {
 	var b strings.Builder
 	rows, err := csv.NewReader(strings.NewReader(shownText(t.output("corrected")))).ReadAll()
 	sum := 0

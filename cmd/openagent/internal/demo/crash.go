@@ -66,7 +66,7 @@ func (b *booking) close() error {
 }
 
 // answerBooking is the model of a booking. All it knows is in the results.
-func answerBooking(t *talk) llmtest.Step {
+func answerBooking(t *conversation) llmtest.Step {
 	switch entry := shownText(t.output("entry")); {
 	case !t.has("book"):
 		return llmtest.Step{Text: "I book it.", Calls: uses(shell("book", "sh "+chaosLedger))}

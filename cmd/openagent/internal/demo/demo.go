@@ -72,7 +72,7 @@ func (c *demoCall) flags() cli.Flags {
 	return cli.Flags{
 		{Name: "dir", Arg: "DIR", Path: true, Help: "the folder that survey reads; the working folder if not given", Set: cli.Text(&c.dir)},
 		{Name: "output-format", Arg: cli.Choice(settings.Formats), Words: settings.Formats, Help: "what goes to stdout", Set: cli.OneOf(&c.format, settings.Formats)},
-		{Name: "keep", Help: "keep the folder that fix, chaos or team worked in", Set: cli.Yes(&c.keep)},
+		{Name: "keep", Help: "keep the folder that fix, chaos or team worked in", Set: cli.SetTrue(&c.keep)},
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *demoCall) choose(rest []string) error {
 	case len(rest) > 1:
 		return cli.Usagef("demo takes one scenario: openagent demo %s", cli.Choice(names))
 	case len(rest) == 1 && !slices.Contains(append(slices.Clip(names), demoVictim), rest[0]):
-		return cli.Usagef("demo: %q is no scenario%s: openagent demo %s", cli.Clip(rest[0]), cli.Likely(rest[0], names), cli.Choice(names))
+		return cli.Usagef("demo: %q is no scenario%s: openagent demo %s", cli.Clip(rest[0]), cli.Suggestion(rest[0], names), cli.Choice(names))
 	case len(rest) == 1:
 		c.scenario = rest[0]
 	}
@@ -94,7 +94,7 @@ func (c *demoCall) choose(rest []string) error {
 		return cli.Usagef("--keep: demo survey makes nothing that could be kept; leave it out")
 	case c.scenario == "survey", c.scenario == demoVictim:
 		c.dir = cmp.Or(c.dir, ".")
-		return settings.NeedDir("--dir", c.dir)
+		return settings.CheckDir("--dir", c.dir)
 	}
 	return nil
 }
@@ -110,9 +110,9 @@ type showing struct {
 	tools     []tool.Tool
 	policy    permission.Policy
 	retry     *agent.Retry
-	fallbacks []string                 // models that take over
-	answer    func(*talk) llmtest.Step // what the model says next
-	faults    *faults                  // what is done to the agent; nil: nothing
+	fallbacks []string                         // models that take over
+	answer    func(*conversation) llmtest.Step // what the model says next
+	faults    *faults                          // what is done to the agent; nil: nothing
 	// epilogue is what happens after the run; nil: nothing.
 	epilogue func(ctx context.Context, to audience) error
 	bodies   bool          // the output of commands is shown
@@ -237,13 +237,13 @@ func demoVerdict(ctx context.Context, broken []llmtest.Violation, tried *faults,
 	o := cli.OutcomeOf(ctx, end)
 	switch {
 	case tried != nil && ctx.Err() != nil:
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	case tried != nil && tried.lost() != nil:
 		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("not survived as it should be: %s", strings.Join(tried.lost(), ", "))}
 	case o.Code == cli.ExitDone, end.Reason == event.Completed:
 		return nil
 	case end.Reason == event.Interrupted:
-		return cli.Ended(o.Code)
+		return cli.ExitCode(o.Code)
 	}
 	return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("the demo ended early: %s %s", end.Reason, end.Message)}
 }
@@ -280,17 +280,17 @@ func demoCatalog() *catalog.Table {
 	return t
 }
 
-// A talk is the conversation as the model sees it: the results so far, by the
+// A conversation is the conversation as the model sees it: the results so far, by the
 // ids that the rules gave the calls.
-type talk struct {
+type conversation struct {
 	model    string // that is asked
 	prompt   string // what it was asked first
 	subagent bool   // it is an agent that works for another
 	results  map[string]llmtest.Result
 }
 
-func newTalk(r *llmtest.Request) *talk {
-	t := &talk{model: r.Model, results: map[string]llmtest.Result{}, subagent: !strings.HasPrefix(r.System, demoSystem)}
+func newTalk(r *llmtest.Request) *conversation {
+	t := &conversation{model: r.Model, results: map[string]llmtest.Result{}, subagent: !strings.HasPrefix(r.System, demoSystem)}
 	if len(r.Messages) > 0 {
 		t.prompt = r.Messages[0].Text()
 	}
@@ -301,16 +301,16 @@ func newTalk(r *llmtest.Request) *talk {
 }
 
 // has reports whether the call has been answered.
-func (t *talk) has(id string) bool { _, ok := t.results[id]; return ok }
+func (t *conversation) has(id string) bool { _, ok := t.results[id]; return ok }
 
 // failed reports whether the call has an error for a result.
-func (t *talk) failed(id string) bool { return t.results[id].IsError }
+func (t *conversation) failed(id string) bool { return t.results[id].IsError }
 
 // text is what the call returned.
-func (t *talk) text(id string) string { return t.results[id].Text }
+func (t *conversation) text(id string) string { return t.results[id].Text }
 
 // output is what the call returned if it succeeded.
-func (t *talk) output(id string) string {
+func (t *conversation) output(id string) string {
 	if t.failed(id) {
 		return ""
 	}

@@ -63,7 +63,7 @@ func newFix(c *demoCall, temp string) (*showing, error) {
 }
 
 // answerFix is the model of the scenario fix. All it knows is in the results.
-func answerFix(t *talk) llmtest.Step {
+func answerFix(t *conversation) llmtest.Step {
 	switch {
 	case t.subagent:
 		return t.lookUp()
@@ -93,7 +93,7 @@ func explorer(id, name, what, command string) llm.ToolUse {
 }
 
 // lookUp is the model of such an agent.
-func (t *talk) lookUp() llmtest.Step {
+func (t *conversation) lookUp() llmtest.Step {
 	_, command, _ := strings.Cut(t.prompt, ": ")
 	if !t.has("look") {
 		return llmtest.Step{Calls: uses(shell("look", command))}
@@ -102,7 +102,7 @@ func (t *talk) lookUp() llmtest.Step {
 }
 
 // tryShortcut looks at the first run of the tests and has a bad idea.
-func (t *talk) tryShortcut() llmtest.Step {
+func (t *conversation) tryShortcut() llmtest.Step {
 	sum, ok := tallyOf(t.text("before"))
 	switch {
 	case !ok:
@@ -115,7 +115,7 @@ func (t *talk) tryShortcut() llmtest.Step {
 }
 
 // tryRepair looks for the bug.
-func (t *talk) tryRepair() llmtest.Step {
+func (t *conversation) tryRepair() llmtest.Step {
 	text := "The tests are gone: the shortcut was not denied. "
 	if t.failed("shortcut") {
 		text = "Denied, and rightly. "
@@ -129,7 +129,7 @@ func (t *talk) tryRepair() llmtest.Step {
 }
 
 // fixSummary is the end of the story, from what the tools returned.
-func (t *talk) fixSummary() string {
+func (t *conversation) fixSummary() string {
 	before, _ := tallyOf(t.text("before"))
 	after, ok := tallyOf(t.text("after"))
 	var b strings.Builder

@@ -14,7 +14,7 @@ import (
 type demoRecord struct {
 	host   *cli.IO
 	report *streamjson.Report
-	lines  *streamjson.Lines // nil: the result alone
+	lines  *streamjson.Writer // nil: the result alone
 	faults []trial
 }
 
@@ -24,7 +24,7 @@ func newDemoRecord(h *cli.IO, s *agent.Session, format string, fail func(error))
 	r := &demoRecord{host: h}
 	var put func(any)
 	if format == cli.FormatStream {
-		r.lines = streamjson.NewLines(h.Out, fail)
+		r.lines = streamjson.NewWriter(h.Out, fail)
 		put = r.lines.Put
 	}
 	r.report = streamjson.NewReport(s.ID, settings.DemoName, put)
@@ -51,7 +51,7 @@ type faultLine struct {
 
 func (r *demoRecord) fault(f trial) error {
 	r.faults = append(r.faults, f)
-	r.report.Line(faultLine{Type: "system", Subtype: "fault", trial: f, Origin: r.report.Sign("")})
+	r.report.Line(faultLine{Type: "system", Subtype: "fault", trial: f, Origin: r.report.NewOrigin("")})
 	return nil
 }
 
@@ -62,7 +62,7 @@ type faultsLine struct {
 }
 
 func (r *demoRecord) finish(ctx context.Context, end event.RunEnd) error {
-	line, _ := r.report.Finished(ctx)
+	line, _ := r.report.Result(ctx)
 	var result any = line
 	if r.faults != nil {
 		for _, f := range r.faults {
@@ -77,7 +77,7 @@ func (r *demoRecord) finish(ctx context.Context, end event.RunEnd) error {
 		data, err := cli.EncodeLine(result)
 		if err == nil {
 			_, err = r.host.Out.Write(data)
-			err = cli.Writing(err)
+			err = cli.WriteError(err)
 		}
 		return err
 	}

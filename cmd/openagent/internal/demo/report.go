@@ -13,7 +13,7 @@ import (
 
 // surveyReport tells what the tools found out. Every number in it stands in a
 // result, or is a sum of such numbers.
-func (t *talk) surveyReport() string {
+func (t *conversation) surveyReport() string {
 	r := &reportText{}
 	t.reportFiles(r)
 	if t.has("kinds") {
@@ -30,7 +30,7 @@ func (t *talk) surveyReport() string {
 }
 
 // leftOut says what the numbers do not cover.
-func (t *talk) leftOut() string {
+func (t *conversation) leftOut() string {
 	out := []string{"hidden files and what .gitignore excludes"}
 	if all := len(t.languages()); all > surveyLanguages {
 		out = append(out, cli.Plural(all-surveyLanguages, "language")+" with fewer files")
@@ -63,7 +63,7 @@ func (r *reportText) row(label, otherwise, value string) {
 	fmt.Fprintf(&r.b, "  %-11s%s\n", shown, text.Runes(strings.ReplaceAll(value, "\t", " "), 110))
 }
 
-func (t *talk) reportFiles(r *reportText) {
+func (t *conversation) reportFiles(r *reportText) {
 	switch n := t.fileCount(); {
 	case t.failed("files"):
 		r.row("files", "", "not counted: "+text.FirstLine(t.text("files")))
@@ -83,7 +83,7 @@ func (t *talk) reportFiles(r *reportText) {
 	}
 }
 
-func (t *talk) reportLanguages(r *reportText) {
+func (t *conversation) reportLanguages(r *reportText) {
 	languages := t.languages()
 	if len(languages) == 0 {
 		r.row("languages", "none known by the endings of names", t.missing("kinds"))
@@ -98,7 +98,7 @@ func (t *talk) reportLanguages(r *reportText) {
 	}
 }
 
-func (t *talk) reportLargest(r *reportText) {
+func (t *conversation) reportLargest(r *reportText) {
 	pattern := foundFile
 	if t.inGit() {
 		pattern = trackedFile
@@ -112,7 +112,7 @@ func (t *talk) reportLargest(r *reportText) {
 	}
 }
 
-func (t *talk) reportTodos(r *reportText) {
+func (t *conversation) reportTodos(r *reportText) {
 	if t.failed("todo_count") {
 		r.row("TODO", "", "not counted: "+text.FirstLine(t.text("todo_count")))
 		return
@@ -133,7 +133,7 @@ func (t *talk) reportTodos(r *reportText) {
 	}
 }
 
-func (t *talk) reportGit(r *reportText) {
+func (t *conversation) reportGit(r *reportText) {
 	switch {
 	case !t.inGit() && strings.Contains(t.text("git"), "not a git repository"):
 		r.row("git", "", "not a git repository")
@@ -160,7 +160,7 @@ func (t *talk) reportGit(r *reportText) {
 }
 
 // missing says why a call gave nothing, "" if it just found nothing.
-func (t *talk) missing(id string) string {
+func (t *conversation) missing(id string) string {
 	if !t.failed(id) {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func (v *demoView) row(label, text string) {
-	v.write("  " + v.paint(term.InDim, fmt.Sprintf("%-8s", label)) + text + "\n")
+	v.write("  " + v.paint(term.Dim, fmt.Sprintf("%-8s", label)) + text + "\n")
 }
 
 // rule is a line across, with a text in it.
@@ -22,7 +22,7 @@ func (v *demoView) rule(text string) string {
 	return bar + bar + " " + text + strings.Repeat(bar, max(0, demoWidth-3-len(text)))
 }
 
-func (v *demoView) edge() string { return "    " + v.paint(term.InDim, v.mark("│", "|")) + " " }
+func (v *demoView) edge() string { return "    " + v.paint(term.Dim, v.mark("│", "|")) + " " }
 
 func (v *demoView) body(line, colour string) {
 	v.write(v.edge() + v.paint(colour, text.Runes(terminal.Text(strings.ReplaceAll(line, "\t", "    ")), demoWidth-6)) + "\n")
@@ -43,8 +43,8 @@ func (v *demoView) mark(sign, plain string) string {
 
 func (v *demoView) write(s string) {
 	if v.err == nil {
-		_, v.err = io.WriteString(v.host.Painted(), s)
-		v.err = cli.Writing(v.err)
+		_, v.err = io.WriteString(v.host.ColourOut(), s)
+		v.err = cli.WriteError(v.err)
 	}
 }
 
@@ -79,11 +79,11 @@ func changedLines(diff string) []string {
 func colourOf(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
-		return term.InGreen
+		return term.Green
 	case strings.HasPrefix(line, "-"):
-		return term.InRed
+		return term.Red
 	}
-	return term.InDim
+	return term.Dim
 }
 
 func secondsOf(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

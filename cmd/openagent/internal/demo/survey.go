@@ -57,7 +57,7 @@ func (b brief) Spec() tool.Spec {
 func (b brief) Classify(call tool.Call) tool.Traits { return tool.Classify(b.Tool, call) }
 
 // answerSurvey is the model of the scenario survey. All it knows is in the results.
-func answerSurvey(t *talk) llmtest.Step {
+func answerSurvey(t *conversation) llmtest.Step {
 	switch {
 	case !t.has("files"):
 		return llmtest.Step{Text: "First an overview: the files, the build, the version control.", Calls: uses(
@@ -74,7 +74,7 @@ func answerSurvey(t *talk) llmtest.Step {
 }
 
 // details looks closer at a folder that is not empty.
-func (t *talk) details() []llm.ToolUse {
+func (t *conversation) details() []llm.ToolUse {
 	const kinds = ` | grep -oE '[.][A-Za-z0-9]{1,12}"?$' | sort | uniq -c | sort -rn | head -n 40`
 	calls := []llm.ToolUse{
 		llmtest.Use("todo_count", "Grep", map[string]any{"pattern": surveyTodos, "output_mode": "count", "head_limit": 1}),
@@ -99,7 +99,7 @@ func (t *talk) details() []llm.ToolUse {
 }
 
 // lineCounts counts the lines of the languages.
-func (t *talk) lineCounts() []llm.ToolUse {
+func (t *conversation) lineCounts() []llm.ToolUse {
 	var calls []llm.ToolUse
 	languages := t.languages()
 	for i, l := range languages[:min(len(languages), surveyLanguages)] {
@@ -111,7 +111,7 @@ func (t *talk) lineCounts() []llm.ToolUse {
 func buildID(i int) string { return fmt.Sprintf("build_%d", i) }
 func linesID(i int) string { return fmt.Sprintf("lines_%d", i) }
 
-func (t *talk) inGit() bool { return strings.TrimSpace(t.output("git")) == "true" }
+func (t *conversation) inGit() bool { return strings.TrimSpace(t.output("git")) == "true" }
 
 var (
 	globCount = regexp.MustCompile(`(?m)^\((\d{1,9}) files match, of which`)
@@ -120,7 +120,7 @@ var (
 )
 
 // fileCount is how many files Glob found.
-func (t *talk) fileCount() int {
+func (t *conversation) fileCount() int {
 	text := t.output("files")
 	if m := globCount.FindStringSubmatch(text); m != nil {
 		return number(m[1])
@@ -161,7 +161,7 @@ var knownLanguages = []language{
 }
 
 // languages are the known languages with the most files, by the endings of names.
-func (t *talk) languages() []language {
+func (t *conversation) languages() []language {
 	byEnding := map[string]language{}
 	for _, l := range knownLanguages {
 		for _, e := range l.extensions {

@@ -162,8 +162,8 @@ func TestDemoSurveyOfStrangeNames(t *testing.T) {
 }
 
 // surveyTalk is a talk with results that need no tools.
-func surveyTalk(results map[string]string, failed ...string) *talk {
-	t := &talk{results: map[string]llmtest.Result{}}
+func surveyTalk(results map[string]string, failed ...string) *conversation {
+	t := &conversation{results: map[string]llmtest.Result{}}
 	for id, text := range results {
 		t.results[id] = llmtest.Result{Text: text}
 	}

@@ -49,7 +49,7 @@ func newTeam(c *demoCall, temp string) (*showing, error) {
 }
 
 // answerTeam is the model of the scenario team, and of its agents.
-func answerTeam(t *talk) llmtest.Step {
+func answerTeam(t *conversation) llmtest.Step {
 	switch {
 	case t.subagent:
 		return t.lookUp()

@@ -103,7 +103,7 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 	case event.UserMessage:
 		v.said(d)
 	case event.Resumed:
-		v.line(term.InDim, "goes on from the journal")
+		v.line(term.Dim, "goes on from the journal")
 	case event.ModelFailed:
 		v.withdraw(d)
 	case event.AssistantMessage:
@@ -158,9 +158,9 @@ func (v *demoView) said(m event.UserMessage) {
 	switch m.Delivery {
 	case event.AsPrompt:
 		v.endLine()
-		v.write(v.paint(term.InBold, "> "+text) + "\n")
+		v.write(v.paint(term.Bold, "> "+text) + "\n")
 	case event.AsContinue:
-		v.line(term.InDim, "  the answer was cut off; the model is told: "+text)
+		v.line(term.Dim, "  the answer was cut off; the model is told: "+text)
 	}
 }
 
@@ -168,22 +168,22 @@ func (v *demoView) said(m event.UserMessage) {
 func (v *demoView) withdraw(d event.ModelFailed) {
 	v.endLine()
 	if d.Partial != "" {
-		v.write("  " + v.paint(term.InDim, "  withdrawn: ") + v.paint(inStruck, text.Runes(v.host.OneLine(d.Partial), demoWidth-13)) + "\n")
+		v.write("  " + v.paint(term.Dim, "  withdrawn: ") + v.paint(inStruck, text.Runes(v.host.OneLine(d.Partial), demoWidth-13)) + "\n")
 	}
-	v.line(term.InRed, "  the model failed: "+text.Runes(v.host.OneLine(d.Message), demoWide-20))
+	v.line(term.Red, "  the model failed: "+text.Runes(v.host.OneLine(d.Message), demoWide-20))
 }
 
 // fault shows how a fault went.
 func (v *demoView) fault(f trial) error {
 	v.endLine()
 	v.found = append(v.found, f)
-	word, colour := "survived", term.InGreen
+	word, colour := "survived", term.Green
 	if !f.Survived {
-		word, colour = "LOST    ", term.InRed
+		word, colour = "LOST    ", term.Red
 	}
-	v.write("    " + v.paint(term.InBold, fmt.Sprintf("fault %-2d  %s", len(v.found), f.Fault)) + "\n")
+	v.write("    " + v.paint(term.Bold, fmt.Sprintf("fault %-2d  %s", len(v.found), f.Fault)) + "\n")
 	if f.Injected != "" {
-		v.write("    " + v.paint(term.InYellow, "injected") + "  " + text.Runes(v.host.OneLine(f.Injected), demoWide-14) + "\n")
+		v.write("    " + v.paint(term.Yellow, "injected") + "  " + text.Runes(v.host.OneLine(f.Injected), demoWide-14) + "\n")
 	}
 	v.write("    " + v.paint(colour, word) + "  " + text.Runes(v.host.OneLine(f.Detail), demoWide-14) + "\n")
 	v.apart = true
@@ -192,11 +192,11 @@ func (v *demoView) fault(f trial) error {
 
 // begin shows what is real and what is not.
 func (v *demoView) begin() {
-	v.write(v.paint(term.InBold, "openagent demo "+v.scene.title) + "   " + v.paint(term.InYellow, "the model is simulated: its replies are rules") + "\n")
-	v.write(v.paint(term.InDim, strings.Repeat(" ", len("openagent demo "+v.scene.title))+"   loop, wire, tools, files and permissions are real") + "\n\n")
-	v.write(v.paint(term.InDim, "in ") + v.host.OneLine(v.scene.place) + "\n")
+	v.write(v.paint(term.Bold, "openagent demo "+v.scene.title) + "   " + v.paint(term.Yellow, "the model is simulated: its replies are rules") + "\n")
+	v.write(v.paint(term.Dim, strings.Repeat(" ", len("openagent demo "+v.scene.title))+"   loop, wire, tools, files and permissions are real") + "\n\n")
+	v.write(v.paint(term.Dim, "in ") + v.host.OneLine(v.scene.place) + "\n")
 	if v.scene.terms != "" {
-		v.write(v.paint(term.InDim, v.scene.terms) + "\n")
+		v.write(v.paint(term.Dim, v.scene.terms) + "\n")
 	}
 	v.apart = true
 }
@@ -226,15 +226,15 @@ func (v *demoView) endLine() {
 // question shows what a call would change, and gets a person's answer.
 func (v *demoView) question(ctx context.Context, q event.PermissionRequest) {
 	u, _ := v.calls.Get(q.Call.ID)
-	v.line(term.InYellow, v.mark("?", "?")+v.label(u)+" needs permission")
+	v.line(term.Yellow, v.mark("?", "?")+v.label(u)+" needs permission")
 	for _, line := range changedLines(q.Preview) {
 		v.body(line, colourOf(line))
 	}
 	if !v.asks {
-		v.body("nobody to ask: a rule of the demo says yes", term.InDim)
+		v.body("nobody to ask: a rule of the demo says yes", term.Dim)
 		return
 	}
-	v.write(v.edge() + v.paint(term.InBold, "Allow this? [y/n] "))
+	v.write(v.edge() + v.paint(term.Bold, "Allow this? [y/n] "))
 	start := time.Now()
 	yes, ok := v.ask(ctx)
 	v.person += time.Since(start)
@@ -271,7 +271,7 @@ func (v *demoView) ask(ctx context.Context) (yes, ok bool) {
 			case answer == "n" || answer == "no":
 				return false, true
 			}
-			v.write(v.edge() + v.paint(term.InBold, "Please type y or n: "))
+			v.write(v.edge() + v.paint(term.Bold, "Please type y or n: "))
 		case <-ctx.Done():
 			return false, false
 		}
@@ -295,10 +295,10 @@ func readTyped(ctx context.Context, in io.Reader, lines chan<- string) {
 func (v *demoView) result(d event.ToolResult) {
 	v.endLine()
 	u, _ := v.calls.Get(d.Call)
-	how, colour, sign := outcomeText(d), term.InGreen, v.mark("●", "*")
+	how, colour, sign := outcomeText(d), term.Green, v.mark("●", "*")
 	switch {
 	case d.Cause == event.ByDenial:
-		colour, sign = term.InRed, v.mark("✗", "x")
+		colour, sign = term.Red, v.mark("✗", "x")
 		how = "denied"
 		switch why := v.decisions[d.Call]; {
 		case why.Rule != "":
@@ -307,7 +307,7 @@ func (v *demoView) result(d event.ToolResult) {
 			how = "denied by you"
 		}
 	case d.Result.IsError:
-		colour = term.InRed
+		colour = term.Red
 	}
 	label := v.label(u)
 	gap := max(1, demoColumn-len([]rune(label)))
@@ -322,13 +322,13 @@ func (v *demoView) output(text string) {
 	text, _, _ = strings.Cut(text, "Exit code: ") // stands beside the call
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if more := len(lines) - demoBody; more > 0 {
-		v.body(fmt.Sprintf("(%d more lines)", more), term.InDim)
+		v.body(fmt.Sprintf("(%d more lines)", more), term.Dim)
 		lines = lines[more:]
 	}
 	for _, line := range lines {
-		colour := term.InDim
+		colour := term.Dim
 		if strings.HasPrefix(line, "FAIL") {
-			colour = term.InRed
+			colour = term.Red
 		}
 		v.body(line, colour)
 	}
@@ -385,7 +385,7 @@ func outcomeText(d event.ToolResult) string {
 func (v *demoView) finish(_ context.Context, end event.RunEnd) error {
 	v.apart = true
 	v.endLine()
-	v.write(v.paint(term.InDim, v.rule("end of the simulated run ")) + "\n")
+	v.write(v.paint(term.Dim, v.rule("end of the simulated run ")) + "\n")
 	how := string(end.Reason)
 	switch {
 	case v.refused:
@@ -408,7 +408,7 @@ func (v *demoView) finish(_ context.Context, end event.RunEnd) error {
 		width = max(width, len(s.command))
 	}
 	for i, s := range v.scene.next {
-		v.row([]string{"next", "", ""}[i], fmt.Sprintf("%-*s  %s", width, s.command, v.paint(term.InDim, s.about)))
+		v.row([]string{"next", "", ""}[i], fmt.Sprintf("%-*s  %s", width, s.command, v.paint(term.Dim, s.about)))
 	}
 	return v.err
 }
@@ -420,7 +420,7 @@ func (v *demoView) under(d event.AgentEvent) {
 	}
 	if m, ok := d.Event.Data.(event.AssistantMessage); ok {
 		for _, u := range m.Response.Message.ToolUses() {
-			v.line(term.InDim, "  "+v.host.OneLine(d.Agent)+" | "+u.Name+" "+text.Runes(v.host.OneLine(preview.Briefly(u.Input)), demoWidth-20))
+			v.line(term.Dim, "  "+v.host.OneLine(d.Agent)+" | "+u.Name+" "+text.Runes(v.host.OneLine(preview.InputSummary(u.Input)), demoWidth-20))
 		}
 	}
 }

@@ -12,44 +12,44 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// PrintOne runs one prompt, or goes on with the interrupted run where there is none.
-func PrintOne(ctx context.Context, h *cli.IO, s *app.App, in agent.Input) error {
+// Run runs one prompt, or goes on with the interrupted run where there is none.
+func Run(ctx context.Context, h *cli.IO, s *app.App, in agent.Input) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var out *streamjson.Lines
+	var out *streamjson.Writer
 	var put func(any)
 	if s.Options.Output == cli.FormatStream {
-		out = streamjson.NewLines(h.Out, func(err error) { cancel(err) })
+		out = streamjson.NewWriter(h.Out, func(err error) { cancel(err) })
 		defer out.StopWaiting(ctx)()
 		put = out.Put
 	}
 	resume := strings.TrimSpace(in.Text) == "" && len(in.Blocks) == 0 && !in.Compact
-	r, err := streamjson.ReportOf(ctx, s, put, !resume, h.Complain)
+	r, err := streamjson.NewSessionReport(ctx, s, put, !resume, h.Warn)
 	if err != nil {
-		return cli.StartError(ctx, streamjson.Closing(ctx, out, err))
+		return cli.StartError(ctx, streamjson.CloseWriter(ctx, out, err))
 	}
-	r.Warn = h.Complain
+	r.Warn = h.Warn
 	r.Expect(!resume)
 	if out == nil {
-		r.Notice = h.Complain
+		r.Notice = h.Warn
 	}
 	events := s.Session.StreamInput(ctx, in)
 	if resume {
 		events = s.Session.Resume(ctx)
 	}
 	err = r.Run(s.Session, events)
-	if !r.Live {
-		return cli.StartError(ctx, streamjson.Closing(ctx, out, err))
+	if !r.Started {
+		return cli.StartError(ctx, streamjson.CloseWriter(ctx, out, err))
 	}
-	line, o := r.Finished(ctx)
+	line, o := r.Result(ctx)
 	if out != nil {
 		out.Put(line)
-		return streamjson.Finish(ctx, h, o, streamjson.Closing(ctx, out, nil))
+		return streamjson.RunError(ctx, h, o, streamjson.CloseWriter(ctx, out, nil))
 	}
 	if s.Options.Output != cli.FormatJSON {
-		line.Result = s.Displayed(ctx, line.UUID, line.Result)
+		line.Result = s.DisplayText(ctx, line.UUID, line.Result)
 	}
-	return streamjson.Finish(ctx, h, o, printResult(h, s.Options.Output, line, r.End))
+	return streamjson.RunError(ctx, h, o, printResult(h, s.Options.Output, line, r.End))
 }
 
 // printResult writes the result as text or as the one object, and what people
@@ -61,7 +61,7 @@ func printResult(h *cli.IO, format string, line streamjson.ResultLine, end event
 			return err
 		}
 		_, err = h.Out.Write(data)
-		return cli.Writing(err)
+		return cli.WriteError(err)
 	}
 	var err error
 	if text := line.Result; text != "" {
@@ -71,10 +71,10 @@ func printResult(h *cli.IO, format string, line streamjson.ResultLine, end event
 		_, err = io.WriteString(h.Out, text)
 	}
 	for _, d := range end.Denials {
-		h.Complain("refused: %s: %s", d.Tool, d.Reason)
+		h.Warn("refused: %s: %s", d.Tool, d.Reason)
 	}
 	if line.IsError {
-		h.Complain("the run ended: %s", app.EndText(end))
+		h.Warn("the run ended: %s", app.EndText(end))
 	}
-	return cli.Writing(err)
+	return cli.WriteError(err)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// Briefly is the input of a call in a line: its first texts.
-func Briefly(input json.RawMessage) string {
+// InputSummary is the input of a call in a line: its first texts.
+func InputSummary(input json.RawMessage) string {
 	var members map[string]any
 	if json.Unmarshal(input, &members) != nil {
 		return ""

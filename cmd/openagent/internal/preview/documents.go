@@ -51,12 +51,12 @@ func document(h *cli.IO, name, path string) string {
 		fmt.Fprintf(&b, "    %s\n", h.Visible(err.Error()))
 		return b.String()
 	}
-	rows := TextRows(strings.ToValidUTF8(string(data), "\uFFFD"))
+	rows := SplitLines(strings.ToValidUTF8(string(data), "\uFFFD"))
 	for _, row := range riskyRows(rows) {
 		fmt.Fprintf(&b, "    ! %s\n", h.Visible(row))
 	}
 	b.WriteString("    the whole file:\n")
-	for _, l := range Gutter(h, nil, rows) {
+	for _, l := range NumberLines(h, nil, rows) {
 		fmt.Fprintf(&b, "  %s\n", l.Text)
 	}
 	return b.String()

@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A QuestionLine is a line of a question, with its colour.
-type QuestionLine struct{ Colour, Text string }
+// A Line is a line of a question, with its colour.
+type Line struct{ Colour, Text string }
 
 const (
 	maxRisks    = 20      // that are listed one by one
@@ -27,9 +27,9 @@ const (
 	emptyLines  = 3       // in a row are counted
 )
 
-// AboutCall shows all of a call that a person is asked about: first what is risky, then
+// CallLines shows all of a call that a person is asked about: first what is risky, then
 // every part of the input. Nothing is cut, and nothing in it is invisible.
-func AboutCall(h *cli.IO, whose string, call tool.Call, risks []permission.Risk, preview string) []QuestionLine {
+func CallLines(h *cli.IO, whose string, call tool.Call, risks []permission.Risk, preview string) []Line {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &members) != nil {
 		members = map[string]json.RawMessage{"input": call.Input}
@@ -39,15 +39,15 @@ func AboutCall(h *cli.IO, whose string, call tool.Call, risks []permission.Risk,
 	head := "? " + h.Visible(whose+call.Name)
 	if isCommand {
 		delete(members, "command")
-		if rows := TextRows(command); len(rows) == 1 {
+		if rows := SplitLines(command); len(rows) == 1 {
 			head += " " + h.Visible(rows[0])
-			lines = append(lines, QuestionLine{term.InYellow, head})
+			lines = append(lines, Line{term.Yellow, head})
 		} else {
-			lines = append(lines, QuestionLine{term.InYellow, fmt.Sprintf("%s, a command of %d lines:", head, len(rows))})
-			lines = Gutter(h, lines, rows)
+			lines = append(lines, Line{term.Yellow, fmt.Sprintf("%s, a command of %d lines:", head, len(rows))})
+			lines = NumberLines(h, lines, rows)
 		}
 	} else {
-		lines = append(lines, QuestionLine{term.InYellow, head})
+		lines = append(lines, Line{term.Yellow, head})
 	}
 	if preview != "" && len(preview) < fullDiff {
 		for _, name := range []string{"content", "old_string", "new_string", "edits", "patch", "new_source", "plan"} {
@@ -61,10 +61,10 @@ func AboutCall(h *cli.IO, whose string, call tool.Call, risks []permission.Risk,
 }
 
 // riskLines names the risky parts of a call, and what looks like something else.
-func riskLines(h *cli.IO, call tool.Call, command string, risks []permission.Risk) []QuestionLine {
-	var lines []QuestionLine
+func riskLines(h *cli.IO, call tool.Call, command string, risks []permission.Risk) []Line {
+	var lines []Line
 	say := func(format string, args ...any) {
-		lines = append(lines, QuestionLine{term.InRed, "! " + fmt.Sprintf(format, args...)})
+		lines = append(lines, Line{term.Red, "! " + fmt.Sprintf(format, args...)})
 	}
 	if len(risks) == 1 && !risks[0].Grave && len(command) <= shortLine && !strings.Contains(command, "\n") {
 		risks = nil // the line says it all
@@ -111,7 +111,7 @@ func textsIn(v any) string {
 }
 
 // member shows one member of an input.
-func member(h *cli.IO, lines []QuestionLine, name string, value json.RawMessage) []QuestionLine {
+func member(h *cli.IO, lines []Line, name string, value json.RawMessage) []Line {
 	text, ok := textOf(value)
 	if !ok {
 		text = string(value)
@@ -122,16 +122,16 @@ func member(h *cli.IO, lines []QuestionLine, name string, value json.RawMessage)
 			}
 		}
 	}
-	rows := TextRows(text)
+	rows := SplitLines(text)
 	if len(rows) == 1 {
-		return append(lines, QuestionLine{term.InPlain, "  " + h.Visible(name) + ": " + h.Visible(rows[0])})
+		return append(lines, Line{term.Plain, "  " + h.Visible(name) + ": " + h.Visible(rows[0])})
 	}
-	lines = append(lines, QuestionLine{term.InPlain, fmt.Sprintf("  %s, %d lines:", h.Visible(name), len(rows))})
-	return Gutter(h, lines, rows)
+	lines = append(lines, Line{term.Plain, fmt.Sprintf("  %s, %d lines:", h.Visible(name), len(rows))})
+	return NumberLines(h, lines, rows)
 }
 
-// Gutter shows rows with their numbers.
-func Gutter(h *cli.IO, lines []QuestionLine, rows []string) []QuestionLine {
+// NumberLines shows rows with their numbers.
+func NumberLines(h *cli.IO, lines []Line, rows []string) []Line {
 	width, empty := len(strconv.Itoa(len(rows))), 0
 	for i, row := range rows {
 		if row == "" {
@@ -139,39 +139,39 @@ func Gutter(h *cli.IO, lines []QuestionLine, rows []string) []QuestionLine {
 				continue
 			}
 			if empty > emptyLines {
-				lines = append(lines, QuestionLine{term.InDim, fmt.Sprintf("  %*s | [%d empty lines]", width, "", empty)})
+				lines = append(lines, Line{term.Dim, fmt.Sprintf("  %*s | [%d empty lines]", width, "", empty)})
 				empty = 0
 				continue
 			}
 			for n := range empty {
-				lines = append(lines, QuestionLine{term.InPlain, fmt.Sprintf("  %*d |", width, i+2-empty+n)})
+				lines = append(lines, Line{term.Plain, fmt.Sprintf("  %*d |", width, i+2-empty+n)})
 			}
 			empty = 0
 			continue
 		}
-		lines = append(lines, QuestionLine{term.InPlain, fmt.Sprintf("  %*d | %s", width, i+1, h.Visible(row))})
+		lines = append(lines, Line{term.Plain, fmt.Sprintf("  %*d | %s", width, i+1, h.Visible(row))})
 	}
 	return lines
 }
 
 // diffLines shows a diff, or another preview, in its colours.
-func diffLines(h *cli.IO, diff string) []QuestionLine {
-	var lines []QuestionLine
+func diffLines(h *cli.IO, diff string) []Line {
+	var lines []Line
 	for row := range strings.Lines(diff) {
-		colour := term.InDim
+		colour := term.Dim
 		switch {
 		case strings.HasPrefix(row, "+"):
-			colour = term.InGreen
+			colour = term.Green
 		case strings.HasPrefix(row, "-"):
-			colour = term.InRed
+			colour = term.Red
 		}
-		lines = append(lines, QuestionLine{colour, "  " + h.Visible(strings.TrimSuffix(row, "\n"))})
+		lines = append(lines, Line{colour, "  " + h.Visible(strings.TrimSuffix(row, "\n"))})
 	}
 	return lines
 }
 
-// TextRows splits a text into its lines. One line end at its end does not count.
-func TextRows(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
+// SplitLines splits a text into its lines. One line end at its end does not count.
+func SplitLines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
 
 func textOf(value json.RawMessage) (string, bool) {
 	var s string
@@ -179,8 +179,8 @@ func textOf(value json.RawMessage) (string, bool) {
 	return s, err == nil && len(value) > 0 && value[0] == '"'
 }
 
-// PlainLines are the lines of a question where nothing is coloured.
-func PlainLines(lines []QuestionLine) string {
+// PlainText are the lines of a question where nothing is coloured.
+func PlainText(lines []Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.Text + "\n")

@@ -45,7 +45,7 @@ func TestQuestionShowsAll(t *testing.T) {
 			"! > /etc/x: /etc/x is not known to be in the working folders", "! mkdir a: mkdir is not known to be read-only", "? Bash echo x > /etc/x; mkdir a"}},
 	} {
 		call, risks := bashCall(t, c.command)
-		got := strings.Split(strings.TrimSuffix(PlainLines(AboutCall(h, "", call, risks, "")), "\n"), "\n")
+		got := strings.Split(strings.TrimSuffix(PlainText(CallLines(h, "", call, risks, "")), "\n"), "\n")
 		if c.want[0] == "? Bash mkdir [secret]" {
 			if strings.Contains(strings.Join(got, ""), "SECRET") {
 				t.Errorf("%q", got)
@@ -62,14 +62,14 @@ func TestQuestionShowsAll(t *testing.T) {
 func TestQuestionShowsEveryMember(t *testing.T) {
 	h := new(cli.IO)
 	input := `{"command":"ls","run_in_background":true,"description":"harm\u2063less","x":{"deep":["` + strings.Repeat("a", 100) + `"]},"text":"one\ntwo"}`
-	got := PlainLines(AboutCall(h, "scout: ", tool.Call{Name: "Run\u202e", Input: json.RawMessage(input)}, nil, "+added\u200b\n-gone\n"))
+	got := PlainText(CallLines(h, "scout: ", tool.Call{Name: "Run\u202e", Input: json.RawMessage(input)}, nil, "+added\u200b\n-gone\n"))
 	for _, want := range []string{`? scout: Run\u{202e} ls` + "\n", "  run_in_background: true\n", `  description: harm\u{2063}less` + "\n", "  x, 5 lines:\n", `"` + strings.Repeat("a", 100) + `"`,
 		"  text, 2 lines:\n  1 | one\n  2 | two\n", `  +added\u{200b}` + "\n  -gone\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if got := PlainLines(AboutCall(h, "", tool.Call{Name: "Odd", Input: json.RawMessage(`[1,"two"]`)}, nil, "")); !strings.Contains(got, `input: [1,"two"]`) {
+	if got := PlainText(CallLines(h, "", tool.Call{Name: "Odd", Input: json.RawMessage(`[1,"two"]`)}, nil, "")); !strings.Contains(got, `input: [1,"two"]`) {
 		t.Error(got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // profile returns what the host of p wants different, nil if it is none of Chat Completions.
 func (p Provider) profile() *openai.Profile {
-	if p.Name.Value == settings.OpenaiName {
-		return openai.ProfileAt(p.Base.Value)
+	if p.Name.Value == settings.OpenAIName {
+		return openai.ProfileAt(p.BaseURL.Value)
 	}
 	if slices.Contains(settings.Hosts, p.Name.Value) {
 		host, _ := openai.ProfileOf(p.Name.Value)
@@ -23,7 +23,7 @@ func (p Provider) profile() *openai.Profile {
 
 // keyVariables are the variables that may hold the key, in the order in which they count.
 func (p Provider) keyVariables() []string {
-	if Platform(p.Name.Value) {
+	if IsPlatform(p.Name.Value) {
 		return nil
 	}
 	names := variables("API_KEY", "")

@@ -19,8 +19,8 @@ import (
 // provider in use. Many names hold a colon themselves, so only the names of providers
 // count before one.
 
-// Split takes the provider off a name.
-func (p Provider) Split(name string) (to, model string, ok bool) {
+// SplitName takes the provider off a name.
+func (p Provider) SplitName(name string) (to, model string, ok bool) {
 	to, model, ok = strings.Cut(name, ":")
 	if !ok || !slices.Contains(settings.Providers, to) || p.tagged && to == mistralName {
 		return "", name, false
@@ -38,7 +38,7 @@ func (p Provider) hasTags(base settings.Setting) bool {
 	switch p.Name.Value {
 	case ollamaName:
 		return true
-	case settings.OpenaiName, "":
+	case settings.OpenAIName, "":
 		at := openai.ProfileAt(base.Value)
 		return base.Value != "" && (at.Name == ollamaName || at.Name == "local")
 	}
@@ -48,7 +48,7 @@ func (p Provider) hasTags(base settings.Setting) bool {
 // begin takes the provider off the name of the model that a run begins with. With fixed
 // the one that is known may not be another.
 func (p *Provider) begin(fixed bool) error {
-	to, model, ok := p.Split(p.Model.Value)
+	to, model, ok := p.SplitName(p.Model.Value)
 	switch {
 	case !ok:
 		return nil
@@ -71,7 +71,7 @@ func noNameError(provider string) error {
 // of the provider in use, unless it tells that the model is another provider's.
 func (p Provider) Find(name string) (at Provider, model string, err error) {
 	name = strings.TrimSpace(name)
-	to, model, named := p.Split(name)
+	to, model, named := p.SplitName(name)
 	switch {
 	case name == "":
 		return p, "", errors.New("the model's name is empty")
@@ -86,12 +86,12 @@ func (p Provider) Find(name string) (at Provider, model string, err error) {
 		to = p.serving(model)
 	}
 	if at = p; to != p.Name.Value {
-		if at, err = p.At(to); err != nil {
+		if at, err = p.OtherProvider(to); err != nil {
 			return at, "", fmt.Errorf("the model %s: %w", cli.Clip(name), err)
 		}
 	}
 	if IsSize(model) {
-		model, err = at.Sized(model)
+		model, err = at.ModelOfSize(model)
 		return at, model, err
 	}
 	if err := at.unheard(model, named); err != nil {
@@ -107,7 +107,7 @@ func (p Provider) serving(model string) string {
 	if maker == "" || maker == Vendor(p.Name.Value) || p.Name.Value == settings.AzureName {
 		return p.Name.Value
 	}
-	own := p.Base.Source == "default" || p.Base.Source == "provider" && slices.Contains(makers, p.Name.Value)
+	own := p.BaseURL.Source == "default" || p.BaseURL.Source == "provider" && slices.Contains(makers, p.Name.Value)
 	if !own {
 		return p.Name.Value
 	}
@@ -117,9 +117,9 @@ func (p Provider) serving(model string) string {
 // makers are hosts that have their own models only.
 var makers = []string{"deepseek", "glm", "kimi", "xai", mistralName, "gemini"}
 
-// At is another provider, reached with what is its own: neither keys nor addresses of
+// OtherProvider is another provider, reached with what is its own: neither keys nor addresses of
 // the one in use are for it.
-func (p Provider) At(name string) (Provider, error) {
+func (p Provider) OtherProvider(name string) (Provider, error) {
 	if p.held != "" {
 		return p, fmt.Errorf("%s says where models are, so none of %s can be used", p.held, name)
 	}
@@ -127,19 +127,19 @@ func (p Provider) At(name string) (Provider, error) {
 	other.Name, other.Model, other.Key, other.Helper = settings.Setting{Value: name, Source: "model"}, settings.Setting{}, settings.Setting{}, nil
 	other.tagged = name == ollamaName
 	if name == settings.DemoName {
-		other.Base = settings.Setting{}
+		other.BaseURL = settings.Setting{}
 		return other, nil
 	}
-	other.Base = p.Environ.First(variables("BASE_URL", name)[1:]...).Or(defaultBase(name))
+	other.BaseURL = p.Environ.First(variables("BASE_URL", name)[1:]...).Or(defaultBase(name))
 	if names := other.keyVariables(); len(names) > 1 {
 		other.Key = p.Environ.First(names[1:]...)
 	}
 	if name == settings.AzureName {
-		if other.Base = p.Environ.First(variables("BASE_URL", name)[1:]...); other.Base.Value == "" {
+		if other.BaseURL = p.Environ.First(variables("BASE_URL", name)[1:]...); other.BaseURL.Value == "" {
 			return other, errors.New("it is reached through azure, and AZURE_OPENAI_ENDPOINT is not set")
 		}
-		if _, err := azure.BaseURL(other.Base.Value, other.apiVersion(), "x"); err != nil {
-			return other, fmt.Errorf("%s: %w", other.Base.Source, err)
+		if _, err := azure.BaseURL(other.BaseURL.Value, other.apiVersion(), "x"); err != nil {
+			return other, fmt.Errorf("%s: %w", other.BaseURL.Source, err)
 		}
 	}
 	if other.NeedsKey() {
@@ -153,13 +153,13 @@ func (p Provider) At(name string) (Provider, error) {
 // Who names the provider may ask for what is not known here.
 func (p Provider) unheard(model string, named bool) error {
 	switch {
-	case p.Name.Value == settings.BedrockName && p.Base.Value == "" && strings.HasPrefix(model, "claude-"):
+	case p.Name.Value == settings.BedrockName && p.BaseURL.Value == "" && strings.HasPrefix(model, "claude-"):
 		hint := "Bedrock's are such as " + bedrockModel
 		if id := p.placed(model); id != "" {
 			hint = "at Bedrock it is " + id
 		}
 		return fmt.Errorf("%s is Anthropic's name of a model; %s", cli.Clip(model), hint)
-	case named || p.Base.Source != "default" || p.Name.Value != settings.AnthropicName && Vendor(p.Name.Value) != settings.OpenaiName:
+	case named || p.BaseURL.Source != "default" || p.Name.Value != settings.AnthropicName && Vendor(p.Name.Value) != settings.OpenAIName:
 		return nil
 	case p.Name.Value == settings.AnthropicName && strings.Contains(model, "anthropic."):
 		return fmt.Errorf("%s is Bedrock's name of a model; write bedrock:%[1]s", cli.Clip(model))
@@ -213,8 +213,8 @@ var sizes = []string{"haiku", "sonnet", "opus"}
 
 func IsSize(name string) bool { return slices.Contains(sizes, strings.ToLower(name)) }
 
-// Sized returns what the latest model of a size is called where p reaches models.
-func (p Provider) Sized(size string) (string, error) {
+// ModelOfSize returns what the latest model of a size is called where p reaches models.
+func (p Provider) ModelOfSize(size string) (string, error) {
 	latest := ""
 	for _, e := range p.Models.Entries() {
 		if strings.HasPrefix(e.Name, "claude-"+strings.ToLower(size)) && e.Name > latest && p.placed(e.Name) != "" {
@@ -265,14 +265,14 @@ func (p Provider) placed(name string) string {
 	return ""
 }
 
-// Llm returns a model by its name. What another provider has goes by the name that leads
+// FindModel returns a model by its name. What another provider has goes by the name that leads
 // there again, in another program too.
-func (p Provider) Llm(name string) (llm.Model, error) {
+func (p Provider) FindModel(name string) (llm.Model, error) {
 	at, model, err := p.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	m := at.Reach(model)
+	m := at.NewModel(model)
 	if label := p.Label(at, model); label != m.Name() {
 		m = llm.Named(m, label)
 	}

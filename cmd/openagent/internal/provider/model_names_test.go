@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 		{settings.Options{Provider: "ollama", Model: "qwen3:8b"}, all, "mistral:latest", "ollama mistral:latest mistral:latest"},
 		{settings.Options{Provider: "ollama", Model: "qwen3:8b"}, all, "llama3.3:70b", "ollama llama3.3:70b llama3.3:70b"},
 		{settings.Options{Model: "mistral:7b"}, all + " OPENAI_BASE_URL=http://localhost:11434/v1", "llama3.3:70b", "openai llama3.3:70b llama3.3:70b"},
-		{settings.Options{Provider: "openai", Base: "http://localhost:11434/v1", Model: "mistral:7b"}, all, "mistral:7b", "openai mistral:7b mistral:7b"},
+		{settings.Options{Provider: "openai", BaseURL: "http://localhost:11434/v1", Model: "mistral:7b"}, all, "mistral:7b", "openai mistral:7b mistral:7b"},
 		{settings.Options{Provider: "bedrock"}, all, "us.anthropic.claude-haiku-4-5-20251001-v1:0", "bedrock us.anthropic.claude-haiku-4-5-20251001-v1:0 us.anthropic.claude-haiku-4-5-20251001-v1:0"},
 		{settings.Options{Provider: "openai"}, all, "ft:gpt-4.1:me::x", "openai ft:gpt-4.1:me::x ft:gpt-4.1:me::x"},
 		// Sizes.
@@ -80,7 +80,7 @@ func TestNames(t *testing.T) {
 		{settings.Options{Model: "nobody"}, "OPENAI_API_KEY=o", "nobody", "! write PROVIDER:MODEL"},
 		{settings.Options{Model: "nobody", Provider: "openai"}, "OPENAI_API_KEY=o", "nobody", "openai nobody nobody"},
 	} {
-		p, err := New(&c.begin, variablesOf(c.env), settings.Kept{})
+		p, err := New(&c.begin, variablesOf(c.env), settings.ProviderSettings{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -112,27 +112,27 @@ func TestNameOfBeginning(t *testing.T) {
 	for _, c := range []struct {
 		o     settings.Options
 		env   string
-		files settings.Kept
+		files settings.ProviderSettings
 		want  string // provider model base key, or ! and words of the error
 	}{
-		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.Kept{}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "deepseek"}, keys, settings.Kept{}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{Model: "deepseek:deepseek-chat"}, keys + "OPENAGENT_PROVIDER=openai", settings.Kept{}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{}, keys + "OPENAGENT_MODEL=deepseek:deepseek-chat", settings.Kept{}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{}, keys, settings.Kept{Model: settings.KeptSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{Model: "vertex:opus"}, keys, settings.Kept{}, "vertex claude-opus-5-5  "},
-		{settings.Options{Model: "ollama:mistral:7b"}, keys, settings.Kept{}, "ollama mistral:7b http://localhost:11434/v1 "},
-		{settings.Options{Model: "mistral:7b", Provider: "ollama"}, keys, settings.Kept{}, "ollama mistral:7b http://localhost:11434/v1 "},
-		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.Kept{}, "! --provider says that the provider is openai, and --model names a model of deepseek"},
-		{settings.Options{Provider: "openai"}, keys, settings.Kept{Model: settings.KeptSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
-		{settings.Options{Model: "deepseek:x"}, keys, settings.Kept{Name: settings.KeptSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Above: true, Managed: true}}, "! MANAGED:1 says that the provider is openai"},
-		{settings.Options{Model: "deepseek:"}, keys, settings.Kept{}, "! in deepseek:MODEL the model is missing"},
+		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "deepseek"}, keys, settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{Model: "deepseek:deepseek-chat"}, keys + "OPENAGENT_PROVIDER=openai", settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{}, keys + "OPENAGENT_MODEL=deepseek:deepseek-chat", settings.ProviderSettings{}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{Model: "vertex:opus"}, keys, settings.ProviderSettings{}, "vertex claude-opus-5-5  "},
+		{settings.Options{Model: "ollama:mistral:7b"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
+		{settings.Options{Model: "mistral:7b", Provider: "ollama"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
+		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.ProviderSettings{}, "! --provider says that the provider is openai, and --model names a model of deepseek"},
+		{settings.Options{Provider: "openai"}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
+		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 says that the provider is openai"},
+		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! in deepseek:MODEL the model is missing"},
 		// An address of a file that names another provider is not this one's.
-		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.Kept{Name: settings.KeptSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.KeptSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
-		{settings.Options{Model: "gpt-4.1"}, keys, settings.Kept{Name: settings.KeptSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.KeptSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
+		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
+		{settings.Options{Model: "gpt-4.1"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
 	} {
 		p, err := New(&c.o, variablesOf(c.env), c.files)
-		got := strings.Join([]string{p.Name.Value, p.Model.Value, p.Base.Value, p.Key.Value}, " ")
+		got := strings.Join([]string{p.Name.Value, p.Model.Value, p.BaseURL.Value, p.Key.Value}, " ")
 		if err != nil {
 			got = "! " + err.Error()
 		}
@@ -146,25 +146,25 @@ func TestNameOfBeginning(t *testing.T) {
 // TestHeldModels has managed settings say where models are.
 func TestHeldModels(t *testing.T) {
 	const keys = "ANTHROPIC_API_KEY=a OPENAI_API_KEY=o DEEPSEEK_API_KEY=d"
-	managed := func(value string) settings.KeptSetting {
-		return settings.KeptSetting{Setting: settings.Setting{Value: value, Source: "MANAGED:1"}, Above: true, Managed: true}
+	managed := func(value string) settings.FileSetting {
+		return settings.FileSetting{Setting: settings.Setting{Value: value, Source: "MANAGED:1"}, Overrides: true, Managed: true}
 	}
-	for _, files := range []settings.Kept{{Name: managed("anthropic")}, {Base: managed("https://corp.example")}} {
+	for _, files := range []settings.ProviderSettings{{Name: managed("anthropic")}, {Base: managed("https://corp.example")}} {
 		p, err := New(new(settings.Options), variablesOf(keys), files)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"deepseek:deepseek-chat", "openai:gpt-4.1"} {
-			if m, err := p.Llm(name); err == nil || !strings.Contains(err.Error(), "MANAGED:1 says where models are") {
+			if m, err := p.FindModel(name); err == nil || !strings.Contains(err.Error(), "MANAGED:1 says where models are") {
 				t.Errorf("%s: %v, %v", name, m, err)
 			}
 		}
 		if files.Name.Managed {
-			if _, err := p.Llm("gpt-4.1"); err == nil {
+			if _, err := p.FindModel("gpt-4.1"); err == nil {
 				t.Error("a name that tells its maker goes around managed settings")
 			}
 		}
-		if _, err := p.Llm("anthropic:claude-opus-5"); err != nil {
+		if _, err := p.FindModel("anthropic:claude-opus-5"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -172,15 +172,15 @@ func TestHeldModels(t *testing.T) {
 
 // TestOtherKeys sees to it that no provider gets what is another's.
 func TestOtherKeys(t *testing.T) {
-	p, err := New(new(settings.Options), variablesOf("ANTHROPIC_API_KEY=a OPENAI_API_KEY=o DEEPSEEK_API_KEY=d OPENAGENT_API_KEY=ours CODEANY_BASE_URL=https://ours.example"), settings.Kept{})
+	p, err := New(new(settings.Options), variablesOf("ANTHROPIC_API_KEY=a OPENAI_API_KEY=o DEEPSEEK_API_KEY=d OPENAGENT_API_KEY=ours CODEANY_BASE_URL=https://ours.example"), settings.ProviderSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Helper = func(context.Context) (string, error) { return "helped", nil }
 	for name, want := range map[string]string{"deepseek:x": "d https://api.deepseek.com", "openai:gpt-4.1": "o https://api.openai.com/v1"} {
 		at, _, err := p.Find(name)
-		if err != nil || at.Helper != nil || at.Key.Value+" "+at.Base.Value != want {
-			t.Errorf("%s: key %q at %s, a helper: %v, %v", name, at.Key.Value, at.Base.Value, at.Helper != nil, err)
+		if err != nil || at.Helper != nil || at.Key.Value+" "+at.BaseURL.Value != want {
+			t.Errorf("%s: key %q at %s, a helper: %v, %v", name, at.Key.Value, at.BaseURL.Value, at.Helper != nil, err)
 		}
 	}
 	if list := strings.Join(p.Secrets(), " "); !strings.Contains(list+" ", "d ") || !strings.Contains(list, "ours") {
@@ -198,11 +198,11 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestNamedModel(t *testing.T) {
-	p, err := New(new(settings.Options), variablesOf("ANTHROPIC_API_KEY=a DEEPSEEK_API_KEY=deepseek-secret OPENAI_API_KEY=o"), settings.Kept{})
+	p, err := New(new(settings.Options), variablesOf("ANTHROPIC_API_KEY=a DEEPSEEK_API_KEY=deepseek-secret OPENAI_API_KEY=o"), settings.ProviderSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := p.Llm("deepseek:deepseek-chat")
+	m, err := p.FindModel("deepseek:deepseek-chat")
 	if err != nil || m.Name() != "deepseek:deepseek-chat" || llm.DescribeModel(m).Value != m.Name() {
 		t.Fatalf("%v, %v", m, err)
 	}
@@ -212,8 +212,8 @@ func TestNamedModel(t *testing.T) {
 	if _, ok := m.(llm.Counter); ok {
 		t.Error("it counts tokens")
 	}
-	p.Name.Value, p.Base = settings.OpenaiName, settings.Setting{Value: "https://corp.example", Source: "--base-url"}
-	counted, err := p.Llm("anthropic:claude-opus-5")
+	p.Name.Value, p.BaseURL = settings.OpenAIName, settings.Setting{Value: "https://corp.example", Source: "--base-url"}
+	counted, err := p.FindModel("anthropic:claude-opus-5")
 	if err != nil || counted.Name() != "anthropic:claude-opus-5" || llm.InfoOf(counted).Price == nil {
 		t.Fatalf("%v, %v", counted, err)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/openagent-go/agent/llm/openai"
 )
 
-// A noKeyError says that there is no key, which variables were looked at, and
+// A missingKeyError says that there is no key, which variables were looked at, and
 // what works without one.
-type noKeyError struct {
+type missingKeyError struct {
 	provider string
 	looked   []string
 	other    string // what would reach a host whose key is at hand, and which key
 }
 
-func (e *noKeyError) Error() string {
+func (e *missingKeyError) Error() string {
 	try := "openagent demo"
 	if e.other != "" {
 		try = e.other + "; or " + try
@@ -26,17 +26,17 @@ func (e *noKeyError) Error() string {
 }
 
 // ExitCode returns the exit code that stands for a missing key.
-func (e *noKeyError) ExitCode() int { return cli.ExitKey }
+func (e *missingKeyError) ExitCode() int { return cli.ExitKey }
 
 // Own are the variables of the provider itself.
-func (e *noKeyError) Own() []string { return e.looked[len(variables("API_KEY", "")):] }
+func (e *missingKeyError) Own() []string { return e.looked[len(variables("API_KEY", "")):] }
 
-func (p Provider) NoKey() *noKeyError {
+func (p Provider) MissingKey() *missingKeyError {
 	looked := p.keyVariables()
 	if !p.fixed && p.vendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.fixed {
 		looked = append(looked, "OPENAI_API_KEY")
 	}
-	return &noKeyError{p.Name.Value, looked, p.elsewhere()}
+	return &missingKeyError{p.Name.Value, looked, p.elsewhere()}
 }
 
 // elsewhere says how a host whose key is at hand is reached, "" if there is none or

@@ -28,8 +28,8 @@ import (
 	"github.com/openagent-go/agent/llm/vertex"
 )
 
-// Platform reports whether a provider has credentials of its own kind and no key.
-func Platform(provider string) bool {
+// IsPlatform reports whether a provider has credentials of its own kind and no key.
+func IsPlatform(provider string) bool {
 	return provider == settings.BedrockName || provider == settings.VertexName
 }
 
@@ -38,7 +38,7 @@ func Platform(provider string) bool {
 func Vendor(provider string) string {
 	switch provider {
 	case settings.ResponsesName, settings.AzureName:
-		return settings.OpenaiName
+		return settings.OpenAIName
 	case settings.BedrockName, settings.VertexName:
 		return settings.AnthropicName
 	}
@@ -57,20 +57,20 @@ const (
 
 // A Provider is whose models are used and how they are reached.
 type Provider struct {
-	Name, Base, Key, Model settings.Setting
-	Small                  settings.Setting // the model for digests
-	Environ                settings.Environ
-	Models                 *catalog.Table      // nil: those that the program knows by itself
-	fixed                  bool                // the provider was named, not guessed
-	ToolsInPrompt          bool                // tools are written into the prompt
-	Fast                   bool                // models that can are to answer faster
-	Helper                 llm.KeyFunc         // gives keys; nil: there is none
-	http                   *http.Client        // nil: the default
-	hidden                 []string            // secrets of how the models are reached
-	limits                 *ratelimit.Limiters // nil: requests wait for nothing
-	rates                  ratelimit.Rates
-	held                   string // who in the managed settings says where models are; "": nobody
-	tagged                 bool   // names may be a family and a tag, such as mistral:7b
+	Name, BaseURL, Key, Model settings.Setting
+	Small                     settings.Setting // the model for digests
+	Environ                   settings.Environ
+	Models                    *catalog.Table      // nil: those that the program knows by itself
+	fixed                     bool                // the provider was named, not guessed
+	ToolsInPrompt             bool                // tools are written into the prompt
+	Fast                      bool                // models that can are to answer faster
+	Helper                    llm.KeyFunc         // gives keys; nil: there is none
+	http                      *http.Client        // nil: the default
+	hidden                    []string            // secrets of how the models are reached
+	limits                    *ratelimit.Limiters // nil: requests wait for nothing
+	rates                     ratelimit.Rates
+	held                      string // who in the managed settings says where models are; "": nobody
+	tagged                    bool   // names may be a family and a tag, such as mistral:7b
 }
 
 // variables are the names of a variable: ours before the vendor's.
@@ -79,9 +79,9 @@ func variables(suffix, provider string) []string {
 	switch {
 	case provider == settings.AzureName:
 		return append(names, map[string][]string{"API_KEY": {"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, "BASE_URL": {"AZURE_OPENAI_ENDPOINT"}, "MODEL": {"AZURE_OPENAI_DEPLOYMENT"}}[suffix]...)
-	case Platform(provider) && suffix == "API_KEY":
+	case IsPlatform(provider) && suffix == "API_KEY":
 		return nil // none of these is theirs
-	case Platform(provider) && suffix == "BASE_URL":
+	case IsPlatform(provider) && suffix == "BASE_URL":
 		return append(names, "ANTHROPIC_"+strings.ToUpper(provider)+"_BASE_URL")
 	case provider != "" && provider != settings.DemoName:
 		names = append(names, strings.ToUpper(Vendor(provider))+"_"+suffix)
@@ -90,21 +90,21 @@ func variables(suffix, provider string) []string {
 }
 
 // New finds out which provider is meant. It asks for no key.
-func New(o *settings.Options, env settings.Environ, files settings.Kept) (Provider, error) {
+func New(o *settings.Options, env settings.Environ, files settings.ProviderSettings) (Provider, error) {
 	p := Provider{Environ: env, Models: files.Models, ToolsInPrompt: o.ToolsInPrompt, Fast: o.Fast}
-	p.Model = files.Model.Before(settings.Flagged("model", o.Model).Or(env.First(variables("MODEL", "")...)))
-	if p.Model.Value == "" && env.First(variables("MODEL", settings.AnthropicName)...).Or(env.First(variables("MODEL", settings.OpenaiName)...)).Value == "" {
+	p.Model = files.Model.OverrideOr(settings.FlagSetting("model", o.Model).Or(env.First(variables("MODEL", "")...)))
+	if p.Model.Value == "" && env.First(variables("MODEL", settings.AnthropicName)...).Or(env.First(variables("MODEL", settings.OpenAIName)...)).Value == "" {
 		p.Model = files.Model.Setting
 	}
-	p.Name = files.Name.Before(settings.Flagged("provider", o.Provider).Or(env.First("OPENAGENT_PROVIDER")).Or(files.Name.Setting))
+	p.Name = files.Name.OverrideOr(settings.FlagSetting("provider", o.Provider).Or(env.First("OPENAGENT_PROVIDER")).Or(files.Name.Setting))
 	p.fixed = p.Name.Value != ""
 	if p.fixed {
 		if err := cli.OneOf(&p.Name.Value, settings.Providers)(p.Name.Value); err != nil {
 			return p, cli.Usagef("%s: %v", p.Name.Source, err)
 		}
 	}
-	p.held = files.Holder()
-	p.tagged = p.hasTags(files.Base.Before(settings.Flagged("base-url", o.Base).Or(env.First(variables("BASE_URL", p.Name.Value)...)).Or(env.First("OPENAI_BASE_URL")).Or(files.Base.Setting)))
+	p.held = files.ManagedBy()
+	p.tagged = p.hasTags(files.Base.OverrideOr(settings.FlagSetting("base-url", o.BaseURL).Or(env.First(variables("BASE_URL", p.Name.Value)...)).Or(env.First("OPENAI_BASE_URL")).Or(files.Base.Setting)))
 	if err := p.begin(o.Provider != "" || files.Name.Managed); err != nil {
 		return p, err
 	}
@@ -120,42 +120,42 @@ func New(o *settings.Options, env settings.Environ, files settings.Kept) (Provid
 	}
 	if IsSize(p.Model.Value) {
 		var err error
-		if p.Model.Value, err = p.Sized(p.Model.Value); err != nil {
+		if p.Model.Value, err = p.ModelOfSize(p.Model.Value); err != nil {
 			return p, cli.Usagef("%s: %v", p.Model.Source, err)
 		}
 	}
-	if !files.Base.Above && files.Name.Value != "" && files.Name.Value != name {
-		files.Base = settings.KeptSetting{} // it is that of the provider which the settings name
+	if !files.Base.Overrides && files.Name.Value != "" && files.Name.Value != name {
+		files.Base = settings.FileSetting{} // it is that of the provider which the settings name
 	}
 	if name == settings.AzureName {
-		return p, p.azure(settings.Flagged("base-url", o.Base), files)
+		return p, p.azure(settings.FlagSetting("base-url", o.BaseURL), files)
 	}
-	p.Base = files.Base.Before(settings.Flagged("base-url", o.Base).Or(env.First(variables("BASE_URL", name)...)).Or(files.Base.Setting).Or(defaultBase(name)))
+	p.BaseURL = files.Base.OverrideOr(settings.FlagSetting("base-url", o.BaseURL).Or(env.First(variables("BASE_URL", name)...)).Or(files.Base.Setting).Or(defaultBase(name)))
 	p.Key = env.First(p.keyVariables()...)
 	if p.Model.Value == "" {
 		return p, cli.Usagef("%s: %w", p.Name.Source, NoModelError(name))
 	}
-	p.Small = files.Small.Before(env.First("OPENAGENT_SMALL_MODEL").Or(files.Small.Setting).Or(p.defaultSmall()))
-	if Platform(name) && p.Base.Value == "" {
-		p.Base.Source = "default"
+	p.Small = files.Small.OverrideOr(env.First("OPENAGENT_SMALL_MODEL").Or(files.Small.Setting).Or(p.defaultSmall()))
+	if IsPlatform(name) && p.BaseURL.Value == "" {
+		p.BaseURL.Source = "default"
 		return p, nil
 	}
-	if u, err := url.Parse(p.Base.Value); err != nil || u.Host == "" && name != settings.DemoName || u.Scheme != "http" && u.Scheme != "https" && name != settings.DemoName {
-		return p, cli.Usagef("%s: %q is not an address; write one such as %s", p.Base.Source, cli.Clip(p.Base.Value), defaultBase(settings.AnthropicName).Value)
+	if u, err := url.Parse(p.BaseURL.Value); err != nil || u.Host == "" && name != settings.DemoName || u.Scheme != "http" && u.Scheme != "https" && name != settings.DemoName {
+		return p, cli.Usagef("%s: %q is not an address; write one such as %s", p.BaseURL.Source, cli.Clip(p.BaseURL.Value), defaultBase(settings.AnthropicName).Value)
 	}
 	return p, nil
 }
 
 // azure finds the resource and its key.
-func (p *Provider) azure(flag settings.Setting, files settings.Kept) error {
-	p.Base = files.Base.Before(flag.Or(p.Environ.First(variables("BASE_URL", settings.AzureName)...)).Or(files.Base.Setting))
+func (p *Provider) azure(flag settings.Setting, files settings.ProviderSettings) error {
+	p.BaseURL = files.Base.OverrideOr(flag.Or(p.Environ.First(variables("BASE_URL", settings.AzureName)...)).Or(files.Base.Setting))
 	p.Key = p.Environ.First(variables("API_KEY", settings.AzureName)...)
-	p.Small = files.Small.Before(p.Environ.First("OPENAGENT_SMALL_MODEL").Or(files.Small.Setting).Or(p.defaultSmall()))
-	if p.Base.Value == "" {
+	p.Small = files.Small.OverrideOr(p.Environ.First("OPENAGENT_SMALL_MODEL").Or(files.Small.Setting).Or(p.defaultSmall()))
+	if p.BaseURL.Value == "" {
 		return cli.Usagef("--provider azure: set AZURE_OPENAI_ENDPOINT, or --base-url, to the endpoint of the resource, such as https://my-resource.openai.azure.com")
 	}
-	if _, err := azure.BaseURL(p.Base.Value, p.apiVersion(), p.Model.Value); err != nil {
-		return cli.Usagef("%s: %v", p.Base.Source, err)
+	if _, err := azure.BaseURL(p.BaseURL.Value, p.apiVersion(), p.Model.Value); err != nil {
+		return cli.Usagef("%s: %v", p.BaseURL.Source, err)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func defaultModel(provider string) settings.Setting {
 		return settings.Setting{Value: bedrockModel, Source: "default"}
 	}
 	switch Vendor(provider) {
-	case settings.OpenaiName:
+	case settings.OpenAIName:
 		return settings.Setting{Value: openaiModel, Source: "default"}
 	case settings.DemoName:
 		return settings.Setting{Value: settings.DemoName, Source: "default"}
@@ -190,18 +190,18 @@ func (p Provider) defaultSmall() settings.Setting {
 		return settings.Setting{Value: vertexSmall, Source: "default"}
 	case p.Name.Value == settings.AnthropicName && p.vendorOf(p.Model.Value) == settings.AnthropicName:
 		return settings.Setting{Value: anthropicSmall, Source: "default"}
-	case Vendor(p.Name.Value) == settings.OpenaiName && strings.TrimRight(p.Base.Value, "/") == openai.DefaultBaseURL:
+	case Vendor(p.Name.Value) == settings.OpenAIName && strings.TrimRight(p.BaseURL.Value, "/") == openai.DefaultBaseURL:
 		return settings.Setting{Value: openaiSmall, Source: "default"}
 	}
 	return settings.Setting{Value: p.Model.Value, Source: "model"}
 }
 
 func defaultBase(provider string) settings.Setting {
-	if Platform(provider) {
+	if IsPlatform(provider) {
 		return settings.Setting{}
 	}
 	switch Vendor(provider) {
-	case settings.OpenaiName:
+	case settings.OpenAIName:
 		return settings.Setting{Value: openai.DefaultBaseURL, Source: "default"}
 	case settings.DemoName:
 		return settings.Setting{}
@@ -215,8 +215,8 @@ func defaultBase(provider string) settings.Setting {
 // guess tells the provider by the model, and by what the environment knows of.
 func (p *Provider) guess() settings.Setting {
 	if name := p.vendorOf(p.Model.Value); name != "" {
-		other := settings.OpenaiName
-		if name == settings.OpenaiName {
+		other := settings.OpenAIName
+		if name == settings.OpenAIName {
 			other = settings.AnthropicName
 		}
 		// A host of the other kind may have the model as well.
@@ -228,14 +228,14 @@ func (p *Provider) guess() settings.Setting {
 	}
 	for _, suffix := range []string{"API_KEY", "BASE_URL", "MODEL"} {
 		has := map[string]settings.Setting{}
-		for _, name := range []string{settings.AnthropicName, settings.OpenaiName} {
+		for _, name := range []string{settings.AnthropicName, settings.OpenAIName} {
 			if s := p.Environ.First(strings.ToUpper(name) + "_" + suffix); s.Value != "" {
 				has[name] = s
 			}
 		}
-		switch a, o := has[settings.AnthropicName], has[settings.OpenaiName]; {
+		switch a, o := has[settings.AnthropicName], has[settings.OpenAIName]; {
 		case o.Value != "" && (a.Value == "" || p.Model.Value != ""): // an unknown model is rather one of the many compatible hosts
-			return settings.Setting{Value: settings.OpenaiName, Source: o.Source}
+			return settings.Setting{Value: settings.OpenAIName, Source: o.Source}
 		case a.Value != "":
 			return settings.Setting{Value: settings.AnthropicName, Source: a.Source}
 		}
@@ -254,7 +254,7 @@ func (p Provider) vendorOf(model string) string {
 	case strings.Contains(name, "claude"), IsSize(name):
 		return settings.AnthropicName
 	case openaiLike.MatchString(name):
-		return settings.OpenaiName
+		return settings.OpenAIName
 	}
 	return ""
 }
@@ -264,7 +264,7 @@ func (p Provider) NeedsKey() bool {
 	if host := p.profile(); host != nil && host.Keyless {
 		return false
 	}
-	return p.Key.Value == "" && p.Helper == nil && !Platform(p.Name.Value) && p.Name.Value != settings.DemoName && !onThisMachine(p.Base.Value)
+	return p.Key.Value == "" && p.Helper == nil && !IsPlatform(p.Name.Value) && p.Name.Value != settings.DemoName && !onThisMachine(p.BaseURL.Value)
 }
 
 func onThisMachine(base string) bool {
@@ -276,16 +276,16 @@ func onThisMachine(base string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func (p Provider) Reach(name string) llm.Model { return p.inPrompt(p.native(name)) }
+func (p Provider) NewModel(name string) llm.Model { return p.inPrompt(p.native(name)) }
 
 func (p Provider) native(name string) llm.Model {
 	switch p.Name.Value {
 	case settings.ResponsesName:
-		return (&responses.Client{APIKey: p.Key.Value, BaseURL: p.Base.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
-	case settings.OpenaiName:
-		return (&openai.Client{APIKey: p.Key.Value, BaseURL: p.Base.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
+		return (&responses.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
+	case settings.OpenAIName:
+		return (&openai.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
 	case settings.AzureName:
-		m, err := (&azure.Client{Endpoint: p.Base.Value, APIVersion: p.apiVersion(), Client: openai.Client{APIKey: p.Key.Value, Key: p.Helper, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}).Model(name)
+		m, err := (&azure.Client{Endpoint: p.BaseURL.Value, APIVersion: p.apiVersion(), Client: openai.Client{APIKey: p.Key.Value, Key: p.Helper, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}).Model(name)
 		if err == nil { // it was checked
 			return m
 		}
@@ -294,24 +294,24 @@ func (p Provider) native(name string) llm.Model {
 	case settings.VertexName:
 		return p.vertex().Model(name)
 	case settings.DemoName:
-		return RuledModel()
+		return DemoModel()
 	}
 	if host := p.profile(); host != nil {
-		return (&openai.Client{APIKey: p.Key.Value, BaseURL: p.Base.Value, Profile: host, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
+		return (&openai.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Profile: host, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper}).Model(name)
 	}
-	return (&anthropic.Client{APIKey: p.Key.Value, BaseURL: p.Base.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper, Fast: p.Fast}).Model(name)
+	return (&anthropic.Client{APIKey: p.Key.Value, BaseURL: p.BaseURL.Value, Catalog: p.Models, Limiter: p.limiter(), HTTP: p.http, Key: p.Helper, Fast: p.Fast}).Model(name)
 }
 
 func (p Provider) bedrock() *bedrock.Client {
-	return &bedrock.Client{Client: anthropic.Client{Key: p.Helper, BaseURL: p.Base.Value, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}
+	return &bedrock.Client{Client: anthropic.Client{Key: p.Helper, BaseURL: p.BaseURL.Value, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}
 }
 
 func (p Provider) vertex() *vertex.Client {
-	return &vertex.Client{Client: anthropic.Client{Key: p.Helper, BaseURL: p.Base.Value, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}
+	return &vertex.Client{Client: anthropic.Client{Key: p.Helper, BaseURL: p.BaseURL.Value, HTTP: p.http, Catalog: p.Models, Limiter: p.limiter()}}
 }
 
-// Found says which credentials of a platform are at hand, for people.
-func (p Provider) Found(ctx context.Context) (string, error) {
+// Credentials says which credentials of a platform are at hand, for people.
+func (p Provider) Credentials(ctx context.Context) (string, error) {
 	if p.Name.Value == settings.BedrockName {
 		f, err := p.bedrock().Find(ctx)
 		if err == nil && f.Region == "" {
@@ -366,7 +366,7 @@ func SearchEngine(h *cli.IO) settings.Setting {
 // Secrets are the keys at hand.
 func (p Provider) Secrets() []string {
 	keys := slices.Clone(p.hidden)
-	names := append([]string{"OPENAGENT_API_KEY", settings.OlderNames["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, SearchVariables[:3]...)
+	names := append([]string{"OPENAGENT_API_KEY", settings.OldVariables["OPENAGENT_API_KEY"], "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, SearchVariables[:3]...)
 	for _, host := range openai.Profiles() { // any of them may be gone over to
 		names = append(names, host.Keys...)
 	}
@@ -383,5 +383,5 @@ func (p Provider) Secrets() []string {
 
 // limiter bounds the requests that use the provider's key; nil where nothing bounds them.
 func (p Provider) limiter() *limit.Limiter {
-	return p.limits.Of([3]string{p.Name.Value, p.Base.Value, p.Key.Value}, p.rates)
+	return p.limits.For([3]string{p.Name.Value, p.BaseURL.Value, p.Key.Value}, p.rates)
 }

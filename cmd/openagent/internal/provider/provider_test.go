@@ -33,7 +33,7 @@ func TestProvider(t *testing.T) {
 		{"named", settings.Options{Provider: "openai"}, "CODEANY_API_KEY=2 CODEANY_MODEL=m OPENAI_BASE_URL=https://c.example/v1", "openai m https://c.example/v1 2", false, "--provider CODEANY_MODEL OPENAI_BASE_URL CODEANY_API_KEY"},
 		{"Responses", settings.Options{Provider: "openai-responses"}, "OPENAI_API_KEY=o", "openai-responses gpt-5.2 https://api.openai.com/v1 o", false, "--provider default default OPENAI_API_KEY"},
 		{"named by variable", settings.Options{}, "OPENAGENT_PROVIDER=openai OPENAI_MODEL=x", "openai x https://api.openai.com/v1 ", true, "OPENAGENT_PROVIDER OPENAI_MODEL default "},
-		{"this machine", settings.Options{Base: "http://localhost:11434/v1", Provider: "openai", Model: "llama"}, "", "openai llama http://localhost:11434/v1 ", false, ""},
+		{"this machine", settings.Options{BaseURL: "http://localhost:11434/v1", Provider: "openai", Model: "llama"}, "", "openai llama http://localhost:11434/v1 ", false, ""},
 		{"this machine, guessed", settings.Options{Model: "llama"}, "OPENAI_BASE_URL=http://127.0.0.1:1/v1", "openai llama http://127.0.0.1:1/v1 ", false, ""},
 		{"demo", settings.Options{Provider: "demo"}, "", "demo demo  ", false, ""},
 	} {
@@ -42,16 +42,16 @@ func TestProvider(t *testing.T) {
 			name, value, _ := strings.Cut(kv, "=")
 			env[name] = value
 		}
-		p, err := New(&c.options, func(name string) string { return env[name] }, settings.Kept{})
+		p, err := New(&c.options, func(name string) string { return env[name] }, settings.ProviderSettings{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got := strings.Join([]string{p.Name.Value, p.Model.Value, p.Base.Value, p.Key.Value}, " ")
+		got := strings.Join([]string{p.Name.Value, p.Model.Value, p.BaseURL.Value, p.Key.Value}, " ")
 		if got != c.want || p.NeedsKey() != c.missing {
 			t.Errorf("%s: %q, needs a key: %v; want %q, %v", c.name, got, p.NeedsKey(), c.want, c.missing)
 		}
-		sources := strings.Join([]string{p.Name.Source, p.Model.Source, p.Base.Source, p.Key.Source}, " ")
+		sources := strings.Join([]string{p.Name.Source, p.Model.Source, p.BaseURL.Source, p.Key.Source}, " ")
 		if c.wantSources != "" && sources != c.wantSources {
 			t.Errorf("%s: sources %q, want %q", c.name, sources, c.wantSources)
 		}
@@ -66,7 +66,7 @@ func TestProviderRefuses(t *testing.T) {
 				return value
 			}
 			return ""
-		}, settings.Kept{})
+		}, settings.ProviderSettings{})
 		var e *cli.ExitError
 		if !errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", env, err)
@@ -76,15 +76,15 @@ func TestProviderRefuses(t *testing.T) {
 
 func TestOtherModels(t *testing.T) {
 	env := map[string]string{"ANTHROPIC_API_KEY": "a"}
-	p, err := New(new(settings.Options), func(n string) string { return env[n] }, settings.Kept{})
+	p, err := New(new(settings.Options), func(n string) string { return env[n] }, settings.ProviderSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Llm("gpt-4.1"); err == nil || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+	if _, err := p.FindModel("gpt-4.1"); err == nil || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
 		t.Errorf("a model without a key: %v", err)
 	}
 	env["OPENAI_API_KEY"] = "o"
-	if m, err := p.Llm(" gpt-4.1 "); err != nil || m.Name() != "gpt-4.1" {
+	if m, err := p.FindModel(" gpt-4.1 "); err != nil || m.Name() != "gpt-4.1" {
 		t.Errorf("%v, %v", m, err)
 	}
 	for name, want := range map[string]string{"gpt-4.1": "openai", "claude-opus-5": "anthropic", "never-heard-of": "anthropic"} {
@@ -92,7 +92,7 @@ func TestOtherModels(t *testing.T) {
 			t.Errorf("%s is shown as one of %s, want %s", name, at, want)
 		}
 	}
-	if _, err := p.Llm(" "); err == nil {
+	if _, err := p.FindModel(" "); err == nil {
 		t.Error("a model without a name")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// RuledModel is the model of the provider demo: a rule answers. It looks at the
+// DemoModel is the model of the provider demo: a rule answers. It looks at the
 // working folder with a real tool and says what it saw.
-func RuledModel() llm.Model {
+func DemoModel() llm.Model {
 	return &llmtest.Model{ID: settings.DemoName, Rule: func(r *llmtest.Request, _ int) llmtest.Step {
 		results := r.Results()
 		if len(results) > 0 {

@@ -69,7 +69,7 @@ func checkOwnModel(value json.RawMessage) error {
 	if err := json.Unmarshal(value, &name); err != nil {
 		return err
 	}
-	if to, _, ok := (Provider{}).Split(name); ok {
+	if to, _, ok := (Provider{}).SplitName(name); ok {
 		return fmt.Errorf("it may not name a provider (%s); the user can", to)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (t ToolSettings) Get(key string) (tools.SettingValue, error) {
 	out := tools.SettingValue{Value: v.Value, Source: v.Source.String()}
 	for name, s := range map[string]settings.Setting{"model": p.Model, "small_model": p.Small} {
 		if key == name {
-			out = tools.SettingValue{Value: settings.Quoted(s.Value), Source: s.Source}
+			out = tools.SettingValue{Value: settings.EncodeValue(s.Value), Source: s.Source}
 		}
 	}
 	if out.Source == "model" { // the small model is the model
@@ -100,7 +100,7 @@ func (t ToolSettings) Get(key string) (tools.SettingValue, error) {
 
 // Set implements [tools.Settings].
 func (t ToolSettings) Set(key string, value json.RawMessage) error {
-	f, ok := settings.Sources(t.H, new(settings.Options), t.Project).File(config.User)
+	f, ok := settings.ConfigOptions(t.H, new(settings.Options), t.Project).File(config.User)
 	if !ok {
 		return errors.New("there is no home folder; set OPENAGENT_HOME")
 	}

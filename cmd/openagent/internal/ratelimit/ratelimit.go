@@ -11,7 +11,7 @@ import (
 // Rates bound the requests to a provider; 0 is what the provider says.
 type Rates struct{ requests, input, output, tokens, concurrent int }
 
-func RatesOf(s *config.Settings) (r Rates) {
+func ReadRates(s *config.Settings) (r Rates) {
 	for key, n := range map[string]*int{
 		"rate_limits.requests": &r.requests, "rate_limits.input_tokens": &r.input, "rate_limits.output_tokens": &r.output,
 		"rate_limits.tokens": &r.tokens, "rate_limits.concurrent": &r.concurrent,
@@ -28,8 +28,8 @@ type Limiters struct {
 	all map[[3]string]*limit.Limiter
 }
 
-// Of returns the limiter for the key of a provider; it is made at the first call.
-func (l *Limiters) Of(key [3]string, r Rates) *limit.Limiter {
+// For returns the limiter for the key of a provider; it is made at the first call.
+func (l *Limiters) For(key [3]string, r Rates) *limit.Limiter {
 	if l == nil {
 		return nil
 	}
@@ -44,5 +44,5 @@ func (l *Limiters) Of(key [3]string, r Rates) *limit.Limiter {
 	return l.all[key]
 }
 
-// Notable is how long a wait takes at least that people are told of.
-const Notable = 2 * time.Second
+// MinNoticedWait is how long a wait takes at least that people are told of.
+const MinNoticedWait = 2 * time.Second

@@ -19,11 +19,11 @@ func (c *REPL) agents(words []string) error {
 		return c.stopAgent(words[1])
 	}
 	var errs []error
-	for _, a := range c.s.AgentsAtWork() {
+	for _, a := range c.s.RunningAgents() {
 		errs = append(errs, c.stopAgent(a.ID))
 	}
 	if len(errs) == 0 {
-		c.screen.Line(term.InDim, "no agent is at work")
+		c.screen.Line(term.Dim, "no agent is at work")
 	}
 	return errors.Join(errs...)
 }
@@ -32,20 +32,20 @@ func (c *REPL) stopAgent(id string) error {
 	if err := c.s.Session.StopAgent(id); err != nil {
 		return err
 	}
-	c.screen.Line(term.InYellow, "stopping the agent %s", c.h.OneLine(id))
+	c.screen.Line(term.Yellow, "stopping the agent %s", c.h.OneLine(id))
 	return nil
 }
 
 func (c *REPL) listAgents() {
-	for _, a := range c.s.AgentsAtWork() {
+	for _, a := range c.s.RunningAgents() {
 		where := "its caller waits"
 		if a.Background {
 			where = "in the background"
 		}
-		c.screen.Line(term.InPlain, "at work: %s, %s (%s)", c.h.OneLine(a.Name), where, a.ID)
+		c.screen.Line(term.Plain, "at work: %s, %s (%s)", c.h.OneLine(a.Name), where, a.ID)
 	}
-	for _, k := range c.s.Kinds {
-		e := k.Shown()
-		c.screen.Line(term.InPlain, "%s (%s, %s): %s", e.Name, e.From, e.Does(), text.Runes(c.h.OneLine(e.Description), 200))
+	for _, k := range c.s.Definitions {
+		e := k.Entry()
+		c.screen.Line(term.Plain, "%s (%s, %s): %s", e.Name, e.From, e.Access(), text.Runes(c.h.OneLine(e.Description), 200))
 	}
 }

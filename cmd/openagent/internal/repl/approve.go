@@ -19,8 +19,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An asking is a permission question that waits for the person.
-type asking struct {
+// An permissionQuestion is a permission question that waits for the person.
+type permissionQuestion struct {
 	ctx     context.Context
 	call    tool.Call
 	verdict permission.Decision
@@ -35,15 +35,15 @@ func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.De
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if c.rules.Cover(ctx, call, verdict) {
+	if c.rules.Covers(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
-	q := &asking{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
+	q := &permissionQuestion{ctx: ctx, call: call, verdict: verdict, answer: make(chan permission.Decision, 1)}
 	pending, err := c.s.Session.Pending(ctx)
 	if err != nil {
 		return nobody, err
 	}
-	q.request = app.RequestFor(pending, c.s.Session.ID, call)
+	q.request = app.PendingRequest(pending, c.s.Session.ID, call)
 	q.risks = c.rules.Risks(ctx, call)
 	if there, err := c.put(ctx, call, q); !there {
 		return nobody, err
@@ -58,21 +58,21 @@ func (c *REPL) decide(ctx context.Context, call tool.Call, verdict permission.De
 	}
 }
 
-func (q *asking) over() bool { return q.ctx.Err() != nil }
+func (q *permissionQuestion) over() bool { return q.ctx.Err() != nil }
 
-func (q *asking) gone() <-chan struct{} { return q.ctx.Done() }
+func (q *permissionQuestion) gone() <-chan struct{} { return q.ctx.Done() }
 
-func (q *asking) pose(c *REPL) {
-	showQuestion(c.screen, preview.AboutCall(c.h, c.whose(q.call), q.call, q.risks, q.request.Preview))
-	if len(q.request.Widths) == 0 || c.rules.Check(q.usual().Rules...) != nil {
+func (q *permissionQuestion) pose(c *REPL) {
+	showQuestion(c.screen, preview.CallLines(c.h, c.whose(q.call), q.call, q.risks, q.request.Preview))
+	if len(q.request.Widths) == 0 || c.rules.Check(q.usualSuggestion().Rules...) != nil {
 		c.screen.Ask("allow? [y]es, [n]o, [l]ater, [e]xplain: ")
 		return
 	}
-	c.screen.Ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + c.h.Visible(app.JoinRules(q.usual().Rules)) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
+	c.screen.Ask("allow? [y]es, [n]o, [l]ater, [a]lways in this session: " + c.h.Visible(app.JoinRules(q.usualSuggestion().Rules)) + ", [p]roject or [u]ser: keep the rule, [e]xplain: ")
 }
 
-// usual is the suggestion that counts where no number is given.
-func (q *asking) usual() permission.Suggestion {
+// usualSuggestion is the suggestion that counts where no number is given.
+func (q *permissionQuestion) usualSuggestion() permission.Suggestion {
 	for _, s := range q.request.Widths {
 		if s.Width == permission.Usual {
 			return s
@@ -81,13 +81,13 @@ func (q *asking) usual() permission.Suggestion {
 	return q.request.Widths[0]
 }
 
-// chosen is the suggestion with a number, "" for the usual one.
-func (q *asking) chosen(number string) (permission.Suggestion, error) {
+// chosenSuggestion is the suggestion with a number, "" for the usual one.
+func (q *permissionQuestion) chosenSuggestion(number string) (permission.Suggestion, error) {
 	if len(q.request.Widths) == 0 {
 		return permission.Suggestion{}, errors.New("there is no rule for this call; [y]es or [n]o: ")
 	}
 	if number = strings.TrimSpace(number); number == "" {
-		return q.usual(), nil
+		return q.usualSuggestion(), nil
 	}
 	i, err := strconv.Atoi(number)
 	if err != nil || i < 1 || i > len(q.request.Widths) {
@@ -98,8 +98,8 @@ func (q *asking) chosen(number string) (permission.Suggestion, error) {
 
 // keep allows a suggestion for the session, and writes it to a file of settings
 // where the letter says so.
-func (q *asking) keep(c *REPL, letter, number string) error {
-	s, err := q.chosen(number)
+func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
+	s, err := q.chosenSuggestion(number)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (q *asking) keep(c *REPL, letter, number string) error {
 
 // keepRules adds rules that allow to a file of settings.
 func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, rules []permission.Rule) error {
-	f, ok := settings.Sources(h, s.Options, s.Project).File(scope)
+	f, ok := settings.ConfigOptions(h, s.Options, s.Project).File(scope)
 	if !ok {
 		return errors.New("there is no such file here")
 	}
@@ -139,7 +139,7 @@ func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, r
 	return settings.TrustChange(ctx, h, f, change)
 }
 
-func (q *asking) take(c *REPL, line string) bool {
+func (q *permissionQuestion) take(c *REPL, line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	d := permission.Allow()
 	switch strings.ToLower(word) {
@@ -157,10 +157,10 @@ func (q *asking) take(c *REPL, line string) bool {
 			d.Reason += ": " + rest
 		}
 	case "e", "explain":
-		c.screen.Line(term.InDim, "  %s", c.h.Visible(q.verdict.Reason))
-		c.screen.Line(term.InDim, "  the whole input: %s", c.h.Visible(string(q.call.Input)))
+		c.screen.Line(term.Dim, "  %s", c.h.Visible(q.verdict.Reason))
+		c.screen.Line(term.Dim, "  the whole input: %s", c.h.Visible(string(q.call.Input)))
 		for i, s := range q.request.Widths {
-			c.screen.Line(term.InDim, "  %d %s", i+1, c.h.Visible(app.JoinRules(s.Rules)))
+			c.screen.Line(term.Dim, "  %d %s", i+1, c.h.Visible(app.JoinRules(s.Rules)))
 		}
 		c.screen.Ask("allow? ")
 		return false

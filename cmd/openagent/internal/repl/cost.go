@@ -15,7 +15,7 @@ func (c *REPL) showContext(ctx context.Context) error {
 		return err
 	}
 	for _, line := range usage.ContextLines(c.h, u) {
-		c.screen.Line(term.InPlain, "%s", line)
+		c.screen.Line(term.Plain, "%s", line)
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func (c *REPL) showCost(ctx context.Context) error {
 		return err
 	}
 	for _, line := range usage.CostLines(c.h, book.Cost()) {
-		c.screen.Line(term.InPlain, "%s", line)
+		c.screen.Line(term.Plain, "%s", line)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 	ids := c.s.JobIDs()
 	switch {
 	case len(words) == 0:
-		for _, j := range c.s.JobsAtWork() {
-			c.screen.Line(term.InPlain, "%s  %s", j.ID, c.h.OneLine(j.Command))
+		for _, j := range c.s.RunningJobs() {
+			c.screen.Line(term.Plain, "%s  %s", j.ID, c.h.OneLine(j.Command))
 		}
 	case words[0] != "stop" || len(words) != 2:
 		return errors.New("write /jobs, /jobs stop ID or /jobs stop all")
@@ -22,7 +22,7 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 		ids = words[1:]
 	}
 	if len(ids) == 0 {
-		c.screen.Line(term.InDim, "no command runs in the background")
+		c.screen.Line(term.Dim, "no command runs in the background")
 	}
 	if len(words) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 	for _, id := range ids {
 		err := c.s.StopJob(ctx, id)
 		if err == nil {
-			c.screen.Line(term.InYellow, "ended the command %s", c.h.OneLine(id))
+			c.screen.Line(term.Yellow, "ended the command %s", c.h.OneLine(id))
 		}
 		errs = append(errs, err)
 	}
@@ -41,6 +41,6 @@ func (c *REPL) jobs(ctx context.Context, words []string) error {
 // tellOfJobs says that background commands go on, and how to end them.
 func (c *REPL) tellOfJobs() {
 	if n := len(c.s.JobIDs()); n > 0 {
-		c.screen.Line(term.InYellow, "still running: %s in the background; /jobs lists them, /jobs stop all ends them", cli.Plural(n, "command"))
+		c.screen.Line(term.Yellow, "still running: %s in the background; /jobs lists them, /jobs stop all ends them", cli.Plural(n, "command"))
 	}
 }

@@ -11,25 +11,25 @@ import (
 func (c *REPL) showServers() {
 	list := c.s.ServerStatus()
 	if len(list) == 0 {
-		c.screen.Line(term.InPlain, "there are no MCP servers; openagent mcp add adds one")
+		c.screen.Line(term.Plain, "there are no MCP servers; openagent mcp add adds one")
 	}
 	for _, st := range list {
-		colour, state := term.InPlain, cli.Plural(len(st.Tools), "tool")
+		colour, state := term.Plain, cli.Plural(len(st.Tools), "tool")
 		if st.State != mcp.Connected {
-			colour, state = term.InYellow, string(st.State)
+			colour, state = term.Yellow, string(st.State)
 			if st.Error != "" {
 				state += ": " + st.Error
 			}
 		}
 		c.screen.Line(colour, "%s  %s", c.h.OneLine(st.Name), text.Runes(c.h.OneLine(state), 300))
 		for _, p := range st.Problems {
-			c.screen.Line(term.InYellow, "  %s", text.Runes(c.h.OneLine(p), 300))
+			c.screen.Line(term.Yellow, "  %s", text.Runes(c.h.OneLine(p), 300))
 		}
 	}
 	if c.s.Servers == nil {
 		return
 	}
 	for _, p := range c.s.Servers.Prompts() {
-		c.screen.Line(term.InPlain, "%s  %s", c.h.OneLine(p.Usage()), text.Runes(c.h.OneLine(p.Description), 160))
+		c.screen.Line(term.Plain, "%s  %s", c.h.OneLine(p.Usage()), text.Runes(c.h.OneLine(p.Description), 160))
 	}
 }

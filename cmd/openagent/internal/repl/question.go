@@ -6,7 +6,7 @@ import (
 )
 
 // showQuestion writes the lines of a question.
-func showQuestion(s *term.Screen, lines []preview.QuestionLine) {
+func showQuestion(s *term.Screen, lines []preview.Line) {
 	for _, l := range lines {
 		s.Line(l.Colour, "%s", l.Text)
 	}

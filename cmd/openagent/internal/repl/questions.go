@@ -25,7 +25,7 @@ func (c *REPL) AskUser(ctx context.Context, call tool.Call, questions []tool.Que
 	q := &questionnaire{ctx: ctx, questions: questions, done: make(chan []tool.Answer, 1)}
 	if there, err := c.put(ctx, call, q); !there {
 		if err == nil {
-			err = app.ErrNobody
+			err = app.ErrNoPerson
 		}
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (c *REPL) AskUser(ctx context.Context, call tool.Call, questions []tool.Que
 	case answers := <-q.done:
 		return answers, nil
 	case <-c.gone:
-		return nil, app.ErrNobody
+		return nil, app.ErrNoPerson
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -58,27 +58,27 @@ func (q *questionnaire) pose(c *REPL) {
 }
 
 // aboutQuestion shows all of a question: nothing is cut, and nothing is invisible.
-func aboutQuestion(h *cli.IO, asked tool.Question) []preview.QuestionLine {
-	rows := preview.TextRows(strings.TrimSpace(asked.Text))
+func aboutQuestion(h *cli.IO, asked tool.Question) []preview.Line {
+	rows := preview.SplitLines(strings.TrimSpace(asked.Text))
 	if header := strings.TrimSpace(asked.Header); header != "" {
 		rows[0] = header + ": " + rows[0]
 	}
-	lines := []preview.QuestionLine{{Colour: term.InYellow, Text: "? " + h.Visible(rows[0])}}
+	lines := []preview.Line{{Colour: term.Yellow, Text: "? " + h.Visible(rows[0])}}
 	if len(rows) > 1 {
-		lines = preview.Gutter(h, lines, rows[1:])
+		lines = preview.NumberLines(h, lines, rows[1:])
 	}
 	for i, o := range asked.Options {
 		line := fmt.Sprintf("  %d  %s", i+1, h.Visible(strings.TrimSpace(o.Label)))
 		if d := strings.TrimSpace(o.Description); d != "" {
 			line += ": " + h.Visible(d)
 		}
-		lines = append(lines, preview.QuestionLine{Colour: term.InPlain, Text: line})
+		lines = append(lines, preview.Line{Colour: term.Plain, Text: line})
 	}
 	return lines
 }
 
 func (q *questionnaire) take(c *REPL, line string) bool {
-	q.answers = append(q.answers, app.AnswerTo(q.questions[len(q.answers)], line))
+	q.answers = append(q.answers, app.ParseAnswer(q.questions[len(q.answers)], line))
 	if len(q.answers) < len(q.questions) {
 		c.before(q.ctx, func(string) {})
 		q.pose(c)

@@ -64,10 +64,10 @@ func New(h *cli.IO) *REPL {
 	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
 }
 
-// Talk goes on until the end of the input, /quit or a signal.
-func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
+// Run goes on until the end of the input, /quit or a signal.
+func (c *REPL) Run(ctx context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	h := c.h
-	past, err := streamjson.ReportOf(ctx, s, nil, false, func(format string, args ...any) { c.screen.Line(term.InYellow, "! "+format, args...) })
+	past, err := streamjson.NewSessionReport(ctx, s, nil, false, func(format string, args ...any) { c.screen.Line(term.Yellow, "! "+format, args...) })
 	if err != nil {
 		return cli.StartError(ctx, err)
 	}
@@ -78,11 +78,11 @@ func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm
 	strike := func() bool { return c.onInterrupt(ctx) }
 	h.Interrupted.Store(&strike)
 	defer h.Interrupted.Store(nil)
-	defer automation.RunMeanwhile(ctx, h, s, func(line string) { c.screen.Line(term.InDim, "%s", text.Runes(h.OneLine(line), 400)) })()
+	defer automation.StartBackground(ctx, h, s, func(line string) { c.screen.Line(term.Dim, "%s", text.Runes(h.OneLine(line), 400)) })()
 	go c.readLines(ctx)
 	c.model = s.Provider.Model.Value
 	c.mode.Store(cmp.Or(past.Mode, permission.Mode(s.Options.Mode), permission.Default))
-	c.screen.Line(term.InDim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.model, s.Project)
+	c.screen.Line(term.Dim, "openagent %s, %s, %s. /help lists commands.", cli.Version(), c.model, s.Project)
 	prompt, _ := cli.PromptArg(args)
 	if err := c.recall(ctx); err != nil {
 		return cli.StartError(ctx, err)
@@ -100,7 +100,7 @@ func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm
 		default:
 			in, err := app.ExpandCommand(ctx, h, s, agent.Input{Text: prompt, Blocks: blocks})
 			if err != nil {
-				c.screen.Line(term.InRed, "! %s", h.OneLine(err.Error()))
+				c.screen.Line(term.Red, "! %s", h.OneLine(err.Error()))
 				break
 			}
 			if err := c.turn(ctx, s.Session.StreamInput(ctx, in)); err != nil {
@@ -111,10 +111,10 @@ func (c *REPL) Talk(ctx context.Context, s *app.App, args []string, blocks []llm
 		prompt = ""
 	}
 	if s.Session.Result() != nil && !s.Options.Ephemeral {
-		c.screen.Line(term.InDim, "openagent --resume %s goes on from here", s.Session.ID)
+		c.screen.Line(term.Dim, "openagent --resume %s goes on from here", s.Session.ID)
 	}
 	if ctx.Err() != nil {
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	}
 	return nil
 }
@@ -155,24 +155,24 @@ func (c *REPL) typedPrompt(ctx context.Context) string {
 
 // onInterrupt handles Ctrl-C: it stops what runs, and the second one leaves.
 func (c *REPL) onInterrupt(ctx context.Context) bool {
-	c.screen.Broke()
+	c.screen.MarkMidLine()
 	if c.struck.Swap(true) {
 		return false
 	}
 	if !c.running.Load() {
 		if r, err := c.s.Session.Interrupt(ctx); err == nil && len(r.Agents) > 0 {
-			c.screen.Line(term.InYellow, "stopping %s in the background", cli.Plural(len(r.Agents), "agent"))
+			c.screen.Line(term.Yellow, "stopping %s in the background", cli.Plural(len(r.Agents), "agent"))
 		}
 		c.tellOfJobs()
-		c.screen.Line(term.InDim, "Ctrl-C again leaves, and so does /quit")
+		c.screen.Line(term.Dim, "Ctrl-C again leaves, and so does /quit")
 		c.screen.Ask("> ")
 		return true
 	}
-	c.screen.Line(term.InYellow, "stopping; Ctrl-C again leaves")
+	c.screen.Line(term.Yellow, "stopping; Ctrl-C again leaves")
 	go func() {
 		_, err := c.s.Session.Interrupt(ctx)
 		if err != nil && !errors.Is(err, agent.ErrNotRunning) {
-			c.screen.Line(term.InRed, "! %v", err)
+			c.screen.Line(term.Red, "! %v", err)
 		}
 		c.tellOfJobs()
 	}()
@@ -181,7 +181,7 @@ func (c *REPL) onInterrupt(ctx context.Context) bool {
 
 // recall shows how an earlier session ended.
 func (c *REPL) recall(ctx context.Context) error {
-	if !c.s.Past {
+	if !c.s.Existing {
 		return nil
 	}
 	open, err := c.s.Session.CanResume(ctx)
@@ -189,10 +189,10 @@ func (c *REPL) recall(ctx context.Context) error {
 		return err
 	}
 	if r := c.s.Session.Result(); r != nil && cmp.Or(r.Text, r.Partial) != "" {
-		c.screen.Line(term.InDim, "%s", text.Runes(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
+		c.screen.Line(term.Dim, "%s", text.Runes(strings.TrimSpace(cmp.Or(r.Text, r.Partial)), 1000))
 	}
 	if open {
-		c.screen.Line(term.InYellow, "The last run was cut short: /resume goes on with it.")
+		c.screen.Line(term.Yellow, "The last run was cut short: /resume goes on with it.")
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (c *REPL) before(ctx context.Context, take func(line string)) {
 			return
 		}
 	}
-	c.h.DropTyped()
+	c.h.DiscardInput()
 }
 
 // show runs a prompt and shows what happens.
@@ -268,7 +268,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		case event.ModeChanged:
 			c.mode.Store(d.Mode)
 		case event.TextDelta:
-			if c.s.Displays() {
+			if c.s.HasDisplayHooks() {
 				continue // hooks see the message as a whole
 			}
 			streamed = true
@@ -278,30 +278,30 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			streamed = false
 		case event.AssistantMessage:
 			if !streamed {
-				c.screen.Text(c.s.Displayed(ctx, e.UUID(), d.Response.Message.Text()))
+				c.screen.Text(c.s.DisplayText(ctx, e.UUID(), d.Response.Message.Text()))
 			}
 			streamed = false
 			for i, u := range d.Response.Message.ToolUses() {
-				c.screen.Line(term.InBold, "* %s %s", u.Name, preview.Briefly(u.Input))
+				c.screen.Line(term.Bold, "* %s %s", u.Name, preview.InputSummary(u.Input))
 				c.calls.Add(streamjson.CallID(e.Seq, i), u)
 			}
 		case event.ToolProgress:
 			if news := c.status.news(d); news != "" {
-				c.screen.Line(term.InDim, "  . %s: %s (%v)", d.Tool, text.Runes(c.h.OneLine(news), 120), d.Elapsed.Round(time.Second))
+				c.screen.Line(term.Dim, "  . %s: %s (%v)", d.Tool, text.Runes(c.h.OneLine(news), 120), d.Elapsed.Round(time.Second))
 			}
 		case event.HookResponse:
-			if text := app.HookNews(d); text != "" {
-				c.screen.Line(term.InDim, "  . %s", c.h.OneLine(text))
+			if text := app.HookMessage(d); text != "" {
+				c.screen.Line(term.Dim, "  . %s", c.h.OneLine(text))
 			}
 		case event.ModelStart:
 			if d.Compacts != "" {
-				c.screen.Line(term.InDim, "  . the conversation is being compacted")
+				c.screen.Line(term.Dim, "  . the conversation is being compacted")
 			}
 		case event.Compacted:
 			if d.Failed != "" {
-				c.screen.Line(term.InYellow, "! not compacted: %s", c.h.OneLine(d.Failed))
+				c.screen.Line(term.Yellow, "! not compacted: %s", c.h.OneLine(d.Failed))
 			} else {
-				c.screen.Line(term.InDim, "  . compacted: about %d tokens are %d now", d.Before, d.After)
+				c.screen.Line(term.Dim, "  . compacted: about %d tokens are %d now", d.Before, d.After)
 			}
 		case event.ToolResult:
 			if mode := d.Result.Patch.Mode; mode != "" {
@@ -309,15 +309,15 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 			}
 			c.result(d)
 		case event.JournalCut:
-			c.screen.Line(term.InYellow, "! %s", streamjson.CutText(d))
+			c.screen.Line(term.Yellow, "! %s", streamjson.JournalCutText(d))
 		case event.RateLimitWait:
-			if d.Least >= ratelimit.Notable {
-				c.screen.Line(term.InDim, "  . %s", streamjson.WaitText(d))
+			if d.Least >= ratelimit.MinNoticedWait {
+				c.screen.Line(term.Dim, "  . %s", streamjson.WaitText(d))
 			}
 		case event.AgentEvent:
 			c.under(d, "")
 		case event.AgentEnd:
-			c.screen.Line(term.InDim, "  . agent %s has ended: %s", c.h.OneLine(d.Agent), d.Reason)
+			c.screen.Line(term.Dim, "  . agent %s has ended: %s", c.h.OneLine(d.Agent), d.Reason)
 		case event.RunEnd:
 			c.total(d)
 		}
@@ -326,7 +326,7 @@ func (c *REPL) show(ctx context.Context, events iter.Seq2[event.Event, error]) e
 		return cli.StartError(ctx, failed)
 	}
 	if failed != nil && !isEnd(failed) {
-		c.screen.Line(term.InRed, "! %s", c.h.OneLine(failed.Error()))
+		c.screen.Line(term.Red, "! %s", c.h.OneLine(failed.Error()))
 	}
 	return nil
 }
@@ -337,11 +337,11 @@ const shownLines = 5
 // result shows what came of a call: its title, or what a command wrote.
 func (c *REPL) result(d event.ToolResult) {
 	u, _ := c.calls.Get(d.Call)
-	colour, mark := term.InDim, "-"
+	colour, mark := term.Dim, "-"
 	if d.Result.IsError {
-		colour, mark = term.InRed, "!"
+		colour, mark = term.Red, "!"
 	}
-	switch title := text.Runes(c.h.OneLine(app.Title(d)), 200); {
+	switch title := text.Runes(c.h.OneLine(app.ResultTitle(d)), 200); {
 	case u.Name == "Bash" || u.Name == "BashOutput":
 		lines := strings.Split(strings.TrimRight(d.Result.Text(), "\n"), "\n")
 		if more := len(lines) - shownLines; more > 0 {
@@ -371,19 +371,19 @@ func (c *REPL) failure(e event.Event, f event.ModelFailed, streamed bool) {
 	if f.Retry {
 		text += "; trying again in " + f.RetryAt.Sub(e.Time).Round(100*time.Millisecond).String()
 	}
-	c.screen.Line(term.InYellow, "! %s", text)
+	c.screen.Line(term.Yellow, "! %s", text)
 }
 
 func (c *REPL) total(end event.RunEnd) {
 	if o := cli.Outcomes[end.Reason]; o.Subtype != cli.Success {
-		c.screen.Line(term.InRed, "! the run ended: %s", c.h.OneLine(app.EndText(end)))
+		c.screen.Line(term.Red, "! the run ended: %s", c.h.OneLine(app.EndText(end)))
 	}
 	calls := 0
 	for _, u := range end.Tools {
 		calls += u.Calls
 	}
-	c.screen.Line(term.InDim, "%s, %s, %v, %d tokens in, %d out, %s", cli.Plural(end.Turns, "turn"), cli.Plural(calls, "call"),
-		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, app.Money(end.CostUSD))
+	c.screen.Line(term.Dim, "%s, %s, %v, %d tokens in, %d out, %s", cli.Plural(end.Turns, "turn"), cli.Plural(calls, "call"),
+		end.Duration.Round(100*time.Millisecond), end.Usage.Context(), end.Usage.Output, app.CostText(end.CostUSD))
 }
 
 // put hands a query to the person, once the call that it belongs to is on the
@@ -417,9 +417,9 @@ func (c *REPL) typed(ctx context.Context, line string) {
 		c.command(ctx, line)
 	default:
 		if _, err := c.s.Session.Steer(ctx, agent.Input{Text: line, Blocks: app.MentionedFiles(ctx, c.h, c.s, line)}); err != nil {
-			c.screen.Line(term.InYellow, "! not sent: %s", c.h.OneLine(err.Error()))
+			c.screen.Line(term.Yellow, "! not sent: %s", c.h.OneLine(err.Error()))
 			return
 		}
-		c.screen.Line(term.InDim, "(the agent will see this after its current step)")
+		c.screen.Line(term.Dim, "(the agent will see this after its current step)")
 	}
 }

@@ -48,7 +48,7 @@ func (c *REPL) command(ctx context.Context, line string) {
 	var err error
 	switch name {
 	case "/help":
-		c.screen.Line(term.InPlain, slashHelp, strings.Join(settings.Modes(), ", "))
+		c.screen.Line(term.Plain, slashHelp, strings.Join(settings.Modes(), ", "))
 	case "/quit", "/exit":
 		c.ended = true
 		if c.running.Load() {
@@ -58,12 +58,12 @@ func (c *REPL) command(ctx context.Context, line string) {
 		err = c.changeModel(ctx, arg)
 	case "/mode":
 		if arg == "" {
-			c.screen.Line(term.InPlain, "mode %s; there are %s", c.mode.Load(), strings.Join(settings.Modes(), ", "))
+			c.screen.Line(term.Plain, "mode %s; there are %s", c.mode.Load(), strings.Join(settings.Modes(), ", "))
 		} else if err = c.s.Options.Permits(permission.Mode(arg)); err != nil {
 			break
 		} else if err = c.s.Session.SetMode(ctx, permission.Mode(arg)); err == nil {
 			c.mode.Store(permission.Mode(arg))
-			c.screen.Line(term.InDim, "mode %s", arg)
+			c.screen.Line(term.Dim, "mode %s", arg)
 			if permission.Mode(arg) == permission.Plan {
 				c.tellOfJobs()
 			}
@@ -78,7 +78,7 @@ func (c *REPL) command(ctx context.Context, line string) {
 		err = c.resume(ctx)
 	case "/rename":
 		if err = c.s.Session.SetTitle(ctx, arg); err == nil {
-			c.screen.Line(term.InDim, "%s", cmp.Or(arg, "no title"))
+			c.screen.Line(term.Dim, "%s", cmp.Or(arg, "no title"))
 		}
 	case "/rewind":
 		err = c.rewind(ctx, strings.Fields(arg))
@@ -92,19 +92,19 @@ func (c *REPL) command(ctx context.Context, line string) {
 		err = c.jobs(ctx, strings.Fields(arg))
 	case "/skills":
 		for _, k := range c.s.Skills.UserInvocable() {
-			c.screen.Line(term.InPlain, "/%s", c.h.OneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+text.Runes(k.Description, 120)))
+			c.screen.Line(term.Plain, "/%s", c.h.OneLine(strings.TrimSpace(k.Name+" "+k.Hint)+"  "+text.Runes(k.Description, 120)))
 		}
 	default:
 		err = c.skill(ctx, line)
 	}
 	if err != nil {
-		c.screen.Line(term.InRed, "! %s", c.h.OneLine(err.Error()))
+		c.screen.Line(term.Red, "! %s", c.h.OneLine(err.Error()))
 	}
 }
 
 // skill runs a skill that a line names.
 func (c *REPL) skill(ctx context.Context, line string) error {
-	x, err := c.s.SkillOf(line)
+	x, err := c.s.ExpandSkill(line)
 	name, _, _ := strings.Cut(line, " ")
 	switch {
 	case err != nil:
@@ -114,7 +114,7 @@ func (c *REPL) skill(ctx context.Context, line string) error {
 	case c.running.Load():
 		return errors.New("the agent works; Ctrl-C stops it")
 	}
-	return c.turn(ctx, c.s.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.Options.Answer}))
+	return c.turn(ctx, c.s.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.Options.OutputSchema}))
 }
 
 // compact has the conversation summarised: now, or before the agent's next step.
@@ -125,20 +125,20 @@ func (c *REPL) compact(ctx context.Context, instructions string) error {
 	if err := c.s.Session.Compact(ctx, instructions); err != nil {
 		return err
 	}
-	c.screen.Line(term.InDim, "(the conversation will be compacted before the next step)")
+	c.screen.Line(term.Dim, "(the conversation will be compacted before the next step)")
 	return nil
 }
 
 func (c *REPL) changeModel(ctx context.Context, name string) error {
 	if name == "" {
 		at, _, _ := c.s.Provider.Find(c.model)
-		c.screen.Line(term.InPlain, "model %s, provider %s", c.model, at.Name.Value)
+		c.screen.Line(term.Plain, "model %s, provider %s", c.model, at.Name.Value)
 		return nil
 	}
 	if err := c.s.SetModel(ctx, name); err != nil {
 		return err
 	}
-	now := c.s.InForce()
+	now := c.s.EffectiveSettings()
 	c.model = now.Model
 	text := "model " + now.Model
 	if now.Assumed {
@@ -147,7 +147,7 @@ func (c *REPL) changeModel(ctx context.Context, name string) error {
 	if !now.Priced {
 		text += "; its price is not known"
 	}
-	c.screen.Line(term.InDim, "%s", text)
+	c.screen.Line(term.Dim, "%s", text)
 	c.note(now)
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *REPL) changeModel(ctx context.Context, name string) error {
 // note says that how much the model thinks has no effect.
 func (c *REPL) note(now app.EffectiveSettings) {
 	if now.Note != "" {
-		c.screen.Line(term.InDim, "%s", now.Note)
+		c.screen.Line(term.Dim, "%s", now.Note)
 	}
 }
 
@@ -170,11 +170,11 @@ func (c *REPL) tune(ctx context.Context, name string, words []string) (err error
 	case name == "/effort":
 		var t llm.Thought
 		if t, err = thoughtOf(words[0]); err == nil {
-			err = c.s.SetThought(ctx, t)
+			err = c.s.SetThinking(ctx, t)
 		}
 	case name == "/budget":
 		var b agent.Budget
-		if b, err = app.ChangedBudget(c.s.Session.Agent().Budget, words); err == nil {
+		if b, err = app.ParseBudgetChange(c.s.Session.Agent().Budget, words); err == nil {
 			err = c.s.SetBudget(ctx, b)
 		}
 	case words[0] == "all":
@@ -185,9 +185,9 @@ func (c *REPL) tune(ctx context.Context, name string, words []string) (err error
 	if err != nil {
 		return err
 	}
-	now := c.s.InForce()
-	shown := map[string]string{"/fallback": cmp.Or(strings.Join(now.Fallbacks, ", "), "none"), "/effort": now.ThinkingShown(), "/budget": now.BudgetShown(), "/tools": strings.Join(now.Tools, ", ")}
-	c.screen.Line(term.InDim, "%s: %s", strings.TrimPrefix(name, "/"), c.h.OneLine(shown[name]))
+	now := c.s.EffectiveSettings()
+	shown := map[string]string{"/fallback": cmp.Or(strings.Join(now.Fallbacks, ", "), "none"), "/effort": now.ThinkingText(), "/budget": now.BudgetText(), "/tools": strings.Join(now.Tools, ", ")}
+	c.screen.Line(term.Dim, "%s: %s", strings.TrimPrefix(name, "/"), c.h.OneLine(shown[name]))
 	if name == "/effort" {
 		c.note(now)
 	}
@@ -221,7 +221,7 @@ func (c *REPL) resume(ctx context.Context) error {
 
 // rewind takes the session back as the command does, or lists its prompts.
 func (c *REPL) rewind(ctx context.Context, args []string) error {
-	var o rewind.Rewinding
+	var o rewind.Options
 	rest, err := o.Flags().Parse(args)
 	switch {
 	case err != nil:
@@ -237,23 +237,23 @@ func (c *REPL) rewind(ctx context.Context, args []string) error {
 	if c.running.Load() {
 		return errors.New("the agent works; Ctrl-C stops it")
 	}
-	if c.s.Session.Result() == nil && !c.s.Past {
+	if c.s.Session.Result() == nil && !c.s.Existing {
 		return errors.New("there is no prompt to go back to yet")
 	}
 	if o.To == "" {
-		list, err := rewind.PromptsOf(ctx, c.s.Store, c.s.Kept, c.s.Session.ID)
+		list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID)
 		if err != nil {
 			return err
 		}
 		for _, row := range rewind.PromptRows(list) {
-			c.screen.Line(term.InPlain, "%s", c.h.OneLine(strings.Join(row, "  ")))
+			c.screen.Line(term.Plain, "%s", c.h.OneLine(strings.Join(row, "  ")))
 		}
 		return nil
 	}
-	done, err := (&rewind.Rewinder{Session: c.s.Session, Store: c.s.Store, Kept: c.s.Kept}).Rewind(ctx, o)
+	done, err := (&rewind.Rewinder{Session: c.s.Session, Store: c.s.Store, Checkpoints: c.s.Checkpoints}).Rewind(ctx, o)
 	if err == nil || done.Changed() {
 		for _, line := range done.Lines("/rewind") {
-			c.screen.Line(term.InPlain, "%s", terminal.Text(line))
+			c.screen.Line(term.Plain, "%s", terminal.Text(line))
 		}
 	}
 	return err

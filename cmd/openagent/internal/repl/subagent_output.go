@@ -24,16 +24,16 @@ func (c *REPL) under(d event.AgentEvent, names string) {
 		c.under(e, names)
 	case event.AssistantMessage:
 		for i, u := range e.Response.Message.ToolUses() {
-			c.screen.Line(term.InDim, "  %s| * %s %s", names, u.Name, preview.Briefly(u.Input))
+			c.screen.Line(term.Dim, "  %s| * %s %s", names, u.Name, preview.InputSummary(u.Input))
 			c.calls.Add(d.Event.Session+"/"+streamjson.CallID(d.Event.Seq, i), u)
 		}
 	case event.ToolResult:
 		if e.Result.IsError {
 			u, _ := c.calls.Get(d.Event.Session + "/" + e.Call)
-			c.screen.Line(term.InRed, "  %s|   ! %s: %s", names, u.Name, text.Runes(c.h.OneLine(app.Title(e)), 200))
+			c.screen.Line(term.Red, "  %s|   ! %s: %s", names, u.Name, text.Runes(c.h.OneLine(app.ResultTitle(e)), 200))
 		}
 	case event.ModelFailed:
-		c.screen.Line(term.InYellow, "  %s|   ! %s", names, c.h.OneLine(e.Message))
+		c.screen.Line(term.Yellow, "  %s|   ! %s", names, c.h.OneLine(e.Message))
 	}
 }
 

@@ -18,9 +18,9 @@ type place struct {
 	prompt string // the one before which it is; "" for other places
 }
 
-// placeOf finds a place: the number of a fact, the id of a message, or "last" for
+// findPlace finds a place: the number of a fact, the id of a message, or "last" for
 // the last prompt. For a prompt it is the one before it, else the one after.
-func placeOf(ctx context.Context, store session.Store, id, to string) (place, error) {
+func findPlace(ctx context.Context, store session.Store, id, to string) (place, error) {
 	w, err := walkOf(ctx, store, id)
 	if err != nil {
 		return place{}, err

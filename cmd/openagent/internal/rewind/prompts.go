@@ -20,15 +20,15 @@ type promptPlace struct {
 	Prompt string    `json:"prompt"`
 }
 
-// PromptsOf lists the prompts of a session that count, the first one first.
-func PromptsOf(ctx context.Context, store session.Store, kept *checkpoint.Store, id string) ([]promptPlace, error) {
+// ListPrompts lists the prompts of a session that count, the first one first.
+func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Store, id string) ([]promptPlace, error) {
 	w, err := walkOf(ctx, store, id)
 	if err != nil {
 		return nil, err
 	}
 	there := map[string]bool{}
 	if dir, ok := store.(session.Dir); ok && kept != nil {
-		list, err := kept.List(ctx, app.KeptAs(dir, id))
+		list, err := kept.List(ctx, app.CheckpointName(dir, id))
 		if err != nil {
 			return nil, err
 		}

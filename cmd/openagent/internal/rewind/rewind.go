@@ -14,30 +14,30 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A Rewinding says what is to be brought back, and to where.
-type Rewinding struct {
-	To                        string // see placeOf; "": nowhere yet
+// A Options says what is to be brought back, and to where.
+type Options struct {
+	To                        string // see findPlace; "": nowhere yet
 	files, conversation, both bool
-	Dry, diff                 bool
+	DryRun, diff              bool
 }
 
 // Flags are those of the command and of the line mode alike.
-func (r *Rewinding) Flags() cli.Flags {
+func (r *Options) Flags() cli.Flags {
 	return cli.Flags{
-		{Name: "files", Help: "only the files", Set: cli.Yes(&r.files)},
-		{Name: "conversation", Help: "only the conversation", Set: cli.Yes(&r.conversation)},
-		{Name: "both", Help: "files and conversation (default)", Set: cli.Yes(&r.both)},
-		{Name: "dry-run", Help: "only show what it would do", Set: cli.Yes(&r.Dry)},
-		{Name: "diff", Help: "show how the files change, line by line", Set: cli.Yes(&r.diff)},
+		{Name: "files", Help: "only the files", Set: cli.SetTrue(&r.files)},
+		{Name: "conversation", Help: "only the conversation", Set: cli.SetTrue(&r.conversation)},
+		{Name: "both", Help: "files and conversation (default)", Set: cli.SetTrue(&r.both)},
+		{Name: "dry-run", Help: "only show what it would do", Set: cli.SetTrue(&r.DryRun)},
+		{Name: "diff", Help: "show how the files change, line by line", Set: cli.SetTrue(&r.diff)},
 	}
 }
 
 // Check fills in what goes without saying.
-func (r *Rewinding) Check() error {
+func (r *Options) Check() error {
 	switch n := len(trues(r.files, r.conversation, r.both)); {
 	case n > 1:
 		return cli.Usagef("--files, --conversation and --both do not go together; leave out all but one")
-	case r.To == "" && (n > 0 || r.Dry || r.diff):
+	case r.To == "" && (n > 0 || r.DryRun || r.diff):
 		return cli.Usagef("rewind needs --to with the fact to go back to; without any flag it lists the prompts")
 	case n == 0 || r.both:
 		r.files, r.conversation = true, true
@@ -57,8 +57,8 @@ func trues(list ...bool) (n []bool) {
 	return n
 }
 
-// A rewound is what rewinding has done, or would do.
-type rewound struct {
+// A result is what rewinding has done, or would do.
+type result struct {
 	Session      string               `json:"session"`
 	DryRun       bool                 `json:"dryRun"`
 	To           int64                `json:"to"`             // the fact after which things are as they were
@@ -82,20 +82,20 @@ type rewoundConversation struct {
 
 // A Rewinder brings back the files and the conversation of a session.
 type Rewinder struct {
-	Session *agent.Session
-	Store   session.Store
-	Kept    *checkpoint.Store // nil: the session is in memory, and no files are kept
+	Session     *agent.Session
+	Store       session.Store
+	Checkpoints *checkpoint.Store // nil: the session is in memory, and no files are kept
 }
 
 // Rewind does what was asked for: first the files, which may be missing. An error
 // comes with what was done.
-func (r *Rewinder) Rewind(ctx context.Context, o Rewinding) (rewound, error) {
-	p, err := placeOf(ctx, r.Store, r.Session.ID, o.To)
+func (r *Rewinder) Rewind(ctx context.Context, o Options) (result, error) {
+	p, err := findPlace(ctx, r.Store, r.Session.ID, o.To)
 	if err != nil {
-		return rewound{}, err
+		return result{}, err
 	}
-	done := rewound{Session: r.Session.ID, DryRun: o.Dry, To: p.after, Prompt: p.prompt}
-	if !o.Dry {
+	done := result{Session: r.Session.ID, DryRun: o.DryRun, To: p.after, Prompt: p.prompt}
+	if !o.DryRun {
 		done.Undo = p.last
 	}
 	if o.files {
@@ -111,21 +111,21 @@ func (r *Rewinder) Rewind(ctx context.Context, o Rewinding) (rewound, error) {
 		return done, nil
 	}
 	done.Conversation.Past = p.last
-	if !o.Dry {
+	if !o.DryRun {
 		err = r.Session.Rewind(ctx, p.after)
 	}
 	return done, err
 }
 
-func (r *Rewinder) files(ctx context.Context, after int64, o Rewinding) (*rewoundFiles, error) {
+func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundFiles, error) {
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
 	dir, ok := r.Store.(session.Dir)
-	if !ok || r.Kept == nil {
+	if !ok || r.Checkpoints == nil {
 		return done, cli.Usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
 	}
-	name := app.KeptAs(dir, r.Session.ID)
+	name := app.CheckpointName(dir, r.Session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {
-		report, err := r.Kept.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.Dry, Kept: record})
+		report, err := r.Checkpoints.Restore(ctx, name, id, checkpoint.Restoring{Dry: o.DryRun, Kept: record})
 		done.Checkpoint, done.Left, done.Gaps, done.GapCount = id, report.Left, report.Gaps, report.GapCount
 		done.Changes = append(done.Changes, report.Changes...)
 		if err == nil && o.diff {
@@ -134,7 +134,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Rewinding) (*rewoun
 		return err
 	}
 	var err error
-	if o.Dry {
+	if o.DryRun {
 		var id string
 		if id, err = r.Session.CheckpointBefore(ctx, after); id != "" && err == nil {
 			err = restore(ctx, id, nil)
@@ -144,7 +144,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Rewinding) (*rewoun
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
-		err = cli.Usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", app.MaxAgeKey, app.QuotaKey)
+		err = cli.Usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", app.CheckpointMaxAgeKey, app.CheckpointQuotaKey)
 	case errors.Is(err, agent.ErrNoCheckpoint):
 		err = cli.Usagef("%w; --conversation rewinds that alone", err)
 	}
@@ -153,7 +153,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Rewinding) (*rewoun
 
 // compare adds the diffs that lead from one state of files to another one.
 func (r *Rewinder) compare(ctx context.Context, name, from, to string, changes []checkpoint.Change) error {
-	list, err := r.Kept.Changes(ctx, name, from, to)
+	list, err := r.Checkpoints.Changes(ctx, name, from, to)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (r *Rewinder) compare(ctx context.Context, name, from, to string, changes [
 }
 
 // Lines are what people read of it; undo is the command that undoes it.
-func (r rewound) Lines(undo string) []string {
+func (r result) Lines(undo string) []string {
 	verb := "was"
 	if r.DryRun {
 		verb = "would be"
@@ -197,12 +197,12 @@ func (r rewound) Lines(undo string) []string {
 }
 
 // Changed reports whether there is something to undo.
-func (r rewound) Changed() bool {
+func (r result) Changed() bool {
 	return r.Files != nil && len(r.Files.Changes) > 0 || r.Conversation != nil && r.Conversation.Past > 0
 }
 
 // alone is the flag for what was rewound alone.
-func (r rewound) alone() string {
+func (r result) alone() string {
 	switch {
 	case r.Conversation == nil:
 		return " --files"

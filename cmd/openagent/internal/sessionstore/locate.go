@@ -35,7 +35,7 @@ func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Dir, error)
 	if !errors.Is(err, session.ErrNotFound) || dir != "" {
 		return stores[0], NotFound(id, err)
 	}
-	if _, store, ok := Elsewhere(ctx, h, id); ok {
+	if _, store, ok := FindInOtherProjects(ctx, h, id); ok {
 		return store, nil
 	}
 	return session.Dir{}, NotFound(id, err)

@@ -67,14 +67,14 @@ func Find(ctx context.Context, h *cli.IO, shown string, store session.Store, id 
 	if !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
-	if info, _, ok := Elsewhere(ctx, h, id); ok {
+	if info, _, ok := FindInOtherProjects(ctx, h, id); ok {
 		return cli.Usagef("%s: session %s belongs to another folder; add --cwd %s", shown, id, info.Dir)
 	}
 	return cli.Usagef("%s: there is no session %s; openagent sessions list shows those of this folder", shown, id)
 }
 
-// Elsewhere looks for a session in the folders of all projects.
-func Elsewhere(ctx context.Context, h *cli.IO, id string) (session.Info, session.Dir, bool) {
+// FindInOtherProjects looks for a session in the folders of all projects.
+func FindInOtherProjects(ctx context.Context, h *cli.IO, id string) (session.Info, session.Dir, bool) {
 	if session.CheckID(id) != nil {
 		return session.Info{}, session.Dir{}, false
 	}
@@ -87,9 +87,9 @@ func Elsewhere(ctx context.Context, h *cli.IO, id string) (session.Info, session
 	return session.Info{}, session.Dir{}, false
 }
 
-// FactOf returns the number of the fact that a message id stands for: the uuid
+// FactSeq returns the number of the fact that a message id stands for: the uuid
 // of a line, or the id that a message was sent with.
-func FactOf(ctx context.Context, store session.Store, id, message string) (int64, error) {
+func FactSeq(ctx context.Context, store session.Store, id, message string) (int64, error) {
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {
 			return 0, err

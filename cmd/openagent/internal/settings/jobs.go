@@ -11,13 +11,13 @@ import (
 var notForJobs = []string{"print", "output-format", "input-format", "include-partial-messages", "permission-prompt-tool",
 	"resume", "continue", "fork-session", "resume-at", "session-id", "file"}
 
-// PlaceFlags are the flags of a prompt for commands that run none: where they work, which
+// LocationFlags are the flags of a prompt for commands that run none: where they work, which
 // settings count and what they log.
-func (o *Options) PlaceFlags() cli.Flags {
+func (o *Options) LocationFlags() cli.Flags {
 	return o.Flags().Named("cwd", "settings", "setting-sources", "log-level", "log-format", "debug")
 }
 
-// FlagsOfJobs are the flags of a prompt under which jobs run.
-func (o *Options) FlagsOfJobs() cli.Flags {
+// JobFlags are the flags of a prompt under which jobs run.
+func (o *Options) JobFlags() cli.Flags {
 	return slices.DeleteFunc(o.Flags(), func(f cli.Flag) bool { return slices.Contains(notForJobs, f.Name) })
 }

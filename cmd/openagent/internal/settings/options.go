@@ -23,53 +23,53 @@ import (
 // Options are what the flags of a run say. The zero value of a field means that
 // its flag was not given.
 type Options struct {
-	Print          bool
-	Output, Input  string
-	Partial        bool
-	PromptTool     string
-	Model          string
-	Fallbacks      []string
-	Provider, Base string
-	Turns          int
-	ModelCalls     int
-	USD            float64
-	MaxTokens      int
-	Timeout        time.Duration
-	System, Append string // as given: text or @file
-	Mode           string
-	sandbox        string
-	bypass         bool
-	Tools          []string
-	Allow, Deny    []permission.Rule
-	extra          string // settings: a file or JSON
-	Layers         []string
-	Resume         string
-	Latest, Fork   bool
-	ResumeAt, ID   string
-	Ephemeral      bool
-	SessionDir     string
-	Effort         string
-	Thinking       int
-	cache          string
-	Fast           bool
-	ToolsInPrompt  bool
-	Dir            string
-	Dirs, Files    []string
-	schema         string          // of answers, as given: JSON or @file
-	Answer         json.RawMessage // the schema itself
-	Plugins        []string
-	MCP            []string // servers: files or JSON
-	MCPStrict      bool
-	Agents         string // kinds of agents, as JSON
-	Agent          string // the kind that the agent is
-	logLevel       string
-	logFormat      string
-	debug          bool
-	Trace          string // file of the spans
+	Print             bool
+	Output, Input     string
+	Partial           bool
+	PromptTool        string
+	Model             string
+	Fallbacks         []string
+	Provider, BaseURL string
+	Turns             int
+	ModelCalls        int
+	USD               float64
+	MaxTokens         int
+	Timeout           time.Duration
+	System, Append    string // as given: text or @file
+	Mode              string
+	sandbox           string
+	bypass            bool
+	Tools             []string
+	Allow, Deny       []permission.Rule
+	extra             string // settings: a file or JSON
+	Layers            []string
+	Resume            string
+	Latest, Fork      bool
+	ResumeAt, ID      string
+	Ephemeral         bool
+	SessionDir        string
+	Effort            string
+	Thinking          int
+	cache             string
+	Fast              bool
+	ToolsInPrompt     bool
+	Dir               string
+	Dirs, Files       []string
+	schema            string          // of answers, as given: JSON or @file
+	OutputSchema      json.RawMessage // the schema itself
+	Plugins           []string
+	MCP               []string // servers: files or JSON
+	MCPStrict         bool
+	Agents            string // kinds of agents, as JSON
+	Agent             string // the kind that the agent is
+	logLevel          string
+	logFormat         string
+	debug             bool
+	Trace             string // file of the spans
 
 	// What configure adds.
 	Settings   *config.Settings // nil: none were read
-	Flagged    *Options         // what the flags alone say
+	FromFlags  *Options         // what the flags alone say
 	Rates      ratelimit.Rates
 	Compaction *agent.Compaction
 	Ask        []permission.Rule
@@ -90,7 +90,7 @@ const (
 var (
 	Formats     = []string{cli.FormatText, cli.FormatJSON, cli.FormatStream}
 	Efforts     = []string{"low", "medium", "high", "max"}
-	Providers   = slices.Concat([]string{AnthropicName, OpenaiName, ResponsesName, BedrockName, VertexName, AzureName}, Hosts, []string{DemoName})
+	Providers   = slices.Concat([]string{AnthropicName, OpenAIName, ResponsesName, BedrockName, VertexName, AzureName}, Hosts, []string{DemoName})
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
 	promptTools = []string{AskByStdio, AskLater}
@@ -109,15 +109,15 @@ func Modes() []string {
 // Flags are the flags of a run.
 func (o *Options) Flags() cli.Flags {
 	return cli.Flags{
-		{Name: "print", Short: 'p', Help: "one prompt, then end; the default unless on a terminal", Set: cli.Yes(&o.Print)},
+		{Name: "print", Short: 'p', Help: "one prompt, then end; the default unless on a terminal", Set: cli.SetTrue(&o.Print)},
 		{Name: "output-format", Arg: cli.Choice(Formats), Words: Formats, Help: "what goes to stdout: the final text, one result object, or an object a line", Set: cli.OneOf(&o.Output, Formats)},
 		{Name: "input-format", Arg: "text|stream-json", Words: []string{cli.FormatText, cli.FormatStream}, Help: "what comes on stdin: a prompt, or user and control messages a line each", Set: cli.OneOf(&o.Input, []string{cli.FormatText, cli.FormatStream})},
-		{Name: "include-partial-messages", Help: "with stream-json: pieces of messages as they come", Set: cli.Yes(&o.Partial)},
+		{Name: "include-partial-messages", Help: "with stream-json: pieces of messages as they come", Set: cli.SetTrue(&o.Partial)},
 		{Name: "permission-prompt-tool", Arg: cli.Choice(promptTools), Words: promptTools, Help: "who is asked for permission: stdio is control messages, with stream-json input; defer ends the run until openagent sessions answer", Set: cli.OneOf(&o.PromptTool, promptTools)},
 		{Name: "model", Arg: "NAME", Help: "model to use, or PROVIDER:NAME (default claude-sonnet-4-6)", Set: cli.Text(&o.Model)},
 		{Name: "fallback-model", Arg: "NAME,NAME", Help: "models to use when it stays unavailable", Set: cli.List(&o.Fallbacks)},
 		{Name: "provider", Arg: cli.Choice(Providers), Words: Providers, Help: "whose API to use; guessed from the model and the keys at hand", Set: cli.OneOf(&o.Provider, Providers)},
-		{Name: "base-url", Arg: "URL", Help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Set: cli.Text(&o.Base)},
+		{Name: "base-url", Arg: "URL", Help: "where the API is: without /v1 for anthropic, with it for openai and openai-responses", Set: cli.Text(&o.BaseURL)},
 		{Name: "max-turns", Arg: "N", Help: "most answers of models, those to agents included", Set: cli.Count(&o.Turns)},
 		{Name: "max-model-calls", Arg: "N", Help: "most requests to models, retries and those of agents included", Set: cli.Count(&o.ModelCalls)},
 		{Name: "max-budget-usd", Arg: "X", Help: "most money to spend", Set: cli.Dollars(&o.USD)},
@@ -126,38 +126,38 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "system-prompt", Arg: "TEXT|@FILE", Help: "instructions instead of our own", Set: cli.Raw(&o.System)},
 		{Name: "append-system-prompt", Arg: "TEXT|@FILE", Help: "instructions after our own", Set: cli.Raw(&o.Append)},
 		{Name: "permission-mode", Arg: "MODE", Words: Modes(), Help: "what to do with calls that no rule settles: " + strings.Join(Modes(), ", "), Set: cli.OneOf(&o.Mode, Modes())},
-		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.Yes(&o.bypass)},
+		{Name: "dangerously-skip-permissions", Help: "the same as --permission-mode bypassPermissions", Set: cli.SetTrue(&o.bypass)},
 		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "have the system confine commands: auto asks where it cannot, on insists (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
 		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "which tools there are (default: core and a few at hand, the others for the model to find)", Set: cli.List(&o.Tools)},
-		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: Rules(&o.Allow)},
-		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a name alone hides the tool", Set: Rules(&o.Deny)},
+		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: RuleFlag(&o.Allow)},
+		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a name alone hides the tool", Set: RuleFlag(&o.Deny)},
 		{Name: "settings", Arg: "FILE|JSON", Help: "further settings, which count before those of files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "which files of settings are read, of user, project and local (default all)", Set: cli.OneOfEach(&o.Layers, layers)},
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "go on with a session; without a prompt, with its interrupted run", Set: cli.Text(&o.Resume)},
-		{Name: "continue", Short: 'c', Help: "go on with the latest session of this folder", Set: cli.Yes(&o.Latest)},
-		{Name: "fork-session", Help: "with --resume or --continue: go on in a copy", Set: cli.Yes(&o.Fork)},
+		{Name: "continue", Short: 'c', Help: "go on with the latest session of this folder", Set: cli.SetTrue(&o.Latest)},
+		{Name: "fork-session", Help: "with --resume or --continue: go on in a copy", Set: cli.SetTrue(&o.Fork)},
 		{Name: "resume-at", Arg: "MESSAGE_ID", Help: "with --resume or --continue: go on from this message", Set: cli.Text(&o.ResumeAt)},
 		{Name: "session-id", Arg: "ID", Help: "id of the new session", Set: cli.Text(&o.ID)},
-		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.Yes(&o.Ephemeral)},
+		{Name: "no-session-persistence", Help: "keep the session in memory only", Set: cli.SetTrue(&o.Ephemeral)},
 		{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder of the sessions", Set: cli.Text(&o.SessionDir)},
 		{Name: "effort", Arg: cli.Choice(Efforts), Words: Efforts, Help: "how much the model thinks", Set: cli.OneOf(&o.Effort, Efforts)},
 		{Name: "max-thinking-tokens", Arg: "N", Help: "how much the model thinks, in tokens", Set: cli.Count(&o.Thinking)},
 		{Name: "prompt-cache", Arg: cli.Choice(cacheWords), Words: cacheWords, Help: "how long the provider is to keep the prompt (default 5m)", Set: cli.OneOf(&o.cache, cacheWords)},
-		{Name: "fast", Help: "ask the model to answer faster, at a higher price, if it can", Set: cli.Yes(&o.Fast)},
-		{Name: "tools-in-prompt", Help: "write the tools into the prompt, for models that call none by themselves", Set: cli.Yes(&o.ToolsInPrompt)},
+		{Name: "fast", Help: "ask the model to answer faster, at a higher price, if it can", Set: cli.SetTrue(&o.Fast)},
+		{Name: "tools-in-prompt", Help: "write the tools into the prompt, for models that call none by themselves", Set: cli.SetTrue(&o.ToolsInPrompt)},
 		{Name: "cwd", Short: 'C', Arg: "DIR", Path: true, Help: "folder to work in, as if started there", Set: cli.Raw(&o.Dir)},
-		{Name: "add-dir", Arg: "DIR", Path: true, Help: "further folder to work in; may be repeated", Set: cli.More(&o.Dirs)},
-		{Name: "plugin-dir", Arg: "DIR", Path: true, Help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", Set: cli.More(&o.Plugins)},
-		{Name: "mcp-config", Arg: "FILE|JSON", Help: "MCP servers, as .mcp.json has them; may be repeated", Set: cli.More(&o.MCP)},
-		{Name: "strict-mcp-config", Help: "no MCP servers but those of --mcp-config", Set: cli.Yes(&o.MCPStrict)},
+		{Name: "add-dir", Arg: "DIR", Path: true, Help: "further folder to work in; may be repeated", Set: cli.Append(&o.Dirs)},
+		{Name: "plugin-dir", Arg: "DIR", Path: true, Help: "plugin: folder with tools/, skills/, commands/, agents/, hooks/hooks.json and .mcp.json, which count once they are trusted; may be repeated", Set: cli.Append(&o.Plugins)},
+		{Name: "mcp-config", Arg: "FILE|JSON", Help: "MCP servers, as .mcp.json has them; may be repeated", Set: cli.Append(&o.MCP)},
+		{Name: "strict-mcp-config", Help: "no MCP servers but those of --mcp-config", Set: cli.SetTrue(&o.MCPStrict)},
 		{Name: "agents", Arg: "JSON", Help: "further agents that can be put to work, by name: {\"NAME\": {\"description\": …, \"prompt\": …}}", Set: cli.Raw(&o.Agents)},
 		{Name: "agent", Arg: "NAME", Help: "be one of the agents that openagent agents lists, with its instructions, tools and model", Set: cli.Text(&o.Agent)},
 		{Name: "json-schema", Arg: "SCHEMA|@FILE", Help: "JSON Schema of type object that the answer has to satisfy; it is checked, and is structured_output of the result", Set: cli.Raw(&o.schema)},
-		{Name: "file", Arg: "PATH", Path: true, Help: "image, PDF or text that goes with the prompt; may be repeated", Set: cli.More(&o.Files)},
+		{Name: "file", Arg: "PATH", Path: true, Help: "image, PDF or text that goes with the prompt; may be repeated", Set: cli.Append(&o.Files)},
 		{Name: "log-level", Arg: cli.Choice(logLevels), Words: logLevels, Help: "what is logged to stderr (default warn)", Set: cli.OneOf(&o.logLevel, logLevels)},
 		{Name: "log-format", Arg: cli.Choice(logFormats), Words: logFormats, Help: "how it is logged", Set: cli.OneOf(&o.logFormat, logFormats)},
 		{Name: "trace", Arg: "FILE", Path: true, Help: "add what the run does to a file, a span a line of JSON, without content", Set: cli.Text(&o.Trace)},
-		{Name: "debug", Help: "the same as --log-level debug", Set: cli.Yes(&o.debug)},
+		{Name: "debug", Help: "the same as --log-level debug", Set: cli.SetTrue(&o.debug)},
 	}
 }
 
@@ -190,7 +190,7 @@ func (o *Options) Check() error {
 		o.Output = cli.FormatText
 	}
 	if o.Dir != "" {
-		if err := NeedDir("--cwd", o.Dir); err != nil {
+		if err := CheckDir("--cwd", o.Dir); err != nil {
 			return err
 		}
 		if err := os.Chdir(o.Dir); err != nil {
@@ -202,7 +202,7 @@ func (o *Options) Check() error {
 		if err != nil {
 			return err
 		}
-		if o.Answer, err = ReadSchema([]byte(schema)); err != nil {
+		if o.OutputSchema, err = ReadSchema([]byte(schema)); err != nil {
 			return cli.Usagef("--json-schema: %w", err)
 		}
 	}
@@ -221,7 +221,7 @@ func ReadSchema(schema json.RawMessage) (json.RawMessage, error) {
 // absolute makes the paths of folders that must exist absolute.
 func absolute(shown string, dirs []string) error {
 	for i, d := range dirs {
-		if err := NeedDir(shown, d); err != nil {
+		if err := CheckDir(shown, d); err != nil {
 			return err
 		}
 		abs, err := filepath.Abs(d)
@@ -269,7 +269,7 @@ func WorkingDir() (string, error) {
 	return dir, nil
 }
 
-func Rules(to *[]permission.Rule) func(string) error {
+func RuleFlag(to *[]permission.Rule) func(string) error {
 	return func(s string) error {
 		more, err := permission.ParseRules(s)
 		if err != nil {
@@ -283,8 +283,8 @@ func Rules(to *[]permission.Rule) func(string) error {
 	}
 }
 
-// NeedDir reports what is wrong with a folder that must exist.
-func NeedDir(shown, dir string) error {
+// CheckDir reports what is wrong with a folder that must exist.
+func CheckDir(shown, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -12,7 +12,7 @@ import (
 // Names of providers.
 const (
 	AnthropicName = "anthropic"
-	OpenaiName    = "openai"
+	OpenAIName    = "openai"
 	ResponsesName = responses.Provider
 	BedrockName   = bedrock.Name
 	VertexName    = vertex.Name
@@ -30,7 +30,7 @@ type Environ func(string) string
 // right after its name.
 func (e Environ) First(names ...string) Setting {
 	for _, name := range names {
-		for _, n := range []string{name, OlderNames[name]} {
+		for _, n := range []string{name, OldVariables[name]} {
 			if v := strings.TrimSpace(e(n)); n != "" && v != "" {
 				return Setting{v, n}
 			}
@@ -39,9 +39,9 @@ func (e Environ) First(names ...string) Setting {
 	return Setting{}
 }
 
-// OlderNames are names that variables had before. They still count; help and errors
+// OldVariables are names that variables had before. They still count; help and errors
 // do not name them.
-var OlderNames = map[string]string{
+var OldVariables = map[string]string{
 	"OPENAGENT_API_KEY":  "CODEANY_API_KEY",
 	"OPENAGENT_BASE_URL": "CODEANY_BASE_URL",
 	"OPENAGENT_MODEL":    "CODEANY_MODEL",
@@ -55,7 +55,7 @@ func (s Setting) Or(other Setting) Setting {
 	return other
 }
 
-func Flagged(name, value string) Setting {
+func FlagSetting(name, value string) Setting {
 	if value == "" {
 		return Setting{}
 	}
@@ -68,7 +68,7 @@ func Flagged(name, value string) Setting {
 var Hosts = func() []string {
 	var names []string
 	for _, p := range openai.Profiles() {
-		if p.Name != OpenaiName && p.BaseURL != "" {
+		if p.Name != OpenAIName && p.BaseURL != "" {
 			names = append(names, p.Name)
 		}
 	}

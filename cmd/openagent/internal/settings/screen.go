@@ -7,7 +7,7 @@ import (
 )
 
 func NewScreen(h *cli.IO) *term.Screen {
-	return &term.Screen{W: h.Painted(), Colours: Colours(h)}
+	return &term.Screen{W: h.ColourOut(), Colours: Colours(h)}
 }
 
 // noColor reports whether there are to be no colours.
@@ -16,7 +16,7 @@ func noColor(h *cli.IO) bool {
 	if err != nil {
 		return false
 	}
-	s, err := config.Load(Sources(h, new(Options), dir))
+	s, err := config.Load(ConfigOptions(h, new(Options), dir))
 	none := false
 	if err == nil { // else the run says what is wrong
 		s.Decode("no_color", &none)

@@ -23,8 +23,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Sources say where the settings of a run in dir are.
-func Sources(h *cli.IO, o *Options, dir string) config.Options {
+// ConfigOptions say where the settings of a run in dir are.
+func ConfigOptions(h *cli.IO, o *Options, dir string) config.Options {
 	from := config.Options{Dir: dir, Managed: h.Managed, Given: append(o.given(), fromEnvironment(h)...), Extra: o.extra, Trusted: func(f config.File) bool { return trustsFile(h, f) }}
 	if home, err := h.Home(); err == nil { // else nothing is kept
 		from.Home = home
@@ -46,7 +46,7 @@ func (o *Options) given() []config.Given {
 		{"model", o.Model != "", o.Model},
 		{"fallback_models", len(o.Fallbacks) > 0, o.Fallbacks},
 		{"provider", o.Provider != "", o.Provider},
-		{"base_url", o.Base != "", o.Base},
+		{"base_url", o.BaseURL != "", o.BaseURL},
 		{"permissions.allow", len(o.Allow) > 0, o.Allow},
 		{"permissions.deny", len(o.Deny) > 0, o.Deny},
 		{ModeKey, o.Mode != "", o.Mode},
@@ -74,15 +74,15 @@ func (o *Options) given() []config.Given {
 		if f.key == ModeKey && o.bypass {
 			name = "--dangerously-skip-permissions"
 		}
-		list = append(list, config.Given{Scope: config.Flags, Name: name, Key: f.key, Value: Quoted(f.value)})
+		list = append(list, config.Given{Scope: config.Flags, Name: name, Key: f.key, Value: EncodeValue(f.value)})
 	}
 	return list
 }
 
 const ModeKey = "permissions.defaultMode"
 
-// Quoted is a text, a number or a list of texts as JSON.
-func Quoted(v any) json.RawMessage {
+// EncodeValue is a text, a number or a list of texts as JSON.
+func EncodeValue(v any) json.RawMessage {
 	data, err := cli.EncodeLine(v)
 	if err != nil {
 		panic(err)
@@ -100,7 +100,7 @@ func fromEnvironment(h *cli.IO) []config.Given {
 			if s.Value == "" || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "OPENAI_") {
 				continue
 			}
-			v := Quoted(s.Value)
+			v := EncodeValue(s.Value)
 			if k.Type == config.Bool {
 				v = json.RawMessage("true") // NO_COLOR may be anything
 			}
@@ -114,21 +114,21 @@ func fromEnvironment(h *cli.IO) []config.Given {
 // they say nothing what the settings say. With ask a person at the terminal is
 // asked whether a project's files are trusted.
 func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool) (*Options, error) {
-	if o.Flagged != nil { // they are configured already
-		o = o.Flagged
+	if o.FromFlags != nil { // they are configured already
+		o = o.FromFlags
 	}
-	s, err := config.Load(Sources(h, o, dir))
+	s, err := config.Load(ConfigOptions(h, o, dir))
 	if err == nil && ask {
 		var yes bool
 		if yes, err = offerSettings(ctx, h, s); yes {
-			s, err = config.Load(Sources(h, o, dir))
+			s, err = config.Load(ConfigOptions(h, o, dir))
 		}
 	}
 	if err != nil {
-		return nil, Unsettled(err)
+		return nil, LoadError(err)
 	}
 	c, flagged := *o, *o
-	c.Flagged, c.Settings = &flagged, s
+	c.FromFlags, c.Settings = &flagged, s
 	p := s.Policy()
 	c.Allow, c.Ask, c.Deny, c.Origins = p.Allow, p.Ask, p.Deny, p.Origins
 	if v := c.Setting(ModeKey); v.Source.Scope != config.Default {
@@ -151,7 +151,7 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	s.Decode("max_turns", &c.Turns)
 	s.Decode("max_budget_usd", &c.USD)
 	s.Decode("max_tokens", &c.MaxTokens)
-	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.RatesOf(s)
+	c.Timeout, c.Rates = s.Duration("timeout"), ratelimit.ReadRates(s)
 	c.Compaction = compactionOf(s)
 	s.Decode("prompt_cache", &c.cache)
 	s.Decode("fastMode", &c.Fast)
@@ -171,8 +171,8 @@ func Configure(ctx context.Context, h *cli.IO, o *Options, dir string, ask bool)
 	return &c, nil
 }
 
-// Unsettled is the error for settings that cannot be used.
-func Unsettled(err error) error {
+// LoadError is the error for settings that cannot be used.
+func LoadError(err error) error {
 	var p *config.Problem
 	var e *cli.ExitError
 	switch {
@@ -196,8 +196,8 @@ func (o *Options) Setting(key string) config.Value {
 	return v
 }
 
-// Said is who says what a setting is: a flag, or a file with its line.
-func (o *Options) Said(key, flag string) string {
+// SourceOf is who says what a setting is: a flag, or a file with its line.
+func (o *Options) SourceOf(key, flag string) string {
 	if v := o.Setting(key); v.Source.Scope != "" {
 		return v.Source.String()
 	}
@@ -210,9 +210,9 @@ func folders(h *cli.IO, s *config.Settings, dir string) []string {
 	var named, out []string
 	s.Decode(FoldersKey, &named)
 	for _, name := range named {
-		path := FolderNamed(name, dir)
+		path := ResolveFolder(name, dir)
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			h.Complain("%s: there is no folder %s", FoldersKey, path)
+			h.Warn("%s: there is no folder %s", FoldersKey, path)
 			continue
 		}
 		if !slices.Contains(out, path) {
@@ -236,21 +236,21 @@ func (o *Options) SecretValues() []string {
 func WarnOfSettings(h *cli.IO, o *Options) {
 	for _, p := range o.Settings.Problems() {
 		if p.Kind != config.Idle {
-			h.Complain("%v", &p)
+			h.Warn("%v", &p)
 		}
 	}
 	for _, v := range o.Settings.Bounded() {
-		h.Complain("%s: %s does not count; %s says %s", v.Key, v.Value, v.Source, o.Setting(v.Key).Value)
+		h.Warn("%s: %s does not count; %s says %s", v.Key, v.Value, v.Source, o.Setting(v.Key).Value)
 	}
 	for _, f := range o.Settings.Files() {
 		if needs := o.Settings.Needs(f); len(needs) > 0 {
-			h.Complain("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, Needed(needs), text.QuoteShell(projectOf(f)))
+			h.Warn("%s is not trusted, so this is ignored: %s; look at it, then: openagent trust add %s", f.Path, NeedNames(needs), text.QuoteShell(projectOf(f)))
 		}
 	}
 }
 
-// Needed lists settings with their lines.
-func Needed(needs []config.Need) string {
+// NeedNames lists settings with their lines.
+func NeedNames(needs []config.Need) string {
 	var words []string
 	for _, n := range needs {
 		words = append(words, n.String())
@@ -281,7 +281,7 @@ func (o *Options) PermitsRule(r permission.Rule) error {
 // another one.
 func (o *Options) PermitsModel(name string) error {
 	v, ok := o.Managed("model")
-	if !ok || string(v.Value) == string(Quoted(strings.TrimSpace(name))) {
+	if !ok || string(v.Value) == string(EncodeValue(strings.TrimSpace(name))) {
 		return nil
 	}
 	return fmt.Errorf("%s allows no model but %s", v.Source, v.Value)
@@ -309,8 +309,8 @@ func (o *Options) Managed(key string) (config.Value, bool) {
 
 const FoldersKey = "permissions.additionalDirectories"
 
-// FolderNamed returns the path of a folder that settings name, for a working folder.
-func FolderNamed(name, dir string) string {
+// ResolveFolder returns the path of a folder that settings name, for a working folder.
+func ResolveFolder(name, dir string) string {
 	path := name
 	if rest, ok := strings.CutPrefix(name, "~/"); ok || name == "~" {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -323,30 +323,30 @@ func FolderNamed(name, dir string) string {
 	return filepath.Clean(path)
 }
 
-// Kept are what files say about the provider and its models.
-type Kept struct {
-	Model, Small, Name, Base KeptSetting
+// ProviderSettings are what files say about the provider and its models.
+type ProviderSettings struct {
+	Model, Small, Name, Base FileSetting
 	Models                   *catalog.Table // nil: they say of none
 }
 
-// A KeptSetting is a setting of a file. Managed ones, and those of --settings,
+// A FileSetting is a setting of a file. Managed ones, and those of --settings,
 // count before flags and variables.
-type KeptSetting struct {
+type FileSetting struct {
 	Setting
-	Above   bool
-	Managed bool
+	Overrides bool
+	Managed   bool
 }
 
-func (k KeptSetting) Before(s Setting) Setting {
-	if k.Above {
+func (k FileSetting) OverrideOr(s Setting) Setting {
+	if k.Overrides {
 		return k.Setting
 	}
 	return s
 }
 
-// Holder is who in the managed settings says where models are, "" if nobody does.
-func (k Kept) Holder() string {
-	for _, s := range []KeptSetting{k.Name, k.Base} {
+// ManagedBy is who in the managed settings says where models are, "" if nobody does.
+func (k ProviderSettings) ManagedBy() string {
+	for _, s := range []FileSetting{k.Name, k.Base} {
 		if s.Managed {
 			return s.Source
 		}
@@ -354,15 +354,15 @@ func (k Kept) Holder() string {
 	return ""
 }
 
-func (o *Options) Kept() Kept {
-	k := Kept{Models: o.table()}
-	for key, to := range map[string]*KeptSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
+func (o *Options) ProviderSettings() ProviderSettings {
+	k := ProviderSettings{Models: o.table()}
+	for key, to := range map[string]*FileSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {
 		v := o.Setting(key)
 		if v.Source.File == "" {
 			continue // newProvider knows flags and variables itself
 		}
 		to.Source, to.Managed = v.Source.String(), v.Source.Scope == config.Managed
-		to.Above = to.Managed || v.Source.Scope == config.Flags
+		to.Overrides = to.Managed || v.Source.Scope == config.Flags
 		if err := json.Unmarshal(v.Value, &to.Value); err != nil {
 			panic(err) // it was checked
 		}

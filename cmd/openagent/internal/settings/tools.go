@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Checked is run after a check of the options. The check leaves the format of the output
+// RunChecked is run after a check of the options. The check leaves the format of the output
 // as the user wrote it.
-func (o *Options) Checked(format *string, run func(context.Context, []string) error) func(context.Context, []string) error {
+func (o *Options) RunChecked(format *string, run func(context.Context, []string) error) func(context.Context, []string) error {
 	return func(ctx context.Context, args []string) error {
 		was := *format
 		if err := o.Check(); err != nil {

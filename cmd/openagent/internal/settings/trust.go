@@ -118,13 +118,13 @@ func ChangeTrust(ctx context.Context, h *cli.IO, change func(t Trusted)) error {
 	return nil
 }
 
-func Now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+func TrustTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // trustsFile reports whether a file of settings is trusted as it is now.
 func trustsFile(h *cli.IO, f config.File) bool {
 	t, err := ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return false
 	}
 	known, ok := t.Files[f.Place()]
@@ -135,7 +135,7 @@ func trustsFile(h *cli.IO, f config.File) bool {
 func TrustFiles(ctx context.Context, h *cli.IO, files []config.File) error {
 	return ChangeTrust(ctx, h, func(t Trusted) {
 		for _, f := range files {
-			t.Files[f.Place()] = TrustedFile{f.Sum, Now()}
+			t.Files[f.Place()] = TrustedFile{f.Sum, TrustTime()}
 		}
 	})
 }
@@ -160,7 +160,7 @@ func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed 
 		if len(needs) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(h.Err, "The settings %s of this project set what a project may not set by itself:\n%s", h.Visible(f.Path), NeedList(h, needs)); err != nil {
+		if _, err := fmt.Fprintf(h.Err, "The settings %s of this project set what a project may not set by itself:\n%s", h.Visible(f.Path), NeedLines(h, needs)); err != nil {
 			return changed, err
 		}
 		yes, err := Confirm(ctx, h, "Do you trust them, as they are now? [y/N] ")
@@ -178,9 +178,9 @@ func offerSettings(ctx context.Context, h *cli.IO, s *config.Settings) (changed 
 	return changed, nil
 }
 
-// NeedList shows all that a file of settings says beyond what a project may: first what
+// NeedLines shows all that a file of settings says beyond what a project may: first what
 // would run.
-func NeedList(h *cli.IO, needs []config.Need) string {
+func NeedLines(h *cli.IO, needs []config.Need) string {
 	var b strings.Builder
 	for _, runs := range []bool{true, false} {
 		for _, n := range needs {
@@ -195,21 +195,21 @@ func NeedList(h *cli.IO, needs []config.Need) string {
 	return b.String()
 }
 
-// Trusts reports whether a folder is trusted as it is now.
-func Trusts(h *cli.IO, l custom.Listing) bool {
+// TrustsTools reports whether a folder is trusted as it is now.
+func TrustsTools(h *cli.IO, l custom.Listing) bool {
 	t, err := ReadTrust(h)
 	if err != nil {
-		h.Complain("%v", err)
+		h.Warn("%v", err)
 		return false
 	}
 	f, ok := t.Folders[l.Dir]
 	return ok && f.Sum == l.Sum
 }
 
-// Trust remembers that a folder is trusted as it is.
-func Trust(ctx context.Context, h *cli.IO, l custom.Listing) error {
+// TrustTools remembers that a folder is trusted as it is.
+func TrustTools(ctx context.Context, h *cli.IO, l custom.Listing) error {
 	return ChangeTrust(ctx, h, func(t Trusted) {
-		t.Folders[l.Dir] = TrustedFolder{Sum: l.Sum, Files: l.Files, Since: Now()}
+		t.Folders[l.Dir] = TrustedFolder{Sum: l.Sum, Files: l.Files, Since: TrustTime()}
 	})
 }
 
@@ -218,7 +218,7 @@ func Trust(ctx context.Context, h *cli.IO, l custom.Listing) error {
 func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
 	for _, f := range folders {
 		l, err := custom.List(f.Path)
-		if f.Trusted || err != nil || len(l.Files) == 0 || Trusts(h, l) {
+		if f.Trusted || err != nil || len(l.Files) == 0 || TrustsTools(h, l) {
 			continue // what cannot be read is said when the tools are loaded
 		}
 		if _, err := fmt.Fprintf(h.Err, "The folder %s holds tools that the agent could run as programs:\n%s", h.OneLine(l.Dir), FileList(h, l)); err != nil {
@@ -231,7 +231,7 @@ func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
 		if !yes {
 			continue
 		}
-		if err := Trust(ctx, h, l); err != nil {
+		if err := TrustTools(ctx, h, l); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func FileList(h *cli.IO, l custom.Listing) string {
 // Confirm asks a question on the terminal; anything but yes is no. Stdin is read
 // up to the end of the line and no further.
 func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
-	h.DropTyped()
+	h.DiscardInput()
 	if _, err := fmt.Fprint(h.Err, question); err != nil {
 		return false, err
 	}
@@ -271,7 +271,7 @@ func Confirm(ctx context.Context, h *cli.IO, question string) (bool, error) {
 		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
 		fmt.Fprintln(h.Err)
-		return false, cli.Ended(cli.SignalCode(ctx))
+		return false, cli.ExitCode(cli.SignalCode(ctx))
 	}
 }
 
@@ -288,7 +288,7 @@ func ToolFolders(h *cli.IO, dir string, known bool) ([]custom.Listing, error) {
 			return nil, cli.Usagef("trust add: %s: %w", path, err)
 		}
 		for _, err := range l.Refused {
-			h.Complain("%v", err)
+			h.Warn("%v", err)
 		}
 		if len(l.Files) > 0 {
 			out = append(out, l)

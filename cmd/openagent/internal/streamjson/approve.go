@@ -72,7 +72,7 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	if verdict.Behavior != permission.Asked {
 		return nobody, nil
 	}
-	if a.rules.Cover(ctx, call, verdict) {
+	if a.rules.Covers(ctx, call, verdict) {
 		return permission.Allow(), nil
 	}
 	use, err := a.d.report.calls.Find(ctx, a.d.s.Session.ID, call)
@@ -88,11 +88,11 @@ func (a *permissionPrompt) decide(ctx context.Context, call tool.Call, verdict p
 	if call.Session != a.d.s.Session.ID { // a sub-agent's, whose calls have ids of their own
 		q.Agent, q.AgentName = new(call.Session), call.Agent
 	}
-	about := app.RequestFor(pending, a.d.s.Session.ID, call)
-	q.Suggestions, q.Description = app.Suggest(about.Suggestions), about.Preview
+	about := app.PendingRequest(pending, a.d.s.Session.ID, call)
+	q.Suggestions, q.Description = app.SuggestUpdates(about.Suggestions), about.Preview
 	r, err := a.ask(ctx, q)
 	switch {
-	case errors.Is(err, app.ErrNobody):
+	case errors.Is(err, app.ErrNoPerson):
 		return nobody, nil
 	case err != nil:
 		return nobody, err
@@ -110,7 +110,7 @@ func (a *permissionPrompt) ask(ctx context.Context, q question) (reply, error) {
 	case r := <-answers:
 		return r, nil
 	case <-a.gone:
-		return reply{}, app.ErrNobody
+		return reply{}, app.ErrNoPerson
 	case <-ctx.Done():
 		a.d.out.answer(cancelRequest{Type: "control_cancel_request", ID: id, Origin: a.d.sign()})
 		return reply{}, ctx.Err()
@@ -137,10 +137,10 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 					return permission.Decision{}, err
 				}
 			}
-			if err := a.rules.Check(u.RulesOf()...); err != nil {
-				a.d.H.Complain("a rule of an answer does not count: %v", err)
+			if err := a.rules.Check(u.AllowedRules()...); err != nil {
+				a.d.H.Warn("a rule of an answer does not count: %v", err)
 			}
-			a.rules.Add(u.RulesOf()...)
+			a.rules.Add(u.AllowedRules()...)
 		}
 		d := permission.Allow()
 		if len(r.Input) > 0 && string(r.Input) != "null" && !app.SameJSON(r.Input, call.Input) {

@@ -47,8 +47,8 @@ type (
 	}
 )
 
-// An order is a control request to us.
-type order struct {
+// An controlCommand is a control request to us.
+type controlCommand struct {
 	Subtype        string          `json:"subtype"`
 	Model          *string         `json:"model"`
 	Mode           string          `json:"mode"`
@@ -112,7 +112,7 @@ var changes = map[string][]string{
 }
 
 // incomplete says what a request to change something lacks.
-func (o order) incomplete() error {
+func (o controlCommand) incomplete() error {
 	names := changes[o.Subtype]
 	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { _, ok := o.named[name]; return ok }) {
 		return nil
@@ -123,7 +123,7 @@ func (o order) incomplete() error {
 // handleControl carries out a control request and answers it. What has to wait for an MCP server
 // or for the end of a command does not hold up what comes after it.
 func (d *Session) handleControl(ctx context.Context, id string, request json.RawMessage) {
-	var o order
+	var o controlCommand
 	err := json.Unmarshal(request, &o)
 	if err == nil {
 		err = json.Unmarshal(request, &o.named)
@@ -158,7 +158,7 @@ func (d *Session) reply(id string, answer any, err error) {
 	d.out.answer(controlResponse{Type: "control_response", Response: body, Origin: d.sign()})
 }
 
-func (d *Session) carryOut(ctx context.Context, o order) (any, error) {
+func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	switch o.Subtype {
 	case "initialize":
 		return d.initialize(o)
@@ -185,12 +185,12 @@ func (d *Session) carryOut(ctx context.Context, o order) (any, error) {
 			}
 			thought = llm.Thought{Budget: *o.ThinkingTokens}
 		}
-		return d.inForce(d.s.SetThought(ctx, thought))
+		return d.inForce(d.s.SetThinking(ctx, thought))
 	case "set_effort":
 		if !slices.Contains(settings.Efforts, o.Effort) {
 			return nil, fmt.Errorf("set_effort: %q is none of %s", cli.Clip(o.Effort), strings.Join(settings.Efforts, ", "))
 		}
-		return d.inForce(d.s.SetThought(ctx, llm.Thought{Effort: o.Effort}))
+		return d.inForce(d.s.SetThinking(ctx, llm.Thought{Effort: o.Effort}))
 	case "set_budget":
 		b, err := change(o.Budget, d.s.Session.Agent().Budget, o.named)
 		if err != nil {
@@ -202,14 +202,14 @@ func (d *Session) carryOut(ctx context.Context, o order) (any, error) {
 	case "get_settings":
 		return d.inForce(nil)
 	case "list_agents":
-		return map[string][]app.WorkingAgent{"agents": d.s.AgentsAtWork()}, nil
+		return map[string][]app.RunningAgent{"agents": d.s.RunningAgents()}, nil
 	case "stop_agent":
 		if o.AgentID == "" {
 			return nil, errors.New("stop_agent: agent_id is missing; list_agents names the agents at work")
 		}
 		return struct{}{}, d.s.Session.StopAgent(o.AgentID)
 	case "list_jobs":
-		return map[string][]app.WorkingJob{"jobs": d.s.JobsAtWork()}, nil
+		return map[string][]app.RunningJob{"jobs": d.s.RunningJobs()}, nil
 	case "get_context_usage":
 		return d.s.Session.ContextUsage(ctx)
 	case "compact":
@@ -236,7 +236,7 @@ func (d *Session) inForce(err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.s.InForce(), nil
+	return d.s.EffectiveSettings(), nil
 }
 
 // change returns a budget with what a request names, null for no limit; the rest stays.
@@ -289,7 +289,7 @@ func (d *Session) changeMode(ctx context.Context, mode permission.Mode) error {
 
 // initialize says what there is. What a host asks for in vain is refused, so
 // that it does not rely on a hook that is never called.
-func (d *Session) initialize(o order) (any, error) {
+func (d *Session) initialize(o controlCommand) (any, error) {
 	for name, raw := range map[string]json.RawMessage{"hooks": o.Hooks, "agents": o.Agents, "sdkMcpServers": o.Servers,
 		"systemPrompt": o.System, "appendSystemPrompt": o.AppendSystem} {
 		if !slices.Contains([]string{"", "null", "{}", "[]", `""`}, string(raw)) {

@@ -22,12 +22,12 @@ func (d *Session) tellOfServers() {
 	tell := func(st mcp.Status) {
 		d.out.answer(serverLine{Type: "system", Subtype: "mcp_server", Server: st, Origin: d.sign()})
 	}
-	d.s.Told.Store(&tell)
+	d.s.OnServerChange.Store(&tell)
 }
 
 // changeServers reconnects a server, switches it on or off, or sets those that are
 // there beside the ones that the run began with.
-func (d *Session) changeServers(ctx context.Context, o order) (any, error) {
+func (d *Session) changeServers(ctx context.Context, o controlCommand) (any, error) {
 	servers := d.s.Servers
 	switch o.Subtype {
 	case "mcp_reconnect":
@@ -45,13 +45,13 @@ func (d *Session) changeServers(ctx context.Context, o order) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp_set_servers: %w", err)
 	}
-	all := maps.Clone(d.s.Given)
+	all := maps.Clone(d.s.InitialServers)
 	if all == nil {
 		all = map[string]mcp.Config{}
 	}
 	refused := map[string]string{}
 	for name, c := range set {
-		switch _, taken := d.s.Given[name]; {
+		switch _, taken := d.s.InitialServers[name]; {
 		case taken:
 			refused[name] = "the run began with a server of this name; give this one another"
 		case c.Type == mcp.InProcess:

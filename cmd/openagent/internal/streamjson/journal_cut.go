@@ -17,13 +17,13 @@ type journalCutLine struct {
 
 // journalCut tells people on stderr as well, in every format of output.
 func (r *Report) journalCut(d event.JournalCut) {
-	text := CutText(d)
-	r.Line(journalCutLine{Type: "system", Subtype: "journal_cut", Bytes: d.Bytes, Message: text, Origin: r.Sign("")})
+	text := JournalCutText(d)
+	r.Line(journalCutLine{Type: "system", Subtype: "journal_cut", Bytes: d.Bytes, Message: text, Origin: r.NewOrigin("")})
 	if r.Warn != nil {
 		r.Warn("%s", text)
 	}
 }
 
-func CutText(d event.JournalCut) string {
+func JournalCutText(d event.JournalCut) string {
 	return fmt.Sprintf("the session's journal ended in an unfinished record, as a crash leaves it: its %d bytes were cut off and are kept in journal.jsonl.torn", d.Bytes)
 }

@@ -26,7 +26,7 @@ func TestMismatch(t *testing.T) {
 		`{"subtype":"set_permission_mode","mode":true}`:                           "mode is true or false, and it must be a string",
 		`{"subtype":"set_model","model":"x","unknown":{"deep":[1]},"tools":null}`: "",
 	} {
-		var o order
+		var o controlCommand
 		err := json.Unmarshal([]byte(request), &o)
 		got := ""
 		if err != nil {

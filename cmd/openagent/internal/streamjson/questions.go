@@ -18,13 +18,13 @@ const questionTool = "AskUserQuestion"
 
 // askedByHost is the input of the request that puts questions to a host's person.
 type askedByHost struct {
-	Questions []hostQuestion `json:"questions"`
+	Questions []clientQuestion `json:"questions"`
 	// Answers, in the input that the host sends back, are a text by question: a label, or
 	// words of the person's own; of several options their labels with commas.
 	Answers map[string]json.RawMessage `json:"answers,omitempty"`
 }
 
-type hostQuestion struct {
+type clientQuestion struct {
 	Question string        `json:"question"`
 	Header   string        `json:"header"`
 	Options  []tool.Option `json:"options"`
@@ -44,7 +44,7 @@ func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.
 		if options == nil {
 			options = []tool.Option{}
 		}
-		in.Questions = append(in.Questions, hostQuestion{q.Text, q.Header, options, q.Multiple})
+		in.Questions = append(in.Questions, clientQuestion{q.Text, q.Header, options, q.Multiple})
 	}
 	input, err := json.Marshal(in)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Session) AskUser(ctx context.Context, call tool.Call, questions []tool.
 // unanswered says why a host's person does not answer. The model decides itself.
 func unanswered(r reply) error {
 	if r.Message == "" {
-		return app.ErrNobody
+		return app.ErrNoPerson
 	}
 	return fmt.Errorf("%s. Decide yourself", strings.TrimRight(r.Message, ". "))
 }
@@ -99,9 +99,9 @@ func answersOf(questions []tool.Question, input json.RawMessage) ([]tool.Answer,
 		var list []string
 		switch {
 		case json.Unmarshal(raw, &text) == nil:
-			answers[i] = app.AnswerTo(q, text)
+			answers[i] = app.ParseAnswer(q, text)
 		case json.Unmarshal(raw, &list) == nil:
-			answers[i] = app.AnswerTo(q, strings.Join(list, ","))
+			answers[i] = app.ParseAnswer(q, strings.Join(list, ","))
 		default:
 			return nil, fmt.Errorf("the host's answer to %q is not a text or a list of texts", cli.Clip(q.Text))
 		}

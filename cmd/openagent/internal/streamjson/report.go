@@ -42,7 +42,7 @@ type Report struct {
 	config    event.Configured
 	Mode      permission.Mode
 	held      bool // until the prompt is configured: what closes an earlier run is not shown
-	Live      bool // the init line of this run is out
+	Started   bool // the init line of this run is out
 	queued    map[string]event.Event
 	decisions map[string]permission.Decision
 	calls     *Calls
@@ -81,13 +81,13 @@ func (r *Report) past(ctx context.Context, store session.Store) error {
 
 // Expect prepares for the next run: a prompt, or the rest of an interrupted run.
 func (r *Report) Expect(prompt bool) {
-	r.held, r.Live = prompt, false
+	r.held, r.Started = prompt, false
 	r.End, r.endUUID, r.denied = event.RunEnd{}, "", nil
 }
 
 // Event takes in the next event of the session.
 func (r *Report) Event(e event.Event) {
-	if _, ok := e.Data.(event.Configured); !ok && !r.Live && !r.held {
+	if _, ok := e.Data.(event.Configured); !ok && !r.Started && !r.held {
 		r.begin()
 	}
 	switch d := e.Data.(type) {
@@ -112,7 +112,7 @@ func (r *Report) Event(e event.Event) {
 		switch {
 		case d.Compacts != "":
 			r.compacting = true
-			r.Line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, Origin: r.Sign("")})
+			r.Line(statusLine{Type: "system", Subtype: "status", Status: new("compacting"), Parent: r.parent, Origin: r.NewOrigin("")})
 		case d.Call == "": // else a result is digested
 			r.calling(d)
 		}
@@ -145,9 +145,9 @@ func (r *Report) Event(e event.Event) {
 			r.partial.delta(e.Data)
 		}
 	case event.HookStarted:
-		r.Line(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, Origin: r.Sign("")})
+		r.Line(hookLine{Type: "system", Subtype: "hook_started", ID: d.ID, Event: string(d.Event), Name: d.Name, Origin: r.NewOrigin("")})
 	case event.HookProgress:
-		r.Line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, Origin: r.Sign("")})
+		r.Line(hookLine{Type: "system", Subtype: "hook_progress", ID: d.ID, Event: string(d.Event), Stderr: d.Line, Origin: r.NewOrigin("")})
 	case event.HookResponse:
 		r.hook(d)
 	case event.RateLimitWait:
@@ -158,7 +158,7 @@ func (r *Report) Event(e event.Event) {
 		r.under(d)
 	case event.ToolProgress:
 		r.Line(progressLine{Type: "tool_progress", ToolUse: d.ID, ToolName: d.Tool, Parent: r.parent, Elapsed: seconds(d.Elapsed), Phase: d.Phase, Seq: d.Seq,
-			Status: d.Status, Error: d.Error, Origin: r.Sign("")})
+			Status: d.Status, Error: d.Error, Origin: r.NewOrigin("")})
 	}
 }
 
@@ -193,7 +193,7 @@ func (r *Report) under(d event.AgentEvent) {
 
 // hook tells what a hook has come to.
 func (r *Report) hook(d event.HookResponse) {
-	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", Origin: r.Sign("")}
+	l := hookLine{Type: "system", Subtype: "hook_response", ID: d.ID, Event: string(d.Event), Name: d.Name, Output: d.Message, Stderr: d.Error, Reason: d.Reason, Outcome: "success", Origin: r.NewOrigin("")}
 	switch {
 	case d.Error != "":
 		l.Outcome = "error"
@@ -201,7 +201,7 @@ func (r *Report) hook(d event.HookResponse) {
 		l.Outcome = "blocked"
 	}
 	r.Line(l)
-	if text := app.HookNews(d); text != "" {
+	if text := app.HookMessage(d); text != "" {
 		r.say("%s", text)
 	}
 }
@@ -219,8 +219,8 @@ func (r *Report) Line(v any) {
 	}
 }
 
-// Sign returns the end of a line. Lines that stand for no fact get an id of their own.
-func (r *Report) Sign(uuid string) Origin {
+// NewOrigin returns the end of a line. Lines that stand for no fact get an id of their own.
+func (r *Report) NewOrigin(uuid string) Origin {
 	if uuid == "" && r.put != nil {
 		uuid = session.NewID()
 	}
@@ -229,7 +229,7 @@ func (r *Report) Sign(uuid string) Origin {
 
 // begin says what the run is made with.
 func (r *Report) begin() {
-	r.Live = true
+	r.Started = true
 	if r.parent != nil {
 		return
 	}
@@ -239,7 +239,7 @@ func (r *Report) begin() {
 	}
 	r.Line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
 		PermissionMode: string(r.Mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.kinds, Skills: r.skills(), Instructions: r.instructions(),
-		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.Sign("")})
+		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.NewOrigin("")})
 }
 
 // capabilities are what a program that drives us can rely on.
@@ -255,7 +255,7 @@ func (r *Report) user(e event.Event, m event.UserMessage) {
 
 func (r *Report) message(e event.Event, m event.UserMessage) {
 	r.Line(userLine{Type: "user", Message: userMessage{"user", shownContent(m.Message.Content)},
-		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.Sign(e.UUID())})
+		Synthetic: m.Delivery == event.AsNotice || m.Delivery == event.AsContinue || m.Delivery == event.AsHook || m.Delivery == event.AsContext, Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
 // compacted tells that the conversation is shorter, or why it is not.
@@ -265,7 +265,7 @@ func (r *Report) compacted(e event.Event, d event.Compacted) {
 		r.say("the conversation was not compacted: %s", d.Failed)
 		return
 	}
-	r.Line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, Origin: r.Sign(e.UUID()),
+	r.Line(compactLine{Type: "system", Subtype: "compact_boundary", Parent: r.parent, Origin: r.NewOrigin(e.UUID()),
 		Metadata: compactMetadata{d.Trigger, d.Before, d.After, d.Duration.Milliseconds(), len(d.Cleared), d.Until > 0}})
 	r.say("the conversation was compacted: about %d tokens are %d now", d.Before, d.After)
 }
@@ -273,7 +273,7 @@ func (r *Report) compacted(e event.Event, d event.Compacted) {
 func (r *Report) endCompacting() {
 	if r.compacting {
 		r.compacting = false
-		r.Line(statusLine{Type: "system", Subtype: "status", Parent: r.parent, Origin: r.Sign("")})
+		r.Line(statusLine{Type: "system", Subtype: "status", Parent: r.parent, Origin: r.NewOrigin("")})
 	}
 }
 
@@ -283,7 +283,7 @@ func (r *Report) calling(d event.ModelStart) {
 		r.failures = 0
 		r.say("%s; going on with %s", f.Message, d.Model)
 		r.Line(fallbackLine{Type: "system", Subtype: "model_fallback", Model: f.Model, Fallback: d.Model, Error: errorName(f.Class),
-			Message: f.Message, Withdrawn: f.Partial != "", Origin: r.Sign("")})
+			Message: f.Message, Withdrawn: f.Partial != "", Origin: r.NewOrigin("")})
 	}
 	r.failed = nil
 	if r.partial != nil {
@@ -304,7 +304,7 @@ func (r *Report) modelFailed(e event.Event, f event.ModelFailed) {
 	wait := max(0, f.RetryAt.Sub(e.Time))
 	r.say("%s; trying again in %v", f.Message, wait.Round(100*time.Millisecond))
 	l := retryLine{Type: "system", Subtype: "api_retry", Attempt: r.failures, MaxRetries: r.config.Retries,
-		DelayMS: wait.Round(10 * time.Millisecond).Milliseconds(), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, Origin: r.Sign(e.UUID())}
+		DelayMS: wait.Round(10 * time.Millisecond).Milliseconds(), Error: errorName(f.Class), Message: f.Message, Withdrawn: withdrawn, Origin: r.NewOrigin(e.UUID())}
 	if f.Status != 0 {
 		l.ErrorStatus = &f.Status
 	}
@@ -323,7 +323,7 @@ func (r *Report) assistant(e event.Event, m event.AssistantMessage) {
 		r.calls.Add(r.prefix+id, u)
 		r.batch.ids = append(r.batch.ids, id)
 	}
-	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.Sign(e.UUID())})
+	r.Line(assistantLine{Type: "assistant", Message: shownMessage(m), Parent: r.parent, Origin: r.NewOrigin(e.UUID())})
 }
 
 func (r *Report) decided(call string, d permission.Decision) { r.decisions[call] = d }
@@ -338,7 +338,7 @@ func (r *Report) result(e event.Event, d event.ToolResult) {
 	if d.Cause == event.ByDenial {
 		why := r.decisions[d.Call]
 		r.Line(deniedLine{Type: "system", Subtype: "permission_denied", ToolName: u.Name, ToolUse: u.ID,
-			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, Origin: r.Sign("")})
+			Reason: cmp.Or(why.Reason, d.Result.Text()), Rule: why.Rule, Agent: r.agent, Origin: r.NewOrigin("")})
 	}
 	delete(r.decisions, d.Call)
 	if r.batch.add(e, d); len(r.batch.results) == len(r.batch.ids) {
@@ -366,7 +366,7 @@ func (r *Report) flush() {
 			details[u.ID] = d.Result.Details
 		}
 	}
-	r.Line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), Parent: r.parent, Origin: r.Sign(b.last.UUID())})
+	r.Line(userLine{Type: "user", Message: userMessage{"user", blocks}, Result: joinDetails(details, len(blocks)), Parent: r.parent, Origin: r.NewOrigin(b.last.UUID())})
 }
 
 // joinDetails returns the details of a single result as they are, those of
@@ -398,14 +398,14 @@ func (b *batch) add(e event.Event, d event.ToolResult) {
 	b.results[d.Call], b.last = d, e
 }
 
-// Finished returns the result of the run that has ended.
-func (r *Report) Finished(ctx context.Context) (ResultLine, cli.Outcome) {
+// Result returns the result of the run that has ended.
+func (r *Report) Result(ctx context.Context) (ResultLine, cli.Outcome) {
 	end := r.End
 	o := cli.OutcomeOf(ctx, end)
 	l := ResultLine{Type: "result", Subtype: o.Subtype, IsError: o.Subtype != cli.Success, Result: cmp.Or(end.Text, end.Partial), Turns: end.Turns,
 		DurationMS: end.Duration.Milliseconds(), APIMS: end.API.Milliseconds(), TTFTMS: end.First.Milliseconds(), CostUSD: end.CostUSD,
 		Usage: shownUsage(end.Usage), ModelUsage: shownModels(end.Models), Denials: []denial{}, Reason: end.Reason, APIStatus: end.Status, Structured: end.Output,
-		Origin: r.Sign(r.endUUID)}
+		Origin: r.NewOrigin(r.endUUID)}
 	if l.IsError && end.Message != "" {
 		l.Errors = []string{end.Message}
 	}
@@ -424,5 +424,5 @@ func (r *Report) broken(err error, soFar event.RunEnd) {
 }
 
 func (r *Report) stream(v any) {
-	r.Line(streamLine{Type: "stream_event", Event: v, Origin: r.Sign("")})
+	r.Line(streamLine{Type: "stream_event", Event: v, Origin: r.NewOrigin("")})
 }

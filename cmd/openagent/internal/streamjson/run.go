@@ -11,11 +11,11 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// ReportOf returns a report of the session that knows its past. asked reports whether this
+// NewSessionReport returns a report of the session that knows its past. asked reports whether this
 // start brings a new prompt; tell is for what a person should know of the permission mode.
-func ReportOf(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
+func NewSessionReport(ctx context.Context, s *app.App, put func(any), asked bool, tell func(format string, args ...any)) (*Report, error) {
 	r := NewReport(s.Session.ID, s.Provider.Name.Value, put)
-	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.KindNames()
+	r.servers, r.commands, r.skills, r.instructions, r.kinds = s.ServerNames, s.SlashNames, s.SkillNames, s.InstructionFiles, s.DefinitionNames()
 	if s.Options.Partial {
 		r.showPieces()
 	}
@@ -23,13 +23,13 @@ func ReportOf(ctx context.Context, s *app.App, put func(any), asked bool, tell f
 		st := s.Sandbox.State()
 		r.sandbox = &st
 	}
-	if !s.Past {
+	if !s.Existing {
 		return r, nil
 	}
 	if err := r.past(ctx, s.Store); err != nil {
 		return r, err
 	}
-	if err := s.SettleMode(ctx, r.config.Mode, asked, tell); err != nil {
+	if err := s.RestoreMode(ctx, r.config.Mode, asked, tell); err != nil {
 		return r, err
 	}
 	var err error
@@ -48,7 +48,7 @@ func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 		}
 		r.Event(e)
 	}
-	if r.Live && r.End.Reason == "" {
+	if r.Started && r.End.Reason == "" {
 		soFar := event.RunEnd{}
 		if res := s.Result(); res != nil {
 			soFar = event.RunEnd{Text: res.Text, Partial: res.Partial, Turns: res.Turns, Usage: res.Usage, CostUSD: res.CostUSD, Models: res.Models,
@@ -62,8 +62,8 @@ func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 	return failed
 }
 
-// Closing ends the writing of lines and returns the first error.
-func Closing(ctx context.Context, out *Lines, err error) error {
+// CloseWriter ends the writing of lines and returns the first error.
+func CloseWriter(ctx context.Context, out *Writer, err error) error {
 	if out == nil {
 		return err
 	}
@@ -73,13 +73,13 @@ func Closing(ctx context.Context, out *Lines, err error) error {
 	return err
 }
 
-// Finish returns the error for the end of a run, or for output that was lost.
-func Finish(ctx context.Context, h *cli.IO, o cli.Outcome, err error) error {
+// RunError returns the error for the end of a run, or for output that was lost.
+func RunError(ctx context.Context, h *cli.IO, o cli.Outcome, err error) error {
 	switch {
 	case err == nil:
-		return cli.Ended(o.Code)
+		return cli.ExitCode(o.Code)
 	case cli.IsSignal(ctx):
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	}
 	return &cli.ExitError{Code: cli.ExitInternal, Err: err}
 }

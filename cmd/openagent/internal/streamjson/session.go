@@ -28,7 +28,7 @@ import (
 type Session struct {
 	H      *cli.IO
 	s      *app.App
-	out    *Lines
+	out    *Writer
 	report *Report
 	prompt *permissionPrompt
 
@@ -55,27 +55,27 @@ const (
 	maxQueue = 1024     // user messages
 )
 
-// ServeInput serves stdin until its end.
-func (d *Session) ServeInput(program context.Context, s *app.App, args []string, blocks []llm.Block) error {
+// Serve serves stdin until its end.
+func (d *Session) Serve(program context.Context, s *app.App, args []string, blocks []llm.Block) error {
 	ctx, cancel := context.WithCancelCause(program)
 	defer cancel(nil)
 	h := d.H
 	d.s = s
-	d.out = NewLines(h.Out, func(err error) { cancel(err) })
+	d.out = NewWriter(h.Out, func(err error) { cancel(err) })
 	defer d.out.StopWaiting(ctx)()
 	var err error
-	if d.report, err = ReportOf(ctx, s, d.out.Put, false, h.Complain); err != nil {
-		return cli.StartError(ctx, Closing(ctx, d.out, err))
+	if d.report, err = NewSessionReport(ctx, s, d.out.Put, false, h.Warn); err != nil {
+		return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 	}
-	d.report.Warn = h.Complain
+	d.report.Warn = h.Warn
 	d.tellOfServers()
 	if s.Options.PromptTool == settings.AskByStdio {
 		d.prompt = newPermissionPrompt(d)
 		if err := s.Session.SetCanUseTool(ctx, d.prompt.decide); err != nil {
-			return cli.StartError(ctx, Closing(ctx, d.out, err))
+			return cli.StartError(ctx, CloseWriter(ctx, d.out, err))
 		}
 	}
-	defer automation.RunMeanwhile(ctx, h, s, func(line string) { s.Agent.Log.Info(line) })()
+	defer automation.StartBackground(ctx, h, s, func(line string) { s.Agent.Log.Info(line) })()
 	if prompt, _ := cli.PromptArg(args); prompt != "" || len(blocks) > 0 {
 		d.enqueue(agent.Input{ID: session.NewID(), Text: prompt, Blocks: blocks})
 	}
@@ -88,19 +88,19 @@ func (d *Session) ServeInput(program context.Context, s *app.App, args []string,
 	if bad := d.failure(); bad != nil { // why anything else failed
 		err = bad
 	}
-	if err != nil && !d.report.Live {
-		return cli.StartError(program, Closing(ctx, d.out, err))
+	if err != nil && !d.report.Started {
+		return cli.StartError(program, CloseWriter(ctx, d.out, err))
 	}
 	d.waiting.Wait()
-	d.s.Told.Store(nil)
+	d.s.OnServerChange.Store(nil)
 	closed := d.out.Close(ctx)
 	switch {
 	case err != nil:
 		return err
 	case program.Err() != nil && o.Code == cli.ExitDone:
-		return cli.Ended(cli.SignalCode(program))
+		return cli.ExitCode(cli.SignalCode(program))
 	}
-	return Finish(ctx, h, o, closed)
+	return RunError(ctx, h, o, closed)
 }
 
 // failure returns why the input was given up, nil if it was not.
@@ -124,7 +124,7 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 			d.finished(t)
 			d.report.broken(err, event.RunEnd{})
 			var line ResultLine
-			line, last = d.report.Finished(ctx)
+			line, last = d.report.Result(ctx)
 			d.out.Put(line)
 			continue
 		}
@@ -135,9 +135,9 @@ func (d *Session) serve(ctx context.Context) (cli.Outcome, error) {
 		}
 		d.finished(t)
 		switch {
-		case d.report.Live:
+		case d.report.Started:
 			var line ResultLine
-			line, last = d.report.Finished(ctx)
+			line, last = d.report.Result(ctx)
 			d.out.Put(line)
 		case err != nil:
 			return last, err

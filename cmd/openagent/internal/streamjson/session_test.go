@@ -70,7 +70,7 @@ func (g *gate) Write(p []byte) (int, error) {
 func TestControlOvertakesData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open: make(chan struct{})}
-		l := NewLines(g, func(err error) { t.Error(err) })
+		l := NewWriter(g, func(err error) { t.Error(err) })
 		l.Put(0)
 		synctest.Wait() // it is being written
 		go func() {
@@ -96,7 +96,7 @@ func TestLinesFail(t *testing.T) {
 		g := &gate{open: make(chan struct{}), err: errors.New("broken pipe")}
 		close(g.open)
 		var failed error
-		l := NewLines(g, func(err error) { failed = err })
+		l := NewWriter(g, func(err error) { failed = err })
 		for i := range 3 * maxData {
 			l.Put(i) // does not hang
 		}
@@ -109,7 +109,7 @@ func TestLinesFail(t *testing.T) {
 func TestLinesGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open: make(chan struct{})}
-		l := NewLines(g, func(err error) { t.Error(err) })
+		l := NewWriter(g, func(err error) { t.Error(err) })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer l.StopWaiting(ctx)()
 		done := make(chan error)

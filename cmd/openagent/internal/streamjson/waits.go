@@ -19,10 +19,10 @@ type waitLine struct {
 }
 
 func (r *Report) waits(d event.RateLimitWait) {
-	if d.Least >= ratelimit.Notable && r.parent == nil {
+	if d.Least >= ratelimit.MinNoticedWait && r.parent == nil {
 		r.say("%s", WaitText(d))
 	}
-	r.Line(waitLine{Type: "system", Subtype: "rate_limit_wait", Model: d.Model, Reason: d.Reason, Ahead: d.Ahead, Least: d.Least.Milliseconds(), Origin: r.Sign("")})
+	r.Line(waitLine{Type: "system", Subtype: "rate_limit_wait", Model: d.Model, Reason: d.Reason, Ahead: d.Ahead, Least: d.Least.Milliseconds(), Origin: r.NewOrigin("")})
 }
 
 func WaitText(d event.RateLimitWait) string {

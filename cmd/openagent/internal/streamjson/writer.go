@@ -10,10 +10,10 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 )
 
-// Lines writes JSON objects to stdout, one a line. A control line overtakes
+// Writer writes JSON objects to stdout, one a line. A control line overtakes
 // data lines that wait. Writing data waits while a reader is slow; the run goes
 // on meanwhile, because its events are kept for us.
-type Lines struct {
+type Writer struct {
 	w    io.Writer
 	fail func(error) // called once, when stdout cannot be written any more
 
@@ -33,8 +33,8 @@ const (
 	maxControl = 1024
 )
 
-func NewLines(w io.Writer, fail func(error)) *Lines {
-	l := &Lines{w: w, fail: fail, done: make(chan struct{})}
+func NewWriter(w io.Writer, fail func(error)) *Writer {
+	l := &Writer{w: w, fail: fail, done: make(chan struct{})}
 	l.changed = sync.NewCond(&l.mu)
 	go l.run()
 	return l
@@ -42,7 +42,7 @@ func NewLines(w io.Writer, fail func(error)) *Lines {
 
 // StopWaiting lets the writing of data wait for nobody once ctx has ended: what is
 // left of the run is kept until a reader takes it or close gives up.
-func (l *Lines) StopWaiting(ctx context.Context) (stop func() bool) {
+func (l *Writer) StopWaiting(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Lines) StopWaiting(ctx context.Context) (stop func() bool) {
 	})
 }
 
-func (l *Lines) run() {
+func (l *Writer) run() {
 	defer close(l.done)
 	for {
 		line, ok := l.next()
@@ -71,7 +71,7 @@ func (l *Lines) run() {
 	}
 }
 
-func (l *Lines) next() ([]byte, bool) {
+func (l *Writer) next() ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.control) == 0 && len(l.data) == 0 && !l.closed {
@@ -89,12 +89,12 @@ func (l *Lines) next() ([]byte, bool) {
 }
 
 // Put queues a line of data.
-func (l *Lines) Put(v any) { l.add(&l.data, maxData, v) }
+func (l *Writer) Put(v any) { l.add(&l.data, maxData, v) }
 
 // answer queues a control line.
-func (l *Lines) answer(v any) { l.add(&l.control, maxControl, v) }
+func (l *Writer) answer(v any) { l.add(&l.control, maxControl, v) }
 
-func (l *Lines) add(queue *[][]byte, most int, v any) {
+func (l *Writer) add(queue *[][]byte, most int, v any) {
 	line, err := cli.EncodeLine(v)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *Lines) add(queue *[][]byte, most int, v any) {
 
 // Close waits until everything is written. Once ctx has ended it waits for a
 // reader that does not read only a moment.
-func (l *Lines) Close(ctx context.Context) error {
+func (l *Writer) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	l.changed.Broadcast()

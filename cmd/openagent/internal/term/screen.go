@@ -20,19 +20,19 @@ type Screen struct {
 
 // The colours that are used, as ECMA-48 names them.
 const (
-	InPlain  = ""
-	InDim    = "2"
-	InBold   = "1"
-	InRed    = "31"
-	InGreen  = "32"
-	InYellow = "33"
+	Plain  = ""
+	Dim    = "2"
+	Bold   = "1"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
 )
 
 // Text goes on in the line that has been begun.
 func (s *Screen) Text(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.write(InPlain, terminal.Text(text))
+	s.write(Plain, terminal.Text(text))
 }
 
 // Line writes lines of their own.
@@ -49,12 +49,12 @@ func (s *Screen) Ask(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fresh()
-	s.write(InBold, terminal.Text(text))
+	s.write(Bold, terminal.Text(text))
 	s.midLine = false // the person's line end follows
 }
 
-// Broke notes that the terminal itself has written into the line, as ^C.
-func (s *Screen) Broke() {
+// MarkMidLine notes that the terminal itself has written into the line, as ^C.
+func (s *Screen) MarkMidLine() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.midLine = true
@@ -73,7 +73,7 @@ func (s *Screen) write(colour, text string) {
 		return
 	}
 	s.midLine = !strings.HasSuffix(text, "\n")
-	if s.Colours && colour != InPlain {
+	if s.Colours && colour != Plain {
 		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
 	}
 	io.WriteString(s.W, text)

@@ -130,12 +130,12 @@ func CacheLines(h *cli.IO, c account.Cache) []string {
 	}
 	list := []string{line}
 	for _, b := range c.Breaks {
-		list = append(list, "  broken: "+BreakWords(h, b))
+		list = append(list, "  broken: "+CacheBreakText(h, b))
 	}
 	return list
 }
 
-func BreakWords(h *cli.IO, b event.CacheBroken) string {
+func CacheBreakText(h *cli.IO, b event.CacheBroken) string {
 	s := fmt.Sprintf("%s (%s of %s tokens were read again", b.Text, cli.Thousands(b.Held-b.Read), cli.Thousands(b.Held))
 	if b.CostUSD != nil {
 		s += ", " + usd(b.CostUSD)

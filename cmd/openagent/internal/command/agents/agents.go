@@ -30,19 +30,19 @@ func Command(h *cli.IO) cli.Command {
 		c.Flags = func() cli.Flags {
 			return slices.Concat(cli.ListFlags(&o.Output), o.Flags().Named("cwd", "plugin-dir", "agents"), flags)
 		}
-		c.Run = o.Checked(&o.Output, c.Run)
+		c.Run = o.RunChecked(&o.Output, c.Run)
 		return c
 	}
-	user := cli.Flags{{Name: "user", Help: "for all projects", Set: cli.Yes(&o.user)}}
+	user := cli.Flags{{Name: "user", Help: "for all projects", Set: cli.SetTrue(&o.user)}}
 	return cli.Command{Name: "agents", Summary: "List, show, create and check sub-agents", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the sub-agents", Examples: []string{"openagent agents list"},
 			Run: func(ctx context.Context, _ []string) error { return listKinds(ctx, h, o) }}),
-		verb(nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show the definition of a sub-agent", Examples: []string{"openagent agents show Explore"},
+		verb(nil, cli.Command{Name: "show", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show the definition of a sub-agent", Examples: []string{"openagent agents show Explore"},
 			Run: func(ctx context.Context, args []string) error { return showKind(ctx, h, o, args[0]) }}),
-		verb(user, cli.Command{Name: "new", Args: "NAME [DESCRIPTION]", Least: 1, Most: 2, Summary: "Create the file of a sub-agent",
+		verb(user, cli.Command{Name: "new", Args: "NAME [DESCRIPTION]", MinArgs: 1, MaxArgs: 2, Summary: "Create the file of a sub-agent",
 			Examples: []string{"openagent agents new reviewer 'Reviews changes before a commit'"},
 			Run:      func(ctx context.Context, args []string) error { return newKind(ctx, h, o, args) }}),
-		verb(nil, cli.Command{Name: "lint", Args: "[FILE…]", Most: cli.Any, Summary: "Check files of sub-agents", Examples: []string{"openagent agents lint"},
+		verb(nil, cli.Command{Name: "lint", Args: "[FILE…]", MaxArgs: cli.AnyCount, Summary: "Check files of sub-agents", Examples: []string{"openagent agents lint"},
 			Run: func(ctx context.Context, args []string) error { return lintKinds(ctx, h, o, args) }}),
 	}}
 }
@@ -56,7 +56,7 @@ func kindsSetup(ctx context.Context, h *cli.IO, o *agentsOptions) (*app.App, err
 	}
 	s := app.New(&o.Options, provider.Provider{}, dir)
 	if err = app.FindPlugins(ctx, h, s, h.InTerminal && h.ErrTerminal, true); err == nil {
-		err = app.FindKinds(ctx, h, s, h.InTerminal && h.ErrTerminal, true)
+		err = app.FindDefinitions(ctx, h, s, h.InTerminal && h.ErrTerminal, true)
 	}
 	return s, errors.Join(err, s.Close())
 }
@@ -66,15 +66,15 @@ func listKinds(ctx context.Context, h *cli.IO, o *agentsOptions) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(s.Kinds, func(a, b app.Kind) int {
+	slices.SortStableFunc(s.Definitions, func(a, b app.Definition) int {
 		return cmp.Compare(strings.ToLower(a.Agent.Name), strings.ToLower(b.Agent.Name))
 	})
-	list := []app.ShownKind{}
+	list := []app.DefinitionEntry{}
 	var rows [][]string
-	for _, k := range s.Kinds {
-		e := k.Shown()
+	for _, k := range s.Definitions {
+		e := k.Entry()
 		list = append(list, e)
-		rows = append(rows, []string{e.Name, e.From, e.Does(), cmp.Or(e.Model, "inherit"), app.FirstSentence(e.Description)})
+		rows = append(rows, []string{e.Name, e.From, e.Access(), cmp.Or(e.Model, "inherit"), app.FirstSentence(e.Description)})
 	}
 	return h.WriteList(o.Output, list, "NAME FROM DOES MODEL DESCRIPTION", rows)
 }
@@ -84,17 +84,17 @@ func showKind(ctx context.Context, h *cli.IO, o *agentsOptions, name string) err
 	if err != nil {
 		return err
 	}
-	k, err := s.KindNamed(name)
+	k, err := s.DefinitionNamed(name)
 	if err != nil {
 		return err
 	}
-	e := k.Shown()
+	e := k.Entry()
 	if o.Output == cli.FormatJSON {
 		e.Prompt = k.Agent.System
 		return h.WriteList(o.Output, e, "", nil)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s\n%s\n\n", e.Name, e.From, e.Does(), e.Description)
+	fmt.Fprintf(&b, "%s: %s, %s\n%s\n\n", e.Name, e.From, e.Access(), e.Description)
 	for _, line := range [][2]string{
 		{"file", e.File}, {"tools", cmp.Or(strings.Join(e.Tools, ", "), "all")}, {"without", strings.Join(e.Without, ", ")}, {"model", cmp.Or(e.Model, "that of its caller")},
 		{"mode", string(e.Mode)}, {"turns", positive(e.Turns)}, {"effort", e.Effort}, {"skills", strings.Join(e.Skills, ", ")},
@@ -202,7 +202,7 @@ func keepTrust(ctx context.Context, h *cli.IO, before subagent.Found, dir string
 			return nil
 		}
 	}
-	return app.TrustKinds(ctx, h, subagent.Folder{Path: dir}.Load())
+	return app.TrustDefinitions(ctx, h, subagent.Folder{Path: dir}.Load())
 }
 
 // lintKinds says what is wrong with files of agents: those that are named, or all
@@ -214,7 +214,7 @@ func lintKinds(ctx context.Context, h *cli.IO, o *agentsOptions, files []string)
 	}
 	s := app.New(&o.Options, provider.Provider{}, dir)
 	defer s.Close()
-	place := s.HookPlace()
+	place := s.HookWorkspace()
 	var problems []*subagent.Problem
 	var kinds []subagent.Definition
 	for _, f := range files {
@@ -237,7 +237,7 @@ func lintKinds(ctx context.Context, h *cli.IO, o *agentsOptions, files []string)
 			}
 			plugins = append(plugins, p)
 		}
-		for _, p := range app.KindPlaces(h, &o.Options, dir, plugins) {
+		for _, p := range app.DefinitionFolders(h, &o.Options, dir, plugins) {
 			for _, f := range p.Folders {
 				f.Hooks = place
 				found := f.Load()
@@ -261,7 +261,7 @@ func unknownTools(h *cli.IO, s *app.App, kinds []subagent.Definition) []*subagen
 	for _, d := range kinds {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {
 			if !strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*") && !slices.Contains(names, name) {
-				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Likely(name, names))})
+				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Suggestion(name, names))})
 			}
 		}
 	}
@@ -298,7 +298,7 @@ func tellProblems(h *cli.IO, format string, problems []*subagent.Problem, good i
 		}
 	}
 	if skipped > 0 {
-		return cli.Ended(cli.ExitInternal)
+		return cli.ExitCode(cli.ExitInternal)
 	}
 	return nil
 }

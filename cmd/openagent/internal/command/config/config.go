@@ -42,15 +42,15 @@ func Command(h *cli.IO) cli.Command {
 	return cli.Command{Name: "config", Summary: "Show and change settings, and where each comes from", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the settings with their sources", Examples: []string{"openagent config list"},
 			Run: func(ctx context.Context, _ []string) error { return listConfig(ctx, h, o) }}),
-		verb(nil, cli.Command{Name: "get", Args: "KEY", Least: 1, Most: 1, Summary: "Print the value of a setting", Examples: []string{"openagent config get model"},
+		verb(nil, cli.Command{Name: "get", Args: "KEY", MinArgs: 1, MaxArgs: 1, Summary: "Print the value of a setting", Examples: []string{"openagent config get model"},
 			Run: func(ctx context.Context, args []string) error { return getConfig(ctx, h, o, args[0]) }}),
 		verb(cli.Flags{
-			{Name: "user", Help: "change the user's file (default)", Set: cli.Yes(&o.user)},
-			{Name: "project", Help: "change the project's file", Set: cli.Yes(&o.project)},
-			{Name: "local", Help: "change the project's file that is not for sharing", Set: cli.Yes(&o.local)},
-		}, cli.Command{Name: "set", Args: "KEY VALUE", Least: 2, Most: 2, Summary: "Change a setting in a file", Examples: []string{"openagent config set model opus"},
+			{Name: "user", Help: "change the user's file (default)", Set: cli.SetTrue(&o.user)},
+			{Name: "project", Help: "change the project's file", Set: cli.SetTrue(&o.project)},
+			{Name: "local", Help: "change the project's file that is not for sharing", Set: cli.SetTrue(&o.local)},
+		}, cli.Command{Name: "set", Args: "KEY VALUE", MinArgs: 2, MaxArgs: 2, Summary: "Change a setting in a file", Examples: []string{"openagent config set model opus"},
 			Run: func(ctx context.Context, args []string) error { return setConfig(ctx, h, o, args[0], args[1]) }}),
-		verb(nil, cli.Command{Name: "explain", Args: "[KEY]", Most: 1, Summary: "Explain where settings come from", Examples: []string{"openagent config explain model"},
+		verb(nil, cli.Command{Name: "explain", Args: "[KEY]", MaxArgs: 1, Summary: "Explain where settings come from", Examples: []string{"openagent config explain model"},
 			Run: func(ctx context.Context, args []string) error { return explainConfig(ctx, h, o, args) }}),
 		verb(nil, cli.Command{Name: "path", Summary: "List the files of settings", Examples: []string{"openagent config path"},
 			Run: func(ctx context.Context, _ []string) error { return listSettingFiles(ctx, h, o) }}),
@@ -77,11 +77,11 @@ func inForce(ctx context.Context, h *cli.IO, o *configOptions) (*settings.Option
 	for _, s := range []struct {
 		key string
 		settings.Setting
-	}{{"provider", p.Name}, {"model", p.Model}, {"small_model", p.Small}, {"base_url", p.Base}} {
+	}{{"provider", p.Name}, {"model", p.Model}, {"small_model", p.Small}, {"base_url", p.BaseURL}} {
 		if s.Value == "" || s.Source == c.Setting(s.key).Source.String() {
 			continue
 		}
-		g := config.Given{Scope: config.Default, Name: s.Source, Key: s.key, Value: settings.Quoted(s.Value)}
+		g := config.Given{Scope: config.Default, Name: s.Source, Key: s.key, Value: settings.EncodeValue(s.Value)}
 		if k, _, err := config.Find(s.key); err == nil && slices.Contains(k.Env, s.Source) {
 			g.Scope = config.Environment // a vendor's variable
 		}
@@ -114,7 +114,7 @@ func listConfig(ctx context.Context, h *cli.IO, o *configOptions) error {
 		rows = append(rows, []string{e.Name, cmp.Or(e.Value, "-"), e.Source})
 	}
 	for _, p := range c.Settings.Problems() {
-		h.Complain("%v", &p)
+		h.Warn("%v", &p)
 	}
 	return h.WriteList(o.Output, entries, "SETTING VALUE SOURCE", rows)
 }
@@ -146,12 +146,12 @@ func mergedConfig(h *cli.IO, o *settings.Options, p provider.Provider) ([]config
 		{"provider", p.Name.Value, p.Name.Source},
 		{"model", p.Model.Value, p.Model.Source},
 		{"small_model", p.Small.Value, p.Small.Source},
-		{"base_url", h.OneLine(p.Base.Value), p.Base.Source},
+		{"base_url", h.OneLine(p.BaseURL.Value), p.BaseURL.Source},
 		{"api_key", masked(p.Key.Value), cmp.Or(p.Key.Source, "not set")},
 		{modeName, cmp.Or(o.Mode, string(permission.Default)), mode.Source.String()},
 		{"cwd", dir, cwd},
 		{"home", home, homeSource},
-		{"session_dir", filepath.Clean(sessions), settings.Flagged("session-dir", o.SessionDir).Or(settings.Setting{Source: "default"}).Source},
+		{"session_dir", filepath.Clean(sessions), settings.FlagSetting("session-dir", o.SessionDir).Or(settings.Setting{Source: "default"}).Source},
 	}
 	for _, k := range config.Keys() {
 		if slices.ContainsFunc(list, func(e configEntry) bool { return e.Name == k.Name }) || k.Name == settings.ModeKey {
@@ -230,7 +230,7 @@ func shownJSON(h *cli.IO, k config.Key, member string, value json.RawMessage) js
 	if shown := shown(h, k, member, value); k.Secret() && member == "" || json.Unmarshal(value, &text) != nil {
 		return json.RawMessage(shown)
 	} else {
-		return settings.Quoted(shown)
+		return settings.EncodeValue(shown)
 	}
 }
 
@@ -240,22 +240,22 @@ func valueOf(k config.Key, member, text string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "null" {
 		return nil, nil
 	}
-	asText := settings.Quoted(text)
+	asText := settings.EncodeValue(text)
 	switch {
 	case member != "", k.Type == config.Text, k.Type == config.Span:
 		return asText, nil
 	case k.Type == config.Rules && !strings.HasPrefix(strings.TrimSpace(text), "["):
 		var list []permission.Rule
-		if err := settings.Rules(&list)(text); err != nil {
+		if err := settings.RuleFlag(&list)(text); err != nil {
 			return nil, err
 		}
-		return settings.Quoted(list), nil
+		return settings.EncodeValue(list), nil
 	case k.Type == config.Texts && !strings.HasPrefix(strings.TrimSpace(text), "["):
 		var words []string
 		for _, w := range strings.Split(text, ",") {
 			words = append(words, strings.TrimSpace(w))
 		}
-		return settings.Quoted(words), nil
+		return settings.EncodeValue(words), nil
 	}
 	if !json.Valid([]byte(text)) {
 		return asText, nil // so that it is said what is expected
@@ -285,7 +285,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 	if err != nil {
 		return err
 	}
-	f, ok := settings.Sources(h, &o.Options, dir).File(scope)
+	f, ok := settings.ConfigOptions(h, &o.Options, dir).File(scope)
 	switch {
 	case !ok && scope == config.User:
 		return cli.Usagef("config set: there is no home folder; set OPENAGENT_HOME")
@@ -313,7 +313,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 func tellOfChange(ctx context.Context, h *cli.IO, o *configOptions, f config.File, name string) error {
 	c, _, err := inForce(ctx, h, o)
 	if err != nil {
-		h.Complain("%v", err) // it was changed all the same
+		h.Warn("%v", err) // it was changed all the same
 		return nil
 	}
 	layers, err := c.Settings.Explain(name)
@@ -322,7 +322,7 @@ func tellOfChange(ctx context.Context, h *cli.IO, o *configOptions, f config.Fil
 	}
 	for _, l := range layers {
 		if l.Source.File == f.Path && !l.Counts {
-			h.Complain("%s in %s: %s", name, f.Path, l.Why)
+			h.Warn("%s in %s: %s", name, f.Path, l.Why)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func Command(h *cli.IO) cli.Command {
 	o := new(cronOptions)
 	verb := func(flags cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {
 		if c.Flags == nil {
-			c.Flags = func() cli.Flags { return append(append(cli.ListFlags(&o.Output), flags...), o.PlaceFlags()...) }
+			c.Flags = func() cli.Flags { return append(append(cli.ListFlags(&o.Output), flags...), o.LocationFlags()...) }
 		}
 		c.Run = func(ctx context.Context, args []string) error {
 			if err := o.Check(); err != nil {
@@ -42,7 +42,7 @@ func Command(h *cli.IO) cli.Command {
 		return c
 	}
 	change := func(name, done, example string, to func(context.Context, cron.Store, string) (cron.Job, error)) cli.Command {
-		c := cli.Command{Name: name, Args: "ID…", Least: 1, Most: cli.Any, Summary: strings.ToUpper(name[:1]) + name[1:] + " jobs", Examples: []string{example}}
+		c := cli.Command{Name: name, Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: strings.ToUpper(name[:1]) + name[1:] + " jobs", Examples: []string{example}}
 		return verb(o.cronFlags().Named("all"), c, func(ctx context.Context, args []string) error {
 			return cronChange(ctx, h, o, args, done, to)
 		})
@@ -56,14 +56,14 @@ func Command(h *cli.IO) cli.Command {
 		verb(o.cronFlags().Named("all"), cli.Command{Name: "list", Summary: "List the jobs",
 			Examples: []string{"openagent cron list --all"}},
 			func(ctx context.Context, _ []string) error { return cronList(ctx, h, o) }),
-		verb(o.cronFlags().Named("name", "command", "zone", "missed"), cli.Command{Name: "add", Args: "SCHEDULE PROMPT", Least: 2, Most: 2, Summary: "Add a job for this folder",
+		verb(o.cronFlags().Named("name", "command", "zone", "missed"), cli.Command{Name: "add", Args: "SCHEDULE PROMPT", MinArgs: 2, MaxArgs: 2, Summary: "Add a job for this folder",
 			Details:  "SCHEDULE is five fields as in crontab, or a word such as @daily.\n",
 			Examples: []string{"openagent cron add '0 9 * * 1-5' 'Summarise the open issues'", "openagent cron add @daily --command 'make test'"}},
 			func(ctx context.Context, args []string) error { return cronAdd(ctx, h, o, args[0], args[1]) }),
 		change("remove", "removed", "openagent cron remove cron_1a2b", cron.Remove),
 		change("enable", "enabled", "openagent cron enable cron_1a2b", switchTo(true)),
 		change("disable", "disabled", "openagent cron disable cron_1a2b", switchTo(false)),
-		verb(o.cronFlags().Named("all", "zone"), cli.Command{Name: "next", Args: "[SCHEDULE]", Most: 1, Summary: "Show when jobs run next, or the next times of a schedule",
+		verb(o.cronFlags().Named("all", "zone"), cli.Command{Name: "next", Args: "[SCHEDULE]", MaxArgs: 1, Summary: "Show when jobs run next, or the next times of a schedule",
 			Examples: []string{"openagent cron next '0 9 * * 1-5' --zone Europe/Berlin"}},
 			func(ctx context.Context, args []string) error {
 				if len(args) == 1 {
@@ -75,7 +75,7 @@ func Command(h *cli.IO) cli.Command {
 			Details:  "The flags of a prompt apply to all jobs.\n",
 			Examples: []string{"openagent cron run", "openagent cron run --once --max-budget-usd 1"},
 			Flags: func() cli.Flags {
-				return append(append(cli.ListFlags(&o.Output), o.cronFlags().Named("all", "once")...), o.FlagsOfJobs()...)
+				return append(append(cli.ListFlags(&o.Output), o.cronFlags().Named("all", "once")...), o.JobFlags()...)
 			}},
 			func(ctx context.Context, _ []string) error { return cronRun(ctx, h, o) }),
 	}}
@@ -85,10 +85,10 @@ func Command(h *cli.IO) cli.Command {
 func (o *cronOptions) cronFlags() cli.Flags {
 	policies := []string{string(cron.Once), string(cron.Skip), string(cron.All)}
 	return cli.Flags{
-		{Name: "all", Help: "the jobs of all folders; else those of this one", Set: cli.Yes(&o.all)},
-		{Name: "once", Help: "run the jobs that are due and end, for the timers of a system", Set: cli.Yes(&o.once)},
+		{Name: "all", Help: "the jobs of all folders; else those of this one", Set: cli.SetTrue(&o.all)},
+		{Name: "once", Help: "run the jobs that are due and end, for the timers of a system", Set: cli.SetTrue(&o.once)},
 		{Name: "name", Arg: "NAME", Help: "name of the job", Set: cli.Text(&o.name)},
-		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.Yes(&o.command)},
+		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.SetTrue(&o.command)},
 		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default that of the system)", Set: cli.Text(&o.zone)},
 		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "what to do about times at which nothing ran (default once)", Set: cli.OneOf(&o.missed, policies)},
 	}
@@ -168,7 +168,7 @@ func cronList(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	}
 	entries := cronEntries(jobs)
 	if len(entries) == 0 && o.Output != cli.FormatJSON {
-		h.Complain("no jobs here yet; openagent cron add SCHEDULE PROMPT makes one, --all shows those of all folders")
+		h.Warn("no jobs here yet; openagent cron add SCHEDULE PROMPT makes one, --all shows those of all folders")
 	}
 	header := "ID NAME SCHEDULE NEXT LAST RUNS"
 	if o.all {

@@ -53,7 +53,7 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	failed := 0
-	s.Fire, s.Report = r.Fire, func(j cron.Job, out cron.Outcome) {
+	s.Fire, s.Report = r.RunJob, func(j cron.Job, out cron.Outcome) {
 		if out.Status == cron.Failed || out.Status == cron.Lost {
 			failed++
 		}
@@ -68,7 +68,7 @@ func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
 	}
 	switch {
 	case cli.IsSignal(ctx):
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	case ctx.Err() != nil:
 		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	case err != nil:
@@ -87,7 +87,7 @@ type cronRunner struct{ automation.Runner }
 func newCronRunner(ctx context.Context, h *cli.IO, o *cronOptions, s *cron.Scheduler, jobs []cron.Job) (*cronRunner, error) {
 	prompts := slices.ContainsFunc(jobs, func(j cron.Job) bool { return j.Command == "" && !j.Disabled })
 	r := &cronRunner{automation.Runner{Host: h, Options: &o.Options, Schedule: s}}
-	return r, r.Try(ctx, prompts)
+	return r, r.Check(ctx, prompts)
 }
 
 // start says what will run and when.

@@ -35,7 +35,7 @@ type finding struct {
 func Command(h *cli.IO) cli.Command {
 	format := ""
 	return cli.Command{Name: "doctor", Summary: "Check the parts that openagent needs", Examples: []string{"openagent doctor"}, Flags: func() cli.Flags { return cli.ListFlags(&format) }, Run: func(ctx context.Context, args []string) error {
-		if err := cli.None("doctor", args); err != nil {
+		if err := cli.NoArgs("doctor", args); err != nil {
 			return err
 		}
 		findings := examine(ctx, h)
@@ -52,7 +52,7 @@ func Command(h *cli.IO) cli.Command {
 			return err
 		}
 		if !healthy {
-			return cli.Ended(cli.ExitUsage)
+			return cli.ExitCode(cli.ExitUsage)
 		}
 		return nil
 	}}
@@ -137,7 +137,7 @@ func examineOutputs() finding {
 // examineKept tells what is kept for bringing files back.
 func examineKept(ctx context.Context, h *cli.IO) finding {
 	const name = "checkpoints"
-	kept, settings, err := app.KeptFilesHere(h)
+	kept, settings, err := app.OpenCheckpoints(h)
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
@@ -145,12 +145,12 @@ func examineKept(ctx context.Context, h *cli.IO) finding {
 	if err != nil {
 		return finding{name, false, fmt.Sprintf("what is kept of files cannot be read: %v", err)}
 	}
-	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", cli.Plural(u.Checkpoints, "checkpoint"), cli.Plural(u.Sessions, "session"), kept.Dir, cli.Megabytes(u.Bytes), app.QuotaOf(kept)>>20)
-	if orphans, err := app.OrphansOf(ctx, kept); err == nil && len(orphans) > 0 {
+	detail := fmt.Sprintf("%s of %s in %s, %s of at most %d MB", cli.Plural(u.Checkpoints, "checkpoint"), cli.Plural(u.Sessions, "session"), kept.Dir, cli.Megabytes(u.Bytes), app.CheckpointQuota(kept)>>20)
+	if orphans, err := app.OrphanCheckpoints(ctx, kept); err == nil && len(orphans) > 0 {
 		detail += fmt.Sprintf("; %s gone: openagent sessions prune drops what is kept for them", cli.Plural(len(orphans), "session"))
 	}
-	if !app.KeepsFiles(settings) {
-		detail += "; " + app.KeepsFilesKey + " is false, no more are made"
+	if !app.CheckpointsEnabled(settings) {
+		detail += "; " + app.CheckpointsKey + " is false, no more are made"
 	}
 	return finding{name, true, detail}
 }
@@ -163,15 +163,15 @@ func examineSettings(h *cli.IO) finding {
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
-	s, err := config.Load(settings.Sources(h, new(settings.Options), dir))
+	s, err := config.Load(settings.ConfigOptions(h, new(settings.Options), dir))
 	if err != nil {
-		return finding{name, false, settings.Unsettled(err).Error()}
+		return finding{name, false, settings.LoadError(err).Error()}
 	}
 	var words []string
 	for _, f := range s.Files() {
 		switch needs := s.Needs(f); {
 		case len(needs) > 0:
-			words = append(words, f.Path+" is not trusted, ignored: "+settings.Needed(needs))
+			words = append(words, f.Path+" is not trusted, ignored: "+settings.NeedNames(needs))
 		case f.Exists:
 			words = append(words, f.Path)
 		}
@@ -202,18 +202,18 @@ func examineProvider(ctx context.Context, h *cli.IO) finding {
 		return finding{name, false, err.Error()}
 	}
 	h.Secrets = p.Secrets()
-	if provider.Platform(p.Name.Value) {
-		found, err := p.Found(ctx)
+	if provider.IsPlatform(p.Name.Value) {
+		found, err := p.Credentials(ctx)
 		detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, found)
 		if err != nil {
 			return finding{name, false, fmt.Sprintf("%s, model %s: %s", p.Name.Value, p.Model.Value, h.OneLine(err.Error()))}
 		}
 		return finding{name, true, detail}
 	}
-	detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, p.Base.Value)
+	detail := fmt.Sprintf("%s, model %s, %s", p.Name.Value, p.Model.Value, p.BaseURL.Value)
 	switch {
 	case p.NeedsKey():
-		return finding{name, false, detail + ", no key: set " + strings.Join(p.NoKey().Own(), " or ") + ", or try openagent demo"}
+		return finding{name, false, detail + ", no key: set " + strings.Join(p.MissingKey().Own(), " or ") + ", or try openagent demo"}
 	case p.Helper != nil:
 		return finding{name, true, detail + ", key from the command of apiKeyHelper"}
 	case p.Key.Value == "":
@@ -229,7 +229,7 @@ func examineSandbox(h *cli.IO) finding {
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
-	s, err := config.Load(settings.Sources(h, new(settings.Options), dir))
+	s, err := config.Load(settings.ConfigOptions(h, new(settings.Options), dir))
 	if err != nil {
 		return finding{name, true, "the settings cannot be read"} // their own line says why
 	}
@@ -239,7 +239,7 @@ func examineSandbox(h *cli.IO) finding {
 	}
 	enabled := settings.Enabled
 	settings.Enabled, settings.FailIfUnavailable = true, false
-	box, err := sandbox.New(settings, sandbox.Place{Dir: dir, Private: app.Private(h)})
+	box, err := sandbox.New(settings, sandbox.Place{Dir: dir, Private: app.PrivatePaths(h)})
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
@@ -272,7 +272,7 @@ func examineContext(ctx context.Context, h *cli.IO) finding {
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
-	b := app.NewBriefing(h, o)
+	b := app.NewProjectContext(h, o)
 	defer b.Close()
 	text := ""
 	for _, f := range b.Place(agent.Place{Dir: dir}).Load() {
@@ -317,7 +317,7 @@ func examineCache(ctx context.Context, h *cli.IO) finding {
 	c := book.Cache()
 	text := strings.TrimPrefix(usage.CacheLines(h, c)[0], "prompt cache: ") + fmt.Sprintf(", in the last session here (%s)", last.Updated.Local().Format(time.DateTime))
 	if n := len(c.Breaks); n > 0 {
-		text += fmt.Sprintf("; broken %d times, at last: %s", n, usage.BreakWords(h, c.Breaks[n-1]))
+		text += fmt.Sprintf("; broken %d times, at last: %s", n, usage.CacheBreakText(h, c.Breaks[n-1]))
 	}
 	return finding{name, true, text}
 }

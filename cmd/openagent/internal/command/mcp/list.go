@@ -168,7 +168,7 @@ func lookupServer(ctx context.Context, h *cli.IO, o *settings.Options, name stri
 		}
 		names = append(names, f.Name)
 	}
-	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, names))
+	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Suggestion(name, names))
 }
 
 // getServer shows a server's configuration, without what may be secret.
@@ -230,7 +230,7 @@ func testServer(ctx context.Context, h *cli.IO, o *settings.Options, name string
 		return err
 	}
 	if st.State != mcp.Connected {
-		return cli.Ended(cli.ExitInternal)
+		return cli.ExitCode(cli.ExitInternal)
 	}
 	return nil
 }

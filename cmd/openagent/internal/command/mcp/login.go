@@ -42,7 +42,7 @@ func loginClient(ctx context.Context, h *cli.IO, o *settings.Options, name strin
 	}
 	c, ok := configs[name]
 	if !ok {
-		return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Likely(name, slices.Sorted(maps.Keys(configs))))
+		return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Suggestion(name, slices.Sorted(maps.Keys(configs))))
 	}
 	h.Secrets = append(h.Secrets, c.Secrets()...)
 	client, err := c.LoginClient(app.Logins(h))
@@ -146,7 +146,7 @@ func serverLogout(ctx context.Context, h *cli.IO, o *settings.Options, name stri
 	case err != nil && !was:
 		return &cli.ExitError{Code: cli.ExitInternal, Err: fmt.Errorf("the MCP server %s: %w", name, err)}
 	case err != nil:
-		h.Complain("the login to %s is forgotten here, but the server may still take it: %v", name, err)
+		h.Warn("the login to %s is forgotten here, but the server may still take it: %v", name, err)
 	case !was:
 		return h.Show("There was no login to " + name + ".\n")
 	}

@@ -40,19 +40,19 @@ func Command(h *cli.IO) cli.Command {
 		return c
 	}
 	editing := func(names ...string) func() cli.Flags {
-		return func() cli.Flags { return append(o.serverFlags().Named(names...), o.PlaceFlags()...) }
+		return func() cli.Flags { return append(o.serverFlags().Named(names...), o.LocationFlags()...) }
 	}
 	using := func(flags cli.Flags) func() cli.Flags {
 		return func() cli.Flags {
 			fs := slices.Concat(flags, o.Flags().Named("mcp-config", "strict-mcp-config", "plugin-dir"))
-			return append(fs, o.PlaceFlags()...)
+			return append(fs, o.LocationFlags()...)
 		}
 	}
 	return cli.Command{Name: "mcp", Summary: "Manage MCP servers, or run openagent as one", Default: "list", Subcommands: []cli.Command{
 		verb(using(cli.ListFlags(&o.format)), cli.Command{Name: "list", Summary: "List the servers and whether they answer",
 			Examples: []string{"openagent mcp list"}},
 			func(ctx context.Context, _ []string) error { return listServers(ctx, h, &o.Options, o.format) }),
-		verb(editing("scope", "transport", "env", "header"), cli.Command{Name: "add", Args: "NAME URL | NAME -- COMMAND ARGS", Least: 2, Most: cli.Any, Summary: "Add a server: a URL or a command",
+		verb(editing("scope", "transport", "env", "header"), cli.Command{Name: "add", Args: "NAME URL | NAME -- COMMAND ARGS", MinArgs: 2, MaxArgs: cli.AnyCount, Summary: "Add a server: a URL or a command",
 			Examples: []string{"openagent mcp add docs https://example.com/mcp", "openagent mcp add files --scope project -- npx -y @modelcontextprotocol/server-filesystem ."}},
 			func(ctx context.Context, args []string) error {
 				raw, err := o.server(args[1], args[2:])
@@ -61,27 +61,27 @@ func Command(h *cli.IO) cli.Command {
 				}
 				return app.AddServer(ctx, h, o.scopeOr(app.LocalScope), args[0], raw)
 			}),
-		verb(editing("scope"), cli.Command{Name: "add-json", Args: "NAME JSON", Least: 2, Most: 2, Summary: "Add a server as .mcp.json describes it",
+		verb(editing("scope"), cli.Command{Name: "add-json", Args: "NAME JSON", MinArgs: 2, MaxArgs: 2, Summary: "Add a server as .mcp.json describes it",
 			Examples: []string{`openagent mcp add-json docs '{"type":"http","url":"https://example.com/mcp"}'`}},
 			func(ctx context.Context, args []string) error {
 				return app.AddServer(ctx, h, o.scopeOr(app.LocalScope), args[0], json.RawMessage(args[1]))
 			}),
-		verb(editing("scope"), cli.Command{Name: "remove", Args: "NAME", Least: 1, Most: 1, Summary: "Remove a server",
+		verb(editing("scope"), cli.Command{Name: "remove", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Remove a server",
 			Examples: []string{"openagent mcp remove docs"}},
 			func(ctx context.Context, args []string) error { return app.RemoveServer(ctx, h, o.scope, args[0]) }),
-		verb(using(nil), cli.Command{Name: "get", Args: "NAME", Least: 1, Most: 1, Summary: "Show how a server is configured",
+		verb(using(nil), cli.Command{Name: "get", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show how a server is configured",
 			Examples: []string{"openagent mcp get docs"}},
 			func(ctx context.Context, args []string) error { return getServer(ctx, h, &o.Options, args[0]) }),
-		verb(using(nil), cli.Command{Name: "test", Args: "NAME", Least: 1, Most: 1, Summary: "Connect to a server and list its tools",
+		verb(using(nil), cli.Command{Name: "test", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Connect to a server and list its tools",
 			Examples: []string{"openagent mcp test docs"}},
 			func(ctx context.Context, args []string) error { return testServer(ctx, h, &o.Options, args[0]) }),
-		verb(using(cli.Flags{{Name: "no-browser", Help: "only show the address of the page, do not open it", Set: cli.Yes(&o.noBrowser)}}),
-			cli.Command{Name: "login", Args: "NAME", Least: 1, Most: 1, Summary: "Log in to a server with OAuth",
+		verb(using(cli.Flags{{Name: "no-browser", Help: "only show the address of the page, do not open it", Set: cli.SetTrue(&o.noBrowser)}}),
+			cli.Command{Name: "login", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Log in to a server with OAuth",
 				Examples: []string{"openagent mcp login docs"}},
 			func(ctx context.Context, args []string) error {
 				return serverLogin(ctx, h, &o.Options, args[0], !o.noBrowser)
 			}),
-		verb(using(nil), cli.Command{Name: "logout", Args: "NAME", Least: 1, Most: 1, Summary: "Log out of a server",
+		verb(using(nil), cli.Command{Name: "logout", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Log out of a server",
 			Examples: []string{"openagent mcp logout docs"}},
 			func(ctx context.Context, args []string) error { return serverLogout(ctx, h, &o.Options, args[0]) }),
 		verb(o.serveFlags, cli.Command{Name: "serve", Summary: "Serve the tools, or the agent, to MCP clients",
@@ -101,19 +101,19 @@ func (o *mcpOptions) serverFlags() cli.Flags {
 	return cli.Flags{
 		{Name: "scope", Arg: cli.Choice(app.ServerScopes), Words: app.ServerScopes, Help: "whose server it is: yours for this folder (local, the default), the project's, or yours everywhere", Set: cli.OneOf(&o.scope, app.ServerScopes)},
 		{Name: "transport", Arg: cli.Choice(app.ServerTransports), Words: app.ServerTransports, Help: "how to reach the server (default stdio, http with a URL)", Set: cli.OneOf(&o.transport, app.ServerTransports)},
-		{Name: "env", Arg: "NAME=VALUE", Help: "an environment variable for the server; ${NAME} stands for one of yours; may be repeated", Set: cli.More(&o.vars)},
-		{Name: "header", Arg: "NAME: VALUE", Help: "a header of requests, ${NAME} as with --env; may be repeated", Set: cli.More(&o.headers)},
+		{Name: "env", Arg: "NAME=VALUE", Help: "an environment variable for the server; ${NAME} stands for one of yours; may be repeated", Set: cli.Append(&o.vars)},
+		{Name: "header", Arg: "NAME: VALUE", Help: "a header of requests, ${NAME} as with --env; may be repeated", Set: cli.Append(&o.headers)},
 	}
 }
 
 // serveFlags are the flags of mcp serve.
 func (o *mcpOptions) serveFlags() cli.Flags {
 	own := cli.Flags{
-		{Name: "agent", Help: "offer one tool, which prompts the agent; else its tools", Set: cli.Yes(&o.agent)},
+		{Name: "agent", Help: "offer one tool, which prompts the agent; else its tools", Set: cli.SetTrue(&o.agent)},
 		{Name: "http", Arg: "HOST:PORT", Help: "answer streamable HTTP here instead of stdin; clients send the token in " + TokenVar + ", or the one that is shown", Set: cli.Text(&o.addr)},
 		{Name: "host", Arg: "HOST,HOST", Help: "with --http: names, without ports, by which clients reach it beside addresses and localhost", Set: cli.List(&o.hosts)},
 	}
-	prompt := slices.DeleteFunc(o.FlagsOfJobs(), func(f cli.Flag) bool { return f.Name == "agent" }) // ours is another
+	prompt := slices.DeleteFunc(o.JobFlags(), func(f cli.Flag) bool { return f.Name == "agent" }) // ours is another
 	return append(own, prompt...)
 }
 

@@ -60,7 +60,7 @@ func mcpServe(ctx context.Context, h *cli.IO, o *mcpOptions) (err error) {
 	}
 	switch {
 	case cli.IsSignal(ctx):
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	case ctx.Err() != nil:
 		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	}
@@ -82,7 +82,7 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 		return nil, err
 	}
 	if o.agent && p.NeedsKey() {
-		return nil, p.NoKey()
+		return nil, p.MissingKey()
 	}
 	h.Secrets = append(p.Secrets(), configured.SecretValues()...)
 	settings.WarnOfSettings(h, configured)
@@ -107,12 +107,12 @@ func served(ctx context.Context, h *cli.IO, o *mcpOptions) (_ *app.App, err erro
 		return s, flatten(ctx, s)
 	}
 	s.AddServers()
-	chosen, err := app.Choose(ctx, h, configured, dir)
+	chosen, err := app.ChooseSession(ctx, h, configured, dir)
 	if err != nil {
 		return nil, err
 	}
 	s.Store, s.Agent.Sessions = chosen.Store, chosen.Store
-	return s, app.KeepFiles(h, s)
+	return s, app.AddCheckpoints(h, s)
 }
 
 // flatten makes the agent's tools those that clients are offered: what a model
@@ -152,7 +152,7 @@ func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Serve
 		return cli.Usagef("--http: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		h.Complain("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS before it", o.addr)
+		h.Warn("--http %s can be reached from other machines, and nothing is encrypted; put a proxy with TLS before it", o.addr)
 	}
 	says := "Serving MCP at http://" + listener.Addr().String() + ServerPath + ", until a signal.\n"
 	if given {
@@ -166,9 +166,9 @@ func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Serve
 	mux := http.NewServeMux()
 	mux.Handle(ServerPath, bearer(token, m))
 	// A call may take as long as it likes, and so may its answer.
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: automation.HeaderTime, IdleTimeout: automation.IdleTime, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: automation.HeaderTimeout, IdleTimeout: automation.IdleTimeout, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	web.RegisterOnShutdown(func() { _ = m.Close() }) // ends the streams, so that the server can end
-	return automation.Listen(ctx, web, listener)
+	return automation.Serve(ctx, web, listener)
 }
 
 // bearer asks for a token before a request gets to a handler.

@@ -27,10 +27,10 @@ func Command(h *cli.IO) cli.Command {
 	verb := func(c cli.Command) cli.Command {
 		run := c.Run
 		c.Flags = func() cli.Flags {
-			fs := append(cli.ListFlags(&o.Output), cli.Flag{Name: "json", Help: "the same as --output-format json", Set: cli.Yes(&o.json)})
+			fs := append(cli.ListFlags(&o.Output), cli.Flag{Name: "json", Help: "the same as --output-format json", Set: cli.SetTrue(&o.json)})
 			return append(fs, o.Flags().Named("provider", "base-url", "model", "settings", "setting-sources", "cwd")...)
 		}
-		c.Run = o.Checked(&o.Output, func(ctx context.Context, args []string) error {
+		c.Run = o.RunChecked(&o.Output, func(ctx context.Context, args []string) error {
 			if o.json {
 				o.Output = cli.FormatJSON
 			}
@@ -41,7 +41,7 @@ func Command(h *cli.IO) cli.Command {
 	return cli.Command{Name: "models", Summary: "List the known models with windows and prices", Default: "list", Subcommands: []cli.Command{
 		verb(cli.Command{Name: "list", Summary: "List the known models", Examples: []string{"openagent models list --provider openai"},
 			Run: func(ctx context.Context, _ []string) error { return listModels(ctx, h, o) }}),
-		verb(cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show the data of a model", Examples: []string{"openagent models show opus"},
+		verb(cli.Command{Name: "show", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show the data of a model", Examples: []string{"openagent models show opus"},
 			Run: func(ctx context.Context, args []string) error { return showModel(ctx, h, o, args[0]) }}),
 	}}
 }
@@ -107,9 +107,9 @@ func listModels(ctx context.Context, h *cli.IO, o *modelsOptions) error {
 		list = append(list, k)
 		in, out := "?", "?"
 		if e.Price != nil {
-			in, out = cli.Price(e.Price.Input), cli.Price(e.Price.Output)
+			in, out = cli.PriceText(e.Price.Input), cli.PriceText(e.Price.Output)
 		}
-		rows = append(rows, []string{e.Name, cmp.Or(e.Provider, "any"), cli.Tokens(e.Window), cli.Tokens(e.MaxOutput), in, out, cmp.Or(e.Date, "-"), mark(k.Key, "yes") + mark(!k.Key, "no"), k.Origin})
+		rows = append(rows, []string{e.Name, cmp.Or(e.Provider, "any"), cli.TokenText(e.Window), cli.TokenText(e.MaxOutput), in, out, cmp.Or(e.Date, "-"), mark(k.Key, "yes") + mark(!k.Key, "no"), k.Origin})
 	}
 	if err := h.WriteList(o.Output, list, "MODEL PROVIDER WINDOW OUTPUT USD/M-IN USD/M-OUT PRICES-OF KEY FROM", rows); err != nil || o.Output == cli.FormatJSON {
 		return err
@@ -142,18 +142,18 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	if err != nil {
 		return err
 	}
-	if to, rest, ok := p.Split(name); ok && rest != "" {
+	if to, rest, ok := p.SplitName(name); ok && rest != "" {
 		if to != p.Name.Value {
-			p, _ = p.At(to) // what is known of it needs no key
+			p, _ = p.OtherProvider(to) // what is known of it needs no key
 		}
 		name = rest
 	}
 	if provider.IsSize(name) {
-		if name, err = p.Sized(name); err != nil {
+		if name, err = p.ModelOfSize(name); err != nil {
 			return cli.Usagef("%v", err)
 		}
 	}
-	if err := provider.CheckModelName(settings.Quoted(name)); err != nil {
+	if err := provider.CheckModelName(settings.EncodeValue(name)); err != nil {
 		return cli.Usagef("%v", err)
 	}
 	m := shownModel{}
@@ -166,7 +166,7 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 		m.ModelInfo, m.Known, m.Origin, m.Key = e.ModelInfo(), true, k.Origin, k.Key
 		m.Value = name
 	} else {
-		m.ModelInfo, m.Key = llm.DescribeModel(p.Reach(name)), !p.NeedsKey()
+		m.ModelInfo, m.Key = llm.DescribeModel(p.NewModel(name)), !p.NeedsKey()
 		if m.Known = m.Date != ""; m.Known { // under another name: a platform has its own
 			m.Origin = "the catalogue, by another name"
 		}
@@ -174,7 +174,7 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	if o.Output == cli.FormatJSON {
 		return h.WriteList(cli.FormatJSON, m, "", nil)
 	}
-	window := cli.Tokens(m.Window)
+	window := cli.TokenText(m.Window)
 	if m.Assumed {
 		window += " (assumed)"
 	}
@@ -182,12 +182,12 @@ func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) er
 	if m.Description != "" {
 		rows = append(rows, []string{"description", m.Description})
 	}
-	rows = append(rows, []string{"context window", window}, []string{"longest answer", cli.Tokens(m.MaxOutput)},
+	rows = append(rows, []string{"context window", window}, []string{"longest answer", cli.TokenText(m.MaxOutput)},
 		[]string{"efforts", cmp.Or(strings.Join(m.Efforts, ", "), "none known")}, []string{"adaptive thinking", mark(m.Adaptive, "yes") + mark(!m.Adaptive, "no")}, []string{"fast mode", mark(m.Fast, "yes") + mark(!m.Fast, "no")})
 	if c := m.Price; c != nil {
-		rows = append(rows, []string{"input", "$" + cli.Price(c.Input) + " per million tokens"}, []string{"output", "$" + cli.Price(c.Output)}, []string{"cache read", "$" + cli.Price(c.CacheRead)}, []string{"cache write", "$" + cli.Price(c.CacheWrite)})
+		rows = append(rows, []string{"input", "$" + cli.PriceText(c.Input) + " per million tokens"}, []string{"output", "$" + cli.PriceText(c.Output)}, []string{"cache read", "$" + cli.PriceText(c.CacheRead)}, []string{"cache write", "$" + cli.PriceText(c.CacheWrite)})
 		if c.LongAt > 0 {
-			rows = append(rows, []string{"above " + cli.Tokens(c.LongAt), fmt.Sprintf("input × %s, output × %s", cli.Price(c.LongInput), cli.Price(c.LongOutput))})
+			rows = append(rows, []string{"above " + cli.TokenText(c.LongAt), fmt.Sprintf("input × %s, output × %s", cli.PriceText(c.LongInput), cli.PriceText(c.LongOutput))})
 		}
 	} else {
 		rows = append(rows, []string{"price", "not known, and so is the cost"})

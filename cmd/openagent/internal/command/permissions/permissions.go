@@ -20,14 +20,14 @@ func Command(h *cli.IO) cli.Command {
 	o := new(app.ToolsOptions)
 	named := slices.DeleteFunc(slices.Clone(app.RunFlags), func(name string) bool { return name == "timeout" })
 	return cli.Command{Name: "permissions", Summary: "Show, explain and suggest permission rules", Default: "list", Subcommands: []cli.Command{
-		app.ToolVerb(o, named, nil, cli.Command{Name: "list", Summary: "List the rules with their sources", Examples: []string{"openagent permissions list"},
+		app.ToolSubcommand(o, named, nil, cli.Command{Name: "list", Summary: "List the rules with their sources", Examples: []string{"openagent permissions list"},
 			Run: func(ctx context.Context, _ []string) error { return listRules(ctx, h, o) }}),
-		app.ToolVerb(o, named, nil, cli.Command{Name: "explain", Args: "[TOOL] INPUT", Least: 1, Most: 2, Summary: "Explain how the rules decide on a call",
+		app.ToolSubcommand(o, named, nil, cli.Command{Name: "explain", Args: "[TOOL] INPUT", MinArgs: 1, MaxArgs: 2, Summary: "Explain how the rules decide on a call",
 			Examples: []string{"openagent permissions explain 'git push'", `openagent permissions explain Read '{"file_path":".env"}'`},
 			Run:      func(ctx context.Context, args []string) error { return explainCall(ctx, h, o, args) }}),
-		app.ToolVerb(o, named, o.SessionFlags(), cli.Command{Name: "suggest", Summary: "Suggest rules from the approvals in sessions", Examples: []string{"openagent permissions suggest --all"},
+		app.ToolSubcommand(o, named, o.SessionFlags(), cli.Command{Name: "suggest", Summary: "Suggest rules from the approvals in sessions", Examples: []string{"openagent permissions suggest --all"},
 			Run: func(ctx context.Context, _ []string) error { return suggestRules(ctx, h, o) }}),
-		app.ToolVerb(o, named, nil, cli.Command{Name: "lint", Summary: "Find rules that have no effect", Examples: []string{"openagent permissions lint"},
+		app.ToolSubcommand(o, named, nil, cli.Command{Name: "lint", Summary: "Find rules that have no effect", Examples: []string{"openagent permissions lint"},
 			Run: func(ctx context.Context, _ []string) error { return lintRules(ctx, h, o) }}),
 	}}
 }
@@ -55,7 +55,7 @@ func listRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		return err
 	}
 	if len(rows) == 0 {
-		h.Complain("there are no rules; the mode alone decides")
+		h.Warn("there are no rules; the mode alone decides")
 		return nil
 	}
 	return h.WriteList(o.Output, nil, "DOES RULE SOURCE LAYER COUNTS", rows)
@@ -132,7 +132,7 @@ func explainedInput(t tool.Tool, text string) (json.RawMessage, error) {
 	if t.Spec().Name != "Bash" {
 		return nil, cli.Usagef(`permissions explain: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
 	}
-	return settings.Quoted(map[string]string{"command": text}), nil
+	return settings.EncodeValue(map[string]string{"command": text}), nil
 }
 
 func (e explanation) text(h *cli.IO) string {
@@ -178,5 +178,5 @@ func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (err error) 
 	if err := h.WriteList(o.Output, found, "KIND DOES RULE SOURCE WHY", rows); err != nil {
 		return err
 	}
-	return cli.Ended(cli.ExitInternal)
+	return cli.ExitCode(cli.ExitInternal)
 }

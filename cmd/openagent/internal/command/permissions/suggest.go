@@ -74,7 +74,7 @@ func suggestRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		}
 		for _, info := range infos {
 			if err := allowedCalls(ctx, store, info, add); err != nil {
-				h.Complain("session %s: %v", info.Session, err)
+				h.Warn("session %s: %v", info.Session, err)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ type answerOptions struct {
 
 func (o *answerOptions) flags() cli.Flags {
 	return cli.Flags{
-		{Name: "allow", Help: "let the call run", Set: cli.Yes(&o.allow)},
+		{Name: "allow", Help: "let the call run", Set: cli.SetTrue(&o.allow)},
 		{Name: "deny", Arg: "REASON", Help: "refuse the call; the model reads the reason", Set: cli.Text(&o.deny)},
 		{Name: "call", Arg: "ID", Help: "which call, if several wait", Set: cli.Text(&o.call)},
 		{Name: "input", Arg: "JSON", Help: "with --allow: another input for the call", Set: cli.Text(&o.input)},
@@ -61,7 +61,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string
 	if err != nil {
 		return sessionstore.NotFound(id, err)
 	}
-	if dir, err := settings.WorkingDir(); err != nil || cli.RealFolder(dir) != cli.RealFolder(info.Dir) {
+	if dir, err := settings.WorkingDir(); err != nil || cli.ResolveFolder(dir) != cli.ResolveFolder(info.Dir) {
 		return cli.Usagef("session %s works in %s; go there", id, h.OneLine(info.Dir))
 	}
 	b, err := app.LoadTools(ctx, h, new(app.ToolsOptions), true)
@@ -69,7 +69,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	a := &agent.Agent{Model: provider.RuledModel(), Dir: b.Project, AdditionalDirs: b.Options.Dirs, Tools: b.All, Permissions: app.Policy(h, b.Options),
+	a := &agent.Agent{Model: provider.DemoModel(), Dir: b.Project, AdditionalDirs: b.Options.Dirs, Tools: b.All, Permissions: app.Policy(h, b.Options),
 		Sessions: store, Secrets: h.Secrets, Log: settings.Logger(h, b.Options)} // no model is called
 	s := a.Session(id)
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -107,7 +107,7 @@ func showPending(ctx context.Context, h *cli.IO, o *SessionsOptions, a *agent.Ag
 		if p.Call.Agent != "" {
 			agent = h.OneLine(p.Call.Agent) + ": "
 		}
-		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.Visible(p.Reason), preview.PlainLines(preview.AboutCall(h, "", p.Call, g.Risks(ctx, p.Call), p.Preview)))
+		fmt.Fprintf(&b, "%s: %s%s\n%s\n", p.Call.ID, agent, h.Visible(p.Reason), preview.PlainText(preview.CallLines(h, "", p.Call, g.Risks(ctx, p.Call), p.Preview)))
 	}
 	return h.Show(b.String())
 }

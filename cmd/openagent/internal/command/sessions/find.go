@@ -53,7 +53,7 @@ func searchSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, query st
 			case ctx.Err() != nil:
 				return cli.CommandError(ctx, ctx.Err())
 			case errors.As(err, &damage):
-				h.Complain("%v; repair it with: openagent sessions repair %s", err, hit.Session.Session)
+				h.Warn("%v; repair it with: openagent sessions repair %s", err, hit.Session.Session)
 			case err != nil:
 				return cli.Usagef("%w", err)
 			default:
@@ -62,7 +62,7 @@ func searchSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, query st
 		}
 	}
 	if len(hits) == 0 && o.format != cli.FormatJSON {
-		h.Complain("nothing was found; --all searches the sessions of all folders")
+		h.Warn("nothing was found; --all searches the sessions of all folders")
 		return nil
 	}
 	var rows [][]string

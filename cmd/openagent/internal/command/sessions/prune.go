@@ -38,33 +38,33 @@ func pruneSessions(ctx context.Context, h *cli.IO, o *SessionsOptions) error {
 	if o.olderThan == 0 && (o.All || o.tag != "") {
 		return cli.Usagef("--all and --tag are about sessions: add --older-than with the age from which they are deleted, such as --older-than 90d")
 	}
-	done := pruned{DryRun: o.Dry, Sessions: []session.Info{}}
+	done := pruned{DryRun: o.DryRun, Sessions: []session.Info{}}
 	if o.olderThan > 0 {
 		var err error
 		if done.Sessions, err = pruneOld(ctx, h, o); err != nil {
 			return err
 		}
 	}
-	kept, _, err := app.KeptFilesHere(h)
+	kept, _, err := app.OpenCheckpoints(h)
 	if err != nil {
 		return err
 	}
-	if done.Files, err = pruneKept(ctx, kept, o.Dry); err != nil {
+	if done.Files, err = pruneKept(ctx, kept, o.DryRun); err != nil {
 		return cli.CommandError(ctx, err)
 	}
 	if o.olderThan > 0 && len(done.Sessions) == 0 && o.format != cli.FormatJSON {
-		h.Complain("no session is that old")
+		h.Warn("no session is that old")
 	}
 	var rows [][]string
 	header := ""
 	for _, info := range done.Sessions {
-		header = map[bool]string{false: "DELETED UPDATED TITLE", true: "WOULD-DELETE UPDATED TITLE"}[o.Dry]
+		header = map[bool]string{false: "DELETED UPDATED TITLE", true: "WOULD-DELETE UPDATED TITLE"}[o.DryRun]
 		rows = append(rows, []string{info.Session, info.Updated.Local().Format(time.DateTime), text.Runes(cmp.Or(info.Title, info.Prompt), 60)})
 	}
 	if err := h.WriteList(o.format, done, header, rows); err != nil || o.format == cli.FormatJSON {
 		return err
 	}
-	return h.Show(done.Files.line(o.Dry) + "\n")
+	return h.Show(done.Files.line(o.DryRun) + "\n")
 }
 
 func pruneOld(ctx context.Context, h *cli.IO, o *SessionsOptions) ([]session.Info, error) {
@@ -83,7 +83,7 @@ func pruneOld(ctx context.Context, h *cli.IO, o *SessionsOptions) ([]session.Inf
 			if o.others(info) || info.Updated.After(before) {
 				continue
 			}
-			if !o.Dry {
+			if !o.DryRun {
 				switch err := s.Delete(ctx, info.Session); {
 				case errors.Is(err, session.ErrSessionBusy), errors.Is(err, session.ErrNotFound):
 					continue
@@ -99,13 +99,13 @@ func pruneOld(ctx context.Context, h *cli.IO, o *SessionsOptions) ([]session.Inf
 
 // pruneKept drops states of files that are of no use or too many.
 func pruneKept(ctx context.Context, kept *checkpoint.Store, dry bool) (done prunedFiles, err error) {
-	done.Quota = app.QuotaOf(kept)
+	done.Quota = app.CheckpointQuota(kept)
 	before, err := kept.Usage(ctx)
 	if err != nil {
 		return done, err
 	}
 	done.Used = before.Bytes
-	orphans, err := app.OrphansOf(ctx, kept)
+	orphans, err := app.OrphanCheckpoints(ctx, kept)
 	if done.Orphans = len(orphans); err != nil || dry {
 		return done, err
 	}

@@ -15,31 +15,31 @@ import (
 
 // rewindSession takes a session back, or lists where it can be taken back to.
 func rewindSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
-	if err := o.Rewinding.Check(); err != nil {
+	if err := o.Options.Check(); err != nil {
 		return err
 	}
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
 		return err
 	}
-	kept, _, err := app.KeptFilesHere(h)
+	kept, _, err := app.OpenCheckpoints(h)
 	if err != nil {
 		return err
 	}
 	kept.Apart = append(kept.Apart, store.Path)
 	if o.To == "" {
-		list, err := rewind.PromptsOf(ctx, store, kept, id)
+		list, err := rewind.ListPrompts(ctx, store, kept, id)
 		if err != nil {
 			return err
 		}
 		if len(list) == 0 && o.format != cli.FormatJSON {
-			h.Complain("session %s has no prompt to go back to", id)
+			h.Warn("session %s has no prompt to go back to", id)
 		}
 		return h.WriteList(o.format, list, rewind.PromptsHeader, rewind.PromptRows(list))
 	}
 	s := (&agent.Agent{Sessions: store}).Session(id)
 	defer s.Close()
-	done, err := (&rewind.Rewinder{Session: s, Store: store, Kept: kept}).Rewind(ctx, o.Rewinding)
+	done, err := (&rewind.Rewinder{Session: s, Store: store, Checkpoints: kept}).Rewind(ctx, o.Options)
 	if err != nil && !done.Changed() {
 		return told(ctx, h, id, err)
 	}

@@ -33,7 +33,7 @@ type SessionsOptions struct {
 	chrome      bool
 	context     bool
 	cache       bool
-	rewind.Rewinding
+	rewind.Options
 }
 
 func Command(h *cli.IO) cli.Command {
@@ -46,48 +46,48 @@ func Command(h *cli.IO) cli.Command {
 		verb(o.scopeFlags().Named("all", "tag"), cli.Command{Name: "list", Summary: "List the sessions, the latest first",
 			Examples: []string{"openagent sessions list --all"},
 			Run:      func(ctx context.Context, _ []string) error { return listSessions(ctx, h, o) }}),
-		verb(o.showFlags(), cli.Command{Name: "show", Args: "ID", Least: 1, Most: 1, Summary: "Show the conversation of a session",
+		verb(o.showFlags(), cli.Command{Name: "show", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show the conversation of a session",
 			Details:  "ID/AGENT_ID shows what a sub-agent of the session did.\n",
 			Examples: []string{"openagent sessions show 01J9ZQ", "openagent sessions show 01J9ZQ --context"},
 			Run:      func(ctx context.Context, args []string) error { return showOrMeasure(ctx, h, o, args[0]) }}),
-		verb(nil, cli.Command{Name: "cost", Args: "ID", Least: 1, Most: 1, Summary: "Show the tokens and the cost of a session",
+		verb(nil, cli.Command{Name: "cost", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show the tokens and the cost of a session",
 			Examples: []string{"openagent sessions cost 01J9ZQ"},
 			Run:      func(ctx context.Context, args []string) error { return showSpending(ctx, h, o, args[0], "cost") }}),
-		verb(o.scopeFlags().Named("all", "tag", "limit"), cli.Command{Name: "search", Args: "TEXT", Least: 1, Most: cli.Any, Summary: "Search the text of sessions",
+		verb(o.scopeFlags().Named("all", "tag", "limit"), cli.Command{Name: "search", Args: "TEXT", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: "Search the text of sessions",
 			Examples: []string{"openagent sessions search 'retry budget' --all"},
 			Run: func(ctx context.Context, args []string) error {
 				return searchSessions(ctx, h, o, strings.Join(args, " "))
 			}}),
 		verb(nil, namingVerb(h, o, "rename", "ID [TITLE]", "Set or remove the title of a session", "openagent sessions rename 01J9ZQ 'Fix the parser'")),
 		verb(nil, namingVerb(h, o, "tag", "ID [TAG]", "Set or remove the tag of a session", "openagent sessions tag 01J9ZQ release")),
-		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", Least: 1, Most: 1, Summary: "Export a session as Markdown, JSON or HTML",
+		verb(o.exportFlags().Named("format", "output"), cli.Command{Name: "export", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Export a session as Markdown, JSON or HTML",
 			Examples: []string{"openagent sessions export 01J9ZQ --output talk.html"},
 			Run:      func(ctx context.Context, args []string) error { return exportSession(ctx, h, o, args[0]) }}),
-		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", Least: 1, Most: 1, Summary: "Write the spans of a session's runs",
+		verb(o.exportFlags().Named("output", "chrome"), cli.Command{Name: "trace", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Write the spans of a session's runs",
 			Examples: []string{"openagent sessions trace 01J9ZQ --chrome --output trace.json"},
 			Run:      func(ctx context.Context, args []string) error { return traceSession(ctx, h, o, args[0]) }}),
 		verb(append(cli.Flags{
 			{Name: "to", Arg: "FACT|MESSAGE_ID|last", Help: "where to go back to: before a prompt, or after any other message or fact", Set: cli.Text(&o.To)}},
-			o.Rewinding.Flags()...), cli.Command{Name: "rewind", Args: "ID", Least: 1, Most: 1, Summary: "Go back in a conversation, and bring files back",
+			o.Options.Flags()...), cli.Command{Name: "rewind", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Go back in a conversation, and bring files back",
 			Details:  "Without --to it lists the prompts that you can go back to.\n",
 			Examples: []string{"openagent sessions rewind 01J9ZQ", "openagent sessions rewind 01J9ZQ --to last --files"},
 			Run:      func(ctx context.Context, args []string) error { return rewindSession(ctx, h, o, args[0]) }}),
-		verb(nil, cli.Command{Name: "delete", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Delete sessions",
+		verb(nil, cli.Command{Name: "delete", Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: "Delete sessions",
 			Examples: []string{"openagent sessions delete 01J9ZQ"},
 			Run:      func(ctx context.Context, args []string) error { return deleteSessions(ctx, h, o, args) }}),
-		verb(o.scopeFlags().Named("all"), cli.Command{Name: "verify", Args: "[ID…]", Most: cli.Any, Summary: "Check that sessions can be read",
+		verb(o.scopeFlags().Named("all"), cli.Command{Name: "verify", Args: "[ID…]", MaxArgs: cli.AnyCount, Summary: "Check that sessions can be read",
 			Examples: []string{"openagent sessions verify"},
 			Run:      func(ctx context.Context, args []string) error { return verifySessions(ctx, h, o, args) }}),
-		verb(nil, cli.Command{Name: "repair", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Repair sessions that cannot be read",
+		verb(nil, cli.Command{Name: "repair", Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: "Repair sessions that cannot be read",
 			Examples: []string{"openagent sessions repair 01J9ZQ"},
 			Run:      func(ctx context.Context, args []string) error { return repairSessions(ctx, h, o, args) }}),
-		verb(nil, cli.Command{Name: "import", Args: "[PATH]", Most: 1, Summary: "Import sessions of the Swift SDK",
+		verb(nil, cli.Command{Name: "import", Args: "[PATH]", MaxArgs: 1, Summary: "Import sessions of the Swift SDK",
 			Examples: []string{"openagent sessions import"},
 			Run:      func(ctx context.Context, args []string) error { return importSessions(ctx, h, o, args) }}),
-		verb(o.answer.flags(), cli.Command{Name: "answer", Args: "ID", Least: 1, Most: 1, Summary: "Show and answer the questions that a suspended run waits for",
+		verb(o.answer.flags(), cli.Command{Name: "answer", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show and answer the questions that a suspended run waits for",
 			Examples: []string{"openagent sessions answer 01J9ZQ --allow", "openagent sessions answer 01J9ZQ --deny 'not on the main branch'"},
 			Run:      func(ctx context.Context, args []string) error { return answerSession(ctx, h, o, args[0]) }}),
-		verb(append(append(o.scopeFlags().Named("all", "tag"), o.Rewinding.Flags().Named("dry-run")...),
+		verb(append(append(o.scopeFlags().Named("all", "tag"), o.Options.Flags().Named("dry-run")...),
 			cli.Flag{Name: "older-than", Arg: "AGE", Help: "delete sessions that did not change for so long, such as 90d (default: none, only checkpoints of files)", Set: age(&o.olderThan)}),
 			cli.Command{Name: "prune", Summary: "Delete old sessions and checkpoints that nothing needs",
 				Examples: []string{"openagent sessions prune --older-than 90d --dry-run"},
@@ -97,7 +97,7 @@ func Command(h *cli.IO) cli.Command {
 
 // namingVerb is a command that gives a session a title or a tag.
 func namingVerb(h *cli.IO, o *SessionsOptions, name, args, summary, example string) cli.Command {
-	return cli.Command{Name: name, Args: args, Least: 1, Most: cli.Any, Summary: summary, Examples: []string{example},
+	return cli.Command{Name: name, Args: args, MinArgs: 1, MaxArgs: cli.AnyCount, Summary: summary, Examples: []string{example},
 		Run: func(ctx context.Context, args []string) error {
 			return nameSession(ctx, h, o, name, args[0], strings.Join(args[1:], " "))
 		}}
@@ -111,7 +111,7 @@ func (o *SessionsOptions) commonFlags() cli.Flags {
 // scopeFlags say which sessions a command is about.
 func (o *SessionsOptions) scopeFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the sessions of all folders", Set: cli.Yes(&o.All)},
+		{Name: "all", Help: "the sessions of all folders", Set: cli.SetTrue(&o.All)},
 		{Name: "tag", Arg: "TAG", Help: "only sessions with this tag", Set: cli.Text(&o.tag)},
 		{Name: "limit", Arg: "N", Help: "how many places to show (default 100)", Set: cli.Count(&o.limit)},
 	}
@@ -119,8 +119,8 @@ func (o *SessionsOptions) scopeFlags() cli.Flags {
 
 func (o *SessionsOptions) showFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "context", Help: "show what fills the model's context, by category", Set: cli.Yes(&o.context)},
-		{Name: "cache", Help: "show how well the provider's prompt cache worked, and what broke it", Set: cli.Yes(&o.cache)},
+		{Name: "context", Help: "show what fills the model's context, by category", Set: cli.SetTrue(&o.context)},
+		{Name: "cache", Help: "show how well the provider's prompt cache worked, and what broke it", Set: cli.SetTrue(&o.cache)},
 	}
 }
 
@@ -130,7 +130,7 @@ func (o *SessionsOptions) exportFlags() cli.Flags {
 	return cli.Flags{
 		{Name: "format", Arg: cli.Choice(exports), Words: exports, Help: "format of the file (default by its name, else markdown)", Set: cli.OneOf(&o.as, exports)},
 		{Name: "output", Short: 'o', Arg: "FILE", Path: true, Help: "file to write (default stdout)", Set: cli.Text(&o.file)},
-		{Name: "chrome", Help: "write for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", Set: cli.Yes(&o.chrome)},
+		{Name: "chrome", Help: "write for the trace viewer of Chrome and ui.perfetto.dev, instead of a span a line of JSON", Set: cli.SetTrue(&o.chrome)},
 	}
 }
 
@@ -162,7 +162,7 @@ func listSessions(ctx context.Context, h *cli.IO, o *SessionsOptions) error {
 	}
 	slices.SortFunc(list, func(a, b session.Info) int { return b.Updated.Compare(a.Updated) })
 	if len(list) == 0 && o.format != cli.FormatJSON {
-		h.Complain("no sessions here yet; --all shows those of all folders")
+		h.Warn("no sessions here yet; --all shows those of all folders")
 	}
 	var rows [][]string
 	for _, s := range list {
@@ -255,7 +255,7 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 		if d.Result.IsError {
 			mark = "! "
 		}
-		fmt.Fprintf(&b, "%s%s\n", mark, text.Runes(h.OneLine(app.Title(d)), 160))
+		fmt.Fprintf(&b, "%s%s\n", mark, text.Runes(h.OneLine(app.ResultTitle(d)), 160))
 	case event.Compacted:
 		switch {
 		case d.Failed != "":
@@ -290,7 +290,7 @@ func showTurn(h *cli.IO, path string, e event.Event) error {
 	case event.AgentEnd:
 		fmt.Fprintf(&b, "\n-- agent %s: %s, %s; sessions show %s/%s has what it did\n", h.OneLine(d.Agent), d.Reason, cli.Plural(d.Turns, "turn"), path, d.Session)
 	case event.RunEnd:
-		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, cli.Plural(d.Turns, "turn"), app.Money(d.CostUSD))
+		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, cli.Plural(d.Turns, "turn"), app.CostText(d.CostUSD))
 	}
 	return h.Show(b.String())
 }
@@ -306,9 +306,9 @@ func deleteSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, ids []st
 		if failed = err; failed != nil {
 			break
 		}
-		gone = append(gone, app.KeptAs(store, id))
+		gone = append(gone, app.CheckpointName(store, id))
 	}
-	if err := app.DropKept(ctx, h, gone...); failed == nil && err != nil {
+	if err := app.DropCheckpoints(ctx, h, gone...); failed == nil && err != nil {
 		failed = fmt.Errorf("the sessions are deleted, what was kept of their files is not: %w; openagent sessions prune tries again", err)
 	}
 	return failed

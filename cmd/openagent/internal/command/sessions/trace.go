@@ -35,7 +35,7 @@ func traceSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string)
 		stores[agent] = session.Under(stores[above], above)
 		own, err := read(stores[agent], agent)
 		if err != nil {
-			h.Complain("the agent %s: %v", agent, err)
+			h.Warn("the agent %s: %v", agent, err)
 		}
 		return own
 	})

@@ -31,20 +31,20 @@ func Command(h *cli.IO) cli.Command {
 		c.Flags = func() cli.Flags {
 			return slices.Concat(cli.ListFlags(&o.format), flags, o.Flags().Named("cwd", "plugin-dir", "setting-sources"))
 		}
-		c.Run = o.Checked(&o.format, c.Run)
+		c.Run = o.RunChecked(&o.format, c.Run)
 		return c
 	}
-	user := cli.Flags{{Name: "user", Help: "in ~/.agents/skills, for all projects", Set: cli.Yes(&o.user)}}
+	user := cli.Flags{{Name: "user", Help: "in ~/.agents/skills, for all projects", Set: cli.SetTrue(&o.user)}}
 	return cli.Command{Name: "skills", Summary: "List, show, create and check skills", Default: "list", Subcommands: []cli.Command{
 		verb(nil, cli.Command{Name: "list", Summary: "List the skills", Examples: []string{"openagent skills list"},
 			Run: func(ctx context.Context, _ []string) error {
 				return withSkills(ctx, h, o, func(s *app.App) error { return listSkills(h, s, o.format) })
 			}}),
-		verb(nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show a skill", Examples: []string{"openagent skills show release"},
+		verb(nil, cli.Command{Name: "show", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show a skill", Examples: []string{"openagent skills show release"},
 			Run: func(ctx context.Context, args []string) error {
 				return withSkills(ctx, h, o, func(s *app.App) error { return showSkill(h, s, o.format, args[0]) })
 			}}),
-		verb(user, cli.Command{Name: "new", Args: "NAME", Least: 1, Most: 1, Summary: "Create a skill", Examples: []string{"openagent skills new release"},
+		verb(user, cli.Command{Name: "new", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Create a skill", Examples: []string{"openagent skills new release"},
 			Run: func(_ context.Context, args []string) error {
 				dir, err := settings.WorkingDir()
 				if err != nil {
@@ -52,7 +52,7 @@ func Command(h *cli.IO) cli.Command {
 				}
 				return newSkill(h, o, dir, args[0])
 			}}),
-		verb(nil, cli.Command{Name: "lint", Args: "[DIR…]", Most: cli.Any, Summary: "Check skills", Examples: []string{"openagent skills lint"},
+		verb(nil, cli.Command{Name: "lint", Args: "[DIR…]", MaxArgs: cli.AnyCount, Summary: "Check skills", Examples: []string{"openagent skills lint"},
 			Run: func(_ context.Context, args []string) error {
 				dir, err := settings.WorkingDir()
 				if err != nil {
@@ -221,7 +221,7 @@ func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 	if len(dirs) > 0 {
 		folders = nil
 		for _, d := range dirs {
-			if err := settings.NeedDir("skills lint", d); err != nil {
+			if err := settings.CheckDir("skills lint", d); err != nil {
 				return err
 			}
 			if _, err := os.Stat(filepath.Join(d, skill.FileName)); err == nil { // a skill, not a folder of some
@@ -248,7 +248,7 @@ func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
 		return err
 	}
 	if len(problems) > 0 {
-		return cli.Ended(cli.ExitUsage)
+		return cli.ExitCode(cli.ExitUsage)
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func (j *judging) decide(ctx context.Context, call tool.Call, verdict permission
 		j.nobody = true
 		return permission.Decision{}, nil
 	}
-	lines := preview.AboutCall(j.h, "", call, j.rules.Risks(ctx, call), "")
-	yes, err := settings.Confirm(ctx, j.h, fmt.Sprintf("%s\n%sallow? [y/N] ", j.h.Visible(verdict.Reason), preview.PlainLines(lines)))
+	lines := preview.CallLines(j.h, "", call, j.rules.Risks(ctx, call), "")
+	yes, err := settings.Confirm(ctx, j.h, fmt.Sprintf("%s\n%sallow? [y/N] ", j.h.Visible(verdict.Reason), preview.PlainText(lines)))
 	if err != nil || !yes {
 		return permission.Deny("refused by the user"), err
 	}
@@ -79,13 +79,13 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	settings.WarnOfSettings(h, &o.Options)
 	switch {
 	case policy.Hides(name, t.Spec().Aliases...):
-		h.Complain("%s is refused by %s", name, o.Said("permissions.deny", "--disallowed-tools"))
-		return cli.Ended(cli.ExitStopped)
+		h.Warn("%s is refused by %s", name, o.SourceOf("permissions.deny", "--disallowed-tools"))
+		return cli.ExitCode(cli.ExitStopped)
 	case t.Spec().NeedsPerson:
 		return cli.Usagef("%s asks a person; it works in conversations only", name)
 	}
 	j := &judging{h: h}
-	judges := b.Guard(&policy, nil)
+	judges := b.AddSandboxDecider(&policy, nil)
 	app.WarnOfSandbox(h, b.App)
 	a := &agent.Agent{Dir: b.Project, AdditionalDirs: o.Dirs, Tools: forCall(h, b, t), Permissions: policy, Deciders: judges, CanUseTool: j.decide,
 		Budget: agent.Budget{Time: o.Timeout}, Secrets: h.Secrets, Log: settings.Logger(h, &o.Options)}
@@ -95,10 +95,10 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	var end *agent.EndError
 	switch {
 	case ctx.Err() != nil:
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	case errors.As(err, &end):
-		h.Complain("%s: %v", name, err)
-		return cli.Ended(cli.OutcomeOf(ctx, event.RunEnd{Reason: end.Reason}).Code)
+		h.Warn("%s: %v", name, err)
+		return cli.ExitCode(cli.OutcomeOf(ctx, event.RunEnd{Reason: end.Reason}).Code)
 	case err != nil:
 		return cli.StartError(ctx, err)
 	case r == nil:
@@ -111,7 +111,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	if ok && v.Validate(tool.Call{Name: name, Input: input}) != nil {
 		j.passed = true // nobody is asked about what cannot be read
 	}
-	return cli.Ended(j.code(r))
+	return cli.ExitCode(j.code(r))
 }
 
 // forCall returns the tools of an agent that is to call t: no other, so that none

@@ -44,7 +44,7 @@ func toolStats(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 		rows = append(rows, []string{name, strconv.Itoa(u.Calls), strconv.Itoa(u.Calls - u.Failures), strconv.Itoa(u.Failures), rounded(u.Time), rounded(mean)})
 	}
 	if len(list) == 0 && o.Output != cli.FormatJSON {
-		h.Complain("no tool was called here yet; --all counts the sessions of all folders")
+		h.Warn("no tool was called here yet; --all counts the sessions of all folders")
 	}
 	return h.WriteList(o.Output, list, "TOOL CALLS OK FAILED TIME MEAN", rows)
 }
@@ -86,7 +86,7 @@ func toolUses(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (map[string]e
 			var corrupt *session.CorruptError
 			switch {
 			case errors.As(err, &corrupt), errors.Is(err, session.ErrNotFound):
-				h.Complain("session %s is not counted: %v", info.Session, err)
+				h.Warn("session %s is not counted: %v", info.Session, err)
 			case err != nil:
 				return nil, err
 			}

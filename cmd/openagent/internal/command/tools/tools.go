@@ -18,14 +18,14 @@ import (
 func Command(h *cli.IO) cli.Command {
 	o := new(app.ToolsOptions)
 	return cli.Command{Name: "tools", Summary: "List, show and run tools, and count their calls", Default: "list", Subcommands: []cli.Command{
-		app.ToolVerb(o, app.RunFlags, nil, cli.Command{Name: "list", Summary: "List the tools", Examples: []string{"openagent tools list"},
+		app.ToolSubcommand(o, app.RunFlags, nil, cli.Command{Name: "list", Summary: "List the tools", Examples: []string{"openagent tools list"},
 			Run: func(ctx context.Context, _ []string) error { return listTools(ctx, h, o) }}),
-		app.ToolVerb(o, app.RunFlags, nil, cli.Command{Name: "show", Args: "NAME", Least: 1, Most: 1, Summary: "Show a tool as the model sees it", Examples: []string{"openagent tools show Read"},
+		app.ToolSubcommand(o, app.RunFlags, nil, cli.Command{Name: "show", Args: "NAME", MinArgs: 1, MaxArgs: 1, Summary: "Show a tool as the model sees it", Examples: []string{"openagent tools show Read"},
 			Run: func(ctx context.Context, args []string) error { return showTool(ctx, h, o, args[0]) }}),
-		app.ToolVerb(o, app.RunFlags, nil, cli.Command{Name: "run", Args: "NAME JSON", Least: 1, Most: 2, Summary: "Run a tool without a model",
+		app.ToolSubcommand(o, app.RunFlags, nil, cli.Command{Name: "run", Args: "NAME JSON", MinArgs: 1, MaxArgs: 2, Summary: "Run a tool without a model",
 			Details: "With - as JSON it reads the input from stdin.\n", Examples: []string{`openagent tools run Read '{"file_path":"go.mod"}'`},
 			Run: func(ctx context.Context, args []string) error { return runTool(ctx, h, o, args) }}),
-		app.ToolVerb(o, app.RunFlags, o.SessionFlags(), cli.Command{Name: "stats", Summary: "Count the calls of tools in sessions", Examples: []string{"openagent tools stats --all"},
+		app.ToolSubcommand(o, app.RunFlags, o.SessionFlags(), cli.Command{Name: "stats", Summary: "Count the calls of tools in sessions", Examples: []string{"openagent tools stats --all"},
 			Run: func(ctx context.Context, _ []string) error { return toolStats(ctx, h, o) }}),
 	}}
 }
@@ -40,7 +40,7 @@ func listTools(ctx context.Context, h *cli.IO, o *app.ToolsOptions) error {
 	for _, t := range b.All {
 		e := b.Entry(t, o.Plugins)
 		list = append(list, e)
-		rows = append(rows, []string{e.Name, e.Kind, e.Does(), app.FirstSentence(e.Description)})
+		rows = append(rows, []string{e.Name, e.Kind, e.Access(), app.FirstSentence(e.Description)})
 	}
 	return errors.Join(h.WriteList(o.Output, list, "NAME KIND DOES DESCRIPTION", rows), b.Close())
 }
@@ -66,7 +66,7 @@ func showTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, name string) 
 	if limit := cmp.Or(t.Spec().Timeout, tool.DefaultTimeout); limit > 0 {
 		timeout = limit.String()
 	}
-	head := fmt.Sprintf("%s: %s, %s\ntime limit: %s\n", e.Name, e.Kind, e.Does(), timeout)
+	head := fmt.Sprintf("%s: %s, %s\ntime limit: %s\n", e.Name, e.Kind, e.Access(), timeout)
 	if e.File != "" {
 		head += "file: " + h.OneLine(e.File) + "\n"
 	}

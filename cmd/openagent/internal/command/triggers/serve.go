@@ -48,7 +48,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 			cancel(err)
 		}
 	}}
-	if err := r.Try(ctx, true); err != nil {
+	if err := r.Check(ctx, true); err != nil {
 		return err
 	}
 	release, err := place.file.Claim(place.dir)
@@ -64,22 +64,22 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 		return cli.Usagef("--addr: %w", err)
 	}
 	if a, ok := listener.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		h.Complain("--addr %s can be reached from other machines: requests are signed, and neither they nor the answers are encrypted; put a proxy with TLS before it", o.addr)
+		h.Warn("--addr %s can be reached from other machines: requests are signed, and neither they nor the answers are encrypted; put a proxy with TLS before it", o.addr)
 	}
 	handler := &trigger.Handler{Store: place.store, Run: r.Run, Hosts: o.hosts, MaxBody: MaxBody, Log: log}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: automation.HeaderTime, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: automation.IdleTime,
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: automation.HeaderTimeout, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: automation.IdleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)} // strangers' errors, as many as they like
 	if err = startServing(h, o, place, "http://"+listener.Addr().String(), records); err == nil {
-		err = automation.Listen(ctx, server, listener)
+		err = automation.Serve(ctx, server, listener)
 	} else {
 		err = errors.Join(err, listener.Close())
 	}
-	if stuck := automation.EndRuns(handler, o.grace); stuck != nil {
-		h.Complain("%v", stuck)
+	if stuck := automation.StopRuns(handler, o.grace); stuck != nil {
+		h.Warn("%v", stuck)
 	}
 	switch {
 	case cli.IsSignal(ctx):
-		return cli.Ended(cli.SignalCode(ctx))
+		return cli.ExitCode(cli.SignalCode(ctx))
 	case ctx.Err() != nil:
 		return &cli.ExitError{Code: cli.ExitInternal, Err: context.Cause(ctx)}
 	}
@@ -111,5 +111,5 @@ func showRun(h *cli.IO, format string, o automation.TriggerOutcome) error {
 	if format == cli.FormatJSON {
 		return cli.ShowLine(h, o)
 	}
-	return h.Show(h.OneLine(o.Started.Local().Format(time.RFC3339)+" "+o.Trigger+" "+o.Line()) + "\n")
+	return h.Show(h.OneLine(o.Started.Local().Format(time.RFC3339)+" "+o.Trigger+" "+o.Text()) + "\n")
 }

@@ -40,23 +40,23 @@ func Command(h *cli.IO) cli.Command {
 		return c
 	}
 	named := func(names ...string) func() cli.Flags {
-		return func() cli.Flags { return append(o.triggerFlags().Named(names...), o.PlaceFlags()...) }
+		return func() cli.Flags { return append(o.triggerFlags().Named(names...), o.LocationFlags()...) }
 	}
 	return cli.Command{Name: "triggers", Summary: "Run prompts when signed HTTP requests ask for them", Default: "list", Subcommands: []cli.Command{
 		verb(named("all"), cli.Command{Name: "list", Summary: "List the triggers and how they last ended",
 			Examples: []string{"openagent triggers list --all"}},
 			func(ctx context.Context, _ []string) error { return triggersList(ctx, h, o) }),
-		verb(named("url", "schedule"), cli.Command{Name: "add", Args: "NAME PROMPT", Least: 2, Most: 2, Summary: "Add a trigger for this folder",
+		verb(named("url", "schedule"), cli.Command{Name: "add", Args: "NAME PROMPT", MinArgs: 2, MaxArgs: 2, Summary: "Add a trigger for this folder",
 			Examples: []string{"openagent triggers add deploy 'Check the last deployment'"}},
 			func(ctx context.Context, args []string) error { return triggersAdd(ctx, h, o, args[0], args[1]) }),
-		verb(named("show", "set"), cli.Command{Name: "secret", Args: "ID", Least: 1, Most: 1, Summary: "Show or set the secret that signs requests",
+		verb(named("show", "set"), cli.Command{Name: "secret", Args: "ID", MinArgs: 1, MaxArgs: 1, Summary: "Show or set the secret that signs requests",
 			Examples: []string{"openagent triggers secret trig_1a2b"}},
 			func(ctx context.Context, args []string) error { return triggersSecret(ctx, h, o, args[0]) }),
-		verb(named(), cli.Command{Name: "remove", Args: "ID…", Least: 1, Most: cli.Any, Summary: "Remove triggers",
+		verb(named(), cli.Command{Name: "remove", Args: "ID…", MinArgs: 1, MaxArgs: cli.AnyCount, Summary: "Remove triggers",
 			Examples: []string{"openagent triggers remove trig_1a2b"}},
 			func(ctx context.Context, args []string) error { return triggersRemove(ctx, h, o, args) }),
 		verb(func() cli.Flags {
-			return append(o.triggerFlags().Named("addr", "host", "grace"), o.FlagsOfJobs()...)
+			return append(o.triggerFlags().Named("addr", "host", "grace"), o.JobFlags()...)
 		}, cli.Command{Name: "serve", Summary: "Answer requests and run their triggers, until you stop it",
 			Details:  "The flags of a prompt apply to all runs.\n",
 			Examples: []string{"openagent triggers serve --addr 127.0.0.1:8787"}},
@@ -67,11 +67,11 @@ func Command(h *cli.IO) cli.Command {
 // triggerFlags are the flags about triggers.
 func (o *triggerOptions) triggerFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "all", Help: "the triggers of all folders; else those of this one", Set: cli.Yes(&o.all)},
+		{Name: "all", Help: "the triggers of all folders; else those of this one", Set: cli.SetTrue(&o.all)},
 		{Name: "url", Arg: "URL", Help: "the trigger is another program's at this address, and the prompt is sent to it", Set: cli.Text(&o.url)},
 		{Name: "schedule", Arg: "SCHEDULE", Help: "also start it at these times, as openagent cron does", Set: cli.Text(&o.schedule)},
-		{Name: "show", Help: "show the secret even if stdout is not a terminal", Set: cli.Yes(&o.show)},
-		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.Yes(&o.set)},
+		{Name: "show", Help: "show the secret even if stdout is not a terminal", Set: cli.SetTrue(&o.show)},
+		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.SetTrue(&o.set)},
 		{Name: "addr", Arg: "HOST:PORT", Help: "address that answers requests (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
 		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", Set: cli.List(&o.hosts)},
 		{Name: "grace", Arg: "DURATION", Help: "how long runs may go on after a signal (default 10s)", Set: cli.Duration(&o.grace)},
@@ -135,7 +135,7 @@ func triggersList(ctx context.Context, h *cli.IO, o *triggerOptions) error {
 		return err
 	}
 	if len(records) == 0 && o.Output != cli.FormatJSON {
-		h.Complain("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
+		h.Warn("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
 	}
 	header := "ID NAME STARTED-BY LAST PROMPT"
 	if o.all {

@@ -24,9 +24,9 @@ func Command(h *cli.IO) cli.Command {
 	return cli.Command{Name: "trust", Summary: "Say which projects' tools, skills, agents and settings count", Default: "list", Subcommands: []cli.Command{
 		{Name: "list", Summary: "List the folders and files that you trust", Examples: []string{"openagent trust list"}, Flags: flags,
 			Run: func(context.Context, []string) error { return listTrust(h, format) }},
-		{Name: "add", Args: "DIR", Least: 1, Most: 1, Summary: "Trust a folder as it is now", Examples: []string{"openagent trust add ."}, Flags: flags,
+		{Name: "add", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Trust a folder as it is now", Examples: []string{"openagent trust add ."}, Flags: flags,
 			Run: func(ctx context.Context, args []string) error { return addTrust(ctx, h, args[0]) }},
-		{Name: "remove", Args: "DIR", Least: 1, Most: 1, Summary: "Trust a folder no longer", Examples: []string{"openagent trust remove ."}, Flags: flags,
+		{Name: "remove", Args: "DIR", MinArgs: 1, MaxArgs: 1, Summary: "Trust a folder no longer", Examples: []string{"openagent trust remove ."}, Flags: flags,
 			Run: func(ctx context.Context, args []string) error { return removeTrust(ctx, h, args[0]) }},
 	}}
 }
@@ -78,14 +78,14 @@ func listTrust(h *cli.IO, format string) error {
 		switch {
 		case app.IsServerFile(place):
 			kind = "MCP servers"
-		case app.IsKindFolder(place):
+		case app.IsAgentFolder(place):
 			kind = "agents"
 		}
 		list = append(list, entry{File: place, State: state, Since: f.Since})
 		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), kind})
 	}
 	if len(list) == 0 && format != cli.FormatJSON {
-		h.Complain("no folder is trusted; add one with openagent trust add DIR")
+		h.Warn("no folder is trusted; add one with openagent trust add DIR")
 	}
 	return h.WriteList(format, list, "WHAT STATE SINCE FILES", rows)
 }
@@ -94,8 +94,8 @@ func fileState(place string, t settings.TrustedFile) string {
 	switch {
 	case app.IsServerFile(place):
 		return app.ServerFileState(place, t)
-	case app.IsKindFolder(place):
-		return app.KindFolderState(place, t)
+	case app.IsAgentFolder(place):
+		return app.AgentFolderState(place, t)
 	}
 	s, err := config.Load(config.Options{Dir: filepath.Dir(filepath.Dir(place))})
 	if err != nil {
@@ -117,7 +117,7 @@ func fileState(place string, t settings.TrustedFile) string {
 // MCP servers; or all of a plugin. A folder that is none, without any of
 // these, is taken for a folder of tools.
 func addTrust(ctx context.Context, h *cli.IO, dir string) error {
-	if err := settings.NeedDir("trust add", dir); err != nil {
+	if err := settings.CheckDir("trust add", dir); err != nil {
 		return err
 	}
 	var files []config.File
@@ -130,12 +130,12 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 	if err != nil {
 		return cli.Usagef("trust add: %w", err)
 	}
-	kinds := app.KindFoldersIn(dir)
+	kinds := app.LoadDefinitionFolders(dir)
 	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(kinds) > 0 {
-		from := settings.Sources(h, new(settings.Options), dir)
+		from := settings.ConfigOptions(h, new(settings.Options), dir)
 		from.Trusted, from.Given = nil, nil
 		if s, err = config.Load(from); err != nil {
-			return settings.Unsettled(err)
+			return settings.LoadError(err)
 		}
 		for _, f := range s.Files() {
 			if f.Exists && (f.Scope == config.Project || f.Scope == config.Local) {
@@ -143,7 +143,7 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 			}
 		}
 	}
-	skills := app.SkillsOf(dir)
+	skills := app.LoadSkillFolders(dir)
 	tools, err := settings.ToolFolders(h, dir, servers != nil || whole != nil || s != nil || len(skills) > 0)
 	if err != nil {
 		return err
@@ -152,10 +152,10 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 		return cli.Usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
 	for _, found := range kinds {
-		if err := app.TrustKinds(ctx, h, found); err != nil {
+		if err := app.TrustDefinitions(ctx, h, found); err != nil {
 			return err
 		}
-		if err := h.Show(fmt.Sprintf("trusted: %s\n%s", h.OneLine(found.Dir), app.KindList(h, found))); err != nil {
+		if err := h.Show(fmt.Sprintf("trusted: %s\n%s", h.OneLine(found.Dir), app.DefinitionFileList(h, found))); err != nil {
 			return err
 		}
 	}
@@ -171,12 +171,12 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 		if err := app.TrustPlugin(ctx, h, whole); err != nil {
 			return err
 		}
-		if err := h.Show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.Visible(whole.Dir), whole.Lines(h, false))); err != nil {
+		if err := h.Show(fmt.Sprintf("trusted: the plugin %s, all of its files\n%s", h.Visible(whole.Dir), whole.Summary(h, false))); err != nil {
 			return err
 		}
 	}
 	for _, l := range tools {
-		if err := settings.Trust(ctx, h, l); err != nil {
+		if err := settings.TrustTools(ctx, h, l); err != nil {
 			return err
 		}
 		if err := h.Show(fmt.Sprintf("trusted: %s\n%s", h.OneLine(l.Dir), settings.FileList(h, l))); err != nil {
@@ -198,7 +198,7 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 		return err
 	}
 	for _, f := range files {
-		if err := h.Show(fmt.Sprintf("trusted: %s\n%s", h.OneLine(f.Place()), settings.NeedList(h, s.Needs(f)))); err != nil {
+		if err := h.Show(fmt.Sprintf("trusted: %s\n%s", h.OneLine(f.Place()), settings.NeedLines(h, s.Needs(f)))); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func removeTrust(ctx context.Context, h *cli.IO, dir string) error {
 			}
 		}
 		for place := range t.Files {
-			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, app.ProjectServersName) || app.IsKindFolder(place) && slices.ContainsFunc(app.AgentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
+			if filepath.Dir(place) == own || place == abs || place == filepath.Join(abs, app.ProjectServersName) || app.IsAgentFolder(place) && slices.ContainsFunc(app.AgentFolders(abs), func(f subagent.Folder) bool { return f.Path == place }) {
 				delete(t.Files, place)
 				removed++
 			}

@@ -22,9 +22,9 @@ const (
 	gitPatience = 250 * time.Millisecond
 )
 
-// A briefing is what runs are told of the folder that they work in: files of
+// A projectContext is what runs are told of the folder that they work in: files of
 // instructions and the state of git.
-type briefing struct {
+type projectContext struct {
 	home, userHome string
 	noProject      bool
 	ctx            context.Context
@@ -42,27 +42,27 @@ type gitState struct {
 	text string
 }
 
-// AddBriefing gives the agent what is to be known of its folder, unless settings say
+// AddProjectContext gives the agent what is to be known of its folder, unless settings say
 // otherwise.
-func AddBriefing(h *cli.IO, s *App) {
+func AddProjectContext(h *cli.IO, s *App) {
 	if o := s.Options; o.Settings != nil {
 		on := true
 		if o.Settings.Decode(projectContextKey, &on); !on {
 			return
 		}
 	}
-	b := NewBriefing(h, s.Options)
-	s.briefing, s.Agent.Context = b, b.notes
+	b := NewProjectContext(h, s.Options)
+	s.projectContext, s.Agent.Context = b, b.notes
 	for _, f := range b.Place(agent.Place{Dir: s.Project}).Load() {
 		if f.Problem != nil {
-			h.Complain("the file of instructions %s is left out: %v", f.Path, f.Problem)
+			h.Warn("the file of instructions %s is left out: %v", f.Path, f.Problem)
 		}
 	}
 	b.git(s.Project) // it is looked at while the rest is made ready
 }
 
-func NewBriefing(h *cli.IO, o *settings.Options) *briefing {
-	b := &briefing{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
+func NewProjectContext(h *cli.IO, o *settings.Options) *projectContext {
+	b := &projectContext{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
 	if o.Layers == nil || slices.Contains(o.Layers, string(config.User)) {
 		b.home, _ = h.Home()
 		b.userHome, _ = os.UserHomeDir()
@@ -72,19 +72,19 @@ func NewBriefing(h *cli.IO, o *settings.Options) *briefing {
 }
 
 // Close ends what looks at git.
-func (b *briefing) Close() {
+func (b *projectContext) Close() {
 	b.mu.Lock() // nothing begins to look after this
 	b.cancel()
 	b.mu.Unlock()
 	b.going.Wait()
 }
 
-func (b *briefing) Place(at agent.Place) project.Place {
+func (b *projectContext) Place(at agent.Place) project.Place {
 	return project.Place{Dir: at.Dir, Home: b.home, UserHome: b.userHome, NoProject: b.noProject, Hides: at.Hides}
 }
 
 // notes tells of files of instructions, and once of git.
-func (b *briefing) notes(ctx context.Context, at agent.Place) []agent.Note {
+func (b *projectContext) notes(ctx context.Context, at agent.Place) []agent.Note {
 	state := b.git(at.Dir)
 	place := b.Place(at)
 	var files []project.File
@@ -128,7 +128,7 @@ func (b *briefing) notes(ctx context.Context, at agent.Place) []agent.Note {
 }
 
 // git returns the state of git in a folder as it was when it was asked for first.
-func (b *briefing) git(dir string) *gitState {
+func (b *projectContext) git(dir string) *gitState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.states[dir]; s != nil {
@@ -150,10 +150,10 @@ func (b *briefing) git(dir string) *gitState {
 // InstructionFiles are the files of instructions that were told so far.
 func (s *App) InstructionFiles() []string {
 	files := []string{}
-	if s.briefing != nil {
-		s.briefing.mu.Lock()
-		defer s.briefing.mu.Unlock()
-		files = append(files, s.briefing.loaded...)
+	if s.projectContext != nil {
+		s.projectContext.mu.Lock()
+		defer s.projectContext.mu.Unlock()
+		files = append(files, s.projectContext.loaded...)
 	}
 	return files
 }
