@@ -18,35 +18,21 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/trace"
 )
 
-// An executor carries out single effects of one run. It keeps no state between
-// them, and what it needs of the conversation is handed to it.
+// An executor carries out single effects of one run. What it needs of the conversation is
+// handed to it.
 type executor struct {
-	session    string
-	agent      *Agent                                         // as it was when the run began
-	def        func() *Agent                                  // as it is now
-	ask        func() CanUseToolFunc                          // the callback in force
-	person     func(context.Context) (done func(), err error) // waits for the turn to ask a person
-	models     []llm.Model                                    // the first of a name counts; with mu, once the run goes on
-	hooks      *hook.Set
-	store      session.Store
-	transcript string // file of the journal
-	secrets    *secrets.Redactor
-	rules      atomic.Pointer[permission.Compiled] // the agent's, and those that hooks have added
-	mode       atomic.Pointer[permission.Mode]     // in force; nil before the first fact
-	roots      []string
+	execConfig
+	rules      atomic.Pointer[permission.Compiled]   // the agent's, and those that hooks have added
+	mode       atomic.Pointer[permission.Mode]       // in force; nil before the first fact
 	unreadable atomic.Pointer[permission.Unreadable] // what no call may show
-	log        *slog.Logger
-	system     string   // prompt, with what the Toolsets had to say when the run began
-	versions   []uint64 // of the Toolsets; the loop's
-	repick     bool     // the tools are to be put together anew, for another model; the loop's
-	patched    bool     // they are those of a model that writes patches; the loop's
 
 	snapshots atomic.Int64 // of statuses
 	mu        sync.Mutex
+	models    []llm.Model   // the first of a name counts
 	asking    chan struct{} // held by who has a server's question put; nil before the first
 	pool      []tool.Tool
 	tools     map[string]tool.Tool // of the pool, and those that calls were made of before it was another
@@ -59,39 +45,71 @@ type executor struct {
 	drafts  map[string]*partialCall // of the last answer's calls that have not run, by call
 }
 
+// An execConfig is what an executor works with.
+type execConfig struct {
+	driver     execDriver
+	session    string
+	root       string // the session at the root of the tree, "" for the root itself
+	name       string // of the agent
+	kind       string // of the agent, or its name
+	agentID    string // of an agent that works for another
+	transcript string // file of the journal
+	roots      []string
+	hooks      *hook.Set
+	secrets    *secrets.Redactor
+	log        *slog.Logger
+	logs       bool       // somebody reads the log
+	trace      trace.Func // nil: nobody is told
+
+	deciders        []permission.Decider
+	bypass          bool                                                                     // the agent's own mode is bypassPermissions
+	allowModeChange func(permission.Mode) error                                              // nil: any
+	allowRuleGrant  func(permission.Rule) error                                              // nil: any
+	askUser         func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) // nil: nobody is there
+
+	findByName    func(string) (llm.Model, error) // of models that skills want; nil: none
+	summarizes    bool                            // there is a small model
+	summarizeOver int
+	output        tool.Output // bounds of results
+	retry         func(err *llm.APIError, failures int) execRetry
+}
+
+// An execRetry says whether a failed call is made again.
+type execRetry struct {
+	again bool
+	after time.Duration
+	class llm.Class // of the failure, unless it is what the provider says; "" then
+	why   string    // added to the message
+}
+
+// An execCallback decides about a call.
+type execCallback = func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
+
+// An execDriver is asked for what may change while a run goes on.
+type execDriver interface {
+	// canUseTool returns the callback in force, nil for none.
+	canUseTool() execCallback
+	// askTurn waits for the turn to ask a person.
+	askTurn(ctx context.Context) (done func(), err error)
+	// strictestMode is a mode, or one of an agent above that permits less.
+	strictestMode(mode permission.Mode) permission.Mode
+	// boundsCost reports whether there is a limit of USD.
+	boundsCost() bool
+	// sessionTag is the tag of the session.
+	sessionTag(ctx context.Context) string
+	// keepFiles takes a checkpoint. ok is false where none are kept.
+	keepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error)
+	// services are those of a call, nil for none. end is called after the call.
+	services(call tool.Call, to signals) (services tool.RunServices, end func())
+}
+
+// newExecutor makes an executor of tools and models.
+func newExecutor(cfg execConfig, pool []tool.Tool, models []llm.Model) *executor {
+	return &executor{execConfig: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool), models: models}
+}
+
 // grace is how long what ignores its cancellation is waited for.
 const grace = 5 * time.Second
-
-func newExecutor(ctx context.Context, s *Session) (*executor, []event.Tool, error) {
-	a := s.def()
-	if err := a.check(); err != nil {
-		return nil, nil, err
-	}
-	hooks, err := hook.Compile(a.Hooks)
-	if err != nil {
-		return nil, nil, err
-	}
-	info := llm.InfoOf(a.Model)
-	versions := a.versions()
-	pool, err := a.poolFor(ctx, info)
-	if err != nil {
-		return nil, nil, err
-	}
-	pool, offered := a.advertise(pool, info.Window)
-	dir, err := a.dir()
-	if err != nil {
-		return nil, nil, err
-	}
-	roots, err := a.roots(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	x := &executor{session: s.ID, agent: a, def: s.def, ask: s.callback, person: s.person, pool: pool, patched: info.Patches, versions: versions, system: a.instructions(), tools: toolsByName(pool), models: a.models(),
-		hooks: hooks, store: a.Sessions, transcript: journalOf(a.Sessions, s.ID), secrets: secrets.Of(a.Secrets, pool, a.models()), notifiers: notifiersOf(pool), roots: roots, log: a.logger()}
-	x.unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
-	x.rules.Store(a.Permissions.Compile())
-	return x, offered, nil
-}
 
 // tool returns the tool of a name, nil if there is none.
 func (x *executor) tool(name string) tool.Tool {
@@ -106,6 +124,20 @@ func (x *executor) toolOf(j *effectInput) tool.Tool {
 		return j.asks
 	}
 	return x.tool(j.call.Name)
+}
+
+// takeTools makes another pool of tools that of the run. Calls of tools that are gone and
+// were made before go on.
+func (x *executor) takeTools(pool []tool.Tool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.pool, x.notifiers = pool, notifiersOf(pool)
+	for _, t := range pool {
+		x.tools[t.Spec().Name] = t
+		if s, ok := t.(secrets.Holder); ok {
+			x.secrets.Add(s.Secrets())
+		}
+	}
 }
 
 // replace puts t in the place of the tool of its name.
@@ -204,12 +236,13 @@ func (x *executor) complain(text string, args ...any) {
 type signals interface {
 	watched() bool // somebody sees what is shown
 	show(event.Signal)
-	text(key, text string) // shows a piece of an answer's text
+	text(key, text string)                  // shows a piece of an answer's text
+	openSpan(end func(trace.End)) *openSpan // keeps the span of the effect, for who gives it up
 }
 
 // do carries out a job and returns what came of it.
 func (x *executor) do(ctx context.Context, j *effectInput) event.Fact {
-	if x.agent.Trace != nil {
+	if x.trace != nil {
 		return x.observed(ctx, j)
 	}
 	return x.perform(ctx, j)
@@ -261,10 +294,9 @@ func (x *executor) run(ctx context.Context, e engine.RunTool, j *effectInput) ev
 		b.show(doing, tool.Status{}, signals)
 		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
 	}
-	if n, ok := j.signals.(*effectContext); ok && len(x.agent.Toolsets) > 0 { // no other tools have servers behind them
-		host := &callHost{x: x, call: j.call, line: n}
-		defer host.end()
-		ctx = tool.WithHost(ctx, host)
+	if services, end := x.driver.services(j.call, j.signals); services != nil {
+		defer end()
+		ctx = tool.WithHost(ctx, services)
 	}
 	out := tool.Do(ctx, t, j.call)
 	cause := event.ByTool
@@ -289,7 +321,7 @@ func (x *executor) conclude(e engine.RunTool, j *effectInput, out *tool.Outcome,
 	own.Content = slices.Clone(result.Content) // the tool may hold the other
 	own.Patch.Begin = x.equipped(own.Patch.Begin)
 	result = x.inBounds(j.call, &own)
-	asks := len(result.Questions) > 0 && x.agent.AskUser != nil
+	asks := len(result.Questions) > 0 && x.askUser != nil
 	if asks || question != "" || x.hooks.Has(resultEvent(result), j.call.Name) {
 		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
 		if !asks {
@@ -304,10 +336,10 @@ func (x *executor) conclude(e engine.RunTool, j *effectInput, out *tool.Outcome,
 // that the host does not permit: an approved plan does not lift plan mode then.
 func (x *executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
 	mode := r.Patch.Mode
-	if mode == "" || mode == call.Mode || x.agent.AllowModeChange == nil {
+	if mode == "" || mode == call.Mode || x.allowModeChange == nil {
 		return r
 	}
-	err := safecall.Or(func() error { return x.agent.AllowModeChange(mode) }, errors.New("the host could not say whether it may change"))
+	err := safecall.Or(func() error { return x.allowModeChange(mode) }, errors.New("the host could not say whether it may change"))
 	if err == nil {
 		return r
 	}
@@ -328,21 +360,13 @@ func (x *executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Resu
 	if !digest {
 		return x.finish(call, r)
 	}
-	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.agent.output().Dir}, call, r)
+	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.output.Dir}, call, r)
 }
 
 // finish makes a result fit to be recorded: within the bounds of outputs,
 // without secrets, and without what is no content or no JSON. r stays as it is.
 func (x *executor) finish(call tool.Call, r *tool.Result) *tool.Result {
-	return x.limit(x.agent.output(), call, r)
-}
-
-// output is what bounds results of tools.
-func (a *Agent) output() tool.Output {
-	if a.Output == nil {
-		return tool.Output{}
-	}
-	return *a.Output
+	return x.limit(x.output, call, r)
 }
 
 func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {
@@ -357,6 +381,7 @@ func (x *executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Re
 // background command. Each notice is returned once.
 type notifier interface{ Notices(session string) []string }
 
+// notices returns the news of tools.
 func (x *executor) notices() []string {
 	x.mu.Lock()
 	notifiers := x.notifiers
@@ -368,11 +393,8 @@ func (x *executor) notices() []string {
 	return out
 }
 
-// notifies reports whether a tool or the inbox may have news.
+// notifies reports whether a tool may have news.
 func (x *executor) notifies() bool {
-	if x.agent.Inbox != nil {
-		return true
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.notifiers) > 0
@@ -388,3 +410,31 @@ func notifiersOf(pool []tool.Tool) []notifier {
 	}
 	return out
 }
+
+// tell logs a record if somebody reads it, whatever the handler does.
+func (x *executor) tell(level slog.Level, text string, args ...any) {
+	if x.logs {
+		safecall.Or(func() bool { x.log.Log(context.Background(), level, text, args...); return true }, false)
+	}
+}
+
+// turnToAsk has room for the one who has a server's question put.
+func (x *executor) turnToAsk() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.asking == nil {
+		x.asking = make(chan struct{}, 1)
+	}
+	return x.asking
+}
+
+func toolsByName(pool []tool.Tool) map[string]tool.Tool {
+	tools := make(map[string]tool.Tool, len(pool))
+	for _, t := range pool {
+		tools[t.Spec().Name] = t
+	}
+	return tools
+}
+
+// judged takes what was decided about the call.
+func (j *effectInput) judged(c engine.CallStatus) { j.class, j.verdict = c.Traits, c.Decision }

@@ -23,7 +23,7 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *effectI
 			Source: permission.FromDefault, Reason: toolRemoved(call)}}
 	}
 	original := call.Input
-	e.Mode = x.agent.strictestMode(e.Mode)
+	e.Mode = x.driver.strictestMode(e.Mode)
 	call.Mode = e.Mode
 	hooked, stop := x.before(ctx, &call, j)
 	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
@@ -104,10 +104,10 @@ func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Trai
 
 // policyDecision is what the agent's policies say to a call. One that panics denies it.
 func (x *executor) policyDecision(about permission.Request) permission.Decision {
-	if len(x.agent.Deciders) == 0 {
+	if len(x.deciders) == 0 {
 		return permission.Decision{}
 	}
-	d := safecall.Or(func() permission.Decision { return permission.Composite(x.agent.Deciders).Decide(about) }, permission.Deny("a policy failed"))
+	d := safecall.Or(func() permission.Decision { return permission.Composite(x.deciders).Decide(about) }, permission.Deny("a policy failed"))
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
 		d.Source = permission.FromPolicy
 	}
@@ -118,7 +118,7 @@ func (x *executor) policyDecision(about permission.Request) permission.Decision 
 // askCallback asks the callback about a call that nothing speaks against. Call and class
 // are those of the input that it wants.
 func (x *executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
-	callback := x.ask()
+	callback := x.driver.canUseTool()
 	if callback == nil {
 		return verdict
 	}
@@ -156,11 +156,11 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *effectInput) e
 			return x.answer(e.Key(), t, call, d)
 		}
 	}
-	callback := x.ask()
+	callback := x.driver.canUseTool()
 	if callback == nil {
 		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(j.verdict)}
 	}
-	turn, err := x.person(ctx)
+	turn, err := x.driver.askTurn(ctx)
 	if err != nil {
 		return nil
 	}
@@ -216,7 +216,7 @@ func noApprover(verdict permission.Decision) permission.Decision {
 }
 
 // callBack calls the callback; whatever goes wrong with it denies the call.
-func (x *executor) callBack(ctx context.Context, callback CanUseToolFunc, call tool.Call, verdict permission.Decision) permission.Decision {
+func (x *executor) callBack(ctx context.Context, callback execCallback, call tool.Call, verdict permission.Decision) permission.Decision {
 	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
 	switch {
 	case err != nil:
@@ -238,7 +238,7 @@ func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, j
 	if t == nil {
 		return permission.Deny(toolRemoved(*call)), true
 	}
-	mode = x.agent.strictestMode(mode)
+	mode = x.driver.strictestMode(mode)
 	call.Mode = mode
 	class := classify(t, call)
 	p := x.rules.Load().In(mode)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,75 +11,12 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/safecall"
-	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
 	"github.com/openagent-go/agent/trace"
 )
-
-// Hook calls the session's hooks of an event that the host knows of and the run
-// does not, such as [hook.MessageDisplay], and returns what they want: it is for
-// the host to do. What in says of session, directory, mode and agent is filled in
-// where it is empty. It fails with [hook.ErrDepth] within too many hooks.
-func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
-	a := s.def()
-	set, err := hook.Compile(a.Hooks)
-	if err != nil {
-		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
-	}
-	if len(set.Events()) == 0 || !slices.Contains(set.Events(), in.Event) {
-		return hook.Outcome{}, nil
-	}
-	if hook.Depth(ctx) > hook.MaxDepth {
-		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
-	}
-	s.mu.Lock()
-	l, journal := s.loop, journalOf(s.store(), s.ID)
-	if in.Mode == "" && s.fold != nil && !s.running {
-		in.Mode = s.fold.state.Mode()
-	}
-	s.mu.Unlock()
-	if in.Dir == "" {
-		if in.Dir, err = a.dir(); err != nil {
-			return hook.Outcome{}, err
-		}
-	}
-	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, a.kindOrName(), a.childID(s.ID)
-	x := &executor{session: s.ID, agent: a, hooks: set, log: a.logger()}
-	if l != nil {
-		x.secrets = l.x.secrets
-	} else {
-		x.secrets = secrets.Of(a.Secrets, a.Tools, a.models())
-	}
-	return x.callHooks(ctx, in, nil), nil
-}
-
-// journalOf is the file of a session's journal, "" if it is in none.
-func journalOf(s session.Store, id string) string {
-	if p, ok := s.(interface{ Journal(id string) string }); ok {
-		return p.Journal(id)
-	}
-	return ""
-}
-
-// end calls the hooks of the session's end, for a session in which a run began.
-func (s *Session) end() {
-	s.mu.Lock()
-	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // an agent beneath another has its SubagentStop
-	s.ended = s.ended || began
-	s.mu.Unlock()
-	if began && slices.ContainsFunc(s.def().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {
-		s.tellEnd()
-	}
-}
-
-func (s *Session) tellEnd() {
-	if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
-		s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
-	}
-}
 
 // callHooks calls the hooks of in's event; show, unless nil, is told of each. What
 // they say is without secrets then.
@@ -91,7 +27,7 @@ func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) (
 		e, call := in.Event, in.Call
 		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
-	if x.agent.Trace != nil && slices.Contains(x.hooks.Events(), in.Event) {
+	if x.trace != nil && slices.Contains(x.hooks.Events(), in.Event) {
 		inner, end := x.watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
 		ctx = inner
 		defer func() { end(endOfHooks(&out)) }()
@@ -138,8 +74,8 @@ func (x *executor) showHook(to signals, id string, e hook.Event, call string, s 
 // again.
 func (x *executor) carry(ctx context.Context, j *effectInput, in *hook.Input, out *hook.Outcome) {
 	if out.Context != "" {
-		m := Input{ID: "hook:" + j.effect.Key() + ":" + string(in.Event), Text: fmt.Sprintf("[%s hook] %s", in.Event, out.Context)}
-		j.more = append(j.more, m.message(event.AsHook))
+		j.more = append(j.more, event.UserMessage{ID: "hook:" + j.effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
+			Message: llm.UserText(fmt.Sprintf("[%s hook] %s", in.Event, out.Context))})
 	}
 	var updates []hook.Update
 	for _, u := range out.Updates {
@@ -156,21 +92,18 @@ func (x *executor) carry(ctx context.Context, j *effectInput, in *hook.Input, ou
 		j.more = append(j.more, event.PermissionsChanged{Updates: updates})
 	}
 	if out.Title != "" {
-		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle)}
-		if info, err := session.Stat(ctx, x.store, x.session); err == nil {
-			named.Tag = info.Tag
-		}
+		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle), Tag: x.driver.sessionTag(ctx)}
 		j.more = append(j.more, named)
 	}
 }
 
 // permittedRules is an update without the rules that the host does not let allow.
 func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
-	if x.agent.AllowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
+	if x.allowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
 		return u
 	}
 	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
-		err := safecall.Or(func() error { return x.agent.AllowRuleGrant(r) }, errors.New("the host could not say whether it may"))
+		err := safecall.Or(func() error { return x.allowRuleGrant(r) }, errors.New("the host could not say whether it may"))
 		if err != nil {
 			x.log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.secrets.Text(err.Error()))
 		}
@@ -182,17 +115,17 @@ func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 // mayChange reports whether a hook may change the mode: to bypassPermissions only
 // where the agent has that mode itself.
 func (x *executor) mayChange(mode permission.Mode) bool {
-	if mode == permission.Bypass && x.agent.Permissions.Mode != permission.Bypass {
+	if mode == permission.Bypass && !x.bypass {
 		return false
 	}
-	return x.agent.AllowModeChange == nil || safecall.Or(func() bool { return x.agent.AllowModeChange(mode) == nil }, false)
+	return x.allowModeChange == nil || safecall.Or(func() bool { return x.allowModeChange(mode) == nil }, false)
 }
 
 const maxTitle = 200 // characters
 
 // about is the hooks' input about a call.
 func (x *executor) about(e hook.Event, call tool.Call) hook.Input {
-	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.agent.kindOrName(), AgentID: x.agent.childID(call.Session),
+	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.kind, AgentID: x.agentID,
 		Tool: call.Name, Input: call.Input, Call: call.ID}
 }
 
@@ -371,31 +304,4 @@ func (x *executor) fire(ctx context.Context, e engine.CallHooks, j *effectInput)
 	}
 	x.carry(ctx, j, j.input, &out)
 	return f
-}
-
-// hookInput is what hooks are told of an event that the engine knows of.
-func (l *activeRun) hookInput(e engine.CallHooks) *hook.Input {
-	t := &l.state.transcript
-	in := new(hook.Input)
-	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
-		_ = json.Unmarshal(fields, in) // what a tool says of what is no text is left out
-	}
-	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.state.state.Dir(), l.state.state.Mode(), l.x.agent.kindOrName()
-	in.AgentID = l.x.agent.childID(l.s.ID)
-	in.Active = e.Active
-	switch {
-	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion:
-		in.Prompt = t.Message(e.Message).Text()
-	case e.Event == hook.PostToolBatch:
-		for _, c := range t.Results() {
-			in.Calls = append(in.Calls, hook.Call{Tool: c.Name, Input: c.Input, ID: c.ID, Result: c.Text, IsError: c.IsError})
-		}
-	case e.Event == hook.FileChanged:
-		in.Change = "change"
-	case e.Call != "":
-		if c := t.Call(e.Call); c != nil {
-			in.Tool, in.Input, in.Call = c.Name, c.Input, e.Call
-		}
-	}
-	return in
 }

@@ -1,14 +1,10 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,90 +126,6 @@ func (r *reply) failed(err error) event.Fact {
 	return f
 }
 
-// normalizeContent gives raw JSON the form in which it comes back from a journal, so that a
-// resumed run makes the same requests, byte for byte.
-// What a model's client should not have let through, and no journal takes, is
-// left out.
-func normalizeContent(content llm.Blocks) llm.Blocks {
-	if !slices.ContainsFunc(content, needsNormalizing) {
-		return content
-	}
-	var out llm.Blocks
-	for _, b := range content {
-		switch t := b.(type) {
-		case nil:
-			continue
-		case llm.ToolUse:
-			if input, ok := compactJSON(t.Input); ok {
-				t.Input = input
-			} else {
-				t.Input, t.Invalid = json.RawMessage("{}"), cmp.Or(t.Invalid, string(t.Input))
-			}
-			b = t
-		case llm.Thinking:
-			t.Extra, _ = compactJSON(t.Extra)
-			b = t
-		case llm.Verbatim:
-			raw, ok := compactJSON(t.Raw)
-			if t.Raw = raw; !ok {
-				b = llm.Text{Text: t.Shown}
-				break
-			}
-			b = t
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-// needsNormalizing reports whether tidy would change a block.
-func needsNormalizing(b llm.Block) bool {
-	switch t := b.(type) {
-	case nil:
-		return true
-	case llm.ToolUse:
-		return !isCompactJSON(t.Input)
-	case llm.Thinking:
-		return !isCompactJSON(t.Extra)
-	case llm.Verbatim:
-		return !isCompactJSON(t.Raw)
-	}
-	return false
-}
-
-// compactJSON returns raw without needless space, nil where it is nil or no JSON.
-func compactJSON(raw json.RawMessage) (compacted json.RawMessage, ok bool) {
-	if isCompactJSON(raw) {
-		return raw, true
-	}
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return nil, false
-	}
-	return b.Bytes(), true
-}
-
-// isCompactJSON reports whether raw is nil, or JSON without needless space.
-func isCompactJSON(raw json.RawMessage) bool {
-	if raw == nil {
-		return true
-	}
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
-			quoted = !quoted
-		case '\\':
-			i++
-		case ' ', '\n', '\t', '\r':
-			if !quoted {
-				return false
-			}
-		}
-	}
-	return json.Valid(raw)
-}
-
 func cost(p *llm.Price, u llm.Usage) *float64 {
 	if p == nil {
 		return nil
@@ -234,62 +146,10 @@ func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
 		return f
 	}
 	f.Class, f.Status, f.RequestID = api.Class, api.Status, api.RequestID
-	r := x.agent.retry()
-	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
-		return f
+	r := x.retry(api, e.Tries)
+	f.Class, f.Message = cmp.Or(r.class, f.Class), f.Message+r.why
+	if r.again {
+		f.Retry, f.RetryAt = true, time.Now().Add(r.after)
 	}
-	if most := or(r.MaxAfter, time.Minute); api.RetryAfter > most {
-		f.Class = llm.Unavailable
-		f.Message += fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)
-		return f
-	}
-	delay := api.RetryAfter
-	if delay <= 0 { // not said, or at once: never without a pause
-		delay = r.backoff(e.Tries)
-	}
-	f.Retry, f.RetryAt = true, time.Now().Add(delay)
 	return f
-}
-
-// retry is how the agent repeats failed calls.
-func (a *Agent) retry() Retry {
-	if a.Retry == nil {
-		return Retry{}
-	}
-	return *a.Retry
-}
-
-func (r Retry) statuses() []int {
-	if r.Statuses != nil {
-		return r.Statuses
-	}
-	return []int{408, 429, 500, 502, 503, 504, 529}
-}
-
-func (r Retry) tries() int {
-	switch {
-	case r.Tries < 0:
-		return 0
-	case r.Tries == 0:
-		return 3
-	}
-	return r.Tries
-}
-
-// backoff returns how long to wait after the given number of earlier failures.
-func (r Retry) backoff(failures int) time.Duration {
-	base, most := or(r.Base, 2*time.Second), or(r.Cap, 30*time.Second)
-	d := base << min(failures, 20)
-	if d <= 0 || d > most {
-		d = most
-	}
-	jitter := 0.75 + rand.Float64()/2
-	return min(time.Duration(float64(d)*jitter), most)
-}
-
-func or(d, def time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return def
 }

@@ -27,11 +27,11 @@ const shorten = "Say what this tool output holds, so that the reader can work wi
 // nothing.
 func (x *executor) summaryRequest(r *tool.Result) string {
 	switch {
-	case x.agent.SmallModel == nil || r.IsError || r.Patch.EndRun: // the answer to the prompt stays as it is
+	case !x.summarizes || r.IsError || r.Patch.EndRun: // the answer to the prompt stays as it is
 		return ""
 	case r.Digest != "":
 		return r.Digest
-	case x.agent.SummarizeOver > 0 && utf8.RuneCountInString(r.Text()) > x.agent.SummarizeOver:
+	case x.summarizeOver > 0 && utf8.RuneCountInString(r.Text()) > x.summarizeOver:
 		return shorten
 	}
 	return ""
@@ -77,11 +77,11 @@ func (x *executor) summarizeResult(ctx context.Context, e engine.Digest, j *effe
 // askPerson puts a tool's questions to a person.
 func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *effectInput) event.Fact {
 	questions := j.done.Result.Questions
-	ask := x.agent.AskUser
+	ask := x.askUser
 	if ask == nil {
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
 	}
-	turn, err := x.person(ctx)
+	turn, err := x.driver.askTurn(ctx)
 	if err != nil {
 		return nil
 	}

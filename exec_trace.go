@@ -2,16 +2,13 @@ package agent
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
-	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/trace"
 )
@@ -19,8 +16,8 @@ import (
 // watch tells the agent's tracer, which there is, that something begins. What it
 // returns never is nil, and what the tracer does wrong does not disturb the run.
 func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
-	s.Session, s.Agent = x.session, x.agent.Name
-	if s.Root = x.agent.rootSession(); s.Root == "" {
+	s.Session, s.Agent = x.session, x.name
+	if s.Root = x.root; s.Root == "" {
 		s.Root = s.Session
 	}
 	type begun struct {
@@ -28,7 +25,7 @@ func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, fu
 		end func(trace.End)
 	}
 	b := safecall.Or(func() begun {
-		inner, end := x.agent.Trace(ctx, s)
+		inner, end := x.trace(ctx, s)
 		return begun{inner, end}
 	}, begun{})
 	if b.ctx == nil {
@@ -77,11 +74,7 @@ func (x *executor) observed(ctx context.Context, j *effectInput) (fact event.Fac
 		return x.perform(ctx, j)
 	}
 	ctx, end := x.watch(ctx, s)
-	open := new(openSpan)
-	if n, ok := j.signals.(*effectContext); ok {
-		open = &n.span
-	}
-	open.Store(&end)
+	open := j.signals.openSpan(end)
 	defer func() { open.end(fact) }() // also of a panic
 	return x.perform(ctx, j)
 }
@@ -90,6 +83,12 @@ func (x *executor) observed(ctx context.Context, j *effectInput) (fact event.Fac
 // effect does, or when the run gives the effect up.
 type openSpan struct {
 	atomic.Pointer[func(trace.End)]
+}
+
+// begin opens the span.
+func (s *openSpan) begin(end func(trace.End)) *openSpan {
+	s.Store(&end)
+	return s
 }
 
 func (s *openSpan) end(fact event.Fact) {
@@ -107,56 +106,4 @@ func endOfHooks(out *hook.Outcome) trace.End {
 		return trace.End{Error: "blocked", Message: out.Reason}
 	}
 	return trace.End{}
-}
-
-// A watchedRun is the span of a run.
-type watchedRun struct {
-	end  func(trace.End)
-	fact event.Fact // how the run ended; nil: it is not on record
-}
-
-// observe begins the span of the run.
-func (l *activeRun) observe(resumed bool) {
-	if l.x.agent.Trace == nil {
-		return
-	}
-	s := trace.Span{Kind: trace.Run, Name: l.x.agent.kindOrName(), Resumed: resumed}
-	if b := l.x.agent.parentLink; b != nil {
-		s.Origin = b.origin
-	}
-	l.span = new(watchedRun)
-	l.ctx, l.span.end = l.x.watch(l.ctx, s)
-}
-
-// finish ends the span.
-func (r *watchedRun) finish() {
-	e := trace.EndOf(r.fact)
-	if r.fact == nil {
-		e.Error = string(event.Internal)
-	}
-	r.end(e)
-}
-
-// waits shows that a request waits for a rate limit.
-func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
-	x, start, end := n.run.x, time.Now(), func(trace.End) {}
-	n.show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
-	if x.agent.Trace != nil {
-		_, end = x.watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
-	}
-	var outer func()
-	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
-		outer = safecall.Or(func() func() { return fn(ctx, w) }, nil)
-	}
-	return func() {
-		e := trace.End{}
-		if ctx.Err() != nil {
-			e.Error = string(event.ByCancel)
-		}
-		end(e)
-		if outer != nil {
-			safecall.Or(func() bool { outer(); return true }, false)
-		}
-		x.tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
-	}
 }

@@ -26,7 +26,7 @@ import (
 // needs one goroutine and no switch to another.
 type activeRun struct {
 	s               *Session
-	x               *executor
+	x               *runSetup
 	state           *sessionState
 	log             session.Log
 	events          *eventqueue.Queue // nil where nobody watches

@@ -25,25 +25,14 @@ type CheckpointPlace struct {
 	Dir     string   // where it works now: in a root, or in a worktree
 }
 
-// checkpoint keeps the files before a prompt changes some.
-func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
-	start := time.Now()
-	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
+// keepFiles takes a checkpoint.
+func (x *runSetup) keepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error) {
 	if x.agent.Checkpoint == nil {
-		f.Error = "the agent keeps no checkpoints any more"
-		return f
+		return "", false, nil
 	}
 	at := CheckpointPlace{Session: x.session, Prompt: e.Prompt, Roots: x.roots, Dir: e.Dir}
-	id, err := safecall.Within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
-	if ctx.Err() != nil {
-		return nil
-	}
-	f.ID, f.Duration = id, time.Since(start)
-	if err != nil {
-		f.ID, f.Error = "", x.secrets.Text(err.Error())
-		x.log.Warn("keeping the files", "error", f.Error)
-	}
-	return f
+	id, err = safecall.Within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
+	return id, true, err
 }
 
 // ErrNoCheckpoint is returned where files cannot be brought back because they were

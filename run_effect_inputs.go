@@ -100,6 +100,3 @@ func (f *sessionState) providerID(call string) string {
 	}
 	return ""
 }
-
-// judged takes what was decided about the call.
-func (j *effectInput) judged(c engine.CallStatus) { j.class, j.verdict = c.Traits, c.Decision }

@@ -14,6 +14,7 @@ import (
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/trace"
 )
 
 // A pendingEffect is an effect that is being carried out.
@@ -60,7 +61,7 @@ type effectContext struct {
 	run   *activeRun
 	key   string      // of the effect
 	muted atomic.Bool // its signals are not shown any more
-	span  openSpan    // of the effect
+	span  openSpan    // of the effect; what traces it has begun it
 }
 
 // Value lets tools find the run, see [ParentOf].
@@ -87,6 +88,8 @@ func (n *effectContext) text(key, text string) {
 		n.show(event.TextDelta{Key: key, Text: text})
 	}
 }
+
+func (n *effectContext) openSpan(end func(trace.End)) *openSpan { return n.span.begin(end) }
 
 // pendingFor returns a pending effect for an effect.
 func (l *activeRun) pendingFor(e engine.Effect) *pendingEffect {

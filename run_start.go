@@ -126,9 +126,9 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 
 // prepareRun makes what carries out a run of the agent as it is now, with its tools and, for
 // a prompt, what the model is told of the place. Without an error it leaves s.mu locked.
-func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *executor, pool []event.Tool, notes []Note, err error) {
+func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, pool []event.Tool, notes []Note, err error) {
 	for {
-		if x, pool, err = newExecutor(ctx, s); err != nil {
+		if x, pool, err = prepareSetup(ctx, s); err != nil {
 			return nil, nil, nil, err
 		}
 		if prompt {
@@ -154,7 +154,7 @@ func (s *Session) callbackChanged() []event.Fact {
 }
 
 // configured is what the run is made with.
-func (s *Session) configured(x *executor, pool []event.Tool, output *event.Output) event.Fact {
+func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
 		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
@@ -179,7 +179,7 @@ func (s *Session) configured(x *executor, pool []event.Tool, output *event.Outpu
 
 // beginning says how the session began, with its first run in this program. Nobody
 // wants to know where no hook was ever set.
-func (s *Session) beginning(x *executor) event.Start {
+func (s *Session) beginning(x *runSetup) event.Start {
 	rules := s.fold.state.Rules()
 	switch {
 	case s.prompted || len(x.hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
@@ -227,7 +227,7 @@ func (s *Session) sameProgram() bool {
 
 // resumption goes on with a run, with what was set for the session since; its model must
 // be one that the agent has.
-func (s *Session) resumption(x *executor) []event.Fact {
+func (s *Session) resumption(x *runSetup) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
 	a, did := x.agent, s.settings().changed
 	if x.modelNamed(s.fold.state.Model()) == nil || did.model {
@@ -243,4 +243,23 @@ func (s *Session) resumption(x *executor) []event.Fact {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts
+}
+
+// beginning makes the fact that a run begins with.
+func (x *runSetup) beginning(in *Input) event.Fact {
+	if in.Compact {
+		return in.compactRequest()
+	}
+	return x.prompt(in)
+}
+
+// prompt makes the fact of a prompt. A skill that it begins gets its model.
+func (x *runSetup) prompt(in *Input) event.Fact {
+	m := in.message(event.AsPrompt)
+	if m.Expansion != nil {
+		own := *m.Expansion // the caller's stays as it is
+		own.Scope = x.equipped(own.Scope)
+		m.Expansion = &own
+	}
+	return m
 }

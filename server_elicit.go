@@ -20,7 +20,7 @@ const maxRounds = 3
 
 // A callHost is the [tool.RunServices] of a call.
 type callHost struct {
-	x    *executor
+	x    *runSetup
 	call tool.Call
 	line *effectContext
 
@@ -177,14 +177,4 @@ func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.A
 		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.Text(err.Error()))
 	}
 	return answers, err
-}
-
-// turnToAsk has room for the one who has a server's question put.
-func (x *executor) turnToAsk() chan struct{} {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.asking == nil {
-		x.asking = make(chan struct{}, 1)
-	}
-	return x.asking
 }

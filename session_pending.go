@@ -15,7 +15,7 @@ import (
 
 // waiting returns the questions of a run that does not go on.
 func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest, error) {
-	x, _, err := newExecutor(ctx, s)
+	x, _, err := prepareSetup(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if d.Behavior == permission.Deferred {
 		return fmt.Errorf("agent: deciding about call %s: it waits already; allow or deny it", id)
 	}
-	x, _, err := newExecutor(ctx, s)
+	x, _, err := prepareSetup(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (a parentPolicy) ConcealsIn(folder string) bool {
 }
 
 // executor is that of the parent.
-func (a parentPolicy) executor() *executor {
+func (a parentPolicy) executor() *runSetup {
 	a.parent.mu.Lock()
 	defer a.parent.mu.Unlock()
 	return a.parent.loop.x

@@ -83,7 +83,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 }
 
 // repeatCall makes a call again as it was made, and returns what went wrong.
-func (s *Session) repeatCall(ctx context.Context, x *executor, at event.AgentStart) string {
+func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentStart) string {
 	if at.Key != at.Call {
 		return "it was put to work by a message"
 	}

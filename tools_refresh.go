@@ -9,7 +9,6 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/safecall"
-	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
@@ -64,7 +63,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 // fallsBackTo reports whether a model is one of the agent's fallbacks, or its own. What a
 // skill wants is neither: it has the tools of the run, as going back to others would cost
 // the cache of the conversation.
-func (x *executor) fallsBackTo(m llm.Model) bool {
+func (x *runSetup) fallsBackTo(m llm.Model) bool {
 	a := x.def()
 	same := func(o llm.Model) bool { return o.Name() == m.Name() }
 	return m != nil && (same(a.Model) || slices.ContainsFunc(a.Fallbacks, same))
@@ -72,7 +71,7 @@ func (x *executor) fallsBackTo(m llm.Model) bool {
 
 // outdated reports whether a Toolset, or what the model wants of tools, has changed
 // since this was last asked, or the run began.
-func (x *executor) outdated() bool {
+func (x *runSetup) outdated() bool {
 	now, repick := safecall.Or(x.agent.versions, x.versions), x.repick
 	x.repick = false
 	if slices.Equal(now, x.versions) {
@@ -83,7 +82,7 @@ func (x *executor) outdated() bool {
 }
 
 // refreshTools puts the tools together anew, nil where that fails: the old ones stay.
-func (x *executor) refreshTools(ctx context.Context, m llm.Model) *newPool {
+func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {
 		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.Text(err.Error()))
@@ -93,7 +92,7 @@ func (x *executor) refreshTools(ctx context.Context, m llm.Model) *newPool {
 }
 
 // gatherTools puts the tools of an agent together as they are now.
-func (x *executor) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*newPool, error) {
+func (x *runSetup) gatherTools(ctx context.Context, a *Agent, m llm.Model) (*newPool, error) {
 	var info llm.Info
 	if m != nil {
 		info = llm.InfoOf(m)
@@ -121,15 +120,7 @@ func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 // where they are and are not deferred, so that the beginning of its requests stays
 // as far as it can. Calls of tools that are gone and were made before go on.
 func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
-	l.x.mu.Lock()
-	defer l.x.mu.Unlock()
-	l.x.pool, l.x.notifiers = fresh.pool, notifiersOf(fresh.pool)
-	for _, t := range fresh.pool {
-		l.x.tools[t.Spec().Name] = t
-		if s, ok := t.(secrets.Holder); ok {
-			l.x.secrets.Add(s.Secrets())
-		}
-	}
+	l.x.takeTools(fresh.pool)
 	old := l.state.state.Config().Tools
 	place := make(map[string]int, len(old))
 	for i := range old {

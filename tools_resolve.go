@@ -214,11 +214,3 @@ func describe(t tool.Tool) event.Tool {
 	return event.Tool{Tool: llm.Tool{Name: s.Name, Description: s.Description, Input: input},
 		Aliases: s.Aliases, Replaces: s.Replaces, Deferred: s.Deferred, ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Barrier: s.Barrier, Batch: s.Batch, State: s.State}
 }
-
-func toolsByName(pool []tool.Tool) map[string]tool.Tool {
-	tools := make(map[string]tool.Tool, len(pool))
-	for _, t := range pool {
-		tools[t.Spec().Name] = t
-	}
-	return tools
-}

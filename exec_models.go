@@ -5,30 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
-
-// beginning makes the fact that a run begins with.
-func (x *executor) beginning(in *Input) event.Fact {
-	if in.Compact {
-		return in.compactRequest()
-	}
-	return x.prompt(in)
-}
-
-// prompt makes the fact of a prompt. A skill that it begins gets its model.
-func (x *executor) prompt(in *Input) event.Fact {
-	m := in.message(event.AsPrompt)
-	if m.Expansion != nil {
-		own := *m.Expansion // the caller's stays as it is
-		own.Scope = x.equipped(own.Scope)
-		m.Expansion = &own
-	}
-	return m
-}
 
 // equipped returns what is in force with a skill, with the model that it wants. One
 // that cannot be had, or whose cost a budget could not bound, is left out.
@@ -44,7 +24,7 @@ func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
 	m, err := x.findModel(own.Model)
 	if err == nil {
 		own.Model, own.Info = m.Name(), llm.InfoOf(m)
-		if x.def().Budget.USD > 0 && own.Info.Price == nil {
+		if x.driver.boundsCost() && own.Info.Price == nil {
 			err = errors.New("its price is not known, and there is a budget")
 		}
 	}
@@ -77,13 +57,13 @@ func (x *executor) findModel(name string) (llm.Model, error) {
 	switch {
 	case m != nil:
 		return m, nil
-	case name == "" || x.agent.Models == nil:
+	case name == "" || x.findByName == nil:
 		return nil, fmt.Errorf("there is no model %q here", name)
 	}
 	err := errors.New("looking for it ended")
 	m = safecall.Or(func() llm.Model {
 		var m llm.Model
-		if m, err = x.agent.Models(name); err == nil && (m == nil || m.Name() == "") {
+		if m, err = x.findByName(name); err == nil && (m == nil || m.Name() == "") {
 			m, err = nil, fmt.Errorf("there is no model %q here", name)
 		}
 		return m

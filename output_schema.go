@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/discard"
-	"github.com/openagent-go/agent/internal/jsonanswer"
 	schemas "github.com/openagent-go/agent/internal/strict"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -91,65 +89,4 @@ func (in *Input) output() (*event.Output, error) {
 		out.Corrections = defaultCorrections
 	}
 	return out, nil
-}
-
-// shaped makes a request ask for an answer of the prompt's schema.
-func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
-	native, force := f.state.Formats()
-	if native {
-		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}
-		return
-	}
-	r.Tools = append(r.Tools[:len(r.Tools):len(r.Tools)], llm.Tool{Name: engine.OutputTool, Input: o.Schema,
-		Description: "Gives the user your final answer. Call it once, when everything else is done: its input is the whole answer. An answer in plain text does not count."})
-	if force && r.ToolChoice.Mode == llm.ChooseAuto {
-		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: engine.OutputTool}
-	}
-}
-
-// candidate is an answer that is to be checked.
-type candidate struct {
-	schema json.RawMessage
-	texts  []string // the whole of it, and other readings
-}
-
-func (l *activeRun) candidate(e engine.CheckOutput) *candidate {
-	c := &candidate{schema: l.state.state.Output().Schema}
-	if e.Call == "" {
-		whole, last := l.state.state.Answer()
-		c.texts = append(c.texts, whole)
-		if last != whole { // a model that is to go on with its JSON may begin anew
-			c.texts = append(c.texts, last)
-		}
-		return c
-	}
-	if call := l.state.transcript.Call(e.Call); call != nil {
-		text := call.Use.Invalid
-		if text == "" {
-			text = string(call.Input)
-		}
-		c.texts = append(c.texts, text)
-	}
-	return c
-}
-
-// checkOutput makes the verdict about an answer.
-func (x *executor) checkOutput(e engine.CheckOutput, c *candidate) event.Fact {
-	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
-	schema, err := tool.ReadSchema(c.schema)
-	if err != nil { // it was read when the run began
-		f.Problem = "the schema cannot be read: " + err.Error()
-		return f
-	}
-	for _, text := range c.texts {
-		out, found, err := jsonanswer.Find(schema, text)
-		if err == nil {
-			f.Output, f.Found, f.Problem = out, found, ""
-			return f
-		}
-		if f.Problem == "" {
-			f.Problem = err.Error()
-		}
-	}
-	return f
 }

@@ -6,20 +6,12 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 )
 
-// tell logs a record if somebody reads it, whatever the handler does.
-func (x *executor) tell(level slog.Level, text string, args ...any) {
-	if x.agent.Log != nil {
-		safecall.Or(func() bool { x.log.Log(context.Background(), level, text, args...); return true }, false)
-	}
-}
-
 // logOf returns the logger of a run, which is known by the number of its first fact.
-func (x *executor) logOf(first int64) *slog.Logger {
+func (x *runSetup) logOf(first int64) *slog.Logger {
 	log := x.agent.Log.With("session", x.session, "run", first)
 	if name := x.agent.kindOrName(); name != "" {
 		log = log.With("agent", name)
@@ -46,7 +38,7 @@ func (l *activeRun) toolName(call string) string {
 }
 
 // recordOf is what the log says of a fact, "" for nothing.
-func (x *executor) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
+func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level slog.Level, text string, args []any) {
 	const debug, info = slog.LevelDebug, slog.LevelInfo
 	switch f := f.(type) {
 	case event.Configured:

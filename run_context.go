@@ -45,7 +45,7 @@ func (p *Place) hide(u *permission.Unreadable) {
 const maxTouched = 100 // files that are told of at once
 
 // notes asks for notes. A function that fails has none.
-func (x *executor) notes(ctx context.Context, at Place) []Note {
+func (x *runSetup) notes(ctx context.Context, at Place) []Note {
 	if x.agent.Context == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (x *executor) notes(ctx context.Context, at Place) []Note {
 }
 
 // brief makes the facts of notes that are not known yet.
-func (x *executor) brief(state *engine.State, notes []Note) []event.Fact {
+func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 	var facts []event.Fact
 	var ids []string
 	for _, n := range notes {
@@ -74,7 +74,7 @@ func (x *executor) brief(state *engine.State, notes []Note) []event.Fact {
 }
 
 // opening is brief for the beginning of a prompt: the model sees the notes before it.
-func (x *executor) opening(state *engine.State, notes []Note) []event.Fact {
+func (x *runSetup) opening(state *engine.State, notes []Note) []event.Fact {
 	facts := x.brief(state, notes)
 	if len(facts) == 0 {
 		return nil

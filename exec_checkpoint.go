@@ -1,0 +1,29 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+)
+
+// checkpoint keeps the files before a prompt changes some.
+func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
+	start := time.Now()
+	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
+	id, ok, err := x.driver.keepFiles(ctx, e)
+	switch {
+	case !ok:
+		f.Error = "the agent keeps no checkpoints any more"
+		return f
+	case ctx.Err() != nil:
+		return nil
+	}
+	f.ID, f.Duration = id, time.Since(start)
+	if err != nil {
+		f.ID, f.Error = "", x.secrets.Text(err.Error())
+		x.log.Warn("keeping the files", "error", f.Error)
+	}
+	return f
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent/llm"
+)
+
+// after says whether a call is made again that has failed with an error of its provider.
+func (r Retry) after(api *llm.APIError, failures int) execRetry {
+	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
+		return execRetry{}
+	}
+	if most := or(r.MaxAfter, time.Minute); api.RetryAfter > most {
+		return execRetry{class: llm.Unavailable, why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
+	}
+	delay := api.RetryAfter
+	if delay <= 0 { // not said, or at once: never without a pause
+		delay = r.backoff(failures)
+	}
+	return execRetry{again: true, after: delay}
+}
+
+// retry is how the agent repeats failed calls.
+func (a *Agent) retry() Retry {
+	if a.Retry == nil {
+		return Retry{}
+	}
+	return *a.Retry
+}
+
+func (r Retry) statuses() []int {
+	if r.Statuses != nil {
+		return r.Statuses
+	}
+	return []int{408, 429, 500, 502, 503, 504, 529}
+}
+
+func (r Retry) tries() int {
+	switch {
+	case r.Tries < 0:
+		return 0
+	case r.Tries == 0:
+		return 3
+	}
+	return r.Tries
+}
+
+// backoff returns how long to wait after the given number of earlier failures.
+func (r Retry) backoff(failures int) time.Duration {
+	base, most := or(r.Base, 2*time.Second), or(r.Cap, 30*time.Second)
+	d := base << min(failures, 20)
+	if d <= 0 || d > most {
+		d = most
+	}
+	jitter := 0.75 + rand.Float64()/2
+	return min(time.Duration(float64(d)*jitter), most)
+}
+
+func or(d, def time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return def
+}

@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/summary"
+	"github.com/openagent-go/agent/llm"
+)
+
+// shorten prepares a compaction.
+func (f *sessionState) shorten(e engine.Compact) *shortening {
+	t := &f.transcript
+	s := &shortening{SummaryPlan: t.Shorten(e), notes: f.notes()}
+	// Providers have what came before in their caches only while the request is as those
+	// for answers are, the choice of tools and the thinking included.
+	r := f.request(engine.CallModel{MaxTokens: e.MaxTokens})
+	r.Messages = append(slices.Clip(s.Request), llm.UserText(summary.Prompt(e, s.Memory)))
+	r.Thinking, r.Format, r.Stop, r.Temperature, r.Memo = e.Thinking, nil, nil, nil, nil
+	if (e.Less > 0 || r.ToolChoice.Mode != llm.ChooseAuto) && len(r.Tools) > 0 {
+		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseNone}
+	}
+	s.request = r
+	return s
+}
+
+// notes say how things stand beside what was said: the list of steps, files, skills.
+func (f *sessionState) notes() string {
+	var skills []engine.ActiveSkill
+	told := f.transcript.Skills()
+	for _, sc := range f.state.Scopes() {
+		skill := engine.ActiveSkill{Name: sc.Skill}
+		for _, b := range told {
+			if b.Name == sc.Skill {
+				skill.Text = b.Text
+			}
+		}
+		skills = append(skills, skill)
+	}
+	return summary.Notes(f.transcript.Slot("todos"), f.transcript.Slot("files"), skills)
+}

@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+)
+
+// shaped makes a request ask for an answer of the prompt's schema.
+func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
+	native, force := f.state.Formats()
+	if native {
+		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}
+		return
+	}
+	r.Tools = append(r.Tools[:len(r.Tools):len(r.Tools)], llm.Tool{Name: engine.OutputTool, Input: o.Schema,
+		Description: "Gives the user your final answer. Call it once, when everything else is done: its input is the whole answer. An answer in plain text does not count."})
+	if force && r.ToolChoice.Mode == llm.ChooseAuto {
+		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: engine.OutputTool}
+	}
+}
+
+// candidate is the answer that an effect checks.
+func (l *activeRun) candidate(e engine.CheckOutput) *candidate {
+	c := &candidate{schema: l.state.state.Output().Schema}
+	if e.Call == "" {
+		whole, last := l.state.state.Answer()
+		c.texts = append(c.texts, whole)
+		if last != whole { // a model that is to go on with its JSON may begin anew
+			c.texts = append(c.texts, last)
+		}
+		return c
+	}
+	if call := l.state.transcript.Call(e.Call); call != nil {
+		text := call.Use.Invalid
+		if text == "" {
+			text = string(call.Input)
+		}
+		c.texts = append(c.texts, text)
+	}
+	return c
+}

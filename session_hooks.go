@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/session"
+)
+
+// Hook calls the session's hooks of an event that the host knows of and the run
+// does not, such as [hook.MessageDisplay], and returns what they want: it is for
+// the host to do. What in says of session, directory, mode and agent is filled in
+// where it is empty. It fails with [hook.ErrDepth] within too many hooks.
+func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error) {
+	a := s.def()
+	set, err := hook.Compile(a.Hooks)
+	if err != nil {
+		return hook.Outcome{}, fmt.Errorf("agent: %w: Hooks: %w", ErrConfig, err)
+	}
+	if len(set.Events()) == 0 || !slices.Contains(set.Events(), in.Event) {
+		return hook.Outcome{}, nil
+	}
+	if hook.Depth(ctx) > hook.MaxDepth {
+		return hook.Outcome{}, fmt.Errorf("agent: %w", hook.ErrDepth)
+	}
+	s.mu.Lock()
+	l, journal := s.loop, journalOf(s.store(), s.ID)
+	if in.Mode == "" && s.fold != nil && !s.running {
+		in.Mode = s.fold.state.Mode()
+	}
+	s.mu.Unlock()
+	if in.Dir == "" {
+		if in.Dir, err = a.dir(); err != nil {
+			return hook.Outcome{}, err
+		}
+	}
+	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, a.kindOrName(), a.childID(s.ID)
+	var known *secrets.Redactor
+	if l != nil {
+		known = l.x.secrets
+	} else {
+		known = secrets.Of(a.Secrets, a.Tools, a.models())
+	}
+	x := newRunSetup(s, a, set, known, nil, nil, nil)
+	return x.callHooks(ctx, in, nil), nil
+}
+
+// journalOf is the file of a session's journal, "" if it is in none.
+func journalOf(s session.Store, id string) string {
+	if p, ok := s.(interface{ Journal(id string) string }); ok {
+		return p.Journal(id)
+	}
+	return ""
+}
+
+// end calls the hooks of the session's end, for a session in which a run began.
+func (s *Session) end() {
+	s.mu.Lock()
+	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // an agent beneath another has its SubagentStop
+	s.ended = s.ended || began
+	s.mu.Unlock()
+	if began && slices.ContainsFunc(s.def().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {
+		s.tellEnd()
+	}
+}
+
+func (s *Session) tellEnd() {
+	if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
+		s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
+	}
+}
