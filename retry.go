@@ -6,22 +6,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 )
 
 // after says whether a call is made again that has failed with an error of its provider.
-func (r Retry) after(api *llm.APIError, failures int) execRetry {
+func (r Retry) after(api *llm.APIError, failures int) executor.Retry {
 	if !api.Retryable() || api.Status != 0 && !slices.Contains(r.statuses(), api.Status) && api.Status >= 300 {
-		return execRetry{}
+		return executor.Retry{}
 	}
 	if most := or(r.MaxAfter, time.Minute); api.RetryAfter > most {
-		return execRetry{class: llm.Unavailable, why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
+		return executor.Retry{Class: llm.Unavailable, Why: fmt.Sprintf(" (asks to wait %v, more than the %v that are obeyed)", api.RetryAfter, most)}
 	}
 	delay := api.RetryAfter
 	if delay <= 0 { // not said, or at once: never without a pause
 		delay = r.backoff(failures)
 	}
-	return execRetry{again: true, after: delay}
+	return executor.Retry{Again: true, After: delay}
 }
 
 // retry is how the agent repeats failed calls.

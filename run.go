@@ -74,7 +74,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	l.guard(func() error {
 		if prompt && (l.state.state.Running() || l.state.state.Pending()) {
 			l.next = first
-			first = []event.Fact{event.Resumed{Hooks: l.x.hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
+			first = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
 		}
 		var waiting []event.AgentStart
 		if !prompt {
@@ -182,9 +182,9 @@ func (l *activeRun) guard(fn func() error) (err error) {
 		v := recover()
 		why := "runtime.Goexit"
 		if v != nil {
-			why = l.x.secrets.Text(fmt.Sprintf("panic: %v", v))
+			why = l.x.Secrets.Text(fmt.Sprintf("panic: %v", v))
 		}
-		l.x.complain("the loop failed", "error", why, "stack", string(debug.Stack()))
+		l.x.Complain("the loop failed", "error", why, "stack", string(debug.Stack()))
 		l.collapse(why)
 		if err = l.failed; v == nil { // this goroutine is lost, and the baton with it
 			go l.drive()
@@ -273,7 +273,7 @@ func (l *activeRun) reportLost() {
 		l.s.last = l.result
 	}
 	if l.s.fold != nil {
-		l.x.complain("session log failed", "error", errors.Join(l.failed, l.s.fold.log.Close()))
+		l.x.Complain("session log failed", "error", errors.Join(l.failed, l.s.fold.log.Close()))
 		l.s.fold = nil
 	}
 }

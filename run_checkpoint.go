@@ -25,12 +25,12 @@ type CheckpointPlace struct {
 	Dir     string   // where it works now: in a root, or in a worktree
 }
 
-// keepFiles takes a checkpoint.
-func (x *runSetup) keepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error) {
+// KeepFiles takes a checkpoint.
+func (x *runSetup) KeepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error) {
 	if x.agent.Checkpoint == nil {
 		return "", false, nil
 	}
-	at := CheckpointPlace{Session: x.session, Prompt: e.Prompt, Roots: x.roots, Dir: e.Dir}
+	at := CheckpointPlace{Session: x.Session, Prompt: e.Prompt, Roots: x.Roots, Dir: e.Dir}
 	id, err = safecall.Within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
 	return id, true, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
@@ -42,7 +43,7 @@ func (l *activeRun) apply(facts ...event.Fact) {
 		}
 		if m := l.state.state.Mode(); m != l.mode {
 			l.mode = m
-			l.x.mode.Store(new(m)) // &m would cost an allocation each time
+			l.x.Mode.Store(new(m)) // &m would cost an allocation each time
 		}
 		if b := l.state.state.Bound(); b != l.restriction {
 			l.restriction = b
@@ -55,7 +56,7 @@ func (l *activeRun) apply(facts ...event.Fact) {
 		case event.ToolStart:
 			l.touch(f.Call)
 		case event.AssistantMessage:
-			l.x.adopt(f.Key, &l.state.transcript)
+			l.x.Adopt(f.Key, &l.state.transcript)
 		case event.PermissionsChanged, event.Configured, event.Resumed:
 			l.takeRules()
 		}
@@ -69,7 +70,7 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 		return l.failed
 	}
 	events := l.unsaved
-	if err := l.log.Append(l.appendContext(l.at.Add(grace)), events[0].Seq-1, l.sync, events...); err != nil {
+	if err := l.log.Append(l.appendContext(l.at.Add(executor.Grace)), events[0].Seq-1, l.sync, events...); err != nil {
 		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
 		return l.failed
 	}
@@ -92,7 +93,7 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 	}
 	if b := l.uncached; b != nil && l.events != nil {
 		l.uncached = nil
-		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.secrets.Broken(*b)})
+		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.Secrets.Broken(*b)})
 	}
 	return nil
 }

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/summary"
 	"github.com/openagent-go/agent/llm"
 )
 
 // shorten prepares a compaction.
-func (f *sessionState) shorten(e engine.Compact) *shortening {
+func (f *sessionState) shorten(e engine.Compact) *executor.Summary {
 	t := &f.transcript
-	s := &shortening{SummaryPlan: t.Shorten(e), notes: f.notes()}
+	s := &executor.Summary{SummaryPlan: t.Shorten(e), Notes: f.notes()}
 	// Providers have what came before in their caches only while the request is as those
 	// for answers are, the choice of tools and the thinking included.
 	r := f.request(engine.CallModel{MaxTokens: e.MaxTokens})
@@ -20,7 +21,7 @@ func (f *sessionState) shorten(e engine.Compact) *shortening {
 	if (e.Less > 0 || r.ToolChoice.Mode != llm.ChooseAuto) && len(r.Tools) > 0 {
 		r.ToolChoice = llm.ToolChoice{Mode: llm.ChooseNone}
 	}
-	s.request = r
+	s.Ask = r
 	return s
 }
 

@@ -49,10 +49,10 @@ func (x *runSetup) notes(ctx context.Context, at Place) []Note {
 	if x.agent.Context == nil {
 		return nil
 	}
-	at.Session = x.session
+	at.Session = x.Session
 	out, err := safecall.Within(ctx, func() ([]Note, error) { return x.agent.Context(ctx, at), nil })
 	if err != nil {
-		x.log.Warn("asking what there is to know of the place", "error", err)
+		x.Log.Warn("asking what there is to know of the place", "error", err)
 	}
 	return out
 }
@@ -65,7 +65,7 @@ func (x *runSetup) brief(state *engine.State, notes []Note) []event.Fact {
 		if n.ID == "" || n.Text == "" || state.Known("context:"+n.ID) || slices.Contains(ids, "context:"+n.ID) {
 			continue
 		}
-		m := Input{ID: "context:" + n.ID, Text: x.secrets.Text(tool.Clean(n.Text))}.message(event.AsContext)
+		m := Input{ID: "context:" + n.ID, Text: x.Secrets.Text(tool.Clean(n.Text))}.message(event.AsContext)
 		m.Instructions = n.Files
 		ids = append(ids, m.ID)
 		facts = append(facts, m)

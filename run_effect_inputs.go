@@ -5,49 +5,50 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
 
 // prepare adds to an effect what it needs of the conversation.
-func (l *activeRun) prepare(j *effectInput) {
-	switch e := j.effect.(type) {
+func (l *activeRun) prepare(j *executor.Input) {
+	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		j.model = l.x.modelNamed(e.Model)
-		j.request = l.state.request(e)
-		j.request.Session = l.s.ID
+		j.Model = l.x.ModelNamed(e.Model)
+		j.Request = l.state.request(e)
+		j.Request.Session = l.s.ID
 	case engine.Authorize:
-		j.call = l.call(e.Call, e.Dir, e.Mode)
+		j.Call = l.call(e.Call, e.Dir, e.Mode)
 	case engine.Ask:
-		j.call = l.open(e.Call)
-		j.judged(l.state.state.Call(e.Call))
+		j.Call = l.open(e.Call)
+		j.Judged(l.state.state.Call(e.Call))
 	case engine.RunTool:
-		j.call = l.call(e.Call, e.Dir, e.Mode)
-		j.judged(l.state.state.Call(e.Call))
-		j.id = l.state.transcript.Call(e.Call).Use.ID
+		j.Call = l.call(e.Call, e.Dir, e.Mode)
+		j.Judged(l.state.state.Call(e.Call))
+		j.ID = l.state.transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
-		j.call = l.open(e.Call)
-		j.done = l.state.transcript.Call(e.Call).Done
+		j.Call = l.open(e.Call)
+		j.Done = l.state.transcript.Call(e.Call).Done
 	case engine.Digest:
-		j.model = l.x.modelNamed(e.Model)
-		j.call = l.open(e.Call)
-		j.done = l.state.transcript.Call(e.Call).Done
+		j.Model = l.x.ModelNamed(e.Model)
+		j.Call = l.open(e.Call)
+		j.Done = l.state.transcript.Call(e.Call).Done
 	case engine.Compact:
-		j.model = l.x.modelNamed(e.Model)
-		j.short = l.state.shorten(e)
+		j.Model = l.x.ModelNamed(e.Model)
+		j.Short = l.state.shorten(e)
 	case engine.Cut:
-		j.cutting = l.state.transcript.Cut(e)
+		j.Cutting = l.state.transcript.Cut(e)
 	case engine.GatherResults:
-		j.call = l.open(e.Call)
-		j.done = &event.ToolDone{Result: l.state.transcript.Gather(e.Call)}
+		j.Call = l.open(e.Call)
+		j.Done = &event.ToolDone{Result: l.state.transcript.Gather(e.Call)}
 	case engine.RunHooks:
-		j.call = l.open(e.Call)
-		j.done = l.state.transcript.Call(e.Call).Done
+		j.Call = l.open(e.Call)
+		j.Done = l.state.transcript.Call(e.Call).Done
 	case engine.CallHooks:
-		j.input = l.hookInput(e)
+		j.Input = l.hookInput(e)
 	case engine.CheckOutput:
-		j.answer = l.candidate(e)
+		j.Answer = l.candidate(e)
 	}
 }
 
@@ -62,8 +63,8 @@ func (l *activeRun) takeRules() {
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
 	p.Bound = l.restriction
-	l.x.rules.Store(p.Compile())
-	l.x.unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.roots...))
+	l.x.Rules.Store(p.Compile())
+	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }
 
 // request builds the next request from the conversation.
@@ -90,7 +91,7 @@ func (l *activeRun) open(id string) tool.Call {
 func (l *activeRun) call(id, dir string, mode permission.Mode) tool.Call {
 	c := l.state.transcript.Call(id)
 	return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: l.s.ID, Root: l.x.agent.rootSession(), Agent: l.x.agent.Name, Dir: dir, Mode: mode,
-		State: l.state.transcript.State(c.Name), Scopes: l.state.state.Scopes(), Unreadable: l.x.unreadable.Load()}
+		State: l.state.transcript.State(c.Name), Scopes: l.state.state.Scopes(), Unreadable: l.x.Unreadable.Load()}
 }
 
 // providerID is the provider's id of a call, "" if it is none of the last answer.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/llm/limit"
@@ -20,7 +21,7 @@ import (
 // A pendingEffect is an effect that is being carried out.
 type pendingEffect struct {
 	key       string
-	input     effectInput
+	input     executor.Input
 	ctx       *effectContext
 	timer     *time.Timer   // in place of a goroutine, for an effect that only waits
 	fact      event.Fact    // what came of it; nil: nothing
@@ -59,9 +60,9 @@ func (fs *pendingEffects) drop(f *pendingEffect) {
 type effectContext struct {
 	lazyctx.Context
 	run   *activeRun
-	key   string      // of the effect
-	muted atomic.Bool // its signals are not shown any more
-	span  openSpan    // of the effect; what traces it has begun it
+	key   string            // of the effect
+	muted atomic.Bool       // its signals are not shown any more
+	span  executor.OpenSpan // of the effect; what traces it has begun it
 }
 
 // Value lets tools find the run, see [ParentOf].
@@ -75,33 +76,33 @@ func (n *effectContext) Value(key any) any {
 	return n.Context.Value(key)
 }
 
-func (n *effectContext) watched() bool { return n.run.events != nil }
+func (n *effectContext) Watched() bool { return n.run.events != nil }
 
-func (n *effectContext) show(sig event.Signal) {
-	if n.watched() && !n.muted.Load() {
+func (n *effectContext) Show(sig event.Signal) {
+	if n.Watched() && !n.muted.Load() {
 		n.run.events.Put(event.Event{Session: n.run.s.ID, Data: sig})
 	}
 }
 
-func (n *effectContext) text(key, text string) {
-	if n.watched() && !n.muted.Load() && !n.run.events.AppendText(key, text) {
-		n.show(event.TextDelta{Key: key, Text: text})
+func (n *effectContext) Text(key, text string) {
+	if n.Watched() && !n.muted.Load() && !n.run.events.AppendText(key, text) {
+		n.Show(event.TextDelta{Key: key, Text: text})
 	}
 }
 
-func (n *effectContext) openSpan(end func(trace.End)) *openSpan { return n.span.begin(end) }
+func (n *effectContext) OpenSpan(end func(trace.End)) *executor.OpenSpan { return n.span.Begin(end) }
 
 // pendingFor returns a pending effect for an effect.
 func (l *activeRun) pendingFor(e engine.Effect) *pendingEffect {
 	f := &pendingEffect{key: e.Key(), ctx: &effectContext{run: l, key: e.Key()}, wanted: true}
 	f.ctx.Parent = l.ctx
-	f.input.effect, f.input.signals = e, f.ctx
+	f.input.Effect, f.input.Signals = e, f.ctx
 	return f
 }
 
 func (f *pendingEffect) name() string {
-	if f.input.call.Name != "" {
-		return f.input.call.Name
+	if f.input.Call.Name != "" {
+		return f.input.Call.Name
 	}
 	return f.key
 }
@@ -112,7 +113,7 @@ func (f *pendingEffect) cancel() (over bool) {
 		return f.timer.Stop()
 	}
 	if !f.cancelled {
-		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
+		f.cancelled, f.giveUp = true, time.Now().Add(executor.Grace+leeway)
 		f.ctx.Cancel()
 	}
 	return false
@@ -121,7 +122,7 @@ func (f *pendingEffect) cancel() (over bool) {
 // setDeadline bounds the time of a pending effect that is not to be cancelled.
 func (f *pendingEffect) setDeadline() {
 	if f.giveUp.IsZero() {
-		f.cancelled, f.giveUp = true, time.Now().Add(grace+leeway)
+		f.cancelled, f.giveUp = true, time.Now().Add(executor.Grace+leeway)
 	}
 }
 
@@ -180,7 +181,7 @@ func (l *activeRun) startEffects(effects []engine.Effect) (mine *pendingEffect, 
 // register makes an effect pending.
 func (l *activeRun) register(f *pendingEffect) {
 	l.pending = append(l.pending, f)
-	switch e := f.input.effect.(type) {
+	switch e := f.input.Effect.(type) {
 	case engine.Wait:
 		f.timer = time.AfterFunc(time.Until(e.Until), func() {
 			f.fact = event.Waited{Key: e.Key()}
@@ -195,8 +196,8 @@ func (l *activeRun) register(f *pendingEffect) {
 		f.ctx.Detached = f.closing
 	case engine.RunTool:
 		f.began = time.Now()
-		if f.limit = tool.Timeout(l.x.tool(f.input.call.Name)); f.limit > 0 {
-			f.giveUp = f.began.Add(f.limit + grace)
+		if f.limit = tool.Timeout(l.x.Tool(f.input.Call.Name)); f.limit > 0 {
+			f.giveUp = f.began.Add(f.limit + executor.Grace)
 		}
 	}
 }
@@ -219,20 +220,20 @@ func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 			}()
 			return
 		}
-		why := l.x.secrets.Text(fmt.Sprintf("panic: %v", v))
-		l.x.complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
+		why := l.x.Secrets.Text(fmt.Sprintf("panic: %v", v))
+		l.x.Complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
 		f.fact = l.broken(f, tool.Stuck, why)
 		ok = l.complete(f)
 	}()
-	switch f.input.effect.(type) {
+	switch f.input.Effect.(type) {
 	case askNotices:
-		f.notices.texts = l.x.notices()
+		f.notices.texts = l.x.Notices()
 		f.notices.notes = l.x.notes(&f.ctx.Context, f.notices.place)
 		l.pollInbox(f.ctx)
 	case askToolsets:
-		f.pool = l.x.refreshTools(&f.ctx.Context, f.input.model)
+		f.pool = l.x.refreshTools(&f.ctx.Context, f.input.Model)
 	default:
-		f.fact = l.x.do(f.ctx, &f.input)
+		f.fact = l.x.Do(f.ctx, &f.input)
 	}
 	returned = true
 	return l.complete(f)
@@ -264,7 +265,7 @@ func (l *activeRun) collect() {
 		if waits := l.takeSuspended(f); len(waits) > 0 {
 			facts = append(facts, waits...)
 		} else if f.fact != nil && f.wanted && !l.ending && !l.arrivedLate(f.fact) {
-			facts = append(append(facts, f.fact), f.input.more...)
+			facts = append(append(facts, f.fact), f.input.More...)
 		}
 		if f.notices != nil {
 			for _, text := range f.notices.texts {
@@ -275,7 +276,7 @@ func (l *activeRun) collect() {
 		if f.pool != nil && !l.ending {
 			facts = append(facts, l.takeFresh(f.pool)...)
 		}
-		_, heard := f.input.effect.(askNotices)
+		_, heard := f.input.Effect.(askNotices)
 		l.noticesPolled = l.noticesPolled || heard
 		f.ctx.Cancel()
 		f.ctx.muted.Store(true)
@@ -297,7 +298,7 @@ func (l *activeRun) arrivedLate(f event.Fact) bool {
 func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
 	stopping := l.state.state.Stopping()
 	l.pending = slices.DeleteFunc(l.pending, func(f *pendingEffect) (over bool) {
-		switch f.input.effect.(type) {
+		switch f.input.Effect.(type) {
 		case askNotices, askToolsets:
 			return false
 		case engine.RunHooks, engine.GatherResults, engine.CallHooks:
@@ -357,8 +358,8 @@ func (l *activeRun) giveUp() error {
 		} else {
 			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))
 		}
-		f.ctx.span.end(fact)
-		l.x.complain("an effect did not end in time", "effect", f.key, "name", f.name())
+		f.ctx.span.End(fact)
+		l.x.Complain("an effect did not end in time", "effect", f.key, "name", f.name())
 		if fact != nil && f.wanted && !l.ending {
 			facts = append(facts, fact)
 		}
@@ -371,16 +372,16 @@ func (l *activeRun) giveUp() error {
 
 // broken makes the fact of an effect that went wrong in the program itself.
 func (l *activeRun) broken(f *pendingEffect, fault tool.Fault, why string) event.Fact {
-	switch e := f.input.effect.(type) {
+	switch e := f.input.Effect.(type) {
 	case engine.CallModel:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the model's client failed: " + why}
 	case engine.RunTool:
 		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByCancel, Fault: fault, Duration: time.Since(f.began),
 			Result: *tool.Errorf("%s: %s; what it has done is not known", f.name(), why)}
 	case engine.AskPerson:
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.done.Result}
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.Done.Result}
 	case engine.Digest:
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.done.Result}
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: f.input.Done.Result}
 	case engine.Compact:
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Protocol, Message: "the summary failed: " + why}
 	case engine.Cut:
@@ -396,9 +397,9 @@ func (l *activeRun) broken(f *pendingEffect, fault tool.Fault, why string) event
 	case engine.TakeCheckpoint:
 		return event.Checkpointed{Key: e.Key(), Prompt: e.Prompt, Error: why}
 	case engine.GatherResults:
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: f.input.done.Result}
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByTool, Result: f.input.Done.Result}
 	case engine.RunHooks: // what they would have taken out is not known
-		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.input.done.Cause, Fault: f.input.done.Fault,
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: f.input.Done.Cause, Fault: f.input.Done.Fault,
 			Result: *tool.Errorf("the result of %s is withheld: a hook that was to see it failed: %s", f.name(), why)}
 	case engine.Authorize:
 		return event.Authorized{Key: e.Key(), Call: e.Call, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: why}}

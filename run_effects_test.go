@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -16,7 +17,7 @@ func TestEveryEffectGetsAFactWhenItFails(t *testing.T) {
 		case engine.Record, engine.Wait:
 			continue
 		}
-		f := &pendingEffect{input: effectInput{effect: e, done: new(event.ToolDone)}}
+		f := &pendingEffect{input: executor.Input{Effect: e, Done: new(event.ToolDone)}}
 		if new(activeRun).broken(f, tool.Panicked, "it panicked") == nil {
 			t.Errorf("activeRun.broken makes no fact of %T", e)
 		}

@@ -14,7 +14,7 @@ func (l *activeRun) hookInput(e engine.CallHooks) *hook.Input {
 	if fields, err := json.Marshal(e.Fields); err == nil && len(e.Fields) > 0 {
 		_ = json.Unmarshal(fields, in) // what a tool says of what is no text is left out
 	}
-	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.transcript, l.state.state.Dir(), l.state.state.Mode(), l.x.agent.kindOrName()
+	in.Event, in.Session, in.Transcript, in.Dir, in.Mode, in.Agent = e.Event, l.s.ID, l.x.Transcript, l.state.state.Dir(), l.state.state.Mode(), l.x.agent.kindOrName()
 	in.AgentID = l.x.agent.childID(l.s.ID)
 	in.Active = e.Active
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // logOf returns the logger of a run, which is known by the number of its first fact.
 func (x *runSetup) logOf(first int64) *slog.Logger {
-	log := x.agent.Log.With("session", x.session, "run", first)
+	log := x.agent.Log.With("session", x.Session, "run", first)
 	if name := x.agent.kindOrName(); name != "" {
 		log = log.With("agent", name)
 	}
@@ -23,8 +23,8 @@ func (x *runSetup) logOf(first int64) *slog.Logger {
 func (l *activeRun) logged(events []event.Event) {
 	for _, e := range events {
 		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.toolName)
-		if text != "" && l.x.log.Enabled(context.Background(), level) {
-			l.x.tell(level, text, append([]any{"seq", e.Seq}, args...)...)
+		if text != "" && l.x.Log.Enabled(context.Background(), level) {
+			l.x.Tell(level, text, append([]any{"seq", e.Seq}, args...)...)
 		}
 	}
 }
@@ -62,9 +62,9 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 		} else {
 			level = debug
 		}
-		return level, "call judged", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.secrets.Text(f.Decision.Reason)}
+		return level, "call judged", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "rule", f.Decision.Rule, "reason", x.Secrets.Text(f.Decision.Reason)}
 	case event.Answered:
-		return info, "call decided", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.secrets.Text(f.Decision.Reason)}
+		return info, "call decided", []any{"call", f.Call, "tool", tool(f.Call), "behavior", f.Decision.Behavior, "source", f.Decision.Source, "reason", x.Secrets.Text(f.Decision.Reason)}
 	case event.ToolStart:
 		return debug, "tool started", []any{"call", f.Call, "tool", tool(f.Call)}
 	case event.ToolResult:
@@ -77,21 +77,21 @@ func (x *runSetup) recordOf(f event.Fact, tool func(call string) string) (level 
 		}
 		return debug, "tool ended", args
 	case event.Compacted:
-		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.secrets.Text(f.Failed), "duration", f.Duration}
+		args := []any{"trigger", f.Trigger, "model", f.Model, "before", f.Before, "after", f.After, "error", x.Secrets.Text(f.Failed), "duration", f.Duration}
 		return info, "context compacted", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	case event.ModeChanged:
 		return info, "mode changed", []any{"mode", f.Mode}
 	case event.ModelChanged:
 		return info, "model changed", []any{"model", f.Model}
 	case event.Stopped:
-		return info, "run stopped", []any{"reason", f.Reason, "error", x.secrets.Text(f.Message)}
+		return info, "run stopped", []any{"reason", f.Reason, "error", x.Secrets.Text(f.Message)}
 	case event.AgentStart:
 		return info, "agent started", []any{"call", f.Call, "name", f.Agent, "child", f.Session, "background", f.Background}
 	case event.AgentEnd:
 		args := []any{"name", f.Agent, "child", f.Session, "reason", f.Reason, "turns", f.Turns, "duration", f.Duration}
 		return info, "agent ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	case event.RunEnd:
-		args := []any{"reason", f.Reason, "error", x.secrets.Text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration}
+		args := []any{"reason", f.Reason, "error", x.Secrets.Text(f.Message), "turns", f.Turns, "model_calls", f.ModelCalls, "duration", f.Duration}
 		return info, "run ended", append(args, usageArgs(f.Usage, f.CostUSD)...)
 	}
 	return 0, "", nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
@@ -39,9 +40,9 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, 
 		return nil, true
 	}
 	f := l.pendingFor(askNotices{})
-	f.giveUp = time.Now().Add(grace)
+	f.giveUp = time.Now().Add(executor.Grace)
 	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.touched}}
-	f.notices.place.hide(l.x.unreadable.Load())
+	f.notices.place.hide(l.x.Unreadable.Load())
 	l.touched = nil
 	l.pending = append(l.pending, f)
 	return f, false
@@ -60,7 +61,7 @@ func (l *activeRun) pollInbox(ctx context.Context) {
 		})
 	})
 	if err != nil && ctx.Err() == nil {
-		l.x.log.Warn("looking into the inbox", "error", err)
+		l.x.Log.Warn("looking into the inbox", "error", err)
 	}
 }
 

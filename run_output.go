@@ -3,6 +3,7 @@ package agent
 import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -21,13 +22,13 @@ func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
 }
 
 // candidate is the answer that an effect checks.
-func (l *activeRun) candidate(e engine.CheckOutput) *candidate {
-	c := &candidate{schema: l.state.state.Output().Schema}
+func (l *activeRun) candidate(e engine.CheckOutput) *executor.Candidate {
+	c := &executor.Candidate{Schema: l.state.state.Output().Schema}
 	if e.Call == "" {
 		whole, last := l.state.state.Answer()
-		c.texts = append(c.texts, whole)
+		c.Texts = append(c.Texts, whole)
 		if last != whole { // a model that is to go on with its JSON may begin anew
-			c.texts = append(c.texts, last)
+			c.Texts = append(c.Texts, last)
 		}
 		return c
 	}
@@ -36,7 +37,7 @@ func (l *activeRun) candidate(e engine.CheckOutput) *candidate {
 		if text == "" {
 			text = string(call.Input)
 		}
-		c.texts = append(c.texts, text)
+		c.Texts = append(c.Texts, text)
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -14,7 +15,7 @@ import (
 
 // A runSetup is what a run is begun with: its agent, and the executor of its effects.
 type runSetup struct {
-	*executor
+	*executor.Executor
 	agent    *Agent        // as it was when the run began
 	def      func() *Agent // as it is now
 	owner    *Session
@@ -54,41 +55,41 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 	models := a.models()
 	x := newRunSetup(s, a, hooks, secrets.Of(a.Secrets, pool, models), roots, pool, models)
 	x.patched, x.versions, x.system = info.Patches, versions, a.instructions()
-	x.unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
-	x.rules.Store(a.Permissions.Compile())
+	x.Unreadable.Store(a.Permissions.DeniedReadPatterns(a.Deciders, roots...))
+	x.Rules.Store(a.Permissions.Compile())
 	return x, offered, nil
 }
 
 // newRunSetup makes a setup of an agent and of what was put together for it.
 func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, pool []tool.Tool, models []llm.Model) *runSetup {
 	x := &runSetup{agent: a, def: s.def, owner: s, store: a.Sessions}
-	x.executor = newExecutor(execConfig{driver: x, session: s.ID, root: a.rootSession(), name: a.Name, kind: a.kindOrName(), agentID: a.childID(s.ID),
-		transcript: journalOf(a.Sessions, s.ID), hooks: hooks, secrets: known, log: a.logger(), logs: a.Log != nil, trace: a.Trace,
-		deciders: a.Deciders, bypass: a.Permissions.Mode == permission.Bypass, allowModeChange: a.AllowModeChange, allowRuleGrant: a.AllowRuleGrant,
-		askUser: a.AskUser, findByName: a.Models, summarizes: a.SmallModel != nil, summarizeOver: a.SummarizeOver, output: a.output(), retry: a.retry().after, roots: roots}, pool, models)
+	x.Executor = executor.New(executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
+		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,
+		Deciders: a.Deciders, Bypass: a.Permissions.Mode == permission.Bypass, AllowModeChange: a.AllowModeChange, AllowRuleGrant: a.AllowRuleGrant,
+		AskUser: a.AskUser, FindByName: a.Models, Summarizes: a.SmallModel != nil, SummarizeOver: a.SummarizeOver, Output: a.output(), Retry: a.retry().after, Roots: roots}, pool, models)
 	return x
 }
 
-func (x *runSetup) canUseTool() execCallback { return execCallback(x.owner.callback()) }
+func (x *runSetup) CanUseTool() executor.Callback { return executor.Callback(x.owner.callback()) }
 
-func (x *runSetup) askTurn(ctx context.Context) (done func(), err error) { return x.owner.person(ctx) }
+func (x *runSetup) AskTurn(ctx context.Context) (done func(), err error) { return x.owner.person(ctx) }
 
-func (x *runSetup) strictestMode(mode permission.Mode) permission.Mode {
+func (x *runSetup) StrictestMode(mode permission.Mode) permission.Mode {
 	return x.agent.strictestMode(mode)
 }
 
-func (x *runSetup) boundsCost() bool { return x.def().Budget.USD > 0 }
+func (x *runSetup) BoundsCost() bool { return x.def().Budget.USD > 0 }
 
-func (x *runSetup) sessionTag(ctx context.Context) string {
-	info, err := session.Stat(ctx, x.store, x.session)
+func (x *runSetup) SessionTag(ctx context.Context) string {
+	info, err := session.Stat(ctx, x.store, x.Session)
 	if err != nil {
 		return ""
 	}
 	return info.Tag
 }
 
-// services are for tools of Toolsets: no other tools have servers behind them.
-func (x *runSetup) services(call tool.Call, to signals) (tool.RunServices, func()) {
+// Services are for tools of Toolsets: no other tools have servers behind them.
+func (x *runSetup) Services(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
 	n, ok := to.(*effectContext)
 	if !ok || len(x.agent.Toolsets) == 0 {
 		return nil, nil
@@ -98,7 +99,7 @@ func (x *runSetup) services(call tool.Call, to signals) (tool.RunServices, func(
 }
 
 // notifies reports whether a tool or the inbox may have news.
-func (x *runSetup) notifies() bool { return x.agent.Inbox != nil || x.executor.notifies() }
+func (x *runSetup) notifies() bool { return x.agent.Inbox != nil || x.Executor.Notifies() }
 
 // output is what bounds results of tools.
 func (a *Agent) output() tool.Output {

@@ -80,13 +80,13 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 		return nil, nil, err
 	}
 	defer s.mu.Unlock()
-	if output != nil && x.tool(engine.OutputTool) != nil {
+	if output != nil && x.Tool(engine.OutputTool) != nil {
 		return nil, nil, fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
 	}
 	if s.running {
 		return nil, nil, ErrBusy
 	}
-	if err := s.open(ctx, x.roots[0]); err != nil {
+	if err := s.open(ctx, x.Roots[0]); err != nil {
 		return nil, nil, err
 	}
 	state := s.fold.state
@@ -110,14 +110,14 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 		}
 	}
 	if x.agent.Log != nil {
-		x.log = x.logOf(s.fold.last + 1)
+		x.Log = x.logOf(s.fold.last + 1)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	mode := cmp.Or(s.settings().mode, state.Mode())
 	if prompt {
 		mode = s.modeInForce()
 	}
-	x.mode.Store(&mode) // agents in the background are bounded by it before the first fact
+	x.Mode.Store(&mode) // agents in the background are bounded by it before the first fact
 	s.allowAgents()
 	s.set.mode, s.prompted = "", true
 	s.loop, s.running = l, true
@@ -132,8 +132,8 @@ func (s *Session) prepareRun(ctx context.Context, prompt bool) (x *runSetup, poo
 			return nil, nil, nil, err
 		}
 		if prompt {
-			at := Place{Dir: x.roots[0], Start: true}
-			at.hide(x.unreadable.Load())
+			at := Place{Dir: x.Roots[0], Start: true}
+			at.hide(x.Unreadable.Load())
 			notes = x.notes(ctx, at)
 		}
 		s.mu.Lock()
@@ -157,10 +157,10 @@ func (s *Session) callbackChanged() []event.Fact {
 func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Output) event.Fact {
 	a, m := x.agent, x.agent.Model
 	c := event.Configured{Output: output, Model: m.Name(), Models: map[string]llm.Info{}, System: x.system, Tools: pool,
-		Mode: s.modeInForce(), Dir: x.roots[0], Roots: x.roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
-		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
+		Mode: s.modeInForce(), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
+		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.Hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
 		Limits: a.limits()}
-	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.roots[0] {
+	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
 		c.Dir = s.fold.state.Dir() // where the last prompt left it
 	}
 	if c.Parallel == 0 {
@@ -169,7 +169,7 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 	if a.SmallModel != nil {
 		c.Small = a.SmallModel.Name()
 	}
-	for _, m := range x.models {
+	for _, m := range x.Models {
 		if _, known := c.Models[m.Name()]; !known {
 			c.Models[m.Name()] = llm.InfoOf(m)
 		}
@@ -182,7 +182,7 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 func (s *Session) beginning(x *runSetup) event.Start {
 	rules := s.fold.state.Rules()
 	switch {
-	case s.prompted || len(x.hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
+	case s.prompted || len(x.Hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
 		return ""
 	case s.fold.last == 0:
 		return event.StartNew
@@ -228,9 +228,9 @@ func (s *Session) sameProgram() bool {
 // resumption goes on with a run, with what was set for the session since; its model must
 // be one that the agent has.
 func (s *Session) resumption(x *runSetup) []event.Fact {
-	facts := []event.Fact{event.Resumed{Hooks: x.hooks.Events(), Start: s.beginning(x)}}
+	facts := []event.Fact{event.Resumed{Hooks: x.Hooks.Events(), Start: s.beginning(x)}}
 	a, did := x.agent, s.settings().changed
-	if x.modelNamed(s.fold.state.Model()) == nil || did.model {
+	if x.ModelNamed(s.fold.state.Model()) == nil || did.model {
 		facts = append(facts, a.modelChanged())
 	}
 	if did.fallbacks {
@@ -258,7 +258,7 @@ func (x *runSetup) prompt(in *Input) event.Fact {
 	m := in.message(event.AsPrompt)
 	if m.Expansion != nil {
 		own := *m.Expansion // the caller's stays as it is
-		own.Scope = x.equipped(own.Scope)
+		own.Scope = x.Equipped(own.Scope)
 		m.Expansion = &own
 	}
 	return m

@@ -27,7 +27,7 @@ func (l *activeRun) observe(resumed bool) {
 		s.Origin = b.origin
 	}
 	l.span = new(watchedRun)
-	l.ctx, l.span.end = l.x.watch(l.ctx, s)
+	l.ctx, l.span.end = l.x.Watch(l.ctx, s)
 }
 
 // finish ends the span.
@@ -42,9 +42,9 @@ func (r *watchedRun) finish() {
 // waits shows that a request waits for a rate limit.
 func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
 	x, start, end := n.run.x, time.Now(), func(trace.End) {}
-	n.show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
-	if x.trace != nil {
-		_, end = x.watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
+	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
+	if x.Trace != nil {
+		_, end = x.Watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
 	}
 	var outer func()
 	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
@@ -59,6 +59,6 @@ func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
 		if outer != nil {
 			safecall.Or(func() bool { outer(); return true }, false)
 		}
-		x.tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
+		x.Tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/elicitform"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
@@ -34,20 +35,20 @@ type callHost struct {
 // Elicit puts a server's question to a person, and hooks before and after it.
 func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited {
 	x := h.x
-	e.Message = x.plain(e.Message)
-	about := hook.Input{Event: hook.Elicitation, Session: h.call.Session, Transcript: x.transcript, Dir: h.call.Dir, Mode: h.call.Mode, Agent: h.call.Agent,
+	e.Message = x.Plain(e.Message)
+	about := hook.Input{Event: hook.Elicitation, Session: h.call.Session, Transcript: x.Transcript, Dir: h.call.Dir, Mode: h.call.Mode, Agent: h.call.Agent,
 		Server: e.Server, Message: e.Message, Ask: "form", Schema: e.Schema, Call: h.call.ID}
 	if e.URL != "" {
 		about.Ask, about.URL, about.Elicitation = "url", e.URL, e.ID
 	}
 	answer, decided := tool.Elicited{Action: tool.Declined}, false
-	if x.hooks.Has(hook.Elicitation, e.Server) {
+	if x.Hooks.Has(hook.Elicitation, e.Server) {
 		answer, decided = h.hooked(ctx, about, answer)
 	}
 	if !decided {
 		answer = h.askPerson(ctx, e)
 	}
-	if x.hooks.Has(hook.ElicitationResult, e.Server) && ctx.Err() == nil {
+	if x.Hooks.Has(hook.ElicitationResult, e.Server) && ctx.Err() == nil {
 		about.Event, about.Action, about.Content = hook.ElicitationResult, string(answer.Action), answer.Content
 		if changed, ok := h.hooked(ctx, about, answer); ok {
 			answer = changed
@@ -62,7 +63,7 @@ func (h *callHost) Elicit(ctx context.Context, e tool.Elicitation) tool.Elicited
 // hooked calls hooks, which may answer in the person's place, or keep the question or
 // the answer away: it is declined then.
 func (h *callHost) hooked(ctx context.Context, in hook.Input, was tool.Elicited) (answer tool.Elicited, decided bool) {
-	out := h.x.callHooks(ctx, in, h.line)
+	out := h.x.CallHooks(ctx, in, h.line)
 	if out.Block || out.Stop {
 		return tool.Elicited{Action: tool.Declined}, true
 	}
@@ -83,7 +84,7 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 		return declined
 	}
 	if size := len(e.Message) + len(e.URL) + len(e.Schema); size > elicitform.MaxSize {
-		h.x.log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", elicitform.MaxSize)
+		h.x.Log.Warn("a question of an MCP server is declined, because a person could not be shown all of it; the server has to ask for less at once", "server", e.Server, "bytes", size, "most", elicitform.MaxSize)
 		return declined
 	}
 	fields, err := elicitform.Parse(e.Schema)
@@ -91,7 +92,7 @@ func (h *callHost) askPerson(ctx context.Context, e tool.Elicitation) tool.Elici
 		fields, err = nil, nil
 	}
 	if err != nil {
-		h.x.log.Warn("a question of an MCP server is declined", "server", e.Server, "error", err)
+		h.x.Log.Warn("a question of an MCP server is declined", "server", e.Server, "error", err)
 		return declined
 	}
 	const yes, no = "Answer", "Decline"
@@ -157,7 +158,7 @@ func (h *callHost) fill(ctx context.Context, fields []elicitform.Field) tool.Eli
 
 // ask puts questions to the person, those of one call at a time.
 func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.Answer, error) {
-	turn := h.x.turnToAsk()
+	turn := h.x.TurnToAsk()
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
@@ -165,16 +166,16 @@ func (h *callHost) ask(ctx context.Context, questions []tool.Question) ([]tool.A
 		return nil, ctx.Err()
 	}
 	call := h.call
-	h.line.show(event.UserQuestion{Call: call, Questions: questions})
-	j := &effectInput{call: call, signals: h.line}
-	notified := h.x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", call.Name, questions[0].Text))
+	h.line.Show(event.UserQuestion{Call: call, Questions: questions})
+	j := &executor.Input{Call: call, Signals: h.line}
+	notified := h.x.Notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", call.Name, questions[0].Text))
 	answers, err := safecall.Within(ctx, func() ([]tool.Answer, error) { return h.x.agent.AskUser(ctx, call, questions) })
 	notified()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		h.x.log.Info("a question of an MCP server is not answered", "error", h.x.secrets.Text(err.Error()))
+		h.x.Log.Info("a question of an MCP server is not answered", "error", h.x.Secrets.Text(err.Error()))
 	}
 	return answers, err
 }

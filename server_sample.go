@@ -13,6 +13,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/elicitform"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -30,9 +31,9 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	model := h.sampler(q.Models)
 	system := fmt.Sprintf("The MCP server %s asks you for an answer, which goes to the server. It is not your user, and you have no tools.", elicitform.Line(q.Server))
 	if q.System != "" {
-		system += " What follows are the server's words.\n\n" + h.x.plain(q.System)
+		system += " What follows are the server's words.\n\n" + h.x.Plain(q.System)
 	}
-	request := sampleRequest{Model: model.Name(), System: h.x.plain(q.System), Prompt: prompt.Text, Images: len(prompt.Blocks), MaxTokens: min(q.MaxTokens, cmp.Or(h.x.agent.MaxTokens, defaultMaxTokens))}
+	request := sampleRequest{Model: model.Name(), System: h.x.Plain(q.System), Prompt: prompt.Text, Images: len(prompt.Blocks), MaxTokens: min(q.MaxTokens, cmp.Or(h.x.agent.MaxTokens, defaultMaxTokens))}
 	input, err := json.Marshal(request)
 	if err != nil {
 		return tool.Sampled{}, fmt.Errorf("writing the request of the MCP server %s: %w", q.Server, err)
@@ -66,7 +67,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 	if res.Text == "" {
 		return tool.Sampled{}, fmt.Errorf("answering the MCP server %s: the model said nothing", q.Server)
 	}
-	return tool.Sampled{Text: h.x.plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
+	return tool.Sampled{Text: h.x.Plain(res.Text), Model: cmp.Or(last.Response.Model, last.Model, model.Name()), Stop: cmp.Or(last.Response.Stop, llm.EndTurn)}, nil
 }
 
 // begin notes that a request is under way, whose number it returns: the call's end
@@ -105,7 +106,7 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 			}
 			fmt.Fprintf(&text, "[%s]\n", m.Role)
 		}
-		text.WriteString(h.x.plain(m.Content.Text()))
+		text.WriteString(h.x.Plain(m.Content.Text()))
 		for _, b := range m.Content {
 			if img, ok := b.(llm.Image); ok {
 				in.Blocks = append(in.Blocks, img)
@@ -121,7 +122,7 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 // the run's.
 func (h *callHost) sampler(names []string) llm.Model {
 	for _, name := range names {
-		if m := h.x.modelNamed(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
+		if m := h.x.ModelNamed(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
 			return m
 		}
 	}
@@ -155,7 +156,7 @@ func (judging) Intent() event.Fact { return nil }
 // permit decides about a request as about a call.
 func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, input json.RawMessage) error {
 	x := h.x
-	if x.tool(q.Tool) != nil {
+	if x.Tool(q.Tool) != nil {
 		return fmt.Errorf("%w: the server has a tool of the name %s, so that rules for it would permit requests to the model", tool.ErrDeclined, q.Tool)
 	}
 	call := h.call
@@ -164,10 +165,10 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 	if err := run.withRun(ctx, func(l *activeRun) error { call.Mode = l.state.state.Mode(); return nil }); err != nil {
 		return err
 	}
-	j := &effectInput{effect: judging(key), call: call, asks: sampling{q.Tool}, signals: h.line}
+	j := &executor.Input{Effect: judging(key), Call: call, Asks: sampling{q.Tool}, Signals: h.line}
 	d := h.decide(ctx, j)
-	if len(j.more) > 0 {
-		if err := run.withRun(ctx, func(l *activeRun) error { return l.commit(j.more...) }); err != nil {
+	if len(j.More) > 0 {
+		if err := run.withRun(ctx, func(l *activeRun) error { return l.commit(j.More...) }); err != nil {
 			return err
 		}
 	}
@@ -178,33 +179,33 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 		d = permission.Deny("the input was changed, which is not possible here")
 	}
 	if d.Behavior == permission.Allowed {
-		if again, denied := x.recheck(call.Mode, j.asks, &call, &j.class); denied {
+		if again, denied := x.Recheck(call.Mode, j.Asks, &call, &j.Class); denied {
 			d = again
 		}
 	}
 	if d.Behavior != permission.Allowed {
-		x.log.Info("a request of an MCP server to the model is declined", "server", q.Server, "reason", d.Reason)
+		x.Log.Info("a request of an MCP server to the model is declined", "server", q.Server, "reason", d.Reason)
 		return fmt.Errorf("%w: permission denied: %s", tool.ErrDeclined, cmp.Or(d.Reason, "no reason is given"))
 	}
 	return nil
 }
 
 // decide goes through what decides about a call, a person included.
-func (h *callHost) decide(ctx context.Context, j *effectInput) permission.Decision {
-	judged, _ := h.x.authorize(ctx, engine.Authorize{Mode: j.call.Mode}, j).(event.Authorized)
+func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Decision {
+	judged, _ := h.x.Authorize(ctx, engine.Authorize{Mode: j.Call.Mode}, j).(event.Authorized)
 	if judged.Stop != "" {
-		j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: judged.Stop})
+		j.More = append(j.More, event.Stopped{Reason: event.HookStopped, Message: judged.Stop})
 		return permission.Deny(judged.Stop)
 	}
 	d := judged.Decision
 	if d.Behavior != permission.Asked {
 		return d
 	}
-	j.class, j.verdict = judged.Class, d
+	j.Class, j.Verdict = judged.Class, d
 	if d.Input != nil {
-		j.call.Input = d.Input
+		j.Call.Input = d.Input
 	}
-	answered, _ := h.x.question(ctx, engine.Ask{}, j).(event.Answered) // none: ctx has ended
+	answered, _ := h.x.Question(ctx, engine.Ask{}, j).(event.Answered) // none: ctx has ended
 	if changed := d.Input; answered.Decision.Input == nil {
 		answered.Decision.Input = changed
 	}

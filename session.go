@@ -225,7 +225,7 @@ func (s *Session) Close() error {
 		tools = slices.Concat(tools, s.set.gone)
 	}
 	if s.loop != nil {
-		tools = slices.Concat(tools, s.loop.x.everyTool())
+		tools = slices.Concat(tools, s.loop.x.EveryTool())
 	}
 	for _, t := range tools {
 		if e, ok := t.(sessionEnder); ok {

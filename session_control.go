@@ -152,7 +152,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	if err != nil {
 		return err
 	}
-	f := l.x.answer(key, l.x.tool(asked.Name), asked, d) // the tool is asked about changed input
+	f := l.x.Answer(key, l.x.Tool(asked.Name), asked, d) // the tool is asked about changed input
 	return s.withRun(ctx, func(run *activeRun) error {
 		if run != l {
 			return ErrNoQuestion

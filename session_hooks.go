@@ -40,12 +40,12 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	in.Session, in.Transcript, in.Agent, in.AgentID = s.ID, journal, a.kindOrName(), a.childID(s.ID)
 	var known *secrets.Redactor
 	if l != nil {
-		known = l.x.secrets
+		known = l.x.Secrets
 	} else {
 		known = secrets.Of(a.Secrets, a.Tools, a.models())
 	}
 	x := newRunSetup(s, a, set, known, nil, nil, nil)
-	return x.callHooks(ctx, in, nil), nil
+	return x.CallHooks(ctx, in, nil), nil
 }
 
 // journalOf is the file of a session's journal, "" if it is in none.
@@ -69,6 +69,6 @@ func (s *Session) end() {
 
 func (s *Session) tellEnd() {
 	if _, err := s.Hook(context.Background(), hook.Input{Event: hook.SessionEnd, Reason: "other"}); err != nil {
-		s.loop.x.log.Warn("SessionEnd hooks were not called", "error", err)
+		s.loop.x.Log.Warn("SessionEnd hooks were not called", "error", err)
 	}
 }

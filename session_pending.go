@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -60,14 +61,14 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 		return ErrNoQuestion
 	}
 	var t tool.Tool
-	if t = x.tool(call.Name); t != nil && d.Input != nil {
+	if t = x.Tool(call.Name); t != nil && d.Input != nil {
 		changed := call
 		changed.Input = d.Input
-		if wrong := invalid(t, &changed); wrong != "" {
-			return fmt.Errorf("agent: deciding about call %s: %s", id, x.secrets.Text(wrong))
+		if wrong := executor.Invalid(t, &changed); wrong != "" {
+			return fmt.Errorf("agent: deciding about call %s: %s", id, x.Secrets.Text(wrong))
 		}
 	}
-	e := event.Event{Seq: s.fold.last + 1, Prev: s.fold.last, Time: now(), Session: s.ID, Data: x.answer(key, t, call, d)}
+	e := event.Event{Seq: s.fold.last + 1, Prev: s.fold.last, Time: now(), Session: s.ID, Data: x.Answer(key, t, call, d)}
 	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
 		return fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 	}
@@ -80,7 +81,7 @@ func (l *activeRun) pendingQuestions() []func() event.PermissionRequest {
 	var out []func() event.PermissionRequest
 	for _, id := range l.state.state.Asking() {
 		status, call := l.state.state.Call(id), l.open(id)
-		out = append(out, func() event.PermissionRequest { return l.x.request(call, status.Traits, status.Decision) })
+		out = append(out, func() event.PermissionRequest { return l.x.Request(call, status.Traits, status.Decision) })
 	}
 	return out
 }
@@ -109,14 +110,14 @@ func (l *activeRun) decided(f event.Answered) error {
 // answer settles a tool's questions in place of the callback.
 func (l *activeRun) answer(id string, answers []tool.Answer) error {
 	for _, f := range l.pending {
-		ask, ok := f.input.effect.(engine.AskPerson)
+		ask, ok := f.input.Effect.(engine.AskPerson)
 		if !ok || ask.Call != id {
 			continue
 		}
 		f.cancel()
 		f.ctx.muted.Store(true)
 		l.pending.drop(f)
-		return l.commit(answered(f.key, id, f.input.done.Result.Questions, answers))
+		return l.commit(executor.Answered(f.key, id, f.input.Done.Result.Questions, answers))
 	}
 	return ErrNoQuestion
 }

@@ -162,8 +162,8 @@ func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
 // remodel changes the model, or how it is asked.
 func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *activeRun, a *Agent) error {
-		l.x.addModel(a.Model)
-		l.x.addSecrets(a.Model)
+		l.x.AddModel(a.Model)
+		l.x.AddSecrets(a.Model)
 		if want := llm.InfoOf(a.Model).Patches; want != l.x.patched {
 			l.x.repick, l.x.patched = true, want
 		}
@@ -190,8 +190,8 @@ func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 	models = slices.Clone(models)
 	return s.alter(ctx, func(a *Agent, did *altered) { a.Fallbacks = models; did.fallbacks = true }, func(l *activeRun, a *Agent) error {
 		for _, m := range a.Fallbacks {
-			l.x.addModel(m)
-			l.x.addSecrets(m)
+			l.x.AddModel(m)
+			l.x.AddSecrets(m)
 		}
 		return l.commitHost(a.fallbacksChanged())
 	})
@@ -344,11 +344,11 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 	name := t.Spec().Name
 	found := false
 	err := s.withRun(ctx, func(l *activeRun) error {
-		if l.x.tool(name) == nil {
+		if l.x.Tool(name) == nil {
 			return nil
 		}
 		found = true
-		l.x.replace(t)
+		l.x.Replace(t)
 		return l.commitHost(event.ToolChanged{Tool: describe(t)})
 	})
 	if err != nil && !errors.Is(err, ErrNotRunning) {

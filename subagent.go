@@ -184,12 +184,12 @@ func (p *Parent) Go(fn func(ctx context.Context)) bool {
 // Notify calls the hooks of an event of the host's, see [Session.Hook].
 func (p *Parent) Notify(in hook.Input) {
 	if _, err := p.session.Hook(p.Life(), in); err != nil {
-		p.loop.x.log.Warn("hooks were not called", "event", in.Event, "error", err)
+		p.loop.x.Log.Warn("hooks were not called", "event", in.Event, "error", err)
 	}
 }
 
 // Model returns the model of a name: one that the parent has, or can get.
-func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.findModel(name) }
+func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.FindModel(name) }
 
 // Last reads what the last piece of a child's work came to, with the text of its last
 // answer. The child is named by its session's id, or by its name: then it is the one that
@@ -341,4 +341,4 @@ func least[T int | float64 | time.Duration](a, b T) T {
 }
 
 // Tools returns the tools that the parent's model can call, in order.
-func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.loop.x.everyTool()) }
+func (p *Parent) Tools() []tool.Tool { return slices.Clone(p.loop.x.EveryTool()) }

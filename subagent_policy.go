@@ -48,12 +48,12 @@ type parentPolicy struct{ parent *Session }
 // Conceals is what the parent may not read now.
 func (a parentPolicy) Conceals(path string) bool {
 	x := a.executor()
-	return x.unreadable.Load().HidesPlain(path, "")
+	return x.Unreadable.Load().HidesPlain(path, "")
 }
 
 func (a parentPolicy) ConcealsIn(folder string) bool {
 	x := a.executor()
-	return x.unreadable.Load().Under(folder) != nil
+	return x.Unreadable.Load().Under(folder) != nil
 }
 
 // executor is that of the parent.
@@ -65,7 +65,7 @@ func (a parentPolicy) executor() *runSetup {
 
 func (a parentPolicy) Decide(r permission.Request) permission.Decision {
 	x := a.executor()
-	rules := x.rules.Load().In(a.parent.currentMode())
+	rules := x.Rules.Load().In(a.parent.currentMode())
 	if d, denied := rules.Denies(r); denied {
 		return d
 	}

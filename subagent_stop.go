@@ -123,7 +123,7 @@ func (s *Session) currentMode() permission.Mode {
 	l, mode := s.loop, s.settings().mode
 	s.mu.Unlock()
 	if mode == "" && l != nil {
-		if m := l.x.mode.Load(); m != nil {
+		if m := l.x.Mode.Load(); m != nil {
 			mode = *m
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -41,7 +42,7 @@ func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 
 // takeSuspended returns what is recorded in place of the result of a call whose agents wait.
 func (l *activeRun) takeSuspended(f *pendingEffect) (facts []event.Fact) {
-	e, ok := f.input.effect.(engine.RunTool)
+	e, ok := f.input.Effect.(engine.RunTool)
 	if !ok || len(l.suspendedAgents) == 0 {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 			return record(n.message(event.AsNotice), end)
 		})
 		if err != nil {
-			l.x.complain("recording the end of an agent", "agent", at.Agent, "error", err)
+			l.x.Complain("recording the end of an agent", "agent", at.Agent, "error", err)
 		}
 	}()
 }
@@ -91,13 +92,13 @@ func (s *Session) repeatCall(ctx context.Context, x *runSetup, at event.AgentSta
 	if err != nil {
 		return err.Error()
 	}
-	t := x.tool(call.Name)
+	t := x.Tool(call.Name)
 	if t == nil {
-		return toolRemoved(call)
+		return executor.ToolRemoved(call)
 	}
 	call.Root, call.Agent = x.agent.rootSession(), x.agent.Name
 	if out := tool.Do(ctx, t, call); out.Result != nil && out.Result.IsError {
-		return x.secrets.Text(text.FirstLine(out.Result.Text()))
+		return x.Secrets.Text(text.FirstLine(out.Result.Text()))
 	}
 	return "its call did not start it"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
@@ -43,7 +44,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 	if i < 0 {
 		return nil, false
 	}
-	m := l.x.modelNamed(effects[i].(engine.CallModel).Model)
+	m := l.x.ModelNamed(effects[i].(engine.CallModel).Model)
 	if want := llm.InfoOf(m).Patches; want != l.x.patched && l.x.fallsBackTo(m) {
 		l.x.repick, l.x.patched = true, want
 	}
@@ -54,8 +55,8 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 		return nil, false
 	}
 	f := l.pendingFor(askToolsets{})
-	f.input.model = m
-	f.giveUp = time.Now().Add(grace)
+	f.input.Model = m
+	f.giveUp = time.Now().Add(executor.Grace)
 	l.pending = append(l.pending, f)
 	return f, false
 }
@@ -85,7 +86,7 @@ func (x *runSetup) outdated() bool {
 func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {
-		x.log.Warn("the tools have changed and cannot be listed", "error", x.secrets.Text(err.Error()))
+		x.Log.Warn("the tools have changed and cannot be listed", "error", x.Secrets.Text(err.Error()))
 		return nil
 	}
 	return fresh
@@ -120,7 +121,7 @@ func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 // where they are and are not deferred, so that the beginning of its requests stays
 // as far as it can. Calls of tools that are gone and were made before go on.
 func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
-	l.x.takeTools(fresh.pool)
+	l.x.TakeTools(fresh.pool)
 	old := l.state.state.Config().Tools
 	place := make(map[string]int, len(old))
 	for i := range old {

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"cmp"
@@ -14,15 +14,15 @@ import (
 )
 
 // model streams one request, turning deltas into signals.
-func (x *executor) model(ctx context.Context, e engine.CallModel, j *effectInput) event.Fact {
-	if j.model == nil {
+func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) event.Fact {
+	if j.Model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
-	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: partialCalls{signals: j.signals}}
+	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: partialCalls{signals: j.Signals}}
 	defer r.calls.end(ctx)
-	defer x.addRotatedSecrets(j.model)
+	defer x.addRotatedSecrets(j.Model)
 	x.keep(e.Key(), &r.calls)
-	for d, err := range j.model.Stream(ctx, j.request) {
+	for d, err := range j.Model.Stream(ctx, j.Request) {
 		if err != nil {
 			return r.failed(err)
 		}
@@ -42,9 +42,9 @@ func (x *executor) model(ctx context.Context, e engine.CallModel, j *effectInput
 
 // A reply is an answer of the model while it is being streamed.
 type reply struct {
-	x        *executor
+	x        *Executor
 	effect   engine.CallModel
-	job      *effectInput
+	job      *Input
 	calls    partialCalls
 	start    time.Time
 	first    time.Duration // until the first delta; 0: none has come
@@ -67,8 +67,8 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 		}
 		r.uses[d.Index] = &b
 		r.calls.begin(ctx, r.x, d.Index, b)
-		if r.job.signals.watched() {
-			r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: b.ID, Tool: b.Name})
+		if r.job.Signals.Watched() {
+			r.job.Signals.Show(event.ToolInputDelta{Key: r.effect.Key(), ID: b.ID, Tool: b.Name})
 		}
 	case llm.Thinking:
 		if r.thinking == nil {
@@ -93,17 +93,17 @@ func (r *reply) take(ctx context.Context, d llm.Delta) {
 		r.text.WriteString(d.Text)
 	}
 	switch {
-	case !r.job.signals.watched():
+	case !r.job.Signals.Watched():
 	case u != nil:
-		r.job.signals.show(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
+		r.job.Signals.Show(event.ToolInputDelta{Key: r.effect.Key(), ID: u.ID, Tool: u.Name, Text: d.Text})
 	case thinking:
-		r.job.signals.show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
+		r.job.Signals.Show(event.ThinkingDelta{Key: r.effect.Key(), Text: d.Text})
 	default:
-		r.job.signals.text(r.effect.Key(), d.Text)
+		r.job.Signals.Text(r.effect.Key(), d.Text)
 	}
 }
 
-func (r *reply) price() *llm.Price { return llm.InfoOf(r.job.model).Price }
+func (r *reply) price() *llm.Price { return llm.InfoOf(r.job.Model).Price }
 
 func (r *reply) done(response llm.Response) event.Fact {
 	if err := llm.CheckSize(response.Message.Content.Size(), len(response.Message.Content)); err != nil {
@@ -120,7 +120,7 @@ func (r *reply) failed(err error) event.Fact {
 	f := r.x.failure(r.effect, err)
 	f.Partial, f.Duration = r.text.String(), time.Since(r.start)
 	if r.first > 0 {
-		f.Usage = llm.Usage{Input: r.job.request.Estimate(), Output: (r.streamed + 3) / 4}
+		f.Usage = llm.Usage{Input: r.job.Request.Estimate(), Output: (r.streamed + 3) / 4}
 		f.CostUSD = cost(r.price(), f.Usage)
 	}
 	return f
@@ -135,8 +135,8 @@ func cost(p *llm.Price, u llm.Usage) *float64 {
 
 // failure says what a failed call means: what kind it is, and whether and when
 // to try again.
-func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
-	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.secrets.Text(err.Error())}
+func (x *Executor) failure(e engine.CallModel, err error) event.ModelFailed {
+	f := event.ModelFailed{Key: e.Key(), Model: e.Model, Message: x.Secrets.Text(err.Error())}
 	var api *llm.APIError
 	if !errors.As(err, &api) {
 		f.Class = llm.Network
@@ -146,10 +146,10 @@ func (x *executor) failure(e engine.CallModel, err error) event.ModelFailed {
 		return f
 	}
 	f.Class, f.Status, f.RequestID = api.Class, api.Status, api.RequestID
-	r := x.retry(api, e.Tries)
-	f.Class, f.Message = cmp.Or(r.class, f.Class), f.Message+r.why
-	if r.again {
-		f.Retry, f.RetryAt = true, time.Now().Add(r.after)
+	r := x.Retry(api, e.Tries)
+	f.Class, f.Message = cmp.Or(r.Class, f.Class), f.Message+r.Why
+	if r.Again {
+		f.Retry, f.RetryAt = true, time.Now().Add(r.After)
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 )
 
 // checkpoint keeps the files before a prompt changes some.
-func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
+func (x *Executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
 	start := time.Now()
 	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
-	id, ok, err := x.driver.keepFiles(ctx, e)
+	id, ok, err := x.Driver.KeepFiles(ctx, e)
 	switch {
 	case !ok:
 		f.Error = "the agent keeps no checkpoints any more"
@@ -22,8 +22,8 @@ func (x *executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) even
 	}
 	f.ID, f.Duration = id, time.Since(start)
 	if err != nil {
-		f.ID, f.Error = "", x.secrets.Text(err.Error())
-		x.log.Warn("keeping the files", "error", f.Error)
+		f.ID, f.Error = "", x.Secrets.Text(err.Error())
+		x.Log.Warn("keeping the files", "error", f.Error)
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // cut says what is no longer sent whole, because it does not fit the model's window.
-func (x *executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
+func (x *Executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
 	f := event.Compacted{Key: e.Key(), Trigger: event.Overflow, Before: e.Before, After: e.Before}
 	if len(c.Cleared) == 0 {
 		f.Failed = "the conversation does not fit the model's context window, and nothing of it can be left out"
@@ -25,7 +25,7 @@ func (x *executor) cut(e engine.Cut, c *engine.TruncationPlan) event.Fact {
 }
 
 // tooLarge names what a run has ended for, and says what to do.
-func (x *executor) tooLarge(e engine.Cut, large []engine.Large) string {
+func (x *Executor) tooLarge(e engine.Cut, large []engine.Large) string {
 	var b strings.Builder
 	for i, l := range large {
 		if i > 0 {
@@ -65,6 +65,6 @@ func (x *executor) tooLarge(e engine.Cut, large []engine.Large) string {
 const maxStart = 60 // characters of what names a text
 
 // startOf returns the first words of a text.
-func (x *executor) startOf(said string) string {
-	return text.Runes(text.FirstLine(tool.Clean(x.secrets.Text(said))), maxStart)
+func (x *Executor) startOf(said string) string {
+	return text.Runes(text.FirstLine(tool.Clean(x.Secrets.Text(said))), maxStart)
 }

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -18,63 +18,63 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// callHooks calls the hooks of in's event; show, unless nil, is told of each. What
+// CallHooks calls the hooks of in's event; show, unless nil, is told of each. What
 // they say is without secrets then.
-func (x *executor) callHooks(ctx context.Context, in hook.Input, show signals) (out hook.Outcome) {
+func (x *Executor) CallHooks(ctx context.Context, in hook.Input, show Signals) (out hook.Outcome) {
 	var watch func(hook.Step)
-	if show != nil && show.watched() {
+	if show != nil && show.Watched() {
 		id := string(in.Event) + "/" + strconv.FormatInt(x.snapshots.Add(1), 10)
 		e, call := in.Event, in.Call
 		watch = func(s hook.Step) { x.showHook(show, id+"."+strconv.Itoa(s.Index), e, call, s) }
 	}
-	if x.trace != nil && slices.Contains(x.hooks.Events(), in.Event) {
-		inner, end := x.watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
+	if x.Trace != nil && slices.Contains(x.Hooks.Events(), in.Event) {
+		inner, end := x.Watch(ctx, trace.Span{Kind: trace.Hook, Name: string(in.Event), Call: in.Call})
 		ctx = inner
 		defer func() { end(endOfHooks(&out)) }()
 	}
-	out = x.hooks.Run(ctx, in, watch)
+	out = x.Hooks.Run(ctx, in, watch)
 	for _, err := range out.Errors {
-		x.log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.secrets.Text(err.Error()))
+		x.Log.Warn("hook failed", "event", in.Event, "tool", in.Tool, "call", in.Call, "error", x.Secrets.Text(err.Error()))
 	}
 	for _, text := range []*string{&out.Reason, &out.StopReason, &out.Context, &out.Message, &out.Title} {
-		*text = x.plain(*text)
+		*text = x.Plain(*text)
 	}
 	return out
 }
 
-// plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
-func (x *executor) plain(text string) string { return x.secrets.Text(tool.Clean(text)) }
+// Plain is what a hook says, as it may be shown: an escape sequence may hide a secret.
+func (x *Executor) Plain(text string) string { return x.Secrets.Text(tool.Clean(text)) }
 
 // showHook shows what is seen of a hook of an event, about a call or none.
-func (x *executor) showHook(to signals, id string, e hook.Event, call string, s hook.Step) {
-	name := x.secrets.Text(s.Name)
+func (x *Executor) showHook(to Signals, id string, e hook.Event, call string, s hook.Step) {
+	name := x.Secrets.Text(s.Name)
 	switch s.Phase {
 	case hook.Started:
-		to.show(event.HookStarted{ID: id, Event: e, Name: name, Call: call})
+		to.Show(event.HookStarted{ID: id, Event: e, Name: name, Call: call})
 	case hook.Going:
-		to.show(event.HookProgress{ID: id, Event: e, Line: x.secrets.Text(s.Line)})
+		to.Show(event.HookProgress{ID: id, Event: e, Line: x.Secrets.Text(s.Line)})
 	case hook.Ended:
 		r := event.HookResponse{ID: id, Event: e, Name: name, Call: call, Duration: s.Duration,
-			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.plain(s.Output.Reason)}
+			Blocks: s.Output.Block || s.Output.Permission == permission.Denied, Reason: x.Plain(s.Output.Reason)}
 		if !s.Output.Quiet {
-			r.Message = x.plain(s.Output.Message)
+			r.Message = x.Plain(s.Output.Message)
 		}
 		if n := s.Output.Notification; n != nil {
-			r.Notification = &hook.Notice{Title: x.plain(n.Title), Body: x.plain(n.Body), Level: n.Level}
+			r.Notification = &hook.Notice{Title: x.Plain(n.Title), Body: x.Plain(n.Body), Level: n.Level}
 		}
 		if s.Err != nil {
-			r.Error = x.plain(s.Err.Error())
+			r.Error = x.Plain(s.Err.Error())
 		}
-		to.show(r)
+		to.Show(r)
 	}
 }
 
 // carry adds to a job's fact what its hooks want beside: context for the model,
 // other permissions, a title. key makes the context the same when hooks are called
 // again.
-func (x *executor) carry(ctx context.Context, j *effectInput, in *hook.Input, out *hook.Outcome) {
+func (x *Executor) carry(ctx context.Context, j *Input, in *hook.Input, out *hook.Outcome) {
 	if out.Context != "" {
-		j.more = append(j.more, event.UserMessage{ID: "hook:" + j.effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
+		j.More = append(j.More, event.UserMessage{ID: "hook:" + j.Effect.Key() + ":" + string(in.Event), Delivery: event.AsHook,
 			Message: llm.UserText(fmt.Sprintf("[%s hook] %s", in.Event, out.Context))})
 	}
 	var updates []hook.Update
@@ -83,29 +83,29 @@ func (x *executor) carry(ctx context.Context, j *effectInput, in *hook.Input, ou
 		case u.Type != hook.SetMode:
 			updates = append(updates, x.permittedRules(in.Event, u))
 		case x.mayChange(u.Mode):
-			j.more = append(j.more, event.ModeChanged{Mode: u.Mode})
+			j.More = append(j.More, event.ModeChanged{Mode: u.Mode})
 		default:
-			x.log.Warn("a hook may not change the mode", "event", in.Event, "mode", u.Mode)
+			x.Log.Warn("a hook may not change the mode", "event", in.Event, "mode", u.Mode)
 		}
 	}
 	if len(updates) > 0 {
-		j.more = append(j.more, event.PermissionsChanged{Updates: updates})
+		j.More = append(j.More, event.PermissionsChanged{Updates: updates})
 	}
 	if out.Title != "" {
-		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle), Tag: x.driver.sessionTag(ctx)}
-		j.more = append(j.more, named)
+		named := event.SessionNamed{Title: text.Runes(tool.Clean(out.Title), maxTitle), Tag: x.Driver.SessionTag(ctx)}
+		j.More = append(j.More, named)
 	}
 }
 
 // permittedRules is an update without the rules that the host does not let allow.
-func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
-	if x.allowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
+func (x *Executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
+	if x.AllowRuleGrant == nil || u.Behavior != permission.Allowed || u.Type == hook.RemoveRules {
 		return u
 	}
 	u.Rules = slices.DeleteFunc(slices.Clone(u.Rules), func(r permission.Rule) bool {
-		err := safecall.Or(func() error { return x.allowRuleGrant(r) }, errors.New("the host could not say whether it may"))
+		err := safecall.Or(func() error { return x.AllowRuleGrant(r) }, errors.New("the host could not say whether it may"))
 		if err != nil {
-			x.log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.secrets.Text(err.Error()))
+			x.Log.Warn("a hook's rule may not allow calls", "event", e, "rule", r, "error", x.Secrets.Text(err.Error()))
 		}
 		return err != nil
 	})
@@ -114,28 +114,28 @@ func (x *executor) permittedRules(e hook.Event, u hook.Update) hook.Update {
 
 // mayChange reports whether a hook may change the mode: to bypassPermissions only
 // where the agent has that mode itself.
-func (x *executor) mayChange(mode permission.Mode) bool {
-	if mode == permission.Bypass && !x.bypass {
+func (x *Executor) mayChange(mode permission.Mode) bool {
+	if mode == permission.Bypass && !x.Bypass {
 		return false
 	}
-	return x.allowModeChange == nil || safecall.Or(func() bool { return x.allowModeChange(mode) == nil }, false)
+	return x.AllowModeChange == nil || safecall.Or(func() bool { return x.AllowModeChange(mode) == nil }, false)
 }
 
 const maxTitle = 200 // characters
 
 // about is the hooks' input about a call.
-func (x *executor) about(e hook.Event, call tool.Call) hook.Input {
-	return hook.Input{Event: e, Session: call.Session, Transcript: x.transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.kind, AgentID: x.agentID,
+func (x *Executor) about(e hook.Event, call tool.Call) hook.Input {
+	return hook.Input{Event: e, Session: call.Session, Transcript: x.Transcript, Dir: call.Dir, Mode: call.Mode, Agent: x.Kind, AgentID: x.AgentID,
 		Tool: call.Name, Input: call.Input, Call: call.ID}
 }
 
 // before calls the PreToolUse hooks. They may change the input of the call.
-func (x *executor) before(ctx context.Context, call *tool.Call, j *effectInput) (d permission.Decision, stop string) {
-	if !x.hooks.Has(hook.PreToolUse, call.Name) {
+func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d permission.Decision, stop string) {
+	if !x.Hooks.Has(hook.PreToolUse, call.Name) {
 		return d, ""
 	}
 	in := x.about(hook.PreToolUse, *call)
-	out := x.callHooks(ctx, in, j.signals)
+	out := x.CallHooks(ctx, in, j.Signals)
 	x.carry(ctx, j, &in, &out)
 	if out.Input != nil {
 		call.Input = out.Input
@@ -163,13 +163,13 @@ func stopReason(e hook.Event, out *hook.Outcome) string {
 // requested calls the PermissionRequest hooks about a call that is to be asked
 // about. An allow counts where it is only the mode that asks, about the input that
 // they leave as well.
-func (x *executor) requested(ctx context.Context, t tool.Tool, j *effectInput) (d permission.Decision, decided bool) {
-	if !x.hooks.Has(hook.PermissionRequest, j.call.Name) {
+func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d permission.Decision, decided bool) {
+	if !x.Hooks.Has(hook.PermissionRequest, j.Call.Name) {
 		return d, false
 	}
-	in := x.about(hook.PermissionRequest, j.call)
-	in.Suggestions = x.subject(&j.call, &j.class).Suggest()
-	out := x.callHooks(ctx, in, j.signals)
+	in := x.about(hook.PermissionRequest, j.Call)
+	in.Suggestions = x.subject(&j.Call, &j.Class).Suggest()
+	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
 		return d, false
 	}
@@ -184,15 +184,15 @@ func (x *executor) requested(ctx context.Context, t tool.Tool, j *effectInput) (
 			d.Reason = "a PermissionRequest hook denies it"
 		}
 		if out.Stop || out.Interrupt {
-			j.more = append(j.more, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
+			j.More = append(j.More, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
 		return d, true
-	case d.Behavior != permission.Allowed || !modeAsks(&j.call, &j.class, j.verdict):
+	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, j.Verdict):
 		return d, false
 	case out.Input == nil:
 		return d, true
 	}
-	call := j.call
+	call := j.Call
 	call.Input, d.Input = out.Input, out.Input
 	class := classify(t, &call)
 	switch again := x.judge(call.Mode, &call, &class, permission.Decision{}); {
@@ -209,18 +209,18 @@ func modeAsks(call *tool.Call, class *tool.Traits, verdict permission.Decision) 
 	return verdict.Source == permission.FromMode && class.ConfirmReason == "" && call.Mode != permission.Plan
 }
 
-// notify calls the Notification hooks beside what somebody is waited for. The
+// Notify calls the Notification hooks beside what somebody is waited for. The
 // returned function waits for them.
-func (x *executor) notify(ctx context.Context, j *effectInput, kind, message string) (wait func()) {
-	if !x.hooks.Has(hook.Notification, kind) {
+func (x *Executor) Notify(ctx context.Context, j *Input, kind, message string) (wait func()) {
+	if !x.Hooks.Has(hook.Notification, kind) {
 		return func() {}
 	}
-	in := x.about(hook.Notification, j.call)
+	in := x.about(hook.Notification, j.Call)
 	in.Kind, in.Message, in.Tool, in.Input = kind, message, "", nil
-	show, done := j.signals, make(chan struct{})
+	show, done := j.Signals, make(chan struct{})
 	go func() {
 		defer close(done)
-		x.callHooks(ctx, in, show)
+		x.CallHooks(ctx, in, show)
 	}()
 	return func() { <-done }
 }
@@ -234,11 +234,11 @@ func resultEvent(r *tool.Result) hook.Event {
 }
 
 // after calls the hooks of a call's result.
-func (x *executor) after(ctx context.Context, key string, j *effectInput) event.Fact {
-	call, done := j.call, j.done
+func (x *Executor) after(ctx context.Context, key string, j *Input) event.Fact {
+	call, done := j.Call, j.Done
 	f := event.ToolResult{Key: key, Call: call.ID, Cause: done.Cause, Result: done.Result, Fault: done.Fault, Duration: done.Duration}
 	in := x.about(resultEvent(&done.Result), call)
-	if !x.hooks.Has(in.Event, call.Name) {
+	if !x.Hooks.Has(in.Event, call.Name) {
 		return f
 	}
 	shown := done.Result
@@ -246,7 +246,7 @@ func (x *executor) after(ctx context.Context, key string, j *effectInput) event.
 	if in.Event == hook.PostToolUseFailure {
 		in.Error, in.Interrupt = text.FirstLine(done.Result.Text()), done.Cause == event.ByCancel
 	}
-	out := x.callHooks(ctx, in, j.signals)
+	out := x.CallHooks(ctx, in, j.Signals)
 	if ctx.Err() != nil {
 		// The run is being stopped. What the hook would have taken out is not known.
 		f.Result = *tool.Errorf("%s ran; its result is withheld, since the run was stopped before a hook had seen it", call.Name)
@@ -254,7 +254,7 @@ func (x *executor) after(ctx context.Context, key string, j *effectInput) event.
 		return f
 	}
 	if out.Result != nil {
-		f.Result = *x.finish(call, out.Result)
+		f.Result = *x.Finish(call, out.Result)
 		f.Result.Patch = done.Result.Patch
 	}
 	if out.Block && out.Reason != "" {
@@ -275,9 +275,9 @@ func appended(text, more string) string {
 }
 
 // fire calls the hooks of an event that the engine knows of.
-func (x *executor) fire(ctx context.Context, e engine.CallHooks, j *effectInput) event.Fact {
+func (x *Executor) fire(ctx context.Context, e engine.CallHooks, j *Input) event.Fact {
 	f := event.Hooked{Key: e.Key(), Event: e.Event, Message: e.Message}
-	out := x.callHooks(ctx, *j.input, j.signals)
+	out := x.CallHooks(ctx, *j.Input, j.Signals)
 	why := out.Reason
 	if why == "" {
 		why = fmt.Sprintf("a %s hook wants it so", e.Event)
@@ -287,7 +287,7 @@ func (x *executor) fire(ctx context.Context, e engine.CallHooks, j *effectInput)
 	}
 	switch {
 	case e.Event == hook.PermissionDenied && out.Retry:
-		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.input.Tool))
+		out.Context = appended(out.Context, fmt.Sprintf("The call of %s that was denied may be made again.", j.Input.Tool))
 	case !out.Block:
 	case e.Event == hook.UserPromptSubmit, e.Event == hook.UserPromptExpansion, e.Event == hook.Stop, e.Event == hook.SubagentStop, e.Event == hook.PreCompact:
 		f.Block = why
@@ -302,6 +302,6 @@ func (x *executor) fire(ctx context.Context, e engine.CallHooks, j *effectInput)
 	if f.Block != "" || e.Event == hook.Stop || e.Event == hook.SubagentStop || e.Event == hook.StopFailure {
 		out.Context = "" // there is nobody to read it
 	}
-	x.carry(ctx, j, j.input, &out)
+	x.carry(ctx, j, j.Input, &out)
 	return f
 }

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// equipped returns what is in force with a skill, with the model that it wants. One
+// Equipped returns what is in force with a skill, with the model that it wants. One
 // that cannot be had, or whose cost a budget could not bound, is left out.
-func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
+func (x *Executor) Equipped(sc *tool.Scope) *tool.Scope {
 	if sc == nil {
 		return nil
 	}
@@ -21,34 +21,34 @@ func (x *executor) equipped(sc *tool.Scope) *tool.Scope {
 	if own.Model == "" {
 		return &own
 	}
-	m, err := x.findModel(own.Model)
+	m, err := x.FindModel(own.Model)
 	if err == nil {
 		own.Model, own.Info = m.Name(), llm.InfoOf(m)
-		if x.driver.boundsCost() && own.Info.Price == nil {
+		if x.Driver.BoundsCost() && own.Info.Price == nil {
 			err = errors.New("its price is not known, and there is a budget")
 		}
 	}
 	if err != nil {
-		x.log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.secrets.Text(err.Error()))
+		x.Log.Warn("the model that a skill wants is not used", "skill", own.Skill, "model", own.Model, "error", x.Secrets.Text(err.Error()))
 		own.Model, own.Info = "", llm.Info{}
 	}
 	return &own
 }
 
-// modelNamed returns the model of a name, nil if it cannot be had.
-func (x *executor) modelNamed(name string) llm.Model {
-	m, err := x.findModel(name)
+// ModelNamed returns the model of a name, nil if it cannot be had.
+func (x *Executor) ModelNamed(name string) llm.Model {
+	m, err := x.FindModel(name)
 	if err != nil {
 		return nil
 	}
 	return m
 }
 
-// findModel returns the model of a name: one of the run's, or one that a skill or an
+// FindModel returns the model of a name: one of the run's, or one that a skill or an
 // agent wants.
-func (x *executor) findModel(name string) (llm.Model, error) {
+func (x *Executor) FindModel(name string) (llm.Model, error) {
 	x.mu.Lock()
-	known := x.models
+	known := x.Models
 	x.mu.Unlock()
 	var m llm.Model
 	if at := slices.IndexFunc(known, func(m llm.Model) bool { return m.Name() == name }); at >= 0 {
@@ -57,13 +57,13 @@ func (x *executor) findModel(name string) (llm.Model, error) {
 	switch {
 	case m != nil:
 		return m, nil
-	case name == "" || x.findByName == nil:
+	case name == "" || x.FindByName == nil:
 		return nil, fmt.Errorf("there is no model %q here", name)
 	}
 	err := errors.New("looking for it ended")
 	m = safecall.Or(func() llm.Model {
 		var m llm.Model
-		if m, err = x.findByName(name); err == nil && (m == nil || m.Name() == "") {
+		if m, err = x.FindByName(name); err == nil && (m == nil || m.Name() == "") {
 			m, err = nil, fmt.Errorf("there is no model %q here", name)
 		}
 		return m
@@ -71,7 +71,7 @@ func (x *executor) findModel(name string) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.addSecrets(m)
-	x.addModel(m)
+	x.AddSecrets(m)
+	x.AddModel(m)
 	return m, nil
 }

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -25,33 +25,33 @@ const shorten = "Say what this tool output holds, so that the reader can work wi
 
 // summaryRequest returns what the small model should be asked about a result, "" for
 // nothing.
-func (x *executor) summaryRequest(r *tool.Result) string {
+func (x *Executor) summaryRequest(r *tool.Result) string {
 	switch {
-	case !x.summarizes || r.IsError || r.Patch.EndRun: // the answer to the prompt stays as it is
+	case !x.Summarizes || r.IsError || r.Patch.EndRun: // the answer to the prompt stays as it is
 		return ""
 	case r.Digest != "":
 		return r.Digest
-	case x.summarizeOver > 0 && utf8.RuneCountInString(r.Text()) > x.summarizeOver:
+	case x.SummarizeOver > 0 && utf8.RuneCountInString(r.Text()) > x.SummarizeOver:
 		return shorten
 	}
 	return ""
 }
 
 // summarizeResult asks the small model about a result. Where that fails the result stays.
-func (x *executor) summarizeResult(ctx context.Context, e engine.Digest, j *effectInput) event.Fact {
-	original := j.done.Result
-	f := event.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.finish(j.call, &original)}
-	m := j.model
+func (x *Executor) summarizeResult(ctx context.Context, e engine.Digest, j *Input) event.Fact {
+	original := j.Done.Result
+	f := event.ToolAmended{Key: e.Key(), Call: e.Call, Result: *x.Finish(j.Call, &original)}
+	m := j.Model
 	if m == nil || ctx.Err() != nil {
 		return f
 	}
 	text := original.Text()
 	req := &llm.Request{System: digestSystem, MaxTokens: e.MaxTokens, Blocking: true,
-		Messages: []llm.Message{llm.UserText("<content>\n" + text + "\n</content>\n\n" + j.done.Digest)}}
+		Messages: []llm.Message{llm.UserText("<content>\n" + text + "\n</content>\n\n" + j.Done.Digest)}}
 	f.Model = e.Model
 	res, err := llm.Collect(ctx, m, req)
 	if err != nil {
-		x.log.Warn("digesting a result", "tool", j.call.Name, "error", err)
+		x.Log.Warn("digesting a result", "tool", j.Call.Name, "error", err)
 		return f
 	}
 	f.Usage, f.CostUSD = res.Usage, cost(llm.InfoOf(m).Price, res.Usage)
@@ -59,7 +59,7 @@ func (x *executor) summarizeResult(ctx context.Context, e engine.Digest, j *effe
 	if answer == "" || res.Stop == llm.Refusal {
 		return f
 	}
-	if j.done.Digest == shorten {
+	if j.Done.Digest == shorten {
 		answer = fmt.Sprintf("[digest of %d characters by %s]\n%s", utf8.RuneCountInString(text), e.Model, answer)
 	}
 	amended := original
@@ -70,39 +70,39 @@ func (x *executor) summarizeResult(ctx context.Context, e engine.Digest, j *effe
 		}
 	}
 	amended.Content = append(llm.Blocks{llm.Text{Text: answer}}, amended.Content...)
-	f.Result = *x.finish(j.call, &amended)
+	f.Result = *x.Finish(j.Call, &amended)
 	return f
 }
 
 // askPerson puts a tool's questions to a person.
-func (x *executor) askPerson(ctx context.Context, e engine.AskPerson, j *effectInput) event.Fact {
-	questions := j.done.Result.Questions
-	ask := x.askUser
+func (x *Executor) askPerson(ctx context.Context, e engine.AskPerson, j *Input) event.Fact {
+	questions := j.Done.Result.Questions
+	ask := x.AskUser
 	if ask == nil {
-		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.done.Result}
+		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: j.Done.Result}
 	}
-	turn, err := x.driver.askTurn(ctx)
+	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
 		return nil
 	}
 	defer turn()
-	j.signals.show(event.UserQuestion{Call: j.call, Questions: questions})
-	notified := x.notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", j.call.Name, questions[0].Text))
-	call := j.call
+	j.Signals.Show(event.UserQuestion{Call: j.Call, Questions: questions})
+	notified := x.Notify(ctx, j, "question", fmt.Sprintf("%s asks: %s", j.Call.Name, questions[0].Text))
+	call := j.Call
 	answers, err := safecall.Within(ctx, func() ([]tool.Answer, error) { return ask(ctx, call, questions) })
 	notified()
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err != nil {
-		failed := *tool.Errorf("the question could not be answered: %s", x.secrets.Text(err.Error()))
+		failed := *tool.Errorf("the question could not be answered: %s", x.Secrets.Text(err.Error()))
 		return event.ToolAmended{Key: e.Key(), Call: e.Call, Result: failed}
 	}
-	return answered(e.Key(), e.Call, questions, answers)
+	return Answered(e.Key(), e.Call, questions, answers)
 }
 
-// answered makes the fact of a person's answers.
-func answered(key, call string, questions []tool.Question, answers []tool.Answer) event.Fact {
+// Answered makes the fact of a person's answers.
+func Answered(key, call string, questions []tool.Question, answers []tool.Answer) event.Fact {
 	var b strings.Builder
 	for i, q := range questions {
 		said := "(no answer)"

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -14,33 +14,33 @@ import (
 
 const maxInstructions = 10_000 // bytes of what hooks say of a summary
 
-// shortening is what a compaction works on.
-type shortening struct {
+// Summary is what a compaction works on.
+type Summary struct {
 	engine.SummaryPlan
-	request *llm.Request
-	notes   string
+	Ask   *llm.Request // for the summary
+	Notes string
 }
 
 // compact has the conversation summarised.
-func (x *executor) compact(ctx context.Context, e engine.Compact, j *effectInput) event.Fact {
+func (x *Executor) compact(ctx context.Context, e engine.Compact, j *Input) event.Fact {
 	start := time.Now()
 	f := event.Compacted{Key: e.Key(), Trigger: e.Trigger, Instructions: e.Instructions, Before: e.Before, After: e.Before}
-	if j.short.Until == 0 {
+	if j.Short.Until == 0 {
 		f.Failed = engine.NothingToCompact
 		return f
 	}
-	if j.model == nil {
+	if j.Model == nil {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.NotFound, Message: fmt.Sprintf("the agent has no model %q", e.Model)}
 	}
 	var res *llm.Response
 	streamed, first := 0, false
-	for d, err := range j.model.Stream(ctx, j.short.request) {
+	for d, err := range j.Model.Stream(ctx, j.Short.Ask) {
 		if err != nil {
 			failed := x.failure(engine.CallModel{Model: e.Model, Tries: e.Tries}, err)
 			failed.Key, failed.Duration = e.Key(), time.Since(start)
 			if first {
-				failed.Usage = llm.Usage{Input: j.short.request.Estimate(), Output: (streamed + 3) / 4}
-				failed.CostUSD = cost(llm.InfoOf(j.model).Price, failed.Usage)
+				failed.Usage = llm.Usage{Input: j.Short.Ask.Estimate(), Output: (streamed + 3) / 4}
+				failed.CostUSD = cost(llm.InfoOf(j.Model).Price, failed.Usage)
 			}
 			return failed
 		}
@@ -54,11 +54,11 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *effectInput
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.Truncated, Message: "the stream ended without a final event", Duration: time.Since(start)}
 	}
 	text := res.Message.Text()
-	f.Model, f.Usage, f.CostUSD, f.Duration = e.Model, res.Usage, cost(llm.InfoOf(j.model).Price, res.Usage), time.Since(start)
+	f.Model, f.Usage, f.CostUSD, f.Duration = e.Model, res.Usage, cost(llm.InfoOf(j.Model).Price, res.Usage), time.Since(start)
 	if res.Stop == llm.Overflow {
 		return event.ModelFailed{Key: e.Key(), Model: e.Model, Class: llm.TooLong, Message: "the context window is full before the summary is whole", Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration}
 	}
-	said, memory, whole := summary.Parse(x.secrets.Text(text))
+	said, memory, whole := summary.Parse(x.Secrets.Text(text))
 	f.Cut = res.Stop == llm.MaxTokens && !whole
 	switch {
 	case len(res.Message.ToolUses()) > 0 && !strings.Contains(text, "<summary>"): // what it says is of the call
@@ -74,9 +74,9 @@ func (x *executor) compact(ctx context.Context, e engine.Compact, j *effectInput
 		f.Failed = "the summary is empty"
 		return f
 	}
-	f.Summary, f.Memory, f.Notes = said, summary.Remember(j.short.Memory, memory), j.short.notes
-	f.Until, f.Kept, f.Cleared = j.short.Until, j.short.Kept, j.short.Cleared
-	before, after := j.short.Tokens(f)
+	f.Summary, f.Memory, f.Notes = said, summary.Remember(j.Short.Memory, memory), j.Short.Notes
+	f.Until, f.Kept, f.Cleared = j.Short.Until, j.Short.Kept, j.Short.Cleared
+	before, after := j.Short.Tokens(f)
 	if after >= before {
 		return event.Compacted{Key: f.Key, Trigger: f.Trigger, Instructions: f.Instructions, Before: f.Before, After: f.Before, Model: f.Model, Usage: f.Usage, CostUSD: f.CostUSD, Duration: f.Duration, Cut: f.Cut,
 			Failed: "the summary is no shorter than what it would stand for"}

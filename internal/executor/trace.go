@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/openagent-go/agent/trace"
 )
 
-// watch tells the agent's tracer, which there is, that something begins. What it
+// Watch tells the agent's tracer, which there is, that something begins. What it
 // returns never is nil, and what the tracer does wrong does not disturb the run.
-func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
-	s.Session, s.Agent = x.session, x.name
-	if s.Root = x.root; s.Root == "" {
+func (x *Executor) Watch(ctx context.Context, s trace.Span) (context.Context, func(trace.End)) {
+	s.Session, s.Agent = x.Session, x.Name
+	if s.Root = x.Root; s.Root == "" {
 		s.Root = s.Session
 	}
 	type begun struct {
@@ -25,7 +25,7 @@ func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, fu
 		end func(trace.End)
 	}
 	b := safecall.Or(func() begun {
-		inner, end := x.trace(ctx, s)
+		inner, end := x.Trace(ctx, s)
 		return begun{inner, end}
 	}, begun{})
 	if b.ctx == nil {
@@ -39,19 +39,19 @@ func (x *executor) watch(ctx context.Context, s trace.Span) (context.Context, fu
 }
 
 // spanOf is the span of a job, if it has one.
-func (x *executor) spanOf(j *effectInput) (s trace.Span, ok bool) {
-	s.Key = j.effect.Key()
-	switch e := j.effect.(type) {
+func (x *Executor) spanOf(j *Input) (s trace.Span, ok bool) {
+	s.Key = j.Effect.Key()
+	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		s.Kind, s.Name, s.Tries, s.Request = trace.Model, e.Model, e.Tries, j.request
+		s.Kind, s.Name, s.Tries, s.Request = trace.Model, e.Model, e.Tries, j.Request
 	case engine.Digest:
 		s.Kind, s.Name, s.Call = trace.Model, e.Model, e.Call
 	case engine.RunTool:
-		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.call.Name, e.Call, j.id, x.secrets.Now().JSON(j.call.Input)
+		s.Kind, s.Name, s.Call, s.ToolID, s.Input = trace.Tool, j.Call.Name, e.Call, j.ID, x.Secrets.Now().JSON(j.Call.Input)
 	case engine.Ask:
-		s.Kind, s.Name, s.Call = trace.Permission, j.call.Name, e.Call
+		s.Kind, s.Name, s.Call = trace.Permission, j.Call.Name, e.Call
 	case engine.AskPerson:
-		s.Kind, s.Name, s.Call = trace.Question, j.call.Name, e.Call
+		s.Kind, s.Name, s.Call = trace.Question, j.Call.Name, e.Call
 	case engine.Compact:
 		s.Kind, s.Name = trace.Compaction, string(e.Trigger)
 	case engine.Cut:
@@ -61,37 +61,37 @@ func (x *executor) spanOf(j *effectInput) (s trace.Span, ok bool) {
 	default:
 		return s, false
 	}
-	if j.model != nil {
-		s.Provider = llm.InfoOf(j.model).Provider
+	if j.Model != nil {
+		s.Provider = llm.InfoOf(j.Model).Provider
 	}
 	return s, true
 }
 
 // observed is do within a span.
-func (x *executor) observed(ctx context.Context, j *effectInput) (fact event.Fact) {
+func (x *Executor) observed(ctx context.Context, j *Input) (fact event.Fact) {
 	s, ok := x.spanOf(j)
 	if !ok {
 		return x.perform(ctx, j)
 	}
-	ctx, end := x.watch(ctx, s)
-	open := j.signals.openSpan(end)
-	defer func() { open.end(fact) }() // also of a panic
+	ctx, end := x.Watch(ctx, s)
+	open := j.Signals.OpenSpan(end)
+	defer func() { open.End(fact) }() // also of a panic
 	return x.perform(ctx, j)
 }
 
-// An openSpan is the span of an effect that is being carried out. It ends once: when the
+// An OpenSpan is the span of an effect that is being carried out. It ends once: when the
 // effect does, or when the run gives the effect up.
-type openSpan struct {
+type OpenSpan struct {
 	atomic.Pointer[func(trace.End)]
 }
 
-// begin opens the span.
-func (s *openSpan) begin(end func(trace.End)) *openSpan {
+// Begin opens the span.
+func (s *OpenSpan) Begin(end func(trace.End)) *OpenSpan {
 	s.Store(&end)
 	return s
 }
 
-func (s *openSpan) end(fact event.Fact) {
+func (s *OpenSpan) End(fact event.Fact) {
 	if end := s.Swap(nil); end != nil {
 		(*end)(trace.EndOf(fact))
 	}

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"encoding/json"
@@ -9,21 +9,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// candidate is an answer that is to be checked.
-type candidate struct {
-	schema json.RawMessage
-	texts  []string // the whole of it, and other readings
+// Candidate is an answer that is to be checked.
+type Candidate struct {
+	Schema json.RawMessage
+	Texts  []string // the whole of it, and other readings
 }
 
 // checkOutput makes the verdict about an answer.
-func (x *executor) checkOutput(e engine.CheckOutput, c *candidate) event.Fact {
+func (x *Executor) checkOutput(e engine.CheckOutput, c *Candidate) event.Fact {
 	f := event.OutputChecked{Key: e.Key(), Call: e.Call}
-	schema, err := tool.ReadSchema(c.schema)
+	schema, err := tool.ReadSchema(c.Schema)
 	if err != nil { // it was read when the run began
 		f.Problem = "the schema cannot be read: " + err.Error()
 		return f
 	}
-	for _, text := range c.texts {
+	for _, text := range c.Texts {
 		out, found, err := jsonanswer.Find(schema, text)
 		if err == nil {
 			f.Output, f.Found, f.Problem = out, found, ""

@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"context"
@@ -13,21 +13,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// authorize decides about a call: hooks, then rules, policies and mode, then the
+// Authorize decides about a call: hooks, then rules, policies and mode, then the
 // callback. What is left to ask about is asked by question.
-func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *effectInput) event.Fact {
-	call := j.call
+func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) event.Fact {
+	call := j.Call
 	t := x.toolOf(j)
 	if t == nil {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied,
-			Source: permission.FromDefault, Reason: toolRemoved(call)}}
+			Source: permission.FromDefault, Reason: ToolRemoved(call)}}
 	}
 	original := call.Input
-	e.Mode = x.driver.strictestMode(e.Mode)
+	e.Mode = x.Driver.StrictestMode(e.Mode)
 	call.Mode = e.Mode
 	hooked, stop := x.before(ctx, &call, j)
-	if wrong := invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
-		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.secrets.Text(wrong), Stop: stop}
+	if wrong := Invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
+		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.Secrets.Text(wrong), Stop: stop}
 	}
 	class := classify(t, &call)
 	d := x.settle(e.Mode, &call, &class, hooked)
@@ -45,19 +45,19 @@ func (x *executor) authorize(ctx context.Context, e engine.Authorize, j *effectI
 }
 
 // settle judges a call, and asks about one that needs a person or a rule of its own.
-func (x *executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
+func (x *Executor) settle(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
 	d := x.judge(mode, call, class, hooked)
 	if class.ConfirmReason == "" || d.Behavior != permission.Allowed || d.Source == permission.FromRule {
 		return d
 	}
-	if byRule, ok := x.rules.Load().In(mode).Permits(x.subject(call, class)); ok {
+	if byRule, ok := x.Rules.Load().In(mode).Permits(x.subject(call, class)); ok {
 		return byRule
 	}
 	return x.requireApproval(mode, call, class)
 }
 
 // requireApproval asks about a call that no rule allows.
-func (x *executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
+func (x *Executor) requireApproval(mode permission.Mode, call *tool.Call, class *tool.Traits) permission.Decision {
 	why := class.ConfirmReason
 	if rules := x.subject(call, class).Suggest(); len(rules) == 1 {
 		why += fmt.Sprintf("; the rule %s would allow it", rules[0])
@@ -69,12 +69,12 @@ func (x *executor) requireApproval(mode permission.Mode, call *tool.Call, class 
 }
 
 // judge puts what the hooks say together with rules, policies and mode.
-func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
+func (x *Executor) judge(mode permission.Mode, call *tool.Call, class *tool.Traits, hooked permission.Decision) permission.Decision {
 	if hooked.Behavior == permission.Denied {
 		return hooked
 	}
 	about := x.subject(call, class)
-	rules := x.rules.Load().In(mode)
+	rules := x.Rules.Load().In(mode)
 	d := rules.Decide(about)
 	if d.Behavior == permission.Denied {
 		return d
@@ -103,22 +103,22 @@ func (x *executor) judge(mode permission.Mode, call *tool.Call, class *tool.Trai
 }
 
 // policyDecision is what the agent's policies say to a call. One that panics denies it.
-func (x *executor) policyDecision(about permission.Request) permission.Decision {
-	if len(x.deciders) == 0 {
+func (x *Executor) policyDecision(about permission.Request) permission.Decision {
+	if len(x.Deciders) == 0 {
 		return permission.Decision{}
 	}
-	d := safecall.Or(func() permission.Decision { return permission.Composite(x.deciders).Decide(about) }, permission.Deny("a policy failed"))
+	d := safecall.Or(func() permission.Decision { return permission.Composite(x.Deciders).Decide(about) }, permission.Deny("a policy failed"))
 	if d.Behavior != permission.NoOpinion && d.Source == "" {
 		d.Source = permission.FromPolicy
 	}
-	d.Reason = x.secrets.Text(d.Reason)
+	d.Reason = x.Secrets.Text(d.Reason)
 	return d
 }
 
 // askCallback asks the callback about a call that nothing speaks against. Call and class
 // are those of the input that it wants.
-func (x *executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
-	callback := x.driver.canUseTool()
+func (x *Executor) askCallback(ctx context.Context, mode permission.Mode, t tool.Tool, call *tool.Call, class *tool.Traits, verdict permission.Decision) permission.Decision {
+	callback := x.Driver.CanUseTool()
 	if callback == nil {
 		return verdict
 	}
@@ -139,11 +139,11 @@ func (x *executor) askCallback(ctx context.Context, mode permission.Mode, t tool
 	return d
 }
 
-// question asks about a call, by the callback. Nobody there means no.
-func (x *executor) question(ctx context.Context, e engine.Ask, j *effectInput) event.Fact {
-	call, t := j.call, x.toolOf(j)
+// Question asks about a call, by the callback. Nobody there means no.
+func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.Fact {
+	call, t := j.Call, x.toolOf(j)
 	if t == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: toolRemoved(call)}}
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: permission.Decision{Behavior: permission.Denied, Source: permission.FromDefault, Reason: ToolRemoved(call)}}
 	}
 	if d, decided := x.requested(ctx, t, j); decided {
 		if d.Behavior == permission.Allowed {
@@ -153,35 +153,35 @@ func (x *executor) question(ctx context.Context, e engine.Ask, j *effectInput) e
 			return nil
 		}
 		if d.Behavior != permission.Asked {
-			return x.answer(e.Key(), t, call, d)
+			return x.Answer(e.Key(), t, call, d)
 		}
 	}
-	callback := x.driver.canUseTool()
+	callback := x.Driver.CanUseTool()
 	if callback == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(j.verdict)}
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(j.Verdict)}
 	}
-	turn, err := x.driver.askTurn(ctx)
+	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
 		return nil
 	}
 	defer turn()
-	j.signals.show(x.request(call, j.class, j.verdict))
-	notified := x.notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.verdict.Reason))
-	d := x.callBack(ctx, callback, call, j.verdict)
+	j.Signals.Show(x.Request(call, j.Class, j.Verdict))
+	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.Verdict.Reason))
+	d := x.callBack(ctx, callback, call, j.Verdict)
 	notified()
 	if ctx.Err() != nil {
 		return nil
 	}
 	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
-		d = noApprover(j.verdict)
+		d = noApprover(j.Verdict)
 	}
-	return x.answer(e.Key(), t, call, d)
+	return x.Answer(e.Key(), t, call, d)
 }
 
 // confirm has the callback see a call that a hook allows in place of a person. What
 // it asks about is asked.
-func (x *executor) confirm(ctx context.Context, t tool.Tool, j *effectInput, allowed permission.Decision) permission.Decision {
-	call, class := j.call, j.class
+func (x *Executor) confirm(ctx context.Context, t tool.Tool, j *Input, allowed permission.Decision) permission.Decision {
+	call, class := j.Call, j.Class
 	if allowed.Input != nil {
 		call.Input = allowed.Input
 		class = classify(t, &call)
@@ -193,14 +193,14 @@ func (x *executor) confirm(ctx context.Context, t tool.Tool, j *effectInput, all
 	return d
 }
 
-// toolRemoved says why a call cannot be made whose tool is not one of the agent's any more.
-func toolRemoved(call tool.Call) string {
+// ToolRemoved says why a call cannot be made whose tool is not one of the agent's any more.
+func ToolRemoved(call tool.Call) string {
 	return fmt.Sprintf("the tool %s is not there any more", call.Name)
 }
 
-// answer makes the fact of somebody's decision about a call.
-func (x *executor) answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
-	d.Reason = x.secrets.Text(d.Reason)
+// Answer makes the fact of somebody's decision about a call.
+func (x *Executor) Answer(key string, t tool.Tool, call tool.Call, d permission.Decision) event.Answered {
+	d.Reason = x.Secrets.Text(d.Reason)
 	f := event.Answered{Key: key, Call: call.ID, Decision: d}
 	if d.Behavior == permission.Allowed && d.Input != nil && t != nil {
 		call.Input = d.Input
@@ -216,32 +216,32 @@ func noApprover(verdict permission.Decision) permission.Decision {
 }
 
 // callBack calls the callback; whatever goes wrong with it denies the call.
-func (x *executor) callBack(ctx context.Context, callback execCallback, call tool.Call, verdict permission.Decision) permission.Decision {
+func (x *Executor) callBack(ctx context.Context, callback Callback, call tool.Call, verdict permission.Decision) permission.Decision {
 	d, err := safecall.Within(ctx, func() (permission.Decision, error) { return callback(ctx, call, verdict) })
 	switch {
 	case err != nil:
-		d = permission.Deny("CanUseTool failed: " + x.secrets.Text(err.Error()))
+		d = permission.Deny("CanUseTool failed: " + x.Secrets.Text(err.Error()))
 	case d.Input != nil && !json.Valid(d.Input):
 		d = permission.Deny("CanUseTool returned an input that is not JSON")
 	}
 	if d.Source == "" {
 		d.Source = permission.FromCallback
 	}
-	d.Reason = x.secrets.Text(d.Reason)
+	d.Reason = x.Secrets.Text(d.Reason)
 	return d
 }
 
-// recheck judges a call again, right before it runs: its input, the mode and the
+// Recheck judges a call again, right before it runs: its input, the mode and the
 // directory are final now. What it touches may be something else than what was
 // judged, and then has to be allowed by itself.
-func (x *executor) recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) (permission.Decision, bool) {
+func (x *Executor) Recheck(mode permission.Mode, t tool.Tool, call *tool.Call, judged *tool.Traits) (permission.Decision, bool) {
 	if t == nil {
-		return permission.Deny(toolRemoved(*call)), true
+		return permission.Deny(ToolRemoved(*call)), true
 	}
-	mode = x.driver.strictestMode(mode)
+	mode = x.Driver.StrictestMode(mode)
 	call.Mode = mode
 	class := classify(t, call)
-	p := x.rules.Load().In(mode)
+	p := x.Rules.Load().In(mode)
 	about := x.subject(call, &class)
 	if d := x.policyDecision(about); d.Behavior == permission.Denied {
 		return d, true
@@ -274,29 +274,29 @@ func exceedsApproved(judged, now *tool.Traits) bool {
 func isSideEffectFree(c *tool.Traits) bool { return c.ReadOnly || c.Internal || c.RunsSubagents }
 
 // subject is what the policy is told of a call. Its tool may be gone.
-func (x *executor) subject(call *tool.Call, class *tool.Traits) permission.Request {
+func (x *Executor) subject(call *tool.Call, class *tool.Traits) permission.Request {
 	var spec tool.Spec
-	if t := x.tool(call.Name); t != nil {
+	if t := x.Tool(call.Name); t != nil {
 		spec = t.Spec()
 	}
 	return permission.Request{Tool: call.Name, Aliases: spec.Aliases, Input: call.Input, Access: class.Access, ReadOnly: isSideEffectFree(class),
-		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.roots}
+		NonDestructive: spec.NonDestructive, Confined: class.Confined, Unbound: class.IgnoresSkillLimits, Dir: call.Dir, Roots: x.Roots}
 }
 
-// request is the question that is shown.
-func (x *executor) request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
+// Request is the question that is shown.
+func (x *Executor) Request(call tool.Call, class tool.Traits, verdict permission.Decision) event.PermissionRequest {
 	about := x.subject(&call, &class)
 	r := event.PermissionRequest{Call: call, Reason: verdict.Reason, Suggestions: about.Suggest(), Widths: about.Suggestions()}
-	if p, ok := x.tool(call.Name).(tool.Previewer); ok {
-		r.Preview = x.secrets.Text(safecall.Or(func() string { return p.Preview(call) }, ""))
+	if p, ok := x.Tool(call.Name).(tool.Previewer); ok {
+		r.Preview = x.Secrets.Text(safecall.Or(func() string { return p.Preview(call) }, ""))
 	}
 	return r
 }
 
-// invalid says what is wrong with the input of a call, "" if nothing is. What cannot
+// Invalid says what is wrong with the input of a call, "" if nothing is. What cannot
 // be read is not asked about: nobody could tell what it would do, and a rule for
 // "always" would allow anything.
-func invalid(t tool.Tool, call *tool.Call) string {
+func Invalid(t tool.Tool, call *tool.Call) string {
 	v, ok := t.(tool.Validator)
 	if !ok {
 		return ""

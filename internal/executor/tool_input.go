@@ -1,4 +1,4 @@
-package agent
+package executor
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ type partialCall struct {
 
 // A callStatus is the status of a call, shown in snapshots.
 type callStatus struct {
-	x     *executor
+	x     *Executor
 	id    string // the provider's id of the call
 	name  string
 	start time.Time // of the call; zero before
@@ -42,8 +42,8 @@ type callStatus struct {
 }
 
 // show merges a report and emits the snapshot.
-func (b *callStatus) show(p event.ToolProgress, s tool.Status, to signals) {
-	s.Text = b.x.secrets.Text(s.Text)
+func (b *callStatus) show(p event.ToolProgress, s tool.Status, to Signals) {
+	s.Text = b.x.Secrets.Text(s.Text)
 	if !b.start.IsZero() {
 		p.Elapsed = time.Since(b.start)
 	}
@@ -51,19 +51,19 @@ func (b *callStatus) show(p event.ToolProgress, s tool.Status, to signals) {
 	defer b.mu.Unlock()
 	b.sum = b.sum.Add(s)
 	p.ID, p.Tool, p.Status, p.Seq = b.id, b.name, b.sum, b.x.snapshots.Add(1)
-	to.show(p)
+	to.Show(p)
 }
 
 // partialCalls are those of the calls of one answer, by their place among them.
 type partialCalls struct {
 	all     map[int]*partialCall // by index of the content block
 	nth     []*partialCall       // in the order of the calls; nil for calls that nobody drafts
-	signals signals
+	signals Signals
 }
 
 // begin starts the draft of a call, if its tool wants to see it.
-func (d *partialCalls) begin(ctx context.Context, x *executor, index int, use llm.ToolUse) {
-	t := x.tool(use.Name)
+func (d *partialCalls) begin(ctx context.Context, x *Executor, index int, use llm.ToolUse) {
+	t := x.Tool(use.Name)
 	if t == nil {
 		d.nth = append(d.nth, nil)
 		return
@@ -116,7 +116,7 @@ func (d *partialCalls) end(ctx context.Context) {
 	if len(d.all) == 0 {
 		return
 	}
-	late := time.NewTimer(grace)
+	late := time.NewTimer(Grace)
 	defer late.Stop()
 	for _, c := range d.all {
 		select {
@@ -164,14 +164,14 @@ func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
 }
 
 // keep remembers the drafts of an attempt until its answer is on record.
-func (x *executor) keep(key string, d *partialCalls) {
+func (x *Executor) keep(key string, d *partialCalls) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.attempt.key, x.attempt.drafts = key, d // those of an earlier attempt are gone
 }
 
-// adopt gives the drafts of an answer to the calls that it made.
-func (x *executor) adopt(key string, t *engine.Transcript) {
+// Adopt gives the drafts of an answer to the calls that it made.
+func (x *Executor) Adopt(key string, t *engine.Transcript) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.attempt.drafts
@@ -192,21 +192,21 @@ func (x *executor) adopt(key string, t *engine.Transcript) {
 
 // drafted returns the tool of a call that is going to run, and its board, nil where
 // nobody watches.
-func (x *executor) drafted(j *effectInput) (tool.Tool, *callStatus) {
+func (x *Executor) drafted(j *Input) (tool.Tool, *callStatus) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	t, b := tool.Tool(nil), (*callStatus)(nil)
-	if c := x.drafts[j.call.ID]; c != nil {
-		delete(x.drafts, j.call.ID)
+	if c := x.drafts[j.Call.ID]; c != nil {
+		delete(x.drafts, j.Call.ID)
 		t, b = c.tool, c.board
 	} else {
-		t = instance(x.tools[j.call.Name])
+		t = instance(x.tools[j.Call.Name])
 	}
 	switch {
-	case !j.signals.watched():
+	case !j.Signals.Watched():
 		b = nil
 	case b == nil:
-		b = &callStatus{x: x, id: j.id, name: j.call.Name}
+		b = &callStatus{x: x, id: j.ID, name: j.Call.Name}
 	}
 	return t, b
 }

@@ -1,0 +1,444 @@
+// Package executor carries out single effects of a run: it calls models, judges calls, runs
+// hooks and tools, and summarises. Given an effect and what the conversation adds to it,
+// it returns a fact. It knows neither who drives the run nor where facts are kept: what it
+// needs of its driver is [Driver].
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/secrets"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/trace"
+)
+
+// An Executor carries out single effects of one run. What it needs of the conversation is
+// handed to it.
+type Executor struct {
+	Config
+	Rules      atomic.Pointer[permission.Compiled]   // the agent's, and those that hooks have added
+	Mode       atomic.Pointer[permission.Mode]       // in force; nil before the first fact
+	Unreadable atomic.Pointer[permission.Unreadable] // what no call may show
+
+	snapshots atomic.Int64 // of statuses
+	mu        sync.Mutex
+	Models    []llm.Model   // the first of a name counts
+	asking    chan struct{} // held by who has a server's question put; nil before the first
+	pool      []tool.Tool
+	tools     map[string]tool.Tool // of the pool, and those that calls were made of before it was another
+	notifiers []notifier           // of the pool
+	attempt   struct {             // the answer being written
+		key    string
+		drafts *partialCalls
+	}
+	fetched map[string]int          // how many keys each model has got, where that changes
+	drafts  map[string]*partialCall // of the last answer's calls that have not run, by call
+}
+
+// A Config is what an executor works with.
+type Config struct {
+	Driver     Driver
+	Session    string
+	Root       string // the session at the root of the tree, "" for the root itself
+	Name       string // of the agent
+	Kind       string // of the agent, or its name
+	AgentID    string // of an agent that works for another
+	Transcript string // file of the journal
+	Roots      []string
+	Hooks      *hook.Set
+	Secrets    *secrets.Redactor
+	Log        *slog.Logger
+	Logs       bool       // somebody reads the log
+	Trace      trace.Func // nil: nobody is told
+
+	Deciders        []permission.Decider
+	Bypass          bool                                                                     // the agent's own mode is bypassPermissions
+	AllowModeChange func(permission.Mode) error                                              // nil: any
+	AllowRuleGrant  func(permission.Rule) error                                              // nil: any
+	AskUser         func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) // nil: nobody is there
+
+	FindByName    func(string) (llm.Model, error) // of models that skills want; nil: none
+	Summarizes    bool                            // there is a small model
+	SummarizeOver int
+	Output        tool.Output // bounds of results
+	Retry         func(err *llm.APIError, failures int) Retry
+}
+
+// A Retry says whether a failed call is made again.
+type Retry struct {
+	Again bool
+	After time.Duration
+	Class llm.Class // of the failure, unless it is what the provider says; "" then
+	Why   string    // added to the message
+}
+
+// A Callback decides about a call.
+type Callback = func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
+
+// A Driver is asked for what may change while a run goes on.
+type Driver interface {
+	// CanUseTool returns the callback in force, nil for none.
+	CanUseTool() Callback
+	// AskTurn waits for the turn to ask a person.
+	AskTurn(ctx context.Context) (done func(), err error)
+	// StrictestMode is a mode, or one of an agent above that permits less.
+	StrictestMode(mode permission.Mode) permission.Mode
+	// BoundsCost reports whether there is a limit of USD.
+	BoundsCost() bool
+	// SessionTag is the tag of the session.
+	SessionTag(ctx context.Context) string
+	// KeepFiles takes a checkpoint. ok is false where none are kept.
+	KeepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error)
+	// Services are those of a call, nil for none. end is called after the call.
+	Services(call tool.Call, to Signals) (services tool.RunServices, end func())
+}
+
+// New makes an executor of tools and models.
+func New(cfg Config, pool []tool.Tool, models []llm.Model) *Executor {
+	return &Executor{Config: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool), Models: models}
+}
+
+// Grace is how long what ignores its cancellation is waited for.
+const Grace = 5 * time.Second
+
+// Tool returns the tool of a name, nil if there is none.
+func (x *Executor) Tool(name string) tool.Tool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tools[name]
+}
+
+// toolOf returns the tool of a job's call, nil if it is there no more.
+func (x *Executor) toolOf(j *Input) tool.Tool {
+	if j.Asks != nil {
+		return j.Asks
+	}
+	return x.Tool(j.Call.Name)
+}
+
+// TakeTools makes another pool of tools that of the run. Calls of tools that are gone and
+// were made before go on.
+func (x *Executor) TakeTools(pool []tool.Tool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.pool, x.notifiers = pool, notifiersOf(pool)
+	for _, t := range pool {
+		x.tools[t.Spec().Name] = t
+		if s, ok := t.(secrets.Holder); ok {
+			x.Secrets.Add(s.Secrets())
+		}
+	}
+}
+
+// Replace puts t in the place of the tool of its name.
+func (x *Executor) Replace(t tool.Tool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	name := t.Spec().Name
+	x.tools[name] = t
+	x.pool = slices.Clone(x.pool) // somebody may be going through it
+	for i := range x.pool {
+		if x.pool[i].Spec().Name == name {
+			x.pool[i] = t
+		}
+	}
+	x.notifiers = notifiersOf(x.pool)
+	for id, d := range x.drafts {
+		if d.board.name == name {
+			delete(x.drafts, id) // the call is made by the new one
+		}
+	}
+	if s, ok := t.(secrets.Holder); ok {
+		x.Secrets.Add(s.Secrets())
+	}
+}
+
+// AddSecrets takes in the secrets of a model.
+func (x *Executor) AddSecrets(m llm.Model) {
+	if s, ok := m.(secrets.Holder); ok {
+		x.Secrets.Add(s.Secrets())
+	}
+}
+
+// addRotatedSecrets takes in the keys that a model got for its last call.
+func (x *Executor) addRotatedSecrets(m llm.Model) {
+	k, ok := m.(secrets.Rotating)
+	if !ok {
+		return
+	}
+	n := k.Fetched()
+	if n == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fetched[m.Name()] != n {
+		if x.fetched == nil {
+			x.fetched = map[string]int{}
+		}
+		x.fetched[m.Name()] = n
+		x.Secrets.Add(k.Secrets())
+	}
+}
+
+// AddModel makes a model one of the run's, in the place of the one of its name.
+func (x *Executor) AddModel(m llm.Model) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	name := m.Name()
+	others := slices.DeleteFunc(slices.Clone(x.Models), func(o llm.Model) bool { return o.Name() == name })
+	x.Models = append(others, m)
+}
+
+// EveryTool returns the pool.
+func (x *Executor) EveryTool() []tool.Tool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pool
+}
+
+// Input is an effect with what the conversation adds to it. What is started for it
+// and may go on when do has returned holds copies: the job is used again.
+type Input struct {
+	Effect  engine.Effect
+	Model   llm.Model             // CallModel, Digest: nil if the agent has it no more
+	Request *llm.Request          // CallModel
+	Call    tool.Call             // effects of calls
+	Asks    tool.Tool             // Authorize, Ask: in place of the tool of the call's name; nil but for sampling
+	ID      string                // RunTool: the provider's id of the call
+	Done    *event.ToolDone       // AskPerson, Digest, RunHooks, GatherResults
+	Class   tool.Traits           // Ask, RunTool: what the call was judged to do
+	Input   *hook.Input           // Fire
+	Answer  *Candidate            // CheckOutput
+	Short   *Summary              // Compact
+	Cutting engine.TruncationPlan // Cut
+	More    []event.Fact          // what else is to be recorded, after the fact
+	Verdict permission.Decision
+	Signals Signals
+}
+
+// Complain logs an error, whatever the handler does.
+func (x *Executor) Complain(text string, args ...any) {
+	safecall.Or(func() bool { x.Log.Error(text, args...); return true }, false)
+}
+
+// Signals takes what is shown while an effect is carried out.
+type Signals interface {
+	Watched() bool // somebody sees what is shown
+	Show(event.Signal)
+	Text(key, text string)                  // shows a piece of an answer's text
+	OpenSpan(end func(trace.End)) *OpenSpan // keeps the span of the effect, for who gives it up
+}
+
+// Do carries out a job and returns what came of it.
+func (x *Executor) Do(ctx context.Context, j *Input) event.Fact {
+	if x.Trace != nil {
+		return x.observed(ctx, j)
+	}
+	return x.perform(ctx, j)
+}
+
+func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
+	switch e := j.Effect.(type) {
+	case engine.CallModel:
+		return x.model(ctx, e, j)
+	case engine.Authorize:
+		return x.Authorize(ctx, e, j)
+	case engine.Ask:
+		return x.Question(ctx, e, j)
+	case engine.RunTool:
+		return x.run(ctx, e, j)
+	case engine.AskPerson:
+		return x.askPerson(ctx, e, j)
+	case engine.Digest:
+		return x.summarizeResult(ctx, e, j)
+	case engine.Cut:
+		return x.cut(e, &j.Cutting)
+	case engine.Compact:
+		return x.compact(ctx, e, j)
+	case engine.RunHooks:
+		return x.after(ctx, e.Key(), j)
+	case engine.CallHooks:
+		return x.fire(ctx, e, j)
+	case engine.TakeCheckpoint:
+		return x.checkpoint(ctx, e)
+	case engine.GatherResults:
+		return x.gather(e.Key(), j)
+	case engine.CheckOutput:
+		return x.checkOutput(e, j.Answer)
+	}
+	panic(fmt.Sprintf("agent: unknown effect %T", j.Effect))
+}
+
+// run runs a tool. Its start is on record.
+func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fact {
+	start := time.Now()
+	if d, denied := x.Recheck(e.Mode, x.toolOf(j), &j.Call, &j.Class); denied {
+		return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: event.ByDenial, Fault: tool.Refused,
+			Result: *tool.Errorf("Permission denied: %s", d.Reason)}
+	}
+	t, b := x.drafted(j)
+	if b != nil {
+		b.start = start
+		doing, signals := event.ToolProgress{Call: j.Call.ID, Phase: event.ToolDoing}, j.Signals
+		b.show(doing, tool.Status{}, signals)
+		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
+	}
+	if services, end := x.Driver.Services(j.Call, j.Signals); services != nil {
+		defer end()
+		ctx = tool.WithHost(ctx, services)
+	}
+	out := tool.Do(ctx, t, j.Call)
+	cause := event.ByTool
+	if ctx.Err() != nil {
+		cause = event.ByCancel
+	}
+	question := x.summaryRequest(out.Result)
+	result := x.bound(j.Call, out.Result, question != "")
+	if b != nil {
+		p := event.ToolProgress{Call: j.Call.ID, Phase: event.ToolSucceeded}
+		if result.IsError {
+			p.Phase, p.Error = event.ToolFailed, text.FirstLine(result.Text())
+		}
+		b.show(p, tool.Status{}, j.Signals)
+	}
+	return x.conclude(e, j, &out, cause, question, result, start)
+}
+
+// conclude makes the fact of a tool's result.
+func (x *Executor) conclude(e engine.RunTool, j *Input, out *tool.Outcome, cause event.Cause, question string, result *tool.Result, start time.Time) event.Fact {
+	own := *result
+	own.Content = slices.Clone(result.Content) // the tool may hold the other
+	own.Patch.Begin = x.Equipped(own.Patch.Begin)
+	result = x.inBounds(j.Call, &own)
+	asks := len(result.Questions) > 0 && x.AskUser != nil
+	if asks || question != "" || x.Hooks.Has(resultEvent(result), j.Call.Name) {
+		done := event.ToolDone{Key: e.Key(), Call: e.Call, Cause: cause, Digest: question, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
+		if !asks {
+			done.Result.Questions = nil
+		}
+		return done
+	}
+	return event.ToolResult{Key: e.Key(), Call: e.Call, Cause: cause, Result: *result, Fault: out.Fault, Duration: time.Since(start)}
+}
+
+// inBounds is a result, or an error in its place where it would change over to a mode
+// that the host does not permit: an approved plan does not lift plan mode then.
+func (x *Executor) inBounds(call tool.Call, r *tool.Result) *tool.Result {
+	mode := r.Patch.Mode
+	if mode == "" || mode == call.Mode || x.AllowModeChange == nil {
+		return r
+	}
+	err := safecall.Or(func() error { return x.AllowModeChange(mode) }, errors.New("the host could not say whether it may change"))
+	if err == nil {
+		return r
+	}
+	return tool.Errorf("The permission mode stays %s: %s", call.Mode, x.Secrets.Text(err.Error()))
+}
+
+// gather makes the fact of a batch's result.
+func (x *Executor) gather(key string, j *Input) event.Fact {
+	result := *x.Finish(j.Call, &j.Done.Result)
+	if x.Hooks.Has(resultEvent(&result), j.Call.Name) {
+		return event.ToolDone{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
+	}
+	return event.ToolResult{Key: key, Call: j.Call.ID, Cause: event.ByTool, Result: result}
+}
+
+// bound is finish, with more room for what is to be digested.
+func (x *Executor) bound(call tool.Call, r *tool.Result, digest bool) *tool.Result {
+	if !digest {
+		return x.Finish(call, r)
+	}
+	return x.limit(tool.Output{Lines: -1, Bytes: digestBytes, Dir: x.Output.Dir}, call, r)
+}
+
+// Finish makes a result fit to be recorded: within the bounds of outputs,
+// without secrets, and without what is no content or no JSON. r stays as it is.
+func (x *Executor) Finish(call tool.Call, r *tool.Result) *tool.Result {
+	return x.limit(x.Output, call, r)
+}
+
+func (x *Executor) limit(o tool.Output, call tool.Call, r *tool.Result) *tool.Result {
+	limited, err := o.Limit(call, x.Secrets.Result(r))
+	if err != nil {
+		x.Log.Warn("keeping a long output", "tool", call.Name, "error", err)
+	}
+	return limited
+}
+
+// A notifier is a tool that has news between its calls, such as the end of a
+// background command. Each notice is returned once.
+type notifier interface{ Notices(session string) []string }
+
+// Notices returns the news of tools.
+func (x *Executor) Notices() []string {
+	x.mu.Lock()
+	notifiers := x.notifiers
+	x.mu.Unlock()
+	var out []string
+	for _, n := range notifiers {
+		out = append(out, safecall.Or(func() []string { return n.Notices(x.Session) }, nil)...)
+	}
+	return out
+}
+
+// Notifies reports whether a tool may have news.
+func (x *Executor) Notifies() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.notifiers) > 0
+}
+
+// notifiersOf returns those tools of a pool that may have news.
+func notifiersOf(pool []tool.Tool) []notifier {
+	var out []notifier
+	for _, t := range pool {
+		if n, ok := t.(notifier); ok {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Tell logs a record if somebody reads it, whatever the handler does.
+func (x *Executor) Tell(level slog.Level, text string, args ...any) {
+	if x.Logs {
+		safecall.Or(func() bool { x.Log.Log(context.Background(), level, text, args...); return true }, false)
+	}
+}
+
+// TurnToAsk has room for the one who has a server's question put.
+func (x *Executor) TurnToAsk() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.asking == nil {
+		x.asking = make(chan struct{}, 1)
+	}
+	return x.asking
+}
+
+func toolsByName(pool []tool.Tool) map[string]tool.Tool {
+	tools := make(map[string]tool.Tool, len(pool))
+	for _, t := range pool {
+		tools[t.Spec().Name] = t
+	}
+	return tools
+}
+
+// Judged takes what was decided about the call.
+func (j *Input) Judged(c engine.CallStatus) { j.Class, j.Verdict = c.Traits, c.Decision }
