@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
+// ErrNoPerson is returned when nobody can answer a question any more.
 var ErrNoPerson = errors.New("nobody is there any more; decide yourself")
 
 // ParseAnswer reads an answer: options by their number or label, several with

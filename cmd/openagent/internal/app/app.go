@@ -1,3 +1,5 @@
+// Package app builds the agent and the session that the settings describe: tools, skills,
+// sub-agents, hooks, plugins, MCP servers, the sandbox. The modes of the command run them.
 package app
 
 import (
@@ -130,6 +132,7 @@ func Open(ctx context.Context, h *cli.IO, o *settings.Options, ask agent.AskUser
 	return s, nil
 }
 
+// New returns an App for a folder. It has no agent and no session yet.
 func New(o *settings.Options, p provider.Provider, dir string) *App {
 	s := &App{Options: o, Provider: p, Project: dir, workspace: &workspace.Workspace{Root: dir, Dirs: o.Dirs, Env: o.Env, Pass: o.Passed}}
 	s.languages = tools.NewLanguages(s.workspace, o.Servers)

@@ -62,6 +62,7 @@ func OpenCheckpoints(h *cli.IO) (*checkpoint.Store, *config.Settings, error) {
 	return store, s, err
 }
 
+// CheckpointsEnabled reports whether the settings want checkpoints of files.
 func CheckpointsEnabled(s *config.Settings) bool {
 	yes := true
 	if s != nil {
@@ -115,7 +116,7 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 	if i := slices.IndexFunc(roots, func(root string) bool { return within(k.home, root) }); i >= 0 {
 		return "", fmt.Errorf("files in %s are not kept", k.home)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("it took longer than %v", keepTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("saving the files took longer than %v", keepTime))
 	defer cancel()
 	c, err := k.store.Take(ctx, checkpoint.Mark{Session: CheckpointName(k.sessions, at.Session), Seq: at.Prompt}, roots...)
 	switch {
@@ -185,6 +186,7 @@ func OrphanCheckpoints(ctx context.Context, kept *checkpoint.Store) (gone []stri
 	return gone, err
 }
 
+// CheckpointQuota returns the most bytes that a store of checkpoints may use.
 func CheckpointQuota(kept *checkpoint.Store) int64 {
 	return cmp.Or(kept.Quota, checkpoint.DefaultQuota)
 }

@@ -104,6 +104,7 @@ type slashCommand struct {
 	Hint        string `json:"argumentHint"`
 }
 
+// Commands lists the slash commands that a prompt can begin with.
 func (s *App) Commands() []slashCommand {
 	list := []slashCommand{}
 	if s.Skills != nil {

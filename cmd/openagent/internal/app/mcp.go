@@ -236,12 +236,14 @@ func offerServers(ctx context.Context, h *cli.IO, f *serverFile) (bool, error) {
 	return true, TrustServers(ctx, h, f)
 }
 
+// TrustServers records that a project's file of MCP servers is trusted as it is.
 func TrustServers(ctx context.Context, h *cli.IO, f *serverFile) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Files[f.Place] = settings.TrustedFile{Sum: f.sum, Since: settings.TrustTime()}
 	})
 }
 
+// ServerList shows the MCP servers of a project's file.
 func ServerList(h *cli.IO, f *serverFile) string {
 	configs, err := mcp.Parse(f.data, func(name string) string { return "${" + name + "}" })
 	var b strings.Builder
@@ -295,6 +297,7 @@ func (s *App) ServerStatus() []mcp.Status {
 	return s.Servers.Status()
 }
 
+// ServerNames lists the MCP servers with their states.
 func (s *App) ServerNames() []NamedServer {
 	list := []NamedServer{}
 	for _, st := range s.ServerStatus() {

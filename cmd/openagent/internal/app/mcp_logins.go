@@ -7,6 +7,7 @@ import (
 	"github.com/openagent-go/agent/mcp/oauth"
 )
 
+// LoginCommand logs in to an MCP server.
 const LoginCommand = "openagent mcp login"
 
 const loginsName = "mcp-logins" // in the home folder

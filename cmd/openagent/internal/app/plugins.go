@@ -363,6 +363,7 @@ func trustsPlugin(ctx context.Context, h *cli.IO, p *Plugin, dir string, ask, te
 	return true, TrustPlugin(ctx, h, p)
 }
 
+// TrustPlugin records that a plugin is trusted as it is.
 func TrustPlugin(ctx context.Context, h *cli.IO, p *Plugin) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Plugins[p.Dir] = settings.TrustedFolder{Sum: p.sum, Since: settings.TrustTime()}

@@ -61,6 +61,7 @@ func AddProjectContext(h *cli.IO, s *App) {
 	b.git(s.Project) // it is looked at while the rest is made ready
 }
 
+// NewProjectContext returns the project context that the options ask for.
 func NewProjectContext(h *cli.IO, o *settings.Options) *projectContext {
 	b := &projectContext{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
 	if o.Layers == nil || slices.Contains(o.Layers, string(config.User)) {
@@ -79,6 +80,7 @@ func (b *projectContext) Close() {
 	b.going.Wait()
 }
 
+// Place returns where project files are searched for.
 func (b *projectContext) Place(at agent.Place) project.Place {
 	return project.Place{Dir: at.Dir, Home: b.home, UserHome: b.userHome, NoProject: b.noProject, Hides: at.Hides}
 }

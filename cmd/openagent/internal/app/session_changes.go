@@ -41,6 +41,7 @@ type Budget struct {
 	TimeMS     *int64   `json:"timeout_ms"`
 }
 
+// EffectiveSettings returns the settings that the next model call of the session uses.
 func (s *App) EffectiveSettings() EffectiveSettings {
 	a := s.Session.Agent()
 	m := llm.DescribeModel(a.Model)
@@ -76,6 +77,7 @@ func (s *App) models(names []string) ([]llm.Model, error) {
 	return list, nil
 }
 
+// SetModel changes the model of the session.
 func (s *App) SetModel(ctx context.Context, name string) error {
 	list, err := s.models([]string{name})
 	if err != nil {
@@ -113,6 +115,7 @@ func (s *App) SetThinking(ctx context.Context, t llm.Thought) error {
 	return s.Session.SetThinking(ctx, t)
 }
 
+// SetBudget changes the limits of the session.
 func (s *App) SetBudget(ctx context.Context, b agent.Budget) error {
 	if err := s.Options.PermitsBudget(b); err != nil {
 		return err
@@ -140,7 +143,7 @@ func (s *App) SetTools(ctx context.Context, names []string) error {
 	return s.Session.SetTools(ctx, chosen)
 }
 
-// changed returns a budget with what is named in words such as turns=5, usd=0.50,
+// ParseBudgetChange returns a budget with what is named in words such as turns=5, usd=0.50,
 // calls=9 and time=10m; none stands for no limit.
 func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 	for _, w := range words {
@@ -174,7 +177,7 @@ func ParseBudgetChange(b agent.Budget, words []string) (agent.Budget, error) {
 	return b, nil
 }
 
-// shown is a budget for people.
+// BudgetText returns the limits for people.
 func (f EffectiveSettings) BudgetText() string {
 	var words []string
 	if n := f.Budget.Turns; n != nil {

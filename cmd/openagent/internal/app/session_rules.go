@@ -168,6 +168,7 @@ func PendingRequest(pending []event.PermissionRequest, session string, call tool
 	return event.PermissionRequest{}
 }
 
+// JoinRules returns rules as one line.
 func JoinRules(rules []permission.Rule) string {
 	words := make([]string, len(rules))
 	for i, r := range rules {

@@ -109,6 +109,7 @@ func offerSkills(ctx context.Context, h *cli.IO, found skill.Found, ask, tell bo
 	return true, TrustSkills(ctx, h, found)
 }
 
+// TrustSkills records that a folder of skills is trusted as it is.
 func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
 	var names []string
 	for _, s := range found.Skills {
@@ -119,6 +120,7 @@ func TrustSkills(ctx context.Context, h *cli.IO, found skill.Found) error {
 	})
 }
 
+// SkillNames shows the skills of a folder.
 func SkillNames(h *cli.IO, found skill.Found) string {
 	var b strings.Builder
 	for _, s := range found.Skills {

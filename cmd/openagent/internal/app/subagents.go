@@ -145,12 +145,14 @@ func trustsKinds(ctx context.Context, h *cli.IO, found subagent.Found, ask, tell
 	return true, TrustDefinitions(ctx, h, found)
 }
 
+// TrustDefinitions records that a folder of definitions is trusted as it is.
 func TrustDefinitions(ctx context.Context, h *cli.IO, found subagent.Found) error {
 	return settings.ChangeTrust(ctx, h, func(t settings.Trusted) {
 		t.Files[found.Dir] = settings.TrustedFile{Sum: found.Sum, Since: settings.TrustTime()}
 	})
 }
 
+// DefinitionFileList shows the files of a folder of definitions.
 func DefinitionFileList(h *cli.IO, found subagent.Found) string {
 	var b strings.Builder
 	for _, name := range found.Files {
@@ -283,6 +285,7 @@ type DefinitionEntry struct {
 	Prompt      string            `json:"prompt,omitempty"` // where one kind is shown
 }
 
+// Entry returns the definition as lists show it.
 func (k Definition) Entry() DefinitionEntry {
 	a := k.Agent
 	out := DefinitionEntry{Name: a.Name, From: k.from, Description: k.Description, Model: k.Model, Tools: a.AllowedTools, Without: a.DisallowedTools,
@@ -298,6 +301,7 @@ func (k Definition) Entry() DefinitionEntry {
 	return out
 }
 
+// Access returns "reads" for a sub-agent that only reads, else "changes".
 func (e DefinitionEntry) Access() string {
 	if e.ReadOnly {
 		return "reads"

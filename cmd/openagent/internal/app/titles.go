@@ -16,6 +16,7 @@ func ResultTitle(d event.ToolResult) string {
 	return first
 }
 
+// CostText returns a cost in US dollars for people. A nil cost is not known.
 func CostText(usd *float64) string {
 	if usd == nil {
 		return "cost not known"
@@ -23,6 +24,7 @@ func CostText(usd *float64) string {
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
+// EndText returns why a run ended, for people.
 func EndText(end event.RunEnd) string {
 	if end.Message == "" || end.Message == string(end.Reason) {
 		return string(end.Reason)

@@ -48,6 +48,7 @@ func (o *ToolsOptions) SessionFlags() cli.Flags {
 	}
 }
 
+// Entry returns a tool as lists show it.
 func (b *ToolList) Entry(t tool.Tool, plugins []string) ToolEntry {
 	s := t.Spec()
 	kind := ""
@@ -219,6 +220,7 @@ type ToolEntry struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
+// Access returns what the tool does to files, for a table.
 func (e ToolEntry) Access() string {
 	switch {
 	case e.NeedsPerson:
@@ -229,6 +231,7 @@ func (e ToolEntry) Access() string {
 	return "changes"
 }
 
+// FirstSentence returns the first sentence of a description.
 func FirstSentence(s string) string {
 	s = text.OneLine(s)
 	if i := strings.Index(s, ". "); i >= 0 {

@@ -1,3 +1,5 @@
+// Package automation runs prompts without a person: jobs of a schedule and triggers. Each
+// runs as openagent -p does, in its own folder and session.
 package automation
 
 import (
@@ -170,6 +172,7 @@ func unansweredText(denials []event.Denial) string {
 	return "nobody could be asked for permission: " + strings.Join(names, ", ")
 }
 
+// RunJob runs the command, the trigger or the prompt of a job.
 func (r *Runner) RunJob(ctx context.Context, j cron.Job, _ time.Time) (note string, err error) {
 	switch {
 	case j.Command != "":

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/connlimit"
 )
 
+// HeaderTimeout bounds the time for reading the headers of a request.
 const HeaderTimeout = 10 * time.Second
 
 const IdleTimeout = time.Minute // of a connection

@@ -17,6 +17,7 @@ const (
 	ExitTerminated  = 143
 )
 
+// ExitHelp is the list of exit codes on the help page.
 const ExitHelp = `Exit codes:
   0    done
   1    the run failed inside

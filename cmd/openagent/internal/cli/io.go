@@ -34,6 +34,7 @@ type IO struct {
 	Limits      ratelimit.Limiters
 }
 
+// NewIO returns the streams and the environment of the process.
 func NewIO() *IO {
 	h := &IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Managed: config.ManagedFile(),
 		InTerminal: term.IsTerminal(os.Stdin), OutTerminal: term.IsTerminal(os.Stdout), ErrTerminal: term.IsTerminal(os.Stderr)}

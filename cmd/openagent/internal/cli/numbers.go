@@ -22,4 +22,5 @@ func Thousands(n int) string {
 	return s
 }
 
+// Megabytes returns a number of bytes in megabytes, with one decimal.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }

@@ -25,6 +25,7 @@ const (
 	cancelled = "cancelled"
 )
 
+// Outcomes maps the end of a run to its outcome.
 var Outcomes = map[event.EndReason]Outcome{
 	event.Completed:       {Success, ExitDone},
 	event.ToolEnded:       {Success, ExitDone},
@@ -60,6 +61,7 @@ func OutcomeOf(ctx context.Context, end event.RunEnd) Outcome {
 	return o
 }
 
+// NeededApproval reports whether a call was denied because nobody could be asked.
 func NeededApproval(denials []event.Denial) bool {
 	for _, d := range denials {
 		if d.Nobody {

@@ -9,6 +9,7 @@ import (
 	"github.com/openagent-go/agent/internal/terminal"
 )
 
+// ResolveFolder returns a folder without symlinks, unchanged where that fails.
 func ResolveFolder(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -16,6 +17,7 @@ func ResolveFolder(dir string) string {
 	return dir
 }
 
+// WriteError returns the error for output that could not be written.
 func WriteError(err error) error {
 	if err != nil {
 		return fmt.Errorf("writing to stdout: %w", err)

@@ -83,6 +83,7 @@ func SignalCode(ctx context.Context) int {
 	return ExitInternal
 }
 
+// IsSignal reports whether a signal ended ctx.
 func IsSignal(ctx context.Context) bool {
 	var s *signalError
 	return errors.As(context.Cause(ctx), &s)

@@ -1,3 +1,5 @@
+// Package demo is the command "openagent demo". It shows the library with scripted models,
+// so it needs no key and costs nothing.
 package demo
 
 import (
@@ -52,6 +54,7 @@ files and the permissions are real.
 
 var demoScenarios = []string{"fix", "survey", "chaos", "team"}
 
+// Command returns the command "openagent demo".
 func Command(h *cli.IO) cli.Command {
 	c := &demoCall{scenario: "fix", format: cli.FormatText}
 	return cli.Command{Name: "demo", Args: "[" + cli.Choice(demoScenarios) + "]", Choices: demoScenarios,

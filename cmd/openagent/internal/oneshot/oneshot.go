@@ -1,3 +1,4 @@
+// Package oneshot runs one prompt and prints the answer, as openagent -p does.
 package oneshot
 
 import (

@@ -1,3 +1,5 @@
+// Package preview shows calls, diffs and files to a person before a decision. It shows
+// everything: it cuts nothing off and makes invisible characters visible.
 package preview
 
 import (

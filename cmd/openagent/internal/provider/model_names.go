@@ -211,6 +211,7 @@ var families = map[string]string{
 // sizes are Claude's sizes: their names stand for the latest model of each.
 var sizes = []string{"haiku", "sonnet", "opus"}
 
+// IsSize reports whether a name stands for the latest model of a size.
 func IsSize(name string) bool { return slices.Contains(sizes, strings.ToLower(name)) }
 
 // ModelOfSize returns what the latest model of a size is called where p reaches models.

@@ -31,6 +31,7 @@ func (e *missingKeyError) ExitCode() int { return cli.ExitKey }
 // Own are the variables of the provider itself.
 func (e *missingKeyError) Own() []string { return e.looked[len(variables("API_KEY", "")):] }
 
+// MissingKey returns the error for a missing key. It names the variables that were read.
 func (p Provider) MissingKey() *missingKeyError {
 	looked := p.keyVariables()
 	if !p.fixed && p.vendorOf(p.Model.Value) == "" || p.Model.Source == "default" && !p.fixed {

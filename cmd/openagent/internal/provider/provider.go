@@ -1,3 +1,5 @@
+// Package provider finds the provider, the key, the address and the model that flags,
+// variables and settings name. It opens models by their names.
 package provider
 
 import (
@@ -276,6 +278,7 @@ func onThisMachine(base string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// NewModel returns the model of that name at this provider.
 func (p Provider) NewModel(name string) llm.Model { return p.inPrompt(p.native(name)) }
 
 func (p Provider) native(name string) llm.Model {
@@ -359,6 +362,7 @@ const SearchName = "WebSearch"
 // SearchVariables name the engine of WebSearch, the first that is set counts.
 var SearchVariables = []string{"BRAVE_API_KEY", "TAVILY_API_KEY", "EXA_API_KEY", "SEARXNG_URL"}
 
+// SearchEngine returns the first variable that configures a search engine.
 func SearchEngine(h *cli.IO) settings.Setting {
 	return settings.Environ(h.Getenv).First(SearchVariables...)
 }

@@ -47,6 +47,7 @@ func (t ToolSettings) Known() []tools.Setting {
 
 const maxModelName = 200 // bytes
 
+// CheckModelName reports why a value is not the name of a model.
 func CheckModelName(value json.RawMessage) error {
 	var name string
 	if err := json.Unmarshal(value, &name); err != nil {

@@ -1,3 +1,5 @@
+// Package ratelimit holds the rate limiters of the process. All agents that use the same
+// key of a provider share a limiter.
 package ratelimit
 
 import (
@@ -11,6 +13,7 @@ import (
 // Rates bound the requests to a provider; 0 is what the provider says.
 type Rates struct{ requests, input, output, tokens, concurrent int }
 
+// ReadRates reads the limits from the settings.
 func ReadRates(s *config.Settings) (r Rates) {
 	for key, n := range map[string]*int{
 		"rate_limits.requests": &r.requests, "rate_limits.input_tokens": &r.input, "rate_limits.output_tokens": &r.output,

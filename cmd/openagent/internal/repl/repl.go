@@ -1,3 +1,5 @@
+// Package repl is the conversation on a terminal: prompts, slash commands, permission
+// questions and the output of the run.
 package repl
 
 import (
@@ -60,6 +62,7 @@ type query interface {
 
 const maxTyped = 1 << 20 // bytes of a line
 
+// New returns a REPL. Run starts it.
 func New(h *cli.IO) *REPL {
 	return &REPL{h: h, screen: settings.NewScreen(h), calls: streamjson.NewCalls(), status: newStatuses(), lines: make(chan string), gone: make(chan struct{}), asks: make(chan query)}
 }

@@ -52,8 +52,10 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 	return list, nil
 }
 
+// PromptsHeader is the header of a table of prompts.
 const PromptsHeader = "FACT TIME FILES PROMPT"
 
+// PromptRows returns a row for each prompt, for a table under PromptsHeader.
 func PromptRows(list []promptPlace) (rows [][]string) {
 	for _, p := range list {
 		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, text.Runes(text.OneLine(p.Prompt), 80)})

@@ -1,3 +1,5 @@
+// Package rewind brings a session back to an earlier prompt: its files, its conversation or
+// both.
 package rewind
 
 import (

@@ -41,6 +41,7 @@ func Locate(ctx context.Context, h *cli.IO, dir, id string) (session.Dir, error)
 	return session.Dir{}, NotFound(id, err)
 }
 
+// NotFound returns the error for a session that cannot be found.
 func NotFound(id string, err error) error {
 	if errors.Is(err, session.ErrNotFound) {
 		return cli.Usagef("there is no session %s; openagent sessions list --all shows them", id)

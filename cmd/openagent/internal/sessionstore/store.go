@@ -1,3 +1,4 @@
+// Package sessionstore says where sessions are stored, and finds one by its id.
 package sessionstore
 
 import (

@@ -98,6 +98,7 @@ var (
 	layers      = []string{string(config.User), string(config.Project), string(config.Local)}
 )
 
+// Modes lists the permission modes.
 func Modes() []string {
 	var names []string
 	for _, m := range permission.Modes {
@@ -269,6 +270,7 @@ func WorkingDir() (string, error) {
 	return dir, nil
 }
 
+// RuleFlag returns the function that adds the rules of a flag to a list.
 func RuleFlag(to *[]permission.Rule) func(string) error {
 	return func(s string) error {
 		more, err := permission.ParseRules(s)

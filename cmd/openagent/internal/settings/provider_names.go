@@ -55,6 +55,7 @@ func (s Setting) Or(other Setting) Setting {
 	return other
 }
 
+// FlagSetting returns the value of a flag as a setting.
 func FlagSetting(name, value string) Setting {
 	if value == "" {
 		return Setting{}

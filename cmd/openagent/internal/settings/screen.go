@@ -6,6 +6,7 @@ import (
 	"github.com/openagent-go/agent/config"
 )
 
+// NewScreen returns the screen on stdout, with colours if the terminal shows them.
 func NewScreen(h *cli.IO) *term.Screen {
 	return &term.Screen{W: h.ColourOut(), Colours: Colours(h)}
 }

@@ -1,3 +1,5 @@
+// Package settings turns flags, variables and settings files into one Options. It also
+// records which files of a project the user trusts.
 package settings
 
 import (
@@ -79,6 +81,7 @@ func (o *Options) given() []config.Given {
 	return list
 }
 
+// ModeKey is the setting of the permission mode.
 const ModeKey = "permissions.defaultMode"
 
 // EncodeValue is a text, a number or a list of texts as JSON.
@@ -300,6 +303,7 @@ func (o *Options) PermitsThinking(tokens int) error {
 	return nil
 }
 
+// Managed returns a setting of the managed settings, false if they do not set it.
 func (o *Options) Managed(key string) (config.Value, bool) {
 	if o.Settings == nil {
 		return config.Value{Key: key}, false
@@ -307,6 +311,7 @@ func (o *Options) Managed(key string) (config.Value, bool) {
 	return o.Settings.Managed(key)
 }
 
+// FoldersKey is the setting of further folders to work in.
 const FoldersKey = "permissions.additionalDirectories"
 
 // ResolveFolder returns the path of a folder that settings name, for a working folder.
@@ -323,7 +328,7 @@ func ResolveFolder(name, dir string) string {
 	return filepath.Clean(path)
 }
 
-// ProviderSettings are what files say about the provider and its models.
+// ProviderSettings are the values that files set for the provider and its models.
 type ProviderSettings struct {
 	Model, Small, Name, Base FileSetting
 	Models                   *catalog.Table // nil: they say of none
@@ -337,6 +342,7 @@ type FileSetting struct {
 	Managed   bool
 }
 
+// OverrideOr returns the setting of the file if it overrides flags and variables, else s.
 func (k FileSetting) OverrideOr(s Setting) Setting {
 	if k.Overrides {
 		return k.Setting
@@ -354,6 +360,7 @@ func (k ProviderSettings) ManagedBy() string {
 	return ""
 }
 
+// ProviderSettings returns what settings files say about the provider and its models.
 func (o *Options) ProviderSettings() ProviderSettings {
 	k := ProviderSettings{Models: o.table()}
 	for key, to := range map[string]*FileSetting{"model": &k.Model, "small_model": &k.Small, "provider": &k.Name, "base_url": &k.Base} {

@@ -118,6 +118,7 @@ func ChangeTrust(ctx context.Context, h *cli.IO, change func(t Trusted)) error {
 	return nil
 }
 
+// TrustTime returns the current time as records of trust have it.
 func TrustTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // trustsFile reports whether a file of settings is trusted as it is now.
@@ -238,6 +239,7 @@ func OfferTrust(ctx context.Context, h *cli.IO, folders []custom.Folder) error {
 	return nil
 }
 
+// FileList shows the files of a folder of tools.
 func FileList(h *cli.IO, l custom.Listing) string {
 	var b strings.Builder
 	for _, name := range l.Files {

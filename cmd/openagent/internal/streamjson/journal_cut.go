@@ -24,6 +24,7 @@ func (r *Report) journalCut(d event.JournalCut) {
 	}
 }
 
+// JournalCutText tells people that the end of a journal was cut off.
 func JournalCutText(d event.JournalCut) string {
 	return fmt.Sprintf("the session's journal ended in an unfinished record, as a crash leaves it: its %d bytes were cut off and are kept in journal.jsonl.torn", d.Bytes)
 }

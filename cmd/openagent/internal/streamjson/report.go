@@ -56,6 +56,7 @@ type Report struct {
 	endUUID    string
 }
 
+// NewReport returns a Report. put takes each line; nil for none.
 func NewReport(session, provider string, put func(line any)) *Report {
 	return &Report{put: put, Session: session, provider: provider, simulated: provider == settings.DemoName, servers: func() []app.NamedServer { return []app.NamedServer{} }, commands: func() []string { return []string{} },
 		kinds: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
@@ -213,6 +214,7 @@ func (r *Report) say(format string, args ...any) {
 	}
 }
 
+// Line writes a line.
 func (r *Report) Line(v any) {
 	if r.put != nil && !r.held {
 		r.put(v)

@@ -19,11 +19,13 @@ type Calls struct {
 	added chan struct{} // closed and replaced with each addition
 }
 
+// NewCalls returns an empty Calls.
 func NewCalls() *Calls { return &Calls{byID: map[string]llm.ToolUse{}, added: make(chan struct{})} }
 
 // CallID is the id of a call: that of its place in the session.
 func CallID(seq int64, index int) string { return fmt.Sprintf("c%d.%d", seq, index) }
 
+// Add records a call under its id.
 func (c *Calls) Add(id string, u llm.ToolUse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,6 +34,7 @@ func (c *Calls) Add(id string, u llm.ToolUse) {
 	c.added = make(chan struct{})
 }
 
+// Get returns the call with an id.
 func (c *Calls) Get(id string) (llm.ToolUse, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,3 +1,5 @@
+// Package streamjson is the stream-json protocol: messages and control requests on stdin,
+// the events of a run on stdout.
 package streamjson
 
 import (

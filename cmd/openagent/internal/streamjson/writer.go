@@ -33,6 +33,7 @@ const (
 	maxControl = 1024
 )
 
+// NewWriter returns a Writer. fail is called once if w cannot be written.
 func NewWriter(w io.Writer, fail func(error)) *Writer {
 	l := &Writer{w: w, fail: fail, done: make(chan struct{})}
 	l.changed = sync.NewCond(&l.mu)

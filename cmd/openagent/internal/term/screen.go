@@ -1,3 +1,5 @@
+// Package term writes to terminals: colours, lines and prompts. It also tells whether a file
+// is a terminal.
 package term
 
 import (

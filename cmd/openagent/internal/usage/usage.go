@@ -1,3 +1,4 @@
+// Package usage shows the cost, the context and the cache use of a session as tables.
 package usage
 
 import (
@@ -135,6 +136,7 @@ func CacheLines(h *cli.IO, c account.Cache) []string {
 	return list
 }
 
+// CacheBreakText tells people why the prompt cache was not used.
 func CacheBreakText(h *cli.IO, b event.CacheBroken) string {
 	s := fmt.Sprintf("%s (%s of %s tokens were read again", b.Text, cli.Thousands(b.Held-b.Read), cli.Thousands(b.Held))
 	if b.CostUSD != nil {

@@ -1,3 +1,4 @@
+// Package agents is the command "openagent agents". It lists, shows, creates and checks sub-agents.
 package agents
 
 import (
@@ -24,6 +25,7 @@ type agentsOptions struct {
 	user bool
 }
 
+// Command returns the command "openagent agents".
 func Command(h *cli.IO) cli.Command {
 	o := new(agentsOptions)
 	verb := func(flags cli.Flags, c cli.Command) cli.Command {

@@ -1,3 +1,4 @@
+// Package config is the command "openagent config". It shows and changes settings.
 package config
 
 import (
@@ -23,6 +24,7 @@ type configOptions struct {
 	user, project, local bool // which file is changed
 }
 
+// Command returns the command "openagent config".
 func Command(h *cli.IO) cli.Command {
 	o := new(configOptions)
 	verb := func(flags cli.Flags, c cli.Command) cli.Command {

@@ -1,3 +1,4 @@
+// Package cron is the command "openagent cron". It manages the jobs of the schedule and runs them.
 package cron
 
 import (
@@ -27,6 +28,7 @@ type cronOptions struct {
 	name, zone, missed string
 }
 
+// Command returns the command "openagent cron".
 func Command(h *cli.IO) cli.Command {
 	o := new(cronOptions)
 	verb := func(flags cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {

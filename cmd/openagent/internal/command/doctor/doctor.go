@@ -1,3 +1,4 @@
+// Package doctor is the command "openagent doctor". It checks the environment.
 package doctor
 
 import (
@@ -32,6 +33,7 @@ type finding struct {
 	Detail string `json:"detail"`
 }
 
+// Command returns the command "openagent doctor".
 func Command(h *cli.IO) cli.Command {
 	format := ""
 	return cli.Command{Name: "doctor", Summary: "Check the parts that openagent needs", Examples: []string{"openagent doctor"}, Flags: func() cli.Flags { return cli.ListFlags(&format) }, Run: func(ctx context.Context, args []string) error {

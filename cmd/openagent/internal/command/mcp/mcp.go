@@ -1,3 +1,4 @@
+// Package mcp is the command "openagent mcp". It manages MCP servers, and runs openagent as one.
 package mcp
 
 import (
@@ -27,6 +28,7 @@ type mcpOptions struct {
 	hosts []string
 }
 
+// Command returns the command "openagent mcp".
 func Command(h *cli.IO) cli.Command {
 	o := new(mcpOptions)
 	verb := func(flags func() cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {

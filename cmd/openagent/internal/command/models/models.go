@@ -1,3 +1,4 @@
+// Package models is the command "openagent models". It lists models.
 package models
 
 import (
@@ -22,6 +23,7 @@ type modelsOptions struct {
 	json bool
 }
 
+// Command returns the command "openagent models".
 func Command(h *cli.IO) cli.Command {
 	o := new(modelsOptions)
 	verb := func(c cli.Command) cli.Command {

@@ -1,3 +1,4 @@
+// Package permissions is the command "openagent permissions". It explains permission decisions.
 package permissions
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
+// Command returns the command "openagent permissions".
 func Command(h *cli.IO) cli.Command {
 	o := new(app.ToolsOptions)
 	named := slices.DeleteFunc(slices.Clone(app.RunFlags), func(name string) bool { return name == "timeout" })

@@ -1,3 +1,4 @@
+// Package sessions is the command "openagent sessions". It lists, shows, searches, repairs and rewinds sessions.
 package sessions
 
 import (
@@ -36,6 +37,7 @@ type SessionsOptions struct {
 	rewind.Options
 }
 
+// Command returns the command "openagent sessions".
 func Command(h *cli.IO) cli.Command {
 	o := new(SessionsOptions)
 	verb := func(flags cli.Flags, c cli.Command) cli.Command {

@@ -1,3 +1,4 @@
+// Package skills is the command "openagent skills". It lists, shows, creates and checks skills.
 package skills
 
 import (
@@ -25,6 +26,7 @@ type skillsOptions struct {
 	user   bool // new: for the user, not for the project
 }
 
+// Command returns the command "openagent skills".
 func Command(h *cli.IO) cli.Command {
 	o := &skillsOptions{format: cli.FormatText}
 	verb := func(flags cli.Flags, c cli.Command) cli.Command {

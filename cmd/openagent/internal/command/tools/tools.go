@@ -1,3 +1,4 @@
+// Package tools is the command "openagent tools". It lists, shows and runs tools.
 package tools
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
+// Command returns the command "openagent tools".
 func Command(h *cli.IO) cli.Command {
 	o := new(app.ToolsOptions)
 	return cli.Command{Name: "tools", Summary: "List, show and run tools, and count their calls", Default: "list", Subcommands: []cli.Command{

@@ -1,3 +1,4 @@
+// Package triggers is the command "openagent triggers". It manages triggers and serves them over HTTP.
 package triggers
 
 import (
@@ -27,6 +28,7 @@ type triggerOptions struct {
 	grace          time.Duration
 }
 
+// Command returns the command "openagent triggers".
 func Command(h *cli.IO) cli.Command {
 	o := &triggerOptions{addr: defaultAddress, grace: defaultGrace}
 	verb := func(flags func() cli.Flags, c cli.Command, run func(ctx context.Context, args []string) error) cli.Command {

@@ -1,3 +1,4 @@
+// Package trust is the command "openagent trust". It manages the files and folders that the user trusts.
 package trust
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/openagent-go/agent/tools/custom"
 )
 
+// Command returns the command "openagent trust".
 func Command(h *cli.IO) cli.Command {
 	format := ""
 	flags := func() cli.Flags { return cli.ListFlags(&format) }
