@@ -281,7 +281,7 @@ func (s *Settings) With(given ...Given) (*Settings, error) {
 	for _, g := range given {
 		k, member, err := Find(g.Key)
 		if err == nil && member != "" {
-			err = fmt.Errorf("%s is no setting", g.Key)
+			err = fmt.Errorf("%s is not a setting", g.Key)
 		}
 		if err == nil {
 			err = k.Check(g.Value)

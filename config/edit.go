@@ -56,7 +56,7 @@ func Append(ctx context.Context, f File, key string, texts ...string) (Change, e
 	case err != nil:
 		return Change{}, err
 	case k.Type != Texts && k.Type != Rules:
-		return Change{}, fmt.Errorf("%s is no list", k.Name)
+		return Change{}, fmt.Errorf("%s is not a list", k.Name)
 	}
 	if err := k.checkMember("", encode(texts)); err != nil {
 		return Change{}, err

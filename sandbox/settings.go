@@ -133,7 +133,7 @@ func (s Settings) Check() error {
 		}
 	}
 	if s.MemoryMB < 0 || s.MemoryMB > maxMemoryMB {
-		return &SettingError{"memoryMB", fmt.Errorf("%d is no number from 1 to %d; leave it out for the default", s.MemoryMB, maxMemoryMB)}
+		return &SettingError{"memoryMB", fmt.Errorf("%d is not a number from 1 to %d; leave it out for the default", s.MemoryMB, maxMemoryMB)}
 	}
 	if err := checkNames("allowedCommands", s.AllowedCommands); err != nil {
 		return err

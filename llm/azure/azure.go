@@ -23,7 +23,7 @@ import (
 func BaseURL(endpoint, apiVersion, deployment string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(endpoint))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", errors.New("the endpoint of the Azure resource is no URL; one is https://my-resource.openai.azure.com")
+		return "", errors.New("the endpoint of the Azure resource is not a URL; one is https://my-resource.openai.azure.com")
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	base := u.Scheme + "://" + u.Host + strings.TrimSuffix(strings.TrimSuffix(path, "/v1"), "/openai") + "/openai"

@@ -16,7 +16,7 @@ func TestBaseURL(t *testing.T) {
 		{"https://me.openai.azure.com/openai/v1", "", "https://me.openai.azure.com/openai/v1"},
 		{"https://me.openai.azure.com", "2024-10-21", "https://me.openai.azure.com/openai/deployments/my%20d?api-version=2024-10-21"},
 		{"https://gateway.example/azure", "2024-10-21", "https://gateway.example/azure/openai/deployments/my%20d?api-version=2024-10-21"},
-		{"me.openai.azure.com", "", "is no URL"},
+		{"me.openai.azure.com", "", "is not a URL"},
 	} {
 		got, err := BaseURL(tt.endpoint, tt.version, "my d")
 		if err != nil {

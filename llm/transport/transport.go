@@ -91,7 +91,7 @@ func (o Options) proxy(t *http.Transport) error {
 	if o.Proxy != "" {
 		u, err := url.Parse(o.Proxy)
 		if err != nil || u.Host == "" {
-			return errors.New("the proxy is no URL; write one such as http://proxy.example:3128") // not the text: it may hold a password
+			return errors.New("the proxy is not a URL; write one such as http://proxy.example:3128") // not the text: it may hold a password
 		}
 		switch u.Scheme {
 		case "http", "https", "socks5", "socks5h":

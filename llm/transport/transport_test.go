@@ -146,12 +146,12 @@ func TestMutualTLS(t *testing.T) {
 		t.Errorf("a stranger's certificate: %v", err)
 	}
 	for want, o := range map[string]Options{
-		"needs its key":       {CertFile: a.file("client.pem")},
-		"holds none in PEM":   {CAFile: a.file("ca.key")},
-		"no such file":        {CAFile: a.file("nothing")},
-		"our certificate":     {CertFile: a.file("client.pem"), KeyFile: a.file("ca.key")},
-		"is none of http":     {Proxy: "ftp://u:my-password@h"},
-		"the proxy is no URL": {Proxy: "u:my-password@h"},
+		"needs its key":          {CertFile: a.file("client.pem")},
+		"holds none in PEM":      {CAFile: a.file("ca.key")},
+		"no such file":           {CAFile: a.file("nothing")},
+		"our certificate":        {CertFile: a.file("client.pem"), KeyFile: a.file("ca.key")},
+		"is none of http":        {Proxy: "ftp://u:my-password@h"},
+		"the proxy is not a URL": {Proxy: "u:my-password@h"},
 	} {
 		if _, err := o.Client(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "my-password") {
 			t.Errorf("%s: %v", want, err)

@@ -86,7 +86,7 @@ func (c *demoCall) choose(rest []string) error {
 	case len(rest) > 1:
 		return cli.Usagef("demo takes one scenario: openagent demo %s", cli.Choice(names))
 	case len(rest) == 1 && !slices.Contains(append(slices.Clip(names), demoVictim), rest[0]):
-		return cli.Usagef("demo: %q is no scenario%s: openagent demo %s", cli.Clip(rest[0]), cli.Suggestion(rest[0], names), cli.Choice(names))
+		return cli.Usagef("demo: %q is not a scenario%s: openagent demo %s", cli.Clip(rest[0]), cli.Suggestion(rest[0], names), cli.Choice(names))
 	case len(rest) == 1:
 		c.scenario = rest[0]
 	}

@@ -21,14 +21,14 @@ func age(to *time.Duration) func(string) error {
 		if days, ok := strings.CutSuffix(s, "d"); ok {
 			n, err := strconv.ParseUint(days, 10, 16)
 			if err != nil || n == 0 {
-				return fmt.Errorf("%q is no age; %s", cli.Clip(s), form)
+				return fmt.Errorf("%q is not an age; %s", cli.Clip(s), form)
 			}
 			*to = time.Duration(n) * 24 * time.Hour
 			return nil
 		}
 		d, err := time.ParseDuration(s)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is no age; %s", cli.Clip(s), form)
+			return fmt.Errorf("%q is not an age; %s", cli.Clip(s), form)
 		}
 		*to = d
 		return nil
