@@ -197,7 +197,8 @@ func (c *cutter) keep(p piece, size int) int {
 // level returns what the largest of some sizes have to become so that all together lose
 // an excess.
 func level(sizes []int, excess int) int {
-	slices.SortFunc(sizes, func(a, b int) int { return b - a })
+	slices.Sort(sizes)
+	slices.Reverse(sizes)
 	sum := 0
 	for i, n := range sizes {
 		sum += n

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/openagent-go/agent/event"
 )
@@ -32,7 +31,7 @@ func (d Dir) List(ctx context.Context) ([]Info, error) {
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
-	slices.SortFunc(list, byUpdate)
+	sortByUpdate(list)
 	return list, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -100,7 +99,7 @@ func (m *Memory) List(ctx context.Context) ([]Info, error) {
 	for _, s := range m.sessions {
 		list = append(list, s.info())
 	}
-	slices.SortFunc(list, byUpdate)
+	sortByUpdate(list)
 	return list, nil
 }
 
