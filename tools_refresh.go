@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/openagent-go/agent/engine"
@@ -134,7 +135,7 @@ func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
 		return len(old)
 	}
 	tools := fresh.offered
-	slices.SortStableFunc(tools, func(a, b event.Tool) int { return at(a) - at(b) })
+	sort.SliceStable(tools, func(i, j int) bool { return at(tools[i]) < at(tools[j]) })
 	for i := range tools {
 		if j := at(tools[i]); j < len(old) && !old[j].Deferred {
 			tools[i].Deferred = false

@@ -121,7 +121,7 @@ func (l *callList) startBatch(c *call, input json.RawMessage, t *settings, r *ru
 	parts := c.parts
 	c.phase, c.parts = gathering, nil
 	at := slices.IndexFunc(l.list, func(o call) bool { return o.id == c.id })
-	l.list = slices.Insert(l.list, at, parts...)
+	l.list = append(l.list[:at:at], append(parts, l.list[at:]...)...)
 }
 
 // gathered reports whether all calls that a call of a batch tool made have their

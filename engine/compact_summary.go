@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
@@ -176,7 +177,7 @@ func (p *SummaryPlan) clear(from, most int) {
 	if p.Cleared = c.down(nil, large, most, most); p.Cleared != nil {
 		return
 	}
-	slices.SortStableFunc(large, func(a, b piece) int { return b.size - a.size })
+	sort.SliceStable(large, func(i, j int) bool { return large[i].size > large[j].size })
 	for _, r := range large {
 		if sum <= most || r.size < minClear {
 			return
