@@ -145,7 +145,7 @@ func repairSessions(ctx context.Context, h *cli.IO, o *SessionsOptions, ids []st
 		}
 		rows = append(rows, []string{id, strconv.FormatInt(r.Kept, 10), strconv.FormatInt(r.Rewritten, 10), backup})
 	}
-	return h.WriteList(o.format, done, "SESSION KEPT ANEW DAMAGED-JOURNAL", rows)
+	return h.WriteList(o.format, done, "SESSION KEPT REWRITTEN DAMAGED-JOURNAL", rows)
 }
 
 // An imported is what import shows of a file.
