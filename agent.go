@@ -127,7 +127,7 @@ type Agent struct {
 	// Trace gets the steps of runs and of their sub-agents as spans. Nil: none.
 	Trace trace.Func
 
-	parentLink *parentLink // of an agent beneath another; nil: it is nobody's
+	parentLink *parentLink // of a subagent; nil: no other agent started it
 }
 
 // A CanUseToolFunc decides about a call. The verdict is what rules, hooks and

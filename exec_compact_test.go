@@ -194,7 +194,7 @@ func TestCompactionClears(t *testing.T) {
 	}
 }
 
-// The list of steps, the names of files and the skill in force are told anew.
+// The list of steps, the names of files and the skill in force are told again.
 func TestCompactionNotes(t *testing.T) {
 	store := new(session.Memory)
 	steps := llmtest.Use("a", "TodoWrite", map[string]any{"todos": []any{map[string]string{"content": "write the parser", "status": "in_progress"}}})

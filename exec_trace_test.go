@@ -71,7 +71,7 @@ func tree(rs []trace.Record) string {
 	return b.String()
 }
 
-// Spans nest as the work does: agents beneath the calls that start them, in the
+// Spans nest as the work does: agents under the calls that start them, in the
 // background too; each try of a model is one.
 func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

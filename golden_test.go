@@ -35,7 +35,7 @@ import (
 var update = flag.Bool("update", false, "record histories that are missing in testdata/golden, and write what they all come to")
 
 // histories are the sessions that are recorded in testdata/golden. A recording
-// is never made anew: it stands for the journals that users have. Of a session
+// is never made again: it stands for the journals that users have. Of a session
 // whose recording is to change, the file has to be deleted first.
 var histories = map[string]func(t *testing.T, a *agent.Agent){
 	"tools": func(t *testing.T, a *agent.Agent) {

@@ -15,7 +15,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A sleepyStore stands still in one append, and with it the run, whose baton it
+// A sleepyStore stands still in one append, and with it the run, whose token it
 // holds: as when the machine sleeps, all timers go off meanwhile.
 type sleepyStore struct {
 	session.Store

@@ -21,8 +21,8 @@ type Result struct {
 	Partial    string // text of an answer that was broken off
 	Usage      llm.Usage
 	CostUSD    *float64                  // nil: the price of a model is not known
-	Models     map[string]event.Spending // usage and cost by model, agents beneath the run included
-	Agents     map[string]event.Spending // what agents beneath the run used, by name
+	Models     map[string]event.Spending // usage and cost by model, its subagents included
+	Agents     map[string]event.Spending // what its subagents used, by name
 	Turns      int                       // answers of the model
 	Reason     event.EndReason
 	Message    string                   // what went wrong, in words

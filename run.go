@@ -20,10 +20,10 @@ import (
 
 // An activeRun is one run: it asks the engine for effects, has them done, and records
 // what came of them. It works while something has happened and rests while
-// effects are carried out. Whoever has its baton works on it, and nobody else
-// touches the fold, the log and the flights: the goroutine of an effect that has
-// ended goes on with the run, so that a run that does one thing after the other
-// needs one goroutine and no switch to another.
+// effects are carried out. Only the goroutine that holds the ownership token
+// touches the session's state, the log and the pending effects. The goroutine of an
+// effect that has ended takes the token and goes on with the run. So a run that does
+// one thing after the other needs one goroutine.
 type activeRun struct {
 	s               *Session
 	x               *runSetup
@@ -39,7 +39,7 @@ type activeRun struct {
 	ignore          func() bool             // stops looking for the end of ctx
 	next            []event.Fact            // begin the run proper, once an earlier one is closed
 	appendCtx       *lazyctx.Context        // the context of appends; nil before the first
-	watchdog        *time.Timer             // for flights that have to be given up
+	watchdog        *time.Timer             // for pending effects that have to be given up
 	watchdogAt      time.Time               // when it goes off; zero when it does not
 	began           bool                    // something is on record
 	noticesPolled   bool                    // tools were asked for notices, and nothing was recorded since
@@ -51,7 +51,7 @@ type activeRun struct {
 	mode            permission.Mode         // that the executor knows of
 	uncached        *event.CacheBroken      // to be shown
 	suspendedAgents []event.AgentSuspended  // agents of calls that have not returned yet
-	ending          bool                    // flights are waited for, nothing else
+	ending          bool                    // pending effects are waited for, nothing else
 	failed          error                   // of the log: nothing can be recorded any more
 	stuckErr        error
 	done            chan struct{} // closed after everything else
@@ -63,7 +63,7 @@ type activeRun struct {
 	completed []*pendingEffect // have ended, and wait for the holder of the token
 }
 
-// begin is the first goroutine of a run; it has the baton.
+// begin is the first goroutine of a run. It holds the ownership token.
 func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	l.observe(!prompt)
 	l.ignore = context.AfterFunc(l.ctx, func() {
@@ -89,7 +89,7 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 	l.drive()
 }
 
-// takeToken waits for the baton. It reports false when the run is over.
+// takeToken waits for the ownership token. It reports false when the run is over.
 func (l *activeRun) takeToken() bool {
 	select {
 	case <-l.token:
@@ -104,15 +104,15 @@ func (l *activeRun) takeToken() bool {
 	}
 }
 
-// drive goes on with the run, with the baton, for as long as this goroutine has
-// something to do for it.
+// drive goes on with the run for as long as this goroutine has something to do for
+// it. The caller holds the token.
 func (l *activeRun) drive() {
 	for f := l.advance(); f != nil && l.execute(f); f = l.advance() {
 	}
 }
 
-// advance does all that can be done now, and gives the baton back. It returns a
-// flight that is to be carried out by the caller, nil if there is none.
+// advance does all that can be done now, and gives the token back. It returns a
+// pending effect that the caller has to carry out, nil if there is none.
 func (l *activeRun) advance() (mine *pendingEffect) {
 	l.guard(func() error {
 		l.collect()
@@ -186,7 +186,7 @@ func (l *activeRun) guard(fn func() error) (err error) {
 		}
 		l.x.Complain("the loop failed", "error", why, "stack", string(debug.Stack()))
 		l.collapse(why)
-		if err = l.failed; v == nil { // this goroutine is lost, and the baton with it
+		if err = l.failed; v == nil { // this goroutine ends, and another has to use its token
 			go l.drive()
 		}
 	}()
@@ -228,7 +228,7 @@ func (l *activeRun) wrapUp() {
 	})
 }
 
-// close lets the consumer see the end. The baton is kept for ever.
+// close lets the consumer see the end. It never gives the token back.
 func (l *activeRun) close() {
 	l.ignore()
 	if l.watchdog != nil {
@@ -258,8 +258,8 @@ func (l *activeRun) close() {
 	close(l.done)
 }
 
-// reportLost takes the session out of use after its log has failed: it is opened and
-// replayed anew by the next prompt.
+// reportLost takes the session out of use after its log has failed. The next prompt
+// opens and replays it again.
 func (l *activeRun) reportLost() {
 	end, ok := l.state.state.SoFar()
 	for _, e := range l.unsaved { // the end itself could not be recorded

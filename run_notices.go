@@ -18,7 +18,8 @@ type notices struct {
 }
 
 // pollNotices has the notices of tools asked for before the model is called and before
-// the run ends. It returns the flight that does, or that one is under way.
+// the run ends. It returns the pending effect that does, or that one
+// is under way.
 func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
 	if l.noticesPolled || !l.x.notifies() && len(l.touched) == 0 {
 		return nil, false

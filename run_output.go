@@ -27,7 +27,7 @@ func (l *activeRun) candidate(e engine.CheckOutput) *executor.Candidate {
 	if e.Call == "" {
 		whole, last := l.state.state.Answer()
 		c.Texts = append(c.Texts, whole)
-		if last != whole { // a model that is to go on with its JSON may begin anew
+		if last != whole { // a model that is to go on with its JSON may begin again
 			c.Texts = append(c.Texts, last)
 		}
 		return c

@@ -310,7 +310,7 @@ func TestToolsOfSets(t *testing.T) {
 	}
 }
 
-// An input that is known already, to a program that starts anew.
+// An input that is known already, to a program that starts again.
 func TestKnownInputOfOldSession(t *testing.T) {
 	a := &agent.Agent{Model: llmtest.Script(say("one")), Sessions: new(session.Memory)}
 	for range 2 {

@@ -172,7 +172,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	store := s.store()
 	f := s.def().Session("")
 	*f.settings() = *s.settings()
-	f.set.gone, f.set.brood = nil, nil
+	f.set.gone, f.set.agents = nil, nil
 	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
 		f.set.mode = s.fold.state.Mode()
 	}

@@ -59,7 +59,7 @@ func journalOf(s session.Store, id string) string {
 // end calls the hooks of the session's end, for a session in which a run began.
 func (s *Session) end() {
 	s.mu.Lock()
-	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // an agent beneath another has its SubagentStop
+	began := s.prompted && !s.ended && s.loop != nil && s.def().parentLink == nil // a subagent has its SubagentStop
 	s.ended = s.ended || began
 	s.mu.Unlock()
 	if began && slices.ContainsFunc(s.def().Hooks, func(h hook.Hook) bool { return h.On == hook.SessionEnd }) {

@@ -32,7 +32,7 @@ type settings struct {
 	mode    permission.Mode // for the next prompt; "" is what is in force
 	changed altered         // of the agent
 	gone    []tool.Tool     // that SetTools and ReplaceTool have taken away
-	brood   *subagents      // not set, but as rare; nil: it has started no agents
+	agents  *subagents      // not set, but as rare; nil: it has started no agents
 }
 
 // altered says what of the agent was changed; callback: and is not on record yet.

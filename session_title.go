@@ -45,7 +45,7 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
 			err = errors.Join(err, s.fold.log.Close())
-			s.fold = nil // it is opened anew by what comes next
+			s.fold = nil // the next use opens it again
 		}
 		return err
 	}

@@ -243,9 +243,9 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 	if err := session.CheckID(id); err != nil {
 		return nil, fmt.Errorf("agent: starting %s: %w", name, err)
 	}
-	nursery := p.session.childStore(p.loop.x.store)
+	store := p.session.childStore(p.loop.x.store)
 	if c.Session != "" {
-		info, err := session.Stat(ctx, nursery, id)
+		info, err := session.Stat(ctx, store, id)
 		if err != nil {
 			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, err)
 		}
@@ -253,11 +253,11 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 			return nil, fmt.Errorf("agent: sending %s back to work: %w", id, ErrKind)
 		}
 	}
-	brood := p.session.subagents()
+	agents := p.session.subagents()
 	err := p.session.withSession(ctx, func(f *sessionState, record func(...event.Fact) error) error {
 		w.toolID = f.providerID(c.Call)
 		own := p.inherit(f, c)
-		own.Sessions = nursery
+		own.Sessions = store
 		own.Name = name
 		var begun bool
 		begun, w.over = f.state.Agents().Worked(w.key)
@@ -291,7 +291,7 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 			return err
 		}
 		w.session = own.Session(id)
-		brood.attach(w.key, w.session)
+		agents.attach(w.key, w.session)
 		if begun {
 			return nil
 		}

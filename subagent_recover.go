@@ -19,7 +19,7 @@ func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fac
 		if !prompt && slices.ContainsFunc(s.fold.state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
 			continue // it goes on
 		}
-		if s.settings().brood.has(at.Key) || !prompt && !at.Background && s.fold.state.Call(at.Call).Open {
+		if s.settings().agents.has(at.Key) || !prompt && !at.Background && s.fold.state.Call(at.Call).Open {
 			continue
 		}
 		end, text, dir := lastResult(ctx, s.childStore(s.store()), at)

@@ -35,18 +35,18 @@ type runningSubagent struct {
 	cancel     context.CancelCauseFunc
 }
 
-// subagents returns the session's brood.
+// subagents returns the session's subagents.
 func (s *Session) subagents() *subagents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settings().brood == nil {
-		s.set.brood = &subagents{works: map[string]runningSubagent{}, turn: make(chan struct{}, 1), closed: s.closed}
-		s.set.brood.ctx, s.set.brood.cancel = context.WithCancelCause(context.Background())
+	if s.settings().agents == nil {
+		s.set.agents = &subagents{works: map[string]runningSubagent{}, turn: make(chan struct{}, 1), closed: s.closed}
+		s.set.agents.ctx, s.set.agents.cancel = context.WithCancelCause(context.Background())
 		if s.closed {
-			s.set.brood.cancel(ErrClosed)
+			s.set.agents.cancel(ErrClosed)
 		}
 	}
-	return s.set.brood
+	return s.set.agents
 }
 
 // childStore returns where the sessions of the session's agents are kept: beside its
@@ -166,7 +166,7 @@ func (s *Session) stopSubagents() {
 	s.mu.Lock()
 	var b *subagents
 	if s.set != nil {
-		b = s.set.brood
+		b = s.set.agents
 	}
 	s.mu.Unlock()
 	if b == nil {

@@ -49,7 +49,7 @@ func (s *Session) interruptAgents() (stopped []string) {
 	s.mu.Lock()
 	var b *subagents
 	if s.set != nil {
-		b = s.set.brood
+		b = s.set.agents
 	}
 	s.mu.Unlock()
 	if b == nil {
@@ -72,10 +72,10 @@ func (s *Session) interruptAgents() (stopped []string) {
 
 // allowAgents lets agents begin again. It is called with the session's lock.
 func (s *Session) allowAgents() {
-	if s.set == nil || s.set.brood == nil {
+	if s.set == nil || s.set.agents == nil {
 		return
 	}
-	b := s.set.brood
+	b := s.set.agents
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.blocked != nil {

@@ -81,7 +81,7 @@ func childEvents(t *testing.T) (started, ended, shown bool) {
 }
 
 // A child's answer is the call's result; what it used is its parent's, by agent and by
-// model; its events are seen; its transcript lies beneath the parent's.
+// model; its events are seen; its transcript lies under the parent's.
 func TestChild(t *testing.T) {
 	small := &llmtest.Model{ID: "small", Facts: priced, Steps: []llmtest.Step{say("four")}}
 	helper := &agent.Agent{Name: "helper", Model: small, System: "You count."}

@@ -32,7 +32,7 @@ type newPool struct {
 
 // pollToolsets has the Toolsets asked for their tools before the model is called, where
 // one of them has changed or the model is another that wants other tools. It returns
-// the flight that does, or that one is under way.
+// the pending effect that does, or that one is under way.
 func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
 	asking := l.pending.get(askToolsets{}.Key()) != nil
 	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (x *runSetup) outdated() bool {
 	return true
 }
 
-// refreshTools puts the tools together anew, nil where that fails: the old ones stay.
+// refreshTools puts the tools together again. Nil: that failed, and the old ones stay.
 func (x *runSetup) refreshTools(ctx context.Context, m llm.Model) *newPool {
 	fresh, err := x.gatherTools(ctx, x.def(), m)
 	if err != nil {

@@ -38,7 +38,7 @@ func plain(name string) tool.Tool {
 	return tool.Func(tool.Spec{Name: name, ReadOnly: true, Description: strings.Repeat("words ", 20)}, func(context.Context, number) (string, error) { return name + " ran", nil })
 }
 
-// A tool set that changes while a run goes on is asked anew before the next request,
+// A tool set that changes while a run goes on is asked again before the next request,
 // once. What the model has seen stays first; a call of a tool that has gone meanwhile
 // is answered.
 func TestToolsetsThatChange(t *testing.T) {

@@ -15,16 +15,16 @@ import (
 	"github.com/openagent-go/agent/tool/tooltest"
 )
 
-// A nursery starts agents that say what they were asked.
-type nursery struct {
+// A fakeSpawner starts agents that say what they were asked.
+type fakeSpawner struct {
 	offer Offer
 	last  Spawn
 	reply func(ctx context.Context, s Spawn) (*Spawned, error)
 }
 
-func (n *nursery) Offer() Offer { return n.offer }
+func (n *fakeSpawner) Offer() Offer { return n.offer }
 
-func (n *nursery) Spawn(ctx context.Context, s Spawn) (*Spawned, error) {
+func (n *fakeSpawner) Spawn(ctx context.Context, s Spawn) (*Spawned, error) {
 	n.last = s
 	if n.reply != nil {
 		return n.reply(ctx, s)
@@ -32,15 +32,15 @@ func (n *nursery) Spawn(ctx context.Context, s Spawn) (*Spawned, error) {
 	return &Spawned{ID: "a1", Text: "did " + s.Prompt, Turns: 3, Usage: llm.Usage{Input: 10}, Duration: time.Second}, nil
 }
 
-func newNursery() *nursery {
-	return &nursery{offer: Offer{
+func newFakeSpawner() *fakeSpawner {
+	return &fakeSpawner{offer: Offer{
 		Types:  []AgentType{{Name: "general-purpose", Description: "Any work"}, {Name: "Explore", Description: "Finds\nthings", ReadOnly: true}},
 		Models: []string{"small", "large"}, Isolations: []string{"worktree"}, Background: true,
 	}}
 }
 
 func TestAgentTool(t *testing.T) {
-	n := newNursery()
+	n := newFakeSpawner()
 	x := Agent(n)
 	spec := x.Spec()
 	if spec.Name != "Agent" || strings.Join(spec.Aliases, " ") != "Task new_task" {
@@ -90,7 +90,7 @@ func TestAgentToolResults(t *testing.T) {
 		"failed":     {out: &Spawned{ID: "a1", Text: "so far", Failure: "max_turns", CostUSD: &cost}, want: "did not finish: max_turns\nIts last answer: so far", fails: true, has: `"costUSD":0.25`},
 		"refused":    {err: errors.New("the name ann is taken"), want: "the name ann is taken", fails: true},
 	} {
-		n := newNursery()
+		n := newFakeSpawner()
 		n.reply = func(context.Context, Spawn) (*Spawned, error) { return c.out, c.err }
 		r := tooltest.Run(t, Agent(n), `{"prompt":"x","description":"y","run_in_background":true}`)
 		if r.IsError != c.fails || !strings.Contains(r.Text(), c.want) || !strings.Contains(string(r.Details), c.has) {
@@ -115,7 +115,7 @@ func TestAgentToolRefuses(t *testing.T) {
 		`{"prompt":"x","description":"y","maxTurns":"many"}`:                           "maxTurns",
 		`{"description":"y","prompt":"` + strings.Repeat("x", maxAgentPrompt+1) + `"}`: "put the rest into a file",
 	} {
-		n := newNursery()
+		n := newFakeSpawner()
 		r := tooltest.Run(t, Agent(n), input)
 		if !r.IsError || !strings.Contains(r.Text(), want) || len(r.Text()) > 2000 {
 			t.Errorf("%.80s: got %q, want %q", input, r.Text(), want)
@@ -124,7 +124,7 @@ func TestAgentToolRefuses(t *testing.T) {
 			t.Errorf("%.80s: an agent was started", input)
 		}
 	}
-	n := &nursery{offer: Offer{Types: []AgentType{{Name: "a"}}}}
+	n := &fakeSpawner{offer: Offer{Types: []AgentType{{Name: "a"}}}}
 	for input, want := range map[string]string{
 		`{"prompt":"x","description":"y","isolation":"worktree"}`:     "there is none here",
 		`{"prompt":"x","description":"y","run_in_background":true}`:   "cannot run in the background here",
@@ -138,7 +138,7 @@ func TestAgentToolRefuses(t *testing.T) {
 }
 
 func TestAgentToolClass(t *testing.T) {
-	x := Agent(newNursery())
+	x := Agent(newFakeSpawner())
 	for input, want := range map[string]string{
 		`{"prompt":"x","description":"y"}`:                                                  "general-purpose delegated",
 		`{"prompt":"x","description":"y","subagent_type":"explore"}`:                        "Explore read-only delegated",
@@ -162,7 +162,7 @@ func TestAgentToolClass(t *testing.T) {
 
 // An agent that is waited for ends with the call.
 func TestAgentToolCancelled(t *testing.T) {
-	n := newNursery()
+	n := newFakeSpawner()
 	started := make(chan struct{})
 	n.reply = func(ctx context.Context, _ Spawn) (*Spawned, error) {
 		close(started)
@@ -178,7 +178,7 @@ func TestAgentToolCancelled(t *testing.T) {
 }
 
 func TestAgentToolContract(t *testing.T) {
-	n := newNursery()
+	n := newFakeSpawner()
 	for i := range 100 {
 		n.offer.Types = append(n.offer.Types, AgentType{Name: fmt.Sprintf("type-%d", i), Description: strings.Repeat("long ", 1000)})
 	}

@@ -64,8 +64,8 @@ func taskIDs(ids []string) []string {
 	return out
 }
 
-// teamFailure tells the model of an error of package team that it can mend; any
-// other is the program's.
+// teamFailure tells the model of an error of package team that it can correct. Any
+// other error is the program's.
 func teamFailure(err error) (*tool.Result, error) {
 	if errors.Is(err, team.ErrNotFound) {
 		return tool.Errorf("%v; TaskList shows what there is", err), nil

@@ -24,7 +24,7 @@ var enterWorktreeText string
 var exitWorktreeText string
 
 const (
-	// worktreesFolder holds the worktrees, beneath the folder that the run works in.
+	// worktreesFolder holds the worktrees, in the folder that the run works in.
 	worktreesFolder = ".openagent/worktrees"
 	// worktreeState is the slot of the session's state that says where it is.
 	worktreeState = "worktree"
@@ -99,7 +99,7 @@ func (in enterWorktreeInput) name(call tool.Call) string {
 	return cmp.Or(worktreeName(in.Name), madeUpName(call.Session, call.ID))
 }
 
-// EnterWorktree returns the tool that makes a git worktree beneath
+// EnterWorktree returns the tool that makes a git worktree under
 // .openagent/worktrees of the directory that the run is in, on the branch
 // worktree-<name>, and moves the run there. The folder is kept out of git's sight.
 // A worktree that was left with [ExitWorktree]'s keep is entered again by its name.

@@ -23,7 +23,7 @@ type Worktree struct {
 	base string // the commit that was checked out
 }
 
-// MakeWorktree makes a git worktree beneath .openagent/worktrees of the folder from, as
+// MakeWorktree makes a git worktree under .openagent/worktrees of the folder from, as
 // [EnterWorktree] does. For a session and a call that have made one already, as before
 // a crash, it returns that one.
 func MakeWorktree(ctx context.Context, files Worktrees, from, session, call string) (*Worktree, error) {

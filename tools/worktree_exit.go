@@ -31,7 +31,7 @@ const (
 )
 
 // ExitWorktree returns the tool that leads out of a worktree, and removes one
-// that EnterWorktree made beneath the same folder if that loses nothing.
+// that EnterWorktree made under the same folder if that loses nothing.
 func ExitWorktree(files Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ExitWorktree", Title: "Leave a worktree", Description: exitWorktreeText, Barrier: true, State: worktreeState,
