@@ -12,16 +12,7 @@ import (
 
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
-	"github.com/openagent-go/agent/tools/search"
-	"github.com/openagent-go/agent/workspace"
 )
-
-// Core returns the tools for working in ws and on the web, in the order in which
-// models are shown them. The search engine is that of the environment, see
-// [search.FromEnv].
-func Core(ws *workspace.Workspace) []tool.Tool {
-	return Builtins{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
-}
 
 // details encodes what programs and people see of a result.
 func details(v any) json.RawMessage {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/tool"
+	"github.com/openagent-go/agent/tools/search"
 	"github.com/openagent-go/agent/workspace"
 )
 
@@ -152,4 +153,11 @@ func (k Builtins) extra() []tool.Tool {
 		all = append(all, AttemptCompletion())
 	}
 	return all
+}
+
+// Core returns the tools for working in ws and on the web, in the order in which
+// models are shown them. The search engine is that of the environment, see
+// [search.FromEnv].
+func Core(ws *workspace.Workspace) []tool.Tool {
+	return Builtins{Workspace: ws, Web: &Web{}, Search: search.FromEnv()}.core()
 }
