@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/eventqueue"
-	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
-	"github.com/openagent-go/agent/session"
 )
 
 // An activeRun is one run: it asks the engine for effects, has them done, and records
@@ -25,42 +21,45 @@ import (
 // effect that has ended takes the token and goes on with the run. So a run that does
 // one thing after the other needs one goroutine.
 type activeRun struct {
-	s               *Session
-	x               *runSetup
-	state           *sessionState
-	log             session.Log
-	events          *eventqueue.Queue // nil where nobody watches
-	token           chan struct{}     // has room for one: it lies here while the loop rests
-	pending         pendingEffects
-	unsaved         []event.Event   // are applied, and not on record yet; reused
-	sync            bool            // one of them has to be on the disk
-	ctx             context.Context // of the whole run; its end stops the run
-	cancel          context.CancelCauseFunc
-	ignore          func() bool             // stops looking for the end of ctx
-	next            []event.Fact            // begin the run proper, once an earlier one is closed
-	appendCtx       *lazyctx.Context        // the context of appends; nil before the first
-	watchdog        *time.Timer             // for pending effects that have to be given up
-	watchdogAt      time.Time               // when it goes off; zero when it does not
-	began           bool                    // something is on record
-	noticesPolled   bool                    // tools were asked for notices, and nothing was recorded since
-	at              time.Time               // when that was, with the monotonic clock
-	stopped         bool                    // the end of ctx is on record
-	rulesChanged    bool                    // hooks have changed the rules, or a skill has
-	touched         []string                // files, since the context was asked for
-	restriction     *permission.Restriction // what skills let run
-	mode            permission.Mode         // that the executor knows of
-	uncached        *event.CacheBroken      // to be shown
-	suspendedAgents []event.AgentSuspended  // agents of calls that have not returned yet
-	ending          bool                    // pending effects are waited for, nothing else
-	failed          error                   // of the log: nothing can be recorded any more
-	stuckErr        error
-	done            chan struct{} // closed after everything else
-	result          *Result       // for the consumer, with done
-	err             error         // likewise
-	span            *watchedRun   // nil where nobody traces
+	s     *Session
+	x     *runSetup
+	state *sessionState
+	token chan struct{} // has room for one: it lies here while nobody works on the run
 
-	mu        sync.Mutex
-	completed []*pendingEffect // have ended, and wait for the holder of the token
+	ctx    context.Context // of the whole run; its end stops the run
+	cancel context.CancelCauseFunc
+	ignore func() bool       // stops looking for the end of ctx
+	events *eventqueue.Queue // nil where nobody watches; safe without the token
+	span   *watchedRun       // nil where nobody traces
+
+	// Only the goroutine that holds the token uses these until done is closed.
+	committer       committer
+	pending         pendingEffects
+	watchdog        watchdog
+	suspendedAgents []event.AgentSuspended // agents of calls that have not returned yet
+	poll            noticePoll
+	told            toldExecutor
+	next            []event.Fact // begin the run proper, once an earlier one is closed
+	stopped         bool         // the end of ctx is on record
+	ending          bool         // pending effects are waited for, nothing else
+
+	completed completedEffects // has a lock of its own
+	runOutcome
+}
+
+// A runOutcome is what came of a run. The goroutine that holds the token writes it. All
+// others read it once done is closed.
+type runOutcome struct {
+	done   chan struct{} // closed after everything else
+	result *Result       // for the consumer
+	err    error         // likewise
+}
+
+// toldExecutor is what the executor of a run knows of mode and rules.
+type toldExecutor struct {
+	mode         permission.Mode
+	restriction  *permission.Restriction // what skills let run
+	rulesChanged bool                    // hooks have changed the rules, or a skill has
 }
 
 // begin is the first goroutine of a run. It holds the ownership token.
@@ -118,7 +117,7 @@ func (l *activeRun) advance() (mine *pendingEffect) {
 		l.collect()
 		for !l.ending && mine == nil {
 			switch {
-			case l.failed != nil:
+			case l.committer.failed != nil:
 				l.wrapUp()
 			case l.state.state.Running():
 				if resting := l.step(&mine); resting {
@@ -186,7 +185,7 @@ func (l *activeRun) guard(fn func() error) (err error) {
 		}
 		l.x.Complain("the loop failed", "error", why, "stack", string(debug.Stack()))
 		l.collapse(why)
-		if err = l.failed; v == nil { // this goroutine ends, and another has to use its token
+		if err = l.committer.failed; v == nil { // this goroutine ends, and another has to use its token
 			go l.drive()
 		}
 	}()
@@ -205,7 +204,7 @@ func (l *activeRun) collapse(why string) {
 		}
 		return nil
 	}, nil)
-	l.failed = failed
+	l.committer.failed = failed
 	l.wrapUp()
 }
 
@@ -231,24 +230,20 @@ func (l *activeRun) wrapUp() {
 // close lets the consumer see the end. It never gives the token back.
 func (l *activeRun) close() {
 	l.ignore()
-	if l.watchdog != nil {
-		l.watchdog.Stop()
+	l.watchdog.stop()
+	l.committer.release()
+	if l.committer.failed != nil {
+		l.err = l.committer.failed
 	}
-	if l.appendCtx != nil {
-		l.appendCtx.Cancel()
-	}
-	if l.failed != nil {
-		l.err = l.failed
-	}
-	if l.stuckErr != nil {
-		l.err = errors.Join(l.err, l.stuckErr)
+	if l.watchdog.stuck != nil {
+		l.err = errors.Join(l.err, l.watchdog.stuck)
 	}
 	if l.span != nil {
 		l.span.finish()
 	}
 	l.s.mu.Lock()
 	l.s.running = false
-	if l.failed != nil {
+	if l.committer.failed != nil {
 		l.reportLost()
 	}
 	l.s.mu.Unlock()
@@ -262,7 +257,7 @@ func (l *activeRun) close() {
 // opens and replays it again.
 func (l *activeRun) reportLost() {
 	end, ok := l.state.state.SoFar()
-	for _, e := range l.unsaved { // the end itself could not be recorded
+	for _, e := range l.committer.unsaved { // the end itself could not be recorded
 		if f, is := e.Data.(event.RunEnd); is {
 			end, ok = f, true
 			end.Reason = event.Internal
@@ -273,7 +268,7 @@ func (l *activeRun) reportLost() {
 		l.s.last = l.result
 	}
 	if l.s.fold != nil {
-		l.x.Complain("session log failed", "error", errors.Join(l.failed, l.s.fold.log.Close()))
+		l.x.Complain("session log failed", "error", errors.Join(l.committer.failed, l.s.fold.log.Close()))
 		l.s.fold = nil
 	}
 }

@@ -8,7 +8,66 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/lazyctx"
+	"github.com/openagent-go/agent/session"
 )
+
+// A committer records the facts of a run in its log. Only the goroutine that holds the
+// run's token uses it.
+type committer struct {
+	log      session.Log
+	unsaved  []event.Event      // are applied, and not on record yet; reused
+	at       time.Time          // when the first of them was, with the monotonic clock
+	sync     bool               // one of them has to be on the disk
+	began    bool               // something is on record
+	failed   error              // of the log: nothing can be recorded any more
+	ctx      *lazyctx.Context   // the context of appends; nil before the first
+	uncached *event.CacheBroken // to be shown after the next append
+}
+
+// now is the time of the next fact. Facts that one append records have the same time.
+func (c *committer) now() time.Time {
+	if len(c.unsaved) == 0 {
+		c.at = time.Now()
+	}
+	return c.at.UTC()
+}
+
+// add takes a fact that is applied, for the next append.
+func (c *committer) add(e event.Event, sync bool) {
+	c.unsaved = append(c.unsaved, e)
+	c.sync = c.sync || sync
+}
+
+// append appends the unsaved facts to the log, of which there is at least one. It
+// returns them until the next fact is added.
+func (c *committer) append(run context.Context) ([]event.Event, error) {
+	events := c.unsaved
+	if err := c.log.Append(c.context(run, c.at.Add(executor.Grace)), events[0].Seq-1, c.sync, events...); err != nil {
+		c.failed = fmt.Errorf("agent: recording in session %s: %w", events[0].Session, err)
+		return nil, c.failed
+	}
+	c.unsaved, c.sync, c.began = events[:0], false, true
+	return events, nil
+}
+
+// context returns the context of an append, which the end of the run does not cut short.
+func (c *committer) context(run context.Context, limit time.Time) context.Context {
+	if c.ctx != nil {
+		if c.ctx.Extend(limit) {
+			return c.ctx
+		}
+		c.ctx.Cancel()
+	}
+	c.ctx = &lazyctx.Context{Parent: run, Detached: true, Until: limit}
+	return c.ctx
+}
+
+// release ends the context of appends.
+func (c *committer) release() {
+	if c.ctx != nil {
+		c.ctx.Cancel()
+	}
+}
 
 // commitHost records facts of the host. What they say also holds for the prompt that waits
 // for the end of an earlier run.
@@ -23,30 +82,27 @@ func (l *activeRun) commitHost(facts ...event.Fact) error {
 // apply applies facts, which are on record with the next that are recorded: before
 // anything is done about them, and before anybody is shown them.
 func (l *activeRun) apply(facts ...event.Fact) {
-	if l.failed != nil {
+	if l.committer.failed != nil {
 		return
 	}
-	if len(l.unsaved) == 0 {
-		l.at = time.Now()
-	}
-	at := l.at.UTC()
+	at := l.committer.now()
 	for _, f := range facts {
-		l.noticesPolled = false
-		l.sync = l.sync || l.needsSync(f)
+		l.poll.done = false
+		sync := l.needsSync(f)
 		e := event.Event{Seq: l.state.last + 1, Prev: l.state.last, Time: at, Session: l.s.ID, Data: f}
-		l.unsaved = append(l.unsaved, e)
+		l.committer.add(e, sync)
 		l.state.apply(e)
 		if w := l.state.cache; w != nil {
 			if b := w.Apply(e, l.state.state, &l.state.transcript); b != nil {
-				l.uncached = b
+				l.committer.uncached = b
 			}
 		}
-		if m := l.state.state.Mode(); m != l.mode {
-			l.mode = m
+		if m := l.state.state.Mode(); m != l.told.mode {
+			l.told.mode = m
 			l.x.Mode.Store(new(m)) // &m would cost an allocation each time
 		}
-		if b := l.state.state.Bound(); b != l.restriction {
-			l.restriction = b
+		if b := l.state.state.Bound(); b != l.told.restriction {
+			l.told.restriction = b
 			l.takeRules()
 		}
 		if l.stopsAgents(f) {
@@ -66,15 +122,13 @@ func (l *activeRun) apply(facts ...event.Fact) {
 // commit appends facts to the log, those that were noted before them, and shows them.
 func (l *activeRun) commit(facts ...event.Fact) error {
 	l.apply(facts...)
-	if l.failed != nil || len(l.unsaved) == 0 {
-		return l.failed
+	if l.committer.failed != nil || len(l.committer.unsaved) == 0 {
+		return l.committer.failed
 	}
-	events := l.unsaved
-	if err := l.log.Append(l.appendContext(l.at.Add(executor.Grace)), events[0].Seq-1, l.sync, events...); err != nil {
-		l.failed = fmt.Errorf("agent: recording in session %s: %w", l.s.ID, err)
-		return l.failed
+	events, err := l.committer.append(l.ctx)
+	if err != nil {
+		return err
 	}
-	l.unsaved, l.sync, l.began = events[:0], false, true
 	if l.x.agent.Log != nil {
 		l.logged(events)
 	}
@@ -91,24 +145,11 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 		l.state.torn = 0
 		l.events.Put(event.Event{Session: l.s.ID, Data: event.JournalCut{Bytes: n}})
 	}
-	if b := l.uncached; b != nil && l.events != nil {
-		l.uncached = nil
+	if b := l.committer.uncached; b != nil && l.events != nil {
+		l.committer.uncached = nil
 		l.events.Put(event.Event{Session: l.s.ID, Data: l.x.Secrets.Broken(*b)})
 	}
 	return nil
-}
-
-// appendContext returns the context of an append, which the end of the run does not cut
-// short.
-func (l *activeRun) appendContext(limit time.Time) context.Context {
-	if l.appendCtx != nil {
-		if l.appendCtx.Extend(limit) {
-			return l.appendCtx
-		}
-		l.appendCtx.Cancel()
-	}
-	l.appendCtx = &lazyctx.Context{Parent: l.ctx, Detached: true, Until: limit}
-	return l.appendCtx
 }
 
 // needsSync reports whether a fact has to be on disk before the run goes on.

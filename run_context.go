@@ -93,8 +93,8 @@ func (l *activeRun) touch(call string) {
 	}
 	class := l.state.state.Call(call).Traits
 	for _, a := range class.Access {
-		if (a.Kind == permission.ReadFile || a.Kind == permission.EditFile) && len(l.touched) < maxTouched && !slices.Contains(l.touched, a.Target) {
-			l.touched = append(l.touched, a.Target)
+		if (a.Kind == permission.ReadFile || a.Kind == permission.EditFile) && len(l.poll.touched) < maxTouched && !slices.Contains(l.poll.touched, a.Target) {
+			l.poll.touched = append(l.poll.touched, a.Target)
 		}
 	}
 }

@@ -56,13 +56,13 @@ func (l *activeRun) prepare(j *executor.Input) {
 // skills let run.
 func (l *activeRun) takeRules() {
 	more := l.state.state.Rules()
-	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.restriction == nil && !l.rulesChanged {
+	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.told.restriction == nil && !l.told.rulesChanged {
 		return
 	}
-	l.rulesChanged = true
+	l.told.rulesChanged = true
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
-	p.Bound = l.restriction
+	p.Bound = l.told.restriction
 	l.x.Rules.Store(p.Compile())
 	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }

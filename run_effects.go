@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,54 @@ func (fs pendingEffects) get(key string) *pendingEffect {
 func (fs *pendingEffects) drop(f *pendingEffect) {
 	if i := slices.Index(*fs, f); i >= 0 {
 		*fs = slices.Delete(*fs, i, i+1)
+	}
+}
+
+// firstGiveUp is when the first of them has to be given up, zero for never.
+func (fs pendingEffects) firstGiveUp() (next time.Time) {
+	for _, f := range fs {
+		if !f.giveUp.IsZero() && (next.IsZero() || f.giveUp.Before(next)) {
+			next = f.giveUp
+		}
+	}
+	return next
+}
+
+// completedEffects have ended, and wait for the holder of the token.
+type completedEffects struct {
+	mu   sync.Mutex
+	list []*pendingEffect
+}
+
+func (c *completedEffects) add(f *pendingEffect) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, f)
+}
+
+// take returns the effects that wait, and forgets them.
+func (c *completedEffects) take() []*pendingEffect {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.list
+	c.list = nil
+	return list
+}
+
+// A watchdog is the timer for pending effects that have to be given up. Only the
+// goroutine that holds the run's token uses it.
+type watchdog struct {
+	timer *time.Timer // nil before it is needed
+	at    time.Time   // when it goes off; zero when it does not
+	stuck error       // of the last effect that did not end after its cancellation
+}
+
+// covers reports whether the timer goes off early enough.
+func (w *watchdog) covers(next time.Time) bool { return !w.at.IsZero() && !next.Before(w.at) }
+
+func (w *watchdog) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }
 
@@ -241,18 +290,13 @@ func (l *activeRun) execute(f *pendingEffect) (ok bool) {
 
 // complete hands over what came of a pending effect and takes the token.
 func (l *activeRun) complete(f *pendingEffect) bool {
-	l.mu.Lock()
-	l.completed = append(l.completed, f)
-	l.mu.Unlock()
+	l.completed.add(f)
 	return l.takeToken()
 }
 
 // collect applies what came of the pending effects that have ended.
 func (l *activeRun) collect() {
-	l.mu.Lock()
-	completed := l.completed
-	l.completed = nil
-	l.mu.Unlock()
+	completed := l.completed.take()
 	if len(completed) > 0 && l.ctx.Err() != nil && !l.stopped && !l.ending { // what they report may come of that
 		l.stop()
 	}
@@ -277,7 +321,7 @@ func (l *activeRun) collect() {
 			facts = append(facts, l.takeFresh(f.pool)...)
 		}
 		_, heard := f.input.Effect.(askNotices)
-		l.noticesPolled = l.noticesPolled || heard
+		l.poll.done = l.poll.done || heard
 		f.ctx.Cancel()
 		f.ctx.muted.Store(true)
 	}
@@ -317,27 +361,22 @@ func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
 
 // armWatchdog sets the timer for the next pending effect that has to be given up.
 func (l *activeRun) armWatchdog() {
-	var next time.Time
-	for _, f := range l.pending {
-		if !f.giveUp.IsZero() && (next.IsZero() || f.giveUp.Before(next)) {
-			next = f.giveUp
-		}
-	}
+	next := l.pending.firstGiveUp()
 	switch {
-	case next.IsZero() || !l.watchdogAt.IsZero() && !next.Before(l.watchdogAt): // it goes off early enough
+	case next.IsZero() || l.watchdog.covers(next):
 		return
-	case l.watchdog == nil:
-		l.watchdog = time.AfterFunc(time.Until(next), func() {
+	case l.watchdog.timer == nil:
+		l.watchdog.timer = time.AfterFunc(time.Until(next), func() {
 			if l.takeToken() {
-				l.watchdogAt = time.Time{}
+				l.watchdog.at = time.Time{}
 				l.guard(l.giveUp)
 				l.drive()
 			}
 		})
 	default:
-		l.watchdog.Reset(time.Until(next))
+		l.watchdog.timer.Reset(time.Until(next))
 	}
-	l.watchdogAt = next
+	l.watchdog.at = next
 }
 
 // giveUp gives up the pending effects that did not end in time after their cancellation
@@ -353,7 +392,7 @@ func (l *activeRun) giveUp() error {
 		f.ctx.Cancel()
 		var fact event.Fact
 		if f.cancelled {
-			l.stuckErr = fmt.Errorf("%w: %s", ErrToolStuck, f.name())
+			l.watchdog.stuck = fmt.Errorf("%w: %s", ErrToolStuck, f.name())
 			fact = l.broken(f, tool.Stuck, "it did not end after its cancellation")
 		} else {
 			fact = l.broken(f, tool.Stuck, fmt.Sprintf("it timed out after %v and did not stop", f.limit))

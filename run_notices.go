@@ -10,6 +10,13 @@ import (
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
+// A noticePoll says whether tools are to be asked for notices. Only the goroutine
+// that holds the run's token uses it.
+type noticePoll struct {
+	done    bool     // they were asked, and nothing was recorded since
+	touched []string // files, since the context was asked for
+}
+
 // notices is what the model is told without having asked.
 type notices struct {
 	texts []string // the notices of tools
@@ -21,7 +28,7 @@ type notices struct {
 // the run ends. It returns the pending effect that does, or that one
 // is under way.
 func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
-	if l.noticesPolled || !l.x.notifies() && len(l.touched) == 0 {
+	if l.poll.done || !l.x.notifies() && len(l.poll.touched) == 0 {
 		return nil, false
 	}
 	due := false
@@ -42,9 +49,9 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, 
 	}
 	f := l.pendingFor(askNotices{})
 	f.giveUp = time.Now().Add(executor.Grace)
-	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.touched}}
+	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.poll.touched}}
 	f.notices.place.hide(l.x.Unreadable.Load())
-	l.touched = nil
+	l.poll.touched = nil
 	l.pending = append(l.pending, f)
 	return f, false
 }

@@ -102,7 +102,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	default:
 		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
 	}
-	l = &activeRun{s: s, x: x, state: s.fold, log: s.fold.log, token: make(chan struct{}, 1), done: make(chan struct{})}
+	l = &activeRun{s: s, x: x, state: s.fold, committer: committer{log: s.fold.log}, token: make(chan struct{}, 1), runOutcome: runOutcome{done: make(chan struct{})}}
 	if watched {
 		l.events = eventqueue.New(s.reread)
 		if s.fold.cache == nil {

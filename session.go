@@ -94,7 +94,7 @@ func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 		return s.Result(), nil
 	}
 	<-l.done
-	if !l.began {
+	if !l.committer.began {
 		return nil, l.err
 	}
 	return l.result, l.err
