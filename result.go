@@ -51,7 +51,7 @@ var (
 	ErrInterrupted = errors.New("the run was interrupted")
 	ErrStopped     = errors.New("a hook stopped the run")
 	ErrSuspended   = errors.New("the run waits for a decision")
-	ErrInternal    = errors.New("the run failed inside")
+	ErrInternal    = errors.New("internal error")
 )
 
 // Errors of sessions.

@@ -134,7 +134,7 @@ func (c Command) allFlags() Flags {
 	if c.Flags != nil {
 		fs = c.Flags()
 	}
-	return append(slices.Clip(fs), Flag{Name: "help", Short: 'h', Help: "show this", Set: func(string) error { return nil }})
+	return append(slices.Clip(fs), Flag{Name: "help", Short: 'h', Help: "show this help", Set: func(string) error { return nil }})
 }
 
 // forms lists how the subcommands are written.

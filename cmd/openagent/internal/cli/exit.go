@@ -20,7 +20,7 @@ const (
 // ExitHelp is the list of exit codes on the help page.
 const ExitHelp = `Exit codes:
   0    done
-  1    the run failed inside
+  1    internal error
   2    usage or configuration
   3    the model or the network failed
   4    no provider or no key, or the key was refused

@@ -29,7 +29,7 @@ func (r *Options) Flags() cli.Flags {
 		{Name: "files", Help: "only the files", Set: cli.SetTrue(&r.files)},
 		{Name: "conversation", Help: "only the conversation", Set: cli.SetTrue(&r.conversation)},
 		{Name: "both", Help: "files and conversation (default)", Set: cli.SetTrue(&r.both)},
-		{Name: "dry-run", Help: "only show what it would do", Set: cli.SetTrue(&r.DryRun)},
+		{Name: "dry-run", Help: "show the changes without making them", Set: cli.SetTrue(&r.DryRun)},
 		{Name: "diff", Help: "show how the files change, line by line", Set: cli.SetTrue(&r.diff)},
 	}
 }

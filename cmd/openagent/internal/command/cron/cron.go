@@ -92,7 +92,7 @@ func (o *cronOptions) cronFlags() cli.Flags {
 		{Name: "name", Arg: "NAME", Help: "name of the job", Set: cli.Text(&o.name)},
 		{Name: "command", Help: "the job is a command line, not a prompt", Set: cli.SetTrue(&o.command)},
 		{Name: "zone", Arg: "ZONE", Help: "time zone such as Europe/Berlin (default that of the system)", Set: cli.Text(&o.zone)},
-		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "what to do about times at which nothing ran (default once)", Set: cli.OneOf(&o.missed, policies)},
+		{Name: "missed", Arg: cli.Choice(policies), Words: policies, Help: "how to treat missed times (default once)", Set: cli.OneOf(&o.missed, policies)},
 	}
 }
 

@@ -111,7 +111,7 @@ func (o *mcpOptions) serverFlags() cli.Flags {
 // serveFlags are the flags of mcp serve.
 func (o *mcpOptions) serveFlags() cli.Flags {
 	own := cli.Flags{
-		{Name: "agent", Help: "offer one tool, which prompts the agent; else its tools", Set: cli.SetTrue(&o.agent)},
+		{Name: "agent", Help: "offer one tool that prompts the agent, instead of its tools", Set: cli.SetTrue(&o.agent)},
 		{Name: "http", Arg: "HOST:PORT", Help: "answer streamable HTTP here instead of stdin; clients send the token in " + TokenVar + ", or the one that is shown", Set: cli.Text(&o.addr)},
 		{Name: "host", Arg: "HOST,HOST", Help: "with --http: names, without ports, by which clients reach it beside addresses and localhost", Set: cli.List(&o.hosts)},
 	}

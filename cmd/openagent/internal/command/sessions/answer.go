@@ -31,7 +31,7 @@ func (o *answerOptions) flags() cli.Flags {
 	return cli.Flags{
 		{Name: "allow", Help: "let the call run", Set: cli.SetTrue(&o.allow)},
 		{Name: "deny", Arg: "REASON", Help: "refuse the call; the model reads the reason", Set: cli.Text(&o.deny)},
-		{Name: "call", Arg: "ID", Help: "which call, if several wait", Set: cli.Text(&o.call)},
+		{Name: "call", Arg: "ID", Help: "id of the call, if several wait", Set: cli.Text(&o.call)},
 		{Name: "input", Arg: "JSON", Help: "with --allow: another input for the call", Set: cli.Text(&o.input)},
 	}
 }

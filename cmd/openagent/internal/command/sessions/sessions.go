@@ -107,7 +107,7 @@ func namingVerb(h *cli.IO, o *SessionsOptions, name, args, summary, example stri
 
 // commonFlags are the flags of every command about sessions.
 func (o *SessionsOptions) commonFlags() cli.Flags {
-	return append(cli.ListFlags(&o.format), cli.Flag{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder of the sessions", Set: cli.Text(&o.Dir)})
+	return append(cli.ListFlags(&o.format), cli.Flag{Name: "session-dir", Arg: "DIR", Path: true, Help: "folder that holds the sessions", Set: cli.Text(&o.Dir)})
 }
 
 // scopeFlags say which sessions a command is about.
@@ -121,8 +121,8 @@ func (o *SessionsOptions) scopeFlags() cli.Flags {
 
 func (o *SessionsOptions) showFlags() cli.Flags {
 	return cli.Flags{
-		{Name: "context", Help: "show what fills the model's context, by category", Set: cli.SetTrue(&o.context)},
-		{Name: "cache", Help: "show how well the provider's prompt cache worked, and what broke it", Set: cli.SetTrue(&o.cache)},
+		{Name: "context", Help: "show the model's context by category", Set: cli.SetTrue(&o.context)},
+		{Name: "cache", Help: "show the use of the provider's prompt cache, and why it broke", Set: cli.SetTrue(&o.cache)},
 	}
 }
 

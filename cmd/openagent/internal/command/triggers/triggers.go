@@ -76,7 +76,7 @@ func (o *triggerOptions) triggerFlags() cli.Flags {
 		{Name: "set", Help: "take the secret of the other side from stdin instead", Set: cli.SetTrue(&o.set)},
 		{Name: "addr", Arg: "HOST:PORT", Help: "address that answers requests (default " + defaultAddress + ")", Set: cli.Text(&o.addr)},
 		{Name: "host", Arg: "HOST,HOST", Help: "hosts in the URLs of requests that come through a proxy or to a name, with the port unless it is the usual one (default the address itself)", Set: cli.List(&o.hosts)},
-		{Name: "grace", Arg: "DURATION", Help: "how long runs may go on after a signal (default 10s)", Set: cli.Duration(&o.grace)},
+		{Name: "grace", Arg: "DURATION", Help: "time that runs have to end after a signal (default 10s)", Set: cli.Duration(&o.grace)},
 	}
 }
 
