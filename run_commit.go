@@ -112,7 +112,7 @@ func (l *activeRun) apply(facts ...event.Fact) {
 		case event.ToolStart:
 			l.touch(f.Call)
 		case event.AssistantMessage:
-			l.x.Adopt(f.Key, &l.state.transcript)
+			l.x.Drafts.Adopt(f.Key, &l.state.transcript)
 		case event.PermissionsChanged, event.Configured, event.Resumed:
 			l.takeRules()
 		}

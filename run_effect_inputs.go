@@ -15,7 +15,7 @@ import (
 func (l *activeRun) prepare(j *executor.Input) {
 	switch e := j.Effect.(type) {
 	case engine.CallModel:
-		j.Model = l.x.ModelNamed(e.Model)
+		j.Model = l.x.Models.Named(e.Model)
 		j.Request = l.state.request(e)
 		j.Request.Session = l.s.ID
 	case engine.Authorize:
@@ -31,11 +31,11 @@ func (l *activeRun) prepare(j *executor.Input) {
 		j.Call = l.open(e.Call)
 		j.Done = l.state.transcript.Call(e.Call).Done
 	case engine.Digest:
-		j.Model = l.x.ModelNamed(e.Model)
+		j.Model = l.x.Models.Named(e.Model)
 		j.Call = l.open(e.Call)
 		j.Done = l.state.transcript.Call(e.Call).Done
 	case engine.Compact:
-		j.Model = l.x.ModelNamed(e.Model)
+		j.Model = l.x.Models.Named(e.Model)
 		j.Short = l.state.shorten(e)
 	case engine.Cut:
 		j.Cutting = l.state.transcript.Cut(e)

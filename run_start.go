@@ -169,7 +169,7 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 	if a.SmallModel != nil {
 		c.Small = a.SmallModel.Name()
 	}
-	for _, m := range x.Models {
+	for _, m := range x.Models.All() {
 		if _, known := c.Models[m.Name()]; !known {
 			c.Models[m.Name()] = llm.InfoOf(m)
 		}
@@ -230,7 +230,7 @@ func (s *Session) sameProgram() bool {
 func (s *Session) resumption(x *runSetup) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.Hooks.Events(), Start: s.beginning(x)}}
 	a, did := x.agent, s.settings().changed
-	if x.ModelNamed(s.fold.state.Model()) == nil || did.model {
+	if x.Models.Named(s.fold.state.Model()) == nil || did.model {
 		facts = append(facts, a.modelChanged())
 	}
 	if did.fallbacks {

@@ -122,7 +122,7 @@ func (h *callHost) flat(messages []llm.Message) (in Input) {
 // the run's.
 func (h *callHost) sampler(names []string) llm.Model {
 	for _, name := range names {
-		if m := h.x.ModelNamed(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
+		if m := h.x.Models.Named(name); m != nil && (h.x.def().Budget.USD == 0 || llm.InfoOf(m).Price != nil) {
 			return m
 		}
 	}

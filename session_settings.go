@@ -162,8 +162,8 @@ func (s *Session) SetMaxThinkingTokens(ctx context.Context, tokens *int) error {
 // remodel changes the model, or how it is asked.
 func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 	return s.alter(ctx, func(a *Agent, did *altered) { change(a); did.model = true }, func(l *activeRun, a *Agent) error {
-		l.x.AddModel(a.Model)
-		l.x.AddSecrets(a.Model)
+		l.x.Models.Add(a.Model)
+		l.x.Models.AddSecrets(a.Model)
 		if want := llm.InfoOf(a.Model).Patches; want != l.x.patched {
 			l.x.repick, l.x.patched = true, want
 		}
@@ -190,8 +190,8 @@ func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 	models = slices.Clone(models)
 	return s.alter(ctx, func(a *Agent, did *altered) { a.Fallbacks = models; did.fallbacks = true }, func(l *activeRun, a *Agent) error {
 		for _, m := range a.Fallbacks {
-			l.x.AddModel(m)
-			l.x.AddSecrets(m)
+			l.x.Models.Add(m)
+			l.x.Models.AddSecrets(m)
 		}
 		return l.commitHost(a.fallbacksChanged())
 	})

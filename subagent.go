@@ -189,7 +189,7 @@ func (p *Parent) Notify(in hook.Input) {
 }
 
 // Model returns the model of a name: one that the parent has, or can get.
-func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.FindModel(name) }
+func (p *Parent) Model(name string) (llm.Model, error) { return p.loop.x.Models.Find(name) }
 
 // Last reads what the last piece of a child's work came to, with the text of its last
 // answer. The child is named by its session's id, or by its name: then it is the one that

@@ -60,7 +60,7 @@ func (a *Agent) rootSession() string {
 func (p *Parent) inherit(f *sessionState, c Child) *Agent {
 	from, own := p.session.def(), *c.Agent
 	if own.Model == nil {
-		if own.Model = p.loop.x.ModelNamed(f.state.Model()); own.Model == nil {
+		if own.Model = p.loop.x.Models.Named(f.state.Model()); own.Model == nil {
 			own.Model = from.Model
 		}
 		if own.Fallbacks == nil {

@@ -45,7 +45,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 	if i < 0 {
 		return nil, false
 	}
-	m := l.x.ModelNamed(effects[i].(engine.CallModel).Model)
+	m := l.x.Models.Named(effects[i].(engine.CallModel).Model)
 	if want := llm.InfoOf(m).Patches; want != l.x.patched && l.x.fallsBackTo(m) {
 		l.x.repick, l.x.patched = true, want
 	}

@@ -35,18 +35,15 @@ type Executor struct {
 	Unreadable atomic.Pointer[permission.Unreadable] // what no call may show
 
 	snapshots atomic.Int64 // of statuses
+
+	Models ModelSet // those that the run may call
+	Drafts Drafts   // calls that the model is still writing, or has written
+
 	mu        sync.Mutex
-	Models    []llm.Model   // the first of a name counts
 	asking    chan struct{} // held by who has a server's question put; nil before the first
 	pool      []tool.Tool
 	tools     map[string]tool.Tool // of the pool, and those that calls were made of before it was another
 	notifiers []notifier           // of the pool
-	attempt   struct {             // the answer being written
-		key    string
-		drafts *partialCalls
-	}
-	fetched map[string]int          // how many keys each model has got, where that changes
-	drafts  map[string]*partialCall // of the last answer's calls that have not run, by call
 }
 
 // A Config is what an executor works with.
@@ -109,7 +106,8 @@ type Driver interface {
 
 // New makes an executor of tools and models.
 func New(cfg Config, pool []tool.Tool, models []llm.Model) *Executor {
-	return &Executor{Config: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool), Models: models}
+	return &Executor{Config: cfg, pool: pool, tools: toolsByName(pool), notifiers: notifiersOf(pool),
+		Models: ModelSet{list: models, secrets: cfg.Secrets, find: cfg.FindByName}}
 }
 
 // Grace is how long what ignores its cancellation is waited for.
@@ -157,51 +155,10 @@ func (x *Executor) Replace(t tool.Tool) {
 		}
 	}
 	x.notifiers = notifiersOf(x.pool)
-	for id, d := range x.drafts {
-		if d.board.name == name {
-			delete(x.drafts, id) // the call is made by the new one
-		}
-	}
+	x.Drafts.drop(name) // their calls are made by the new one
 	if s, ok := t.(secrets.Holder); ok {
 		x.Secrets.Add(s.Secrets())
 	}
-}
-
-// AddSecrets takes in the secrets of a model.
-func (x *Executor) AddSecrets(m llm.Model) {
-	if s, ok := m.(secrets.Holder); ok {
-		x.Secrets.Add(s.Secrets())
-	}
-}
-
-// addRotatedSecrets takes in the keys that a model got for its last call.
-func (x *Executor) addRotatedSecrets(m llm.Model) {
-	k, ok := m.(secrets.Rotating)
-	if !ok {
-		return
-	}
-	n := k.Fetched()
-	if n == 0 {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.fetched[m.Name()] != n {
-		if x.fetched == nil {
-			x.fetched = map[string]int{}
-		}
-		x.fetched[m.Name()] = n
-		x.Secrets.Add(k.Secrets())
-	}
-}
-
-// AddModel makes a model one of the run's, in the place of the one of its name.
-func (x *Executor) AddModel(m llm.Model) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	name := m.Name()
-	others := slices.DeleteFunc(slices.Clone(x.Models), func(o llm.Model) bool { return o.Name() == name })
-	x.Models = append(others, m)
 }
 
 // EveryTool returns the pool.

@@ -20,8 +20,8 @@ func (x *Executor) model(ctx context.Context, e engine.CallModel, j *Input) even
 	}
 	r := &reply{x: x, effect: e, job: j, start: time.Now(), calls: partialCalls{signals: j.Signals}}
 	defer r.calls.end(ctx)
-	defer x.addRotatedSecrets(j.Model)
-	x.keep(e.Key(), &r.calls)
+	defer x.Models.addRotatedSecrets(j.Model)
+	x.Drafts.keep(e.Key(), &r.calls)
 	for d, err := range j.Model.Stream(ctx, j.Request) {
 		if err != nil {
 			return r.failed(err)

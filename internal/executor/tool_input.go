@@ -163,31 +163,60 @@ func (c *partialCall) follow(ctx context.Context, p tool.Partial) {
 	}
 }
 
+// Drafts holds the calls of answers from their first piece until they run. Goroutines
+// may share it.
+type Drafts struct {
+	mu      sync.Mutex
+	key     string                  // of the answer being written
+	attempt *partialCalls           // its calls
+	calls   map[string]*partialCall // of the last answer's calls that have not run, by call
+}
+
 // keep remembers the drafts of an attempt until its answer is on record.
-func (x *Executor) keep(key string, d *partialCalls) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.attempt.key, x.attempt.drafts = key, d // those of an earlier attempt are gone
+func (d *Drafts) keep(key string, calls *partialCalls) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.key, d.attempt = key, calls // those of an earlier attempt are gone
 }
 
 // Adopt gives the drafts of an answer to the calls that it made.
-func (x *Executor) Adopt(key string, t *engine.Transcript) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	d := x.attempt.drafts
-	clear(x.drafts)
-	x.attempt.drafts = nil
-	if d == nil || x.attempt.key != key || len(d.nth) == 0 {
+func (d *Drafts) Adopt(key string, t *engine.Transcript) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	written := d.attempt
+	clear(d.calls)
+	d.attempt = nil
+	if written == nil || d.key != key || len(written.nth) == 0 {
 		return
 	}
 	for i, id := range t.Calls() {
-		if i < len(d.nth) && d.nth[i] != nil {
-			if x.drafts == nil {
-				x.drafts = map[string]*partialCall{}
+		if i < len(written.nth) && written.nth[i] != nil {
+			if d.calls == nil {
+				d.calls = map[string]*partialCall{}
 			}
-			x.drafts[id] = d.nth[i]
+			d.calls[id] = written.nth[i]
 		}
 	}
+}
+
+// drop forgets the drafts of a tool.
+func (d *Drafts) drop(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, c := range d.calls {
+		if c.board.name == name {
+			delete(d.calls, id)
+		}
+	}
+}
+
+// take returns the draft of a call and forgets it. It returns nil where there is none.
+func (d *Drafts) take(id string) *partialCall {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.calls[id]
+	delete(d.calls, id)
+	return c
 }
 
 // drafted returns the tool of a call that is going to run, and its board, nil where
@@ -196,8 +225,7 @@ func (x *Executor) drafted(j *Input) (tool.Tool, *callStatus) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	t, b := tool.Tool(nil), (*callStatus)(nil)
-	if c := x.drafts[j.Call.ID]; c != nil {
-		delete(x.drafts, j.Call.ID)
+	if c := x.Drafts.take(j.Call.ID); c != nil {
 		t, b = c.tool, c.board
 	} else {
 		t = instance(x.tools[j.Call.Name])
