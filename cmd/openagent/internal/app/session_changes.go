@@ -104,7 +104,7 @@ func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 	return s.Session.SetFallback(ctx, list...)
 }
 
-// SetThinking changes depth of the model's thinking.
+// SetThinking changes how much the model thinks.
 func (s *App) SetThinking(ctx context.Context, t llm.Thought) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (f EffectiveSettings) BudgetText() string {
 	return cmp.Or(strings.Join(words, ", "), "no limit")
 }
 
-// ThinkingText is depth of the model's thinking, for people.
+// ThinkingText is how much the model thinks, for people.
 func (f EffectiveSettings) ThinkingText() string {
 	switch {
 	case f.Thinking > 0:

@@ -24,7 +24,7 @@ import (
 const slashHelp = `/help           this
 /model [NAME]   show or change the model; PROVIDER:NAME is one of another provider
 /fallback [NAMES|none] show or change the models that are tried when the model stays unavailable
-/effort [WORD]  show or change depth of the model's thinking: low, medium, high, max, a number of tokens, adaptive or off
+/effort [WORD]  show or change how much the model thinks: low, medium, high, max, a number of tokens, adaptive or off
 /mode [MODE]    show or change the permission mode: %s
 /budget [WORDS] show or change the limits of a prompt: turns=N calls=N usd=X time=DURATION, none for no limit
 /tools [NAMES]  list the tools, or leave only those that are named; /tools all brings them back
@@ -152,7 +152,7 @@ func (c *REPL) changeModel(ctx context.Context, name string) error {
 	return nil
 }
 
-// note says that depth of the model's thinking has no effect.
+// note says that how much the model thinks has no effect.
 func (c *REPL) note(now app.EffectiveSettings) {
 	if now.Note != "" {
 		c.screen.Line(term.Dim, "%s", now.Note)
