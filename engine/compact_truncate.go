@@ -61,11 +61,18 @@ func (t *Transcript) Cut(e Cut) TruncationPlan {
 	if len(old) > 0 && c.after(old) <= target {
 		return c.cutting(old)
 	}
-	theirs := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return p.own || p.old && slices.Contains(old, p.is) })
+	var theirs, own []piece
+	for _, p := range all {
+		switch {
+		case p.own:
+			own = append(own, p)
+		case !p.old || !slices.Contains(old, p.is):
+			theirs = append(theirs, p)
+		}
+	}
 	if cleared := c.down(old, theirs, target, whole); cleared != nil {
 		return c.cutting(cleared)
 	}
-	own := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.own })
 	if e.First && !slices.ContainsFunc(own, func(p piece) bool { return p.size > target }) {
 		return TruncationPlan{}
 	}

@@ -237,7 +237,13 @@ func (t *Transcript) replaceInput(id string, d permission.Decision) {
 	c.Input = d.Input
 	if t.tools.find(c.Name).Batch {
 		u := llm.ToolUse{ID: c.Use.ID, Name: c.Name, Input: d.Input}
-		t.calls = slices.DeleteFunc(slices.Clone(t.calls), func(p Call) bool { return p.batch == id })
+		var others []Call
+		for _, p := range t.calls {
+			if p.batch != id {
+				others = append(others, p)
+			}
+		}
+		t.calls = others
 		t.addParts(id, u)
 	}
 }
