@@ -2,11 +2,7 @@
 package cron
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones of jobs, where the system knows none
@@ -15,8 +11,6 @@ import (
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cron"
-	"github.com/openagent-go/agent/internal/terminal"
-	"github.com/openagent-go/agent/internal/text"
 )
 
 // cronOptions are the flags of the command cron: its own, and those of a prompt,
@@ -158,132 +152,3 @@ func (e cronEntry) what() string {
 }
 
 func (e cronEntry) times() string { return e.Schedule + strings.TrimRight(" "+e.Zone, " ") }
-
-func cronList(ctx context.Context, h *cli.IO, o *cronOptions) error {
-	store, _, err := crontab(h, o)
-	if err != nil {
-		return err
-	}
-	jobs, err := store.Load(ctx)
-	if err != nil {
-		return app.CronError(err)
-	}
-	entries := cronEntries(jobs)
-	if len(entries) == 0 && o.Output != cli.FormatJSON {
-		h.Warn("no jobs here yet; openagent cron add SCHEDULE PROMPT makes one, --all shows those of all folders")
-	}
-	header := "ID NAME SCHEDULE NEXT LAST RUNS"
-	if o.all {
-		header += " FOLDER"
-	}
-	var rows [][]string
-	for _, e := range entries {
-		last := "-"
-		if l, ok := e.Last(); ok {
-			last = string(l.Status)
-		}
-		if e.Run != nil {
-			last = "running"
-		}
-		row := []string{e.ID, text.Runes(e.Name, 40), e.times(), e.when(), last, text.Runes(e.what(), 60)}
-		if o.all {
-			row = append(row, e.Dir)
-		}
-		rows = append(rows, row)
-	}
-	return h.WriteList(o.Output, entries, header, rows)
-}
-
-func cronAdd(ctx context.Context, h *cli.IO, o *cronOptions, schedule, words string) error {
-	store, dir, err := crontab(h, o)
-	if err != nil {
-		return err
-	}
-	j := cron.Job{Name: cmp.Or(o.name, text.Runes(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
-		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
-	if o.command {
-		j.Prompt, j.Command = "", words
-	}
-	if err := j.Check(); err != nil {
-		return cli.Usagef("cron add: %w", err)
-	}
-	if j, err = cron.Add(ctx, store, j); err != nil {
-		return app.CronError(err)
-	}
-	e := cronEntries([]cron.Job{j})[0]
-	if o.Output == cli.FormatJSON {
-		return h.WriteList(o.Output, e, "", nil)
-	}
-	return h.Show(fmt.Sprintf("%s runs next at %s, while openagent cron run, or an agent that runs the schedule, lives.\n", j.ID, e.when()))
-}
-
-// cronChange does something to each of the jobs that are named.
-func cronChange(ctx context.Context, h *cli.IO, o *cronOptions, ids []string, done string, change func(context.Context, cron.Store, string) (cron.Job, error)) error {
-	store, _, err := crontab(h, o)
-	if err != nil {
-		return err
-	}
-	var changed []cron.Job
-	var rows [][]string
-	for _, id := range ids {
-		j, err := change(ctx, store, id)
-		if errors.Is(err, cron.ErrNotFound) {
-			return cli.Usagef("there is no job %s here; openagent cron list --all shows those of all folders", cli.Clip(id))
-		}
-		if errors.Is(err, cron.ErrOfTrigger) {
-			return cli.Usagef("%s: %w; openagent triggers remove removes both", cli.Clip(id), err)
-		}
-		if err != nil {
-			return app.CronError(err)
-		}
-		changed = append(changed, j)
-		rows = append(rows, []string{j.ID, done, text.Runes(j.Name, 40)})
-	}
-	return h.WriteList(o.Output, cronEntries(changed), "", rows)
-}
-
-// cronNext lists the jobs that will run, the next one first.
-func cronNext(ctx context.Context, h *cli.IO, o *cronOptions) error {
-	store, _, err := crontab(h, o)
-	if err != nil {
-		return err
-	}
-	jobs, err := store.Load(ctx)
-	if err != nil {
-		return app.CronError(err)
-	}
-	entries, rows := upcoming(jobs)
-	return h.WriteList(o.Output, entries, "NEXT NAME ID RUNS", rows)
-}
-
-func upcoming(jobs []cron.Job) ([]cronEntry, [][]string) {
-	entries := slices.DeleteFunc(cronEntries(jobs), func(e cronEntry) bool { return e.Next == nil })
-	slices.SortStableFunc(entries, func(a, b cronEntry) int { return a.Next.Compare(*b.Next) })
-	var rows [][]string
-	for _, e := range entries {
-		when := e.when()
-		if e.Due && e.Run == nil {
-			when = "due"
-		}
-		rows = append(rows, []string{when, text.Runes(e.Name, 40), e.ID, text.Runes(e.what(), 60)})
-	}
-	return entries, rows
-}
-
-const ticksShown = 5
-
-// cronTry shows when a schedule would run.
-func cronTry(h *cli.IO, o *cronOptions, schedule string) error {
-	now := time.Now().Truncate(time.Second)
-	s, err := cron.Parse(schedule, o.zone, now)
-	if err != nil {
-		return cli.Usagef("cron next: %w", err)
-	}
-	var ticks []time.Time
-	var rows [][]string
-	for t := s.Next(now); !t.IsZero() && len(ticks) < ticksShown; t = s.Next(t) {
-		ticks = append(ticks, t)
-		rows = append(rows, []string{t.Format(time.RFC3339)})
-	}
-	return h.WriteList(o.Output, ticks, "", rows)
-}

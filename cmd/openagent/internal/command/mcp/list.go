@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -169,68 +168,4 @@ func lookupServer(ctx context.Context, h *cli.IO, o *settings.Options, name stri
 		names = append(names, f.Name)
 	}
 	return nil, cli.Usagef("there is no MCP server %q%s", cli.Clip(name), cli.Suggestion(name, names))
-}
-
-// getServer shows a server's configuration, without what may be secret.
-func getServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
-	f, err := lookupServer(ctx, h, o, name)
-	if err != nil {
-		return err
-	}
-	c := f.config
-	for _, table := range []*map[string]string{&c.Env, &c.Headers} {
-		shown := map[string]string{}
-		for k := range *table {
-			shown[k] = "***"
-		}
-		if *table = shown; len(shown) == 0 {
-			*table = nil
-		}
-	}
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n", h.OneLine(f.Name), f.Scope)
-	for line := range strings.Lines(string(data) + "\n") {
-		b.WriteString(oneLineKept(h, line) + "\n")
-	}
-	return h.Show(b.String())
-}
-
-// oneLineKept is oneLine with the spaces at the beginning.
-func oneLineKept(h *cli.IO, s string) string {
-	text := strings.TrimLeft(s, " ")
-	return s[:len(s)-len(text)] + h.OneLine(text)
-}
-
-// testServer connects a server, and shows what it has or why it does not work.
-func testServer(ctx context.Context, h *cli.IO, o *settings.Options, name string) error {
-	f, err := lookupServer(ctx, h, o, name)
-	if err != nil {
-		return err
-	}
-	if err := look(ctx, h, []*foundServer{f}); err != nil {
-		return err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): %s\n", h.OneLine(f.Name), f.Scope, h.OneLine(f.state()))
-	st := f.Status
-	if st.ServerName != "" {
-		fmt.Fprintf(&b, "%s, protocol %s\n", h.OneLine(strings.TrimSpace(st.ServerName+" "+st.ServerVersion)), h.OneLine(st.Protocol))
-	}
-	for _, t := range st.Tools {
-		fmt.Fprintf(&b, "  %s\n", h.OneLine(t))
-	}
-	for _, p := range st.Problems {
-		fmt.Fprintf(&b, "! %s\n", h.OneLine(p))
-	}
-	if err := h.Show(b.String()); err != nil {
-		return err
-	}
-	if st.State != mcp.Connected {
-		return cli.ExitCode(cli.ExitInternal)
-	}
-	return nil
 }

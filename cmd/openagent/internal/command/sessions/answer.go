@@ -49,7 +49,7 @@ func (o *answerOptions) check() error {
 }
 
 // answerSession shows the questions that a suspended run waits for, or answers one.
-func answerSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) (err error) {
+func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (err error) {
 	if err := o.answer.check(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string
 }
 
 // showPending lists the questions that wait.
-func showPending(ctx context.Context, h *cli.IO, o *SessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
+func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
 		return cli.Usagef("--call goes with --allow or --deny")
 	}
@@ -119,7 +119,7 @@ type waitingCall struct {
 }
 
 // answerCall records an answer.
-func answerCall(ctx context.Context, h *cli.IO, o *SessionsOptions, s *agent.Session, pending []event.PermissionRequest) error {
+func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Session, pending []event.PermissionRequest) error {
 	call := o.answer.call
 	switch {
 	case call == "" && len(pending) > 1:

@@ -11,7 +11,7 @@ import (
 )
 
 // spending reads the account of a session.
-func spending(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) (*account.Book, error) {
+func spending(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) (*account.Book, error) {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func spending(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) (*a
 }
 
 // showSpending shows the account of a session: its cost, its context, or its cache.
-func showSpending(ctx context.Context, h *cli.IO, o *SessionsOptions, id, what string) error {
+func showSpending(ctx context.Context, h *cli.IO, o *sessionsOptions, id, what string) error {
 	book, err := spending(ctx, h, o, id)
 	if err != nil {
 		return err

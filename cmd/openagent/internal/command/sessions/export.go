@@ -20,7 +20,7 @@ const (
 	asHTML     = "html"
 )
 
-func exportSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+func exportSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
 		return err

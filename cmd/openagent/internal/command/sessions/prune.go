@@ -34,7 +34,7 @@ type prunedFiles struct {
 // pruneSessions deletes the sessions that did not change for a time, and what was
 // kept of files for sessions that are gone, for too long, or above the quota.
 // Sessions in use stay.
-func pruneSessions(ctx context.Context, h *cli.IO, o *SessionsOptions) error {
+func pruneSessions(ctx context.Context, h *cli.IO, o *sessionsOptions) error {
 	if o.olderThan == 0 && (o.All || o.tag != "") {
 		return cli.Usagef("--all and --tag are about sessions: add --older-than with the age from which they are deleted, such as --older-than 90d")
 	}
@@ -67,7 +67,7 @@ func pruneSessions(ctx context.Context, h *cli.IO, o *SessionsOptions) error {
 	return h.Show(done.Files.line(o.DryRun) + "\n")
 }
 
-func pruneOld(ctx context.Context, h *cli.IO, o *SessionsOptions) ([]session.Info, error) {
+func pruneOld(ctx context.Context, h *cli.IO, o *sessionsOptions) ([]session.Info, error) {
 	stores, err := sessionstore.Stores(h, o.Dir, o.All)
 	if err != nil {
 		return nil, err

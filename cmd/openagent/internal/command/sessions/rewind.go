@@ -14,7 +14,7 @@ import (
 )
 
 // rewindSession takes a session back, or lists where it can be taken back to.
-func rewindSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+func rewindSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	if err := o.Options.Check(); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // traceSession writes the spans of a session as its journal tells them.
-func traceSession(ctx context.Context, h *cli.IO, o *SessionsOptions, id string) error {
+func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
 	if err != nil {
 		return err

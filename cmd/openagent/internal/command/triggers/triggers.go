@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/openagent-go/agent/cmd/openagent/internal/app"
-	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
 	"github.com/openagent-go/agent/cron"
-	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/trigger"
 )
 
@@ -96,174 +93,6 @@ func findTriggerPlace(h *cli.IO) (triggerPlace, error) {
 	dir, err := settings.WorkingDir()
 	file := app.TriggerFile(home)
 	return triggerPlace{home, dir, file, trigger.In(file, dir), cron.In(app.CronFile(home), dir)}, err
-}
-
-// A triggerEntry is a trigger as the command shows it.
-type triggerEntry struct {
-	trigger.Trigger
-	Last *automation.TriggerOutcome `json:"last,omitempty"` // of a run that a request, or a conversation, started
-}
-
-// by says in a word or two what starts a trigger.
-func (e triggerEntry) by() string {
-	by := "requests"
-	switch {
-	case !e.Enabled:
-		return "off"
-	case e.URL != "":
-		by = "us, at " + e.URL
-	}
-	if e.Schedule != "" {
-		by += ", " + e.Schedule
-	}
-	return by
-}
-
-func triggersList(ctx context.Context, h *cli.IO, o *triggerOptions) error {
-	place, err := findTriggerPlace(h)
-	if err != nil {
-		return err
-	}
-	store := place.store
-	if o.all {
-		store = place.file
-	}
-	records, err := store.List(ctx)
-	if err != nil {
-		return triggerError(err)
-	}
-	last, err := automation.LastOutcomes(place.home)
-	if err != nil {
-		return err
-	}
-	if len(records) == 0 && o.Output != cli.FormatJSON {
-		h.Warn("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
-	}
-	header := "ID NAME STARTED-BY LAST PROMPT"
-	if o.all {
-		header += " FOLDER"
-	}
-	entries := []triggerEntry{}
-	var rows [][]string
-	for _, r := range records {
-		e := triggerEntry{Trigger: r.Trigger}
-		was := "-"
-		if l, ok := last[r.ID]; ok {
-			e.Last, was = &l, string(l.Status)
-		}
-		entries = append(entries, e)
-		row := []string{e.ID, text.Runes(e.Name, 40), text.Runes(e.by(), 60), was, text.Runes(e.Prompt, 60)}
-		if o.all {
-			row = append(row, e.Dir)
-		}
-		rows = append(rows, row)
-	}
-	return h.WriteList(o.Output, entries, header, rows)
-}
-
-func triggersAdd(ctx context.Context, h *cli.IO, o *triggerOptions, name, prompt string) error {
-	place, err := findTriggerPlace(h)
-	if err != nil {
-		return err
-	}
-	r := trigger.Record{Secrets: []trigger.Secret{trigger.NewSecret()}, Trigger: trigger.Trigger{ID: trigger.NewID(), Name: name, Prompt: prompt,
-		URL: o.url, Schedule: o.schedule, Dir: place.dir, Enabled: true, Created: time.Now().UTC().Truncate(time.Second)}}
-	if err := r.Check(); err != nil {
-		return cli.Usagef("triggers add: %w", err)
-	}
-	if strings.TrimSpace(prompt) == "" && r.URL == "" {
-		return cli.Usagef("triggers add: the prompt is empty")
-	}
-	if r.Schedule != "" {
-		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger); err != nil {
-			return cli.Usagef("triggers add: --schedule: %w", err)
-		}
-	}
-	if err := place.store.Update(ctx, r.ID, func(*trigger.Record) (*trigger.Record, error) { return &r, nil }); err != nil {
-		r.Schedule = ""
-		return errors.Join(triggerError(err), app.ScheduleTrigger(ctx, place.jobs, place.dir, r.Trigger))
-	}
-	if o.Output == cli.FormatJSON {
-		return h.WriteList(o.Output, triggerEntry{Trigger: r.Trigger}, "", nil)
-	}
-	says := r.ID + " is started by signed POST requests to /triggers/" + r.ID + " while openagent triggers serve lives in this folder.\nopenagent triggers secret " + r.ID + " shows the secret that they are signed with.\n"
-	if r.URL != "" {
-		says = r.ID + " is run by the tool RemoteTrigger.\nIts secret has to be that of the other side: openagent triggers secret --set " + r.ID + "\n"
-	}
-	if r.Schedule != "" {
-		says += "Its schedule runs while openagent cron run, or a conversation in this folder, lives.\n"
-	}
-	return h.Show(says)
-}
-
-// triggersSecret shows the secret of a trigger to a person, or takes another one.
-func triggersSecret(ctx context.Context, h *cli.IO, o *triggerOptions, id string) error {
-	place, err := findTriggerPlace(h)
-	if err != nil {
-		return err
-	}
-	if o.set {
-		return takeSecret(ctx, h, place, id)
-	}
-	if !o.show && !h.OutTerminal {
-		return cli.Usagef("a secret is shown on a terminal only; --show shows it all the same")
-	}
-	r, err := place.store.Get(ctx, id)
-	if err != nil {
-		return noTrigger(id, err)
-	}
-	return h.Show(string(r.Secrets[0]) + "\n")
-}
-
-func takeSecret(ctx context.Context, h *cli.IO, place triggerPlace, id string) error {
-	if _, err := place.store.Get(ctx, id); err != nil {
-		return noTrigger(id, err)
-	}
-	text, err := cli.ReadStdin(ctx, h, false)
-	if err != nil {
-		return err
-	}
-	secret := trigger.Secret(strings.TrimSpace(text))
-	err = place.store.Update(ctx, id, func(r *trigger.Record) (*trigger.Record, error) {
-		if r == nil {
-			return nil, trigger.ErrUnknown
-		}
-		r.Secrets = []trigger.Secret{secret}
-		if err := r.Check(); err != nil {
-			return nil, cli.Usagef("triggers secret --set: %w", err)
-		}
-		return r, nil
-	})
-	if err != nil {
-		return noTrigger(id, err)
-	}
-	return nil
-}
-
-func triggersRemove(ctx context.Context, h *cli.IO, o *triggerOptions, ids []string) error {
-	place, err := findTriggerPlace(h)
-	if err != nil {
-		return err
-	}
-	removed := []triggerEntry{}
-	var rows [][]string
-	for _, id := range ids {
-		r, err := place.store.Get(ctx, id)
-		if err != nil {
-			return noTrigger(id, err)
-		}
-		t := r.Trigger
-		t.Schedule = ""
-		if err := app.ScheduleTrigger(ctx, place.jobs, place.dir, t); err != nil {
-			return app.CronError(err)
-		}
-		if err := place.store.Update(ctx, id, func(*trigger.Record) (*trigger.Record, error) { return nil, nil }); err != nil {
-			return noTrigger(id, err)
-		}
-		removed = append(removed, triggerEntry{Trigger: r.Trigger})
-		rows = append(rows, []string{id, "removed", text.Runes(r.Name, 40)})
-	}
-	return h.WriteList(o.Output, removed, "", rows)
 }
 
 // noTrigger is the error for a trigger that is not there, or cannot be read.

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/permission"
+)
+
+// valueOf reads a value of the command line: JSON, or where the setting is a text
+// or a list the text itself. "null" is nil, which removes the setting.
+func valueOf(k config.Key, member, text string) (json.RawMessage, error) {
+	if strings.TrimSpace(text) == "null" {
+		return nil, nil
+	}
+	asText := settings.EncodeValue(text)
+	switch {
+	case member != "", k.Type == config.Text, k.Type == config.Span:
+		return asText, nil
+	case k.Type == config.Rules && !strings.HasPrefix(strings.TrimSpace(text), "["):
+		var list []permission.Rule
+		if err := settings.RuleFlag(&list)(text); err != nil {
+			return nil, err
+		}
+		return settings.EncodeValue(list), nil
+	case k.Type == config.Texts && !strings.HasPrefix(strings.TrimSpace(text), "["):
+		var words []string
+		for _, w := range strings.Split(text, ",") {
+			words = append(words, strings.TrimSpace(w))
+		}
+		return settings.EncodeValue(words), nil
+	}
+	if !json.Valid([]byte(text)) {
+		return asText, nil // so that it is said what is expected
+	}
+	return json.RawMessage(text), nil
+}
+
+func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text string) error {
+	name = keyOf(name)
+	k, member, err := config.Find(name)
+	if err != nil {
+		return cli.Usagef("config set: %w", err)
+	}
+	scopes := map[config.Scope]bool{config.User: o.user, config.Project: o.project, config.Local: o.local}
+	scope := config.User
+	chosen := 0
+	for s, wanted := range scopes {
+		if wanted {
+			scope = s
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		return cli.Usagef("--user, --project and --local do not go together; leave all but one out")
+	}
+	dir, err := settings.WorkingDir()
+	if err != nil {
+		return err
+	}
+	f, ok := settings.ConfigOptions(h, &o.Options, dir).File(scope)
+	switch {
+	case !ok && scope == config.User:
+		return cli.Usagef("config set: there is no home folder; set OPENAGENT_HOME")
+	case !ok:
+		return cli.Usagef("config set: %s is your own folder, not a project; use --user", dir)
+	}
+	value, err := valueOf(k, member, text)
+	if err != nil {
+		return cli.Usagef("config set: %s: %w", name, err)
+	}
+	change, err := config.Set(ctx, f, name, value)
+	if err != nil {
+		return cli.Usagef("config set: %w", err)
+	}
+	if scope != config.User && change.After != "" {
+		if err := settings.TrustChange(ctx, h, f, change); err != nil {
+			return err
+		}
+	}
+	return tellOfChange(ctx, h, o, f, name)
+}
+
+// tellOfChange says where a setting counts from now, where that is not the file
+// that was changed.
+func tellOfChange(ctx context.Context, h *cli.IO, o *configOptions, f config.File, name string) error {
+	c, _, err := inForce(ctx, h, o)
+	if err != nil {
+		h.Warn("%v", err) // it was changed all the same
+		return nil
+	}
+	layers, err := c.Settings.Explain(name)
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		if l.Source.File == f.Path && !l.Counts {
+			h.Warn("%s in %s: %s", name, f.Path, l.Why)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package cron
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
+)
+
+func cronAdd(ctx context.Context, h *cli.IO, o *cronOptions, schedule, words string) error {
+	store, dir, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	j := cron.Job{Name: cmp.Or(o.name, text.Runes(text.OneLine(terminal.Text(words)), 40)), Schedule: schedule, Zone: o.zone,
+		Missed: cron.Missed(o.missed), Dir: dir, Prompt: words}
+	if o.command {
+		j.Prompt, j.Command = "", words
+	}
+	if err := j.Check(); err != nil {
+		return cli.Usagef("cron add: %w", err)
+	}
+	if j, err = cron.Add(ctx, store, j); err != nil {
+		return app.CronError(err)
+	}
+	e := cronEntries([]cron.Job{j})[0]
+	if o.Output == cli.FormatJSON {
+		return h.WriteList(o.Output, e, "", nil)
+	}
+	return h.Show(fmt.Sprintf("%s runs next at %s, while openagent cron run, or an agent that runs the schedule, lives.\n", j.ID, e.when()))
+}

@@ -1,0 +1,36 @@
+package cron
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cron"
+	"github.com/openagent-go/agent/internal/text"
+)
+
+// cronChange does something to each of the jobs that are named.
+func cronChange(ctx context.Context, h *cli.IO, o *cronOptions, ids []string, done string, change func(context.Context, cron.Store, string) (cron.Job, error)) error {
+	store, _, err := crontab(h, o)
+	if err != nil {
+		return err
+	}
+	var changed []cron.Job
+	var rows [][]string
+	for _, id := range ids {
+		j, err := change(ctx, store, id)
+		if errors.Is(err, cron.ErrNotFound) {
+			return cli.Usagef("there is no job %s here; openagent cron list --all shows those of all folders", cli.Clip(id))
+		}
+		if errors.Is(err, cron.ErrOfTrigger) {
+			return cli.Usagef("%s: %w; openagent triggers remove removes both", cli.Clip(id), err)
+		}
+		if err != nil {
+			return app.CronError(err)
+		}
+		changed = append(changed, j)
+		rows = append(rows, []string{j.ID, done, text.Runes(j.Name, 40)})
+	}
+	return h.WriteList(o.Output, cronEntries(changed), "", rows)
+}

@@ -1,0 +1,84 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/llm"
+)
+
+// A shownModel is what is known of one model.
+type shownModel struct {
+	llm.ModelInfo
+	Known  bool   `json:"known"` // it is in the catalogue
+	Origin string `json:"origin,omitempty"`
+	Key    bool   `json:"key_at_hand"`
+}
+
+func showModel(ctx context.Context, h *cli.IO, o *modelsOptions, name string) error {
+	p, said, err := modelsSetup(ctx, h, o)
+	if err != nil {
+		return err
+	}
+	if to, rest, ok := p.SplitName(name); ok && rest != "" {
+		if to != p.Name.Value {
+			p, _ = p.OtherProvider(to) // what is known of it needs no key
+		}
+		name = rest
+	}
+	if provider.IsSize(name) {
+		if name, err = p.ModelOfSize(name); err != nil {
+			return cli.Usagef("%v", err)
+		}
+	}
+	if err := provider.CheckModelName(settings.EncodeValue(name)); err != nil {
+		return cli.Usagef("%v", err)
+	}
+	m := shownModel{}
+	e, known := p.Models.Lookup(provider.Vendor(p.Name.Value), name)
+	if !known && !slices.Contains(settings.Hosts, p.Name.Value) {
+		e, known = p.Models.Lookup("", name)
+	}
+	if known {
+		k := knownAs(p, e, said)
+		m.ModelInfo, m.Known, m.Origin, m.Key = e.ModelInfo(), true, k.Origin, k.Key
+		m.Value = name
+	} else {
+		m.ModelInfo, m.Key = llm.DescribeModel(p.NewModel(name)), !p.NeedsKey()
+		if m.Known = m.Date != ""; m.Known { // under another name: a platform has its own
+			m.Origin = "the catalogue, by another name"
+		}
+	}
+	if o.Output == cli.FormatJSON {
+		return h.WriteList(cli.FormatJSON, m, "", nil)
+	}
+	window := cli.TokenText(m.Window)
+	if m.Assumed {
+		window += " (assumed)"
+	}
+	rows := [][]string{{"name", m.DisplayName}, {"value", m.Value}, {"provider", cmp.Or(m.Provider, "any")}, {"key at hand", mark(m.Key, "yes") + mark(!m.Key, "no")}}
+	if m.Description != "" {
+		rows = append(rows, []string{"description", m.Description})
+	}
+	rows = append(rows, []string{"context window", window}, []string{"longest answer", cli.TokenText(m.MaxOutput)},
+		[]string{"efforts", cmp.Or(strings.Join(m.Efforts, ", "), "none known")}, []string{"adaptive thinking", mark(m.Adaptive, "yes") + mark(!m.Adaptive, "no")}, []string{"fast mode", mark(m.Fast, "yes") + mark(!m.Fast, "no")})
+	if c := m.Price; c != nil {
+		rows = append(rows, []string{"input", "$" + cli.PriceText(c.Input) + " per million tokens"}, []string{"output", "$" + cli.PriceText(c.Output)}, []string{"cache read", "$" + cli.PriceText(c.CacheRead)}, []string{"cache write", "$" + cli.PriceText(c.CacheWrite)})
+		if c.LongAt > 0 {
+			rows = append(rows, []string{"above " + cli.TokenText(c.LongAt), fmt.Sprintf("input × %s, output × %s", cli.PriceText(c.LongInput), cli.PriceText(c.LongOutput))})
+		}
+	} else {
+		rows = append(rows, []string{"price", "not known, and so is the cost"})
+	}
+	if m.Date != "" || m.Source != "" {
+		rows = append(rows, []string{"as of", cmp.Or(m.Date, "?") + " " + m.Source})
+	}
+	rows = append(rows, []string{"from", cmp.Or(m.Origin, "not in the catalogue; what it accepts is guessed by its name")})
+	return h.WriteList(cli.FormatText, nil, "", rows)
+}

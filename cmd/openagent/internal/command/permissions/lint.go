@@ -1,0 +1,35 @@
+package permissions
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/permission"
+)
+
+// lintRules shows the rules that do not do what they seem to be for.
+func lintRules(ctx context.Context, h *cli.IO, o *app.ToolsOptions) (err error) {
+	b, err := app.LoadTools(ctx, h, o, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	var names []string
+	for _, t := range b.All {
+		names = append(append(names, t.Spec().Name), t.Spec().Aliases...)
+	}
+	found := append([]permission.Finding{}, app.Policy(h, &o.Options).Lint(names)...)
+	var rows [][]string
+	for _, f := range found {
+		rows = append(rows, []string{f.Kind, string(f.Behavior), string(f.Rule), f.Origin, f.Text})
+	}
+	if len(found) == 0 && o.Output != cli.FormatJSON {
+		return h.Show("nothing found\n")
+	}
+	if err := h.WriteList(o.Output, found, "KIND DOES RULE SOURCE WHY", rows); err != nil {
+		return err
+	}
+	return cli.ExitCode(cli.ExitInternal)
+}

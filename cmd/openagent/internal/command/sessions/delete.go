@@ -1,0 +1,29 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+)
+
+func deleteSessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
+	var gone []string
+	var failed error
+	for _, id := range ids {
+		store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+		if err == nil {
+			err = told(ctx, h, id, store.Delete(ctx, id))
+		}
+		if failed = err; failed != nil {
+			break
+		}
+		gone = append(gone, app.CheckpointName(store, id))
+	}
+	if err := app.DropCheckpoints(ctx, h, gone...); failed == nil && err != nil {
+		failed = fmt.Errorf("the sessions are deleted, what was kept of their files is not: %w; openagent sessions prune tries again", err)
+	}
+	return failed
+}

@@ -1,0 +1,34 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/session"
+)
+
+// nameSession gives a session a title or a tag, or takes it away.
+func nameSession(ctx context.Context, h *cli.IO, o *sessionsOptions, verb, id, name string) error {
+	store, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	set := session.Rename
+	if verb == "tag" {
+		set = session.SetTag
+	}
+	return told(ctx, h, id, set(ctx, store, id, name))
+}
+
+// told returns what is said of an error of changing a session.
+func told(ctx context.Context, h *cli.IO, id string, err error) error {
+	switch {
+	case errors.Is(err, session.ErrSessionBusy):
+		return cli.Usagef("session %s is in use by another process; wait for its end", id)
+	case err != nil:
+		return cli.CommandError(ctx, err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/terminal"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/session"
+)
+
+// showOrMeasure shows a session, or its use of the context or the cache.
+func showOrMeasure(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
+	switch {
+	case o.context && o.cache:
+		return cli.Usagef("--context and --cache exclude each other")
+	case o.context:
+		return showSpending(ctx, h, o, id, "context")
+	case o.cache:
+		return showSpending(ctx, h, o, id, "cache")
+	}
+	return showSession(ctx, h, o, id)
+}
+
+// showSession shows a session. An id with others after slashes is that of an agent that
+// worked for the session.
+func showSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
+	id, rest, deeper := strings.Cut(id, "/")
+	found, err := sessionstore.Locate(ctx, h, o.Dir, id)
+	if err != nil {
+		return err
+	}
+	path, store := id, session.Store(found)
+	for deeper {
+		store = session.Under(store, id)
+		id, rest, deeper = strings.Cut(rest, "/")
+		if _, err := session.Stat(ctx, store, id); err != nil {
+			return cli.Usagef("sessions show: no agent %s worked for %s: %v", cli.Clip(id), path, err)
+		}
+		path += "/" + id
+	}
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		if o.format == cli.FormatJSON {
+			err = showFact(h, e)
+		} else {
+			err = showTurn(h, path, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showFact writes a fact as a line of JSON, with the id that --resume-at takes.
+func showFact(h *cli.IO, e event.Event) error {
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return err
+	}
+	line, err := cli.EncodeLine(struct {
+		UUID    string          `json:"uuid"`
+		Session string          `json:"session_id"`
+		Seq     int64           `json:"seq"`
+		Time    time.Time       `json:"time"`
+		Type    string          `json:"type"`
+		Data    json.RawMessage `json:"data"`
+	}{e.UUID(), e.Session, e.Seq, e.Time, event.Type(e.Data), data})
+	if err != nil {
+		return err
+	}
+	return h.Show(string(line))
+}
+
+// showTurn writes what a fact adds to the conversation, for people.
+func showTurn(h *cli.IO, path string, e event.Event) error {
+	var b strings.Builder
+	switch d := e.Data.(type) {
+	case event.UserMessage:
+		fmt.Fprintf(&b, "\n> %s\n", terminal.Text(d.Message.Text()))
+	case event.AssistantMessage:
+		for _, c := range d.Response.Message.Content {
+			switch c := c.(type) {
+			case llm.Text:
+				fmt.Fprintf(&b, "\n%s\n", terminal.Text(c.Text))
+			case llm.ToolUse:
+				fmt.Fprintf(&b, "\n* %s %s\n", terminal.Text(c.Name), text.Runes(h.OneLine(string(c.Input)), 160))
+			}
+		}
+	case event.ToolResult:
+		mark := "  "
+		if d.Result.IsError {
+			mark = "! "
+		}
+		fmt.Fprintf(&b, "%s%s\n", mark, text.Runes(h.OneLine(app.ResultTitle(d)), 160))
+	case event.Compacted:
+		switch {
+		case d.Failed != "":
+			fmt.Fprintf(&b, "\n-- not compacted: %s\n", h.OneLine(d.Failed))
+		case d.Until > 0:
+			what := "this"
+			if d.Cut {
+				what = "this, which was cut off,"
+			}
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d; the model sees %s in place of what came before:\n%s\n", d.Trigger, d.Before, d.After, what, terminal.Text(d.Summary))
+		case d.TooLarge != "":
+			fmt.Fprintf(&b, "\n-- cut: %s\n", h.OneLine(d.TooLarge))
+		default:
+			cut := 0
+			for _, c := range d.Cleared {
+				if c.Keep > 0 {
+					cut++
+				}
+			}
+			fmt.Fprintf(&b, "\n-- compacted (%s): about %d tokens became %d, %s cleared", d.Trigger, d.Before, d.After, cli.Plural(len(d.Cleared)-cut, "old result"))
+			if cut > 0 {
+				fmt.Fprintf(&b, ", %s cut", cli.Plural(cut, "large part"))
+			}
+			b.WriteString("\n")
+		}
+	case event.Rewound:
+		fmt.Fprintf(&b, "\n-- rewound to fact %d: what is between no longer counts\n", e.Prev)
+	case event.Checkpointed:
+		if d.Key == "" {
+			fmt.Fprintf(&b, "\n-- files were rewound: rewind --to %d --files undoes it\n", e.Seq-1)
+		}
+	case event.AgentEnd:
+		fmt.Fprintf(&b, "\n-- agent %s: %s, %s; sessions show %s/%s has what it did\n", h.OneLine(d.Agent), d.Reason, cli.Plural(d.Turns, "turn"), path, d.Session)
+	case event.RunEnd:
+		fmt.Fprintf(&b, "\n-- %s, %s, %s\n", d.Reason, cli.Plural(d.Turns, "turn"), app.CostText(d.CostUSD))
+	}
+	return h.Show(b.String())
+}

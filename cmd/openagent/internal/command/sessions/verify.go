@@ -1,0 +1,100 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/sessionstore"
+	"github.com/openagent-go/agent/session"
+)
+
+// A verified is what verify shows of a session. Error is why nothing could be found out.
+type verified struct {
+	*session.Report
+	Session string `json:"session"`
+	Damaged bool   `json:"damaged"`
+	Error   string `json:"error,omitempty"`
+}
+
+// verifySessions checks the sessions named, or all. It fails if one is damaged.
+func verifySessions(ctx context.Context, h *cli.IO, o *sessionsOptions, ids []string) error {
+	list := []verified{}
+	check := func(s session.Dir, id string) error {
+		r, err := session.Verify(ctx, s, id)
+		if ctx.Err() != nil {
+			return cli.CommandError(ctx, err)
+		}
+		v := verified{Report: r, Session: id}
+		if err != nil {
+			v.Error = err.Error()
+		} else {
+			v.Damaged = r.Damaged()
+		}
+		list = append(list, v)
+		return nil
+	}
+	for _, id := range ids {
+		s, err := holding(ctx, h, o, id)
+		if err == nil {
+			err = check(s, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(ids) == 0 {
+		stores, err := sessionstore.Stores(h, o.Dir, o.All)
+		if err != nil {
+			return err
+		}
+		for _, s := range stores {
+			found, err := s.IDs(ctx)
+			if err != nil {
+				return err
+			}
+			for _, id := range found {
+				if err := check(s, id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return showVerified(h, o, list)
+}
+
+func showVerified(h *cli.IO, o *sessionsOptions, list []verified) error {
+	bad := 0
+	var rows [][]string
+	for _, v := range list {
+		switch {
+		case v.Error != "":
+			rows = append(rows, []string{v.Session, "", "failed", v.Error})
+			bad++
+			continue
+		case len(v.Problems) == 0:
+			rows = append(rows, []string{v.Session, "", "ok", fmt.Sprintf("%d facts", v.Facts)})
+		}
+		if v.Damaged {
+			bad++
+		}
+		for _, p := range v.Problems {
+			kind := string(p.Kind)
+			if p.Usable {
+				kind += " (still usable)"
+			}
+			rows = append(rows, []string{v.Session, strconv.Itoa(p.Line), kind, p.Text})
+		}
+		if v.More > 0 {
+			rows = append(rows, []string{v.Session, "", "more", fmt.Sprintf("%d further problems", v.More)})
+		}
+	}
+	if err := h.WriteList(o.format, list, "SESSION LINE STATE DETAIL", rows); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d sessions are damaged; repair one with: openagent sessions repair ID", bad, len(list))
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package skills
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/provider"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/skill"
+)
+
+// lintSkills checks the folders of skills, or those that are named.
+func lintSkills(h *cli.IO, o *skillsOptions, dir string, dirs []string) error {
+	s := app.New(&o.Options, provider.Provider{}, dir)
+	defer s.Close()
+	folders := s.SkillFolders(h)
+	for _, dir := range o.Options.Plugins {
+		p, err := app.ReadPlugin(dir)
+		if err != nil {
+			return cli.Usagef("skills lint: %w", err)
+		}
+		folders = append(folders, p.CommandFolders()...)
+	}
+	if len(dirs) > 0 {
+		folders = nil
+		for _, d := range dirs {
+			if err := settings.CheckDir("skills lint", d); err != nil {
+				return err
+			}
+			if _, err := os.Stat(filepath.Join(d, skill.FileName)); err == nil { // a skill, not a folder of some
+				d = filepath.Dir(filepath.Clean(d))
+			}
+			folders = append(folders, skill.Folder{Path: d})
+		}
+	}
+	problems := []string{}
+	var rows [][]string
+	n := 0
+	for _, f := range folders {
+		found := f.Load()
+		n += len(found.Skills)
+		for _, p := range found.Problems {
+			problems = append(problems, p.Error())
+			rows = append(rows, []string{h.OneLine(p.Error())})
+		}
+	}
+	if len(rows) == 0 && o.format != cli.FormatJSON {
+		return h.Show(fmt.Sprintf("%s, no problems\n", cli.Plural(n, "skill")))
+	}
+	if err := h.WriteList(o.format, problems, "", rows); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return cli.ExitCode(cli.ExitUsage)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package triggers
+
+import (
+	"context"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/automation"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/trigger"
+)
+
+// A triggerEntry is a trigger as the command shows it.
+type triggerEntry struct {
+	trigger.Trigger
+	Last *automation.TriggerOutcome `json:"last,omitempty"` // of a run that a request, or a conversation, started
+}
+
+// by says in a word or two what starts a trigger.
+func (e triggerEntry) by() string {
+	by := "requests"
+	switch {
+	case !e.Enabled:
+		return "off"
+	case e.URL != "":
+		by = "us, at " + e.URL
+	}
+	if e.Schedule != "" {
+		by += ", " + e.Schedule
+	}
+	return by
+}
+
+func triggersList(ctx context.Context, h *cli.IO, o *triggerOptions) error {
+	place, err := findTriggerPlace(h)
+	if err != nil {
+		return err
+	}
+	store := place.store
+	if o.all {
+		store = place.file
+	}
+	records, err := store.List(ctx)
+	if err != nil {
+		return triggerError(err)
+	}
+	last, err := automation.LastOutcomes(place.home)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 && o.Output != cli.FormatJSON {
+		h.Warn("no triggers here yet; openagent triggers add NAME PROMPT makes one, --all shows those of all folders")
+	}
+	header := "ID NAME STARTED-BY LAST PROMPT"
+	if o.all {
+		header += " FOLDER"
+	}
+	entries := []triggerEntry{}
+	var rows [][]string
+	for _, r := range records {
+		e := triggerEntry{Trigger: r.Trigger}
+		was := "-"
+		if l, ok := last[r.ID]; ok {
+			e.Last, was = &l, string(l.Status)
+		}
+		entries = append(entries, e)
+		row := []string{e.ID, text.Runes(e.Name, 40), text.Runes(e.by(), 60), was, text.Runes(e.Prompt, 60)}
+		if o.all {
+			row = append(row, e.Dir)
+		}
+		rows = append(rows, row)
+	}
+	return h.WriteList(o.Output, entries, header, rows)
+}

@@ -1,0 +1,97 @@
+package trust
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openagent-go/agent/cmd/openagent/internal/app"
+	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
+	"github.com/openagent-go/agent/cmd/openagent/internal/settings"
+	"github.com/openagent-go/agent/config"
+	"github.com/openagent-go/agent/tools/custom"
+)
+
+func listTrust(h *cli.IO, format string) error {
+	t, err := settings.ReadTrust(h)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Dir    string    `json:"dir,omitempty"`    // of tools
+		Skills string    `json:"skills,omitempty"` // folder of skills
+		Plugin string    `json:"plugin,omitempty"` // folder
+		File   string    `json:"file,omitempty"`   // of settings
+		State  string    `json:"state"`            // trusted, changed or gone
+		Files  []string  `json:"files,omitempty"`
+		Since  time.Time `json:"since"`
+	}
+	list := []entry{}
+	var rows [][]string
+	for _, dir := range slices.Sorted(maps.Keys(t.Folders)) {
+		f := t.Folders[dir]
+		state := "trusted"
+		switch l, err := custom.List(dir); {
+		case err == nil && l.Dir == "":
+			state = "gone"
+		case err != nil || l.Dir != dir || l.Sum != f.Sum:
+			state = "changed"
+		}
+		list = append(list, entry{Dir: dir, State: state, Files: f.Files, Since: f.Since})
+		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), strings.Join(f.Files, ", ")})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Skills)) {
+		f := t.Skills[dir]
+		state := app.SkillState(dir, f)
+		list = append(list, entry{Skills: dir, State: state, Files: f.Files, Since: f.Since})
+		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), "skills " + strings.Join(f.Files, ", ")})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.Plugins)) {
+		f := t.Plugins[dir]
+		state := app.PluginState(dir, f)
+		list = append(list, entry{Plugin: dir, State: state, Since: f.Since})
+		rows = append(rows, []string{dir, state, f.Since.Local().Format(time.DateTime), "plugin, all of its files"})
+	}
+	for _, place := range slices.Sorted(maps.Keys(t.Files)) {
+		f := t.Files[place]
+		state := fileState(place, f)
+		kind := "settings"
+		switch {
+		case app.IsServerFile(place):
+			kind = "MCP servers"
+		case app.IsAgentFolder(place):
+			kind = "agents"
+		}
+		list = append(list, entry{File: place, State: state, Since: f.Since})
+		rows = append(rows, []string{place, state, f.Since.Local().Format(time.DateTime), kind})
+	}
+	if len(list) == 0 && format != cli.FormatJSON {
+		h.Warn("no folder is trusted; add one with openagent trust add DIR")
+	}
+	return h.WriteList(format, list, "WHAT STATE SINCE FILES", rows)
+}
+
+func fileState(place string, t settings.TrustedFile) string {
+	switch {
+	case app.IsServerFile(place):
+		return app.ServerFileState(place, t)
+	case app.IsAgentFolder(place):
+		return app.AgentFolderState(place, t)
+	}
+	s, err := config.Load(config.Options{Dir: filepath.Dir(filepath.Dir(place))})
+	if err != nil {
+		return "changed"
+	}
+	for _, f := range s.Files() {
+		switch {
+		case f.Place() != place:
+		case !f.Exists:
+			return "gone"
+		case f.Sum == t.Sum:
+			return "trusted"
+		}
+	}
+	return "changed"
+}
