@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/openagent-go/agent/llm"
@@ -22,7 +23,7 @@ func PDF(title string, data []byte) (llm.Document, error) {
 	pages := countPages(data)
 	switch {
 	case !IsPDF(data):
-		return llm.Document{}, fmt.Errorf("it is no PDF")
+		return llm.Document{}, errors.New("it is not a PDF file")
 	case len(data) > maxPDF:
 		return llm.Document{}, fmt.Errorf("it is a PDF of %d MB, more than the %d MB that can be shown. Extract its text with a command such as pdftotext", len(data)>>20, maxPDF>>20)
 	case pages > maxPDFPages:

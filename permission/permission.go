@@ -43,7 +43,7 @@ type Source string
 const (
 	FromRule     Source = "rule"
 	FromMode     Source = "mode"
-	FromPolicy   Source = "policy"   // a [Judge]
+	FromPolicy   Source = "policy"   // a [Decider]
 	FromCallback Source = "callback" // CanUseTool
 	FromHook     Source = "hook"
 	FromPerson   Source = "person"  // an answer to a question

@@ -48,6 +48,10 @@ func (w worktree) begin(root *os.Root, base string) (done func() error, err erro
 // lockBegun opens and locks the file name, which it makes where there is none.
 func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
 	for {
+		// A root follows links within it, whatever the flags say.
+		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file; remove it", filepath.Join(w.From, name))
+		}
 		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o644)
 		if err != nil {
 			return nil, fmt.Errorf("beginning the worktree: %w", err)

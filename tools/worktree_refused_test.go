@@ -302,3 +302,24 @@ func (s *stopping) Start(ctx context.Context, c workspace.Command) (workspace.Pr
 	}
 	return p, err
 }
+
+// A repository may bring a link in the place of the file that marks a worktree as begun.
+func TestWorktreeBegunLink(t *testing.T) {
+	r := newRepo(t)
+	r.ok(r.enter, `{"name":"first"}`) // which makes the folder
+	r.ok(r.exit, `{"action":"remove"}`)
+	link := filepath.Join(r.top, ".openagent", "worktrees", "x"+begunSuffix)
+	for _, target := range []string{"../../a.txt", "../../missing"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Skip(err)
+		}
+		r.fails(r.enter, `{"name":"x"}`, "is not a regular file; remove it")
+		if _, err := os.Lstat(filepath.Join(r.top, "missing")); err == nil {
+			t.Error("the file that the link names was made")
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.ok(r.enter, `{"name":"x"}`)
+}

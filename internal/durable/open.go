@@ -24,11 +24,19 @@ func openMode(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file", name)
 	}
+	made := flag&os.O_EXCL != 0
 	if err == nil && flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		err = setMode(f, info, mode)
+		if made && errors.Is(err, fs.ErrPermission) {
+			err = nil // the file is ours, and its file system keeps no modes, as FAT
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		err = errors.Join(err, f.Close())
+		if made {
+			err = errors.Join(err, os.Remove(name))
+		}
+		return nil, err
 	}
 	return f, nil
 }

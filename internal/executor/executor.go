@@ -120,7 +120,7 @@ func (x *Executor) Tool(name string) tool.Tool {
 	return x.tools[name]
 }
 
-// toolOf returns the tool of a job's call, nil if it is there no more.
+// toolOf returns the tool of an input's call, nil if it is not there any more.
 func (x *Executor) toolOf(j *Input) tool.Tool {
 	if j.Asks != nil {
 		return j.Asks
@@ -168,8 +168,7 @@ func (x *Executor) EveryTool() []tool.Tool {
 	return x.pool
 }
 
-// Input is an effect with what the conversation adds to it. What is started for it
-// and may go on when do has returned holds copies: the job is used again.
+// Input is an effect with what the conversation adds to it.
 type Input struct {
 	Effect  engine.Effect
 	Model   llm.Model             // CallModel, Digest: nil if the agent has it no more
@@ -179,7 +178,7 @@ type Input struct {
 	ID      string                // RunTool: the provider's id of the call
 	Done    *event.ToolDone       // AskPerson, Digest, RunHooks, GatherResults
 	Class   tool.Traits           // Ask, RunTool: what the call was judged to do
-	Input   *hook.Input           // Fire
+	Input   *hook.Input           // CallHooks
 	Answer  *Candidate            // CheckOutput
 	Short   *Summary              // Compact
 	Cutting engine.TruncationPlan // Cut

@@ -21,6 +21,9 @@ func (c *Client) Unattended() bool { return c.Config.Grant == ClientCredentials 
 // [ClientCredentials], and keeps it. It asks for a new token unless another process has
 // got one since the one given, which the server has refused; "" means that there was none.
 func (c *Client) Obtain(ctx context.Context, ask Challenge, refused string) (string, error) {
+	if err := c.Config.Check(); err != nil {
+		return "", err
+	}
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return "", err
@@ -28,7 +31,7 @@ func (c *Client) Obtain(ctx context.Context, ask Challenge, refused string) (str
 	defer leave()
 	var got *Login
 	err = c.Logins.Update(ctx, c.key(), func(l *Login) (*Login, error) {
-		if l != nil && l.valid() && l.Access != refused && !l.expired(time.Now()) {
+		if l != nil && l.valid() && sameIssuer(l.Issuer, c.Config.Issuer) && l.Access != refused && !l.expired(time.Now()) {
 			got = l
 			return l, nil
 		}

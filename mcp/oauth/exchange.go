@@ -123,7 +123,7 @@ func (c *Client) post(ctx context.Context, r *http.Request, out any, hide ...str
 			Text string `json:"error_description"`
 		}
 		if json.Unmarshal(data, &said) == nil {
-			e.code, e.text = without(line(said.Code), hide), without(line(said.Text), hide)
+			e.code, e.text = line(without(said.Code, hide)), line(without(said.Text, hide))
 		}
 		return e
 	}
@@ -154,7 +154,7 @@ func line(s string) string {
 func without(s string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "***")
+			s = strings.NewReplacer(secret, "***", url.QueryEscape(secret), "***").Replace(s)
 		}
 	}
 	return s

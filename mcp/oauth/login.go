@@ -93,6 +93,9 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 // scopes are those to ask for.
 func (c *Client) scopes(ask Challenge, at *place, old *Login) []string {
 	list := scopes(c.Config.Scopes)
+	if c.Unattended() && len(list) > 0 {
+		return list // nobody is there to agree to more
+	}
 	if len(list) == 0 {
 		list = ask.Scopes
 	}

@@ -152,7 +152,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 		if l, err = c.Logins.Load(ctx, c.key()); err != nil {
 			return "", fmt.Errorf("reading the login: %w", err)
 		}
-		if l == nil || !l.valid() {
+		if l == nil || !l.valid() || c.Unattended() && !sameIssuer(l.Issuer, c.Config.Issuer) {
 			return "", nil
 		}
 		c.know(l)

@@ -590,6 +590,34 @@ func TestClientCredentialsRefused(t *testing.T) {
 	}
 }
 
+// The configuration bounds what a program asks for without a person: the issuer that gets
+// the secret and whose tokens count, and the scopes.
+func TestClientCredentialsKeepToConfig(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}})
+	logins := new(oauth.Memory)
+	client := func(issuer string) *oauth.Client {
+		return &oauth.Client{Server: s.ResourceURL(), Logins: logins,
+			Config: oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: issuer, Scopes: "read"}}
+	}
+	if _, err := client("").Obtain(t.Context(), oauth.Challenge{}, ""); err == nil || !strings.Contains(err.Error(), "needs clientId, clientSecret and issuer") || s.Count("own") != 0 {
+		t.Errorf("without an issuer: %v, %d tokens", err, s.Count("own"))
+	}
+	c := client(s.URL)
+	if _, err := c.Obtain(t.Context(), oauth.Challenge{Scopes: []string{"read", "admin"}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := logins.Load(t.Context(), s.ResourceURL()+"\nrobot\nclient_credentials"); err != nil || strings.Join(l.Scopes, " ") != "read" {
+		t.Errorf("%+v %v", l, err)
+	}
+	if token, err := client(s.URL + "/").Token(t.Context()); token == "" || err != nil {
+		t.Errorf("the same issuer: %q %v", token, err)
+	}
+	if token, err := client("https://other.example").Token(t.Context()); token != "" || err != nil {
+		t.Errorf("another issuer: %q %v", token, err)
+	}
+}
+
 func setIn(document string, values map[string]any, in, name string, value any) {
 	if document == in {
 		values[name] = value

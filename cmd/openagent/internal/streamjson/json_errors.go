@@ -17,7 +17,7 @@ func mismatch(err error) error {
 	switch {
 	case errors.As(err, &kind):
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("it is no JSON: %w", err)
+		return fmt.Errorf("it is not JSON: %w", err)
 	default:
 		return err
 	}

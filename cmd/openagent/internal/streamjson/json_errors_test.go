@@ -15,7 +15,7 @@ func TestMismatch(t *testing.T) {
 		`{"subtype":"set_model","model":["x"]}`: "model is of the kind array, and it must be a string",
 		`{"subtype":["set_model"]}`:             "subtype is of the kind array, and it must be a string",
 		`"interrupt"`:                           "it is of the kind string, and it must be an object",
-		``:                                      "it is no JSON: unexpected end of JSON input",
+		``:                                      "it is not JSON: unexpected end of JSON input",
 		`{"subtype":"set_budget","max_turns":1.5}`:                                "max_turns is of the kind number 1.5, and it must be a whole number",
 		`{"subtype":"set_budget","max_turns":1e30}`:                               "max_turns is of the kind number 1e30, and it must be a whole number",
 		`{"subtype":"set_budget","max_budget_usd":"5"}`:                           "max_budget_usd is of the kind string, and it must be a number",
