@@ -138,7 +138,7 @@ type Agent struct {
 type CanUseToolFunc func(ctx context.Context, call tool.Call, verdict permission.Decision) (permission.Decision, error)
 
 // An AskUserFunc asks a person questions and returns an answer to each. One call asks at
-// a time. It should return when ctx ends. The model is told of an error.
+// a time. It should return when ctx ends. The model gets an error as the result of the call.
 type AskUserFunc func(ctx context.Context, call tool.Call, questions []tool.Question) ([]tool.Answer, error)
 
 // An InboxFunc passes messages for the session's agent to keep, which returns once they

@@ -142,7 +142,7 @@ func unescape(s []byte) (rune, int) {
 	return r, 6
 }
 
-// hex4 reads \uXXXX.
+// hex4 reads an escape of four hexadecimal digits, such as \u00e9.
 func hex4(s []byte) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -51,7 +51,7 @@ func (s *App) RestoreMode(ctx context.Context, began permission.Mode, asked bool
 	case s.Options.Permits(had) != nil, s.settingsMode != "" && !open && !strict:
 		return s.Session.SetMode(ctx, cmp.Or(s.settingsMode, permission.Default))
 	case s.settingsMode != "" && s.settingsMode != had:
-		tell("the session goes on in mode %s, in which it was left; the settings say %s. To change it, give --permission-mode", had, s.settingsMode)
+		tell("the session continues in its last mode, %s; the settings say %s. To change the mode, give --permission-mode", had, s.settingsMode)
 	}
 	return nil
 }

@@ -84,6 +84,6 @@ func WarnOfSandbox(h *cli.IO, s *App) {
 // warnOfBypass recommends the sandbox where nothing else bounds what commands do.
 func warnOfBypass(h *cli.IO, s *App) {
 	if permission.Mode(s.Options.Mode) == permission.Bypass && !s.workspace.Confines() {
-		h.Warn("mode bypassPermissions without a sandbox: commands may read and change whatever you may; confine them with --sandbox on")
+		h.Warn("mode bypassPermissions without a sandbox: commands can read and change everything that you can; confine them with --sandbox on")
 	}
 }

@@ -191,7 +191,7 @@ func AgentFolderState(place string, t settings.TrustedFile) string {
 	return "trusted"
 }
 
-// DefinitionNamed returns the kind of a name, whatever its case.
+// DefinitionNamed returns the definition with a name. Case does not count.
 func (s *App) DefinitionNamed(name string) (Definition, error) {
 	var names []string
 	for _, k := range s.Definitions {

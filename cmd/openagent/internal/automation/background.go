@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// StartBackground fires the jobs of the working folder while a conversation goes on,
+// StartBackground runs the jobs of the working folder during a conversation,
 // and runs the triggers that the model starts: each in a session of its own, under
 // the flags of the conversation. report gets a line for what came of each. What is
 // returned ends that and waits for it.

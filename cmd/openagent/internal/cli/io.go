@@ -28,7 +28,7 @@ type IO struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 	Secrets                              []string // never shown
 	Managed                              string   // the file of managed settings
-	// Interrupted, where it is set, is told of an interrupt and reports whether
+	// Interrupted, if it is set, is called at an interrupt and reports whether
 	// it has taken care of it.
 	Interrupted atomic.Pointer[func() bool]
 	Limits      ratelimit.Limiters

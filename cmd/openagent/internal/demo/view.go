@@ -103,7 +103,7 @@ func (v *demoView) event(ctx context.Context, e event.Event) error {
 	case event.UserMessage:
 		v.said(d)
 	case event.Resumed:
-		v.line(term.Dim, "goes on from the journal")
+		v.line(term.Dim, "resumes from the journal")
 	case event.ModelFailed:
 		v.withdraw(d)
 	case event.AssistantMessage:

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Run runs one prompt, or goes on with the interrupted run where there is none.
+// Run runs one prompt. Without a prompt it resumes the interrupted run.
 func Run(ctx context.Context, h *cli.IO, s *app.App, in agent.Input) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

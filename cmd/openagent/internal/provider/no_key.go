@@ -59,7 +59,7 @@ func (p Provider) elsewhere() string {
 	return ""
 }
 
-// A NoModelError is the name of a provider of which no model was named.
+// A NoModelError names a provider that has no default model, when you name none.
 type NoModelError string
 
 func (e NoModelError) Error() string {
