@@ -105,6 +105,19 @@ func crontab(h *cli.IO, o *cronOptions) (cron.Store, string, error) {
 	return cron.In(file, dir), dir, err
 }
 
+// loadJobs returns the store that the flags name, and its jobs.
+func loadJobs(ctx context.Context, h *cli.IO, o *cronOptions) (cron.Store, []cron.Job, error) {
+	store, _, err := crontab(h, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, err := store.Load(ctx)
+	if err != nil {
+		return nil, nil, app.CronError(err)
+	}
+	return store, jobs, nil
+}
+
 // A cronEntry is a job as the command shows it.
 type cronEntry struct {
 	cron.Job

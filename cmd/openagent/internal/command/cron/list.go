@@ -3,19 +3,14 @@ package cron
 import (
 	"context"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/internal/text"
 )
 
 func cronList(ctx context.Context, h *cli.IO, o *cronOptions) error {
-	store, _, err := crontab(h, o)
+	_, jobs, err := loadJobs(ctx, h, o)
 	if err != nil {
 		return err
-	}
-	jobs, err := store.Load(ctx)
-	if err != nil {
-		return app.CronError(err)
 	}
 	entries := cronEntries(jobs)
 	if len(entries) == 0 && o.Output != cli.FormatJSON {

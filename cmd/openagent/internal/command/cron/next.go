@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openagent-go/agent/cmd/openagent/internal/app"
 	"github.com/openagent-go/agent/cmd/openagent/internal/cli"
 	"github.com/openagent-go/agent/cron"
 	"github.com/openagent-go/agent/internal/text"
@@ -13,13 +12,9 @@ import (
 
 // cronNext lists the jobs that will run, the next one first.
 func cronNext(ctx context.Context, h *cli.IO, o *cronOptions) error {
-	store, _, err := crontab(h, o)
+	_, jobs, err := loadJobs(ctx, h, o)
 	if err != nil {
 		return err
-	}
-	jobs, err := store.Load(ctx)
-	if err != nil {
-		return app.CronError(err)
 	}
 	entries, rows := upcoming(jobs)
 	return h.WriteList(o.Output, entries, "NEXT NAME ID RUNS", rows)

@@ -34,13 +34,9 @@ type cronOutcome struct {
 
 // cronRun fires jobs until a signal, or with --once those that are due.
 func cronRun(ctx context.Context, h *cli.IO, o *cronOptions) error {
-	store, _, err := crontab(h, o)
+	store, jobs, err := loadJobs(ctx, h, o)
 	if err != nil {
 		return err
-	}
-	jobs, err := store.Load(ctx)
-	if err != nil {
-		return app.CronError(err)
 	}
 	s := &cron.Scheduler{Store: store, Log: settings.Logger(h, &o.Options)}
 	r, err := newCronRunner(ctx, h, o, s, jobs)

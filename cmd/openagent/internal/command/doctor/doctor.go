@@ -189,13 +189,19 @@ func examineSettings(h *cli.IO) finding {
 	return finding{name, ok, strings.Join(words, "; ")}
 }
 
-func examineProvider(ctx context.Context, h *cli.IO) finding {
-	const name = "provider"
+// configured returns the settings that a run in the working folder would have.
+func configured(ctx context.Context, h *cli.IO) (*settings.Options, string, error) {
 	dir, err := settings.WorkingDir()
 	if err != nil {
-		return finding{name, false, err.Error()}
+		return nil, "", err
 	}
 	o, err := settings.Configure(ctx, h, new(settings.Options), dir, false)
+	return o, dir, err
+}
+
+func examineProvider(ctx context.Context, h *cli.IO) finding {
+	const name = "provider"
+	o, _, err := configured(ctx, h)
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}
@@ -266,11 +272,7 @@ func examineSandbox(h *cli.IO) finding {
 // examineContext tells of the files of instructions and of skills.
 func examineContext(ctx context.Context, h *cli.IO) finding {
 	const name = "context"
-	dir, err := settings.WorkingDir()
-	if err != nil {
-		return finding{name, false, err.Error()}
-	}
-	o, err := settings.Configure(ctx, h, new(settings.Options), dir, false)
+	o, dir, err := configured(ctx, h)
 	if err != nil {
 		return finding{name, false, err.Error()}
 	}

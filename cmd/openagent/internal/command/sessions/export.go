@@ -37,15 +37,7 @@ func exportSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 		}
 	}
 	write := func(w io.Writer) error { return exportAs(ctx, w, as, store, id, export.Options{Secrets: h.Secrets}) }
-	if o.file == "" {
-		err = write(h.Out)
-	} else {
-		err = writeFile(o.file, write)
-	}
-	if err != nil {
-		return cli.CommandError(ctx, err)
-	}
-	return nil
+	return writeOut(ctx, h, o.file, write)
 }
 
 func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id string, o export.Options) error {
@@ -56,6 +48,20 @@ func exportAs(ctx context.Context, w io.Writer, as string, s session.Store, id s
 		return export.JSON(ctx, w, s, id, o)
 	}
 	return export.Markdown(ctx, w, s, id, o)
+}
+
+// writeOut calls write with the named file, or with stdout if the name is "".
+func writeOut(ctx context.Context, h *cli.IO, file string, write func(io.Writer) error) error {
+	var err error
+	if file == "" {
+		err = write(h.Out)
+	} else {
+		err = writeFile(file, write)
+	}
+	if err != nil {
+		return cli.CommandError(ctx, err)
+	}
+	return nil
 }
 
 // writeFile puts what write writes into a file for the owner alone. A failure

@@ -46,13 +46,5 @@ func traceSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string)
 	if o.chrome {
 		write = func(w io.Writer) error { return trace.WriteChrome(w, rs) }
 	}
-	if o.file == "" {
-		err = write(h.Out)
-	} else {
-		err = writeFile(o.file, write)
-	}
-	if err != nil {
-		return cli.CommandError(ctx, err)
-	}
-	return nil
+	return writeOut(ctx, h, o.file, write)
 }
