@@ -336,3 +336,25 @@ func TestAppend(t *testing.T) {
 		}
 	}
 }
+
+// An update keeps the files that a person has beside the settings.
+func TestUpdateKeepsNeighbours(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "settings.json")
+	for _, name := range []string{path + ".tmp", path + ".bak", filepath.Join(dir, ".settings.json.tmp")} {
+		if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := Update(t.Context(), path, 0o600, func([]byte) ([]byte, error) { return []byte("{}"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if data, err := os.ReadFile(path + ".tmp"); string(data) != "mine" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

@@ -128,7 +128,7 @@ func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, err
 	if old != nil && mode.Perm()&0o077 != 0 { // else it is private
 		mode = was.Perm()
 	}
-	return durable.Replacement{Mode: mode, Temp: filepath.Base(path) + ".tmp"}.Bytes(path, data)
+	return durable.Replacement{Mode: mode, Temp: durable.TempName(path)}.Bytes(path, data)
 }
 
 // lock keeps other processes and goroutines from changing a file. What holds it

@@ -156,7 +156,7 @@ func (f File) write(c content) error {
 		return fmt.Errorf("writing the schedule: it would be larger than %d MB; remove jobs first", maxFile>>20)
 	}
 	// A claim that a crash undoes would be run twice, so the folder is synced too.
-	if err := (durable.Replacement{Temp: filepath.Base(f.Path) + ".tmp"}).Bytes(f.Path, data); err != nil {
+	if err := (durable.Replacement{Temp: durable.TempName(f.Path)}).Bytes(f.Path, data); err != nil {
 		return fmt.Errorf("writing the schedule: %w", err)
 	}
 	return nil

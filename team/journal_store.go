@@ -331,7 +331,7 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 // compact replaces the journal by one that says what there is. The lock is held.
 func (s *journalStore) compact(at time.Time) error {
 	var size int64
-	err := durable.Replacement{Temp: filepath.Base(s.path()) + ".tmp"}.Stream(s.path(), func(w io.Writer) (err error) {
+	err := durable.Replacement{Temp: durable.TempName(s.path())}.Stream(s.path(), func(w io.Writer) (err error) {
 		size, err = s.write(w, at)
 		return err
 	})

@@ -164,5 +164,5 @@ func (f *File) write(records map[string]Record) (err error) {
 	if len(data) > maxFile {
 		return fmt.Errorf("they take more than %d bytes", maxFile)
 	}
-	return durable.Replacement{Temp: filepath.Base(f.Path) + ".tmp"}.Bytes(f.Path, append(data, '\n')) // under our lock
+	return durable.Replacement{Temp: durable.TempName(f.Path)}.Bytes(f.Path, append(data, '\n')) // under our lock
 }

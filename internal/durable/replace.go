@@ -16,8 +16,8 @@ import (
 type Replacement struct {
 	Mode fs.FileMode // of the new file, whatever the umask; 0 means 0600
 	// Temp names the temporary file in the same folder. Set it only if you hold a lock
-	// of the file: what a crash leaves is then removed by the next replacement. ""
-	// means a random name.
+	// of the file, and to a name that nobody else uses, such as that of [TempName]: the
+	// next replacement removes what a crash has left there. "" means a random name.
 	Temp  string
 	Sync  Sync
 	Ready func() error // called before the file gets its name; an error keeps the old one
@@ -61,6 +61,9 @@ func (system) Create(name string, mode fs.FileMode) (File, error) {
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 
 func (system) SyncFolder(name string) error { return SyncFolder(name) }
+
+// TempName returns a name for the temporary file of path that no user would choose.
+func TempName(path string) string { return "." + filepath.Base(path) + ".openagent-tmp" }
 
 // Bytes replaces the file at path by data.
 func (r Replacement) Bytes(path string, data []byte) error {

@@ -3,6 +3,7 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,6 +124,8 @@ func (c *Client) post(ctx context.Context, r *http.Request, out any, hide ...str
 			Text string `json:"error_description"`
 		}
 		if json.Unmarshal(data, &said) == nil {
+			basic, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Basic ")
+			hide = append(hide, basic)
 			e.code, e.text = line(without(said.Code, hide)), line(without(said.Text, hide))
 		}
 		return e
@@ -151,10 +154,13 @@ func line(s string) string {
 	return text.Runes(s, 300)
 }
 
+// without returns s with *** in the place of the secrets, also where they are escaped
+// for a URL or encoded in base64.
 func without(s string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
-			s = strings.NewReplacer(secret, "***", url.QueryEscape(secret), "***").Replace(s)
+			coded := base64.StdEncoding.EncodeToString([]byte(secret))
+			s = strings.NewReplacer(secret, "***", url.QueryEscape(secret), "***", coded, "***").Replace(s)
 		}
 	}
 	return s

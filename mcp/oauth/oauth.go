@@ -149,7 +149,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	l := c.current()
 	if l == nil {
 		var err error
-		if l, err = c.Logins.Load(ctx, c.key()); err != nil {
+		if l, err = c.Logins.Load(ctx, c.key()); err != nil && !c.Unattended() { // which gets another one
 			return "", fmt.Errorf("reading the login: %w", err)
 		}
 		if l == nil || !l.valid() || c.Unattended() && !sameIssuer(l.Issuer, c.Config.Issuer) {

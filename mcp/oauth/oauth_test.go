@@ -550,6 +550,47 @@ func TestClientCredentials(t *testing.T) {
 	}
 }
 
+// A program gets its token where logins cannot be kept, as in a container whose home is
+// read-only, and asks for one only when it has none.
+func TestClientCredentialsWithoutStore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, &authserver.Server{Clients: map[string]string{"robot": "robot-secret"}, Scopes: []string{"read"}})
+	c := &oauth.Client{Server: s.ResourceURL(), Logins: &oauth.Dir{Path: filepath.Join(file, "logins")},
+		Config: oauth.Config{Grant: oauth.ClientCredentials, ClientID: "robot", ClientSecret: "robot-secret", Issuer: s.URL}}
+	_, ask := get(t, s, "")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			token, err := c.Token(t.Context())
+			if token == "" {
+				token, err = c.Obtain(t.Context(), ask, "")
+			}
+			if status, _ := get(t, s, token); err != nil || status != http.StatusOK {
+				t.Errorf("status %d: %v", status, err)
+			}
+		})
+	}
+	wg.Wait()
+	first, err := c.Token(t.Context())
+	if n := s.Count("own"); n != 1 || err != nil {
+		t.Errorf("%d tokens, %v", n, err)
+	}
+	s.Expire(false)
+	next, err := c.Renew(t.Context(), first)
+	if status, _ := get(t, s, next); err != nil || next == first || status != http.StatusOK {
+		t.Errorf("status %d: %v", status, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Renew(ended, next); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // The client's secret goes to the issuer of the configuration only, and to no error.
 func TestClientCredentialsRefused(t *testing.T) {
 	t.Parallel()
