@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
@@ -23,8 +24,9 @@ import (
 type activeRun struct {
 	s     *Session
 	x     *runSetup
-	state *sessionState
-	token chan struct{} // has room for one: it lies here while nobody works on the run
+	fold  *sessionState
+	conv  *conversation.Conversation // of fold
+	token chan struct{}              // has room for one: it lies here while nobody works on the run
 
 	ctx    context.Context // of the whole run; its end stops the run
 	cancel context.CancelCauseFunc
@@ -71,13 +73,13 @@ func (l *activeRun) begin(prompt bool, first []event.Fact) {
 		}
 	})
 	l.guard(func() error {
-		if prompt && (l.state.state.Running() || l.state.state.Pending()) {
+		if prompt && (l.conv.State.Running() || l.conv.State.Pending()) {
 			l.next = first
 			first = []event.Fact{event.Resumed{Hooks: l.x.Hooks.Events()}, event.Stopped{Reason: event.Interrupted, Message: "cut short, then prompted anew"}}
 		}
 		var waiting []event.AgentStart
 		if !prompt {
-			waiting = l.state.state.Agents().Waiting()
+			waiting = l.conv.State.Agents().Waiting()
 		}
 		err := l.commit(first...)
 		for _, at := range waiting {
@@ -119,7 +121,7 @@ func (l *activeRun) advance() (mine *pendingEffect) {
 			switch {
 			case l.committer.failed != nil:
 				l.wrapUp()
-			case l.state.state.Running():
+			case l.conv.State.Running():
 				if resting := l.step(&mine); resting {
 					return nil
 				}
@@ -146,7 +148,7 @@ func (l *activeRun) advance() (mine *pendingEffect) {
 // step does one thing for an open run. It reports whether there is nothing to do
 // but to wait.
 func (l *activeRun) step(mine **pendingEffect) (resting bool) {
-	effects := l.state.state.Effects()
+	effects := l.conv.State.Effects()
 	for _, ask := range []func([]engine.Effect) (*pendingEffect, bool){l.pollNotices, l.pollToolsets} {
 		if asked, waiting := ask(effects); asked != nil || waiting {
 			*mine = asked
@@ -198,7 +200,7 @@ func (l *activeRun) guard(fn func() error) (err error) {
 func (l *activeRun) collapse(why string) {
 	failed := fmt.Errorf("agent: %w: %s", ErrInternal, why)
 	safecall.Or(func() error {
-		if end, open := l.state.state.SoFar(); open {
+		if end, open := l.conv.State.SoFar(); open {
 			end.Message = why
 			return l.commit(end)
 		}
@@ -211,10 +213,10 @@ func (l *activeRun) collapse(why string) {
 // stop records the end of the caller's context.
 func (l *activeRun) stop() {
 	l.stopped = true
-	if l.state.state.Stopping() {
+	if l.conv.State.Stopping() {
 		return
 	}
-	l.commit(event.Stopped{Reason: event.Interrupted, Message: context.Cause(l.ctx).Error(), Cleared: l.state.state.Queued()})
+	l.commit(event.Stopped{Reason: event.Interrupted, Message: context.Cause(l.ctx).Error(), Cleared: l.conv.State.Queued()})
 }
 
 // wrapUp ends the run: what is still in the air is cancelled and waited for.
@@ -256,7 +258,7 @@ func (l *activeRun) close() {
 // reportLost takes the session out of use after its log has failed. The next prompt
 // opens and replays it again.
 func (l *activeRun) reportLost() {
-	end, ok := l.state.state.SoFar()
+	end, ok := l.conv.State.SoFar()
 	for _, e := range l.committer.unsaved { // the end itself could not be recorded
 		if f, is := e.Data.(event.RunEnd); is {
 			end, ok = f, true

@@ -129,6 +129,6 @@ func (s *Session) RewindFiles(ctx context.Context, seq int64, restore RestoreFun
 			return fmt.Errorf("agent: recording in session %s: it is not open any more", s.ID)
 		}
 		kept := event.Checkpointed{ID: undo, Duration: time.Since(start)}
-		return s.append(context.WithoutCancel(ctx), s.fold.last, kept)
+		return s.append(context.WithoutCancel(ctx), s.fold.Last, kept)
 	})
 }

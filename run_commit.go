@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openagent-go/agent/event"
@@ -89,19 +90,19 @@ func (l *activeRun) apply(facts ...event.Fact) {
 	for _, f := range facts {
 		l.poll.done = false
 		sync := l.needsSync(f)
-		e := event.Event{Seq: l.state.last + 1, Prev: l.state.last, Time: at, Session: l.s.ID, Data: f}
+		e := event.Event{Seq: l.conv.Last + 1, Prev: l.conv.Last, Time: at, Session: l.s.ID, Data: f}
 		l.committer.add(e, sync)
-		l.state.apply(e)
-		if w := l.state.cache; w != nil {
-			if b := w.Apply(e, l.state.state, &l.state.transcript); b != nil {
+		l.conv.Apply(e)
+		if w := l.conv.Cache; w != nil {
+			if b := w.Apply(e, l.conv.State, &l.conv.Transcript); b != nil {
 				l.committer.uncached = b
 			}
 		}
-		if m := l.state.state.Mode(); m != l.told.mode {
+		if m := l.conv.State.Mode(); m != l.told.mode {
 			l.told.mode = m
 			l.x.Mode.Store(new(m)) // &m would cost an allocation each time
 		}
-		if b := l.state.state.Bound(); b != l.told.restriction {
+		if b := l.conv.State.Bound(); b != l.told.restriction {
 			l.told.restriction = b
 			l.takeRules()
 		}
@@ -112,7 +113,7 @@ func (l *activeRun) apply(facts ...event.Fact) {
 		case event.ToolStart:
 			l.touch(f.Call)
 		case event.AssistantMessage:
-			l.x.Drafts.Adopt(f.Key, &l.state.transcript)
+			l.x.Drafts.Adopt(f.Key, &l.conv.Transcript)
 		case event.PermissionsChanged, event.Configured, event.Resumed:
 			l.takeRules()
 		}
@@ -141,8 +142,8 @@ func (l *activeRun) commit(facts ...event.Fact) error {
 		}
 	}
 	clear(events) // what they hold may be large, and must not live on for the list that is used again
-	if n := l.state.torn; n > 0 && l.events != nil {
-		l.state.torn = 0
+	if n := l.fold.torn; n > 0 && l.events != nil {
+		l.fold.torn = 0
 		l.events.Put(event.Event{Session: l.s.ID, Data: event.JournalCut{Bytes: n}})
 	}
 	if b := l.committer.uncached; b != nil && l.events != nil {
@@ -159,7 +160,7 @@ func (l *activeRun) needsSync(f event.Fact) bool {
 		return true
 	case event.SyncEffect:
 		start, ok := f.(event.ToolStart)
-		return !ok || !l.state.state.Call(start.Call).Traits.ReadOnly
+		return !ok || !l.conv.State.Call(start.Call).Traits.ReadOnly
 	}
 	return false
 }
@@ -177,4 +178,19 @@ func (l *activeRun) ended(end event.RunEnd) {
 	l.s.mu.Lock()
 	l.s.last = l.result
 	l.s.mu.Unlock()
+}
+
+// takeRules lets the executor know of the rules that hooks have added, and of what
+// skills let run.
+func (l *activeRun) takeRules() {
+	more := l.conv.State.Rules()
+	if len(more.Allow)+len(more.Ask)+len(more.Deny) == 0 && l.told.restriction == nil && !l.told.rulesChanged {
+		return
+	}
+	l.told.rulesChanged = true
+	p := l.x.agent.Permissions
+	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
+	p.Bound = l.told.restriction
+	l.x.Rules.Store(p.Compile())
+	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }

@@ -91,7 +91,7 @@ func (l *activeRun) touch(call string) {
 	if l.x.agent.Context == nil {
 		return
 	}
-	class := l.state.state.Call(call).Traits
+	class := l.conv.State.Call(call).Traits
 	for _, a := range class.Access {
 		if (a.Kind == permission.ReadFile || a.Kind == permission.EditFile) && len(l.poll.touched) < maxTouched && !slices.Contains(l.poll.touched, a.Target) {
 			l.poll.touched = append(l.poll.touched, a.Target)

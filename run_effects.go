@@ -201,7 +201,7 @@ func (l *activeRun) startEffects(effects []engine.Effect) (mine *pendingEffect, 
 			continue
 		}
 		f := l.pendingFor(e)
-		l.prepare(&f.input)
+		l.conv.Prepare(l.x.Executor, &f.input)
 		if intent := e.Intent(); intent != nil {
 			intents = append(intents, intent)
 		}
@@ -241,7 +241,7 @@ func (l *activeRun) register(f *pendingEffect) {
 	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
 		// Hooks may take secrets out of a result: those that are wanted to end a run
 		// are not ended with it, and have a bounded time.
-		f.closing = l.state.state.Stopping()
+		f.closing = l.conv.State.Stopping()
 		f.ctx.Detached = f.closing
 	case engine.RunTool:
 		f.began = time.Now()
@@ -315,7 +315,7 @@ func (l *activeRun) collect() {
 			for _, text := range f.notices.texts {
 				facts = append(facts, Input{Text: text}.message(event.AsNotice))
 			}
-			facts = append(facts, l.x.brief(l.state.state, f.notices.notes)...)
+			facts = append(facts, l.x.brief(l.conv.State, f.notices.notes)...)
 		}
 		if f.pool != nil && !l.ending {
 			facts = append(facts, l.takeFresh(f.pool)...)
@@ -332,7 +332,7 @@ func (l *activeRun) collect() {
 func (l *activeRun) arrivedLate(f event.Fact) bool {
 	switch f.(type) {
 	case event.Authorized, event.Answered, event.Checkpointed:
-		return l.state.state.Stopping()
+		return l.conv.State.Stopping()
 	}
 	return false
 }
@@ -340,7 +340,7 @@ func (l *activeRun) arrivedLate(f event.Fact) bool {
 // cancelUnwanted cancels what is not wanted any more, and everything pending when the
 // run is being stopped.
 func (l *activeRun) cancelUnwanted(effects []engine.Effect) {
-	stopping := l.state.state.Stopping()
+	stopping := l.conv.State.Stopping()
 	l.pending = slices.DeleteFunc(l.pending, func(f *pendingEffect) (over bool) {
 		switch f.input.Effect.(type) {
 		case askNotices, askToolsets:

@@ -22,19 +22,11 @@ func (x *runSetup) logOf(first int64) *slog.Logger {
 // logged logs what has been recorded. docs/observability.md lists the records.
 func (l *activeRun) logged(events []event.Event) {
 	for _, e := range events {
-		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.toolName)
+		level, text, args := l.x.recordOf(e.Data.(event.Fact), l.conv.ToolName)
 		if text != "" && l.x.Log.Enabled(context.Background(), level) {
 			l.x.Tell(level, text, append([]any{"seq", e.Seq}, args...)...)
 		}
 	}
-}
-
-// toolName is the name of the tool of a call, "" for one of an earlier answer.
-func (l *activeRun) toolName(call string) string {
-	if c := l.state.transcript.Call(call); c != nil {
-		return c.Name
-	}
-	return ""
 }
 
 // recordOf is what the log says of a fact, "" for nothing.

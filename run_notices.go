@@ -49,7 +49,7 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, 
 	}
 	f := l.pendingFor(askNotices{})
 	f.giveUp = time.Now().Add(executor.Grace)
-	f.notices = &notices{place: Place{Dir: l.state.state.Dir(), Touched: l.poll.touched}}
+	f.notices = &notices{place: Place{Dir: l.conv.State.Dir(), Touched: l.poll.touched}}
 	f.notices.place.hide(l.x.Unreadable.Load())
 	l.poll.touched = nil
 	l.pending = append(l.pending, f)
@@ -77,7 +77,7 @@ func (l *activeRun) pollInbox(ctx context.Context) {
 func (l *activeRun) recordInbox(mail []Input) error {
 	var facts []event.Fact
 	for _, in := range mail {
-		if in.ID == "" || !l.state.state.Known(in.ID) {
+		if in.ID == "" || !l.conv.State.Known(in.ID) {
 			facts = append(facts, in.message(event.AsNotice))
 		}
 	}

@@ -89,7 +89,7 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	if err := s.open(ctx, x.Roots[0]); err != nil {
 		return nil, nil, err
 	}
-	state := s.fold.state
+	state := s.fold.State
 	switch {
 	case in == nil && !state.Running() && !state.Pending():
 		return nil, nil, ErrNotResumable
@@ -102,15 +102,15 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	default:
 		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
 	}
-	l = &activeRun{s: s, x: x, state: s.fold, committer: committer{log: s.fold.log}, token: make(chan struct{}, 1), runOutcome: runOutcome{done: make(chan struct{})}}
+	l = &activeRun{s: s, x: x, fold: s.fold, conv: &s.fold.Conversation, committer: committer{log: s.fold.log}, token: make(chan struct{}, 1), runOutcome: runOutcome{done: make(chan struct{})}}
 	if watched {
 		l.events = eventqueue.New(s.reread)
-		if s.fold.cache == nil {
-			s.fold.cache = new(engine.CacheWatch)
+		if s.fold.Cache == nil {
+			s.fold.Cache = new(engine.CacheWatch)
 		}
 	}
 	if x.agent.Log != nil {
-		x.Log = x.logOf(s.fold.last + 1)
+		x.Log = x.logOf(s.fold.Last + 1)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	mode := cmp.Or(s.settings().mode, state.Mode())
@@ -160,8 +160,8 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 		Mode: s.modeInForce(), Dir: x.Roots[0], Roots: x.Roots, MaxTokens: a.maxTokens(), Fallbacks: a.fallbacks(), Temperature: a.Temperature, ToolChoice: a.ToolChoice, Stop: a.Stop,
 		Program: a.Program, Awaits: a.AwaitAgents, Agent: a.kind(), Checkpoints: a.Checkpoint != nil, Hooks: x.Hooks.Events(), Start: s.beginning(x), Thinking: a.Thinking, Cache: a.Cache, Retries: a.retry().tries(), Parallel: a.MaxParallelCalls, Compaction: a.Compaction.configured(),
 		Limits: a.limits()}
-	if roots := s.fold.state.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
-		c.Dir = s.fold.state.Dir() // where the last prompt left it
+	if roots := s.fold.State.Config().Roots; len(roots) > 0 && roots[0] == x.Roots[0] {
+		c.Dir = s.fold.State.Dir() // where the last prompt left it
 	}
 	if c.Parallel == 0 {
 		c.Parallel = defaultParallel
@@ -180,14 +180,14 @@ func (s *Session) configured(x *runSetup, pool []event.Tool, output *event.Outpu
 // beginning says how the session began, with its first run in this program. Nobody
 // wants to know where no hook was ever set.
 func (s *Session) beginning(x *runSetup) event.Start {
-	rules := s.fold.state.Rules()
+	rules := s.fold.State.Rules()
 	switch {
 	case s.prompted || len(x.Hooks.Events())+len(rules.Allow)+len(rules.Ask)+len(rules.Deny) == 0:
 		return ""
-	case s.fold.last == 0:
+	case s.fold.Last == 0:
 		return event.StartNew
 	}
-	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.fold.last {
+	if info, err := session.Stat(context.Background(), s.store(), s.ID); err == nil && info.Parent != nil && info.Parent.Seq == s.fold.Last {
 		return event.StartFork
 	}
 	return event.StartResume
@@ -203,7 +203,7 @@ const (
 // counts where it forbids more than the agent's mode: neither an agent's mode nor a
 // setting ends plan mode. A child's mode is its parent's affair.
 func (s *Session) modeInForce() permission.Mode {
-	had, own := s.fold.state.Mode(), s.def().Permissions.Mode
+	had, own := s.fold.State.Mode(), s.def().Permissions.Mode
 	switch {
 	case s.settings().mode != "":
 		return s.set.mode
@@ -222,7 +222,7 @@ func (s *Session) modeInForce() permission.Mode {
 // sameProgram reports whether the last prompt of the conversation was this program's.
 func (s *Session) sameProgram() bool {
 	program := s.def().Program
-	return program != "" && s.fold.state.Config().Program == program
+	return program != "" && s.fold.State.Config().Program == program
 }
 
 // resumption goes on with a run, with what was set for the session since; its model must
@@ -230,7 +230,7 @@ func (s *Session) sameProgram() bool {
 func (s *Session) resumption(x *runSetup) []event.Fact {
 	facts := []event.Fact{event.Resumed{Hooks: x.Hooks.Events(), Start: s.beginning(x)}}
 	a, did := x.agent, s.settings().changed
-	if x.Models.Named(s.fold.state.Model()) == nil || did.model {
+	if x.Models.Named(s.fold.State.Model()) == nil || did.model {
 		facts = append(facts, a.modelChanged())
 	}
 	if did.fallbacks {
@@ -239,7 +239,7 @@ func (s *Session) resumption(x *runSetup) []event.Fact {
 	if did.budget {
 		facts = append(facts, event.BudgetChanged{Limits: a.limits()})
 	}
-	if s.set.mode != "" && s.set.mode != s.fold.state.Mode() {
+	if s.set.mode != "" && s.set.mode != s.fold.State.Mode() {
 		facts = append(facts, event.ModeChanged{Mode: s.set.mode})
 	}
 	return facts

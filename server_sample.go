@@ -162,7 +162,7 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 	call := h.call
 	call.ID, call.Name, call.Input, call.State = key, q.Tool, input, nil
 	run := h.line.run.s
-	if err := run.withRun(ctx, func(l *activeRun) error { call.Mode = l.state.state.Mode(); return nil }); err != nil {
+	if err := run.withRun(ctx, func(l *activeRun) error { call.Mode = l.conv.State.Mode(); return nil }); err != nil {
 		return err
 	}
 	j := &executor.Input{Effect: judging(key), Call: call, Asks: sampling{q.Tool}, Signals: h.line}

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/tool"
@@ -141,7 +141,7 @@ func (s *Session) CanResume(ctx context.Context) (bool, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return false, err
 	}
-	return s.fold.state.Running() || s.fold.state.Pending(), nil
+	return s.fold.State.Running() || s.fold.State.Pending(), nil
 }
 
 // Result returns the result of the session's last prompt. It is nil before the first one,
@@ -162,7 +162,7 @@ func (s *Session) Messages(ctx context.Context) ([]llm.Message, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
-	return slices.Clip(s.fold.transcript.Messages), nil
+	return slices.Clip(s.fold.Transcript.Messages), nil
 }
 
 // Fork returns a new session that shares the past of s up to and including the
@@ -174,7 +174,7 @@ func (s *Session) Fork(ctx context.Context, through int64) (*Session, error) {
 	*f.settings() = *s.settings()
 	f.set.gone, f.set.agents = nil, nil
 	if f.set.mode == "" && s.prompted && !s.running && s.fold != nil {
-		f.set.mode = s.fold.state.Mode()
+		f.set.mode = s.fold.State.Mode()
 	}
 	s.mu.Unlock() // a run may go on meanwhile
 	if err := session.Fork(ctx, store, s.ID, f.ID, through); err != nil {
@@ -194,8 +194,8 @@ func (s *Session) Rewind(ctx context.Context, to int64) error {
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	if to < 1 || to > s.fold.last {
-		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.last)
+	if to < 1 || to > s.fold.Last {
+		return fmt.Errorf("agent: session %s has no fact %d to rewind to; it has 1 to %d", s.ID, to, s.fold.Last)
 	}
 	if err := s.append(ctx, to, event.Rewound{}); err != nil {
 		return err
@@ -306,31 +306,17 @@ func (s *Session) restore(ctx context.Context, log session.Log) error {
 	if s.fold != nil {
 		torn = s.fold.torn
 	}
-	s.fold = &sessionState{log: log, state: new(engine.State), torn: torn}
+	s.fold = &sessionState{Conversation: conversation.New(), log: log, torn: torn}
 	if rewound {
 		last := facts[len(facts)-1].Seq
-		facts = path(facts)
-		s.fold.last = last
+		facts = conversation.Path(facts)
+		s.fold.Last = last
 	}
 	for _, e := range facts {
-		s.fold.apply(e)
+		s.fold.Apply(e)
 	}
-	s.fold.named = named
+	s.fold.Named = named
 	return nil
-}
-
-// path returns the facts that lead to the last one.
-func path(facts []event.Event) []event.Event {
-	var back []event.Event
-	next := facts[len(facts)-1].Seq
-	for _, e := range slices.Backward(facts) {
-		if e.Seq == next {
-			back = append(back, e)
-			next = e.Prev
-		}
-	}
-	slices.Reverse(back)
-	return back
 }
 
 // reread yields facts that a slow consumer of a stream has not seen yet.
@@ -340,24 +326,9 @@ func (s *Session) reread(after int64) iter.Seq2[event.Event, error] {
 
 // A sessionState is what a session's facts amount to, and where they are recorded.
 type sessionState struct {
-	log        session.Log
-	state      *engine.State
-	transcript engine.Transcript
-	memo       llm.Memo            // of the models' clients, about the transcript
-	last       int64               // sequence number of the last fact
-	named      *event.SessionNamed // nil: it has no name
-	torn       int64               // bytes cut off the journal that nobody was shown yet
-	cache      *engine.CacheWatch  // nil until a prompt is watched
-}
-
-func (f *sessionState) apply(e event.Event) {
-	f.last = max(f.last, e.Seq)
-	if n, ok := e.Data.(event.SessionNamed); ok {
-		f.named = new(n)
-	}
-	if f.state.Apply(e) {
-		f.transcript.Apply(e)
-	}
+	conversation.Conversation
+	log  session.Log
+	torn int64 // bytes cut off the journal that nobody was shown yet
 }
 
 func (s *Session) callback() CanUseToolFunc {

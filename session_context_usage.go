@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/llm"
 )
 
@@ -20,13 +21,13 @@ func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 	var req *llm.Request
 	var note func(string) bool
 	var usage ContextUsage
-	weigh := func(f *sessionState, total, fixed int) {
-		usage = f.state.ContextUsage(&f.transcript, note, total, fixed)
-		c := f.state.Config()
-		n := len(f.transcript.Messages)
-		req = &llm.Request{System: f.transcript.System, Tools: f.transcript.Tools, Messages: f.transcript.Messages[:n:n], Thinking: c.Thinking}
+	weigh := func(f *conversation.Conversation, total, fixed int) {
+		usage = f.State.ContextUsage(&f.Transcript, note, total, fixed)
+		c := f.State.Config()
+		n := len(f.Transcript.Messages)
+		req = &llm.Request{System: f.Transcript.System, Tools: f.Transcript.Tools, Messages: f.Transcript.Messages[:n:n], Thinking: c.Thinking}
 	}
-	if err := s.look(ctx, func(f *sessionState) { weigh(f, 0, 0) }); err != nil {
+	if err := s.look(ctx, func(f *conversation.Conversation) { weigh(f, 0, 0) }); err != nil {
 		return ContextUsage{}, err
 	}
 	facts := s.store().Read(ctx, s.ID, 0)
@@ -38,8 +39,8 @@ func (s *Session) ContextUsage(ctx context.Context) (ContextUsage, error) {
 		}
 	})
 	total, fixed := s.count(ctx, usage.Model, req)
-	err := s.look(ctx, func(f *sessionState) {
-		if len(f.transcript.Messages) != len(req.Messages) {
+	err := s.look(ctx, func(f *conversation.Conversation) {
+		if len(f.Transcript.Messages) != len(req.Messages) {
 			total, fixed = 0, 0 // went on meanwhile
 		}
 		weigh(f, total, fixed)
@@ -69,9 +70,9 @@ func (s *Session) count(ctx context.Context, model string, req *llm.Request) (to
 }
 
 // look has a function look at what the session's facts amount to.
-func (s *Session) look(ctx context.Context, at func(*sessionState)) error {
+func (s *Session) look(ctx context.Context, at func(*conversation.Conversation)) error {
 	err := s.withRun(ctx, func(l *activeRun) error {
-		at(l.state)
+		at(l.conv)
 		return nil
 	})
 	if !errors.Is(err, ErrNotRunning) {
@@ -85,6 +86,6 @@ func (s *Session) look(ctx context.Context, at func(*sessionState)) error {
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	at(s.fold)
+	at(&s.fold.Conversation)
 	return nil
 }

@@ -57,7 +57,7 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	}
 	m := in.message(d)
 	err := s.withRun(ctx, func(l *activeRun) error {
-		if l.state.state.Known(m.ID) {
+		if l.conv.State.Known(m.ID) {
 			return nil
 		}
 		return l.commit(m)
@@ -78,7 +78,7 @@ type Receipt struct {
 func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.withRun(ctx, func(l *activeRun) error {
-		r.Cleared, r.Agents = l.state.state.Queued(), s.interruptAgents()
+		r.Cleared, r.Agents = l.conv.State.Queued(), s.interruptAgents()
 		return l.commitHost(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
 	if errors.Is(err, ErrNotRunning) {
@@ -97,7 +97,7 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 func (s *Session) Pending(ctx context.Context) ([]event.PermissionRequest, error) {
 	var show []func() event.PermissionRequest
 	err := s.withRun(ctx, func(l *activeRun) error {
-		show = l.pendingQuestions()
+		show = l.conv.Questions(l.x.Executor)
 		return nil
 	})
 	if errors.Is(err, ErrNotRunning) {
@@ -141,7 +141,7 @@ func (s *Session) Decide(ctx context.Context, call string, d permission.Decision
 	err := s.withRun(ctx, func(run *activeRun) error {
 		var ok bool
 		l = run
-		if asked, key, ok = run.question(call); !ok {
+		if asked, key, ok = run.conv.Question(run.x.Executor, call); !ok {
 			return ErrNoQuestion
 		}
 		return nil

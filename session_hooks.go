@@ -29,7 +29,7 @@ func (s *Session) Hook(ctx context.Context, in hook.Input) (hook.Outcome, error)
 	s.mu.Lock()
 	l, journal := s.loop, journalOf(s.store(), s.ID)
 	if in.Mode == "" && s.fold != nil && !s.running {
-		in.Mode = s.fold.state.Mode()
+		in.Mode = s.fold.State.Mode()
 	}
 	s.mu.Unlock()
 	if in.Dir == "" {

@@ -28,12 +28,11 @@ func (s *Session) waiting(ctx context.Context) ([]func() event.PermissionRequest
 	if err := s.open(ctx, ""); err != nil {
 		return nil, err
 	}
-	asking := s.fold.state.Asking()
+	asking := s.fold.State.Asking()
 	if len(asking) == 0 {
 		return nil, ErrNotRunning
 	}
-	l := &activeRun{s: s, x: x, state: s.fold}
-	return l.pendingQuestions(), nil
+	return s.fold.Questions(x.Executor), nil
 }
 
 // decideLater records the answer to a question of a run that does not go on.
@@ -53,10 +52,10 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	if len(s.fold.state.Asking()) == 0 {
+	if len(s.fold.State.Asking()) == 0 {
 		return ErrNotRunning
 	}
-	call, key, ok := (&activeRun{s: s, x: x, state: s.fold}).question(id)
+	call, key, ok := s.fold.Question(x.Executor, id)
 	if !ok {
 		return ErrNoQuestion
 	}
@@ -68,35 +67,17 @@ func (s *Session) decideLater(ctx context.Context, id string, d permission.Decis
 			return fmt.Errorf("agent: deciding about call %s: %s", id, x.Secrets.Text(wrong))
 		}
 	}
-	e := event.Event{Seq: s.fold.last + 1, Prev: s.fold.last, Time: now(), Session: s.ID, Data: x.Answer(key, t, call, d)}
-	if err := s.fold.log.Append(ctx, s.fold.last, true, e); err != nil {
+	e := event.Event{Seq: s.fold.Last + 1, Prev: s.fold.Last, Time: now(), Session: s.ID, Data: x.Answer(key, t, call, d)}
+	if err := s.fold.log.Append(ctx, s.fold.Last, true, e); err != nil {
 		return fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 	}
-	s.fold.apply(e)
+	s.fold.Apply(e)
 	return nil
-}
-
-// pendingQuestions returns the questions that wait.
-func (l *activeRun) pendingQuestions() []func() event.PermissionRequest {
-	var out []func() event.PermissionRequest
-	for _, id := range l.state.state.Asking() {
-		status, call := l.state.state.Call(id), l.open(id)
-		out = append(out, func() event.PermissionRequest { return l.x.Request(call, status.Traits, status.Decision) })
-	}
-	return out
-}
-
-// question returns a call that a person is to decide about.
-func (l *activeRun) question(id string) (call tool.Call, key string, ok bool) {
-	if key = l.state.state.Call(id).Question; key == "" {
-		return tool.Call{}, "", false
-	}
-	return l.open(id), key, true
 }
 
 // decided records an answer to a question, in place of the callback's.
 func (l *activeRun) decided(f event.Answered) error {
-	if _, key, ok := l.question(f.Call); !ok || key != f.Key {
+	if _, key, ok := l.conv.Question(l.x.Executor, f.Call); !ok || key != f.Key {
 		return ErrNoQuestion
 	}
 	if asking := l.pending.get(f.Key); asking != nil {

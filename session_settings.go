@@ -102,17 +102,17 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 func (s *Session) leaveIn(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running || s.closed || s.fold == nil || s.fold.last == 0 || s.fold.state.Mode() == mode {
+	if s.running || s.closed || s.fold == nil || s.fold.Last == 0 || s.fold.State.Mode() == mode {
 		return nil
 	}
-	return s.append(ctx, s.fold.last, event.ModeChanged{Mode: mode})
+	return s.append(ctx, s.fold.Last, event.ModeChanged{Mode: mode})
 }
 
 // Mode returns the permission mode: that of the running or interrupted run, or the one
 // that the next prompt begins with.
 func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	var mode permission.Mode
-	err := s.withRun(ctx, func(l *activeRun) error { mode = l.state.state.Mode(); return nil })
+	err := s.withRun(ctx, func(l *activeRun) error { mode = l.conv.State.Mode(); return nil })
 	if !errors.Is(err, ErrNotRunning) {
 		return mode, err
 	}
@@ -121,7 +121,7 @@ func (s *Session) Mode(ctx context.Context) (permission.Mode, error) {
 	if err := s.open(ctx, ""); err != nil {
 		return "", err
 	}
-	if state := s.fold.state; s.settings().mode == "" && (state.Running() || state.Pending()) {
+	if state := s.fold.State; s.settings().mode == "" && (state.Running() || state.Pending()) {
 		return state.Mode(), nil
 	}
 	return s.modeInForce(), nil
@@ -223,7 +223,7 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
 		err := l.commitHost(event.BudgetChanged{Limits: a.limits()})
-		work = l.state.state.Agents().AtWork()
+		work = l.conv.State.Agents().AtWork()
 		return err
 	})
 	if err == nil && len(work) > 0 {
@@ -298,7 +298,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 		if now != l {
 			return nil
 		}
-		if l.state.state.Config().Output != nil && slices.ContainsFunc(fresh.pool, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
+		if l.conv.State.Config().Output != nil && slices.ContainsFunc(fresh.pool, func(t tool.Tool) bool { return t.Spec().Name == engine.OutputTool }) {
 			return fmt.Errorf("agent: %w: a tool is named %s, which is where answers of a schema are given", ErrConfig, engine.OutputTool)
 		}
 		s.mu.Lock()

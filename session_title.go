@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/session"
 )
 
@@ -23,8 +24,8 @@ func (s *Session) SetTag(ctx context.Context, tag string) error {
 }
 
 func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) error {
-	return s.withSession(ctx, func(f *sessionState, record func(...event.Fact) error) error {
-		n, err := f.renamed(change)
+	return s.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
+		n, err := renamed(f.Named, change)
 		if err != nil {
 			return err
 		}
@@ -37,11 +38,11 @@ func (s *Session) name(ctx context.Context, change func(*event.SessionNamed)) er
 func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) error {
 	var events []event.Event
 	for _, f := range facts {
-		seq := s.fold.last + 1 + int64(len(events))
+		seq := s.fold.Last + 1 + int64(len(events))
 		events = append(events, event.Event{Seq: seq, Prev: prev, Time: now(), Session: s.ID, Data: f})
 		prev = seq
 	}
-	if err := s.fold.log.Append(ctx, s.fold.last, true, events...); err != nil {
+	if err := s.fold.log.Append(ctx, s.fold.Last, true, events...); err != nil {
 		err = fmt.Errorf("agent: recording in session %s: %w", s.ID, err)
 		if broken := (*session.BrokenError)(nil); errors.As(err, &broken) {
 			err = errors.Join(err, s.fold.log.Close())
@@ -50,16 +51,16 @@ func (s *Session) append(ctx context.Context, prev int64, facts ...event.Fact) e
 		return err
 	}
 	for _, e := range events {
-		s.fold.apply(e)
+		s.fold.Apply(e)
 	}
 	return nil
 }
 
-// renamed is what the session is called after a change.
-func (f *sessionState) renamed(change func(*event.SessionNamed)) (event.SessionNamed, error) {
+// renamed returns the names of a session after a change.
+func renamed(had *event.SessionNamed, change func(*event.SessionNamed)) (event.SessionNamed, error) {
 	var n event.SessionNamed
-	if f.named != nil {
-		n = *f.named
+	if had != nil {
+		n = *had
 	}
 	change(&n)
 	n, err := session.Named(n.Title, n.Tag)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -112,7 +113,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	}
 	end, _ := w.ended(res, err)
 	recorded := p.session.withRun(context.WithoutCancel(ctx), func(l *activeRun) error {
-		if _, ended := l.state.state.Agents().Worked(w.key); ended { // before a crash
+		if _, ended := l.conv.State.Agents().Worked(w.key); ended { // before a crash
 			return nil
 		}
 		return l.commit(end)
@@ -198,8 +199,8 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 	var at event.AgentStart
 	var recorded *event.AgentEnd
 	known := false
-	err := p.session.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		at, recorded, known = f.state.Agents().LastWork(child)
+	err := p.session.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
+		at, recorded, known = f.State.Agents().LastWork(child)
 		return nil
 	})
 	if err != nil {
@@ -254,16 +255,16 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 		}
 	}
 	agents := p.session.subagents()
-	err := p.session.withSession(ctx, func(f *sessionState, record func(...event.Fact) error) error {
-		w.toolID = f.providerID(c.Call)
+	err := p.session.withSession(ctx, func(f *conversation.Conversation, record func(...event.Fact) error) error {
+		w.toolID = f.ProviderID(c.Call)
 		own := p.inherit(f, c)
 		own.Sessions = store
 		own.Name = name
 		var begun bool
-		begun, w.over = f.state.Agents().Worked(w.key)
+		begun, w.over = f.State.Agents().Worked(w.key)
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
 		if !begun {
-			share, ok := f.state.Share(c.Call, now())
+			share, ok := f.State.Share(c.Call, now())
 			if !ok {
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
 			}
@@ -271,16 +272,16 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 			if share.Turns > 0 {
 				start.Turns = least(own.Budget.Turns, share.Turns)
 			}
-			if background && !f.state.Config().Awaits { // what the parent waits for ends with it
+			if background && !f.State.Config().Awaits { // what the parent waits for ends with it
 				own.Budget.Time = least(own.Budget.Time, share.Time)
 			}
 		} else {
-			for _, at := range f.state.Agents().AtWork() {
+			for _, at := range f.State.Agents().AtWork() {
 				if at.Key == w.key {
 					start.ReservedUSD, start.ModelCalls, start.Turns = at.ReservedUSD, at.ModelCalls, at.Turns
 				}
 			}
-			if l := f.state.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0 || l.Turns > 0 && start.Turns <= 0) {
+			if l := f.State.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0 || l.Turns > 0 && start.Turns <= 0) {
 				return fmt.Errorf("agent: starting %s: %w", name, ErrShare) // a new budget has left it nothing
 			}
 		}
@@ -315,8 +316,8 @@ func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
 		return c.Session, nil
 	}
 	id := ""
-	err := p.session.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		id = f.state.Agents().Worker(c.key())
+	err := p.session.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
+		id = f.State.Agents().Worker(c.key())
 		return nil
 	})
 	word := c.Call

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -57,17 +58,17 @@ func (a *Agent) rootSession() string {
 
 // inherit returns the agent of a child: its own, completed and bounded by the
 // parent's.
-func (p *Parent) inherit(f *sessionState, c Child) *Agent {
+func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
 	from, own := p.session.def(), *c.Agent
 	if own.Model == nil {
-		if own.Model = p.loop.x.Models.Named(f.state.Model()); own.Model == nil {
+		if own.Model = p.loop.x.Models.Named(f.State.Model()); own.Model == nil {
 			own.Model = from.Model
 		}
 		if own.Fallbacks == nil {
 			own.Fallbacks = from.Fallbacks
 		}
 		if !own.Thinking.On() {
-			own.Thinking = f.state.Config().Thinking
+			own.Thinking = f.State.Config().Thinking
 		}
 	}
 	if own.SmallModel == nil {
@@ -76,9 +77,9 @@ func (p *Parent) inherit(f *sessionState, c Child) *Agent {
 	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
 	own.Cache.Off = own.Cache.Off || from.Cache.Off // an hour is for who waits for a person, as a child does not
 	if own.Dir == "" {
-		own.Dir = f.state.Dir()
+		own.Dir = f.State.Dir()
 	}
-	own.AdditionalDirs = slices.Concat(own.AdditionalDirs, f.state.Config().Roots)
+	own.AdditionalDirs = slices.Concat(own.AdditionalDirs, f.State.Config().Roots)
 	own.parentLink = &parentLink{}
 	if own.Tools == nil && own.Toolsets == nil {
 		own.Tools, own.Toolsets, own.DeferredTools, own.DeferAbove = from.Tools, from.Toolsets, from.DeferredTools, from.DeferAbove
@@ -127,9 +128,9 @@ func (a *Agent) offered() [][]string {
 }
 
 // inForce is the policy by which the parent's calls are judged now.
-func (p *Parent) inForce(f *sessionState) permission.Policy {
-	rules, more := p.session.def().Permissions, f.state.Rules()
+func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
+	rules, more := p.session.def().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
-	rules.Mode, rules.Bound = f.state.Mode(), f.state.Bound()
+	rules.Mode, rules.Bound = f.State.Mode(), f.State.Bound()
 	return rules
 }

@@ -15,20 +15,20 @@ import (
 // for a new prompt of all, else of those that no call goes on with.
 func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
 	var facts []event.Fact
-	for _, at := range s.fold.state.Agents().AtWork() {
-		if !prompt && slices.ContainsFunc(s.fold.state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+	for _, at := range s.fold.State.Agents().AtWork() {
+		if !prompt && slices.ContainsFunc(s.fold.State.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
 			continue // it goes on
 		}
-		if s.settings().agents.has(at.Key) || !prompt && !at.Background && s.fold.state.Call(at.Call).Open {
+		if s.settings().agents.has(at.Key) || !prompt && !at.Background && s.fold.State.Call(at.Call).Open {
 			continue
 		}
 		end, text, dir := lastResult(ctx, s.childStore(s.store()), at)
-		if dir != "" && dir != s.fold.state.Dir() {
+		if dir != "" && dir != s.fold.State.Dir() {
 			text = strings.TrimSpace(text + "\n\nIt worked in " + dir + ": what it has changed is there.")
 		}
 		w := &subagentTask{key: at.Key, name: at.Agent}
 		told := at.Background || prompt && dir != "" // the call's result says nothing of what the agent has done
-		if n := w.notice(end, text); told && !s.fold.state.Known(n.ID) {
+		if n := w.notice(end, text); told && !s.fold.State.Known(n.ID) {
 			facts = append(facts, n.message(event.AsNotice))
 		}
 		facts = append(facts, end) // last: without it all is done again

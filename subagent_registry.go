@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/discard"
 	"github.com/openagent-go/agent/session"
 )
@@ -181,9 +182,9 @@ func (s *Session) stopSubagents() {
 
 // withSession does something with what the session is, on record and in the run that goes
 // on, or at rest. record records facts.
-func (s *Session) withSession(ctx context.Context, do func(f *sessionState, record func(...event.Fact) error) error) error {
+func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	for {
-		err := s.withRun(ctx, func(l *activeRun) error { return do(l.state, l.commit) })
+		err := s.withRun(ctx, func(l *activeRun) error { return do(l.conv, l.commit) })
 		if errors.Is(err, ErrNotRunning) {
 			err = s.withIdleSession(ctx, do)
 		}
@@ -203,7 +204,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *sessionState, reco
 }
 
 // withIdleSession is consult for a session without a run.
-func (s *Session) withIdleSession(ctx context.Context, do func(f *sessionState, record func(...event.Fact) error) error) error {
+func (s *Session) withIdleSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -214,14 +215,14 @@ func (s *Session) withIdleSession(ctx context.Context, do func(f *sessionState, 
 			return err
 		}
 	}
-	return do(s.fold, func(facts ...event.Fact) error { return s.append(ctx, s.fold.last, facts...) })
+	return do(&s.fold.Conversation, func(facts ...event.Fact) error { return s.append(ctx, s.fold.Last, facts...) })
 }
 
 // knows reports whether an input is on record in the session, which is open.
 func (s *Session) knows(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fold != nil && s.fold.state.Known(id)
+	return s.fold != nil && s.fold.State.Known(id)
 }
 
 // watched reports whether somebody sees the events of the run that goes on.
@@ -262,8 +263,8 @@ func (s *Session) person(ctx context.Context) (done func(), err error) {
 func (s *Session) Children() []event.AgentStart {
 	var out []event.AgentStart
 	b := s.subagents()
-	_ = s.withSession(context.Background(), func(f *sessionState, _ func(...event.Fact) error) error {
-		out = slices.DeleteFunc(f.state.Agents().AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
+	_ = s.withSession(context.Background(), func(f *conversation.Conversation, _ func(...event.Fact) error) error {
+		out = slices.DeleteFunc(f.State.Agents().AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
 		return nil
 	})
 	return out

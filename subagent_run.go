@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
@@ -101,14 +102,14 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 		text = strings.TrimSpace(text + "\n\n" + safecall.Or(w.note, ""))
 	}
 	text = w.parent.loop.x.Finish(tool.Call{ID: w.call, Session: s.ID}, tool.Text(text)).Text()
-	told := s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
-		if _, ended := f.state.Agents().Worked(w.key); ended {
+	told := s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {
+		if _, ended := f.State.Agents().Worked(w.key); ended {
 			return nil
 		}
 		if w.suspended(res) {
 			return record(w.suspendedFact())
 		}
-		if n := w.notice(end, text); !f.state.Known(n.ID) {
+		if n := w.notice(end, text); !f.State.Known(n.ID) {
 			return record(n.message(event.AsNotice), end) // the end last: without it all is done again
 		}
 		return record(end)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
@@ -32,7 +33,7 @@ func (w *subagentTask) suspendedFact() event.AgentSuspended {
 // reports false where the call cannot be made again.
 func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 	err := p.session.withRun(context.Background(), func(l *activeRun) error {
-		if parked = l.state.state.Call(w.call).Repeatable; parked {
+		if parked = l.conv.State.Call(w.call).Repeatable; parked {
 			l.suspendedAgents = append(l.suspendedAgents, w.suspendedFact())
 		}
 		return nil
@@ -68,8 +69,8 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 		ctx.Parent = l.ctx
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
-		err := l.s.withSession(context.Background(), func(f *sessionState, record func(...event.Fact) error) error {
-			if _, ended := f.state.Agents().Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+		err := l.s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {
+			if _, ended := f.State.Agents().Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.State.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
 				return nil
 			}
 			end, text, _ := lastResult(context.Background(), l.s.childStore(l.x.store), at)
@@ -115,15 +116,11 @@ func (s *Session) callOf(ctx context.Context, id string) (tool.Call, error) {
 	if len(facts) == 0 {
 		return tool.Call{}, fmt.Errorf("reading the call %s: %w", id, session.ErrNotFound)
 	}
-	f := &sessionState{state: new(engine.State)}
-	for _, e := range path(facts) {
-		f.apply(e)
-		start, ok := e.Data.(event.ToolStart)
-		if c := f.transcript.Call(id); ok && start.Call == id && c != nil {
-			return tool.Call{ID: id, Name: c.Name, Input: slices.Clone(c.Input), Session: s.ID, Dir: start.Dir, Mode: start.Mode}, nil
-		}
+	call, ok := conversation.StartedCall(facts, s.ID, id)
+	if !ok {
+		return call, fmt.Errorf("the call %s is not in the session", id)
 	}
-	return tool.Call{}, fmt.Errorf("the call %s is not in the session", id)
+	return call, nil
 }
 
 // eachWaitingAgent calls do with each agent of the session that may wait for a decision, until do
@@ -136,12 +133,12 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	}
 	var agents []below
 	b := s.subagents()
-	err := s.withSession(ctx, func(f *sessionState, _ func(...event.Fact) error) error {
-		waiting := f.state.Agents().Waiting()
-		for _, at := range f.state.Agents().AtWork() {
+	err := s.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
+		waiting := f.State.Agents().Waiting()
+		for _, at := range f.State.Agents().AtWork() {
 			live, has := b.child(at.Key)
 			waits := slices.ContainsFunc(waiting, func(w event.AgentStart) bool { return w.Key == at.Key })
-			if has && live != nil || !has && (waits || !at.Background && f.state.Call(at.Call).Open) {
+			if has && live != nil || !has && (waits || !at.Background && f.State.Call(at.Call).Open) {
 				agents = append(agents, below{at, live})
 			}
 		}

@@ -123,7 +123,7 @@ func (l *activeRun) takeFresh(fresh *newPool) []event.Fact {
 // as far as it can. Calls of tools that are gone and were made before go on.
 func (l *activeRun) takeTools(fresh *newPool) []event.Fact {
 	l.x.TakeTools(fresh.pool)
-	old := l.state.state.Config().Tools
+	old := l.conv.State.Config().Tools
 	place := make(map[string]int, len(old))
 	for i := range old {
 		place[old[i].Name] = i

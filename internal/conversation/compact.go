@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"slices"
@@ -10,12 +10,12 @@ import (
 )
 
 // shorten prepares a compaction.
-func (f *sessionState) shorten(e engine.Compact) *executor.Summary {
-	t := &f.transcript
-	s := &executor.Summary{SummaryPlan: t.Shorten(e), Notes: f.notes()}
+func (c *Conversation) shorten(e engine.Compact) *executor.Summary {
+	t := &c.Transcript
+	s := &executor.Summary{SummaryPlan: t.Shorten(e), Notes: c.notes()}
 	// Providers have what came before in their caches only while the request is as those
 	// for answers are, the choice of tools and the thinking included.
-	r := f.request(engine.CallModel{MaxTokens: e.MaxTokens})
+	r := c.request(engine.CallModel{MaxTokens: e.MaxTokens})
 	r.Messages = append(slices.Clip(s.Request), llm.UserText(summary.Prompt(e, s.Memory)))
 	r.Thinking, r.Format, r.Stop, r.Temperature, r.Memo = e.Thinking, nil, nil, nil, nil
 	if (e.Less > 0 || r.ToolChoice.Mode != llm.ChooseAuto) && len(r.Tools) > 0 {
@@ -26,10 +26,10 @@ func (f *sessionState) shorten(e engine.Compact) *executor.Summary {
 }
 
 // notes say how things stand beside what was said: the list of steps, files, skills.
-func (f *sessionState) notes() string {
+func (c *Conversation) notes() string {
 	var skills []engine.ActiveSkill
-	told := f.transcript.Skills()
-	for _, sc := range f.state.Scopes() {
+	told := c.Transcript.Skills()
+	for _, sc := range c.State.Scopes() {
 		skill := engine.ActiveSkill{Name: sc.Skill}
 		for _, b := range told {
 			if b.Name == sc.Skill {
@@ -38,5 +38,5 @@ func (f *sessionState) notes() string {
 		}
 		skills = append(skills, skill)
 	}
-	return summary.Notes(f.transcript.Slot("todos"), f.transcript.Slot("files"), skills)
+	return summary.Notes(c.Transcript.Slot("todos"), c.Transcript.Slot("files"), skills)
 }

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"github.com/openagent-go/agent/engine"
@@ -7,9 +7,9 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// shaped makes a request ask for an answer of the prompt's schema.
-func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
-	native, force := f.state.Formats()
+// askForOutput makes a request ask for an answer of the prompt's schema.
+func (c *Conversation) askForOutput(r *llm.Request, o *event.Output) {
+	native, force := c.State.Formats()
 	if native {
 		r.Format = &llm.Format{Name: "answer", Schema: o.Schema}
 		return
@@ -22,22 +22,22 @@ func (f *sessionState) shaped(r *llm.Request, o *event.Output) {
 }
 
 // candidate is the answer that an effect checks.
-func (l *activeRun) candidate(e engine.CheckOutput) *executor.Candidate {
-	c := &executor.Candidate{Schema: l.state.state.Output().Schema}
+func (c *Conversation) candidate(e engine.CheckOutput) *executor.Candidate {
+	out := &executor.Candidate{Schema: c.State.Output().Schema}
 	if e.Call == "" {
-		whole, last := l.state.state.Answer()
-		c.Texts = append(c.Texts, whole)
+		whole, last := c.State.Answer()
+		out.Texts = append(out.Texts, whole)
 		if last != whole { // a model that is to go on with its JSON may begin again
-			c.Texts = append(c.Texts, last)
+			out.Texts = append(out.Texts, last)
 		}
-		return c
+		return out
 	}
-	if call := l.state.transcript.Call(e.Call); call != nil {
+	if call := c.Transcript.Call(e.Call); call != nil {
 		text := call.Use.Invalid
 		if text == "" {
 			text = string(call.Input)
 		}
-		c.Texts = append(c.Texts, text)
+		out.Texts = append(out.Texts, text)
 	}
-	return c
+	return out
 }

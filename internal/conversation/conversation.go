@@ -1,0 +1,85 @@
+// Package conversation holds what the facts of a session amount to: the engine's state and
+// the transcript. It makes of them what single effects need, such as the next request to a
+// model. It knows neither who drives the run nor where facts are recorded.
+package conversation
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/tool"
+)
+
+// A Conversation is a session as its facts tell it. One goroutine at a time may use it.
+type Conversation struct {
+	State      *engine.State
+	Transcript engine.Transcript
+	Last       int64               // sequence number of the last fact
+	Named      *event.SessionNamed // nil: it has no name
+	Cache      *engine.CacheWatch  // nil until a prompt is watched
+
+	memo llm.Memo // of the models' clients, about the transcript
+}
+
+// New returns the conversation of a session without facts.
+func New() Conversation { return Conversation{State: new(engine.State)} }
+
+// Apply takes in the next fact.
+func (c *Conversation) Apply(e event.Event) {
+	c.Last = max(c.Last, e.Seq)
+	if n, ok := e.Data.(event.SessionNamed); ok {
+		c.Named = new(n)
+	}
+	if c.State.Apply(e) {
+		c.Transcript.Apply(e)
+	}
+}
+
+// Path returns the facts that lead to the last one: those of them that a rewind has taken
+// back are not among them.
+func Path(facts []event.Event) []event.Event {
+	if len(facts) == 0 {
+		return nil
+	}
+	var back []event.Event
+	next := facts[len(facts)-1].Seq
+	for _, e := range slices.Backward(facts) {
+		if e.Seq == next {
+			back = append(back, e)
+			next = e.Prev
+		}
+	}
+	slices.Reverse(back)
+	return back
+}
+
+// ProviderID returns the provider's id of a call, "" if it is none of the last answer.
+func (c *Conversation) ProviderID(call string) string {
+	if call := c.Transcript.Call(call); call != nil {
+		return call.Use.ID
+	}
+	return ""
+}
+
+// ToolName returns the name of the tool of a call, "" for a call of an earlier answer.
+func (c *Conversation) ToolName(call string) string {
+	if call := c.Transcript.Call(call); call != nil {
+		return call.Name
+	}
+	return ""
+}
+
+// StartedCall finds a call in the facts of a session and returns it as it was started.
+func StartedCall(facts []event.Event, session, id string) (tool.Call, bool) {
+	c := New()
+	for _, e := range Path(facts) {
+		c.Apply(e)
+		start, ok := e.Data.(event.ToolStart)
+		if call := c.Transcript.Call(id); ok && start.Call == id && call != nil {
+			return tool.Call{ID: id, Name: call.Name, Input: slices.Clone(call.Input), Session: session, Dir: start.Dir, Mode: start.Mode}, true
+		}
+	}
+	return tool.Call{}, false
+}

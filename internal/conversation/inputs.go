@@ -1,0 +1,99 @@
+package conversation
+
+import (
+	"slices"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/llm"
+	"github.com/openagent-go/agent/permission"
+	"github.com/openagent-go/agent/tool"
+)
+
+// Prepare adds to an effect what it needs of the conversation. x is to carry it out.
+func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
+	switch e := j.Effect.(type) {
+	case engine.CallModel:
+		j.Model = x.Models.Named(e.Model)
+		j.Request = c.request(e)
+		j.Request.Session = x.Session
+	case engine.Authorize:
+		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
+	case engine.Ask:
+		j.Call = c.Open(x, e.Call)
+		j.Judged(c.State.Call(e.Call))
+	case engine.RunTool:
+		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
+		j.Judged(c.State.Call(e.Call))
+		j.ID = c.Transcript.Call(e.Call).Use.ID
+	case engine.AskPerson:
+		j.Call = c.Open(x, e.Call)
+		j.Done = c.Transcript.Call(e.Call).Done
+	case engine.Digest:
+		j.Model = x.Models.Named(e.Model)
+		j.Call = c.Open(x, e.Call)
+		j.Done = c.Transcript.Call(e.Call).Done
+	case engine.Compact:
+		j.Model = x.Models.Named(e.Model)
+		j.Short = c.shorten(e)
+	case engine.Cut:
+		j.Cutting = c.Transcript.Cut(e)
+	case engine.GatherResults:
+		j.Call = c.Open(x, e.Call)
+		j.Done = &event.ToolDone{Result: c.Transcript.Gather(e.Call)}
+	case engine.RunHooks:
+		j.Call = c.Open(x, e.Call)
+		j.Done = c.Transcript.Call(e.Call).Done
+	case engine.CallHooks:
+		j.Input = c.hookInput(x, e)
+	case engine.CheckOutput:
+		j.Answer = c.candidate(e)
+	}
+}
+
+// request builds the next request from the conversation.
+func (c *Conversation) request(e engine.CallModel) *llm.Request {
+	t, config := &c.Transcript, c.State.Config()
+	forced := config.ToolChoice.Mode == llm.ChooseAny || config.ToolChoice.Mode == llm.ChooseTool
+	if forced && c.State.Turns() > 0 { // only the first answer: later ones must be able to end the run
+		config.ToolChoice = llm.ToolChoice{}
+	}
+	n := len(t.Messages)
+	r := &llm.Request{System: t.System, Messages: t.Messages[:n:n], Tools: t.Tools, MaxTokens: e.MaxTokens,
+		Temperature: config.Temperature, ToolChoice: config.ToolChoice, Stop: config.Stop, Thinking: config.Thinking, Cache: config.Cache, Memo: &c.memo}
+	if o := c.State.Output(); o != nil {
+		c.askForOutput(r, o)
+	}
+	return r
+}
+
+// Open returns an open call, where the run is now.
+func (c *Conversation) Open(x *executor.Executor, id string) tool.Call {
+	return c.call(x, id, c.State.Dir(), c.State.Mode())
+}
+
+func (c *Conversation) call(x *executor.Executor, id, dir string, mode permission.Mode) tool.Call {
+	p := c.Transcript.Call(id)
+	return tool.Call{ID: id, Name: p.Name, Input: slices.Clone(p.Input), Session: x.Session, Root: x.Root, Agent: x.Name, Dir: dir, Mode: mode,
+		State: c.Transcript.State(p.Name), Scopes: c.State.Scopes(), Unreadable: x.Unreadable.Load()}
+}
+
+// Question returns a call that a person is to decide about, and the key of the question.
+func (c *Conversation) Question(x *executor.Executor, id string) (call tool.Call, key string, ok bool) {
+	if key = c.State.Call(id).Question; key == "" {
+		return tool.Call{}, "", false
+	}
+	return c.Open(x, id), key, true
+}
+
+// Questions returns the questions that wait for a person. Tools may read files for the
+// preview of one, so that each is made when it is called for.
+func (c *Conversation) Questions(x *executor.Executor) []func() event.PermissionRequest {
+	var out []func() event.PermissionRequest
+	for _, id := range c.State.Asking() {
+		status, call := c.State.Call(id), c.Open(x, id)
+		out = append(out, func() event.PermissionRequest { return x.Request(call, status.Traits, status.Decision) })
+	}
+	return out
+}
