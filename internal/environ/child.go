@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Child returns the environment of a process that the program starts, as
@@ -57,10 +58,27 @@ func gitSetting(own []string, name, value string) string {
 	return withoutUsers(value)
 }
 
-// Secrets returns the values of the program's own variables that must not be shown.
+// known are the secrets of the environment as it was when they were last asked for.
+var known struct {
+	sync.Mutex
+	env, values []string
+}
+
+// Secrets returns the values of the program's own variables that must not be shown. You
+// must not change the list: it is the same one until the environment changes.
 func Secrets() []string {
+	env := os.Environ()
+	known.Lock()
+	defer known.Unlock()
+	if !slices.Equal(env, known.env) {
+		known.env, known.values = env, secretsIn(env)
+	}
+	return known.values
+}
+
+func secretsIn(env []string) []string {
 	var out []string
-	for _, kv := range os.Environ() {
+	for _, kv := range env {
 		name, value, ok := strings.Cut(kv, "=")
 		if !ok {
 			continue
@@ -70,7 +88,7 @@ func Secrets() []string {
 		}
 		out = append(out, Passwords(value)...)
 	}
-	return out
+	return slices.Clip(out)
 }
 
 // Named returns the values of variables of the program that must not be shown.

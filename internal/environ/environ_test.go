@@ -78,3 +78,15 @@ func TestGiven(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A secret that is set while the program runs counts from then on.
+func TestSecretsOfAChangedEnvironment(t *testing.T) {
+	t.Setenv("ENVIRON_TEST_TOKEN", "first-value-1234")
+	if !slices.Contains(Secrets(), "first-value-1234") {
+		t.Error("the first value is missing")
+	}
+	t.Setenv("ENVIRON_TEST_TOKEN", "second-value-1234")
+	if got := Secrets(); !slices.Contains(got, "second-value-1234") || slices.Contains(got, "first-value-1234") {
+		t.Errorf("after the change: %q", got)
+	}
+}
