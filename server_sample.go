@@ -201,7 +201,7 @@ func (h *callHost) decide(ctx context.Context, j *executor.Input) permission.Dec
 	if d.Behavior != permission.Asked {
 		return d
 	}
-	j.Class, j.Verdict = judged.Class, d
+	j.Class, j.Verdict = judged.Class, &d
 	if d.Input != nil {
 		j.Call.Input = d.Input
 	}

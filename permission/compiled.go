@@ -108,19 +108,8 @@ func (c *Compiled) own(about *call) Decision {
 	if mode == Plan && about.waits(why) {
 		return planned(Asked, about, why)
 	}
-	if x, a, ok := about.match(c.ask); ok {
-		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name())
-	}
-	if where, a, ok := about.terminal(); ok {
-		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where))
-	}
-	if path, doubt := about.privateDoubt(c.private); doubt != "" {
-		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), shellword.Show(path), doubt)
-	}
-	for _, list := range []*ruleSet{c.deny, c.ask} {
-		if x, doubt := about.uncertain(list); doubt != "" {
-			return decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), doubt)
-		}
+	if d, ok := c.asks(about); ok {
+		return d
 	}
 	if x, ok := about.allowedBy(c.allow); ok {
 		return Decision{Behavior: Allowed, Source: FromRule, Rule: string(x.source), Origin: x.origin, Reason: about.String() + " is allowed by the rule " + x.name()}
@@ -132,6 +121,25 @@ func (c *Compiled) own(about *call) Decision {
 		return decide(Allowed, FromMode, nil, "%s runs in the sandbox", about.String())
 	}
 	return about.byMode(mode, why)
+}
+
+// asks reports whether a rule, or what rules cannot be checked for, needs a person.
+func (c *Compiled) asks(about *call) (Decision, bool) {
+	if x, a, ok := about.match(c.ask); ok {
+		return decide(Asked, FromRule, x, "%s needs permission because of the rule %s", about.on(a), x.name()), true
+	}
+	if where, a, ok := about.terminal(); ok {
+		return decide(Asked, FromRule, terminalRule, "%s needs permission because %s may be the terminal that questions are asked on", about.on(a), shellword.Show(where)), true
+	}
+	if path, doubt := about.privateDoubt(c.private); doubt != "" {
+		return decide(Asked, FromRule, &rule{source: readRule(path)}, "%s needs permission because it may touch %s, which the program keeps for itself: %s", about.String(), shellword.Show(path), doubt), true
+	}
+	for _, list := range []*ruleSet{c.deny, c.ask} {
+		if x, doubt := about.uncertain(list); doubt != "" {
+			return decide(Asked, FromRule, x, "%s needs permission because the rule %s cannot be checked: %s", about.String(), x.name(), doubt), true
+		}
+	}
+	return Decision{}, false
 }
 
 // waits reports whether a call has to wait in mode Plan, for which whyChanges says why.

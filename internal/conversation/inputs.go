@@ -22,10 +22,11 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
 	case engine.Ask:
 		j.Call = c.Open(x, e.Call)
-		j.Judged(c.State.Call(e.Call))
+		status := c.State.Call(e.Call)
+		j.Class, j.Verdict = status.Traits, &status.Decision
 	case engine.RunTool:
 		j.Call = c.call(x, e.Call, e.Dir, e.Mode)
-		j.Judged(c.State.Call(e.Call))
+		j.Class = c.State.Call(e.Call).Traits
 		j.ID = c.Transcript.Call(e.Call).Use.ID
 	case engine.AskPerson:
 		j.Call = c.Open(x, e.Call)
@@ -38,7 +39,7 @@ func (c *Conversation) Prepare(x *executor.Executor, j *executor.Input) {
 		j.Model = x.Models.Named(e.Model)
 		j.Short = c.shorten(e)
 	case engine.Cut:
-		j.Cutting = c.Transcript.Cut(e)
+		j.Cutting = new(c.Transcript.Cut(e))
 	case engine.GatherResults:
 		j.Call = c.Open(x, e.Call)
 		j.Done = &event.ToolDone{Result: c.Transcript.Gather(e.Call)}

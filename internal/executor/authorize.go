@@ -8,6 +8,7 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
@@ -25,7 +26,11 @@ func (x *Executor) Authorize(ctx context.Context, e engine.Authorize, j *Input) 
 	original := call.Input
 	e.Mode = x.Driver.StrictestMode(e.Mode)
 	call.Mode = e.Mode
-	hooked, stop := x.before(ctx, &call, j)
+	var hooked permission.Decision
+	var stop string
+	if x.Hooks.Has(hook.PreToolUse, call.Name) {
+		hooked, stop = x.before(ctx, &call, j)
+	}
 	if wrong := Invalid(t, &call); wrong != "" && hooked.Behavior != permission.Denied {
 		return event.Authorized{Key: e.Key(), Call: call.ID, Invalid: x.Secrets.Text(wrong), Stop: stop}
 	}
@@ -158,22 +163,22 @@ func (x *Executor) Question(ctx context.Context, e engine.Ask, j *Input) event.F
 	}
 	callback := x.Driver.CanUseTool()
 	if callback == nil {
-		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(j.Verdict)}
+		return event.Answered{Key: e.Key(), Call: call.ID, Decision: noApprover(*j.Verdict)}
 	}
 	turn, err := x.Driver.AskTurn(ctx)
 	if err != nil {
 		return nil
 	}
 	defer turn()
-	j.Signals.Show(x.Request(call, j.Class, j.Verdict))
+	j.Signals.Show(x.Request(call, j.Class, *j.Verdict))
 	notified := x.Notify(ctx, j, "permission_prompt", fmt.Sprintf("%s needs permission: %s", call.Name, j.Verdict.Reason))
-	d := x.callBack(ctx, callback, call, j.Verdict)
+	d := x.callBack(ctx, callback, call, *j.Verdict)
 	notified()
 	if ctx.Err() != nil {
 		return nil
 	}
 	if d.Behavior == permission.NoOpinion || d.Behavior == permission.Asked {
-		d = noApprover(j.Verdict)
+		d = noApprover(*j.Verdict)
 	}
 	return x.Answer(e.Key(), t, call, d)
 }

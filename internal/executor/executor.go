@@ -171,19 +171,19 @@ func (x *Executor) EveryTool() []tool.Tool {
 // Input is an effect with what the conversation adds to it.
 type Input struct {
 	Effect  engine.Effect
-	Model   llm.Model             // CallModel, Digest: nil if the agent has it no more
-	Request *llm.Request          // CallModel
-	Call    tool.Call             // effects of calls
-	Asks    tool.Tool             // Authorize, Ask: in place of the tool of the call's name; nil but for sampling
-	ID      string                // RunTool: the provider's id of the call
-	Done    *event.ToolDone       // AskPerson, Digest, RunHooks, GatherResults
-	Class   tool.Traits           // Ask, RunTool: what the call was judged to do
-	Input   *hook.Input           // CallHooks
-	Answer  *Candidate            // CheckOutput
-	Short   *Summary              // Compact
-	Cutting engine.TruncationPlan // Cut
-	More    []event.Fact          // what else is to be recorded, after the fact
-	Verdict permission.Decision
+	Model   llm.Model              // CallModel, Digest: nil if the agent has it no more
+	Request *llm.Request           // CallModel
+	Call    tool.Call              // effects of calls
+	Asks    tool.Tool              // Authorize, Ask: in place of the tool of the call's name; nil but for sampling
+	ID      string                 // RunTool: the provider's id of the call
+	Done    *event.ToolDone        // AskPerson, Digest, RunHooks, GatherResults
+	Class   tool.Traits            // Ask, RunTool: what the call was judged to do
+	Input   *hook.Input            // CallHooks
+	Answer  *Candidate             // CheckOutput
+	Short   *Summary               // Compact
+	Cutting *engine.TruncationPlan // Cut
+	More    []event.Fact           // what else is to be recorded, after the fact
+	Verdict *permission.Decision   // Ask
 	Signals Signals
 }
 
@@ -223,7 +223,7 @@ func (x *Executor) perform(ctx context.Context, j *Input) event.Fact {
 	case engine.Digest:
 		return x.summarizeResult(ctx, e, j)
 	case engine.Cut:
-		return x.cut(e, &j.Cutting)
+		return x.cut(e, j.Cutting)
 	case engine.Compact:
 		return x.compact(ctx, e, j)
 	case engine.RunHooks:
@@ -395,6 +395,3 @@ func toolsByName(pool []tool.Tool) map[string]tool.Tool {
 	}
 	return tools
 }
-
-// Judged takes what was decided about the call.
-func (j *Input) Judged(c engine.CallStatus) { j.Class, j.Verdict = c.Traits, c.Decision }

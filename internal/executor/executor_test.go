@@ -93,7 +93,7 @@ func TestEveryEffect(t *testing.T) {
 			a, ok := f.(event.Authorized)
 			return ok && a.Decision.Behavior == permission.Allowed && a.Class.ReadOnly
 		}},
-		{engine.Ask{Call: "c1"}, executor.Input{Call: call, Verdict: permission.Decision{Behavior: permission.Asked}}, func(f event.Fact) bool {
+		{engine.Ask{Call: "c1"}, executor.Input{Call: call, Verdict: &permission.Decision{Behavior: permission.Asked}}, func(f event.Fact) bool {
 			a, ok := f.(event.Answered)
 			return ok && a.Decision.Behavior == permission.Allowed && a.Decision.Source == permission.FromCallback
 		}},
@@ -113,7 +113,7 @@ func TestEveryEffect(t *testing.T) {
 			c, ok := f.(event.Compacted)
 			return ok && c.Failed == engine.NothingToCompact
 		}},
-		{engine.Cut{}, executor.Input{Cutting: engine.TruncationPlan{Cleared: []event.Cleared{{Call: "c1"}}}}, func(f event.Fact) bool {
+		{engine.Cut{}, executor.Input{Cutting: &engine.TruncationPlan{Cleared: []event.Cleared{{Call: "c1"}}}}, func(f event.Fact) bool {
 			c, ok := f.(event.Compacted)
 			return ok && c.Failed == "" && len(c.Cleared) == 1
 		}},

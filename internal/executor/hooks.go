@@ -131,9 +131,6 @@ func (x *Executor) about(e hook.Event, call tool.Call) hook.Input {
 
 // before calls the PreToolUse hooks. They may change the input of the call.
 func (x *Executor) before(ctx context.Context, call *tool.Call, j *Input) (d permission.Decision, stop string) {
-	if !x.Hooks.Has(hook.PreToolUse, call.Name) {
-		return d, ""
-	}
 	in := x.about(hook.PreToolUse, *call)
 	out := x.CallHooks(ctx, in, j.Signals)
 	x.carry(ctx, j, &in, &out)
@@ -187,7 +184,7 @@ func (x *Executor) requested(ctx context.Context, t tool.Tool, j *Input) (d perm
 			j.More = append(j.More, event.Stopped{Reason: event.HookStopped, Message: d.Reason})
 		}
 		return d, true
-	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, j.Verdict):
+	case d.Behavior != permission.Allowed || !modeAsks(&j.Call, &j.Class, *j.Verdict):
 		return d, false
 	case out.Input == nil:
 		return d, true
