@@ -298,7 +298,7 @@ func (s *saga) sums(told map[string]int) {
 // whatever order agents end, appends fail and programs die, also in the middle of
 // what is appended at once and of a recovery.
 func TestNoticesOnce(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) { newSaga(t, seed, new(session.Memory)).play() })
 		if t.Failed() {
 			return

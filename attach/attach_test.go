@@ -97,7 +97,7 @@ func TestImage(t *testing.T) {
 }
 
 func TestImageOfNoiseBecomesSmallEnough(t *testing.T) {
-	noise := image.NewRGBA(image.Rect(0, 0, 1500, 1500))
+	noise := image.NewRGBA(image.Rect(0, 0, 1100, 1100))
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range noise.Pix {
 		noise.Pix[i] = byte(r.Uint32())
@@ -132,10 +132,14 @@ func exif(jpeg []byte, orientation uint16, order binary.ByteOrder) []byte {
 
 // However the camera was held, the red quarter comes where it was seen.
 func TestImageStandsUpright(t *testing.T) {
+	pictures := map[int][]byte{40: encoded(t, "jpeg", picture(40, 20)), 1600: encoded(t, "jpeg", picture(1600, 800))}
 	for orientation, red := range map[uint16]image.Point{1: {0, 0}, 2: {1, 0}, 3: {1, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 1}, 8: {0, 1}} {
 		for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-			for _, w := range []int{40, 2000} {
-				p, err := Image(exif(encoded(t, "jpeg", picture(w, w/2)), orientation, order))
+			for w, data := range pictures {
+				if w > 40 && (order == binary.BigEndian) != (orientation%2 == 0) {
+					continue // the byte order does not depend on the size, and large ones take time
+				}
+				p, err := Image(exif(data, orientation, order))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -68,8 +68,21 @@ var (
 	_ Watcher = (*Dir)(nil)
 )
 
-// folder is where the files of a space are.
-func (d *Dir) folder(space string) string { return filepath.Join(d.Path, folderName(space), d.In) }
+// folder is where the files of a space are. Within the folders of others it is the one
+// of the same name, unless an older version has made one with a hash for a name.
+func (d *Dir) folder(space string) string {
+	named, hashed := filepath.Join(d.Path, space, d.In), filepath.Join(d.Path, hashName(space), d.In)
+	switch {
+	case plainName(space):
+		return named
+	case d.In == "" || !localName(space):
+		return hashed
+	}
+	if _, err := os.Lstat(hashed); err == nil {
+		return hashed
+	}
+	return named
+}
 
 // at calls fn with the desk of a space.
 func (d *Dir) at(space string, fn func(*journalStore) error) error {

@@ -2,6 +2,8 @@ package team_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +11,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/openagent-go/agent/session"
 	"github.com/openagent-go/agent/team"
 	"github.com/openagent-go/agent/team/teamtest"
 )
@@ -477,4 +481,39 @@ func TestDirWatchOthers(t *testing.T) {
 		default:
 		}
 	})
+}
+
+// The tasks of a session lie in its folder, whatever its id, so that they are deleted with
+// it. A folder of an older version, which had a hash for a name, is still used.
+func TestDirBesideSessions(t *testing.T) {
+	t.Parallel() // disks are waited for
+	d := open(t, &team.Dir{Path: t.TempDir(), In: "team"})
+	sessions := session.Dir{Path: d.Path}
+	ids := []string{"plain", "user@example.com", "grün und blau", ".hidden", strings.Repeat("x", 200)}
+	if runtime.GOOS != "windows" {
+		ids = append(ids, "chat:42", "why?", "end.")
+	}
+	for _, id := range ids {
+		if _, err := d.AddTask(t.Context(), id, team.Task{Subject: "x"}); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(sessions.Journal(id)), "team", "journal.jsonl")); err != nil {
+			t.Error(err)
+		}
+	}
+	const old = "an old one"
+	sum := sha256.Sum256([]byte(old))
+	folder := filepath.Join(d.Path, "space-"+hex.EncodeToString(sum[:16]))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "team"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AddTask(t.Context(), old, team.Task{Subject: "x"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "team", "journal.jsonl")); err != nil {
+		t.Error(err)
+	}
 }

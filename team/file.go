@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,16 +23,31 @@ const (
 	lockPauses   = 5 * time.Millisecond   // at most
 )
 
-// folderName is the name of a space's folder: its own where every system can
-// have it, else made of its hash.
-func folderName(space string) string {
+// plainName reports whether a space's name can be the name of a folder on every system.
+func plainName(space string) bool {
 	const most = 128
 	special := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 	}
-	if space != "" && len(space) <= most && !strings.ContainsFunc(space, special) && strings.Trim(space, ".") == space && filepath.IsLocal(space) {
-		return space
+	return space != "" && len(space) <= most && !strings.ContainsFunc(space, special) && strings.Trim(space, ".") == space && filepath.IsLocal(space)
+}
+
+// localName reports whether a space's name can be the name of a folder on this system,
+// as a session.Dir names the folders of sessions by their ids.
+func localName(space string) bool {
+	const most = 200
+	special := func(r rune) bool {
+		return r < ' ' || r == 0x7f || strings.ContainsRune(`/\`, r) || runtime.GOOS == "windows" && strings.ContainsRune(`<>:"|?*`, r)
 	}
+	trimmed := space
+	if runtime.GOOS == "windows" { // which drops them
+		trimmed = strings.TrimRight(space, ". ")
+	}
+	return space != "" && space != "." && len(space) <= most && trimmed == space && !strings.Contains(space, "..") && !strings.ContainsFunc(space, special) && filepath.IsLocal(space)
+}
+
+// hashName is a name for the folder of a space whose own name does not suit.
+func hashName(space string) string {
 	sum := sha256.Sum256([]byte(space))
 	return "space-" + hex.EncodeToString(sum[:16])
 }
