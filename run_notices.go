@@ -2,11 +2,10 @@ package agent
 
 import (
 	"context"
-	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/safecall"
 )
 
@@ -17,17 +16,9 @@ type noticePoll struct {
 	touched []string // files, since the context was asked for
 }
 
-// notices is what the model is told without having asked.
-type notices struct {
-	texts []string // the notices of tools
-	place Place    // where the run is
-	notes []Note   // about it
-}
-
 // pollNotices has the notices of tools asked for before the model is called and before
-// the run ends. It returns the pending effect that does, or that one
-// is under way.
-func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
+// the run ends. It returns the effect that does, or that one is pending.
+func (l *activeRun) pollNotices(effects []engine.Effect) (asked *askNotices, waiting bool) {
 	if l.poll.done || !l.x.notifies() && len(l.poll.touched) == 0 {
 		return nil, false
 	}
@@ -35,25 +26,22 @@ func (l *activeRun) pollNotices(effects []engine.Effect) (asked *pendingEffect, 
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.CallModel:
-			due = l.pending.get(e.Key()) == nil
+			due = !l.Pending(e.Key())
 		case engine.Record:
 			end, ok := e.Facts[0].(event.RunEnd)
 			due = ok && end.Reason == event.Completed
 		}
 	}
 	switch {
-	case !due || l.ctx.Err() != nil:
+	case !due || l.Context().Err() != nil:
 		return nil, false
-	case l.pending.get(askNotices{}.Key()) != nil:
+	case l.Pending(noticesKey):
 		return nil, true
 	}
-	f := l.pendingFor(askNotices{})
-	f.giveUp = time.Now().Add(executor.Grace)
-	f.notices = &notices{place: Place{Dir: l.conv.State.Dir(), Touched: l.poll.touched}}
-	f.notices.place.hide(l.x.Unreadable.Load())
+	asked = &askNotices{run: l, place: Place{Dir: l.conv.State.Dir(), Touched: l.poll.touched}}
+	asked.place.hide(l.x.Unreadable.Load())
 	l.poll.touched = nil
-	l.pending = append(l.pending, f)
-	return f, false
+	return asked, false
 }
 
 // pollInbox has the inbox looked into. What it holds is on record when the inbox gives it
@@ -81,11 +69,34 @@ func (l *activeRun) recordInbox(mail []Input) error {
 			facts = append(facts, in.message(event.AsNotice))
 		}
 	}
-	return l.commit(facts...)
+	return l.Commit(facts...)
 }
 
-// askNotices is an effect of the loop's own: tools are asked for their notices.
-type askNotices struct{}
+// askNotices is an effect of the run's own: tools are asked for their notices, the inbox for
+// messages, and the host for what there is to know of the place.
+type askNotices struct {
+	run   *activeRun
+	place Place    // where the run is
+	texts []string // the notices of tools
+	notes []Note   // about the place
+}
 
-func (askNotices) Key() string        { return "notices" }
-func (askNotices) Intent() event.Fact { return nil }
+const noticesKey = "notices"
+
+func (*askNotices) Key() string        { return noticesKey }
+func (*askNotices) Intent() event.Fact { return nil }
+
+func (a *askNotices) Do(ctx *driver.Context) {
+	a.texts = a.run.x.Notices()
+	a.notes = a.run.x.notes(&ctx.Context, a.place)
+	a.run.pollInbox(ctx)
+}
+
+func (a *askNotices) Facts(bool) []event.Fact {
+	var facts []event.Fact
+	for _, text := range a.texts {
+		facts = append(facts, Input{Text: text}.message(event.AsNotice))
+	}
+	a.run.poll.done = true
+	return append(facts, a.run.x.brief(a.run.conv.State, a.notes)...)
+}

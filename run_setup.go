@@ -5,6 +5,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/secrets"
 	"github.com/openagent-go/agent/llm"
@@ -90,7 +91,7 @@ func (x *runSetup) SessionTag(ctx context.Context) string {
 
 // Services are for tools of Toolsets: no other tools have servers behind them.
 func (x *runSetup) Services(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
-	n, ok := to.(*effectContext)
+	n, ok := to.(*driver.Context)
 	if !ok || len(x.agent.Toolsets) == 0 {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/eventqueue"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
@@ -102,9 +103,9 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	default:
 		first = slices.Concat([]event.Fact{s.configured(x, pool, output)}, s.callbackChanged(), x.opening(state, notes), []event.Fact{x.beginning(in)}, s.recoverAbandoned(ctx, true))
 	}
-	l = &activeRun{s: s, x: x, fold: s.fold, conv: &s.fold.Conversation, committer: committer{log: s.fold.log}, token: make(chan struct{}, 1), runOutcome: runOutcome{done: make(chan struct{})}}
+	var events *eventqueue.Queue
 	if watched {
-		l.events = eventqueue.New(s.reread)
+		events = eventqueue.New(s.reread)
 		if s.fold.Cache == nil {
 			s.fold.Cache = new(engine.CacheWatch)
 		}
@@ -112,7 +113,8 @@ func (s *Session) newLoop(ctx context.Context, in *Input, watched bool) (l *acti
 	if x.agent.Log != nil {
 		x.Log = x.logOf(s.fold.Last + 1)
 	}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l = &activeRun{s: s, x: x, fold: s.fold, conv: &s.fold.Conversation}
+	l.Init(ctx, driver.Config{Host: l, Executor: x.Executor, Conversation: l.conv, Log: s.fold.log, Events: events, Errors: driver.Errors{Internal: ErrInternal, Stuck: ErrToolStuck}})
 	mode := cmp.Or(s.settings().mode, state.Mode())
 	if prompt {
 		mode = s.modeInForce()

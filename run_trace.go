@@ -2,12 +2,8 @@ package agent
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/safecall"
-	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/trace"
 )
 
@@ -17,17 +13,19 @@ type watchedRun struct {
 	fact event.Fact // how the run ended; nil: it is not on record
 }
 
-// observe begins the span of the run.
-func (l *activeRun) observe(resumed bool) {
+// observe begins the span of the run, and returns the context of the run.
+func (l *activeRun) observe(resumed bool) context.Context {
 	if l.x.agent.Trace == nil {
-		return
+		return l.Context()
 	}
 	s := trace.Span{Kind: trace.Run, Name: l.x.agent.kindOrName(), Resumed: resumed}
 	if b := l.x.agent.parentLink; b != nil {
 		s.Origin = b.origin
 	}
 	l.span = new(watchedRun)
-	l.ctx, l.span.end = l.x.Watch(l.ctx, s)
+	ctx, end := l.x.Watch(l.Context(), s)
+	l.span.end = end
+	return ctx
 }
 
 // finish ends the span.
@@ -37,28 +35,4 @@ func (r *watchedRun) finish() {
 		e.Error = string(event.Internal)
 	}
 	r.end(e)
-}
-
-// waits shows that a request waits for a rate limit.
-func (n *effectContext) waits(ctx context.Context, w limit.Waiting) func() {
-	x, start, end := n.run.x, time.Now(), func(trace.End) {}
-	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
-	if x.Trace != nil {
-		_, end = x.Watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
-	}
-	var outer func()
-	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
-		outer = safecall.Or(func() func() { return fn(ctx, w) }, nil)
-	}
-	return func() {
-		e := trace.End{}
-		if ctx.Err() != nil {
-			e.Error = string(event.ByCancel)
-		}
-		end(e)
-		if outer != nil {
-			safecall.Or(func() bool { outer(); return true }, false)
-		}
-		x.Tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
-	}
 }

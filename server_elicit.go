@@ -10,6 +10,7 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/elicitform"
 	"github.com/openagent-go/agent/internal/executor"
 	"github.com/openagent-go/agent/internal/safecall"
@@ -23,7 +24,7 @@ const maxRounds = 3
 type callHost struct {
 	x    *runSetup
 	call tool.Call
-	line *effectContext
+	line *driver.Context
 
 	mu       sync.Mutex
 	over     bool

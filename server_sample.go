@@ -50,7 +50,7 @@ func (h *callHost) Sample(ctx context.Context, q tool.Sampling) (tool.Sampled, e
 		return tool.Sampled{}, err
 	}
 	var last event.AssistantMessage
-	res, err := (&Parent{h.line.run.s, h.line.run}).Run(ctx, Child{
+	res, err := (&Parent{h.x.owner, h.line.Host().(*activeRun)}).Run(ctx, Child{
 		Agent: &Agent{Name: "sampling:" + q.Server, Model: model, Fallbacks: h.x.agent.Fallbacks, System: system, Tools: []tool.Tool{},
 			Context:   func(context.Context, Place) []Note { return nil }, // a server is not told of the place
 			MaxTokens: request.MaxTokens, Stop: q.Stop, Budget: Budget{Turns: 1}},
@@ -161,14 +161,14 @@ func (h *callHost) permit(ctx context.Context, q tool.Sampling, key string, inpu
 	}
 	call := h.call
 	call.ID, call.Name, call.Input, call.State = key, q.Tool, input, nil
-	run := h.line.run.s
+	run := h.x.owner
 	if err := run.withRun(ctx, func(l *activeRun) error { call.Mode = l.conv.State.Mode(); return nil }); err != nil {
 		return err
 	}
 	j := &executor.Input{Effect: judging(key), Call: call, Asks: sampling{q.Tool}, Signals: h.line}
 	d := h.decide(ctx, j)
 	if len(j.More) > 0 {
-		if err := run.withRun(ctx, func(l *activeRun) error { return l.commit(j.More...) }); err != nil {
+		if err := run.withRun(ctx, func(l *activeRun) error { return l.Commit(j.More...) }); err != nil {
 			return err
 		}
 	}

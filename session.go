@@ -93,8 +93,8 @@ func (s *Session) Do(ctx context.Context, in Input) (*Result, error) {
 	if l == nil { // a known input
 		return s.Result(), nil
 	}
-	<-l.done
-	if !l.committer.began {
+	<-l.Done()
+	if !l.Began() {
 		return nil, l.err
 	}
 	return l.result, l.err
@@ -212,8 +212,8 @@ func (s *Session) Close() error {
 	l := s.loop
 	s.mu.Unlock()
 	if l != nil {
-		l.cancel(ErrClosed)
-		<-l.done
+		l.Cancel(ErrClosed)
+		<-l.Done()
 	}
 	s.stopSubagents()
 	s.end()
@@ -360,10 +360,10 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 		if l == nil { // a known input
 			return
 		}
-		defer func() { <-l.done }()
-		defer l.cancel(context.Canceled)
+		defer func() { <-l.Done() }()
+		defer l.Cancel(context.Canceled)
 		for {
-			e, ok := l.events.Next()
+			e, ok := l.Events().Next()
 			if !ok {
 				break
 			}
@@ -371,8 +371,8 @@ func (s *Session) stream(ctx context.Context, in *Input) iter.Seq2[event.Event, 
 				return
 			}
 		}
-		<-l.done
-		if err := errors.Join(l.err, l.events.Err()); err != nil {
+		<-l.Done()
+		if err := errors.Join(l.err, l.Events().Err()); err != nil {
 			yield(event.Event{}, err)
 		}
 	}

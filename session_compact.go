@@ -51,7 +51,7 @@ func (c *Compaction) check() error {
 func (s *Session) Compact(ctx context.Context, instructions string) error {
 	in := Input{ID: session.NewID(), Text: instructions, Compact: true}
 	for {
-		err := s.withRun(ctx, func(l *activeRun) error { return l.commitHost(in.compactRequest()) })
+		err := s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(in.compactRequest()) })
 		if !errors.Is(err, ErrNotRunning) {
 			return err
 		}

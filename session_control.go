@@ -20,18 +20,10 @@ func (s *Session) withRun(ctx context.Context, do func(l *activeRun) error) erro
 	if !running {
 		return ErrNotRunning
 	}
-	select {
-	case <-l.token:
-	case <-l.done:
+	ok, err := l.With(ctx, func() error { return do(l) })
+	if !ok {
 		return ErrNotRunning
-	case <-ctx.Done():
-		return ctx.Err()
 	}
-	err := ErrNotRunning
-	if !l.ending {
-		err = l.guard(func() error { return do(l) })
-	}
-	go l.drive() // what follows is not waited for
 	return err
 }
 
@@ -53,14 +45,14 @@ func (s *Session) enqueue(ctx context.Context, in Input, d event.Delivery) (stri
 	}
 	if in.Compact {
 		f := in.compactRequest()
-		return f.ID, s.withRun(ctx, func(l *activeRun) error { return l.commitHost(f) })
+		return f.ID, s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(f) })
 	}
 	m := in.message(d)
 	err := s.withRun(ctx, func(l *activeRun) error {
 		if l.conv.State.Known(m.ID) {
 			return nil
 		}
-		return l.commit(m)
+		return l.Commit(m)
 	})
 	return m.ID, err
 }
@@ -79,7 +71,7 @@ func (s *Session) Interrupt(ctx context.Context) (Receipt, error) {
 	var r Receipt
 	err := s.withRun(ctx, func(l *activeRun) error {
 		r.Cleared, r.Agents = l.conv.State.Queued(), s.interruptAgents()
-		return l.commitHost(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
+		return l.CommitHost(event.Stopped{Reason: event.Interrupted, Message: "interrupted", Cleared: r.Cleared})
 	})
 	if errors.Is(err, ErrNotRunning) {
 		if r.Agents = s.interruptAgents(); len(r.Agents) > 0 {

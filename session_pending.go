@@ -80,25 +80,20 @@ func (l *activeRun) decided(f event.Answered) error {
 	if _, key, ok := l.conv.Question(l.x.Executor, f.Call); !ok || key != f.Key {
 		return ErrNoQuestion
 	}
-	if asking := l.pending.get(f.Key); asking != nil {
-		asking.cancel()
-		asking.ctx.muted.Store(true)
-		l.pending.drop(asking)
-	}
-	return l.commit(f)
+	l.Drop(f.Key)
+	return l.Commit(f)
 }
 
 // answer settles a tool's questions in place of the callback.
 func (l *activeRun) answer(id string, answers []tool.Answer) error {
-	for _, f := range l.pending {
-		ask, ok := f.input.Effect.(engine.AskPerson)
-		if !ok || ask.Call != id {
-			continue
-		}
-		f.cancel()
-		f.ctx.muted.Store(true)
-		l.pending.drop(f)
-		return l.commit(executor.Answered(f.key, id, f.input.Done.Result.Questions, answers))
+	in := l.Find(func(in *executor.Input) bool {
+		ask, ok := in.Effect.(engine.AskPerson)
+		return ok && ask.Call == id
+	})
+	if in == nil {
+		return ErrNoQuestion
 	}
-	return ErrNoQuestion
+	key := in.Effect.Key()
+	l.Drop(key)
+	return l.Commit(executor.Answered(key, id, in.Done.Result.Questions, answers))
 }

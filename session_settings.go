@@ -85,7 +85,7 @@ func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
 	s.mu.Lock()
 	s.settings().mode = mode // for a prompt that begins meanwhile
 	s.mu.Unlock()
-	err := s.withRun(ctx, func(l *activeRun) error { return l.commitHost(event.ModeChanged{Mode: mode}) })
+	err := s.withRun(ctx, func(l *activeRun) error { return l.CommitHost(event.ModeChanged{Mode: mode}) })
 	if errors.Is(err, ErrNotRunning) {
 		return s.leaveIn(ctx, mode)
 	}
@@ -167,7 +167,7 @@ func (s *Session) remodel(ctx context.Context, change func(a *Agent)) error {
 		if want := llm.InfoOf(a.Model).Patches; want != l.x.patched {
 			l.x.repick, l.x.patched = true, want
 		}
-		return l.commitHost(a.modelChanged())
+		return l.CommitHost(a.modelChanged())
 	})
 }
 
@@ -193,7 +193,7 @@ func (s *Session) SetFallback(ctx context.Context, models ...llm.Model) error {
 			l.x.Models.Add(m)
 			l.x.Models.AddSecrets(m)
 		}
-		return l.commitHost(a.fallbacksChanged())
+		return l.CommitHost(a.fallbacksChanged())
 	})
 }
 
@@ -222,7 +222,7 @@ func (a *Agent) fallbacks() []string {
 func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 	var work []event.AgentStart
 	err := s.alter(ctx, func(a *Agent, did *altered) { a.Budget = b; did.budget = true }, func(l *activeRun, a *Agent) error {
-		err := l.commitHost(event.BudgetChanged{Limits: a.limits()})
+		err := l.CommitHost(event.BudgetChanged{Limits: a.limits()})
 		work = l.conv.State.Agents().AtWork()
 		return err
 	})
@@ -249,7 +249,7 @@ func (s *Session) SetCanUseTool(ctx context.Context, fn CanUseToolFunc) error {
 		s.mu.Lock()
 		s.set.changed.callback = false
 		s.mu.Unlock()
-		return l.commitHost(event.CallbackChanged{Set: a.CanUseTool != nil})
+		return l.CommitHost(event.CallbackChanged{Set: a.CanUseTool != nil})
 	})
 }
 
@@ -308,7 +308,7 @@ func (s *Session) retool(ctx context.Context, before, own *Agent) (done bool, er
 			return nil
 		}
 		l.x.patched = llm.InfoOf(own.Model).Patches
-		return l.commitHost(l.takeTools(fresh)...)
+		return l.CommitHost(l.takeTools(fresh)...)
 	})
 	if !errors.Is(err, ErrNotRunning) {
 		return done, err
@@ -349,7 +349,7 @@ func (s *Session) ReplaceTool(ctx context.Context, t tool.Tool) error {
 		}
 		found = true
 		l.x.Replace(t)
-		return l.commitHost(event.ToolChanged{Tool: describe(t)})
+		return l.CommitHost(event.ToolChanged{Tool: describe(t)})
 	})
 	if err != nil && !errors.Is(err, ErrNotRunning) {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/conversation"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
@@ -58,12 +59,10 @@ type Parent struct {
 	loop    *activeRun
 }
 
-type runKey struct{}
-
 // ParentOf returns the run that a call of a tool belongs to, from the context that
 // the tool got.
 func ParentOf(ctx context.Context) (*Parent, bool) {
-	l, ok := ctx.Value(runKey{}).(*activeRun)
+	l, ok := driver.HostOf(ctx).(*activeRun)
 	if !ok {
 		return nil, false
 	}
@@ -116,7 +115,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 		if _, ended := l.conv.State.Agents().Worked(w.key); ended { // before a crash
 			return nil
 		}
-		return l.commit(end)
+		return l.Commit(end)
 	})
 	if recorded != nil && !errors.Is(recorded, ErrNotRunning) {
 		err = errors.Join(err, recorded)

@@ -184,7 +184,7 @@ func (s *Session) stopSubagents() {
 // on, or at rest. record records facts.
 func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conversation, record func(...event.Fact) error) error) error {
 	for {
-		err := s.withRun(ctx, func(l *activeRun) error { return do(l.conv, l.commit) })
+		err := s.withRun(ctx, func(l *activeRun) error { return do(l.conv, l.Commit) })
 		if errors.Is(err, ErrNotRunning) {
 			err = s.withIdleSession(ctx, do)
 		}
@@ -195,7 +195,7 @@ func (s *Session) withSession(ctx context.Context, do func(f *conversation.Conve
 		l := s.loop
 		s.mu.Unlock()
 		select { // a run began between the two, or ends just now
-		case <-l.done:
+		case <-l.Done():
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Millisecond):
@@ -229,7 +229,7 @@ func (s *Session) knows(id string) bool {
 func (s *Session) watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running && s.loop.events != nil
+	return s.running && s.loop.Events() != nil
 }
 
 // show shows a signal in the run that goes on.
@@ -238,8 +238,8 @@ func (s *Session) show(sig event.Signal) {
 	l := s.loop
 	running := s.running
 	s.mu.Unlock()
-	if running && l.events != nil {
-		l.events.Put(event.Event{Session: s.ID, Data: sig})
+	if running && l.Events() != nil {
+		l.Events().Put(event.Event{Session: s.ID, Data: sig})
 	}
 }
 

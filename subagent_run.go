@@ -49,8 +49,8 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, stopCause(ctx, err)
 	}
-	for l.events != nil {
-		e, ok := l.events.Next()
+	for l.Events() != nil {
+		e, ok := l.Events().Next()
 		if !ok {
 			break
 		}
@@ -59,7 +59,7 @@ func (w *subagentTask) do(ctx context.Context) (*Result, error) {
 		}
 		w.parent.session.show(event.AgentEvent{Call: w.call, ID: w.toolID, Agent: w.name, Event: &e})
 	}
-	<-l.done
+	<-l.Done()
 	return l.result, l.err
 }
 

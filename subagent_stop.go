@@ -105,7 +105,7 @@ func (p *Parent) Ready(ctx context.Context) error {
 // stopsAgents reports whether a fact stops the agents in the background: those of a run that
 // is being stopped. A prompt that closes an earlier run stops none.
 func (l *activeRun) stopsAgents(f event.Fact) bool {
-	if l.next != nil {
+	if l.ClosesEarlier() {
 		return false
 	}
 	switch f := f.(type) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/executor"
@@ -34,26 +33,11 @@ func (w *subagentTask) suspendedFact() event.AgentSuspended {
 func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 	err := p.session.withRun(context.Background(), func(l *activeRun) error {
 		if parked = l.conv.State.Call(w.call).Repeatable; parked {
-			l.suspendedAgents = append(l.suspendedAgents, w.suspendedFact())
+			l.RecordInstead(w.call, w.suspendedFact())
 		}
 		return nil
 	})
 	return parked && err == nil
-}
-
-// takeSuspended returns what is recorded in place of the result of a call whose agents wait.
-func (l *activeRun) takeSuspended(f *pendingEffect) (facts []event.Fact) {
-	e, ok := f.input.Effect.(engine.RunTool)
-	if !ok || len(l.suspendedAgents) == 0 {
-		return nil
-	}
-	l.suspendedAgents = slices.DeleteFunc(l.suspendedAgents, func(w event.AgentSuspended) bool {
-		if w.Call == e.Call && f.wanted && !l.ending {
-			facts = append(facts, w)
-		}
-		return w.Call == e.Call
-	})
-	return facts
 }
 
 // restartAgent makes the call again that has started an agent in the background, which goes on
@@ -65,8 +49,7 @@ func (l *activeRun) restartAgent(at event.AgentStart) {
 	}
 	go func() {
 		defer b.all.Done()
-		ctx := &effectContext{run: l, key: "agent/" + at.Key}
-		ctx.Parent = l.ctx
+		ctx := l.NewContext("agent/" + at.Key)
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
 		err := l.s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {

@@ -5,22 +5,36 @@ import (
 	"reflect"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/tool"
 )
 
-// askToolsets is an effect of the loop's own: the Toolsets have changed, and are
-// asked for their tools.
-type askToolsets struct{}
+// askToolsets is an effect of the run's own: the Toolsets have changed, and are asked for
+// their tools.
+type askToolsets struct {
+	run  *activeRun
+	of   llm.Model
+	pool *newPool // nil: they could not be listed
+}
 
-func (askToolsets) Key() string        { return "toolsets" }
-func (askToolsets) Intent() event.Fact { return nil }
+const toolsetsKey = "toolsets"
+
+func (*askToolsets) Key() string        { return toolsetsKey }
+func (*askToolsets) Intent() event.Fact { return nil }
+
+func (a *askToolsets) Do(ctx *driver.Context) { a.pool = a.run.x.refreshTools(&ctx.Context, a.of) }
+
+func (a *askToolsets) Facts(ending bool) []event.Fact {
+	if a.pool == nil || ending {
+		return nil
+	}
+	return a.run.takeFresh(a.pool)
+}
 
 // A newPool is what became of the tools while a run goes on.
 type newPool struct {
@@ -32,15 +46,15 @@ type newPool struct {
 
 // pollToolsets has the Toolsets asked for their tools before the model is called, where
 // one of them has changed or the model is another that wants other tools. It returns
-// the pending effect that does, or that one is under way.
-func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect, waiting bool) {
-	asking := l.pending.get(askToolsets{}.Key()) != nil
-	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.ctx.Err() != nil {
+// the effect that does, or that one is pending.
+func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *askToolsets, waiting bool) {
+	asking := l.Pending(toolsetsKey)
+	if !asking && len(l.x.agent.Toolsets) == 0 && !l.x.repick && len(l.x.def().Fallbacks) == 0 || l.Context().Err() != nil {
 		return nil, false
 	}
 	i := slices.IndexFunc(effects, func(e engine.Effect) bool {
 		c, ok := e.(engine.CallModel)
-		return ok && l.pending.get(c.Key()) == nil
+		return ok && !l.Pending(c.Key())
 	})
 	if i < 0 {
 		return nil, false
@@ -55,11 +69,7 @@ func (l *activeRun) pollToolsets(effects []engine.Effect) (asked *pendingEffect,
 	case !l.x.outdated():
 		return nil, false
 	}
-	f := l.pendingFor(askToolsets{})
-	f.input.Model = m
-	f.giveUp = time.Now().Add(executor.Grace)
-	l.pending = append(l.pending, f)
-	return f, false
+	return &askToolsets{run: l, of: m}, false
 }
 
 // fallsBackTo reports whether a model is one of the agent's fallbacks, or its own. What a

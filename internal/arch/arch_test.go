@@ -20,7 +20,7 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/conversation", "internal/discard", "internal/elicitform", "internal/environ", "internal/eventqueue", "internal/executor", "internal/jsonfix", "internal/jsonanswer", "internal/lazyctx", "internal/redact", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/summary", "engine", "session", "event", "hook", "llm", "llm/limit", "tool", "trace", "permission"},
+	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "engine", "session", "event", "hook", "llm", "tool", "trace", "permission"},
 	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"internal/lazyctx", "tool", "llm", "permission"},
@@ -72,7 +72,9 @@ var rules = map[string][]string{
 	"internal/discard":      {"event", "session"},
 	"internal/elicitform":   {"tool"},
 	"internal/eventqueue":   {"event"},
-	"internal/durable":      {},
+	// Not session, and not the root: whose run it is and where facts are recorded is said in two interfaces.
+	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/lazyctx", "internal/safecall", "engine", "event", "llm/limit", "permission", "tool", "trace"},
+	"internal/durable": {},
 	// Not session, and not the root: what drives a run and where facts are kept is no affair of effects.
 	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/lazyctx", "internal/safecall", "internal/secrets", "internal/summary", "engine", "event", "hook", "llm", "llm/limit", "permission", "tool", "trace"},
 	"internal/jsonanswer": {"tool"},

@@ -1,0 +1,172 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/lazyctx"
+)
+
+// A Log records facts.
+type Log interface {
+	// Append records events after the fact numbered last. sync: they have to be on the disk.
+	Append(ctx context.Context, last int64, sync bool, events ...event.Event) error
+}
+
+// A committer records the facts of a run in its log. Only the goroutine that holds the
+// run's token uses it.
+type committer struct {
+	log      Log
+	session  string
+	unsaved  []event.Event      // are applied, and not on record yet; reused
+	at       time.Time          // when the first of them was, with the monotonic clock
+	sync     bool               // one of them has to be on the disk
+	began    bool               // something is on record
+	failed   error              // of the log: nothing can be recorded any more
+	ctx      *lazyctx.Context   // the context of appends; nil before the first
+	uncached *event.CacheBroken // to be shown after the next append
+}
+
+// now is the time of the next fact. Facts that one append records have the same time.
+func (c *committer) now() time.Time {
+	if len(c.unsaved) == 0 {
+		c.at = time.Now()
+	}
+	return c.at.UTC()
+}
+
+// add takes a fact that is applied, for the next append.
+func (c *committer) add(e event.Event, sync bool) {
+	c.unsaved = append(c.unsaved, e)
+	c.sync = c.sync || sync
+}
+
+// append appends the unsaved facts to the log, of which there is at least one. It
+// returns them until the next fact is added.
+func (c *committer) append(run context.Context) ([]event.Event, error) {
+	events := c.unsaved
+	if err := c.log.Append(c.context(run, c.at.Add(executor.Grace)), events[0].Seq-1, c.sync, events...); err != nil {
+		c.failed = fmt.Errorf("agent: recording in session %s: %w", c.session, err)
+		return nil, c.failed
+	}
+	c.unsaved, c.sync, c.began = events[:0], false, true
+	return events, nil
+}
+
+// context returns the context of an append, which the end of the run does not cut short.
+func (c *committer) context(run context.Context, limit time.Time) context.Context {
+	if c.ctx != nil {
+		if c.ctx.Extend(limit) {
+			return c.ctx
+		}
+		c.ctx.Cancel()
+	}
+	c.ctx = &lazyctx.Context{Parent: run, Detached: true, Until: limit}
+	return c.ctx
+}
+
+// release ends the context of appends.
+func (c *committer) release() {
+	if c.ctx != nil {
+		c.ctx.Cancel()
+	}
+}
+
+// Began reports whether something is on record.
+func (r *Run) Began() bool { return r.committer.began }
+
+// Failed returns why nothing can be recorded any more, nil if it can.
+func (r *Run) Failed() error { return r.committer.failed }
+
+// Unsaved returns the facts that count and could not be recorded.
+func (r *Run) Unsaved() []event.Event { return r.committer.unsaved }
+
+// Stuck returns the error of the last effect that did not end after its cancellation.
+func (r *Run) Stuck() error { return r.watchdog.stuck }
+
+// ClosesEarlier reports whether facts are still about the run before this one.
+func (r *Run) ClosesEarlier() bool { return r.next != nil }
+
+// CommitHost records facts of the host. What they say also holds for the prompt that waits
+// for the end of an earlier run.
+func (r *Run) CommitHost(facts ...event.Fact) error {
+	err := r.Commit(facts...)
+	if err == nil && r.next != nil {
+		r.next = append(r.next, facts...)
+	}
+	return err
+}
+
+// apply applies facts, which are on record with the next that are recorded: before
+// anything is done about them, and before anybody is shown them.
+func (r *Run) apply(facts ...event.Fact) {
+	if r.committer.failed != nil {
+		return
+	}
+	at := r.committer.now()
+	for _, f := range facts {
+		sync := r.needsSync(f)
+		e := event.Event{Seq: r.conv.Last + 1, Prev: r.conv.Last, Time: at, Session: r.x.Session, Data: f}
+		r.committer.add(e, sync)
+		r.conv.Apply(e)
+		if w := r.conv.Cache; w != nil {
+			if b := w.Apply(e, r.conv.State, &r.conv.Transcript); b != nil {
+				r.committer.uncached = b
+			}
+		}
+		if m := r.conv.State.Mode(); m != r.mode {
+			r.mode = m
+			r.x.Mode.Store(new(m)) // &m would cost an allocation each time
+		}
+		r.host.Applied(f)
+		if said, ok := f.(event.AssistantMessage); ok {
+			r.x.Drafts.Adopt(said.Key, &r.conv.Transcript)
+		}
+	}
+}
+
+// Commit appends facts to the log, after those that count already, and shows them.
+func (r *Run) Commit(facts ...event.Fact) error {
+	r.apply(facts...)
+	if r.committer.failed != nil || len(r.committer.unsaved) == 0 {
+		return r.committer.failed
+	}
+	events, err := r.committer.append(r.ctx)
+	if err != nil {
+		return err
+	}
+	if r.events != nil {
+		for _, e := range events {
+			r.events.Put(e)
+		}
+	}
+	r.host.Recorded(events)
+	clear(events) // what they hold may be large, and must not live on for the list that is used again
+	if b := r.committer.uncached; b != nil && r.events != nil {
+		r.committer.uncached = nil
+		r.Show(r.x.Secrets.Broken(*b))
+	}
+	return nil
+}
+
+// Show shows a signal. You need no token.
+func (r *Run) Show(sig event.Signal) {
+	if r.events != nil {
+		r.events.Put(event.Event{Session: r.x.Session, Data: sig})
+	}
+}
+
+// needsSync reports whether a fact has to be on disk before the run goes on.
+func (r *Run) needsSync(f event.Fact) bool {
+	switch event.SyncOf(f) {
+	case event.SyncNow:
+		return true
+	case event.SyncEffect:
+		start, ok := f.(event.ToolStart)
+		return !ok || !r.conv.State.Call(start.Call).Traits.ReadOnly
+	}
+	return false
+}

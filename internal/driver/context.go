@@ -1,0 +1,97 @@
+package driver
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/lazyctx"
+	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/llm/limit"
+	"github.com/openagent-go/agent/trace"
+)
+
+// A Context ties what carries out an effect to the run: its context, and where it
+// shows signals. A tool, a model and a callback may hold on to it for longer than
+// they were asked to, so that each pending effect has a new one.
+type Context struct {
+	lazyctx.Context
+	run   *Run
+	key   string            // of the effect
+	muted atomic.Bool       // its signals are not shown any more
+	span  executor.OpenSpan // of the effect; what traces it has begun it
+}
+
+// Value lets tools find the host of the run, see [HostOf].
+func (n *Context) Value(key any) any {
+	switch key {
+	case hostKey{}:
+		return n.run.host
+	case limit.NoticeKey:
+		return limit.NoticeFunc(n.waits)
+	}
+	return n.Context.Value(key)
+}
+
+func (n *Context) Watched() bool { return n.run.events != nil }
+
+func (n *Context) Show(sig event.Signal) {
+	if n.Watched() && !n.muted.Load() {
+		n.run.events.Put(event.Event{Session: n.run.x.Session, Data: sig})
+	}
+}
+
+func (n *Context) Text(key, text string) {
+	if n.Watched() && !n.muted.Load() && !n.run.events.AppendText(key, text) {
+		n.Show(event.TextDelta{Key: key, Text: text})
+	}
+}
+
+func (n *Context) OpenSpan(end func(trace.End)) *executor.OpenSpan { return n.span.Begin(end) }
+
+// Host returns the host of the run.
+func (n *Context) Host() Host { return n.run.host }
+
+// NewContext returns a context for an effect of a key, or for something else that goes on
+// beside the run.
+func (r *Run) NewContext(key string) *Context {
+	n := &Context{run: r, key: key}
+	n.Parent = r.ctx
+	return n
+}
+
+type hostKey struct{}
+
+// HostOf returns the host of the run that an effect belongs to, from the context that the
+// effect is carried out with; nil if it is none.
+func HostOf(ctx context.Context) Host {
+	h, _ := ctx.Value(hostKey{}).(Host)
+	return h
+}
+
+// waits shows that a request waits for a rate limit.
+func (n *Context) waits(ctx context.Context, w limit.Waiting) func() {
+	x, start, end := n.run.x, time.Now(), func(trace.End) {}
+	n.Show(event.RateLimitWait{Key: n.key, Model: w.Model, Reason: string(w.Reason), Ahead: w.Ahead, Least: w.Least})
+	if x.Trace != nil {
+		_, end = x.Watch(ctx, trace.Span{Kind: trace.RateLimit, Name: string(w.Reason), Key: n.key})
+	}
+	var outer func()
+	if fn, ok := n.Context.Value(limit.NoticeKey).(limit.NoticeFunc); ok && fn != nil {
+		outer = safecall.Or(func() func() { return fn(ctx, w) }, nil)
+	}
+	return func() {
+		e := trace.End{}
+		if ctx.Err() != nil {
+			e.Error = string(event.ByCancel)
+		}
+		end(e)
+		if outer != nil {
+			safecall.Or(func() bool { outer(); return true }, false)
+		}
+		x.Tell(slog.LevelInfo, "waited for a rate limit", "model", w.Model, "for", w.Reason, "ahead", w.Ahead, "duration", time.Since(start))
+	}
+}

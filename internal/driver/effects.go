@@ -1,0 +1,230 @@
+package driver
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/openagent-go/agent/engine"
+	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/tool"
+)
+
+// An OwnEffect is an effect of the host's, which the engine does not know of. It carries
+// itself out. The run waits for it as for any other, but for no longer than the grace time.
+type OwnEffect interface {
+	engine.Effect
+	// Do carries it out, without the token.
+	Do(*Context)
+	// Facts are what came of it. It is called with the token, and not if it was given up.
+	Facts(ending bool) []event.Fact
+}
+
+// pendingFor returns a pending effect for an effect.
+func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
+	f := &pendingEffect{key: e.Key(), ctx: r.NewContext(e.Key()), wanted: true}
+	f.input.Effect, f.input.Signals = e, f.ctx
+	return f
+}
+
+// startOwn makes an effect of the host's pending, if there is one that must come first.
+func (r *Run) startOwn(effects []engine.Effect) (mine *pendingEffect, waits bool) {
+	own, waits := r.host.OwnEffect(effects)
+	if own == nil {
+		return nil, waits
+	}
+	f := r.pendingFor(own)
+	f.giveUp = time.Now().Add(executor.Grace)
+	r.pending = append(r.pending, f)
+	return f, false
+}
+
+// overdue returns the fact of a wait that was over before it began, nil if there
+// is none: the time of a run that is resumed late.
+func (r *Run) overdue(effects []engine.Effect) event.Fact {
+	for _, e := range effects {
+		if w, ok := e.(engine.Wait); ok && r.pending.get(w.Key()) == nil && time.Until(w.Until) <= 0 {
+			return event.Waited{Key: w.Key()}
+		}
+	}
+	return nil
+}
+
+// startEffects starts the effects that are not pending, after recording their
+// intents, and returns the one that is left for the caller to carry out. It
+// reports whether the intents could not be recorded.
+func (r *Run) startEffects(effects []engine.Effect) (mine *pendingEffect, failed bool) {
+	var intents []event.Fact
+	var ready []*pendingEffect
+	for _, e := range effects {
+		if r.pending.get(e.Key()) != nil {
+			continue
+		}
+		f := r.pendingFor(e)
+		r.conv.Prepare(r.x, &f.input)
+		if intent := e.Intent(); intent != nil {
+			intents = append(intents, intent)
+		}
+		ready = append(ready, f)
+	}
+	if r.Commit(intents...) != nil {
+		return nil, true
+	}
+	for _, f := range ready {
+		r.register(f)
+		if f.timer != nil {
+			continue
+		}
+		if mine != nil {
+			go func(f *pendingEffect) {
+				if r.execute(f) {
+					r.drive()
+				}
+			}(mine)
+		}
+		mine = f
+	}
+	return mine, false
+}
+
+// register makes an effect pending.
+func (r *Run) register(f *pendingEffect) {
+	r.pending = append(r.pending, f)
+	switch e := f.input.Effect.(type) {
+	case engine.Wait:
+		f.timer = time.AfterFunc(time.Until(e.Until), func() {
+			f.fact = event.Waited{Key: e.Key()}
+			if r.complete(f) {
+				r.drive()
+			}
+		})
+	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
+		// Hooks may take secrets out of a result: those that are wanted to end a run
+		// are not ended with it, and have a bounded time.
+		f.closing = r.conv.State.Stopping()
+		f.ctx.Detached = f.closing
+	case engine.RunTool:
+		f.began = time.Now()
+		if f.limit = tool.Timeout(r.x.Tool(f.input.Call.Name)); f.limit > 0 {
+			f.giveUp = f.began.Add(f.limit + executor.Grace)
+		}
+	}
+}
+
+// execute carries out a pending effect, without the token, and takes the token then. It
+// reports false when the run has ended by then.
+func (r *Run) execute(f *pendingEffect) (ok bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil { // runtime.Goexit: this goroutine is lost
+			f.fact = f.broken(tool.Panicked, "it ended its goroutine without an answer (runtime.Goexit)")
+			go func() {
+				if r.complete(f) {
+					r.drive()
+				}
+			}()
+			return
+		}
+		why := r.x.Secrets.Text(fmt.Sprintf("panic: %v", v))
+		r.x.Complain("an effect failed", "effect", f.key, "error", why, "stack", string(debug.Stack()))
+		f.fact = f.broken(tool.Stuck, why)
+		ok = r.complete(f)
+	}()
+	if own, is := f.input.Effect.(OwnEffect); is {
+		own.Do(f.ctx)
+	} else {
+		f.fact = r.x.Do(f.ctx, &f.input)
+	}
+	returned = true
+	return r.complete(f)
+}
+
+// complete hands over what came of a pending effect and takes the token.
+func (r *Run) complete(f *pendingEffect) bool {
+	r.completed.add(f)
+	return r.takeToken()
+}
+
+// collect applies what came of the pending effects that have ended.
+func (r *Run) collect() {
+	completed := r.completed.take()
+	if len(completed) > 0 && r.ctx.Err() != nil && !r.stopped && !r.ending { // what they report may come of that
+		r.stop()
+	}
+	var facts []event.Fact
+	for _, f := range completed {
+		if !slices.Contains(r.pending, f) { // it was given up
+			continue
+		}
+		r.pending.drop(f)
+		if instead := r.takeInstead(f); len(instead) > 0 {
+			facts = append(facts, instead...)
+		} else if f.fact != nil && f.wanted && !r.ending && !r.arrivedLate(f.fact) {
+			facts = append(append(facts, f.fact), f.input.More...)
+		}
+		if own, is := f.input.Effect.(OwnEffect); is {
+			facts = append(facts, own.Facts(r.ending)...)
+		}
+		f.ctx.Cancel()
+		f.ctx.muted.Store(true)
+	}
+	r.apply(facts...)
+}
+
+// RecordInstead has a fact recorded in place of the result of a call that is under way, once
+// the call has returned.
+func (r *Run) RecordInstead(call string, f event.Fact) {
+	r.instead = append(r.instead, insteadOf{call, f})
+}
+
+// takeInstead returns what is recorded in place of the result of a call.
+func (r *Run) takeInstead(f *pendingEffect) (facts []event.Fact) {
+	e, ok := f.input.Effect.(engine.RunTool)
+	if !ok || len(r.instead) == 0 {
+		return nil
+	}
+	r.instead = slices.DeleteFunc(r.instead, func(in insteadOf) bool {
+		if in.call == e.Call && f.wanted && !r.ending {
+			facts = append(facts, in.fact)
+		}
+		return in.call == e.Call
+	})
+	return facts
+}
+
+// arrivedLate reports whether a decision comes too late to count.
+func (r *Run) arrivedLate(f event.Fact) bool {
+	switch f.(type) {
+	case event.Authorized, event.Answered, event.Checkpointed:
+		return r.conv.State.Stopping()
+	}
+	return false
+}
+
+// cancelUnwanted cancels what is not wanted any more, and everything pending when the
+// run is being stopped.
+func (r *Run) cancelUnwanted(effects []engine.Effect) {
+	stopping := r.conv.State.Stopping()
+	r.pending = slices.DeleteFunc(r.pending, func(f *pendingEffect) (over bool) {
+		switch f.input.Effect.(type) {
+		case OwnEffect:
+			return false
+		case engine.RunHooks, engine.GatherResults, engine.CallHooks:
+			if f.closing {
+				f.setDeadline()
+				return false
+			}
+		}
+		f.wanted = slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Key() == f.key })
+		if !f.wanted {
+			f.ctx.muted.Store(true)
+		}
+		return (stopping || !f.wanted) && f.cancel()
+	})
+}
