@@ -93,7 +93,7 @@ func TestEffectsTable(t *testing.T) {
 				t.Errorf("%s: nothing leads to it", name)
 			}
 		}
-		if effects.Dangerous[name] != "" {
+		if effects.DangerOf(name) != "" {
 			t.Errorf("%s always asks", name)
 		}
 	}

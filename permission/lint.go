@@ -7,7 +7,6 @@ import (
 
 	"github.com/openagent-go/agent/permission/internal/effects"
 	"github.com/openagent-go/agent/permission/internal/paths"
-	"github.com/openagent-go/agent/permission/internal/shellscan"
 )
 
 // A Finding is a rule that does not do what it seems to be for.
@@ -131,7 +130,7 @@ func (x *rule) tooWide() (kind, text string) {
 		return "", ""
 	}
 	switch {
-	case shellscan.IsShell(name) || name == "eval" || shellscan.IsWrapper(name) || shellscan.IsOpaque[name] || name == "ssh" || name == "find":
+	case effects.IsShell(name) || name == "eval" || effects.IsWrapper(name) || effects.IsOpaque(name) || name == "ssh" || name == "find":
 		return Wide, fmt.Sprintf("%s runs any command", name)
 	case effects.Interpreter(name) != "" || strings.HasSuffix(name, "awk"):
 		return Wide, fmt.Sprintf("%s runs any program", name)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openagent-go/agent/permission/internal/shellscan"
+	"github.com/openagent-go/agent/permission/internal/effects"
 )
 
 // Rules are found through indexes. Here each rule is looked at, one by one, and has
@@ -143,7 +143,7 @@ func (s *shellLine) lineCovered(rules []*rule, tool string) (by *rule) {
 			continue
 		}
 		forms := [][]string{c.List(c.Path)}
-		if c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !shellscan.ChangesNothing(n) }) {
+		if c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !effects.IsInert(n) }) {
 			forms = append(forms, slices.Concat([]string{c.Path}, c.Args))
 			if c.OwnName() {
 				forms = append(forms, slices.Concat([]string{c.Name}, c.Args))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission/internal/cmdline"
+	"github.com/openagent-go/agent/permission/internal/effects"
 	"github.com/openagent-go/agent/permission/internal/paths"
 	"github.com/openagent-go/agent/permission/internal/shellscan"
 	"github.com/openagent-go/agent/permission/internal/shellword"
@@ -172,7 +173,7 @@ func (s *shellLine) ruleFor(c *shellscan.Command, set *ruleSet, tool string) (*r
 	if b == nil || len(b.scoped) == 0 {
 		return nil, false
 	}
-	named := c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !shellscan.ChangesNothing(n) })
+	named := c.Path != "" && !slices.ContainsFunc(c.Set, func(n string) bool { return !effects.IsInert(n) })
 	own := named && c.Name != c.Path && c.OwnName()
 	found := append([]int(nil), b.commands.free...)
 	if first, ok := c.First(); ok {

@@ -155,13 +155,13 @@ func (s *shellLine) suggest(tool string, width Breadth) (rules []Rule, ok bool) 
 // takesAnything reports whether a person can allow the command with any arguments: not
 // one that runs its arguments, nor one that is known to read and is not reading.
 func takesAnything(c *shellscan.Command) bool {
-	if c.Name != "git" && effects.ReadsFiles(c.Name) || c.Name == "eval" || shellscan.IsShell(c.Name) {
+	if c.Name != "git" && effects.ReadsFiles(c.Name) || c.Name == "eval" || effects.IsShell(c.Name) {
 		return false
 	}
 	if c.Name == "git" && len(c.Args) > 0 {
 		return !effects.IsGitReader(c.Args[0])
 	}
-	return !shellscan.IsWrapper(c.Name) && !strings.HasSuffix(c.Name, "awk")
+	return !effects.IsWrapper(c.Name) && !strings.HasSuffix(c.Name, "awk")
 }
 
 // prefix returns the words that say what a command does; false if a flag stands

@@ -118,13 +118,6 @@ func (s *Line) holdsGuarded(in []shellscan.Workdir, w shellword.Word) bool {
 	return ok && slices.ContainsFunc(files, func(f string) bool { return guarded.MayHold(paths.Segments(f)) })
 }
 
-// ourLists are the uses of the command openagent that show what there is, by its
-// first argument. A use without a second argument shows a list as well.
-var ourLists = map[string][]string{
-	"cron": {"list", "next"}, "tools": {"list", "show", "stats"}, "trust": {"list"}, "config": {"list", "get", "explain", "path"},
-	"sessions": {"list"}, "triggers": {"list"},
-}
-
 // isOurs reports whether the command is openagent, by which permissions can be
 // given and used that the call at hand does not have.
 func isOurs(c *shellscan.Command) bool {
@@ -154,8 +147,10 @@ func lists(c *shellscan.Command) bool {
 	case "help":
 		return true
 	}
-	verbs, known := ourLists[args[0]]
-	return known && (len(args) == 1 || slices.Contains(verbs, args[1]))
+	if len(args) == 1 {
+		return effects.OpenagentLists(args[0], "")
+	}
+	return args[1] != "" && effects.OpenagentLists(args[0], args[1])
 }
 
 // hasArg reports whether an argument is among those of a command; a flag of one letter

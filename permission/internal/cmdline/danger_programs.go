@@ -16,7 +16,7 @@ import (
 // effectDanger says why a command is not known to be without danger, "" if it is.
 func (s *Line) effectDanger(c *shellscan.Command) string {
 	switch {
-	case c.Wraps || c.Name == "" || shellscan.IsShell(c.Name) && c.OwnName():
+	case c.Wraps || c.Name == "" || effects.IsShell(c.Name) && c.OwnName():
 		return s.unknownArguments(c)
 	case isOurs(c): // judged by what it lists
 		return ""
@@ -77,7 +77,7 @@ func (s *Line) operandDanger(c *shellscan.Command, said, full string, r *effects
 		return said + " gets arguments that are not known"
 	case r.Module != "":
 		return s.moduleDanger(c, r)
-	case kind == "script" && len(r.Operands) == 0 && !slices.ContainsFunc(c.Args, func(a string) bool { return slices.Contains(effects.WithoutScript, a) }):
+	case kind == "script" && len(r.Operands) == 0 && !slices.ContainsFunc(c.Args, effects.ReadsNoProgram):
 		return "what " + said + " runs comes from its input"
 	case kind == "script" && len(r.Operands) > 0 && !s.isCode(c.In, r.Operands[0]):
 		return "what " + said + " runs is not in a file of the working folders"
@@ -208,5 +208,5 @@ func (s *Line) mayBeOption(in []shellscan.Workdir, w shellword.Word) bool {
 // OptionsUnknown reports whether an argument that is not known may make the command
 // run a program or write a file.
 func (s *Line) OptionsUnknown(c *shellscan.Command) bool {
-	return c.Steered || (effects.Steered()[c.Name] || c.Name == "find") && slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Glob != "" && s.mayBeOption(c.In, w) })
+	return c.Steered || (effects.IsSteered(c.Name) || c.Name == "find") && slices.ContainsFunc(c.Words, func(w shellword.Word) bool { return w.Glob != "" && s.mayBeOption(c.In, w) })
 }

@@ -99,7 +99,7 @@ func opens(c *shellscan.Command, edit bool) bool {
 	if c.Wraps || !c.OwnName() {
 		return !c.Wraps
 	}
-	return !effects.IsFileless[c.Name] && !(edit && effects.IsShowing[c.Name])
+	return !effects.OpensNoFile(c.Name) && !(edit && effects.ChangesNoFile(c.Name))
 }
 
 // known reports whether all files that a word may name are known.

@@ -45,14 +45,14 @@ func (s *Line) redirectReads(r shellscan.Redirect) string {
 
 // CommandReads says why a command is not known to change nothing.
 func (s *Line) CommandReads(c *shellscan.Command, secrets bool) string {
-	r, known := effects.Readers[c.Name]
+	r, known := effects.ReaderOf(c.Name)
 	switch {
 	case c.Wraps && c.Outer == 0 && c.Name != "exec" && c.Name != "sudo" && c.Name != "doas" && c.Name != "busybox" && c.Name != "toybox" && c.Name != "xargs":
 		if !c.OwnName() {
 			return shellword.Show(c.Name) + notKnown
 		}
 		return "" // the command that it runs is in the list as well
-	case c.Outer > 0 || !known || !c.OwnName() || slices.ContainsFunc(c.Set, func(n string) bool { return !shellscan.ChangesNothing(n) }):
+	case c.Outer > 0 || !known || !c.OwnName() || slices.ContainsFunc(c.Set, func(n string) bool { return !effects.IsInert(n) }):
 		return shellword.Show(c.Name) + notKnown
 	case secrets && r.Descends:
 		return shellword.Show(c.Name) + " may show files that must not be read"
@@ -61,7 +61,7 @@ func (s *Line) CommandReads(c *shellscan.Command, secrets bool) string {
 		s.reads = make([]*string, len(s.List))
 	}
 	if s.reads[c.At] == nil { // it is asked for several times
-		why := s.readerReads(c, &r)
+		why := s.readerReads(c, r)
 		s.reads[c.At] = &why
 	}
 	return *s.reads[c.At]
@@ -90,7 +90,7 @@ func (s *Line) readerReads(c *shellscan.Command, r *effects.Reader) string {
 			args[i] = w.Text
 		}
 	}
-	if r.Check != nil && !r.Check(args) {
+	if !effects.Accepts(c.Name, args) {
 		return shellword.Show(c.Text()) + notKnown
 	}
 	files, ok := r.Parse(c.Name, words)

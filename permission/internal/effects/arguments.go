@@ -69,7 +69,7 @@ func (r *Arguments) option(w shellword.Word) string {
 		if known || r.single {
 			isLong = true
 			if !known && r.any {
-				kind = plainOption
+				kind = PlainOption
 			} else if !known {
 				return "gets the option " + shellword.Show(w.Text) + ", which is not known"
 			}
@@ -97,12 +97,12 @@ func (r *Arguments) cluster(w shellword.Word, letters string) string {
 			return "" // the rest may be its value
 		case kind == askingOption || kind == runOption:
 			return "is asked about with " + shellword.Show(w.Text)
-		case kind == plainOption:
+		case kind == PlainOption:
 			continue
-		case kind == optionalOption || kind == inPlaceOption:
+		case kind == OptionalOption || kind == inPlaceOption:
 			return r.value(w, kind, letters[i+1:], true)
 		}
-		if letters[i] == 'e' && kind == textOption {
+		if letters[i] == 'e' && kind == TextOption {
 			r.script(letters[i+1:])
 		}
 		return r.value(w, kind, letters[i+1:], i+1 < len(letters))
@@ -142,7 +142,7 @@ func (r *Arguments) value(w shellword.Word, kind byte, value string, has bool) s
 	switch kind {
 	case askingOption, runOption:
 		return "is asked about with " + shellword.Show(w.Text)
-	case plainOption, optionalOption, inPlaceOption:
+	case PlainOption, OptionalOption, inPlaceOption:
 		if strings.Contains(value, shellword.Unknown) {
 			return "gets an argument that is only known when it runs"
 		}
@@ -159,7 +159,7 @@ func (r *Arguments) value(w shellword.Word, kind byte, value string, has bool) s
 		v, r.Words = r.Words[0], r.Words[1:]
 	}
 	switch {
-	case kind == textOption && !v.Split && v.Glob == "":
+	case kind == TextOption && !v.Split && v.Glob == "":
 		return ""
 	case v.Hidden() || v.Split || v.Glob != "":
 		return "gets an argument that is only known when it runs"

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	_ "embed"
 	"path"
 	"regexp"
 	"slices"
@@ -11,49 +12,35 @@ import (
 
 // What the mode Auto leaves to a person.
 
-// Dangerous names programs that delete, take other rights, end or change what is
-// not theirs, or carry work to other machines, with the word for it.
-var Dangerous = map[string]string{}
+//go:embed danger.txt
+var dangerTable string
 
-func init() {
-	for what, names := range map[string]string{
-		"deletes":                      "rm rmdir unlink shred truncate dd wipefs fdisk parted sgdisk dropdb wipe srm",
-		"acts with other rights":       "sudo doas su pkexec runuser chroot chown chgrp chattr setfacl chflags visudo passwd useradd userdel usermod groupadd mount umount insmod rmmod modprobe sysctl iptables nft ufw systemctl service launchctl",
-		"ends processes":               "kill pkill killall skill shutdown reboot halt poweroff init telinit",
-		"reaches other machines":       "ssh scp sftp nc ncat netcat socat telnet ftp rsync",
-		"runs what it fetches":         "npx pnpx bunx uvx",
-		"runs what is typed or quoted": "vi vim nvim ex ed emacs nano less more osascript expect",
-	} {
-		for n := range strings.FieldsSeq(names) {
-			Dangerous[n] = what
+// readDangerous returns programs with the word for what they do: see danger.txt.
+func readDangerous() map[string]string {
+	what := map[string]string{}
+	for reason, names := range readLists("danger.txt", dangerTable) {
+		for _, n := range names {
+			what[n] = strings.ReplaceAll(reason, "-", " ")
 		}
 	}
+	return what
 }
-
-var interpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit deno bun tclsh Rscript")
 
 // Interpreter returns the name of an interpreter without its version, "" if the
 // program is none.
 func Interpreter(name string) string {
 	name = strings.TrimRight(name, "0123456789.")
-	if slices.Contains(interpreters, name) {
+	if known().interpreters[name] {
 		return name
 	}
 	return ""
 }
 
-// writers are programs whose arguments name files that they change.
-var writers = strings.Fields("cp mv tee install ln touch mkdir chmod sed split csplit tar unzip gunzip gzip patch")
-
-// scripted are programs whose first argument is a script or a pattern, unless an
-// option gives it.
-var scripted = strings.Fields("sed gsed awk gawk mawk nawk grep egrep fgrep rg")
-
 // ScriptWord returns the index of the argument that is a script or a pattern, and no
 // path; -1 for none.
 func ScriptWord(name string, words []shellword.Word) int {
 	e := Effects()[name]
-	if !slices.Contains(scripted, name) || e == nil {
+	if !known().scriptFirst[name] || e == nil {
 		return -1
 	}
 	r := Arguments{Effect: e, Words: words, stop: true}
@@ -71,39 +58,23 @@ func givesScript(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "ef")
 }
 
-// replacers are programs that put a file or folder in the place of another, with all
-// that is in it.
-var replacers = strings.Fields("cp mv ln install")
-
 // RunsOrWrites reports whether a program interprets a program in its arguments that may
 // do more than transform text.
 func RunsOrWrites(name string, args []string) bool {
-	switch name {
-	case "awk", "gawk", "mawk", "nawk":
-		return slices.ContainsFunc(args, func(a string) bool {
-			return strings.Contains(a, "system") || strings.ContainsAny(a, "|>@"+shellword.Unknown) || strings.Contains(a, "getline")
-		})
-	}
-	return false
+	return known().awks[name] && slices.ContainsFunc(args, func(a string) bool {
+		return strings.Contains(a, "system") || strings.ContainsAny(a, "|>@"+shellword.Unknown) || strings.Contains(a, "getline")
+	})
 }
-
-// SteersProgram reports whether a variable says, by its name, which program another
-// one starts.
-func SteersProgram(name string) bool {
-	return slices.ContainsFunc(steeringEnds, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
-var steeringEnds = strings.Fields("EDITOR PAGER SHELL BROWSER ASKPASS _COMMAND _CMD WRAPPER RUNNER _OPTIONS _OPTS _ARGS FLAGS RUBYLIB RUBYOPT CC CXX LD PATH _HOME _DIRS _ROOT TERMINFO TERMCAP INPUTRC HISTFILE MALLOC_TRACE")
 
 // DangerOf is the word for what is dangerous of a program whatever its arguments are, ""
 // for nothing.
-func DangerOf(name string) string { return Dangerous[name] }
+func DangerOf(name string) string { return known().dangerous[name] }
 
 // IsWriter reports whether the arguments of a program name files that it changes.
-func IsWriter(name string) bool { return slices.Contains(writers, name) }
+func IsWriter(name string) bool { return known().writers[name] }
 
 // IsReplacer reports whether a program puts a file or folder in the place of another.
-func IsReplacer(name string) bool { return slices.Contains(replacers, name) }
+func IsReplacer(name string) bool { return known().replacers[name] }
 
 var (
 	anyScheme = regexp.MustCompile(`(?i)^(--url=)?[^/?#]*[a-z\]}]:/`)
@@ -116,8 +87,8 @@ func UsesOddScheme(w shellword.Word) bool {
 	return anyScheme.MatchString(w.Text) && !webScheme.MatchString(w.Text)
 }
 
-// WithoutScript are the options with which interpreters read no program.
-var WithoutScript = strings.Fields("--version -version -V -h --help --test --ini")
+// ReadsNoProgram reports whether an interpreter with this option reads no program.
+func ReadsNoProgram(option string) bool { return known().readsNoProgram[option] }
 
 var GivesRights = regexp.MustCompile(`^[^/]*s|^0*[2467][0-7]{3}$`)
 

@@ -7,99 +7,59 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// What programs may do, as the mode Auto knows it: see effects.txt.
-
 //go:embed effects.txt
-var effectsText string
+var effectsTable string
 
-// An Effect is what is known of a program, or of a subcommand of one.
+// An Effect is what mode auto knows of a program, or of a subcommand of one.
 type Effect struct {
-	letters  map[byte]byte   // kinds of options of one letter, see the kinds
-	long     map[string]byte // of others, without dashes
-	any      bool            // options that are not listed change nothing that matters
-	single   bool            // long options may have one dash
-	Operands string
-	Asks     []string // texts of arguments that ask
+	Options
+	any      bool     // options without an entry change nothing that matters
+	single   bool     // long options may have one dash
+	Operands string   // what the other arguments are
+	Asks     []string // mode auto asks about arguments that hold one of these texts
 	steers   bool     // options run programs or write files
 }
 
-// Kinds of options.
-const (
-	plainOption    byte = '-' // without a value
-	textOption     byte = ':'
-	pathOption     byte = '@'
-	codeOption     byte = '^' // the value is a file of code
-	optionalOption byte = '?' // a value may follow in the same word
-	moduleOption   byte = '%' // the value is a module of Python, its arguments follow
-	askingOption   byte = '!'
-	runOption      byte = '&' // a program or a text that runs follows
-	writtenOption  byte = '>' // a path follows that is written
-	outputOption   byte = '+' // a path follows that a build writes
-	inPlaceOption  byte = '~' // files that other arguments name are written; a value may follow in the same word
-)
+// operandKinds are the words for the arguments that are not options.
+var operandKinds = []string{"paths", "text", "none", "script", "command", "subs", "variables"}
 
-var Effects = sync.OnceValue(func() map[string]*Effect {
+// Effects returns what mode auto knows of programs: see effects.txt.
+func Effects() map[string]*Effect { return known().effects }
+
+func readEffects() map[string]*Effect {
 	table := map[string]*Effect{}
-	for line := range strings.Lines(effectsText) {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
-		}
-		e := newEffect(f[1:])
-		for name := range strings.SplitSeq(f[0], ",") {
+	for _, r := range readTable("effects.txt", effectsTable) {
+		e := newEffect(&r)
+		for _, name := range r.names {
 			table[name] = e
 		}
 	}
 	return table
-})
-
-func newEffect(tokens []string) *Effect {
-	e := &Effect{letters: map[byte]byte{}, long: map[string]byte{}, single: slices.Contains(tokens, "single")}
-	for _, t := range tokens {
-		kind := plainOption
-		option, asks := strings.CutPrefix(t, "!")
-		option, runs := strings.CutPrefix(option, "!")
-		if last := t[len(t)-1]; runs {
-			kind = runOption
-		} else if asks {
-			kind = askingOption
-		} else if len(t) > 2 && strings.IndexByte(":=@^?%>+~", last) >= 0 {
-			option = t[:len(t)-1]
-			if kind = last; last == '=' {
-				kind = textOption
-			}
-		}
-		e.steers = e.steers || kind == runOption || kind == writtenOption || kind == outputOption || kind == inPlaceOption
-		switch {
-		case t == "*":
-			e.any = true
-		case t == "single":
-		case t[0] == '/':
-			e.Asks = append(e.Asks, t[1:])
-		case strings.HasPrefix(option, "--"):
-			e.long[option[2:]] = kind
-		case option[0] == '-' && e.isWord(option[1:], kind):
-			e.long[option[1:]] = kind
-		case option[0] == '-':
-			for i := 1; i < len(option); i++ {
-				e.letters[option[i]] = kind
-			}
-		default:
-			e.Operands = t
-		}
-	}
-	return e
 }
 
-// isWord reports whether what follows one dash is the name of one option, and not
-// letters of several.
-func (e *Effect) isWord(option string, kind byte) bool {
-	return e.single || len(option) > 1 && (kind == askingOption || kind == runOption || strings.Contains(option, "-"))
+func newEffect(r *row) *Effect {
+	e := &Effect{single: slices.Contains(r.words, "single")}
+	for _, w := range r.words {
+		switch kind := e.add(r, w, e.single); {
+		case kind != 0:
+			e.steers = e.steers || kind == runOption || kind == writtenOption || kind == outputOption || kind == inPlaceOption
+		case w == "*":
+			e.any = true
+		case w == "single":
+		case w[0] == '/' && len(w) > 1:
+			e.Asks = append(e.Asks, w[1:])
+		default:
+			e.Operands = r.operands(w, e.Operands, operandKinds)
+		}
+	}
+	if e.Operands == "" {
+		r.fail("a word for the other arguments is missing, such as paths")
+	}
+	return e
 }
 
 // find returns the kind of a long option. Like getopt_long and git, it takes the
@@ -123,7 +83,7 @@ func (e *Effect) find(name string) (kind byte, known bool) {
 	if front, _, ok := strings.Cut(name, ":"); ok && found == 0 { // as in "-XX:a"
 		return e.find(front)
 	}
-	return plainOption, e.any && found == 0
+	return PlainOption, e.any && found == 0
 }
 
 // gravity orders kinds of options where one name may stand for several.
@@ -171,17 +131,19 @@ func Lookup(name string, words []shellword.Word) (e *Effect, rest []shellword.Wo
 	return e, words, full, ""
 }
 
-// Steered names the programs that have such options.
-var Steered = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{"uniq": true, "xxd": true}
-	for name, e := range Effects() {
+// IsSteered reports whether options of a program run programs or write files.
+func IsSteered(name string) bool { return known().steered[name] }
+
+func findSteered(all map[string]*Effect) set {
+	names := set{"uniq": true, "xxd": true} // the second argument is written
+	for name, e := range all {
 		if e.steers || e.Operands == "command" {
 			program, _, _ := strings.Cut(name, ">")
 			names[program] = true
 		}
 	}
 	return names
-})
+}
 
 // HasOption reports whether a command is known to have a long option of just that name.
 func HasOption(name string, words []shellword.Word, option string) bool {

@@ -1,21 +1,6 @@
 package effects
 
-import (
-	"strings"
-
-	"github.com/openagent-go/agent/permission/internal/shellword"
-)
-
-var findTests = map[string]int{}
-
-func init() {
-	for _, t := range strings.Fields("-empty -print -print0 -prune -not -and -or -a -o ! ( ) , -readable -writable -executable -true -false -depth -d -mount -xdev -ls -daystart -quit -noleaf") {
-		findTests[t] = 0
-	}
-	for _, t := range strings.Fields("-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -lname -printf -regextype") {
-		findTests[t] = 1
-	}
-}
+import "github.com/openagent-go/agent/permission/internal/shellword"
 
 // findReads accepts a find that only prints.
 func findReads(words []shellword.Word) (files []shellword.Word, ok bool) {
@@ -41,8 +26,12 @@ func findReads(words []shellword.Word) (files []shellword.Word, ok bool) {
 			files = append(files, words[i])
 			continue
 		}
-		n, known := findTests[words[i].Text]
-		if i += n; !known || i >= len(words) || words[i].Hidden() {
+		test := words[i].Text
+		takesValue := known().findTestsWithValue[test]
+		if takesValue {
+			i++
+		}
+		if !takesValue && !known().findTests[test] || i >= len(words) || words[i].Hidden() {
 			return nil, false
 		}
 	}

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -9,31 +10,8 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-const gitLog = ` -pubwzqsRMCiEFP0123456789 -nUSGL: --patch --no-patch --stat? --shortstat --numstat --summary --name-only --name-status --oneline --graph --all --branches --tags --remotes --cached --staged --decorate? --no-decorate --abbrev-commit --no-abbrev-commit --unified= --max-count= --skip= --format= --pretty? --since= --until= --after= --before= --author= --committer= --grep= --follow --no-merges --merges --first-parent --reverse --date= --diff-filter= --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color --color? --word-diff? --minimal --no-renames --find-renames? --no-ext-diff --no-textconv --check --exit-code --quiet --full-diff --raw --topo-order --date-order --merge-base --no-prefix --text --patience --histogram`
-
-// gitCommands are the git commands that change nothing, written like [readers].
-var gitCommands = readTable(`
-status -sbvz --short --branch --porcelain? --long --show-stash --ignored? --untracked-files? --ahead-behind --no-ahead-behind paths
-diff` + gitLog + ` paths
-log` + gitLog + ` paths
-show` + gitLog + ` paths
-shortlog -nse --numbered --summary --email --all --since= --until= --no-merges paths
-blame -wesltfpnCM -L: --porcelain --date= paths
-grep -niIlLcwvEFPohHq0123456789 -ABCem: --cached --untracked --line-number --count --ignore-case --files-with-matches --name-only --word-regexp --fixed-strings --extended-regexp --perl-regexp paths
-ls-files -cdmostkuz --cached --deleted --modified --others --ignored --stage --exclude-standard --full-name --error-unmatch --directory -x: paths
-ls-tree -rdtlz --name-only --name-status --long --full-tree --full-name paths
-rev-parse -q --abbrev-ref? --short? --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --verify --quiet --is-inside-work-tree --is-bare-repository --symbolic-full-name --all --branches --tags paths
-rev-list -n: --count --all --max-count= --no-merges --first-parent --oneline --since= --until= paths
-merge-base -a --all --is-ancestor --fork-point paths
-describe --tags --all --long --always --abbrev= --match= --contains --exact-match paths
-cat-file -ptse paths
-branch -arv --list --show-current --all --remotes --verbose --contains= --merged? --no-merged? --sort= --format= --no-color --color? none
-tag -ln --list --sort= --format= --contains= --merged? none
-remote -v --verbose none
-stash paths
-worktree paths
-version none
-`)
+//go:embed git.txt
+var gitTable string
 
 // gitReads accepts a git command that changes nothing. Its paths are not nil.
 func gitReads(words []shellword.Word) (files []shellword.Word, ok bool) {
@@ -55,7 +33,7 @@ func gitReads(words []shellword.Word) (files []shellword.Word, ok bool) {
 		return nil, false
 	}
 	sub, rest := words[0].Text, words[1:]
-	r, known := gitCommands[sub]
+	r, known := known().gitReaders[sub]
 	if !known || sub == "stash" && (len(rest) != 1 || rest[0].Text != "list") || sub == "worktree" && (len(rest) != 1 || rest[0].Text != "list") {
 		return nil, false
 	}
@@ -71,13 +49,6 @@ func gitReads(words []shellword.Word) (files []shellword.Word, ok bool) {
 	}
 	return append(files, paths...), true
 }
-
-// gitPlain are beginnings of git's settings that run no program.
-var gitPlain = strings.Fields("user.name user.email color. advice. core.quotepath core.autocrlf core.eol core.filemode commit.gpgsign init.defaultbranch log.date push.default pull.rebase pull.ff")
-
-// gitTexts are the commands of git that run what their arguments say, with the argument
-// by which they do, "*" for any.
-var gitTexts = map[string]string{"submodule": "foreach", "filter-branch": "*", "difftool": "*", "mergetool": "*", "for-each-repo": "*", "bisect": "run", "filter-repo": "*"}
 
 // GitSettings looks at what is set in front of a git command: aliases and many other
 // settings run programs. It returns the word by which the command runs a text in its
@@ -96,13 +67,13 @@ func GitSettings(args []string) (runs, why string) {
 		case strings.HasPrefix(a, "--exec-path="):
 			given = true
 		case !strings.HasPrefix(a, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")):
-			if runsText := gitTexts[a]; runsText != "" && (runsText == "*" || slices.Contains(args[i+1:], runsText)) {
-				runs = cmp.Or(strings.Trim(runsText, "*"), a)
+			if by, runsText := known().gitRunsText[a]; runsText && (by == "" || slices.Contains(args[i+1:], by)) {
+				runs = cmp.Or(by, a)
 			}
 			return runs, why // the command; what follows are its own flags
 		}
 		setting = strings.ToLower(setting)
-		if given && why == "" && !slices.ContainsFunc(gitPlain, func(h string) bool { return strings.HasPrefix(setting, h) }) {
+		if given && why == "" && !slices.ContainsFunc(known().gitPlainSettings, func(h string) bool { return strings.HasPrefix(setting, h) }) {
 			why = "git may run another program with " + text.Bytes(a+" "+setting, shellword.MaxShown)
 		}
 	}
@@ -119,6 +90,6 @@ func VisitsModules(args []string) bool {
 // IsGitReader reports whether a command of git is known to change nothing when it is
 // called in certain ways.
 func IsGitReader(command string) bool {
-	_, known := gitCommands[command]
+	_, known := known().gitReaders[command]
 	return known
 }

@@ -3,23 +3,19 @@ package effects
 import (
 	"slices"
 	"strings"
-
-	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
 // Which programs open the files that their arguments name.
 
-// fileless are commands that open no file, whatever their arguments.
-var fileless = strings.Fields("echo printf true false : test [ exit return break continue shift sleep seq basename dirname pwd whoami type which wait kill export declare typeset local readonly cd eval trap set unset read")
+// OpensNoFile reports whether a program opens no file, whatever its arguments are.
+func OpensNoFile(name string) bool { return known().opensNoFile[name] }
 
-// showing are programs that change no file, whatever their arguments.
-var showing = strings.Fields("cat head tail wc nl tac rev fold cut paste comm cmp diff stat file du df ls grep egrep fgrep md5sum sha1sum sha256sum sha512sum readlink realpath od hexdump strings tr")
-
-var IsFileless, IsShowing = shellword.SetOf(fileless), shellword.SetOf(showing)
+// ChangesNoFile reports whether a program changes no file, whatever its arguments are.
+func ChangesNoFile(name string) bool { return known().changesNoFile[name] }
 
 // TakesList reports whether a file, or the input, says which files a command opens.
 func TakesList(name string, args []string) bool {
-	if name == "cpio" || name == "pax" || name == "patch" || name == "git" && slices.ContainsFunc(args, func(a string) bool { return a == "apply" || a == "am" }) {
+	if known().fileList[name] || name == "git" && slices.ContainsFunc(args, func(a string) bool { return a == "apply" || a == "am" }) {
 		return true
 	}
 	tar := IsTar(name)
@@ -37,7 +33,5 @@ func TakesList(name string, args []string) bool {
 	return false
 }
 
-var tars = []string{"tar", "bsdtar", "gtar"}
-
 // IsTar reports whether a program is a tar.
-func IsTar(name string) bool { return slices.Contains(tars, name) }
+func IsTar(name string) bool { return known().tars[name] }

@@ -35,7 +35,7 @@ func (u *use) writes(names ...shellword.Word) {
 
 // UseOf reads the arguments of a command.
 func UseOf(name string, words []shellword.Word) use {
-	if !Steered()[name] {
+	if !IsSteered(name) {
 		return use{}
 	}
 	rest := words
@@ -93,7 +93,7 @@ func afterGlobals(words []shellword.Word) []shellword.Word {
 	for len(words) > 0 && strings.HasPrefix(words[0].Text, "-") {
 		name := words[0].Text
 		words = words[1:]
-		if len(words) > 0 && slices.Contains([]string{"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}, name) {
+		if len(words) > 0 && known().gitValueOptions[name] {
 			words = words[1:]
 		}
 	}
@@ -157,14 +157,14 @@ func (r *optionReader) option(w shellword.Word) {
 	}
 	for i := range len(name) {
 		kind, known := r.letters[name[i]]
-		if !known || kind == plainOption || kind == askingOption {
+		if !known || kind == PlainOption || kind == askingOption {
 			continue
 		}
 		if kind == inPlaceOption && r.letters['O'] == inPlaceOption { // "-OL" of curl has no value
 			r.inPlace = true
 			continue
 		}
-		r.value(w, kind, name[i:i+1], shellword.Word{Text: name[i+1:], Split: w.Split}, i+1 < len(name) || kind == optionalOption)
+		r.value(w, kind, name[i:i+1], shellword.Word{Text: name[i+1:], Split: w.Split}, i+1 < len(name) || kind == OptionalOption)
 		return
 	}
 }
@@ -178,7 +178,7 @@ func (r *optionReader) value(w shellword.Word, kind byte, name string, v shellwo
 	case inPlaceOption:
 		r.inPlace = true
 		return
-	case plainOption, askingOption, optionalOption:
+	case PlainOption, askingOption, OptionalOption:
 		return
 	}
 	if !has {
@@ -198,7 +198,7 @@ func (r *optionReader) value(w shellword.Word, kind byte, name string, v shellwo
 		r.outputs = append(r.outputs, v)
 	case codeOption:
 		r.coded = true
-	case textOption:
+	case TextOption:
 		if name == "e" || len(name) > 1 && strings.HasPrefix("expression", name) {
 			r.scripts = append(r.scripts, v)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openagent-go/agent/permission/internal/effects"
 	"github.com/openagent-go/agent/permission/internal/shellword"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -146,7 +147,7 @@ func (s *shell) callExpr(c *syntax.CallExpr, in []Workdir) (ok, bad []Workdir) {
 		words[i] = s.word(w, in)
 	}
 	if len(words) == 0 {
-		if slices.ContainsFunc(set, func(n string) bool { return !ChangesNothing(n) }) {
+		if slices.ContainsFunc(set, func(n string) bool { return !effects.IsInert(n) }) {
 			s.add(Command{Env: env, Set: set, Raw: s.source(c), In: in, Outer: s.outer})
 		}
 		return in, in

@@ -1,25 +1,14 @@
 package shellscan
 
 import (
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/openagent-go/agent/internal/text"
+	"github.com/openagent-go/agent/permission/internal/effects"
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
-
-// sshFlags are those of OpenSSH's ssh(1): without a value, and with one in the same
-// word or the next.
-const (
-	sshBools  = "46AaCGgKkMNnqsTtVvXxYy"
-	sshValues = "BbcDeIiJLlmOoPpQRSWw"
-)
-
-// sshOptions are those of ssh_config(5) that start no program here.
-var sshOptions = strings.Fields(`batchmode connecttimeout connectionattempts stricthostkeychecking user port identitiesonly identityfile loglevel
-	serveraliveinterval serveralivecountmax compression requesttty userknownhostsfile preferredauthentications passwordauthentication`)
 
 // ssh follows the command that runs on another machine: its words become one text
 // for a shell there. A rule that allows has to name ssh.
@@ -31,11 +20,11 @@ func (s *shell) ssh(at int) {
 		if w.Text == "--" {
 			break
 		}
-		letters := strings.TrimLeft(w.Text[1:], sshBools)
+		letters := strings.TrimLeftFunc(w.Text[1:], func(r rune) bool { return isSSHOption(r, effects.PlainOption) })
 		if letters == "" && w.Text != "-" && !w.Unknown() && w.Glob == "" {
 			continue
 		}
-		if letters == "" || strings.IndexByte(sshValues, letters[0]) < 0 {
+		if letters == "" || !isSSHOption(rune(letters[0]), effects.TextOption) {
 			s.fail("what ssh does with %s is not followed", text.Bytes(w.Text, shellword.MaxShown))
 			return
 		}
@@ -44,7 +33,7 @@ func (s *shell) ssh(at int) {
 			value, words = words[0].Text, words[1:]
 		}
 		name, _, _ := strings.Cut(strings.ReplaceAll(value, " ", "="), "=")
-		if letters[0] == 'o' && !slices.Contains(sshOptions, strings.ToLower(name)) {
+		if letters[0] == 'o' && !effects.SSHSetting(strings.ToLower(name)) {
 			s.fail("ssh may run another program with -o %s", text.Bytes(value, shellword.MaxShown))
 		}
 	}
@@ -68,4 +57,9 @@ func (s *shell) ssh(at int) {
 	}
 	s.rewrite(words[1:], src, form)
 	s.outer, s.lost, s.evaluates = outer, lost, evaluates
+}
+
+func isSSHOption(letter rune, kind byte) bool {
+	k, known := effects.SSHOption(byte(letter))
+	return known && k == kind && letter < 0x80
 }

@@ -10,82 +10,27 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// A wrapper is a command that runs the command given in its arguments. Flags
-// that are not listed make it not understood: where the inner command begins
-// could only be guessed.
-type wrapper struct {
-	bools       string   // one-letter flags
-	values      string   // one-letter flags with a value, in the same word or the next
-	optional    string   // one-letter flags whose value is in the same word, if any
-	long        []string // long flags, "name=" with a value
-	operands    int      // words in front of the inner command
-	vars        bool     // NAME=value in front of the inner command
-	otherRights bool     // the inner command gets other rights, so a rule must name the wrapper
-}
-
-var wrappers = map[string]wrapper{
-	"command": {bools: "p"},
-	"builtin": {},
-	"exec":    {bools: "cl", values: "a"},
-	"nohup":   {},
-	"setsid":  {bools: "cfw", long: []string{"ctty", "fork", "wait"}},
-	"nice":    {bools: "0123456789", values: "n", long: []string{"adjustment="}},
-	"ionice":  {bools: "t", values: "cn", long: []string{"class=", "classdata=", "ignore"}},
-	"stdbuf":  {values: "ioe", long: []string{"input=", "output=", "error="}},
-	"time":    {bools: "pv", long: []string{"portability", "verbose"}},
-	"timeout": {bools: "v", values: "ks", long: []string{"preserve-status", "foreground", "verbose", "kill-after=", "signal="}, operands: 1},
-	"env":     {bools: "i0v", values: "u", long: []string{"ignore-environment", "null", "unset=", "debug"}, vars: true},
-	"xargs": {bools: "0rtpxo", values: "nPLsdEIa", optional: "iel",
-		long: []string{"null", "no-run-if-empty", "verbose", "interactive", "exit", "open-tty", "max-args=", "max-procs=", "max-chars=", "delimiter=", "arg-file="}},
-	"sudo":    {bools: "nEHSkbA", values: "ugpCTDR", long: []string{"non-interactive", "preserve-env", "set-home", "stdin", "user=", "group="}, vars: true, otherRights: true},
-	"doas":    {bools: "n", values: "uC", otherRights: true},
-	"busybox": {},
-	"toybox":  {},
-}
-
-// opaque names commands that run commands in ways that are not followed.
-var opaque = strings.Fields(`. source alias unalias shopt enable hash bind complete compgen compopt fc history mapfile readarray getopts caller
-	declare typeset local nameref readonly dirs strace ltrace gdb lldb perf valgrind parallel script watch flock entr expect unshare nsenter chroot su runuser
-	sg newgrp pkexec setarch proot fakeroot firejail bwrap systemd-run systemd-nspawn xvfb-run dbus-run-session dbus-launch coreutils rlwrap unbuffer
-	faketime proxychains proxychains4 torsocks tsocks caffeinate cgexec numactl taskset chrt prlimit choom setpriv capsh start-stop-daemon daemonize
-	hyperfine at batch crontab screen tmux dtach abduco ssh-agent setuidgid softlimit envdir chpst runcon catchsegv ld.so linux32 linux64 i386 x86_64 arch
-	genv gxargs gnice gnohup gstdbuf gtimeout gtime gfind bfind chronic pwsh powershell cmd cmd.exe fish csh tcsh rc nu elvish xonsh run-parts sandbox-exec`)
-
-var IsOpaque = shellword.SetOf(opaque)
-
-var shells = strings.Fields("sh bash dash ash rbash zsh ksh ksh93 mksh")
-
-// IsShell reports whether a program is a shell.
-func IsShell(name string) bool { return slices.Contains(shells, name) }
-
-// IsWrapper reports whether a program runs the command given in its arguments.
-func IsWrapper(name string) bool {
-	_, wraps := wrappers[name]
-	return wraps
-}
-
 // meaningful reports whether a command is followed in a way of its own, so that
 // a function of this name would deceive.
 func meaningful(name string) bool {
-	return IsWrapper(name) || effects.IsReader(name) || IsOpaque[name] || IsShell(name) ||
-		slices.Contains(strings.Fields("cd pushd popd eval trap set read printf test [ unset export wait exit return shift"), name)
+	return effects.IsWrapper(name) || effects.IsReader(name) || effects.IsOpaque(name) || effects.IsShell(name) || effects.IsFollowed(name)
 }
 
 // special follows the commands that mean more than running a program.
 func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 	c := s.List[at]
-	if w, found := wrappers[c.Name]; found {
+	if w, found := effects.WrapperOf(c.Name); found {
 		return s.wrapped(at, w, in)
 	}
 	if c.Name != "git" {
 		s.options(at, in)
 	}
 	switch {
-	case IsOpaque[c.Name] || strings.HasPrefix(c.Name, "ld-linux") || strings.HasPrefix(c.Name, "qemu-"):
+	case effects.IsOpaque(c.Name) || strings.HasPrefix(c.Name, "ld-linux") || strings.HasPrefix(c.Name, "qemu-"):
 		s.fail("what %s runs cannot be seen", c.Name)
 		s.lost = s.lost || c.Name == "." || c.Name == "source"
 		return in, in
-	case IsShell(c.Name):
+	case effects.IsShell(c.Name):
 		s.shellCommand(c, in)
 		return in, in
 	}
@@ -102,22 +47,11 @@ func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 		s.find(at, in)
 	case "ssh":
 		s.ssh(at)
-	case "fd", "fdfind":
-		s.refuse(c, "xX", "exec", "exec-batch")
-	case "sort":
-		s.refuse(c, "", "compress-program")
-	case "rg":
-		s.refuse(c, "", "pre", "hostname-bin")
 	case "tar", "bsdtar", "gtar":
 		s.List[at].In = c.folders(in)
 		if slices.ContainsFunc(c.Args, namesHost) {
 			s.fail("%s may reach another machine", c.Name)
 		}
-		s.refuse(c, "IF", "use-compress-program", "to-command", "checkpoint-action", "rsh-command", "info-script", "new-volume-script")
-	case "scp", "sftp":
-		s.refuse(c, "SoFD")
-	case "rsync":
-		s.refuse(c, "e", "rsh", "rsync-path")
 	case "git":
 		s.List[at].In = c.folders(in)
 		runs, why := effects.GitSettings(c.Args)
@@ -130,8 +64,6 @@ func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 		s.options(at, s.List[at].In)
 	case "make", "gmake", "ninja":
 		s.List[at].In = c.folders(in)
-	case "man":
-		s.refuse(c, "PH", "pager", "html")
 	case "set":
 		s.set(c)
 	case "unset", "read":
@@ -152,18 +84,18 @@ func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 	case "export":
 		s.fail("export is called in a way that is not followed")
 	}
+	s.refuse(c)
 	return in, in
 }
 
-// refuse marks a command whose flags may run another program. GNU programs take
-// any unambiguous beginning of a long flag.
-func (s *shell) refuse(c Command, letters string, long ...string) {
+// refuse marks a command whose options may run another program.
+func (s *shell) refuse(c Command) {
+	runs := effects.RunOptions(c.Name)
+	if runs == nil {
+		return
+	}
 	for _, a := range c.Args {
-		name, isLong := strings.CutPrefix(a, "--")
-		name, _, _ = strings.Cut(name, "=")
-		switch {
-		case isLong && name != "" && slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, name) }),
-			!isLong && strings.HasPrefix(a, "-") && strings.ContainsAny(a, letters):
+		if runs.Matches(a) {
 			s.fail("%s may run another program with %s", c.Name, text.Bytes(a, shellword.MaxShown))
 		}
 	}
@@ -207,12 +139,12 @@ func (c *Command) folders(in []Workdir) []Workdir {
 }
 
 // wrapped follows the command that a wrapper runs.
-func (s *shell) wrapped(at int, w wrapper, in []Workdir) (ok, bad []Workdir) {
+func (s *shell) wrapped(at int, w *effects.Wrapper, in []Workdir) (ok, bad []Workdir) {
 	c := s.List[at]
 	if c.Name == "command" && len(c.Args) > 0 && (c.Args[0] == "-v" || c.Args[0] == "-V") {
 		return in, in // only says what it would run
 	}
-	x := wrapping{wrapper: w, name: c.Name, words: c.Words}
+	x := wrapping{Wrapper: w, name: c.Name, words: c.Words}
 	if odd := x.read(); odd != "" {
 		s.fail("what %s runs cannot be told because of %s", c.Name, text.Bytes(odd, shellword.MaxShown))
 		return in, in
@@ -228,7 +160,7 @@ func (s *shell) wrapped(at int, w wrapper, in []Workdir) (ok, bad []Workdir) {
 		s.assignName(n)
 	}
 	outer := s.outer
-	if w.otherRights {
+	if w.OtherRights {
 		s.outer = at + 1
 	}
 	ok, bad = s.call(x.words, slices.Concat(c.Env, x.env), slices.Concat(c.Set, x.set), in)
@@ -242,7 +174,7 @@ func (s *shell) wrapped(at int, w wrapper, in []Workdir) (ok, bad []Workdir) {
 
 // A wrapping is the words of a wrapper as they are read.
 type wrapping struct {
-	wrapper
+	*effects.Wrapper
 	name    string           // of the wrapper
 	words   []shellword.Word // not read yet; in the end the inner command
 	env     []string         // assignments in front of the inner command
@@ -256,7 +188,7 @@ func (x *wrapping) read() string {
 	if odd := x.readFlags(); odd != "" {
 		return odd
 	}
-	for range x.operands {
+	for range x.Words {
 		if _, ok := x.next(); !ok && len(x.words) > 0 {
 			return anExpansion
 		}
@@ -300,13 +232,11 @@ func (x *wrapping) readFlags() string {
 // readLong reads a long flag; false if it is not known.
 func (x *wrapping) readLong(flag string) bool {
 	name, _, has := strings.Cut(flag, "=")
-	if slices.Contains(x.long, name) && !has {
-		return true
-	}
-	if !slices.Contains(x.long, name+"=") {
+	kind, known := x.Long(name)
+	switch {
+	case !known || kind == effects.PlainOption && has:
 		return false
-	}
-	if has {
+	case kind == effects.PlainOption || has:
 		return true
 	}
 	_, ok := x.next()
@@ -317,16 +247,17 @@ func (x *wrapping) readLong(flag string) bool {
 func (x *wrapping) readLetters(letters string) bool {
 	for i := range len(letters) {
 		letter, rest := letters[i], letters[i+1:]
+		kind, known := x.Letter(letter)
 		switch {
-		case strings.IndexByte(x.bools, letter) >= 0:
+		case !known:
+			return false
+		case kind == effects.PlainOption:
 			continue
-		case strings.IndexByte(x.optional, letter) >= 0:
+		case kind == effects.OptionalOption:
 			if letter == 'i' {
 				x.replace = cmp.Or(rest, "{}")
 			}
 			return true
-		case strings.IndexByte(x.values, letter) < 0:
-			return false
 		}
 		if rest == "" {
 			v, ok := x.next()
@@ -344,7 +275,7 @@ func (x *wrapping) readLetters(letters string) bool {
 }
 
 func (x *wrapping) readAssignments() string {
-	for x.vars && len(x.words) > 0 {
+	for x.Assignments && len(x.words) > 0 {
 		w := x.words[0]
 		name, _, isVar := strings.Cut(w.Text, "=")
 		if strings.Contains(name, shellword.Unknown) {
@@ -421,6 +352,6 @@ func (s *shell) find(at int, in []Workdir) {
 
 // Passes reports whether the command only runs the next one in the list.
 func (c *Command) Passes() bool {
-	w := wrappers[c.Name]
-	return c.Wraps && !w.otherRights && c.OwnName()
+	w, known := effects.WrapperOf(c.Name)
+	return c.Wraps && !(known && w.OtherRights) && c.OwnName()
 }
