@@ -1,5 +1,5 @@
-// Package attach turns files into content for prompts: images, PDFs and texts.
-// The content of a file decides about its kind, not its name.
+// Package attach turns files into content for prompts: images, PDFs and texts. The content
+// of a file, not its name, decides its kind.
 //
 //	blocks, err := attach.File("screenshot.png")
 //	res, err := a.Prompt(ctx, "What is wrong here?", blocks...)
@@ -86,7 +86,7 @@ func (p Picture) Size() string {
 	return s
 }
 
-// readText returns a text as UTF-8, false for what is none.
+// readText returns a text as UTF-8; false if data is not text.
 func readText(data []byte) ([]byte, bool) {
 	for mark, order := range map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian} {
 		if rest, ok := bytes.CutPrefix(data, []byte(mark)); ok && len(rest)%2 == 0 {

@@ -27,8 +27,8 @@ const (
 	maxPixels = 50_000_000
 )
 
-// ImageType returns the media type of an image by its first bytes, "" for what
-// is not an image that models take.
+// ImageType returns the media type of an image by its first bytes. It is "" for anything
+// that is not an image models accept.
 func ImageType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -49,16 +49,16 @@ type Picture struct {
 	Was, Is image.Point
 }
 
-// Image returns an image of any type that models take: what it is, is told by its
-// content. It stands upright, no side is longer than 1,568 pixels, and its base64 is
-// at most 5 MiB; of a moving one it is the first frame. Where nothing has to be changed
-// the data stays as it is, but it is decoded as a whole: a damaged image would spoil a
-// conversation for good. One of more than 50 million pixels is refused, undecoded.
+// Image returns an image of any type that models accept. The content, not the name, decides
+// the type. The image stands upright, no side is longer than 1,568 pixels, and its base64
+// is at most 5 MiB. Of an animation it is the first frame. Data that needs no change stays
+// as it is, but is decoded as a whole: a damaged image would spoil a conversation
+// permanently. An image of more than 50 million pixels is refused without decoding it.
 func Image(data []byte) (p Picture, err error) {
 	kind := ImageType(data)
 	decoder := decoders[kind]
 	if decoder.image == nil {
-		return p, errors.New("it is no PNG, JPEG, GIF or WebP image")
+		return p, errors.New("it is not a PNG, JPEG, GIF or WebP image")
 	}
 	config, err := decoder.config(bytes.NewReader(data))
 	if err != nil {

@@ -16,9 +16,9 @@ const (
 // IsPDF reports whether data begins as a PDF does.
 func IsPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
 
-// PDF returns a document that models read as it is: its text is not extracted here.
-// What every provider refuses would end a conversation for good, so it is refused
-// here: more than 20 MB, more than 100 pages, encryption, a file without an end.
+// PDF returns a document that models read directly: its text is not extracted here. It
+// refuses files that every provider refuses, because such a file would end a conversation
+// permanently: more than 20 MB, more than 100 pages, encrypted, or without an end.
 func PDF(title string, data []byte) (llm.Document, error) {
 	pages := countPages(data)
 	switch {

@@ -17,7 +17,7 @@ import (
 // there. No checkpoint covers them.
 const stagePrefix = ".openagent-restore-"
 
-// A treeRestore makes one tree what its plan says.
+// A treeRestore brings one tree to the state that its plan describes.
 type treeRestore struct {
 	*plan
 	store *Store
@@ -41,12 +41,12 @@ func tidy(l *lock, root string) error {
 		err = errors.Join(top.RemoveAll(name), top.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing what a restore has left: %w", err)
+		return fmt.Errorf("removing files that a restore left behind: %w", err)
 	}
 	return l.file.Truncate(0)
 }
 
-// stage puts what will be needed into the waiting room.
+// stage puts the content that will be needed into the waiting room.
 func (t *treeRestore) stage(ctx context.Context) (err error) {
 	if t.at.top, err = os.OpenRoot(t.root); err != nil || len(t.puts) == 0 {
 		return err
@@ -101,7 +101,7 @@ func (t *treeRestore) write(in *os.Root, name string, e *entry) error {
 	return errors.Join(err, f.Close())
 }
 
-// close removes the waiting room. What cannot be removed now is next time.
+// close removes the waiting room. A later restore removes files that remain.
 func (t *treeRestore) close() {
 	if t.at.top == nil {
 		return
@@ -117,7 +117,7 @@ func (t *treeRestore) close() {
 	_ = t.at.top.Close()
 }
 
-// apply does what is planned. Errors that are not about one path end it.
+// apply carries out the plan. Errors that are not about one path end it.
 func (t *treeRestore) apply() error {
 	for _, path := range t.parents() {
 		t.loosen(path)
@@ -155,10 +155,10 @@ func worthStopping(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || outOfFiles(err)
 }
 
-var errMeanwhile = errors.New("somebody changed it meanwhile")
+var errMeanwhile = errors.New("another program changed it during the restore")
 
-// unchanged fails unless a name leads to what was recorded, or, with gone, to
-// nothing.
+// unchanged fails unless a name still is the file that was recorded or, with gone, does not
+// exist.
 func unchanged(in *os.Root, name string, now *node, gone bool) error {
 	info, err := in.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -261,7 +261,7 @@ func chmod(in *os.Root, name string, mode fs.FileMode) error {
 	return in.Chmod(name, info.Mode()&^fs.ModePerm&^fs.ModeType|mode)
 }
 
-// loosen makes it possible to change what is in a folder, if it is ours.
+// loosen makes the entries of a folder changeable, if the folder is ours.
 func (t *treeRestore) loosen(path string) {
 	in, name := t.at.top, "."
 	if path != "" {

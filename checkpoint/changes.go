@@ -27,33 +27,32 @@ const (
 	maxDiffs = 4 << 20
 )
 
-// A ChangeKind says what has become of a file.
+// A ChangeKind says how a file has changed.
 type ChangeKind string
 
-// What may become of a file.
+// The kinds of change.
 const (
 	Added   ChangeKind = "added"
-	Changed ChangeKind = "changed" // its content, where a link leads, or what it is
+	Changed ChangeKind = "changed" // its content, the target of a link, or its type
 	Deleted ChangeKind = "deleted"
 	Mode    ChangeKind = "mode" // its permission bits alone
 )
 
-// A Change is what differs in one path.
+// A Change is a difference at one path.
 type Change struct {
 	Root   string     `json:"root"`
 	Path   string     `json:"path"` // relative to Root, with slashes
 	Kind   ChangeKind `json:"kind"`
 	Folder bool       `json:"folder,omitempty"` // it is one, or was one if deleted
-	// Diff is a unified diff of text, cut where DiffCut is set. It is empty for what
-	// is not text or too long.
+	// Diff is a unified diff of text, truncated if DiffCut is set. It is empty for binary
+	// and for very long files.
 	Diff    string `json:"diff,omitempty"`
 	DiffCut bool   `json:"diffCut,omitempty"`
 }
 
-// Changes says how the files have changed from a checkpoint to another one of the
-// same session. "" in place of one of them stands for what the files are now.
-// Trees that only one of two checkpoints has are left out. It fails as
-// [Store.Find] does, and with a [*CorruptError].
+// Changes returns how the files have changed between two checkpoints of one session. "" in
+// place of an id stands for the present files. Trees that only one of the two checkpoints
+// has are left out. It fails like [Store.Find], and with a [*CorruptError].
 func (s *Store) Changes(ctx context.Context, session, from, to string) ([]Change, error) {
 	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
@@ -138,7 +137,7 @@ func (d *differ) now(a Checkpoint) error {
 	return nil
 }
 
-// A presence is what the trees of a checkpoint are now; nothing of it is stored.
+// A presence describes the present trees of a checkpoint; nothing of it is stored.
 type presence struct {
 	scans []*scan
 	tops  []*node
@@ -228,7 +227,7 @@ func (s *Store) gather(ctx context.Context, x sum, path string, kinds map[string
 	return nil
 }
 
-// in returns what is in a folder, nothing if e is none.
+// in returns the entries of a folder; none if e is nil.
 func in(e *entry, list lister) ([]entry, error) {
 	if e == nil || e.kind != folder {
 		return nil, nil
@@ -236,7 +235,7 @@ func in(e *entry, list lister) ([]entry, error) {
 	return list(e.sum)
 }
 
-// folder compares what is in two folders, of which each may be none.
+// folder compares the entries of two folders; either may be nil.
 func (d *differ) folder(path string, a, b *entry) error {
 	if err := d.ctx.Err(); err != nil {
 		return err
@@ -273,7 +272,7 @@ func either(a, b *entry) *entry {
 // hidden reports whether nothing can be said of an entry.
 func hidden(e *entry) bool { return e != nil && e.kind == ignored }
 
-// change adds what has become of one path, if anything.
+// change records how one path has changed, if it has.
 func (d *differ) change(path string, a, b *entry) error {
 	atA, atB := (*cursor)(nil), d.at
 	if d.back {
@@ -342,8 +341,8 @@ func readText(at *cursor, path string) ([]byte, error) {
 	return data, err
 }
 
-// Shown returns a path as it can stand in a line of text: one that holds line ends,
-// other characters without a sign of their own or what is not UTF-8 is quoted as in Go.
+// Shown returns a path for one line of text. A path with line ends, invisible characters or
+// invalid UTF-8 is quoted as in Go.
 func Shown(path string) string {
 	if utf8.ValidString(path) && !strings.ContainsFunc(path, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return path

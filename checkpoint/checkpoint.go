@@ -25,8 +25,8 @@ var (
 	// ErrNotFound is matched by errors about a checkpoint that is not there, or no
 	// longer.
 	ErrNotFound = errors.New("there is no such checkpoint")
-	// ErrQuota is matched where the files do not fit into the quota, whatever else
-	// would be dropped.
+	// ErrQuota is matched if the files do not fit into the quota, even if every other
+	// checkpoint were dropped.
 	ErrQuota = errors.New("the files need more than the quota of checkpoints")
 	// ErrTooMany is matched by errors about trees of more than a million files and
 	// folders.
@@ -35,8 +35,8 @@ var (
 	ErrVersion = errors.New("checkpoint was written by a newer version of the program")
 )
 
-// A CorruptError names a file of the store that is missing or not what was
-// written. Nothing in a working tree was changed because of it.
+// A CorruptError names a file of the store that is missing or damaged. Nothing in a working
+// tree was changed because of it.
 type CorruptError struct {
 	File string // absolute
 	Err  error
@@ -51,8 +51,8 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 //	contents/   of files, named after their SHA-256
 //	folders/    lists of what is in a folder, named likewise
 //	sessions/   the checkpoints, a file each
-//	trees/      for each working tree what was last known of its files, and a lock
-//	tmp/        what is being written
+//	trees/      for each working tree the index of its files, and a lock
+//	tmp/        files being written
 //	growth      bytes that were added since the last [Store.Prune]
 //	lock        locked, for Prune alone
 //
@@ -78,7 +78,7 @@ type Store struct {
 	disk disk // nil: this machine's
 }
 
-// A Mark says what a checkpoint belongs to.
+// A Mark says which point of a session a checkpoint belongs to.
 type Mark struct {
 	Session string // any text
 	Seq     int64  // the place in the session, such as the number of a fact
@@ -104,7 +104,7 @@ type Checkpoint struct {
 // A Tree is a working tree in a checkpoint.
 type Tree struct {
 	Root  string `json:"root"`  // absolute, free of symlinks
-	Hash  string `json:"hash"`  // of all that is covered and the names of what is not
+	Hash  string `json:"hash"`  // of all covered files, and the names of uncovered ones
 	Files int    `json:"files"` // and symlinks
 	Bytes int64  `json:"bytes"` // of all files
 }

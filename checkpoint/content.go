@@ -21,8 +21,8 @@ const (
 	readBatch = 32 // files that a goroutine takes at a time
 )
 
-// read reads what the walk could not know, with several goroutines, and stores it
-// unless the scan is dry.
+// read reads the files that the walk could not know, with several goroutines. It stores
+// them unless the scan is dry.
 func (s *scan) read(ctx context.Context, left *counter) error {
 	slices.SortFunc(s.unread, func(a, b place) int {
 		if c := strings.Compare(a.dir, b.dir); c != 0 {
@@ -85,8 +85,8 @@ func (r *reader) place(p place) {
 	}
 }
 
-// once reads a file, and again if it was changed meanwhile, unless it is the last
-// time.
+// once reads a file. If the file changes during that, it reads it again, unless this is the
+// last try.
 func (r *reader) once(dir *os.Root, p place, last bool) error {
 	start := time.Now()
 	f, info, err := openIn(dir, p.name)
@@ -117,7 +117,7 @@ func (r *reader) once(dir *os.Root, p place, last bool) error {
 func (r *reader) content(f *os.File, size int64, path string) (x sum, n int64, err error) {
 	limit := r.maxFile()
 	if r.also[path] != 0 {
-		limit = size // what is written on meanwhile never ends
+		limit = size // a file that is still being written never ends
 	}
 	if size > smallFile {
 		if r.dry {
@@ -147,8 +147,8 @@ func hashOf(f io.Reader) (x sum, size int64, err error) {
 	return x, size, nil
 }
 
-// lists makes the lists of all folders, without what has gone meanwhile, and
-// hands each to keep. It returns how long their paths and sums are in all.
+// lists makes the lists of all folders, without entries that are gone by now, and hands
+// each to keep. It returns the total length of their paths and sums.
 func lists(n *node, path int, keep func(x sum, in []*node, data []byte) error) (size int, err error) {
 	n.in = slices.DeleteFunc(n.in, func(n *node) bool { return n.kind == 0 })
 	for _, in := range n.in {

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// A disk is what a store writes with: the part of the file system whose failures
-// it must survive.
+// A disk is the part of the file system that a store writes with and whose failures it must
+// survive.
 type disk interface {
 	// open opens a regular file for writing, never through a link.
 	open(path string, flag int) (io.WriteCloser, error)
@@ -56,7 +56,7 @@ func (s *Store) absent() bool {
 // folder keeps its mode if it is there.
 func (s *Store) makeFolder(parts ...string) error { return os.MkdirAll(s.path(parts...), 0o700) }
 
-// save puts a file in place at once, or leaves what was there.
+// save replaces a file atomically; on failure the old file stays.
 func (s *Store) save(data []byte, parts ...string) error {
 	w, err := s.begin()
 	if err != nil {
@@ -75,7 +75,7 @@ type writing struct {
 	name  string
 }
 
-// begin opens a new file, which has to be committed or aborted.
+// begin opens a new file, which must be committed or aborted.
 func (s *Store) begin() (*writing, error) {
 	name := s.path("tmp", random(16))
 	w, err := s.writer().open(name, os.O_CREATE|os.O_EXCL)

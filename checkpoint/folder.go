@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var errSwapped = errors.New("the folder was replaced meanwhile")
+var errSwapped = errors.New("the folder was replaced while it was read")
 
 // enter opens a folder in another, never through a link.
 func enter(at *os.Root, name string) (*os.Root, error) {

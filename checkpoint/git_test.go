@@ -57,7 +57,7 @@ func TestRepositories(t *testing.T) {
 	if got := status(); got != saw {
 		t.Errorf("git sees:\n%s\nand saw:\n%s", got, saw)
 	}
-	// A repository that was cloned meanwhile keeps what is git's.
+	// A repository that was cloned in the meantime keeps what is git's.
 	git(t, root, "clone", "-q", other, "late")
 	r = restore(t, s, c.ID)
 	if len(r.Left) != 1 || r.Left[0].Path != "late" {

@@ -9,8 +9,8 @@ import (
 	"hash/crc32"
 )
 
-// An index is what was last known of the files of a working tree, by path. It is
-// only there to save time: without it all files are read.
+// An index is the last known state of the files of a working tree, by path. It only saves
+// time: without it all files are read.
 type index map[string]known
 
 type known struct {
@@ -23,13 +23,13 @@ const (
 	maxIndex    = 1 << 30 // bytes
 )
 
-// treeFolder is where the store keeps what it knows of a working tree.
+// treeFolder is where the store keeps the index of a working tree.
 func treeFolder(root string) []string {
 	x := sha256.Sum256([]byte(root))
 	return []string{"trees", hex.EncodeToString(x[:16])}
 }
 
-// loadIndex returns an empty index if there is none that can be read.
+// loadIndex returns an empty index if there is none, or none that can be read.
 func (s *Store) loadIndex(root string) index {
 	data, err := s.read(maxIndex, append(treeFolder(root), "index")...)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Store) saveIndex(root string, top *node, size int) error {
 	data = appendKnown(data, top, "")
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data[len(indexHeader):], castagnoli))
 	if err := s.save(data, append(treeFolder(root), "index")...); err != nil {
-		return fmt.Errorf("storing what is known of the files: %w", err)
+		return fmt.Errorf("storing the index of the files: %w", err)
 	}
 	return nil
 }

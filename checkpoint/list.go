@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A kind is what an entry of a folder is.
+// A kind is the type of an entry of a folder.
 type kind byte
 
 const (
@@ -32,8 +32,7 @@ type entry struct {
 	text string      // where a link leads, why there is a gap
 }
 
-// same reports whether two entries, of which each may be nil, are equal but for
-// what is below them.
+// same reports whether two entries are equal apart from their children. Either may be nil.
 func (e *entry) same(o *entry) bool {
 	if e == nil || o == nil {
 		return e == o
@@ -120,7 +119,7 @@ func legal(e entry) bool {
 // file systems that do not distinguish case as well.
 func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 
-// A decoder reads a list. What it returns is empty once it is bad.
+// A decoder reads a list. After an error it returns only empty values.
 type decoder struct {
 	rest string
 	bad  bool

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// lockPause is between two tries to get a lock that somebody else has.
+// lockPause is the time between two tries to get a lock that another process holds.
 const lockPause = 5 * time.Millisecond
 
 // A lock is held until it is released.
@@ -34,7 +34,7 @@ func (s *Store) acquire(ctx context.Context, mode durable.Mode, parts ...string)
 	}
 }
 
-// try returns nil if somebody else has the lock.
+// try returns nil if another process holds the lock.
 func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
 	name := s.path(parts...)
 	if err := s.makeFolder(parts[:len(parts)-1]...); err != nil {
@@ -56,7 +56,7 @@ func (s *Store) try(mode durable.Mode, parts ...string) (*lock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if now, err := os.Lstat(name); err != nil || !os.SameFile(mine, now) {
-		return nil, f.Close() // the store was removed meanwhile
+		return nil, f.Close() // the store was removed in the meantime
 	}
 	return &lock{f}, nil
 }

@@ -191,7 +191,7 @@ func fillDisk(s *checkpoint.Store, root string) error {
 	return nil
 }
 
-// Somebody swaps folders for links to the outside, and files, while they are
+// Someone swaps folders for links to the outside, and files, while they are
 // restored: nothing outside is touched, and no file is torn.
 func TestSwapsWhileRestoring(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())

@@ -34,7 +34,7 @@ const (
 	maxList = 256 << 20
 )
 
-// blocks rounds a size up to what it takes on the disk.
+// blocks rounds a size up to the blocks that it takes on the disk.
 func blocks(size int64) int64 { return (size + blockSize - 1) / blockSize * blockSize }
 
 // Areas of objects. Contents and lists are kept apart: a file may have any
@@ -84,12 +84,12 @@ func (d writer) put(x object, data []byte) error {
 	return nil
 }
 
-// A readError is about what was to be stored, not about the store.
+// A readError is about the source that was to be stored, not about the store.
 type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
 
-// copy adds what r has as content and returns its sum and size.
+// copy stores the content of r and returns its sum and size.
 func (d writer) copy(r io.Reader) (x sum, size int64, err error) {
 	w, err := d.store.begin()
 	if err != nil {
@@ -114,7 +114,7 @@ func (d writer) copy(r io.Reader) (x sum, size int64, err error) {
 	return x, size, nil
 }
 
-// A metered writer takes from what is left.
+// A metered writer subtracts from the space that is left.
 type metered struct {
 	to   io.Writer
 	left *counter
@@ -138,8 +138,8 @@ func (f failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open returns a reader of an object that fails with a [*CorruptError] at the end
-// if the content is not what it should be.
+// open returns a reader of an object. The reader fails with a [*CorruptError] at the end if
+// the content does not match its sum.
 func (s *Store) open(x object) (io.ReadCloser, error) {
 	f, err := durable.Open(s.path(x.place()...), os.O_RDONLY)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// pruneEvery is how often Take removes what is too old.
+// pruneEvery is how often Take removes old checkpoints.
 const pruneEvery = 24 * time.Hour
 
-// Pruned says what was removed and what is left.
+// Pruned says how much was removed and how much is left.
 type Pruned struct {
 	Checkpoints int   // removed
 	Bytes       int64 // freed
 	Usage       Usage // after it
 }
 
-// Usage says what a store has.
+// Usage is the size of a store.
 type Usage struct {
 	Sessions    int
 	Checkpoints int
@@ -33,12 +33,12 @@ type Usage struct {
 	Bytes       int64 // all of it, counted in blocks of 4 KiB
 }
 
-// Prune removes checkpoints older than MaxAge; then, where more than Quota is
-// used, as many as it takes to come to three quarters of it. The newest one of
-// each session goes last, else the oldest goes first. What no checkpoint needs is
-// removed. It waits until no other process uses the store. A checkpoint that
-// cannot be read is removed; it fails with ErrVersion, doing nothing, where one is
-// of a newer version. Take prunes when the quota is reached, and once a day.
+// Prune removes checkpoints older than MaxAge. If more than Quota is still used, it removes
+// more, oldest first, until three quarters of it are used. The newest checkpoint of each
+// session goes last. Content that no checkpoint needs is removed. Prune waits until no
+// other process uses the store. It removes a checkpoint that it cannot read. If one has a
+// newer version, it does nothing and fails with ErrVersion. Take prunes when the quota is
+// reached, and once a day.
 func (s *Store) Prune(ctx context.Context) (Pruned, error) {
 	if s.absent() {
 		return Pruned{}, nil
@@ -46,8 +46,7 @@ func (s *Store) Prune(ctx context.Context) (Pruned, error) {
 	return s.prune(ctx, 0, point{})
 }
 
-// prune leaves room bytes of the quota free and keeps one checkpoint whatever it
-// takes.
+// prune leaves room bytes of the quota free and keeps one checkpoint, however large.
 func (s *Store) prune(ctx context.Context, room int64, keep point) (Pruned, error) {
 	l, err := s.acquire(ctx, durable.Exclusive, "lock")
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *Store) pruneWhenDue(ctx context.Context, keep point) {
 	_, _ = s.sweep(ctx, s.quota(), keep)
 }
 
-// sweep removes checkpoints until at most limit bytes are used, and then what no
-// checkpoint needs. The store is locked for us alone.
+// sweep removes checkpoints until at most limit bytes are used, then the content that no
+// checkpoint needs. The caller holds the exclusive lock.
 func (s *Store) sweep(ctx context.Context, limit int64, keep point) (p Pruned, err error) {
 	list, broken, err := s.records(ctx)
 	if err != nil {
@@ -119,7 +118,7 @@ func (s *Store) sweep(ctx context.Context, limit int64, keep point) (p Pruned, e
 	return p, s.saveGrowth(p.Usage.Bytes)
 }
 
-// A marking is what is kept.
+// A marking is the set of objects that are kept.
 type marking struct {
 	*Store
 	marked map[object]bool
@@ -172,8 +171,8 @@ func (s *Store) mark(ctx context.Context, list []Checkpoint, keep point, limit i
 	return m, whole, nil
 }
 
-// add marks what a checkpoint needs and returns how many bytes more that are, or
-// -1 and marks nothing if it is too much.
+// add marks the objects that a checkpoint needs and returns how many bytes that adds. If
+// that is too much it marks nothing and returns -1.
 func (m *marking) add(ctx context.Context, c Checkpoint, limit int64, must bool) (int64, error) {
 	r := reach{marking: m, bytes: recordSize(c)}
 	for _, t := range c.Trees {
@@ -200,7 +199,7 @@ func recordSize(c Checkpoint) int64 {
 	return blocks(int64(len(data)))
 }
 
-// A reach is what one checkpoint needs beyond what is marked.
+// A reach is the set of objects that one checkpoint needs and that are not marked yet.
 type reach struct {
 	*marking
 	added []object
@@ -217,8 +216,8 @@ func (r *reach) object(x object, size int64) bool {
 	return true
 }
 
-// folder marks a list and what it names. One that is missing or damaged names
-// nothing: that is for Verify to say.
+// folder marks a list and the objects that it names. A missing or damaged list names
+// nothing; Verify reports it.
 func (r *reach) folder(ctx context.Context, x sum) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -256,7 +255,7 @@ func listSize(in []entry) int64 {
 	return int64(size)
 }
 
-// objects calls yield for each object; what is none is passed over.
+// objects calls yield for each object and skips other files.
 func (s *Store) objects(ctx context.Context, yield func(path string, x object, size int64) error) error {
 	for _, area := range []string{contents, folders} {
 		dirs, err := os.ReadDir(s.path(area))
@@ -289,8 +288,8 @@ func (s *Store) objects(ctx context.Context, yield func(path string, x object, s
 	return nil
 }
 
-// removeUnmarked removes the objects that are not marked and what writers that
-// are no more have left.
+// removeUnmarked removes objects that are not marked, and files that dead writers have
+// left.
 func (s *Store) removeUnmarked(ctx context.Context, marked map[object]bool) error {
 	err := s.objects(ctx, func(path string, x object, _ int64) error {
 		if marked[x] {
@@ -313,7 +312,7 @@ func (s *Store) removeUnmarked(ctx context.Context, marked map[object]bool) erro
 	return nil
 }
 
-// Usage says what the store has. An absent store has nothing.
+// Usage returns the size of the store. An absent store is empty.
 func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	list, _, err := s.records(ctx)
 	if err != nil {
@@ -357,7 +356,7 @@ func (s *Store) aside() (bytes int64) {
 	return bytes
 }
 
-// removeIndexes removes what is known of trees that no checkpoint has.
+// removeIndexes removes the indexes of trees that no checkpoint has.
 func (s *Store) removeIndexes(list []Checkpoint) error {
 	used := map[string]bool{}
 	for _, c := range list {
@@ -367,14 +366,14 @@ func (s *Store) removeIndexes(list []Checkpoint) error {
 	}
 	dirs, err := os.ReadDir(s.path("trees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing what is known of files: %w", err)
+		return fmt.Errorf("removing the index of files: %w", err)
 	}
 	for _, d := range dirs {
 		if used[d.Name()] {
 			continue
 		}
 		if err := s.writer().remove(s.path("trees", d.Name(), "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing what is known of files: %w", err)
+			return fmt.Errorf("removing the index of files: %w", err)
 		}
 	}
 	return nil
@@ -386,9 +385,9 @@ type usageDelta struct {
 	counted time.Time // when they were last counted
 }
 
-// growth reads the file of that name: when the store was last counted, in
-// seconds since 1970, then how many bytes it had, then what each Take has added,
-// a line each. Lines that are no numbers are passed over.
+// growth reads the file "growth": the time of the last count, in seconds since 1970, the
+// bytes then, and on a line each the bytes that each Take has added. Lines that are not
+// numbers are skipped.
 func (s *Store) growth() (g usageDelta, err error) {
 	data, err := s.read(maxRecord, "growth")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -396,7 +395,7 @@ func (s *Store) growth() (g usageDelta, err error) {
 			return usageDelta{counted: time.Now()}, s.saveGrowth(0)
 		}
 	} else if err != nil {
-		return g, fmt.Errorf("reading what was stored: %w", err)
+		return g, fmt.Errorf("reading how much was stored: %w", err)
 	}
 	first, rest, _ := strings.Cut(string(data), "\n")
 	seconds, err := strconv.ParseInt(first, 10, 64)
@@ -415,23 +414,23 @@ func (s *Store) growth() (g usageDelta, err error) {
 func (s *Store) saveGrowth(bytes int64) error {
 	text := fmt.Sprintf("%d\n%d\n", time.Now().Unix(), bytes)
 	if err := s.save([]byte(text), "growth"); err != nil {
-		return fmt.Errorf("recording what was stored: %w", err)
+		return fmt.Errorf("recording how much was stored: %w", err)
 	}
 	return nil
 }
 
-// grow adds what was stored.
+// grow records that bytes were stored.
 func (s *Store) grow(bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}
 	f, err := s.writer().open(s.path("growth"), os.O_APPEND|os.O_CREATE)
 	if err != nil {
-		return fmt.Errorf("recording what was stored: %w", err)
+		return fmt.Errorf("recording how much was stored: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "\n%d\n", bytes) // on a line of its own, whatever a full disk has left of the last one
+	_, err = fmt.Fprintf(f, "\n%d\n", bytes) // on its own line, because a full disk may have cut the last one
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("recording what was stored: %w", err)
+		return fmt.Errorf("recording how much was stored: %w", err)
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ const (
 	recordEnd     = ".json"
 )
 
-// A saved checkpoint is what its file has in the first line; the second is the
-// SHA-256 of the first.
+// A saved checkpoint is the first line of its file; the second line is the SHA-256 of the
+// first.
 type saved struct {
 	Version int `json:"version"`
 	Checkpoint
@@ -56,7 +56,7 @@ func sessionFolder(session string) []string {
 
 func checkSession(session string) error {
 	if session == "" || !utf8.ValidString(session) {
-		return fmt.Errorf("%q cannot be a session", session)
+		return fmt.Errorf("%q is not a valid session id", session)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (s *Store) Fork(ctx context.Context, from, to string, through int64) error 
 	return nil
 }
 
-// Drop removes the checkpoints of sessions, and what no other one needs.
+// Drop removes the checkpoints of sessions, and the content that no other checkpoint needs.
 func (s *Store) Drop(ctx context.Context, sessions ...string) error {
 	if len(sessions) == 0 || s.absent() {
 		return nil
@@ -245,8 +245,7 @@ func (s *Store) Sessions(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// records returns all checkpoints, newest first, and what could not be read of
-// them.
+// records returns all readable checkpoints, newest first, and the errors of the others.
 func (s *Store) records(ctx context.Context) (list []Checkpoint, broken []Damage, err error) {
 	dirs, err := os.ReadDir(s.path("sessions"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,45 +13,45 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// A Report says what a restore has done, or would do.
+// A Report describes the changes that a restore has made or would make.
 type Report struct {
-	// Undo is the id of the checkpoint of what was before: restoring it undoes the
-	// restore. It is "" where nothing was done.
+	// Undo is the id of a checkpoint of the files before the restore: restoring it undoes
+	// the restore. It is "" if nothing was changed.
 	Undo string
-	// Changes lead from what the files are to the checkpoint, without diffs: an
-	// added one comes back, a deleted one goes.
+	// Changes lead from the present files to the checkpoint, without diffs: an added file
+	// comes back, a deleted one goes.
 	Changes []Change
-	// Left are files that cannot be or were not brought back, and why: what is not
-	// covered is in the way, or somebody changed them meanwhile.
+	// Left lists files that cannot be or were not brought back, and why. An uncovered file
+	// is in the way, or another program changed them in the meantime.
 	Left []Gap
-	// Gaps and GapCount are those of the checkpoint: what it does not cover is left
-	// as it is.
+	// Gaps and GapCount are those of the checkpoint: files that it does not cover stay as
+	// they are.
 	Gaps     []Gap
 	GapCount int
 }
 
 // A Restoring says how files are brought back. The zero value does it.
 type Restoring struct {
-	Dry bool // only say what would be done
-	// Kept is called with the id of the checkpoint of what is there now, when all is
-	// ready and before the first file changes, so that it can be remembered whatever
-	// comes after. It is not called where no file is to change. Where it fails none
-	// does, and its error is returned. Nil is none.
+	Dry bool // only report the changes
+	// Kept is called with the id of the checkpoint of the present files, when all is ready
+	// and before the first file changes, so that you can record it. It is not called if no
+	// file is to change. If it fails, nothing is changed and Restore returns its error.
+	// Nil: nothing is called.
 	Kept func(undo string) error
 }
 
-// Restore brings the files of a checkpoint back: exactly those that it covers,
-// with their bytes, permission bits and links. Files that were added since are
-// removed. What git ignores or ignored then, .git and what is listed as gaps is
-// never touched, unless the checkpoint has it. Files are replaced whole, by new ones that belong to the user of the program.
+// Restore brings the files of a checkpoint back: exactly those that it covers, with their
+// bytes, permission bits and links. Files that were added since are removed. Ignored files
+// (by git now or then), .git and the listed gaps are never touched, unless the checkpoint
+// has them. Files are replaced whole, by new ones that belong to the user of the program.
 //
-// What is there now is recorded in a checkpoint of the same session first, with the
-// highest Seq that the session has. All content is read and verified, and written
-// to the disk of the tree, before the first file is replaced: where that fails, or
-// ctx ends, nothing has changed. After that ctx no longer ends it. If the disk
-// fails then, the error comes with a report whose Undo brings back what was.
+// The present files are recorded in a checkpoint of the same session first, with the
+// highest Seq that the session has. All content is read and verified, and written to the
+// disk of the tree, before the first file is replaced: if that fails, or ctx ends, nothing
+// has changed. After that ctx no longer ends it. If the disk fails then, the error comes
+// with a report whose Undo brings the old files back.
 //
-// It fails as [Store.Find] does, and with a [*CorruptError].
+// It fails like [Store.Find], and with a [*CorruptError].
 func (s *Store) Restore(ctx context.Context, session, id string, how Restoring) (Report, error) {
 	c, err := s.Find(ctx, session, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Restore(ctx context.Context, session, id string, how Restoring) 
 	defer r.close()
 	if err := r.run(ctx); err != nil {
 		if _, gone := s.Find(ctx, session, id); errors.Is(gone, ErrNotFound) {
-			err = gone // somebody has dropped it just now
+			err = gone // another process has dropped it just now
 		}
 		return r.report, fmt.Errorf("restoring files: %w", err)
 	}
@@ -114,7 +114,7 @@ func (r *restore) run(ctx context.Context) error {
 	}
 	tops, err := r.store.take(ctx, &before, roots(r.target), also, r.target.ID)
 	if err != nil {
-		return fmt.Errorf("recording what is there now: %w", err)
+		return fmt.Errorf("recording the present files: %w", err)
 	}
 	r.report.Undo = before.ID
 	return r.apply(ctx, tops)
@@ -123,7 +123,7 @@ func (r *restore) run(ctx context.Context) error {
 // check makes sure that the trees are where they were: not behind links.
 func (r *restore) check() error {
 	for _, tree := range r.target.Trees {
-		if !r.Dry { // the tree itself may be what was removed
+		if !r.Dry { // the tree itself may have been removed
 			if err := os.Mkdir(tree.Root, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
@@ -133,13 +133,13 @@ func (r *restore) check() error {
 			return err
 		}
 		if now != tree.Root {
-			return fmt.Errorf("%s is now %s: it was a folder and is behind a link", tree.Root, now)
+			return fmt.Errorf("%s was a folder and is now a link to %s; remove the link first", tree.Root, now)
 		}
 	}
 	return nil
 }
 
-// before describes the checkpoint of what is there now.
+// before describes the checkpoint of the present files.
 func (r *restore) before(ctx context.Context) (Checkpoint, error) {
 	c := Checkpoint{Session: r.target.Session, Label: "before restoring", Undoes: r.target.ID}
 	list, err := r.store.List(ctx, c.Session)
@@ -149,7 +149,7 @@ func (r *restore) before(ctx context.Context) (Checkpoint, error) {
 	return c, err
 }
 
-// try finds out what would be done.
+// try finds out what a restore would change.
 func (r *restore) try(ctx context.Context) error {
 	l, err := r.store.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *Report) add(p *plan) {
 	r.Left = append(r.Left, p.left...)
 }
 
-// apply makes the trees, which are as tops say, what the checkpoint has.
+// apply brings the trees, now as described by tops, to the state of the checkpoint.
 func (r *restore) apply(ctx context.Context, tops []*node) error {
 	l, err := r.store.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *restore) apply(ctx context.Context, tops []*node) error {
 	return nil
 }
 
-// A plan says what has to be done in a tree.
+// A plan lists the changes to make in a tree.
 type plan struct {
 	root     string
 	changes  []Change
@@ -248,7 +248,7 @@ type planner struct {
 	*plan
 }
 
-// folder plans for what is in a folder, of which now or want may be none.
+// folder plans the changes of a folder's entries; now or want may be nil.
 func (p *planner) folder(path string, now *node, want *entry) error {
 	if err := p.ctx.Err(); err != nil {
 		return err
@@ -335,7 +335,7 @@ func (p *plan) change(path string, kind ChangeKind, dir bool) {
 	p.changes = append(p.changes, Change{Root: p.root, Path: path, Kind: kind, Folder: dir})
 }
 
-// add plans for what is not there, or there as another file or link.
+// add plans an entry that is missing, or present as another file or link.
 func (p *planner) add(path string, now *node, want *entry) error {
 	kind := Added
 	if now != nil {
@@ -350,7 +350,7 @@ func (p *planner) add(path string, now *node, want *entry) error {
 	return p.folder(path, nil, want)
 }
 
-// remove plans to remove a file, a link, or what a folder has that is covered.
+// remove plans to remove a file, a link, or the covered entries of a folder.
 func (p *planner) remove(path string, now *node) {
 	p.change(path, Deleted, now.kind == folder)
 	if now.kind != folder {

@@ -37,20 +37,20 @@ type node struct {
 	in      []*node // of a folder, by name
 }
 
-// A place is a file that has to be read.
+// A place is a file that must be read.
 type place struct {
 	dir string
 	*node
 }
 
-// A scan looks at a working tree. What it knows from the index it does not read.
+// A scan looks at a working tree. It does not read files that the index knows.
 type scan struct {
 	*Store
 	root  string // absolute
 	top   *os.Root
 	index index
 	apart []fs.FileInfo // folders that are not entered
-	// also holds the kinds of what is covered even if it is ignored or large.
+	// also holds the kinds of entries that are covered even if ignored or large.
 	also map[string]kind
 	// dry scans store nothing, so they need not look whether content is stored.
 	dry bool
@@ -67,7 +67,7 @@ type scan struct {
 	same   int // files of the index that are as it says
 }
 
-// walk finds out what is in the tree. The content of unread files is missing.
+// walk lists the entries of the tree. The content of unread files is missing.
 func (s *scan) walk(ctx context.Context) (*node, error) {
 	s.slots = make(chan struct{}, workers()-1)
 	rules, prefix := walk.Above(s.root, s.root)
@@ -80,13 +80,13 @@ func (s *scan) walk(ctx context.Context) (*node, error) {
 	return top, nil
 }
 
-// A visit says what holds in a folder.
+// A visit is the context of one folder.
 type visit struct {
 	path   string // "" for the root
 	prefix string // path of the root for the rules
 	rules  *gitignore.Rules
 	depth  int
-	hidden bool // ignored, entered for what is covered all the same
+	hidden bool // ignored, entered only for covered entries
 }
 
 func (s *scan) fail(err error) {
@@ -128,7 +128,7 @@ func (s *scan) folder(ctx context.Context, at *os.Root, n *node, v visit) {
 	n.in = make([]*node, 0, len(names))
 	for i, e := range names {
 		if i%1024 == 1023 && (ctx.Err() != nil || s.failed()) {
-			return // what comes next finds out why
+			return // the next step finds out why
 		}
 		if in := l.entry(ctx, e); in != nil {
 			n.in = append(n.in, in)
@@ -137,7 +137,7 @@ func (s *scan) folder(ctx context.Context, at *os.Root, n *node, v visit) {
 	s.add(l)
 }
 
-// add takes over what was found in a folder.
+// add takes over the entries found in a folder.
 func (s *scan) add(l listing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func (l *listing) file(n *node, path string, info fs.FileInfo) {
 	l.unread = append(l.unread, place{l.path, n})
 }
 
-// enter goes into a folder, in a goroutine of its own if one is free.
+// enter visits a folder, in its own goroutine if one is free.
 func (l *listing) enter(ctx context.Context, n *node, path string, info fs.FileInfo, hidden bool) *node {
 	for _, other := range l.apart {
 		if os.SameFile(info, other) {

@@ -2,12 +2,12 @@ package checkpoint
 
 import "time"
 
-// A signature is what tells without reading whether a file was changed. change and
-// inode are 0 where the system does not have them.
+// A signature tells without reading whether a file was changed. change and inode are 0 on
+// systems that do not have them.
 type signature struct {
 	size   int64
 	mtime  int64 // nanoseconds since 1970
-	change int64 // of anything, the mode and mtime included; nobody can set it
+	change int64 // of anything, including mode and mtime; no program can set it
 	inode  uint64
 }
 

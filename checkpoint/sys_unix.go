@@ -13,8 +13,7 @@ import (
 // noWait keeps an opening from waiting for a pipe.
 const noWait = syscall.O_NONBLOCK
 
-// move moves a file from a folder to another, whatever has become of the paths
-// to them.
+// move moves a file from a folder to another, even if their paths have changed.
 func move(from *os.Root, name string, to *os.Root, as string) error {
 	a, err := from.Open(".")
 	if err != nil {

@@ -15,17 +15,16 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// Take records the state of the working trees at roots: each file's bytes and
-// permission bits, symlinks, and folders with theirs, but for what git ignores
-// and what is its own (.git). It does not record owners, times, other attributes
-// and that files are links of each other. What cannot be covered, such as files
-// above MaxFile and pipes, is listed as gaps. A root below another one, and the
-// store itself, belong to no other tree.
+// Take records the state of the working trees at roots: each file's bytes and permission
+// bits, symlinks, and folders with their bits. It leaves out ignored files and .git. It
+// does not record owners, times, other attributes and hard links. Files that cannot be
+// covered, such as pipes and files above MaxFile, are listed as gaps. A root below another
+// one, and the store itself, belong to no other tree.
 //
-// Where the quota does not suffice, older checkpoints are dropped; it fails with
-// ErrQuota where that would not help. A Take that fails leaves no checkpoint. It
-// waits while one of the trees is being restored. Unless the trees are at rest
-// their files may be of different moments.
+// If the quota is too small, older checkpoints are dropped; if that does not help, Take
+// fails with ErrQuota. A Take that fails leaves no checkpoint. It waits while one of the
+// trees is being restored. Unless the trees are at rest their files may be of different
+// moments.
 func (s *Store) Take(ctx context.Context, m Mark, roots ...string) (Checkpoint, error) {
 	c := Checkpoint{Session: m.Session, Seq: m.Seq, Label: m.Label}
 	if err := checkSession(m.Session); err != nil {
@@ -61,7 +60,7 @@ func (s *Store) Take(ctx context.Context, m Mark, roots ...string) (Checkpoint, 
 // resolve returns the roots, absolute, without symlinks, each once, in order.
 func resolve(roots []string) (trees []string, err error) {
 	if len(roots) == 0 {
-		return nil, errors.New("there is no folder to take it of")
+		return nil, errors.New("no folder is given")
 	}
 	for _, root := range roots {
 		if root, err = filepath.Abs(root); err != nil {
@@ -95,7 +94,7 @@ func (s *Store) take(ctx context.Context, c *Checkpoint, trees []string, also []
 				break
 			}
 		}
-		if errors.Is(err, ErrQuota) { // what was written in vain goes
+		if errors.Is(err, ErrQuota) { // the unused content goes
 			_, swept := s.prune(ctx, 0, kept)
 			err = errors.Join(err, swept)
 		}
@@ -134,7 +133,7 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 		need += scan.need
 	}
 	if need > s.quota() {
-		return nil, need, fmt.Errorf("%w: %d bytes in blocks of %d, and the quota is %d; what git ignores does not count", ErrQuota, need, blockSize, s.quota())
+		return nil, need, fmt.Errorf("%w: %d bytes in blocks of %d, and the quota is %d; files that git ignores do not count", ErrQuota, need, blockSize, s.quota())
 	}
 	left := newCounter(s.quota() - grown.bytes)
 	for i, scan := range scans {
@@ -151,7 +150,7 @@ func (s *Store) takeIfRoom(ctx context.Context, c *Checkpoint, trees []string, a
 	return tops, need, s.record(c)
 }
 
-// tree describes what was found.
+// tree describes the files found.
 func (s *scan) tree(top *node) Tree {
 	t := Tree{Root: s.root, Hash: top.sum.String()}
 	t.count(top)
@@ -176,7 +175,7 @@ func (c *Checkpoint) addGaps(gaps []Gap) {
 	c.Gaps = append(c.Gaps, gaps[:min(len(gaps), maxGaps-len(c.Gaps))]...)
 }
 
-// finish reads what the walk left unread and stores the lists of folders.
+// finish reads the files that the walk left unread and stores the lists of folders.
 func (s *scan) finish(ctx context.Context, top *node, left *counter) error {
 	if err := s.read(ctx, left); err != nil {
 		return err
@@ -226,8 +225,8 @@ func closeAll(list []*scan) {
 	}
 }
 
-// now returns the time of a new checkpoint, later than that of the last one of
-// the session whatever the clock says.
+// now returns the time of a new checkpoint. It is later than that of the session's last
+// one, even if the clock was set back.
 func (s *Store) now(session string) (time.Time, error) {
 	now := time.Now().Truncate(time.Microsecond)
 	ids, err := s.ids(session)

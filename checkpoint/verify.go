@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// Damage is a file of the store that is not what was written.
+// Damage is a missing or altered file of the store.
 type Damage struct {
 	File    string // absolute
 	Problem string
@@ -19,9 +19,9 @@ type Damage struct {
 	Checkpoints []Checkpoint
 }
 
-// Verify reads everything that checkpoints need and returns what is missing or
-// altered, in order of path. It changes nothing: [Store.Prune] removes
-// checkpoints that cannot be read at all.
+// Verify reads everything that checkpoints need and returns the missing or altered files,
+// in order of path. It changes nothing: [Store.Prune] removes checkpoints that cannot be
+// read at all.
 func (s *Store) Verify(ctx context.Context) ([]Damage, error) {
 	l, err := s.acquire(ctx, durable.Shared, "lock")
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) Verify(ctx context.Context) ([]Damage, error) {
 	return found, nil
 }
 
-// What was examined is whole or not.
+// Each examined object is either whole or damaged.
 type examined struct {
 	damage *Damage // nil: it is whole
 	in     []entry // of a folder
@@ -112,8 +112,8 @@ func (v *verifier) content(e entry) error {
 	return err
 }
 
-// object reads an object unless that was done, and notes for whom it is damaged.
-// It returns nothing if the object has been seen for this checkpoint.
+// object reads an object unless it was read before, and notes which checkpoint it is
+// damaged for. It does nothing if the object was seen for this checkpoint.
 func (v *verifier) object(ctx context.Context, x object, read func() ([]entry, error)) ([]entry, error) {
 	if v.visited[x] {
 		return nil, nil

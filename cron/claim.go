@@ -9,8 +9,8 @@ import (
 const (
 	// onTime is how late a tick may be fired and count as in time.
 	onTime = time.Minute
-	// beat is how often a run that goes on is said to be alive; after lease without
-	// a word its program counts as dead.
+	// beat is how often a running job renews its sign of life; after lease without one its
+	// program counts as dead.
 	beat  = 30 * time.Second
 	lease = 4 * beat
 )
@@ -35,7 +35,7 @@ type view struct {
 	ours  map[string]claim // its runs, by the id of the job
 }
 
-// busy reports whether a run of the job goes on, here or in another program.
+// busy reports whether the job is running, here or in another program.
 func (v view) busy(j *Job) bool {
 	if j.Run == nil {
 		return false
@@ -100,9 +100,8 @@ func (v view) settle(j *Job, room bool) (run *claim, outcomes []told) {
 	return run, outcomes
 }
 
-// finish records what came of a run, and leaves out the ticks that came
-// meanwhile unless the policy is [All]. Nothing comes of it if the run is not
-// ours any more.
+// finish records the outcome of a run, and drops the ticks that came during it unless the
+// policy is [All]. It does nothing if the run is not ours any more.
 func (v view) finish(j *Job, c claim, o Outcome) (outcomes []told) {
 	if j.Run == nil || j.Run.Owner != v.owner || !j.Run.Tick.Equal(c.tick) {
 		return nil

@@ -32,7 +32,7 @@ const (
 	maxMissed = 100
 )
 
-// Missed says what happens with ticks that nobody fired in time.
+// Missed says what to do with ticks that no program fired in time.
 type Missed string
 
 const (
@@ -57,36 +57,36 @@ type Job struct {
 	Missed   Missed    `json:"missed,omitempty"` // "" is Once
 	// Ticked is the latest tick that was claimed, or left out.
 	Ticked time.Time `json:"ticked,omitzero"`
-	Run    *Run      `json:"run,omitempty"`  // what goes on
+	Run    *Run      `json:"run,omitempty"`  // the run in progress
 	Past   []Outcome `json:"past,omitempty"` // the latest ten outcomes, the newest last
 }
 
-// A Run is a run that goes on.
+// A Run is a job's run in progress.
 type Run struct {
 	Tick    time.Time `json:"tick"`
 	Started time.Time `json:"started"`
 	Owner   string    `json:"owner"` // the scheduler
-	// Alive is renewed while the run goes on. When it is old, its program has died.
+	// Alive is renewed during the run. When it is old, its program has died.
 	Alive time.Time `json:"alive"`
 }
 
-// A Status says what came of a tick.
+// A Status is the result of a tick.
 type Status string
 
 const (
 	Done    Status = "done"
 	Failed  Status = "failed"
 	Skipped Status = "skipped" // it came, perhaps with others, while the run before went on
-	Overdue Status = "missed"  // nobody was there in time, and the policy leaves it out
+	Overdue Status = "missed"  // no program was there in time, and the policy skips it
 	Lost    Status = "lost"    // the program died during the run; it is not repeated
 )
 
-// An Outcome is what came of a tick.
+// An Outcome is the result of a tick.
 type Outcome struct {
 	Tick   time.Time `json:"tick"`
 	Status Status    `json:"status"`
 	Ended  time.Time `json:"ended"`
-	Note   string    `json:"note,omitempty"` // in a line: the answer, or what went wrong
+	Note   string    `json:"note,omitempty"` // one line: the answer, or the error
 	// Took is how long a run took that ended: its length in nanoseconds.
 	Took time.Duration `json:"took,omitempty"`
 }
@@ -98,7 +98,7 @@ var (
 	// understood. Nothing is written over it.
 	ErrUnreadable = errors.New("the schedule cannot be read")
 	// ErrOfTrigger is matched by the error for a job that belongs to a trigger.
-	ErrOfTrigger = errors.New("the job is the schedule of a trigger and is changed with it")
+	ErrOfTrigger = errors.New("the job is the schedule of a trigger; change the trigger instead")
 )
 
 // Times returns the schedule of the job.
@@ -134,13 +134,13 @@ func (j Job) Last() (Outcome, bool) {
 	return j.Past[len(j.Past)-1], true
 }
 
-// Check reports what is wrong with a job that a person or a model wrote.
+// Check returns the first mistake in a job that a person or a model wrote.
 func (j Job) Check() error {
 	switch {
 	case j.Trigger == "" && (strings.TrimSpace(j.Prompt) == "") == (strings.TrimSpace(j.Command) == ""):
-		return errors.New("a job has either a prompt or a command, one of the two")
+		return errors.New("a job needs exactly one of a prompt and a command")
 	case j.Trigger != "" && j.Prompt+j.Command != "":
-		return errors.New("a job that starts a trigger has neither a prompt nor a command")
+		return errors.New("a job that starts a trigger must have neither a prompt nor a command")
 	case len(j.Trigger) > MaxName:
 		return fmt.Errorf("the id of the trigger has more than %d bytes", MaxName)
 	case strings.TrimSpace(j.Name) == "":
@@ -148,15 +148,15 @@ func (j Job) Check() error {
 	case utf8.RuneCountInString(j.Name) > MaxName:
 		return fmt.Errorf("the name has more than %d characters", MaxName)
 	case strings.ContainsFunc(j.Name, unicode.IsControl) || !utf8.ValidString(j.Name):
-		return errors.New("the name has characters that cannot be shown in a line")
+		return errors.New("the name must be one line of printable characters")
 	case len(j.Prompt) > MaxText || len(j.Command) > MaxText:
 		return fmt.Errorf("a prompt or command has at most %d KB", MaxText>>10)
 	case strings.ContainsRune(j.Prompt+j.Command, 0) || !utf8.ValidString(j.Prompt+j.Command):
-		return errors.New("the prompt or command is no text")
+		return errors.New("the prompt or command is not valid text")
 	case !slices.Contains([]Missed{"", Once, Skip, All}, j.Missed):
-		return fmt.Errorf("missed is %q; it is once, skip or all", text.Bytes(string(j.Missed), maxShown))
+		return fmt.Errorf("missed is %q; it must be once, skip or all", text.Bytes(string(j.Missed), maxShown))
 	case !filepath.IsAbs(j.Dir):
-		return fmt.Errorf("the folder %q is not absolute", text.Bytes(j.Dir, maxShown))
+		return fmt.Errorf("the folder %q is not an absolute path", text.Bytes(j.Dir, maxShown))
 	}
 	_, err := j.Times()
 	return err
@@ -173,7 +173,7 @@ func Add(ctx context.Context, s Store, j Job) (Job, error) {
 	}
 	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
 		if len(jobs) >= MaxJobs {
-			return nil, fmt.Errorf("there are %d jobs already, and no more can be added", MaxJobs)
+			return nil, fmt.Errorf("there are already %d jobs, which is the limit; delete one first", MaxJobs)
 		}
 		return append(jobs, j), nil
 	})
@@ -183,9 +183,9 @@ func Add(ctx context.Context, s Store, j Job) (Job, error) {
 	return j, nil
 }
 
-// Put makes j the schedule of its trigger, in the place of the one before, whose
-// id and past stay. Without a Schedule there is none any more, which is no error
-// if there was none. A schedule that is new first ticks after now.
+// Put makes j the schedule of its trigger. It replaces the one before and keeps that one's
+// id and past. Without a Schedule, Put removes it; that is no error if there was none. A
+// new schedule first ticks after now.
 func Put(ctx context.Context, s Store, j Job) (Job, error) {
 	now := time.Now().UTC().Round(0)
 	j.ID, j.Created, j.Ticked, j.Run, j.Past = newID(), now.Truncate(time.Second), time.Time{}, nil, nil
@@ -205,7 +205,7 @@ func Put(ctx context.Context, s Store, j Job) (Job, error) {
 		case j.Schedule == "":
 			return slices.Delete(jobs, i, i+1), nil
 		case i < 0 && len(jobs) >= MaxJobs:
-			return nil, fmt.Errorf("there are %d jobs already, and no more can be added", MaxJobs)
+			return nil, fmt.Errorf("there are already %d jobs, which is the limit; delete one first", MaxJobs)
 		case i < 0:
 			return append(jobs, j), nil
 		}
@@ -225,8 +225,8 @@ func Put(ctx context.Context, s Store, j Job) (Job, error) {
 	return j, nil
 }
 
-// Remove takes a job out of the store and returns it. A run of it that goes on
-// is not stopped. The schedule of a trigger is not removed so: [ErrOfTrigger].
+// Remove takes a job out of the store and returns it. A run in progress is not stopped. The
+// schedule of a trigger cannot be removed this way: [ErrOfTrigger].
 func Remove(ctx context.Context, s Store, id string) (Job, error) {
 	var removed Job
 	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {
@@ -242,8 +242,7 @@ func Remove(ctx context.Context, s Store, id string) (Job, error) {
 	return removed, err
 }
 
-// Enable switches a job on or off. What it missed while it was off is not made
-// up for.
+// Enable switches a job on or off. Ticks that it missed while off are not made up for.
 func Enable(ctx context.Context, s Store, id string, on bool) (Job, error) {
 	var changed Job
 	err := s.Update(ctx, func(jobs []Job) ([]Job, error) {

@@ -124,22 +124,22 @@ func (f File) read() (content, error) {
 func decode(data []byte) (content, error) {
 	var c content
 	if len(data) > maxFile {
-		return c, fmt.Errorf("it is larger than %d MB", maxFile>>20)
+		return c, fmt.Errorf("the file is larger than %d MB", maxFile>>20)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&c); err != nil {
 		return content{}, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return content{}, errors.New("something follows the end of its JSON")
+		return content{}, errors.New("more text follows the JSON object")
 	}
 	if c.Version != fileVersion {
-		return content{}, fmt.Errorf("its version is %d, and this program knows %d", c.Version, fileVersion)
+		return content{}, fmt.Errorf("the file has version %d, but this program reads version %d", c.Version, fileVersion)
 	}
 	ids := map[string]bool{}
 	for _, j := range c.Jobs {
 		if j.ID == "" || ids[j.ID] {
-			return content{}, fmt.Errorf("the id %q is empty or there twice", text.Bytes(j.ID, maxShown))
+			return content{}, fmt.Errorf("the id %q is empty or used twice", text.Bytes(j.ID, maxShown))
 		}
 		ids[j.ID] = true
 	}
@@ -153,7 +153,7 @@ func (f File) write(c content) error {
 		return fmt.Errorf("encoding the schedule: %w", err)
 	}
 	if data = append(data, '\n'); len(data) > maxFile {
-		return fmt.Errorf("writing the schedule: it would be larger than %d MB; remove jobs first", maxFile>>20)
+		return fmt.Errorf("writing the schedule: the file would be larger than %d MB; remove jobs first", maxFile>>20)
 	}
 	// A claim that a crash undoes would be run twice, so the folder is synced too.
 	if err := (durable.Replacement{Temp: durable.TempName(f.Path)}).Bytes(f.Path, data); err != nil {
@@ -175,7 +175,7 @@ func (f File) lock(ctx context.Context) (*os.File, error) {
 			return file, nil
 		}
 		if err == nil && patience <= 0 {
-			err = fmt.Errorf("another program has held %s for %s", name, lockPatience)
+			err = fmt.Errorf("another program has held %s for %s; try again later", name, lockPatience)
 		}
 		if err == nil {
 			err = pause(ctx, lockPause)

@@ -66,7 +66,7 @@ func Parse(text, zone string, start time.Time) (Schedule, error) {
 	case err != nil:
 		return Schedule{}, err
 	case own != "" && zone != "" && own != zone:
-		return Schedule{}, fmt.Errorf("the schedule is for time zone %q, and %q was given beside it", own, zone)
+		return Schedule{}, fmt.Errorf("the schedule names the time zone %q, but %q was given as well; give one of them", own, zone)
 	}
 	s := Schedule{start: start.Round(0)}
 	if s.zone, err = location(cmp.Or(own, zone)); err != nil {
@@ -88,7 +88,7 @@ func Parse(text, zone string, start time.Time) (Schedule, error) {
 		return Schedule{}, err
 	}
 	if s.Next(start).IsZero() {
-		return Schedule{}, fmt.Errorf("the schedule %q never comes: there is no such date", text)
+		return Schedule{}, fmt.Errorf("the schedule %q never runs: there is no such date", text)
 	}
 	return s, nil
 }
@@ -97,7 +97,7 @@ func Parse(text, zone string, start time.Time) (Schedule, error) {
 func splitZone(line string) (zone, rest string, err error) {
 	line = text.OneLine(line)
 	if len(line) > maxSchedule {
-		return "", "", fmt.Errorf("the schedule has %d bytes; at most %d make sense", len(line), maxSchedule)
+		return "", "", fmt.Errorf("the schedule has %d bytes; the limit is %d", len(line), maxSchedule)
 	}
 	first, after, _ := strings.Cut(line, " ")
 	name, value, ok := strings.Cut(first, "=")
@@ -125,7 +125,7 @@ func interval(word string) (time.Duration, error) {
 	d, err := time.ParseDuration(word)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not the duration of @every; write one such as 90m or 1h30m", text.Bytes(word, maxShown))
+		return 0, fmt.Errorf("%q is not a duration for @every; write one such as 90m or 1h30m", text.Bytes(word, maxShown))
 	case d < minEvery || d > maxEvery || d%time.Second != 0:
 		return 0, fmt.Errorf("@every %s is out of range; write whole seconds from %s to %s", text.Bytes(word, maxShown), minEvery, maxEvery)
 	}
@@ -145,7 +145,7 @@ func expand(word string) (string, error) {
 
 func (s *Schedule) parseFields(fields []string) error {
 	if len(fields) != len(fieldNames) {
-		return fmt.Errorf("a schedule has five fields (%s), and %q has %d", strings.Join(fieldNames, ", "), text.Bytes(strings.Join(fields, " "), maxShown), len(fields))
+		return fmt.Errorf("a schedule has five fields (%s), but %q has %d", strings.Join(fieldNames, ", "), text.Bytes(strings.Join(fields, " "), maxShown), len(fields))
 	}
 	for i, field := range fields {
 		if err := checkField(i, field); err != nil {
@@ -170,7 +170,7 @@ func anyDay(field string) bool { return field[0] == '*' || field[0] == '?' }
 func checkField(i int, field string) error {
 	for part := range strings.SplitSeq(field, ",") {
 		if !item.MatchString(part) || part[0] == '?' && i != 2 && i != 4 {
-			return fmt.Errorf("%q is no number, range such as 1-5, step such as */15, or *", text.Bytes(part, maxShown))
+			return fmt.Errorf("%q is not a number, a range such as 1-5, a step such as */15, or *", text.Bytes(part, maxShown))
 		}
 	}
 	alone := []string{"*", "*", "*", "*", "*"}

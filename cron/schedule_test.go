@@ -57,7 +57,7 @@ func TestNext(t *testing.T) {
 		{"15 * * * *", "Australia/Lord_Howe", "2026-10-04T01:00:00+10:30", "2026-10-04T01:15:00+10:30 2026-10-04T03:15:00+11:00"},
 		{"0 10 * * *", "Pacific/Apia", "2011-12-29T12:00:00-10:00", "2011-12-31T00:00:00+14:00 2011-12-31T10:00:00+14:00"},
 
-		// Clocks go back: what comes twice runs the first time; by the hour it goes on.
+		// Clocks go back: what comes twice runs the first time; by the hour it continues.
 		{"30 1 * * *", "America/New_York", "2026-10-31T12:00:00-04:00", "2026-11-01T01:30:00-04:00 2026-11-02T01:30:00-05:00"},
 		{"30 1 * * *", "America/New_York", "2026-11-01T01:40:00-04:00", "2026-11-02T01:30:00-05:00"},
 		{"*/30 1,2 * * *", "America/New_York", "2026-11-01T01:10:00-05:00", "2026-11-01T02:00:00-05:00"},
@@ -96,11 +96,11 @@ func TestParseErrors(t *testing.T) {
 		"? * * * *":                             `the minute "?" is wrong`,
 		"-1 * * * *":                            `the minute "-1" is wrong`,
 		"H * * * *":                             `the minute "H" is wrong`,
-		"0 0 30 2 *":                            "never comes",
-		"0 0 31 4,6 *":                          "never comes",
+		"0 0 30 2 *":                            "never runs",
+		"0 0 31 4,6 *":                          "never runs",
 		"@reboot":                               "there are @yearly",
-		"@every":                                "not the duration",
-		"@every soon":                           "not the duration",
+		"@every":                                "not a duration",
+		"@every soon":                           "not a duration",
 		"@every 1ms":                            "out of range",
 		"@every 1500ms":                         "out of range",
 		"@every -5m":                            "out of range",
@@ -109,12 +109,12 @@ func TestParseErrors(t *testing.T) {
 		"CRON_TZ=../etc/x @daily":               "no time zone",
 		"CRON_TZ= @daily":                       "names no time zone",
 		"CRON_TZ=UTC":                           "is empty",
-		"CRON_TZ=Asia/Tokyo @daily":             "was given beside it",
-		strings.Repeat("1,", 500) + "1 * * * *": "at most 200",
+		"CRON_TZ=Asia/Tokyo @daily":             "was given as well",
+		strings.Repeat("1,", 500) + "1 * * * *": "the limit is 200",
 		"\x00 * * * *":                          "is wrong",
 	} {
 		zone := ""
-		if strings.Contains(want, "beside") {
+		if strings.Contains(want, "as well") {
 			zone = "UTC"
 		}
 		if _, err := cron.Parse(schedule, zone, time.Now()); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {

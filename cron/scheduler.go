@@ -30,16 +30,16 @@ const (
 // with its context.
 var ErrStuck = errors.New("a run did not return after its context had ended")
 
-// A Scheduler fires the jobs of a store at their ticks. It keeps to the wall
-// clock: what passes while the machine sleeps, or when the clock is set forward,
-// is missed, and when the clock is set back nothing runs a second time.
+// A Scheduler fires the jobs of a store at their ticks. It follows the wall clock. Ticks
+// are missed while the machine sleeps or if the clock is set forward. If the clock is set
+// back, nothing runs a second time.
 type Scheduler struct {
 	Store Store
-	// Fire runs a job. The note says in a line what came of it and is kept with the
-	// job. A panic is a failure. There is one call at a time for a job, whatever the
-	// number of schedulers that serve the store.
+	// Fire runs a job. The note is one line about the result and is stored with the job. A
+	// panic is a failure. A job has one call at a time, however many schedulers serve the
+	// store.
 	Fire func(ctx context.Context, j Job, tick time.Time) (note string, err error)
-	// Report, unless nil, is told what came of each tick, one at a time.
+	// Report, if not nil, receives the outcome of each tick, one at a time.
 	Report   func(Job, Outcome)
 	Parallel int           // runs at a time, 0: 4
 	Grace    time.Duration // how long runs are waited for once the context has ended, 0: 30 s
@@ -57,8 +57,8 @@ func (s *Scheduler) Running() bool { return s.running.Load() > 0 }
 // is an error; later such trouble is logged and tried again.
 func (s *Scheduler) Run(ctx context.Context) error { return s.run(ctx, false) }
 
-// Once fires what is due now and returns when it is done; the outcomes are those
-// that Report is told.
+// Once fires the jobs that are due now and returns when they are done; Report receives
+// their outcomes.
 func (s *Scheduler) Once(ctx context.Context) error { return s.run(ctx, true) }
 
 func (s *Scheduler) run(ctx context.Context, once bool) error {
@@ -105,7 +105,7 @@ type ended struct {
 	outcome Outcome
 }
 
-// A driver is one scheduler at work. Its goroutine owns all of it.
+// A driver is a running scheduler. Its goroutine owns all of it.
 type driver struct {
 	s       *Scheduler
 	log     *slog.Logger
@@ -155,7 +155,7 @@ func (d *driver) load(ctx context.Context) error {
 	return nil
 }
 
-// step settles what is due.
+// step handles the ticks that are due.
 func (d *driver) step(ctx context.Context, v view) error {
 	if err := d.load(ctx); err != nil {
 		return err
@@ -235,11 +235,11 @@ func (d *driver) start(ctx context.Context, c claim) {
 	}()
 }
 
-// fire calls the function of the scheduler in a goroutine of its own, so that
+// fire calls the function of the scheduler in its own goroutine, so that
 // one that ends its goroutine is an error.
 func (d *driver) fire(ctx context.Context, c claim) (note string, err error) {
 	done := make(chan struct{})
-	err = errors.New("the run ended without a word")
+	err = errors.New("the run called runtime.Goexit instead of returning")
 	go func() {
 		defer close(done)
 		defer func() {
@@ -271,14 +271,14 @@ func (d *driver) wait(ctx context.Context, now time.Time) {
 	}
 }
 
-// settle records what came of a run, also when the context has ended.
+// settle records the outcome of a run, even if the context has ended.
 func (d *driver) settle(ctx context.Context, e ended) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	v := view{now: d.now(), owner: d.owner, ours: d.active}
 	delete(d.active, e.claim.job.ID)
 	e.outcome.Ended = v.now
-	outcomes := []told{{e.claim.job, e.outcome}} // of a job that is gone meanwhile
+	outcomes := []told{{e.claim.job, e.outcome}} // of a job that is gone in the meantime
 	err := d.s.Store.Update(ctx, func(jobs []Job) ([]Job, error) {
 		i, err := find(jobs, e.claim.job.ID)
 		if err != nil {

@@ -157,7 +157,7 @@ func TestSchedulerPanics(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		for id, want := range map[string]string{a.ID: "panic: oh no", b.ID: "without a word"} {
+		for id, want := range map[string]string{a.ID: "panic: oh no", b.ID: "runtime.Goexit"} {
 			j := job(t, store, id)
 			if o, _ := j.Last(); len(j.Past) != 2 || o.Status != cron.Failed || !strings.Contains(o.Note, want) {
 				t.Errorf("%+v", j.Past)
@@ -258,7 +258,7 @@ func TestSchedulerChanges(t *testing.T) {
 		if _, err := cron.Enable(t.Context(), store, a.ID, false); err != nil {
 			t.Error(err)
 		}
-		if _, err := cron.Remove(t.Context(), store, b.ID); err != nil { // its run goes on
+		if _, err := cron.Remove(t.Context(), store, b.ID); err != nil { // its run continues
 			t.Error(err)
 		}
 		time.Sleep(5 * time.Minute)
@@ -302,7 +302,7 @@ func TestSchedulerParallel(t *testing.T) {
 	})
 }
 
-// The end waits for runs, which are told of it; one that does not care is named.
+// The end waits for runs, which are told about it; one that does not care is named.
 func TestSchedulerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(cron.Memory)
@@ -434,7 +434,7 @@ func (f *flaky) Version(ctx context.Context) (string, error) {
 	return f.Memory.Version(ctx)
 }
 
-// A job that somebody has broken by hand does not keep the others from running.
+// A job that someone has broken by hand does not keep the others from running.
 func TestSchedulerBadJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary

@@ -14,9 +14,9 @@ import (
 type Store interface {
 	// Load returns the jobs, which the caller may change.
 	Load(ctx context.Context) ([]Job, error)
-	// Update hands fn the jobs and keeps those that it returns. Nobody else changes
-	// the jobs meanwhile, in this process or another. If fn fails nothing is changed
-	// and its error is returned. fn must not use the store.
+	// Update hands fn the jobs and stores those that it returns. No other caller, in this
+	// process or another, changes the jobs in the meantime. If fn fails nothing is changed
+	// and Update returns its error. fn must not use the store.
 	Update(ctx context.Context, fn func([]Job) ([]Job, error)) error
 	// Version returns a text that is another one after the jobs have changed. It is
 	// cheap.
@@ -100,7 +100,7 @@ func (f folder) Update(ctx context.Context, fn func([]Job) ([]Job, error)) error
 			}
 		}
 		if len(mine)+len(others) > MaxJobs {
-			return nil, errors.New("there are too many jobs, in this folder and others together")
+			return nil, errors.New("there are too many jobs in all folders together; delete some first")
 		}
 		return append(others, mine...), nil
 	})

@@ -8,10 +8,10 @@ import (
 
 // Subagents are the agents below a session, see [State.Agents].
 type Subagents struct {
-	list   []event.AgentStart    // at work, in the order in which they began
-	worked map[string]assignment // pieces of work that were begun, by key
+	list   []event.AgentStart    // running, in the order in which they began
+	worked map[string]assignment // pieces of work that have begun, by key
 	waits  map[string]bool       // agents that wait for a decision, by the key of their work
-	again  map[string]bool       // agents in the background that went on since, likewise
+	again  map[string]bool       // background agents that have continued since, by key
 	late   []event.AgentEnd      // came after the end of a run: they count in the next one
 }
 
@@ -25,7 +25,7 @@ type assignment struct {
 	message string
 }
 
-// AtWork returns the agents that are at work, in the order in which they began.
+// AtWork returns the running agents, in the order in which they began.
 func (g *Subagents) AtWork() []event.AgentStart { return slices.Clone(g.list) }
 
 // Worked reports whether a piece of an agent's work was begun, and whether its end is
@@ -39,8 +39,8 @@ func (g *Subagents) Worked(key string) (begun, ended bool) {
 // was.
 func (g *Subagents) Worker(key string) string { return g.worked[key].session }
 
-// LastWork returns the piece of work that an agent began last, by its session or its name,
-// and its end, nil while none is on record. Of the end it has the reason and the message.
+// LastWork returns the piece of work that an agent began last, by its session or its name.
+// It also returns the end of that work, with reason and message, nil if none is on record.
 func (g *Subagents) LastWork(agent string) (at event.AgentStart, end *event.AgentEnd, ok bool) {
 	var last assignment
 	for key, w := range g.worked {
@@ -65,12 +65,12 @@ func (g *Subagents) Waiting() (list []event.AgentStart) {
 	return list
 }
 
-// workFor reports whether an agent is at work for a call.
+// workFor reports whether an agent is running for a call.
 func (g *Subagents) workFor(call string) bool {
 	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool { return a.Call == call })
 }
 
-// turns is how many turns the agents at work may have.
+// turns is how many turns the running agents may have.
 func (g *Subagents) turns() int {
 	n := 0
 	for i := range g.list {
@@ -79,7 +79,7 @@ func (g *Subagents) turns() int {
 	return n
 }
 
-// modelCalls is how many model calls the agents at work may make.
+// modelCalls is how many model calls the running agents may make.
 func (g *Subagents) modelCalls() int {
 	n := 0
 	for i := range g.list {
@@ -88,7 +88,7 @@ func (g *Subagents) modelCalls() int {
 	return n
 }
 
-// atWork reports whether agents in the background are at work that the run waits for:
+// atWork reports whether background agents are running that the run waits for:
 // all, or only those that went on after a decision.
 func (g *Subagents) atWork(all bool) bool {
 	return slices.ContainsFunc(g.list, func(a event.AgentStart) bool {
@@ -131,13 +131,14 @@ func (g *Subagents) started(f event.AgentStart) bool {
 	return true
 }
 
-// ended takes in the end of an agent. The result says what it has lost at most.
+// ended applies the end of an agent. The result is the most that its unfinished calls can
+// have cost.
 func (g *Subagents) ended(f event.AgentEnd) (counts event.AgentEnd, ok bool) {
 	i := g.find(f.Key)
 	if i < 0 {
 		return f, false
 	}
-	if f.Reason == event.Internal { // what it has used is not known
+	if f.Reason == event.Internal { // its usage is not known
 		f.LostUSD = max(f.LostUSD, g.list[i].ReservedUSD)
 	}
 	w := g.worked[f.Key]
@@ -149,7 +150,7 @@ func (g *Subagents) ended(f event.AgentEnd) (counts event.AgentEnd, ok bool) {
 	return f, true
 }
 
-// shareUSD gives the agents at work a part of what a new limit leaves.
+// shareUSD divides the rest of a new limit among the running agents.
 func (g *Subagents) shareUSD(left, limit float64) {
 	g.list = slices.Clone(g.list)
 	if limit <= 0 {

@@ -180,7 +180,7 @@ func (s *State) deliver(seq int64, f event.Delivered) bool {
 		}
 		s.context.size.add(q.tokens)
 		if q.delivery == event.AsFollowUp {
-			s.settings.endScopes() // what the user asked for before is done
+			s.settings.endScopes() // the user's earlier request is done
 		}
 		delivered = true
 		return true
@@ -207,9 +207,9 @@ func (s *State) stopped(f event.Stopped) bool {
 	return true
 }
 
-// resumed goes on after a crash or a suspension. What was under way when the
-// program died is settled: a model call is made again, a call that only reads
-// or is idempotent is repeated, any other is reported to the model as unknown.
+// resumed continues after a crash or a suspension. It decides about the calls that were
+// pending when the program died: a model call is made again, a call that only reads or is
+// idempotent is repeated, any other is reported to the model as unknown.
 func (s *State) resumed(e event.Event, f event.Resumed) bool {
 	if !s.open && !s.Pending() {
 		return false
@@ -268,7 +268,7 @@ func (s *State) agentEnd(f event.AgentEnd) bool {
 	return true
 }
 
-// Facts of what a run works with from now on.
+// Facts that change the configuration of the run.
 
 func (s *State) modelChanged(f event.ModelChanged) bool {
 	if f.Model != s.settings.cfg.Model {
@@ -276,12 +276,12 @@ func (s *State) modelChanged(f event.ModelChanged) bool {
 	}
 	s.settings.modelChanged(f)
 	s.model.tries = 0
-	s.model.changed = s.model.calling // what is under way is the other one's
+	s.model.changed = s.model.calling // the pending model call is the other model's
 	return true
 }
 
-// budgetChanged takes another budget. Agents at work share what it leaves: those that
-// were not bounded get a part, and parts that are more than what is left shrink.
+// budgetChanged replaces the budget. Running agents share the rest: agents without a limit
+// get a part, and parts larger than the rest shrink.
 func (s *State) budgetChanged(f event.BudgetChanged) bool {
 	if !s.open {
 		return false

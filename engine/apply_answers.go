@@ -77,7 +77,7 @@ func (s *State) answered(seq int64, f event.AssistantMessage) bool {
 	return true
 }
 
-// after says what an answer without open calls leads to.
+// after decides how the run proceeds after an answer without open calls.
 func (s *State) after(r llm.Response) need {
 	if !truncated(r.Stop) {
 		s.run.continuations = 0

@@ -20,7 +20,7 @@ func (s *State) authorized(f event.Authorized) bool {
 		c.refuse(event.ByTool, tool.InvalidInput, "%s", f.Invalid)
 		s.run.stopRepeatedCall(c.guard, "the input is invalid")
 	} else if s.calls.rebatch(c, f.Decision, &s.settings, &s.run); c.phase == refused {
-		// what the hook has made of it is no batch
+		// the hook's input is not a batch
 	} else if f.Decision.Behavior == permission.Deferred {
 		c.decision, c.phase, c.deferred = f.Decision, asking, true
 		c.decision.Input = nil
@@ -86,7 +86,7 @@ func (s *State) toolAmended(f event.ToolAmended) bool {
 		switch {
 		case f.Model != "" && f.Usage != (llm.Usage{}):
 			s.run.spend(f.Model, f.Usage, f.CostUSD)
-		case c.started: // it failed: what it can have cost counts
+		case c.started: // it failed: its possible cost counts
 			s.run.lose(c.reserved)
 		}
 		c.started = false

@@ -106,7 +106,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 			s.run.modelCalls--
 		case f.Usage != (llm.Usage{}):
 			s.run.spend(f.Model, f.Usage, f.CostUSD)
-		default: // what it can have cost counts
+		default: // its possible cost counts
 			s.run.lose(c.reserved)
 		}
 	}
@@ -152,7 +152,7 @@ func (s *State) compacted(seq int64, f event.Compacted) bool {
 	return true
 }
 
-// preCompacted takes in what hooks say of a compaction that is about to be made.
+// preCompacted applies the answers of hooks before a compaction.
 func (s *State) preCompacted(f event.Hooked) bool {
 	if f.Event != hook.PreCompact || s.stop != nil || s.model.busy() || len(s.calls.list) > 0 {
 		return false

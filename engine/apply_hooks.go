@@ -8,7 +8,7 @@ import (
 // maxStopBlocks is how many times in a row Stop hooks make a run go on.
 const maxStopBlocks = 8
 
-// hooked takes what the hooks of an event want.
+// hooked applies the answers of the hooks of an event.
 func (s *State) hooked(f event.Hooked) bool {
 	if !s.open {
 		return false
@@ -19,7 +19,7 @@ func (s *State) hooked(f event.Hooked) bool {
 		s.hooks.called()
 		if f.Block != "" && (f.Event == hook.UserPromptSubmit || f.Event == hook.UserPromptExpansion) && s.stop == nil {
 			s.stop = &event.Stopped{Reason: event.HookStopped, Message: f.Block}
-			s.hooks.keep(func(p CallHooks) bool { return p.Message != f.Message }) // nobody else needs to see it
+			s.hooks.keep(func(p CallHooks) bool { return p.Message != f.Message }) // no other hook needs to see it
 		}
 	case f.Event == hook.UserPromptSubmit:
 		if !s.inbox.checked(f) {

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A bill counts what a run uses up, with the agents below it.
+// A bill counts the usage of a run and of the agents below it.
 type bill struct {
 	turns      int
 	below      int // turns of agents that have ended
@@ -17,7 +17,7 @@ type bill struct {
 	usage      llm.Usage
 	cost       float64
 	unknown    bool    // some cost is not known
-	lost       float64 // the most that broken calls can have cost beyond what is counted
+	lost       float64 // the most that failed calls can have cost beyond the counted cost
 	models     map[string]event.Spending
 	tools      map[string]event.ToolUse
 	agents     map[string]event.Spending
@@ -25,7 +25,7 @@ type bill struct {
 	first      time.Duration // to the first token
 }
 
-// spend counts what a call has used.
+// spend adds the usage of a call.
 func (b *bill) spend(model string, u llm.Usage, cost *float64) {
 	m := b.models[model]
 	first := m.Usage == llm.Usage{} && m.CostUSD == nil
@@ -45,7 +45,7 @@ func (b *bill) spend(model string, u llm.Usage, cost *float64) {
 	}
 }
 
-// lose counts what a broken call can have cost.
+// lose adds the possible cost of a failed call.
 func (b *bill) lose(usd float64) { b.lost = plus(b.lost, usd) }
 
 // used counts a call of a tool that ran.
@@ -59,7 +59,7 @@ func (b *bill) used(name string, f event.ToolResult) {
 	put(&b.tools, name, u)
 }
 
-// agentEnded counts what an agent has used.
+// agentEnded adds the usage of an agent.
 func (b *bill) agentEnded(f event.AgentEnd) {
 	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
 		b.spend(model, f.Models[model].Usage, f.Models[model].CostUSD)
@@ -78,8 +78,8 @@ func (b *bill) agentEnded(f event.AgentEnd) {
 	put(&b.agents, f.Agent, sum)
 }
 
-// amount is a number of USD that can be written, whatever a journal or a price says: what
-// is no number is the most.
+// amount makes an amount of USD encodable, even if a journal or a price is damaged: NaN
+// becomes the largest amount.
 func amount(usd float64) float64 {
 	if usd != usd {
 		return llm.MaxCost

@@ -9,7 +9,8 @@ import (
 // minOutput is how many tokens a call may have at least, beside those for thinking.
 const minOutput = 256
 
-// A budget says what the limits leave. It reads the parts of the state that use them.
+// A budget is the rest that the limits leave. It reads the parts of the state that count
+// usage.
 type budget struct {
 	settings *settings
 	run      *run
@@ -34,10 +35,10 @@ func (b budget) limit(size *size) event.EndReason {
 }
 
 // turnsOfTree counts the turns of the run and of the agents below it, with those that
-// agents at work may still have.
+// running agents may still have.
 func (b budget) turnsOfTree() int { return b.run.turns + b.run.below + b.agents.turns() }
 
-// modelCalls counts those of the run, with those that agents at work may make.
+// modelCalls counts those of the run, with those that running agents may make.
 func (b budget) modelCalls() int { return b.run.modelCalls + b.agents.modelCalls() }
 
 // modelCall returns the most output tokens that the next call may have and the
@@ -53,7 +54,7 @@ func (b budget) modelCall(size *size) (tokens int, usd float64, ok bool) {
 func (b budget) worst(model string, input, output, thinking int) (tokens int, usd float64, ok bool) {
 	info := b.settings.info(model)
 	if info.ThinksInside && output > 0 && output <= thinking {
-		output += thinking // what was asked for is for the answer
+		output += thinking // the answer is there; only its calls are left
 	}
 	if info.MaxOutput > 0 && output > info.MaxOutput {
 		output = info.MaxOutput
@@ -110,7 +111,7 @@ func (b budget) digest(c *call) (tokens int, usd float64, ok bool) {
 	return b.worst(b.settings.cfg.Small, c.tokens, maxDigest, 0)
 }
 
-// share returns what an agent that is started by an open call may use at a time.
+// share returns the largest budget of an agent that an open call starts now.
 func (b budget) share(call string, now time.Time) (share event.Limits, ok bool) {
 	sharers := 1 + b.hungry(call)
 	limits := b.settings.cfg.Limits
@@ -137,7 +138,7 @@ func (b budget) share(call string, now time.Time) (share event.Limits, ok bool) 
 	return share, true
 }
 
-// hungry counts the open calls of a call's tool for which no agent is at work, the
+// hungry counts the open calls of a call's tool for which no agent is running, the
 // call itself included.
 func (b budget) hungry(id string) int {
 	n := 1

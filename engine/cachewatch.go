@@ -11,9 +11,9 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A CacheWatch finds out when a provider's prompt cache was broken, and by what: it
-// looks at what the provider has read of it, and compares two requests only where that
-// is less than the cache held. The zero CacheWatch is ready to use.
+// A CacheWatch finds out when a provider's prompt cache was broken, and why. It looks at
+// the tokens that the provider has read from the cache. Only if those are fewer than the
+// cache held does it compare two requests. The zero CacheWatch is ready to use.
 type CacheWatch struct {
 	sent []sent // the last answered request to each model, the newest last
 	call struct {
@@ -23,7 +23,7 @@ type CacheWatch struct {
 	compacted bool // since the last answer
 }
 
-// sent is what a request was made of, as far as a cache is concerned.
+// sent is the cacheable content of a request.
 type sent struct {
 	model    string
 	system   string
@@ -36,8 +36,8 @@ type sent struct {
 	held     int       // tokens that the cache holds of it
 }
 
-// Apply takes a fact that s and t have applied. It returns the break that an answer
-// has brought to light, nil if there is none.
+// Apply takes a fact that s and t have applied. It returns the cache break that an answer
+// reveals, nil if there is none.
 func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheBroken {
 	switch f := e.Data.(type) {
 	case event.ModelStart:
@@ -79,7 +79,7 @@ func (w *CacheWatch) Apply(e event.Event, s *State, t *Transcript) *event.CacheB
 	return nil
 }
 
-// extra returns what so many tokens cost more than if they had been read from the cache.
+// extra returns the additional cost of tokens that were not read from the cache.
 func extra(p *llm.Price, u llm.Usage, tokens int) *float64 {
 	if p == nil {
 		return nil
@@ -196,8 +196,8 @@ func sameMessage(a, b llm.Message) bool {
 	return at < 0
 }
 
-// firstDifference returns the first block in which a and b differ, and both as text;
-// -1 if there is none.
+// firstDifference returns the index of the first block in which a and b differ, and both
+// blocks as text; -1 if they are equal.
 func firstDifference(a, b llm.Blocks) (at int, was, is string) {
 	for i := range max(len(a), len(b)) {
 		was, is = "", ""

@@ -16,8 +16,8 @@ import (
 // maxBatch is how many calls one call of a batch tool may make.
 const maxBatch = 25
 
-// unbatch reads the calls that the input of a batch tool asks for. JSON text in the
-// place of the list, or of a call's parameters, counts as what is in it.
+// unbatch reads the calls in the input of a batch tool. The list, or a call's parameters,
+// may also be JSON text.
 func unbatch(u llm.ToolUse) ([]llm.ToolUse, error) {
 	var in struct {
 		Calls json.RawMessage `json:"tool_calls"`
@@ -67,8 +67,8 @@ const batchForm = `{"tool_calls": [{"tool": "NAME", "parameters": {…}}, …]}`
 // partID is the id of the n-th call, from 0, that a call of a batch tool makes.
 func partID(batch string, n int) string { return batch + "." + strconv.Itoa(n+1) }
 
-// proposeBatch looks at what a call of a batch tool asks for. Its calls are made once
-// it is permitted itself.
+// proposeBatch checks the calls in the input of a batch tool. They start once the batch
+// itself is permitted.
 func (l *callList) proposeBatch(c *call, u llm.ToolUse, t *settings, r *run) {
 	parts, err := t.tools().parts(c.id, u)
 	if err == nil {
@@ -101,16 +101,16 @@ func (l *callList) fits(batch *call, more int) error {
 	return fmt.Errorf("one answer makes at most %d calls, those of batches included; make these calls in your next answer", llm.MaxBlocks)
 }
 
-// rebatch looks at what a call of a batch tool asks for, where a hook has changed that and
-// somebody has yet to decide about it.
+// rebatch checks the calls again if a hook has changed the input of a batch that still
+// waits for a decision.
 func (l *callList) rebatch(c *call, d permission.Decision, t *settings, r *run) {
 	if c.spec.Batch && d.Input != nil && (d.Behavior == permission.Asked || d.Behavior == permission.Deferred) {
 		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: d.Input}, t, r)
 	}
 }
 
-// startBatch makes the calls of a batch that is permitted. They come before it, so
-// that it is the last to end. input is what replaced the model's, nil if nothing did.
+// startBatch makes the calls of a permitted batch. They come before it, so that it is the
+// last to end. input is the replacement of the model's input, nil if there is none.
 func (l *callList) startBatch(c *call, input json.RawMessage, t *settings, r *run) {
 	if input != nil {
 		l.proposeBatch(c, llm.ToolUse{ID: c.toolID, Input: input}, t, r)

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A proposal is a call that an answer asks for: what [State] and [Transcript] make their
-// calls of.
+// A proposal is a call that an answer asks for. [State] and [Transcript] make their calls
+// of it.
 type proposal struct {
 	id    string
 	batch string // the call that makes this one; "" for the model
@@ -81,7 +81,7 @@ func (l *callList) propose(seq int64, f event.AssistantMessage, t *settings, r *
 	}
 }
 
-// newCall makes a call of a proposal, with what speaks against it from the start.
+// newCall makes a call of a proposal, with the reasons to refuse it that are known at once.
 func (l *callList) newCall(p proposal, t *settings, r *run) call {
 	c := call{id: p.id, batch: p.batch, toolID: p.use.ID, name: p.name, spec: p.spec, sig: signature(p.use)}
 	c.guard = l.guard.repeats(&c, p.use.Name)
@@ -127,14 +127,14 @@ const (
 // A loopGuard notices a model that goes round in circles.
 type loopGuard struct {
 	now    map[uint64]int // how many answers in a row have had a call, by its signature
-	before map[uint64]int // likewise, up to the answer before
+	before map[uint64]int // the same, up to the answer before
 	faults map[string]int // failures in a row by tool
 }
 
 // next begins another answer.
 func (g *loopGuard) next() { g.before, g.now = g.now, nil }
 
-// repeats counts a call, and returns why it has to be asked about, "" if it need not be.
+// repeats counts a call, and returns why it must be asked about, "" if it need not be.
 func (g *loopGuard) repeats(c *call, meant string) string {
 	times := g.before[c.sig] + 1
 	put(&g.now, c.sig, times)
@@ -148,7 +148,7 @@ func (g *loopGuard) repeats(c *call, meant string) string {
 	return ""
 }
 
-// allowed takes in that somebody has looked at a call.
+// allowed takes in that someone has looked at a call.
 func (g *loopGuard) allowed(c *call) {
 	if c.guard != "" {
 		delete(g.now, c.sig)
@@ -165,8 +165,8 @@ func (g *loopGuard) result(c *call, f event.ToolResult) {
 	}
 }
 
-// signature tells calls apart, by the FNV-1a hash of what they say. Inputs that
-// differ in space alone are the same.
+// signature identifies calls by the FNV-1a hash of their tool and input. Inputs that differ
+// only in space are the same.
 func signature(u llm.ToolUse) uint64 {
 	h := fnv(fnv(14695981039346656037, u.Name), "\x00")
 	quoted := false

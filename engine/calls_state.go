@@ -20,11 +20,11 @@ const (
 	allowed                // needs RunTool
 	running                // needs RunTool still, but may have had an effect
 	waiting                // needs AskPerson
-	parked                 // its agent waits for a decision: goes on when the run is resumed
+	parked                 // its agent waits for a decision; continues when the run is resumed
 	digesting              // needs Digest
 	done                   // needs RunHooks
 	gathering              // of a batch: needs GatherResults once its calls have ended
-	refused                // its result is known and has to be recorded
+	refused                // its result is known and must be recorded
 	settled                // has its result
 )
 
@@ -45,12 +45,12 @@ type call struct {
 	phase    phase
 	class    tool.Traits
 	judged   bool   // class is known
-	deferred bool   // whoever judged it leaves the question for later
+	deferred bool   // the callback has deferred the question
 	sig      uint64 // hash of name and input
 	guard    string
 	decision permission.Decision // the latest, without input
 	verdict  *event.ToolResult   // with refused
-	tokens   int                 // of what is to be digested
+	tokens   int                 // of the result to be digested
 	started  bool                // the digest
 	reserved float64             // for it
 }
@@ -199,7 +199,7 @@ func (l *callList) blocked(i int) bool {
 // maxRepeats is how often a call is repeated that the program died in.
 const maxRepeats = 3
 
-// resumed goes on with a call after a crash or a suspension. It returns the most that a
+// resumed continues with a call after a crash or a suspension. It returns the most that a
 // digest which broke can have cost.
 func (c *call) resumed() (lost float64) {
 	switch {
@@ -219,9 +219,9 @@ func (c *call) resumed() (lost float64) {
 	return 0
 }
 
-// interrupted settles a call that ran when the program died: one that only reads or is
-// idempotent is repeated, [maxRepeats] times at most, because it may be what kills the
-// program. An agent's work is not bounded here: the agent counts its own calls.
+// interrupted settles a call that ran when the program died. A call that only reads or is
+// idempotent is repeated, at most [maxRepeats] times, because it may be the call that kills
+// the program. An agent's work has no such limit: the agent counts its own calls.
 func (c *call) interrupted() {
 	c.crashes++
 	switch {
@@ -283,7 +283,7 @@ func (c *call) ran(cause event.Cause) bool {
 	return false
 }
 
-// callID makes our own id of a call: providers repeat theirs.
+// callID makes a unique id of a call: providers repeat theirs.
 func callID(seq int64, index int) string {
 	b := strconv.AppendInt(append(make([]byte, 0, 24), 'c'), seq, 10)
 	return string(strconv.AppendInt(append(b, '.'), int64(index), 10))

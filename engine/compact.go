@@ -13,24 +13,24 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// What compactions go by where nothing else is configured.
+// The defaults of compactions.
 const (
 	minReserve     = 10_000 // tokens of the window that are kept free
 	keepTokens     = 20_000 // at the end of the conversation, left as they are
 	protectTokens  = 40_000 // newest results that are not cleared
 	summaryTokens  = 8192   // of a summary, at most
-	promptTokens   = 1500   // of what asks for it
+	promptTokens   = 1500   // of the request for it
 	minClear       = 400    // tokens of a result that is worth clearing
-	clearedTokens  = 60     // of what stands in its place
+	clearedTokens  = 60     // of the text that replaces it
 	maxMisses      = 3      // compactions in a row that fail or gain too little
 	maxLess        = 3      // ways of asking for a summary of less
 	summaryAnswers = 2      // since the last compaction, that make a summary worth while
 )
 
-// compaction is what a state knows of making the conversation shorter.
+// compaction holds the state's data about making the conversation shorter.
 type compaction struct {
 	results []result // that can be cleared, oldest first
-	wish    struct { // somebody's
+	wish    struct { // someone's
 		seq          int64 // of the fact; 0: there is none
 		instructions string
 	}
@@ -52,7 +52,7 @@ type compaction struct {
 	windows  map[string]int // of models that turned out to have smaller ones
 }
 
-// shorten returns what is known of compactions, to be changed.
+// shorten returns the compaction data for changes.
 func (x *contextState) shorten() *compaction {
 	if x.compact == nil {
 		x.compact = new(compaction)
@@ -176,8 +176,7 @@ func (k compactor) hookKey(t event.Trigger) string {
 	return k.effectKey("precompact", k.causeOf(t))
 }
 
-// failed makes the fact of a compaction that has not even begun, or does not
-// go on.
+// failed makes the fact of a compaction that did not begin, or that does not continue.
 func (k compactor) failed(t event.Trigger, why string) event.Fact {
 	n := k.size.tokens(k.settings.model())
 	f := event.Compacted{Key: k.key(t), Trigger: t, Failed: why, Before: n, After: n}
@@ -203,7 +202,7 @@ func (k compactor) clearing(t event.Trigger) (event.Fact, bool) {
 	}
 	protect = min(protect, room/4)
 	end, kept := len(c.results), 0
-	last := answerOf(c.results[end-1].call) // what the model has just asked for is not taken away from it
+	last := answerOf(c.results[end-1].call) // the model has just asked for these
 	for end > 0 && (kept+c.results[end-1].tokens <= protect || answerOf(c.results[end-1].call) == last) {
 		end--
 		kept += c.results[end].tokens
@@ -220,7 +219,7 @@ func (k compactor) clearing(t event.Trigger) (event.Fact, bool) {
 	whole := k.size.fixed + k.size.said
 	f.After = k.size.rescaled(model, whole-freed)
 	enough := max(f.After, whole-freed)*10 <= room*8
-	if t == event.Overflow { // what the provider counts is not known
+	if t == event.Overflow { // the provider's count is not known
 		enough = (whole-freed)*10 <= whole*7
 	}
 	return f, enough
@@ -242,7 +241,7 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 	if c != nil {
 		e.Less, e.Tries, e.Again, e.Wishes = c.less, c.tries, c.again, c.wishes
 	}
-	if e.Again { // with more room, all of it for what is written
+	if e.Again { // with more room, all of it for new text
 		output, e.Thinking = min(2*summaryTokens, window/4), llm.Thought{}
 	}
 	if t == event.Manual {
@@ -261,7 +260,7 @@ func (k compactor) summarise(t event.Trigger) (Compact, bool) {
 		e.Thinking = llm.Thought{}
 	}
 	e.Room = window - output - e.Thinking.Tokens() - asking - k.size.fixed
-	if t == event.Overflow || c != nil && c.refused { // whatever the window is said to be
+	if t == event.Overflow || c != nil && c.refused { // even if the window is said to be smaller
 		e.Room = min(e.Room, k.size.said*7/10)
 	}
 	if e.Less > 1 {

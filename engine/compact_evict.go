@@ -10,8 +10,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// What a conversation is without results that were cleared, and with those and messages
-// that were cut.
+// The conversation without cleared results, and with truncated results and messages.
 
 // clearResults returns the messages with something short in the place of results. The
 // old ones stay as they are.
@@ -79,7 +78,7 @@ func messageOf(marks []mark, c event.Cleared) int {
 	return -1
 }
 
-// clearedText is what stands in the place of a result that was cleared.
+// clearedText replaces a result that was cleared.
 func clearedText(content llm.Blocks, file string) string {
 	what := fmt.Sprintf("%d characters", len(content.Text()))
 	if n := len(content) - textBlocks(content); n > 0 {
@@ -101,8 +100,8 @@ func textBlocks(content llm.Blocks) int {
 	return n
 }
 
-// cutContent is what is left of a message or a result of which so many bytes stay: the
-// beginning and the end of its text.
+// cutContent returns the beginning and the end of the text of a message or a result, so
+// many bytes in all.
 func cutContent(content llm.Blocks, keep int, file string) llm.Blocks {
 	text, keep := content.Text(), max(keep, 0)
 	head, tail := text, ""

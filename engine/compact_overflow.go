@@ -5,12 +5,12 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// What becomes of requests that a provider finds too long.
+// Handling of requests that a provider finds too long.
 
 // An overflow is such a request.
 type overflow struct {
 	due   bool // something is to be done about it
-	last  bool // the one before was too long as well: what is too large is taken out of the way, and that is all
+	last  bool // the request before was too long as well: truncate only the largest parts
 	bytes bool // the provider speaks of the size of the body
 	cut   bool // results cannot be cut so that it is enough
 	end   need // how the run ends otherwise
@@ -48,18 +48,18 @@ func (x *contextState) learnWindow(t *settings, model string) {
 // spoken reports whether there is something that can be summarised.
 func (x *contextState) spoken() bool { return x.answers > 0 || x.compact != nil && x.compact.made }
 
-// cutsOnly reports whether nothing is to be done about a request that is too long but to
-// cut what is too large.
+// cutsOnly reports whether truncating the largest parts is the only thing left to do about
+// a request that is too long.
 func (x *contextState) cutsOnly() bool { return !x.spoken() || x.over.last }
 
-// cutsFirst reports whether something is so large that a summary would not make room:
-// results, or what was said since the last one.
+// cutsFirst reports whether a summary would not make enough room, because results, or texts
+// since the last summary, are too large.
 func (k compactor) cutsFirst() bool {
 	room, _ := k.room(k.settings, k.settings.model())
 	return !k.cutsOnly() && !k.over.cut && (int(k.size.output) > room/2 || k.answers == 0 && int(k.size.largest) > k.cut(true).Target)
 }
 
-// cut is the effect that cuts what is too large for the window.
+// cut is the effect that truncates parts that are too large for the window.
 func (k compactor) cut(first bool) Cut {
 	model := k.settings.model()
 	room, _ := k.room(k.settings, model)
@@ -82,7 +82,7 @@ func (o *overflow) failed(why string) need {
 	return end
 }
 
-// tooLarge is how a run ends that cannot go on with what is said in it.
+// tooLarge is the end of a run whose conversation cannot be made to fit.
 func (o *overflow) tooLarge(f event.Compacted) need {
 	class := llm.TooLong
 	if o.bytes {

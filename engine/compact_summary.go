@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A mark says what a message of a transcript is, and of which fact.
+// A mark is the kind of a message of a transcript, and its fact.
 type mark struct {
 	seq  int64
 	kind messageKind
@@ -18,16 +18,16 @@ type mark struct {
 type messageKind uint8
 
 const (
-	isOther   messageKind = iota // notices, what hooks and the engine say
-	isPrompt                     // what a run begins with
-	isSaid                       // what the user says later
-	isContext                    // what is told of the place
+	isOther   messageKind = iota // notices; texts of hooks and the engine
+	isPrompt                     // the prompt of a run
+	isSaid                       // later messages of the user
+	isContext                    // notes about the place
 	isAnswer
 	isResults
 	isSummary
 )
 
-// cuttable reports whether a message of this kind can lose a part of what it says.
+// cuttable reports whether a message of this kind may be truncated.
 func (k messageKind) cuttable() bool {
 	return k == isOther || k == isPrompt || k == isSaid || k == isContext
 }
@@ -50,7 +50,8 @@ func (t *Transcript) add(m llm.Message, seq int64, kind messageKind) {
 	t.marks = append(t.marks, mark{seq, kind})
 }
 
-// A SummaryPlan is a compaction in the making: what is to be summarised, and what stays.
+// A SummaryPlan is a compaction in the making: the messages to summarise and those that
+// stay.
 type SummaryPlan struct {
 	// Request are the messages to be summarised. They end where the conversation does.
 	Request []llm.Message
@@ -65,7 +66,7 @@ type SummaryPlan struct {
 	marks    []mark
 }
 
-// Shorten plans what a [Compact] is to do.
+// Shorten plans the work of a [Compact].
 func (t *Transcript) Shorten(e Compact) SummaryPlan {
 	n := len(t.Messages)
 	p := SummaryPlan{Memory: t.memory, messages: t.Messages[:n:n], marks: t.marks[:n:n]}
@@ -136,12 +137,12 @@ func (p *SummaryPlan) tail(tokens int) int {
 	return from
 }
 
-// keep notes what stays of the messages before from: what was told of the place, and
-// with pending what the user wants now, the newest of it where it is too much.
+// keep lists the messages before from that stay: the notes about the place and, with
+// pending, the user's present requests. If those are too much, only the newest stay.
 func (p *SummaryPlan) keep(from, tokens int, pending bool) {
 	said := pending
 	for i := from; i < len(p.marks) && said; i++ {
-		said = p.marks[i].kind != isPrompt // it is in what stays anyway
+		said = p.marks[i].kind != isPrompt // it stays anyway
 	}
 	for i := from - 1; i >= 0; i-- {
 		m := p.marks[i]
@@ -165,8 +166,8 @@ func (p *SummaryPlan) keep(from, tokens int, pending bool) {
 	slices.Sort(p.Kept)
 }
 
-// clear cuts the largest results of what stays, so that it has at most so many tokens.
-// Where that is not enough they are taken out, the largest first.
+// clear truncates the largest results of the messages that stay, so that these have at most
+// so many tokens. If that is not enough it removes them, the largest first.
 func (p *SummaryPlan) clear(from, most int) {
 	c := cutter{messages: p.messages[from:], marks: p.marks[from:], size: contentTokens, floor: minKept}
 	sum := c.sum(c.messages)
@@ -205,7 +206,7 @@ func (p *SummaryPlan) resultsIn(i int) []result {
 	return out
 }
 
-// What stands where something was left out of what is to be summarised.
+// The text that replaces parts left out of the messages to summarise.
 const leftOut = "[The beginning of the conversation is left out here: it does not fit.]"
 
 // lessOf returns the messages without old results, and without as many of the first as
@@ -256,7 +257,7 @@ func (p *SummaryPlan) lessOf(room int) []llm.Message {
 	return append(out, messages[first:]...)
 }
 
-// wanted lists the messages before i that say what the user wants now.
+// wanted lists the messages before i that hold the user's present requests.
 func (p *SummaryPlan) wanted(i int) []int {
 	var out []int
 	for k := len(p.marks) - 1; k >= 0; k-- {
@@ -298,7 +299,7 @@ func (t *Transcript) compact(f event.Compacted) {
 // Memory returns the decisions, constraints and preferences that compactions have found.
 func (t *Transcript) Memory() []string { return t.memory }
 
-// compactedMessages returns what a compaction makes of messages.
+// compactedMessages returns messages after a compaction.
 func compactedMessages(messages []llm.Message, marks []mark, f event.Compacted) ([]llm.Message, []mark) {
 	messages = clearResults(messages, marks, f.Cleared)
 	if f.Until == 0 {
@@ -319,7 +320,7 @@ func compactedMessages(messages []llm.Message, marks []mark, f event.Compacted) 
 	return out, kinds
 }
 
-// summaryText is what stands in the place of what was summarised.
+// summaryText is the message that replaces the summarised messages.
 func summaryText(f event.Compacted) string {
 	var b strings.Builder
 	b.WriteString("This conversation was compacted to make room. The summary stands in the place of what was said before; what follows it is word for word. Go on with the work from there, without a word about the summary.\n\n<summary>\n")

@@ -10,14 +10,14 @@ import (
 // Of a message or result that is cut, in tokens.
 const (
 	minKept = minClear // stays at least
-	ownKept = 2000     // stays at most of what ends a run: it has to be said again
+	ownKept = 2000     // stays at most of a message that ends the run: the user must say it again
 )
 
-// A TruncationPlan says what of a conversation is no longer sent whole.
+// A TruncationPlan lists the parts of a conversation that are no longer sent whole.
 type TruncationPlan struct {
 	Cleared []event.Cleared // empty: nothing that would be enough
 	After   int             // tokens of the messages then
-	Large   []Large         // what ends the run: it cannot be answered in part
+	Large   []Large         // the message that ends the run: a part of it cannot be answered
 }
 
 // Large is something that is too large for the window.
@@ -29,9 +29,9 @@ type Large struct {
 	Bytes  int
 }
 
-// Cut plans what a [Cut] is to do: old results go first, then the largest of the others
-// and of the notes lose their middle, and where that is not enough what the user wants
-// now does, which is no request any more then.
+// Cut plans the work of a [Cut]. Old results go first. Then the largest other results and
+// notes lose their middle. If that is not enough, so does the user's present request, which
+// then no longer counts as a request.
 func (t *Transcript) Cut(e Cut) TruncationPlan {
 	n := len(t.Messages)
 	c := cutter{messages: t.Messages[:n:n], marks: t.marks[:n:n], size: contentTokens, floor: minKept, files: e.files}
@@ -88,7 +88,7 @@ type cutter struct {
 	messages []llm.Message
 	marks    []mark
 	size     func(llm.Blocks) int
-	floor    int      // least size of what was cut
+	floor    int      // least size of a truncated part
 	files    []result // that hold results as a whole
 }
 
@@ -98,11 +98,11 @@ type piece struct {
 	at      int // the message
 	content llm.Blocks
 	size    int
-	own     bool // what the user wants now
+	own     bool // the user's present request
 	old     bool // a result that is not of the last answer
 }
 
-// pieces lists what can be cut, in the order of the conversation.
+// pieces lists the parts that can be truncated, in the order of the conversation.
 func (c *cutter) pieces() []piece {
 	var out []piece
 	prompt, answer := -1, -1 // the last ones
@@ -157,16 +157,16 @@ func (c *cutter) sum(messages []llm.Message) int {
 	return n
 }
 
-// after is what all have once some are cut.
+// after is the size of all pieces once some are truncated.
 func (c *cutter) after(cleared []event.Cleared) int {
 	return c.sum(clearResults(c.messages, c.marks, cleared))
 }
 
-// own is the most that stays of what ends a run.
+// own is the most that stays of a message that ends the run.
 func (c *cutter) own() int { return c.floor / minKept * ownKept }
 
-// down cuts the largest of some pieces to some size at most, beside what is cut already,
-// so that all together have no more than the target. It returns nil where that cannot be.
+// down truncates the largest of some pieces to one size, so that all pieces together fit
+// the target. It returns nil if that is impossible.
 func (c *cutter) down(cleared []event.Cleared, pieces []piece, target, most int) []event.Cleared {
 	sizes := make([]int, 0, len(pieces))
 	for _, p := range pieces {
@@ -201,8 +201,8 @@ func (c *cutter) keep(p piece, size int) int {
 	return max(1, int(float64(len(text))*min(1, float64(size)/float64(max(whole, 1)))))
 }
 
-// level returns what the largest of some sizes have to become so that all together lose
-// an excess.
+// level returns the size to which the largest of some sizes must shrink so that together
+// they lose an excess.
 func level(sizes []int, excess int) int {
 	slices.Sort(sizes)
 	slices.Reverse(sizes)
@@ -228,8 +228,8 @@ func (c *cutter) cutting(cleared []event.Cleared) TruncationPlan {
 	return TruncationPlan{Cleared: cleared, After: n}
 }
 
-// named is a cutting that ends the run: it names what the user has said, or else what it
-// is.
+// named describes a truncation that ends the run: it quotes the user's message, or else
+// names its kind.
 func (c *cutter) named(cleared []event.Cleared, t *Transcript) TruncationPlan {
 	if len(cleared) == 0 {
 		return TruncationPlan{}
@@ -262,7 +262,7 @@ func (c *cutter) named(cleared []event.Cleared, t *Transcript) TruncationPlan {
 	return out
 }
 
-// contentBytes is about what blocks have in the body of a request.
+// contentBytes estimates the size of blocks in the body of a request.
 func contentBytes(bs llm.Blocks) int {
 	n := 0
 	for _, b := range bs {

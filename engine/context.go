@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// contextState is how long the conversation is, and what is known of making it shorter.
+// contextState holds the length of the conversation and the data for making it shorter.
 type contextState struct {
 	size    size
 	answers int            // of the model, since the last summary
@@ -35,8 +35,8 @@ func (x *contextState) configured(f event.Configured) {
 	x.size.configured(fixed)
 }
 
-// toolChanged puts a tool in the place of the one of its name. Calls that were proposed
-// before go on with what the old one said of itself.
+// toolChanged replaces the tool of the same name. Calls that were proposed before keep the
+// traits of the old one.
 func (x *contextState) toolChanged(t *settings, f event.ToolChanged) bool {
 	tools, old, ok := t.tools().replace(f.Tool)
 	if !ok {
@@ -125,8 +125,8 @@ func (x *contextState) answered(f event.AssistantMessage) {
 	x.size.answered(f.Model, r)
 }
 
-// size estimates the tokens of the next request: the provider's own count of
-// the last one, and [llm.TokensAtMost] for what it has not counted.
+// size estimates the tokens of the next request: the provider's own count of the last one,
+// and [llm.TokensAtMost] for everything since.
 type size struct {
 	fixed   int    // system prompt and tools
 	said    int    // all messages
@@ -155,8 +155,8 @@ func (s *size) answered(model string, r llm.Response) {
 	}
 }
 
-// tokens is on the high side: it decides what a call can cost. Models count
-// differently, so another one's count is not relied upon alone.
+// tokens is a high estimate: it decides how much a call can cost. Models count differently,
+// so a count of another model is not trusted alone.
 func (s *size) tokens(model string) int {
 	switch {
 	case s.model == "":
@@ -184,14 +184,14 @@ func (s *size) compacted(model string, tokens int) {
 	s.said, s.model, s.counted, s.added, s.output = max(0, tokens-s.fixed), "", 0, 0, 0
 }
 
-// rescaled is what the provider may count for so many estimated tokens.
+// rescaled turns estimated tokens into the count to expect of the provider.
 func (s *size) rescaled(model string, tokens int) int {
 	return int(float64(tokens) * s.scale(model))
 }
 
 func textTokens[T string | json.RawMessage](s T) int { return llm.TokensAtMost(s) }
 
-// blockTokens is what a block costs beside its text.
+// blockTokens is the overhead of a block beside its text.
 const blockTokens = 8
 
 func contentTokens(bs llm.Blocks) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// ContextUsage says what the next request to the model would hold.
+// ContextUsage describes the content of the next request to the model.
 type ContextUsage struct {
 	Model   string `json:"model"`
 	Window  int    `json:"window"` // tokens that the model reads
@@ -20,7 +20,7 @@ type ContextUsage struct {
 	Off        int            `json:"off_percent"` // by how much Tokens may be wrong
 	Categories []ContextShare `json:"categories"`
 	Reserve    int            `json:"reserve"`            // for the answer, within the window
-	Free       int            `json:"free"`               // what is left beside it
+	Free       int            `json:"free"`               // the rest of the window
 	Deferred   ContextShare   `json:"deferred,omitzero"`  // tools that are not sent until they are found
 	Heaviest   []ContextShare `json:"heaviest,omitempty"` // tools by their descriptions and results, at most ten
 }
@@ -37,8 +37,8 @@ type Counting string
 
 const (
 	ByProvider Counting = "provider" // its end point has counted this very request
-	ByUsage    Counting = "usage"    // the last answer's count, and an estimate of what came after it
-	ByEstimate Counting = "estimate" // nobody has counted yet
+	ByUsage    Counting = "usage"    // the last answer's count, and an estimate of everything after it
+	ByEstimate Counting = "estimate" // an estimate only
 )
 
 // Categories of a request, in the order in which they are shown.
@@ -49,15 +49,15 @@ const (
 	InSkills       = "skills"
 	InAgents       = "agents"
 	InInstructions = "instructions" // AGENTS.md and other notes about the place
-	InFiles        = "files"        // what was read of files, attachments
+	InFiles        = "files"        // contents of read files, attachments
 	InResults      = "results"      // of other tools
 	InThinking     = "thinking"
-	InMessages     = "messages" // what user and model said, calls
+	InMessages     = "messages" // texts of user and model, calls
 )
 
 var categories = []string{InSystem, InTools, InMCP, InSkills, InAgents, InInstructions, InFiles, InResults, InThinking, InMessages}
 
-// A weighing adds up what a request is made of, as estimated.
+// A weighing adds up the estimated parts of a request.
 type weighing struct {
 	shares map[string]*ContextShare
 	tools  map[string]*ContextShare
@@ -93,9 +93,9 @@ func categoryOf(tool string) string {
 // reads are the tools whose results are parts of files.
 var reads = []string{"Read", "NotebookRead", "ReadMcpResource"}
 
-// ContextUsage says what the next request would hold. note reports whether a text is a
-// note about the place. total is what the provider has counted of the request and fixed
-// of its tools and system prompt; 0 where it was not asked.
+// ContextUsage describes the content of the next request. note reports whether a text is a
+// note about the place. total is the provider's count of the request, fixed that of its
+// tools and system prompt. Both are 0 if the provider was not asked.
 func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, fixed int) ContextUsage {
 	model := s.Model()
 	info := s.settings.info(model)
@@ -132,7 +132,7 @@ func (s *State) ContextUsage(t *Transcript, note func(text string) bool, total, 
 		}
 		w.scale(nil, estimate, total)
 	case s.context.size.model == model && s.context.size.counted > 0 && estimate > 0:
-		u.Tokens, u.Counted = s.context.size.counted+s.context.size.added*3/4, ByUsage // what was added is on the high side
+		u.Tokens, u.Counted = s.context.size.counted+s.context.size.added*3/4, ByUsage // the estimate of the new parts is high
 		u.Off = min(30, 2+30*s.context.size.added*3/4/max(u.Tokens, 1))
 		w.scale(nil, estimate, u.Tokens)
 	}
@@ -195,7 +195,7 @@ func (w *weighing) scale(meant func(string) bool, from, to int) {
 	}
 }
 
-// round gives the largest share what was lost in dividing.
+// round adds the remainder of the division to the largest share.
 func (u *ContextUsage) round() {
 	sum, largest := 0, 0
 	for i, c := range u.Categories {
@@ -243,8 +243,8 @@ func (w *weighing) message(m llm.Message, calls map[string]string, note func(str
 	}
 }
 
-// IsNote returns a function that tells the notes about the place, of the facts of a
-// session, from what was said.
+// IsNote returns a function that tells notes about the place from other texts, using the
+// facts of a session.
 func IsNote(facts func(yield func(event.Event) bool)) func(text string) bool {
 	notes := map[string]bool{}
 	for e := range facts {

@@ -11,9 +11,9 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// An Effect is something that the run wants done. It names what its doing
-// takes and carries no bodies. A driver starts each key once, after recording
-// its Intent, and reports what came of it as a fact with that key.
+// An Effect is work that the run wants done. It names its inputs and carries no bodies. A
+// driver starts each key once, after recording its Intent, and reports the outcome as a
+// fact with that key.
 type Effect interface {
 	// Key is unique in the session and an idempotency key for the effect.
 	Key() string
@@ -45,7 +45,7 @@ type (
 		key, Call string
 		Mode      permission.Mode
 		Dir       string
-		Guard     string // why the call has to be asked about whatever the rules say
+		Guard     string // why the user must be asked about the call, even if the rules allow it
 	}
 	// Ask wants an [event.Answered] from a person. One question is open at a time.
 	Ask struct{ key, Call string }
@@ -72,8 +72,8 @@ type (
 		MaxTokens   int
 		ReservedUSD float64
 	}
-	// Compact wants an [event.Compacted] with a summary, or an [event.ModelFailed]. What
-	// is to be summarised is for [Transcript.Shorten] to say.
+	// Compact wants an [event.Compacted] with a summary, or an [event.ModelFailed].
+	// [Transcript.Shorten] selects the messages to summarise.
 	Compact struct {
 		key          string
 		Trigger      event.Trigger
@@ -87,15 +87,15 @@ type (
 		Pending      bool    // a prompt is being worked on
 		Before       int     // tokens of a request
 		Fixed        int     // of system prompt and tools
-		Scale        float64 // what the provider counts for each token that is estimated
+		Scale        float64 // the provider's count for each estimated token
 		Keep         int     // tokens of the newest messages to leave as they are
 		Most         int     // tokens that these may have in any case
 		Again        bool    // the last summary was cut off: this one is taken as it comes
 		Less         int     // 0: the whole conversation is summarised, as it is
 		Room         int     // tokens that its messages may have, else
 	}
-	// Cut wants an [event.Compacted] by which what is too large for the window is no
-	// longer sent whole, see [Transcript.Cut].
+	// Cut wants an [event.Compacted] that truncates the parts too large for the window, see
+	// [Transcript.Cut].
 	Cut struct {
 		key    string
 		Target int     // tokens that all messages may have, as estimated
@@ -104,7 +104,7 @@ type (
 		Last   bool    // the run ends with it
 		Before int     // tokens of the request
 		Fixed  int     // of system prompt and tools
-		Scale  float64 // what the provider counts for each token that is estimated
+		Scale  float64 // the provider's count for each estimated token
 		Room   int     // tokens that a request may have
 		files  []result
 	}
@@ -116,7 +116,7 @@ type (
 		Event   hook.Event
 		Call    string            // of events about one
 		Message string            // id of the user message, with UserPromptSubmit
-		Active  bool              // with Stop and SubagentStop: the run goes on because of Stop hooks
+		Active  bool              // with Stop and SubagentStop: the run continues because of Stop hooks
 		Fields  map[string]string // texts of the hooks' input, by their names in JSON
 	}
 	// GatherResults wants an [event.ToolResult] made of those of the calls that a

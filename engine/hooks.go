@@ -8,14 +8,14 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// maxChanged is how many files of one call hooks are told of.
+// maxChanged is the largest number of changed files that hooks of one call hear about.
 const maxChanged = 50
 
 // A hookQueue holds the events whose hooks have not been called yet.
 type hookQueue struct {
 	due    []CallHooks          // in order
 	added  []string             // folders that the last configuration has added
-	loaded []event.Instructions // that hooks were not told of yet
+	loaded []event.Instructions // that hooks were not told about yet
 }
 
 // add makes hooks wanted, if there are any for the event.

@@ -46,7 +46,7 @@ func (b *inbox) deliverable(n need, compacts bool) []string {
 	followUp := ""
 	for _, q := range b.queue {
 		if (q.delivery == event.AsHook || q.delivery == event.AsContext) && n.kind == needEnd {
-			continue // context is for whoever goes on, and no reason to
+			continue // context is read when the run continues for another reason
 		}
 		if q.delivery == event.AsNotice && compacts && n.kind == needEnd {
 			continue // nor is news for a run that only compacts
@@ -74,7 +74,8 @@ func (b *inbox) unchecked(ids []string) (CallHooks, bool) {
 	return CallHooks{}, false
 }
 
-// checked takes in what hooks say of a message. It reports false if none waits for that.
+// checked applies the answers of hooks about a message. It reports false if no message
+// waits for them.
 func (b *inbox) checked(f event.Hooked) bool {
 	i := slices.IndexFunc(b.queue, func(q queued) bool { return !q.checked && f.Key == q.hookKey() })
 	if i < 0 {

@@ -8,17 +8,17 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// OutputTool is the tool by which a model gives its answer to a prompt with a schema,
-// where it has no other way to be held to it. Only the engine knows of it: it is no
-// action, needs no permission, and its result is the verdict about the answer.
+// OutputTool is the tool by which a model answers a prompt with a schema, if the provider
+// cannot enforce the schema. Only the engine knows it: it does nothing, needs no
+// permission, and its result is the verdict about the answer.
 const OutputTool = "StructuredOutput"
 
-// An answer is what the prompt's schema has come to.
+// An answer is the state of the answer to a prompt with a schema.
 type answer struct {
 	want        event.Output
 	output      json.RawMessage // accepted
 	judged      bool            // the final answer was
-	part        string          // what the model said last, of a text of several parts
+	part        string          // the model's last words, of a text of several parts
 	corrections int
 }
 

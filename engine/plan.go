@@ -9,9 +9,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Effects returns what the state wants done, in a fixed order. A [Record]
-// comes alone. A run that is open always wants something. The slice is valid until
-// the next call.
+// Effects returns the work that the state wants done, in a fixed order. A [Record] comes
+// alone. An open run always wants something. The slice is valid until the next call.
 func (s *State) Effects() []Effect {
 	if !s.open {
 		return nil
@@ -37,7 +36,7 @@ func (p *planner) add(e Effect) { p.effects = append(p.effects, e) }
 // record wants facts recorded, and nothing else until they are.
 func (p *planner) record(facts ...event.Fact) { p.effects = []Effect{Record{"record", facts}} }
 
-// run lists the effects of a run that goes on.
+// run lists the effects of a run in progress.
 func (p *planner) run() {
 	s := p.s
 	if s.settings.cfg.Limits.Time > 0 && !s.run.rang {
@@ -52,7 +51,7 @@ func (p *planner) run() {
 	switch {
 	case len(s.calls.list) > 0:
 		p.calls()
-		if len(p.effects) == 0 { // a question was deferred, and agents are at work
+		if len(p.effects) == 0 { // a question was deferred, and agents are running
 			p.await()
 		}
 	case len(s.hooks.due) == 0:
@@ -104,7 +103,7 @@ func (p *planner) calls() {
 	}
 }
 
-// finishCall lists what a call that has begun wants until it has its result.
+// finishCall lists the effects of a call that has begun and has no result yet.
 func (p *planner) finishCall(c *call) {
 	switch c.phase {
 	case running:
@@ -125,12 +124,12 @@ func (p *planner) runTool(c *call) {
 	p.add(RunTool{c.key("tool"), c.id, p.s.settings.mode, p.s.settings.dir})
 }
 
-// keepFirst reports whether the files have to be kept before a call starts.
+// keepFirst reports whether the files must be kept before a call starts.
 func (p *planner) keepFirst(c *call) bool {
 	return p.s.settings.cfg.Checkpoints && !p.s.run.kept && !c.class.ReadOnly && !c.class.Internal
 }
 
-// next goes on with the conversation when no call is open.
+// next continues with the conversation when no call is open.
 func (p *planner) next() {
 	s := p.s
 	if s.context.compacting() {
@@ -210,7 +209,7 @@ func (p *planner) end() {
 	}
 }
 
-// stop settles what a stopped run has left open, then ends it.
+// stop settles the open effects of a stopped run, then ends it.
 func (p *planner) stop() {
 	s := p.s
 	suspend := s.stop.Reason == event.Suspended
@@ -261,7 +260,7 @@ func (p *planner) finish(reason event.EndReason, n need) {
 	}
 }
 
-// summary lists what a summary wants that is being made.
+// summary lists the effects of a summary in the making.
 func (p *planner) summary() {
 	s, c := p.s, p.s.context.compact
 	if s.model.wait != nil {
@@ -276,8 +275,8 @@ func (p *planner) summary() {
 	p.record(k.failed(c.doing, noBudget))
 }
 
-// compact lists what a compaction wants done before anything else. It reports whether
-// there is one.
+// compact lists the effects of a compaction, which come before all others. It reports
+// whether a compaction is due.
 func (p *planner) compact() bool {
 	s := p.s
 	if s.model.busy() {
@@ -306,9 +305,9 @@ func (p *planner) compact() bool {
 	return true
 }
 
-// shorten takes the first way to make the conversation shorter that is enough: to clear
-// old results, to cut what is too large, to summarise. It reports false where the budget
-// does not let a summary be made in time: that says what becomes of the call as well.
+// shorten takes the first sufficient way to make the conversation shorter: clear old
+// results, truncate large parts, summarise. It reports false if the budget does not allow a
+// summary in time; that decides about the call as well.
 func (p *planner) shorten(k compactor, trigger event.Trigger) bool {
 	if trigger != event.Manual {
 		if f, ok := k.clearing(trigger); ok {
@@ -337,9 +336,8 @@ func (p *planner) shorten(k compactor, trigger event.Trigger) bool {
 	return true
 }
 
-// idle reports whether the run has come to a question that whoever judged the call has
-// left for later, or that an agent waits for, and there is nothing else to do: other calls
-// are judged and run first.
+// idle reports whether the run only waits for a question that was deferred, or that an
+// agent waits for. Other calls are judged and run first.
 func (p *planner) idle() bool {
 	s := p.s
 	if !s.open || s.stop != nil || len(s.hooks.due) > 0 || !s.calls.deferred() {

@@ -16,14 +16,14 @@ type run struct {
 	rang     bool      // the time limit was reached
 	alarms   int       // how often the time limit was changed
 	kept     bool      // the files are, as they were before this prompt
-	compacts bool      // it was begun to compact the conversation
+	compacts bool      // it began only to compact the conversation
 	denials  []event.Denial
 	bill
 	reply
 	ending
 }
 
-// A reply is what the model has said.
+// A reply is the model's answer.
 type reply struct {
 	text          string // of the last answer, with the parts that it continues
 	partial       string
@@ -44,17 +44,17 @@ type ending struct {
 	failureTold bool   // StopFailure hooks were
 }
 
-// setBack moves what the run has of times when a fact is older than the one before: the
-// clock was set back, as can be between a crash and the resumption. Without this a run
-// would last longer by as much, which setBack returns.
+// setBack moves the times of the run when a fact is older than the one before: the clock
+// was set back, for example between a crash and the resumption. Without this the run would
+// seem longer. It returns by how much.
 func (r *run) setBack(now time.Time) time.Duration {
 	back := max(0, r.last.Sub(now))
 	r.began = r.began.Add(-back)
 	return back
 }
 
-// notCounted takes the time since the latest fact out of the run's: nobody worked on
-// the run until now, when it is resumed.
+// notCounted leaves the time since the latest fact out of the run's time: no program ran it
+// until it is resumed now.
 func (r *run) notCounted(now time.Time) {
 	if idle := now.Sub(r.last); idle > 0 {
 		r.began, r.last = r.began.Add(idle), now
@@ -111,7 +111,7 @@ func (e *ending) reopen() {
 }
 
 // stopRepeatedCall lets the run end when a call that should be asked about is refused
-// without a person: the model would go on with it for ever.
+// without a person: the model would continue with it for ever.
 func (e *ending) stopRepeatedCall(guard, why string) {
 	if guard != "" {
 		e.end, e.doom = event.DoomLoop, guard+": "+why
@@ -123,7 +123,7 @@ func (e *ending) goOn(cause int64, msg string) event.Fact {
 	return event.UserMessage{ID: e.key("goon", cause), Delivery: event.AsContinue, Message: llm.UserText(msg)}
 }
 
-// need is what the conversation waits for when no call is open.
+// need is the next step of the conversation when no call is open.
 type need struct {
 	kind   needKind
 	reason event.EndReason // with needEnd
@@ -137,7 +137,7 @@ type needKind int
 
 const (
 	needModel    needKind = iota // an answer
-	needContinue                 // the request to go on with a cut answer
+	needContinue                 // the request to continue with a cut answer
 	needEnd                      // the end of the run
 )
 
@@ -165,14 +165,14 @@ func (m *modelCall) busy() bool { return m.calling || m.wait != nil }
 // want makes a new call wanted.
 func (m *modelCall) want(cause int64) { *m = modelCall{cause: cause, reserved: m.reserved} }
 
-// dropped takes in whether the model of the call is no longer wanted.
+// dropped handles a change of the model while a call of the old one is pending.
 func (m *modelCall) dropped(is bool) {
 	if is {
 		m.tries, m.changed = 0, m.calling
 	}
 }
 
-// ContinueText is what the model is told after an answer cut off at max_tokens.
+// ContinueText is the message to the model after an answer cut off at max_tokens.
 const ContinueText = "Please continue from where you left off."
 
 // continuation is the message that asks for the rest of an answer.

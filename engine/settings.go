@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// settings are what a run works with: its configuration as far as it has changed since.
+// settings are the configuration of a run with its later changes.
 type settings struct {
 	cfg      event.Configured // without the system prompt and the models
 	models   []knownModel
@@ -20,12 +20,12 @@ type settings struct {
 	mode     permission.Mode
 	dir      string
 	scopes   []scope                 // skills in force, the innermost last
-	bound    *permission.Restriction // what they let run; nil: anything
-	rules    *permission.Policy      // what hooks have added; nil: nothing
+	bound    *permission.Restriction // the tools that they allow; nil: all
+	rules    *permission.Policy      // rules added by hooks; nil: none
 }
 
-// A knownModel is a model that was told of. There are few, and a list of few takes a
-// tenth of what a map does.
+// A knownModel is a model with its recorded facts. Runs know few models, and a short list
+// takes a tenth of the memory of a map.
 type knownModel struct {
 	name string
 	info llm.Info
@@ -52,7 +52,7 @@ func (t *settings) configure(f event.Configured) (added []string) {
 		}
 	}
 	same := f.Program != "" && f.Program == t.cfg.Program
-	if f.Start != "" && t.rules != nil && !same { // what was allowed was allowed to another program
+	if f.Start != "" && t.rules != nil && !same { // the rules were added for another program
 		t.rules.Allow = nil
 	}
 	t.knowOnly(f.Models)
@@ -74,7 +74,7 @@ func (t *settings) model() string {
 	return t.cfg.Model
 }
 
-// info returns what is known of a model, the zero Info if nothing.
+// info returns the facts about a model, the zero Info if none are known.
 func (t *settings) info(model string) llm.Info {
 	for i := range t.models {
 		if t.models[i].name == model {
@@ -92,7 +92,7 @@ func (t *settings) knowOnly(models map[string]llm.Info) {
 	}
 }
 
-// know keeps what is known of a model.
+// know stores the facts about a model.
 func (t *settings) know(model string, info llm.Info) {
 	for i := range t.models {
 		if t.models[i].name == model {
@@ -175,7 +175,7 @@ func (t *settings) permissionsChanged(f event.PermissionsChanged) bool {
 			*list = slices.DeleteFunc(slices.Clone(had), func(r permission.Rule) bool { return slices.Contains(u.Rules, r) })
 			continue
 		}
-		added := slices.Clone(had) // whoever judges may hold the old ones
+		added := slices.Clone(had) // a running decision may still hold the old ones
 		for _, r := range u.Rules {
 			if !slices.Contains(added, r) {
 				added = append(added, r)
@@ -239,8 +239,8 @@ func (t *settings) dropScope() {
 	t.scopes = t.scopes[:last:last]
 }
 
-// bind settles what the skills in force let run: the list of the innermost that has
-// one.
+// bind sets the tools that the skills in force allow: the list of the innermost skill that
+// has one.
 func (t *settings) bind() {
 	for _, sc := range slices.Backward(t.scopes) {
 		if len(sc.Tools) == 0 {

@@ -1,10 +1,10 @@
 // Package engine is the agent loop as a pure state machine.
 //
-// A [State] is the fold of a session's facts. [State.Effects] says what the
-// state wants done next; a driver does it, records what came of it as a fact,
-// and applies the fact. The engine does no I/O, starts no goroutine, reads no
-// clock and draws no random number, so the same facts always lead to the same
-// state and effects: a crash, a fork and a test are all just a replay of facts.
+// A [State] is the fold of a session's facts. [State.Effects] returns the work to do next.
+// A driver does it, records the outcome as a fact, and applies the fact. The engine does no
+// I/O, starts no goroutine, reads no clock and draws no random number, so the same facts
+// always lead to the same state and effects: a crash, a fork and a test are all just a
+// replay of facts.
 //
 //	for s.Running() {
 //		for _, e := range s.Effects() { start(e) } // those that are not pending
@@ -21,9 +21,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A State decides what a run does next. It holds ids, phases and counters; the
-// conversation itself is in the [Transcript]. The zero State is a session in
-// which nothing has happened.
+// A State decides the next steps of a run. It holds ids, phases and counters; the
+// conversation itself is in the [Transcript]. The zero State is a session in which nothing
+// has happened.
 type State struct {
 	settings settings
 	inbox    inbox
@@ -33,22 +33,22 @@ type State struct {
 	agents   Subagents
 	model    modelCall
 
-	open bool // a run goes on
+	open bool // a run is in progress
 	run  run
 	stop *event.Stopped
 	need need
 
-	wanted []Effect // what Effects returned; reused
+	wanted []Effect // the last result of Effects; reused
 }
 
-// Running reports whether a run goes on.
+// Running reports whether a run is in progress.
 func (s *State) Running() bool { return s.open }
 
-// Pending reports whether the last run left calls without a result, as a
-// suspended one does, or agents in the background that wait for a decision.
+// Pending reports whether the last run left calls without a result, as a suspended run
+// does, or background agents that wait for a decision.
 func (s *State) Pending() bool { return len(s.calls.list) > 0 || len(s.agents.Waiting()) > 0 }
 
-// Stopping reports whether what is pending should be cancelled.
+// Stopping reports whether pending effects should be cancelled.
 func (s *State) Stopping() bool {
 	return s.open && s.stop != nil && s.stop.Reason != event.Suspended
 }
@@ -62,14 +62,14 @@ func (s *State) Dir() string { return s.settings.dir }
 // Model returns the name of the model that the next call goes to.
 func (s *State) Model() string { return s.settings.model() }
 
-// Config returns what the run was configured with, less the system prompt and what is
-// known of models, see [State.Info].
+// Config returns the configuration of the run, without the system prompt and the facts
+// about models, see [State.Info].
 func (s *State) Config() event.Configured { return s.settings.cfg }
 
-// Info returns what is known of a model, the zero Info if nothing.
+// Info returns the facts about a model, the zero Info if none are known.
 func (s *State) Info(model string) llm.Info { return s.settings.info(model) }
 
-// Models returns all models that were told of, by name.
+// Models returns all models that were told about, by name.
 func (s *State) Models() map[string]llm.Info {
 	all := make(map[string]llm.Info, len(s.settings.models))
 	for _, m := range s.settings.models {
@@ -78,7 +78,7 @@ func (s *State) Models() map[string]llm.Info {
 	return all
 }
 
-// Rules returns what hooks have added to the agent's rules.
+// Rules returns the rules that hooks have added to the agent's.
 func (s *State) Rules() permission.Policy {
 	if s.settings.rules == nil {
 		return permission.Policy{}
@@ -98,19 +98,19 @@ func (s *State) Scopes() []tool.Scope {
 	return out
 }
 
-// Bound returns what the skills in force let run, nil for anything. It is another
-// one whenever that changes.
+// Bound returns the tools that the skills in force allow, nil for all. It is a new value
+// whenever that changes.
 func (s *State) Bound() *permission.Restriction { return s.settings.bound }
 
-// Agents returns what is known of the agents below the session. It changes with the state.
+// Agents returns the agents below the session. It changes with the state.
 func (s *State) Agents() *Subagents { return &s.agents }
 
 // A CallStatus is how far a call of the last answer has come.
 type CallStatus struct {
 	Open       bool                // it has no result yet
-	Traits     tool.Traits         // what it is going to do
+	Traits     tool.Traits         // the effects that it is going to have
 	Decision   permission.Decision // the latest about it
-	Repeatable bool                // made again, it does not do again what it has done
+	Repeatable bool                // a second call does not repeat its effects
 	Question   string              // key of the question about it that waits, also in a run that is suspended; "" for none
 }
 
@@ -127,7 +127,7 @@ func (s *State) Call(id string) CallStatus {
 	return status
 }
 
-// Asking returns the calls that wait for somebody's decision, in order.
+// Asking returns the calls that wait for someone's decision, in order.
 func (s *State) Asking() []string {
 	var ids []string
 	for _, c := range s.calls.list {
@@ -138,7 +138,7 @@ func (s *State) Asking() []string {
 	return ids
 }
 
-// SoFar returns what an open run has come to, for when its end cannot be recorded.
+// SoFar returns the interim result of an open run, for a run whose end cannot be recorded.
 func (s *State) SoFar() (event.RunEnd, bool) {
 	end := s.run.endFact(event.Internal, need{}, s.inbox.cancellable())
 	if s.model.calling {
@@ -160,10 +160,10 @@ func (s *State) Queued() []string { return s.inbox.cancellable() }
 // Known reports whether a user message with this id is on record.
 func (s *State) Known(id string) bool { return s.inbox.known[id] }
 
-// Share returns what an agent that is started by an open call may use of the budget at
-// a time: what is left, divided among the calls of the same tool that have no result yet
-// and the run itself; of the time, all that is left. Zero is no limit; ok is false when
-// nothing is left.
+// Share returns the largest budget of an agent that an open call starts now. The rest of
+// the budget is divided among the run itself and the calls of the same tool without a
+// result. The time is not divided. A zero limit means no limit; ok is false when nothing is
+// left.
 func (s *State) Share(call string, now time.Time) (share event.Limits, ok bool) {
 	return s.budget().share(call, now)
 }
@@ -179,7 +179,7 @@ func (s *State) Answer() (text, last string) {
 	return s.run.text, s.run.answer.part
 }
 
-// Output returns what the answer to the prompt has to be, nil for anything.
+// Output returns the schema that the answer to the prompt must fit, nil for any answer.
 func (s *State) Output() *event.Output {
 	if s.run.answer == nil {
 		return nil
@@ -187,8 +187,8 @@ func (s *State) Output() *event.Output {
 	return &s.run.answer.want
 }
 
-// Formats reports whether the next answer is held to the schema by the provider,
-// and if not, whether the model must be made to call [OutputTool].
+// Formats reports whether the provider enforces the schema of the next answer. If not, it
+// also reports whether the model must be made to call [OutputTool].
 func (s *State) Formats() (native, force bool) {
 	a := s.run.answer
 	if a == nil {

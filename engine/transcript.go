@@ -21,7 +21,7 @@ type Transcript struct {
 	Messages []llm.Message
 
 	marks  []mark          // of the Messages
-	memory []string        // what compactions have found
+	memory []string        // the results of compactions
 	held   map[string]held // queued, by id
 	last   struct {        // the last prompt
 		id string
@@ -48,7 +48,7 @@ type held struct {
 type Call struct {
 	Use     llm.ToolUse
 	Name    string          // of the tool that is meant
-	Input   json.RawMessage // as it will run: the model's, or what replaced it
+	Input   json.RawMessage // as it will run: the model's input, or its replacement
 	Done    *event.ToolDone // before hooks
 	id      string
 	batch   string // the call that made this one; "" for the model

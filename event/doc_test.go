@@ -49,7 +49,8 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	got := "# Events\n\nMade from `event/event.go` and `event/signal.go` by `go test ./event -run Docs -update`.\n\n" +
-		"What `Stream` yields and what a session's journal holds. Facts are recorded before they are shown and before anything is done about them; signals are only shown. " +
+		"A `Stream` yields facts and signals; a session's journal holds the facts.\n" +
+		"A fact is recorded before it is shown and before anything is done about it. A signal is only shown.\n" +
 		"The JSON of an event is `{\"seq\":…,\"prev\":…,\"time\":…,\"session\":…,\"type\":…,\"data\":{…}}`; durations are nanoseconds.\n\n" +
 		"## Facts\n\n" + facts.String() + "## Signals\n\n" + signals.String()
 	got = strings.TrimRight(got, "\n") + "\n"
@@ -57,7 +58,7 @@ func TestDocs(t *testing.T) {
 }
 
 func describe(b *strings.Builder, name string, ts *ast.TypeSpec) {
-	fmt.Fprintf(b, "### `%s` (%s)\n\n%s\n", name, ts.Name.Name, strings.ReplaceAll(ts.Doc.Text(), "\n", " "))
+	fmt.Fprintf(b, "### `%s` (%s)\n\n%s\n", name, ts.Name.Name, sentences(ts.Doc.Text(), ""))
 	st, ok := ts.Type.(*ast.StructType)
 	if !ok || len(st.Fields.List) == 0 {
 		b.WriteString("\n")
@@ -66,13 +67,19 @@ func describe(b *strings.Builder, name string, ts *ast.TypeSpec) {
 	b.WriteString("\n")
 	for _, f := range st.Fields.List {
 		tag, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
-		text := strings.TrimSpace(strings.ReplaceAll(f.Doc.Text()+f.Comment.Text(), "\n", " "))
+		text := sentences(f.Doc.Text()+f.Comment.Text(), "  ")
 		if text != "" {
 			text = ": " + text
 		}
 		fmt.Fprintf(b, "- `%s` %s%s\n", tag, typeName(f.Type), text)
 	}
 	b.WriteString("\n")
+}
+
+// sentences puts each sentence of a comment on its own line; indent is in front of all
+// but the first.
+func sentences(comment, indent string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(comment), " "), ". ", ".\n"+indent)
 }
 
 func typeName(e ast.Expr) string {

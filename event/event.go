@@ -56,7 +56,7 @@ const (
 	AsFollowUp Delivery = "follow_up" // when the run would stop
 	AsNotice   Delivery = "notice"    // written by the program: a background command ended; like a steer
 	AsHook     Delivery = "hook"      // context that a hook has added; like a steer
-	AsContext  Delivery = "context"   // what the agent is told of the place it works in; like a steer, and before a prompt
+	AsContext  Delivery = "context"   // a note to the agent about the place it works in; like a steer, and before a prompt
 	AsContinue Delivery = "continue"  // written by the engine: the answer was cut at max_tokens, or a Stop hook makes the run go on
 )
 
@@ -87,14 +87,14 @@ const (
 	ContextOverflow EndReason = "context_overflow"
 	ModelError      EndReason = "model_error"
 	OutputInvalid   EndReason = "output_invalid" // the answer does not satisfy the prompt's schema
-	Suspended       EndReason = "suspended"      // a permission question was deferred; Resume goes on
+	Suspended       EndReason = "suspended"      // a permission question was deferred; Resume continues
 	Internal        EndReason = "internal"       // a fault of the program, such as a panic
 )
 
 // Facts.
 type (
-	// Configured is what the run is made with, recorded at each prompt: a resumed
-	// run goes on with it, whatever the program's tools and flags are by then.
+	// Configured is the configuration of the run, recorded at each prompt. A resumed run
+	// continues with it, even if the program's tools and flags have changed.
 	Configured struct {
 		Model       string              `json:"model"`
 		Fallbacks   []string            `json:"fallbacks,omitempty"`
@@ -120,8 +120,8 @@ type (
 		Start       Start               `json:"start,omitempty"`       // with the first prompt in a program
 		Awaits      bool                `json:"awaits,omitempty"`      // the run does not end while agents work in the background
 		Program     string              `json:"program,omitempty"`     // that the host says it is
-		Agent       string              `json:"agent,omitempty"`       // what kind of agent it is, where it works for another
-		Output      *Output             `json:"output,omitempty"`      // what the answer has to be; nil: anything
+		Agent       string              `json:"agent,omitempty"`       // the agent's kind, if it works for another
+		Output      *Output             `json:"output,omitempty"`      // the schema of the answer; nil: any
 	}
 	// UserMessage is a message from the user (or, as a notice or continuation,
 	// from the program). ID is the caller's; a prompt with a known ID is ignored.
@@ -173,15 +173,15 @@ type (
 		RetryAt   time.Time     `json:"retry_at,omitzero"` // from this time on
 		Duration  time.Duration `json:"duration,omitempty"`
 	}
-	// CompactionRequested is somebody's wish that the conversation be compacted: before
-	// the next model call of the run that goes on, else by a run that does nothing else.
+	// CompactionRequested asks for a compaction of the conversation. It happens before the
+	// next model call of the run in progress, else in a run that does nothing else.
 	CompactionRequested struct {
 		ID           string `json:"id"` // the caller's; one that is known is ignored
 		Instructions string `json:"instructions,omitempty"`
 	}
 	// Compacted makes the conversation shorter from now on, in one step: old results of
-	// tools are cleared, or a summary stands in the place of what came before. All of it
-	// stays on record.
+	// tools are cleared, or a summary replaces the messages before it. The journal keeps
+	// all of them.
 	Compacted struct {
 		Key          string  `json:"key"`
 		Trigger      Trigger `json:"trigger"`
@@ -192,12 +192,12 @@ type (
 		Before  int       `json:"before"`
 		After   int       `json:"after"`
 		Cleared []Cleared `json:"cleared,omitempty"`
-		// TooLarge says what the run could not be made with, and ends for: it is among what
-		// was cleared.
+		// TooLarge names the message that did not fit and that the run ends for. It is one
+		// of the cleared messages.
 		TooLarge string `json:"too_large,omitempty"`
 		// Until is the number of the fact up to which messages are replaced; 0 without a
-		// summary. Kept are the facts before it whose messages stay: what the user wants now,
-		// and what was told of the place.
+		// summary. Kept are the earlier facts whose messages stay: the user's present
+		// requests and notes about the place.
 		Until   int64   `json:"until,omitempty"`
 		Kept    []int64 `json:"kept,omitempty"`
 		Summary string  `json:"summary,omitempty"`
@@ -215,14 +215,14 @@ type (
 	Waited struct {
 		Key string `json:"key"`
 	}
-	// Authorized says what rules, hooks, mode and callback make of a call, and
-	// what the call is going to do.
+	// Authorized is the decision of rules, hooks, mode and callback about a call, with the
+	// effects that the call is going to have.
 	Authorized struct {
 		Key      string              `json:"key"`
 		Call     string              `json:"call"`
 		Decision permission.Decision `json:"decision"`
 		Class    tool.Traits         `json:"class"`
-		Invalid  string              `json:"invalid,omitempty"` // what is wrong with the input; nothing was decided then
+		Invalid  string              `json:"invalid,omitempty"` // the mistake in the input; no decision was made then
 		Stop     string              `json:"stop,omitempty"`    // why a hook stops the run
 	}
 	// Answered settles a call that had to be asked about. Class is set when the
@@ -241,9 +241,9 @@ type (
 		Mode permission.Mode `json:"mode,omitempty"`
 		Dir  string          `json:"dir,omitempty"`
 	}
-	// Checkpointed says that the files were kept as they were before the first call
-	// of a prompt that may change some, or why they could not be. Without a key they
-	// were kept before files were rewound.
+	// Checkpointed means that the files were recorded before the first call of a prompt
+	// that may change some, or says why they could not be. Without a key they were recorded
+	// before files were rewound.
 	Checkpointed struct {
 		Key      string        `json:"key"`
 		Prompt   int64         `json:"prompt"`       // number of the prompt's fact, 0 without a key
@@ -251,19 +251,19 @@ type (
 		Error    string        `json:"error,omitempty"`
 		Duration time.Duration `json:"duration,omitempty"`
 	}
-	// ToolDone is what a tool returned, where that is not the last word: a person
-	// is to answer a question, the small model to digest it, or hooks to see it.
+	// ToolDone is the result of a tool that is not final yet: a person must answer a
+	// question, the small model digest it, or hooks see it.
 	ToolDone struct {
 		Key      string        `json:"key"`
 		Call     string        `json:"call"`
 		Cause    Cause         `json:"cause,omitempty"`
-		Digest   string        `json:"digest,omitempty"` // what the small model is asked about it
+		Digest   string        `json:"digest,omitempty"` // the question to the small model about it
 		Result   tool.Result   `json:"result"`
 		Fault    tool.Fault    `json:"fault,omitempty"`
 		Duration time.Duration `json:"duration,omitempty"`
 	}
-	// ToolAmended replaces what a tool returned: by a person's answers, or by the
-	// small model's digest with what that cost.
+	// ToolAmended replaces the result of a tool: by a person's answers, or by the small
+	// model's digest, with its cost.
 	ToolAmended struct {
 		Key     string      `json:"key"`
 		Call    string      `json:"call"`
@@ -286,8 +286,8 @@ type (
 	ToolChanged struct {
 		Tool Tool `json:"tool"`
 	}
-	// ToolsChanged is another list of tools, and what the system prompt is with it,
-	// from now on: a tool set has changed while a run goes on.
+	// ToolsChanged is a new list of tools, with the system prompt that belongs to it: a
+	// tool set has changed during the run.
 	ToolsChanged struct {
 		Tools  []Tool `json:"tools"`
 		System string `json:"system,omitempty"`
@@ -308,13 +308,13 @@ type (
 		Fallbacks []string            `json:"fallbacks,omitempty"`
 		Models    map[string]llm.Info `json:"models,omitempty"` // of those models, by name
 	}
-	// BudgetChanged is another budget of the run that goes on. What it has used so far
-	// counts. Where less is left than agents at work may use, what they may use shrinks.
+	// BudgetChanged replaces the budget of the run in progress. Past usage counts. If less
+	// is left than running agents may use, their limits shrink.
 	BudgetChanged struct {
 		Limits Limits `json:"limits"`
 	}
-	// CallbackChanged means that another callback decides about calls from now on, or
-	// none. What it does cannot be recorded, and it does not outlive its program.
+	// CallbackChanged means that from now on another callback, or none, decides about
+	// calls. The callback itself cannot be recorded, and it ends with its program.
 	CallbackChanged struct {
 		Set bool `json:"set"` // there is one
 	}
@@ -325,27 +325,27 @@ type (
 		Message string    `json:"message,omitempty"`
 		Cleared []string  `json:"cleared,omitempty"`
 	}
-	// Rewound means that the conversation goes on from an earlier fact: this
-	// fact's Prev. What came between stays on record and no longer counts.
+	// Rewound means that the conversation continues from an earlier fact: this fact's Prev.
+	// The facts between stay on record and no longer count.
 	Rewound struct{}
-	// SessionNamed is what people call the session from now on, "" for nothing. It
-	// changes nothing for the model.
+	// SessionNamed is the new title of the session for people, "" for none. It changes
+	// nothing for the model.
 	SessionNamed struct {
 		Title string `json:"title,omitempty"`
 		Tag   string `json:"tag,omitempty"`
 	}
-	// Resumed means that a run goes on: after a crash, or after it was suspended.
+	// Resumed means that a run continues: after a crash, or after it was suspended.
 	Resumed struct {
 		Hooks []hook.Event `json:"hooks,omitempty"` // events that there are hooks for now
 		Start Start        `json:"start,omitempty"` // with the first run in a program
 	}
-	// Hooked says what the hooks of an event want, those of a call excepted: these
-	// are in the facts of the call.
+	// Hooked holds the answers of the hooks of an event. Those about a call are in the
+	// facts of the call.
 	Hooked struct {
 		Key     string     `json:"key"`
 		Event   hook.Event `json:"event"`
 		Message string     `json:"message,omitempty"` // id of the user message, with UserPromptSubmit
-		Block   string     `json:"block,omitempty"`   // why the message is kept away, or the run goes on
+		Block   string     `json:"block,omitempty"`   // why the message is kept away, or the run continues
 		Stop    string     `json:"stop,omitempty"`    // why the run is stopped
 		// Instructions, with PreCompact, are for the summary.
 		Instructions string `json:"instructions,omitempty"`
@@ -358,8 +358,8 @@ type (
 		Problem string          `json:"problem,omitempty"` // it does not, in the words of the model
 		Found   bool            `json:"found,omitempty"`   // the output stood among other words
 	}
-	// PermissionsChanged adds to the agent's rules, or takes away what was added, for
-	// the rest of the session.
+	// PermissionsChanged adds rules to the agent's, or takes added ones away, for the rest
+	// of the session.
 	PermissionsChanged struct {
 		Updates []hook.Update `json:"updates"`
 	}
@@ -383,14 +383,14 @@ type (
 		Session string `json:"session"`
 		Agent   string `json:"agent"`
 	}
-	// AgentEnd says what an agent's work came to. It is the end of its run, or, where
-	// that is not on record, that the program died.
+	// AgentEnd is the result of an agent's work: the end of its run, or that the program
+	// died if no end is on record.
 	AgentEnd struct {
 		Key        string              `json:"key"`
 		Session    string              `json:"session"`
 		Agent      string              `json:"agent"`
 		Reason     EndReason           `json:"reason"`
-		Message    string              `json:"message,omitempty"` // what went wrong
+		Message    string              `json:"message,omitempty"` // the error
 		Turns      int                 `json:"turns,omitempty"`
 		AgentTurns int                 `json:"agent_turns,omitempty"` // of agents below it
 		ModelCalls int                 `json:"model_calls,omitempty"`
@@ -403,7 +403,7 @@ type (
 	// RunEnd is the end of a run, always its last fact.
 	RunEnd struct {
 		Reason  EndReason `json:"reason"`
-		Message string    `json:"message,omitempty"` // what went wrong, in words
+		Message string    `json:"message,omitempty"` // the error, in words
 		Class   llm.Class `json:"class,omitempty"`   // with ModelError, ContextOverflow
 		Status  int       `json:"status,omitempty"`  // HTTP status, with Class
 		// RequestID is the provider's id of the request that failed, with Class.
@@ -417,15 +417,15 @@ type (
 		Usage      llm.Usage           `json:"usage"`
 		CostUSD    *float64            `json:"cost_usd"`         // nil: a price is not known
 		Models     map[string]Spending `json:"models,omitempty"` // sub-agents of the run included
-		Agents     map[string]Spending `json:"agents,omitempty"` // what sub-agents of the run used, by name
+		Agents     map[string]Spending `json:"agents,omitempty"` // usage of the run's sub-agents, by name
 		// LostUSD is the most that calls which were cut short can have cost beyond CostUSD.
 		LostUSD    float64            `json:"lost_usd,omitempty"`
 		ModelCalls int                `json:"model_calls,omitempty"`
 		Denials    []Denial           `json:"denials,omitempty"`
 		Queued     []string           `json:"queued,omitempty"` // messages that wait for the next prompt
-		Tools      map[string]ToolUse `json:"tools,omitempty"`  // what tools were used, by name
-		// Duration is the wall time of the run, without the time for which it was suspended or
-		// its program was gone, API the part of it spent in model calls.
+		Tools      map[string]ToolUse `json:"tools,omitempty"`  // calls of tools, by name
+		// Duration is the wall time of the run, without the time for which it was suspended
+		// or had no program. API is the part of it spent in model calls.
 		Duration time.Duration `json:"duration"`
 		API      time.Duration `json:"api,omitempty"`
 		First    time.Duration `json:"first,omitempty"` // from the prompt to the first delta
@@ -452,7 +452,7 @@ type Instructions struct {
 	Reason string `json:"reason"` // session_start, nested_traversal or include
 }
 
-// A Tool is what a run knows of a tool.
+// A Tool holds the run's data about a tool.
 type Tool struct {
 	llm.Tool
 	Aliases    []string `json:"aliases,omitempty"`
@@ -465,7 +465,7 @@ type Tool struct {
 	State      string   `json:"state,omitempty"`
 }
 
-// Output is what the answer to a prompt has to be.
+// Output is the schema that the answer to a prompt must fit.
 type Output struct {
 	Schema      json.RawMessage `json:"schema"`                // of type object
 	Corrections int             `json:"corrections,omitempty"` // that the model may make
@@ -486,7 +486,7 @@ type Trigger string
 
 const (
 	Auto     Trigger = "auto"     // it comes near the end of the context window
-	Manual   Trigger = "manual"   // somebody wants it
+	Manual   Trigger = "manual"   // a user or a program asked for it
 	Overflow Trigger = "overflow" // the provider finds it too long
 )
 
@@ -501,7 +501,7 @@ type Compaction struct {
 	Model   string  `json:"model,omitempty"`   // that writes summaries; "": the one in use
 }
 
-// A Cleared result of a call, or message, is no longer before the model, or only in part.
+// A Cleared result of a call, or message, is no longer sent to the model, or only in part.
 type Cleared struct {
 	Call  string `json:"call,omitempty"`
 	File  string `json:"file,omitempty"`  // holds the whole of it
@@ -510,7 +510,7 @@ type Cleared struct {
 	Keep  int    `json:"keep,omitempty"`  // bytes that stay, of the beginning and the end of its text; 0: none
 }
 
-// Spending is what one model was used for in a run.
+// Spending is the usage of one model in a run.
 type Spending struct {
 	Usage   llm.Usage `json:"usage"`
 	CostUSD *float64  `json:"cost_usd"` // nil: the price is not known
@@ -532,5 +532,5 @@ type Denial struct {
 	Rule   string            `json:"rule,omitempty"`
 	Origin string            `json:"origin,omitempty"` // where the rule was written
 	Source permission.Source `json:"source,omitempty"`
-	Nobody bool              `json:"nobody,omitempty"` // it would have been asked, but nobody was there
+	Nobody bool              `json:"nobody,omitempty"` // a question was due, but no person was there
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// At sets the first byte in which a text differs from what it was, and what is there.
+// At sets the first byte in which a text differs from its old version, and the texts there.
 func (b *CacheBroken) At(was, is string) {
 	n := 0
 	for n < len(was) && n < len(is) && was[n] == is[n] {
@@ -14,7 +14,7 @@ func (b *CacheBroken) At(was, is string) {
 	b.Byte, b.Was, b.Is = n, excerpt(was, n), excerpt(is, n)
 }
 
-// apart are the bytes between the words of a text: what keys and passwords hardly have.
+// apart are the bytes between the words of a text, which keys and passwords rarely contain.
 const apart = " \t\r\n\"'`,;(){}[]<>"
 
 // longWord bounds the words of an excerpt, in bytes.

@@ -18,7 +18,7 @@ const (
 	ToolFailed    ToolPhase = "error"
 )
 
-// A CacheCause says what made a provider's prompt cache useless.
+// A CacheCause is the reason why a provider's prompt cache was lost.
 type CacheCause string
 
 const (
@@ -65,7 +65,7 @@ type (
 		Error   string        `json:"error,omitempty"`   // with ToolFailed
 		Elapsed time.Duration `json:"elapsed,omitempty"` // since the tool was started
 	}
-	// PermissionRequest means that the run waits for somebody's decision.
+	// PermissionRequest means that the run waits for someone's decision.
 	PermissionRequest struct {
 		Call        tool.Call         `json:"call"`
 		Reason      string            `json:"reason,omitempty"`
@@ -75,19 +75,19 @@ type (
 		// among them, the narrowest first.
 		Widths []permission.Suggestion `json:"widths,omitempty"`
 	}
-	// CacheBroken means that the provider's prompt cache held more of a conversation
-	// than the answered request could use of it, and says what has changed. It comes
-	// after the answer, where somebody watches.
+	// CacheBroken means that the provider's prompt cache held more of a conversation than
+	// the answered request could use, and says why. It comes after the answer, if anyone
+	// reads the stream.
 	CacheBroken struct {
 		Key     string     `json:"key"` // of the model call
 		Model   string     `json:"model"`
 		Cause   CacheCause `json:"cause"`
-		Text    string     `json:"text"`               // what happened, in words
+		Text    string     `json:"text"`               // the cause, in words
 		Held    int        `json:"held"`               // tokens that the cache held
 		Read    int        `json:"read"`               // and those that were read of it
 		CostUSD *float64   `json:"cost_usd,omitempty"` // of the difference; nil: not known
-		// What changed: the Tool, or the Message (-1: none, 0: the first) and the block in
-		// it; and from which byte of its text on, with what was and is there.
+		// The change is the Tool, or the Message (-1: none, 0: the first) and the block in it.
+		// Byte is the first byte of its text that differs, Was and Is the texts there.
 		Tool    string `json:"tool,omitempty"`
 		Message int    `json:"message"`
 		Block   int    `json:"block,omitempty"`
@@ -95,26 +95,27 @@ type (
 		Was     string `json:"was,omitempty"`
 		Is      string `json:"is,omitempty"`
 	}
-	// JournalCut means that the session's journal ended in an unfinished record, as a crash
-	// leaves it, which was cut off when the session was opened. What it would have said
-	// is not part of the session; its bytes are kept beside the journal.
+	// JournalCut means that the session's journal ended in an unfinished record, as after a
+	// crash, and that this record was cut off when the session was opened. It is not part
+	// of the session; its bytes are stored beside the journal.
 	JournalCut struct {
 		Bytes int64 `json:"bytes"`
 	}
-	// HookStarted means that a hook is being called. ID is the same in what follows.
+	// HookStarted means that a hook is being called. ID is the same in the signals that
+	// follow.
 	HookStarted struct {
 		ID    string     `json:"id"`
 		Event hook.Event `json:"event"`
 		Name  string     `json:"name"`
 		Call  string     `json:"call,omitempty"`
 	}
-	// HookProgress is a line that a hook has written meanwhile.
+	// HookProgress is a line that a hook has written in the meantime.
 	HookProgress struct {
 		ID    string     `json:"id"`
 		Event hook.Event `json:"event"`
 		Line  string     `json:"line"`
 	}
-	// HookResponse is what a hook has come to.
+	// HookResponse is the answer of a hook.
 	HookResponse struct {
 		ID           string        `json:"id"`
 		Event        hook.Event    `json:"event"`

@@ -2,7 +2,7 @@ package event
 
 import "reflect"
 
-// A Sync says when a fact has to be on disk.
+// A Sync says when a fact must be on disk.
 type Sync int
 
 const (
@@ -101,7 +101,7 @@ func Facts() []Fact {
 	return all
 }
 
-// SyncOf returns when f has to be on disk.
+// SyncOf returns when f must be on disk.
 func SyncOf(f Fact) Sync { return syncs[reflect.TypeOf(f)] }
 
 // The compiler names a row whose type lacks its methods.

@@ -60,8 +60,8 @@ func unambiguous(text []byte) error {
 	return nil
 }
 
-// oneOfEach reads one value. answer says that it is an object of the answer, and
-// not what a member of it holds.
+// oneOfEach reads one value and refuses members that appear twice. answer says that the
+// value is the answer itself, not the value of a member.
 func oneOfEach(dec *json.Decoder, answer bool) error {
 	t, err := dec.Token()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
-// hookContext is what a hook's ctx is, one for each call.
+// hookContext is the ctx of a hook, one for each call.
 type hookContext struct {
 	lazyctx.Context
 	depth    int
@@ -27,7 +27,7 @@ func (c *hookContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// A turn is one call of one hook, in a goroutine of its own: one that never returns
+// A turn is one call of one hook, in its own goroutine: one that never returns
 // holds up nothing. It is used again, but where the hook was left behind.
 type turn struct {
 	hook  *compiled
@@ -96,14 +96,16 @@ func (s *Set) call(ctx context.Context, c *compiled, in *Input, index, depth int
 	return out, err
 }
 
-func (c *compiled) late() error { return fmt.Errorf("it took longer than %v", c.Timeout) }
+func (c *compiled) late() error {
+	return fmt.Errorf("it did not end within its timeout of %v", c.Timeout)
+}
 
 // run calls the function. A panic and a Goexit are errors.
 func (t *turn) run() {
 	returned := false
 	defer func() {
 		if !returned {
-			t.err = errors.New("it ended its goroutine")
+			t.err = errors.New("it called runtime.Goexit instead of returning")
 			if v := recover(); v != nil {
 				t.err = fmt.Errorf("it panicked: %v", v)
 			}
@@ -112,7 +114,7 @@ func (t *turn) run() {
 			t.done <- true
 		}
 	}()
-	t.out, t.err = t.hook.Func(t.ctx, t.in) // nobody looks at the turn of one that was left behind
+	t.out, t.err = t.hook.Func(t.ctx, t.in) // nothing reads the turn of an abandoned hook
 	returned = true
 }
 
@@ -153,7 +155,7 @@ func (w *watch) add(t *turn) {
 	w.armed = true
 }
 
-// remove reports whether nobody looks at the turn any more.
+// remove reports whether nothing reads the turn any more.
 func (w *watch) remove(t *turn) (alone bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

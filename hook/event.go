@@ -92,7 +92,7 @@ const (
 	// ElicitationResult: before the user's answer goes to the server. May change or stop
 	// it.
 	ElicitationResult Event = "ElicitationResult"
-	// InstructionsLoaded: the model is told a file of instructions, such as AGENTS.md.
+	// InstructionsLoaded: the model receives a file of instructions, such as AGENTS.md.
 	InstructionsLoaded Event = "InstructionsLoaded"
 )
 

@@ -15,17 +15,16 @@ import (
 // changed. It should return when ctx ends; one that does not is left behind.
 type Func func(ctx context.Context, in *Input) (Output, error)
 
-// A Hook is called at an event. Hooks of one moment are called one after the other,
-// in order, all of them, and each sees what the ones before it changed; those of
-// different calls of tools may be called at once. Where the
-// event [Event.Guards], one that fails, panics or is late keeps from happening
-// what it stands before; with other events it is reported and changes nothing. A
-// hook may be called again for the same moment after a crash.
+// A Hook is called at an event. Hooks of one moment run one after the other, in order, all
+// of them, and each sees the changes of those before it. Hooks of different tool calls may
+// run at once. If the event [Event.Guards], a hook that fails, panics or is late blocks the
+// guarded action; at other events the failure is reported and changes nothing. A hook may
+// be called again for the same moment after a crash.
 type Hook struct {
 	On Event
-	// Match is what the event is to be about, see [Event.Subject]: names with | between
+	// Match selects by the subject of the event, see [Event.Subject]: names with | between
 	// them, as "Edit|Write", or else a regular expression that matches a part of it, as
-	// "^mcp__". "" and "*" are everything.
+	// "^mcp__". "" and "*" match everything.
 	Match   string
 	Timeout time.Duration // 0: 60 s
 	Func    Func
@@ -64,7 +63,7 @@ func (h Hook) compile() (compiled, error) {
 	return c, nil
 }
 
-// plain is what is names with | between them, as most are: these are whole names.
+// plain matches names with | between them, the usual form: these match whole names.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_|-]+$`)
 
 type compiled struct {
@@ -91,7 +90,7 @@ type Set struct {
 	watch watch
 }
 
-// Compile makes a Set. An error names the hook and what is wrong with it.
+// Compile makes a Set. An error names the hook and its mistake.
 func Compile(hooks []Hook) (*Set, error) {
 	if len(hooks) == 0 {
 		return nil, nil
@@ -134,8 +133,8 @@ func (s *Set) Has(e Event, subject string) bool {
 	return false
 }
 
-// ErrDepth is what a run fails with that hooks have started within hooks too often.
-var ErrDepth = errors.New("hooks have started runs within each other too often")
+// ErrDepth is the error of a run whose hooks have started too many runs inside each other.
+var ErrDepth = errors.New("hooks started too many runs inside each other")
 
 // MaxDepth is how deep runs may be started by hooks of runs.
 const MaxDepth = 3
@@ -159,7 +158,7 @@ func WithDepth(ctx context.Context, n int) context.Context {
 
 type depthKey struct{}
 
-// Progress reports a line of what a hook has to say while it goes on.
+// Progress reports a line that a hook has written while it runs.
 func Progress(ctx context.Context, line string) {
 	if c, ok := ctx.Value(contextKey{}).(*hookContext); ok && c.progress != nil {
 		c.progress(line)

@@ -335,7 +335,7 @@ func BenchmarkNoHook(b *testing.B) {
 }
 
 // BenchmarkFunctionOfEffect is BenchmarkFunction with the context of an effect, which
-// costs nothing until somebody waits for its end.
+// costs nothing until someone waits for its end.
 func BenchmarkFunctionOfEffect(b *testing.B) {
 	s := compile(b, hook.Hook{On: hook.PreToolUse, Match: "Edit|Write", Func: returning(hook.Output{}, nil)})
 	in := hook.Input{Event: hook.PreToolUse, Tool: "Edit"}

@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An Input is what a hook is told. The first members are there with every event,
-// of the others those of the event. In JSON it is what Claude Code's hooks read.
+// An Input is the data for a hook. The first members are set at every event, the others at
+// the events that they name. Its JSON is the form that hooks of Claude Code read.
 type Input struct {
 	Event      Event           `json:"hook_event_name"`
 	Session    string          `json:"session_id"`
@@ -38,7 +38,7 @@ type Input struct {
 	Summary   string `json:"compact_summary,omitempty"`        // PostCompact: "" where only old results were cleared
 	Model     string `json:"model,omitempty"`                  // SessionStart
 	Reason    string `json:"reason,omitempty"`                 // Stop, SessionEnd, PermissionDenied
-	Active    bool   `json:"stop_hook_active,omitempty"`       // Stop: the run goes on because of a Stop hook
+	Active    bool   `json:"stop_hook_active,omitempty"`       // Stop: the run continues because of a Stop hook
 	Last      string `json:"last_assistant_message,omitempty"` // Stop, StopFailure
 	Error     string `json:"error,omitempty"`                  // PostToolUseFailure, StopFailure
 	Details   string `json:"error_details,omitempty"`          // StopFailure
@@ -56,9 +56,9 @@ type Input struct {
 	Elicitation string          `json:"elicitation_id,omitempty"`   // Elicitation, ElicitationResult: the server's, with a url
 	Schema      json.RawMessage `json:"requested_schema,omitempty"` // Elicitation, ElicitationResult: of the form
 	Action      string          `json:"action,omitempty"`           // ElicitationResult: accept, decline or cancel
-	Content     json.RawMessage `json:"content,omitempty"`          // ElicitationResult: what was filled in
+	Content     json.RawMessage `json:"content,omitempty"`          // ElicitationResult: the content of the form
 
-	// What changes around a run.
+	// Changes around a run.
 	OldDir   string `json:"old_cwd,omitempty"`          // CwdChanged
 	NewDir   string `json:"new_cwd,omitempty"`          // CwdChanged
 	File     string `json:"file_path,omitempty"`        // FileChanged, ConfigChange, InstructionsLoaded
@@ -106,7 +106,7 @@ func (in Input) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// subject is what a hook's Match is about.
+// subject is the text that a hook's Match is compared with.
 func (in *Input) subject() string {
 	switch in.Event.Subject() {
 	case "tool_name":

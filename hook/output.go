@@ -11,30 +11,29 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// An Output is what a hook wants. The zero Output changes nothing. What an event
-// has no use for is ignored.
+// An Output is the answer of a hook. The zero Output changes nothing. Members that an event
+// does not use are ignored.
 type Output struct {
-	// Block keeps from happening what the hook stands before; with Stop it makes a
-	// complete run go on, with events that come after something it tells the model.
-	// Reason is what the model reads, with UserPromptSubmit and a denied permission
-	// what people read as well.
+	// Block stops the action that the hook guards. With Stop it makes a complete run
+	// continue; with events after an action it tells the model something. The model reads
+	// Reason; with UserPromptSubmit and a denied permission the user reads it too.
 	Block  bool
 	Reason string
 
 	// Permission, with PreToolUse: deny is final; allow spares the question that the
 	// mode would ask, but lifts no deny or ask rule and not plan mode; ask asks, defer
-	// suspends the run until somebody decides. With PermissionRequest: allow or deny
+	// suspends the run until someone decides. With PermissionRequest: allow or deny
 	// is the answer.
 	Permission permission.Behavior
 	Input      json.RawMessage // PreToolUse, PermissionRequest: replaces the call's input, which is judged again
 	Interrupt  bool            // PermissionRequest: a denied call ends the run
 	Retry      bool            // PermissionDenied: the model may make the call again
-	Result     *tool.Result    // PostToolUse, PostToolUseFailure: what the model sees in place of the result
+	Result     *tool.Result    // PostToolUse, PostToolUseFailure: the model sees it in place of the result
 	Context    string          // text for the model; PreCompact: instructions for the summary
-	Updates    []Update        // of what is permitted
+	Updates    []Update        // of the permission
 
-	// Action and Content, with Elicitation and ElicitationResult, are what the server is
-	// told in the person's place: accept, decline or cancel, and what a form holds.
+	// Action and Content, with Elicitation and ElicitationResult, are the answer to the
+	// server in the user's place: accept, decline or cancel, and the content of the form.
 	Action  string
 	Content json.RawMessage
 
@@ -43,10 +42,10 @@ type Output struct {
 
 	Message      string  // for people
 	Notification *Notice // for people
-	Quiet        bool    // what the hook wrote is not shown
+	Quiet        bool    // the hook's output is not shown
 	Title        string  // SessionStart, UserPromptSubmit: the session's title
-	Display      *string // MessageDisplay: what is shown in place of the text
-	// Async: the hook goes on by itself, and nothing waits for it.
+	Display      *string // MessageDisplay: shown in place of the text
+	// Async: the hook runs in the background, and nothing waits for it.
 	Async bool
 }
 
@@ -57,8 +56,8 @@ type Notice struct {
 	Level string `json:"level,omitempty"` // info, warning or error
 }
 
-// wireOutput is an Output in JSON: Claude Code's form, and the shorter one in
-// which what an event asks for is not in an object of its own.
+// wireOutput is an Output in JSON: Claude Code's form, and a shorter one in which the
+// members of an event are not in an object of their own.
 type wireOutput struct {
 	Continue         *bool         `json:"continue"`
 	StopReason       string        `json:"stopReason"`
@@ -106,10 +105,10 @@ type wireSpecific struct {
 	} `json:"decision"`
 }
 
-// Parse reads what a program wrote to standard output: one JSON object with what it
-// wants. Any other text is a message, or context for the model where the event
-// [Event.Speaks]. An output that may be a failed try to answer is an error, see
-// docs/hooks.md; with an event that [Event.Guards] this blocks.
+// Parse reads the standard output of a program: one JSON object with the hook's answer. Any
+// other text is a message, or context for the model if the event [Event.Speaks]. An output
+// that looks like a failed answer is an error, see docs/hooks.md; at an event that
+// [Event.Guards] this blocks.
 func Parse(e Event, out []byte) (Output, error) {
 	text := bytes.TrimSpace(out)
 	if len(text) == 0 {
@@ -174,7 +173,7 @@ func (w *wireOutput) output(e Event) (Output, error) {
 	return o, nil
 }
 
-// take takes in what an event asks for.
+// take copies the members that an event uses.
 func (o *Output) take(f *wireFlat) (err error) {
 	if f.PermissionDecision != "" {
 		o.Permission = f.PermissionDecision
@@ -238,8 +237,8 @@ func given(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// result reads what is to take a result's place: a text, an object with content,
-// or any JSON, which the model reads as it is.
+// result reads the replacement of a result: a text, an object with content, or any JSON,
+// which the model reads unchanged.
 func result(v json.RawMessage) (*tool.Result, error) {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
@@ -275,7 +274,7 @@ func result(v json.RawMessage) (*tool.Result, error) {
 // maxContext bounds the bytes of each text of an output.
 const maxContext = 1 << 20
 
-// check reports what is wrong with an output.
+// check returns the first mistake in an output.
 func (o *Output) check() error {
 	switch o.Permission {
 	case permission.NoOpinion, permission.Allowed, permission.Denied, permission.Asked, permission.Deferred:
@@ -294,7 +293,7 @@ func (o *Output) check() error {
 		return errors.New("the content is not a JSON object")
 	}
 	if n := max(len(o.Context), len(o.Reason), len(o.StopReason), len(o.Message), len(o.Title)); n > maxContext {
-		return fmt.Errorf("a text has %d bytes; at most %d are taken", n, maxContext)
+		return fmt.Errorf("a text has %d bytes; the limit is %d", n, maxContext)
 	}
 	for _, u := range o.Updates {
 		if err := u.Check(); err != nil {

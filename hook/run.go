@@ -8,9 +8,9 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// An Outcome is what the hooks of one event came to together.
+// An Outcome is the joint answer of the hooks of one event.
 type Outcome struct {
-	Output         // what they want; Context and Message are those of all, a line each
+	Output         // the joint answer; Context and Message hold a line of each hook
 	Errors []error // of those that failed
 }
 
@@ -34,10 +34,9 @@ const (
 	Ended
 )
 
-// Run calls the hooks of in.Event, one after the other, and puts together what
-// they want. watch, unless nil, sees each; it may be called from other goroutines
-// while a hook goes on. When ctx ends Run returns soon, and the hooks that have not
-// been called count as failed.
+// Run calls the hooks of in.Event, one after the other, and joins their answers. watch, if
+// not nil, sees each; it may be called from other goroutines while a hook runs. When ctx
+// ends Run returns soon, and the hooks that have not been called count as failed.
 func (s *Set) Run(ctx context.Context, in Input, watch func(Step)) Outcome {
 	if s == nil {
 		return Outcome{}
@@ -75,7 +74,7 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 	return all
 }
 
-// add puts what one more hook wants to what the others want.
+// add joins the answer of one more hook.
 func (all *Outcome) add(e Event, out *Output) {
 	if out.Block && (e == PreToolUse || e == PermissionRequest) || out.Permission == permission.Denied {
 		out.Block, out.Permission = true, permission.Denied

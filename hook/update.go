@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// An UpdateType says what an [Update] does.
+// An UpdateType is the kind of an [Update].
 type UpdateType string
 
 const (
@@ -18,8 +18,8 @@ const (
 	SetMode      UpdateType = "setMode"
 )
 
-// An Update changes what is permitted, for the rest of the session. Rules that
-// deny or ask hold against any that an update adds, as always.
+// An Update changes permissions for the rest of the session. Rules that deny or ask still
+// override rules that an update adds.
 type Update struct {
 	Type        UpdateType          `json:"type"`
 	Behavior    permission.Behavior `json:"behavior,omitempty"` // with rules: allow, ask or deny
@@ -75,13 +75,13 @@ func (u *Update) UnmarshalJSON(data []byte) error {
 // maxRules bounds the rules of one update.
 const maxRules = 200
 
-// Check reports what is wrong with an update.
+// Check returns the first mistake in an update.
 func (u Update) Check() error {
 	switch u.Type {
 	case AddRules, ReplaceRules, RemoveRules:
 	case SetMode:
 		if u.Mode == "" {
-			return fmt.Errorf("%s names no mode", u.Type)
+			return fmt.Errorf("%s has no mode; set one", u.Type)
 		}
 		_, err := permission.ParseMode(string(u.Mode))
 		return err
@@ -94,7 +94,7 @@ func (u Update) Check() error {
 		return fmt.Errorf("%s: the behavior is %.50q; it must be allow, ask or deny", u.Type, u.Behavior)
 	}
 	if len(u.Rules) > maxRules {
-		return fmt.Errorf("%s: %d rules are too many; at most %d are taken", u.Type, len(u.Rules), maxRules)
+		return fmt.Errorf("%s: %d rules are too many; the limit is %d", u.Type, len(u.Rules), maxRules)
 	}
 	for _, r := range u.Rules {
 		if err := r.Check(); err != nil {

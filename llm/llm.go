@@ -189,7 +189,7 @@ type Request struct {
 
 // A Format says that an answer is to be JSON that satisfies a schema, of type
 // object. Providers take a part of JSON Schema and do not guarantee the rest, so
-// that the answer has to be checked.
+// that the answer must be checked.
 type Format struct {
 	Name   string          `json:"name,omitempty"` // [a-zA-Z0-9_-]{1,64}; "": answer
 	Schema json.RawMessage `json:"schema"`
@@ -245,7 +245,7 @@ func (t Thought) Check() error {
 	case t.Effort != "" && efforts[t.Effort] == 0:
 		return fmt.Errorf("there is no effort %q; there are low, medium, high and max", t.Effort)
 	case t.Mode == ThinkOff && (t.Budget > 0 || t.Effort != ""):
-		return errors.New("thinking is off and yet has a budget or an effort")
+		return errors.New("thinking is off, but has a budget or an effort; remove them")
 	}
 	return nil
 }
@@ -376,7 +376,7 @@ type Info struct {
 	Patches   bool   `json:"patches,omitempty"` // changes files by patches better than by replacing text
 	Assumed   bool   `json:"assumed,omitempty"` // Window is not known, but taken for this; see [Info.Room]
 	Formats   bool   `json:"formats,omitempty"` // host and model take a [Format], beside tools too
-	// ThinksInside: thinking counts as output, so that MaxTokens has to be above its
+	// ThinksInside: thinking counts as output, so that MaxTokens must be above its
 	// budget. A Request with less is raised by the budget.
 	ThinksInside bool `json:"thinks_inside,omitempty"`
 }

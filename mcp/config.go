@@ -145,7 +145,7 @@ func (c Config) Check(name string) error {
 		}
 		for k, v := range c.Env {
 			if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-				return fmt.Errorf("env: %q cannot be a variable", k)
+				return fmt.Errorf("env: %q is not a valid name of a variable", k)
 			}
 		}
 	case HTTP, SSE, ClaudeAIProxy:
@@ -154,7 +154,7 @@ func (c Config) Check(name string) error {
 			return fmt.Errorf("the url of a server of type %s must begin with https:// or http://", kind)
 		}
 		if kind == ClaudeAIProxy && c.ID == "" {
-			return errors.New("a claudeai-proxy needs the id of the server")
+			return errors.New("a server of type claudeai-proxy needs an id")
 		}
 	case InProcess:
 		return checkTools(c.Tools)

@@ -127,7 +127,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// A server that changes its tools while a run goes on: the next request has them,
+// A server that changes its tools while a run is in progress: the next request has them,
 // and a call reaches them.
 func TestListChangedInARun(t *testing.T) {
 	t.Parallel()

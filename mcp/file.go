@@ -45,7 +45,7 @@ func LoadFile(path string, getenv func(string) string) (map[string]Config, error
 // others are returned with it; where nothing can be read they are nil.
 func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("it is larger than %d KB", maxFile>>10)
+		return nil, fmt.Errorf("the file is larger than %d KB", maxFile>>10)
 	}
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
@@ -59,7 +59,7 @@ func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 		}
 	}
 	if len(file.Servers) > maxServers {
-		return nil, fmt.Errorf("it has more than %d servers", maxServers)
+		return nil, fmt.Errorf("the file has more than %d servers", maxServers)
 	}
 	configs := make(map[string]Config, len(file.Servers))
 	var errs []error

@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	errEnough  = errors.New("there are more than are taken") // ends the reading of a list
+	errEnough  = errors.New("the list is longer than the limit") // ends the reading of a list
 	errEndless = errors.New("the list has no end")
 )
 

@@ -63,13 +63,13 @@ func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
 		return nil, err
 	}
 	if !c.logsIn() {
-		return nil, errors.New("nobody logs in to it: it is no server of type http or sse, or it has a header Authorization")
+		return nil, errors.New("the server takes no login; only servers of type http or sse without a header Authorization do")
 	}
 	return c.client(logins, nil), nil
 }
 
 // errUnauthorized is matched by the error for a server that wants to know who asks.
-var errUnauthorized = errors.New("the server wants to know who asks")
+var errUnauthorized = errors.New("the server requires authorization")
 
 // A refusal is the error for a request that a server did not take from who asked:
 // nothing of it was done.
@@ -158,7 +158,7 @@ func (s *server) withRemedy(err error) error {
 	case s.auth == nil:
 		return fmt.Errorf("%w; set its headers", err)
 	case s.auth.Unattended():
-		return fmt.Errorf("%w; it does not let in the client %s of its oauth", err, text.Bytes(s.config.OAuth.ClientID, 100))
+		return fmt.Errorf("%w; it rejects the client %s of its oauth settings", err, text.Bytes(s.config.OAuth.ClientID, 100))
 	case command == "":
 		return fmt.Errorf("%w; log in, or set its headers", err)
 	default:
@@ -166,7 +166,7 @@ func (s *server) withRemedy(err error) error {
 	}
 }
 
-// authorize has a person log in to the server, which is NeedsAuth meanwhile. The
+// authorize has a person log in to the server, which is NeedsAuth in the meantime. The
 // error says why they have not.
 func (s *server) authorize(ctx context.Context, cause error, tried func()) error {
 	refused := refusedBy(cause)

@@ -102,7 +102,7 @@ func (l *logged) text() string {
 	return l.String()
 }
 
-// Without a person a server that wants a login says how to log in; once somebody
+// Without a person a server that wants a login says how to log in; once someone
 // has, it works, through tokens that end and are renewed.
 func TestLoginBefore(t *testing.T) {
 	t.Parallel()

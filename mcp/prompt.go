@@ -155,7 +155,7 @@ func (p Prompt) Parse(line string) (map[string]string, error) {
 	}
 	switch {
 	case len(rest) > 0 && last == "":
-		return nil, fmt.Errorf("%s takes no more arguments, and %q is left: %s", p.Name, text.Bytes(strings.Join(rest, " "), 100), p.Usage())
+		return nil, fmt.Errorf("%s takes no more arguments, but %q is left: %s", p.Name, text.Bytes(strings.Join(rest, " "), 100), p.Usage())
 	case len(rest) > 0:
 		given[last] += " " + strings.Join(rest, " ")
 	}

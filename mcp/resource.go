@@ -125,7 +125,7 @@ func (all *Servers) ReadResource(ctx context.Context, server, uri string) ([]Con
 func (all *Servers) Subscribe(ctx context.Context, server, uri string) error {
 	err := all.ask(ctx, server, func(ctx context.Context, ses *session) error {
 		if c := ses.capabilities().Resources; c == nil || !c.Subscribe {
-			return errors.New("the server tells nobody of changes of its resources")
+			return errors.New("the server does not report changes of its resources")
 		}
 		return ses.client.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
 	})
@@ -203,7 +203,7 @@ func (s *server) request(ctx context.Context, fn func(context.Context, *session)
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errSilent)
 	defer cancel()
 	if s.config.kind() == InProcess {
-		return errors.New("a server within the program has tools only")
+		return errors.New("a server inside the program has only tools")
 	}
 	ses, err := s.ready(ctx, nil)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestResources(t *testing.T) {
 	if err != nil || len(list) != 122 || list[121].URI != "book://page/{n}" || !list[121].Template {
 		t.Errorf("%d %v", len(list), err)
 	}
-	for server, want := range map[string]string{"nobody": "there is no such server", "plain": "offers no resources", "here": "has tools only"} {
+	for server, want := range map[string]string{"nobody": "there is no such server", "plain": "offers no resources", "here": "has only tools"} {
 		if _, err := all.Resources(t.Context(), server); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", server, err)
 		}
@@ -97,14 +97,14 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// Who subscribes to a resource is told of its changes, also after a new connection.
+// Who subscribes to a resource is told about its changes, also after a new connection.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	server := library()
 	told := make(chan string, 100)
 	all := mcp.New(map[string]mcp.Config{"library": onNetwork(t, server), "plain": onNetwork(t, network())}, mcp.Options{Updated: func(server, uri string) { told <- server + " " + uri }})
 	defer all.Close()
-	if err := all.Subscribe(t.Context(), "plain", "x"); err == nil || !strings.Contains(err.Error(), "tells nobody") {
+	if err := all.Subscribe(t.Context(), "plain", "x"); err == nil || !strings.Contains(err.Error(), "does not report changes") {
 		t.Error(err)
 	}
 	for i := range 2 {

@@ -82,16 +82,16 @@ func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, 
 	case len(p.Tools) > 0 || p.ToolChoice != nil:
 		return nil, errors.New("tools are not offered (the capability sampling.tools was not declared); send the request without tools and toolChoice")
 	case p.MaxTokens < 1:
-		return nil, errors.New("maxTokens has to be 1 at least")
+		return nil, errors.New("maxTokens must be at least 1")
 	case len(p.Messages) > maxSampledMessages:
-		return nil, fmt.Errorf("there are %d messages; at most %d are taken", len(p.Messages), maxSampledMessages)
+		return nil, fmt.Errorf("there are %d messages; the limit is %d", len(p.Messages), maxSampledMessages)
 	case len(p.StopSequences) > maxStops:
-		return nil, fmt.Errorf("there are %d stopSequences; at most %d are taken", len(p.StopSequences), maxStops)
+		return nil, fmt.Errorf("there are %d stopSequences; the limit is %d", len(p.StopSequences), maxStops)
 	}
 	q := &tool.Sampling{Server: s.name, Tool: names(s.name, []string{"sampling"})[0], System: s.foreign(p.SystemPrompt), MaxTokens: int(min(p.MaxTokens, 1<<30))}
 	for _, stop := range p.StopSequences {
 		if stop == "" || len(stop) > maxLine {
-			return nil, fmt.Errorf("a stop sequence has to have 1 to %d bytes", maxLine)
+			return nil, fmt.Errorf("a stop sequence must have 1 to %d bytes", maxLine)
 		}
 		q.Stop = append(q.Stop, strings.ToValidUTF8(stop, "�"))
 	}
@@ -120,7 +120,7 @@ func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm
 	case given == nil || len(given.Content) == 0:
 		return m, errors.New("it has no content")
 	case given.Role != "user" && given.Role != "assistant":
-		return m, fmt.Errorf("the role is %q; there are user and assistant", text.Bytes(string(given.Role), 50))
+		return m, fmt.Errorf("the role is %q; it must be user or assistant", text.Bytes(string(given.Role), 50))
 	}
 	m.Role = llm.Role(given.Role)
 	for _, c := range given.Content {
@@ -132,17 +132,17 @@ func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm
 			*images++
 			kind := imageKind(c.Data)
 			if kind == "" || len(c.Data) > maxImage {
-				return m, fmt.Errorf("an image has to be PNG, JPEG, GIF or WebP of at most %d bytes", maxImage)
+				return m, fmt.Errorf("an image must be PNG, JPEG, GIF or WebP of at most %d bytes", maxImage)
 			}
 			m.Content = append(m.Content, llm.Image{MediaType: kind, Data: c.Data})
 		default:
-			return m, errors.New("only texts and images are taken")
+			return m, errors.New("only texts and images are supported")
 		}
 		if *size > maxSampledText {
-			return m, fmt.Errorf("the texts have more than the %d bytes that are taken", maxSampledText)
+			return m, fmt.Errorf("the texts have more than %d bytes, which is the limit", maxSampledText)
 		}
 		if *images > maxSampledImages {
-			return m, fmt.Errorf("there are more than the %d images that are taken", maxSampledImages)
+			return m, fmt.Errorf("there are more than %d images, which is the limit", maxSampledImages)
 		}
 	}
 	return m, nil

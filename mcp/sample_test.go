@@ -242,20 +242,20 @@ func TestSamplingBounds(t *testing.T) {
 			for range 100 {
 				p.Messages = append(p.Messages, p.Messages[0])
 			}
-		}), false, "there are 101 messages; at most 100", 1},
+		}), false, "there are 101 messages; the limit is 100", 1},
 		{"many images", with(func(p *sdk.CreateMessageWithToolsParams) {
 			for range 6 {
 				p.Messages[0].Content = append(p.Messages[0].Content, &sdk.ImageContent{MIMEType: "image/png", Data: png})
 			}
-		}), false, "more than the 5 images", 1},
+		}), false, "more than 5 images", 1},
 		{"no image", with(func(p *sdk.CreateMessageWithToolsParams) {
 			p.Messages[0].Content = []sdk.Content{&sdk.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte("no"), 9)}}
-		}), false, "an image has to be PNG", 1},
+		}), false, "an image must be PNG", 1},
 		{"audio", with(func(p *sdk.CreateMessageWithToolsParams) {
 			p.Messages[0].Content = []sdk.Content{&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("x")}}
 		}), false, "only texts and images", 1},
 		{"a role", with(func(p *sdk.CreateMessageWithToolsParams) { p.Messages[0].Role = "system" }), false, `the role is "system"`, 1},
-		{"no tokens", with(func(p *sdk.CreateMessageWithToolsParams) { p.MaxTokens = -1 }), false, "maxTokens has to be", 1},
+		{"no tokens", with(func(p *sdk.CreateMessageWithToolsParams) { p.MaxTokens = -1 }), false, "maxTokens must be", 1},
 		{"stop sequences", with(func(p *sdk.CreateMessageWithToolsParams) { p.StopSequences = []string{"1", "2", "3", "4", "5"} }), false, "there are 5 stopSequences", 1},
 		{"no messages", with(func(p *sdk.CreateMessageWithToolsParams) { p.Messages = nil }), false, "messages is empty", 1},
 		{"a flood", hinting(wants("x")), false, "error -1 sampling: a call may ask 20 times", 100},

@@ -49,7 +49,7 @@ func acceptable(schema any) (json.RawMessage, error) {
 			continue
 		}
 		if slices.Contains(m.required, name) {
-			return nil, fmt.Errorf("its input needs a member %q, whose name no provider takes", text.Bytes(name, 80))
+			return nil, fmt.Errorf("its input needs a member %q, a name that no provider accepts", text.Bytes(name, 80))
 		}
 		delete(m.properties, name)
 	}

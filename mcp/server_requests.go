@@ -183,7 +183,7 @@ func (s *server) setLogLevel(ctx context.Context, ses *session) {
 }
 
 // SetRoots makes folders those that servers are told to work in, in place of the
-// workspace's. Servers that are connected are told of the change.
+// workspace's. Servers that are connected are told about the change.
 func (all *Servers) SetRoots(dirs ...string) {
 	all.mu.Lock()
 	all.roots = slices.Clone(dirs)
@@ -199,7 +199,7 @@ func (all *Servers) SetRoots(dirs ...string) {
 	}
 }
 
-// folders are the roots that servers are told of.
+// folders are the roots that servers are told about.
 func (all *Servers) folders() []string {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -166,7 +166,7 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// Servers are told of the folders, and of a change of these; what they log is logged,
+// Servers are told about the folders, and of a change of these; what they log is logged,
 // from the level that is wanted.
 func TestRootsAndLogs(t *testing.T) {
 	t.Parallel()

@@ -27,10 +27,10 @@ type Options struct {
 	// Wait is how long after Start a prompt waits for servers that are still
 	// connecting. 0: it does not, but for those with AlwaysLoad.
 	Wait time.Duration
-	// Changed is told of each change of a server's status, of one server in order.
+	// Changed is told about each change of a server's status, of one server in order.
 	// It must return soon and change no servers.
 	Changed func(Status)
-	// Updated is told of resources that have changed, of those that were subscribed to.
+	// Updated is told about resources that have changed, of those that were subscribed to.
 	// It must return soon.
 	Updated func(server, uri string)
 	// Logins keeps the logins to servers on the network that want one. nil: they end
@@ -38,7 +38,7 @@ type Options struct {
 	Logins oauth.Store
 	// Login shows a person the page on which they log in to a server; see
 	// [oauth.Person]. nil: there is nobody, and servers that want a login are
-	// NeedsAuth until somebody has logged in otherwise and they are reconnected.
+	// NeedsAuth until someone has logged in otherwise and they are reconnected.
 	Login func(ctx context.Context, server, page string) (address string, err error)
 	// LoginCommand is what a person can run to log in, the server's name after it; it
 	// is told with NeedsAuth.
@@ -337,7 +337,7 @@ func (all *Servers) replace(name string, change func(*Config)) (*server, error) 
 // waits for the old one learns that it is gone.
 func (all *Servers) put(old, s *server) {
 	if old != nil {
-		old.become(Disabled, errors.New("it was replaced or taken away"), nil)
+		old.become(Disabled, errors.New("the server was replaced or removed"), nil)
 	}
 	all.mu.Lock()
 	all.servers[s.name] = s
@@ -380,7 +380,7 @@ func (all *Servers) Set(configs map[string]Config) (Change, error) {
 		}
 		s.end()
 		if !ok {
-			s.become(Disabled, errors.New("it was taken away"), nil)
+			s.become(Disabled, errors.New("the server was removed"), nil)
 			all.mu.Lock()
 			delete(all.servers, name)
 			all.mu.Unlock()

@@ -25,7 +25,7 @@ func TestChanges(t *testing.T) {
 	if err != nil || !slices.Equal(change.Added, []string{"comes", "wrong"}) || !slices.Equal(change.Removed, []string{"goes"}) || len(change.Errors) != 1 || change.Errors["wrong"] == "" {
 		t.Errorf("%+v %v", change, err)
 	}
-	if out := call(t, tools, "mcp__goes__echo", `{"text":"x"}`); !out.Result.IsError || !strings.Contains(out.Result.Text(), "it was taken away") {
+	if out := call(t, tools, "mcp__goes__echo", `{"text":"x"}`); !out.Result.IsError || !strings.Contains(out.Result.Text(), "the server was removed") {
 		t.Errorf("%s", out.Result.Text())
 	}
 	if out := call(t, toolsOf(t, all), "mcp__comes__echo", `{"text":"x"}`); out.Result.Text() != "x" {

@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errSilent = errors.New("the server said nothing in time")
+	errSilent = errors.New("the server did not answer in time")
 	errLong   = errors.New("the call took too long")
 	errEnding = errors.New("the connection to the server is being closed")
 )
@@ -47,7 +47,7 @@ type session struct {
 	news    news              // of the lists
 
 	rooting sync.Mutex
-	roots   []string // URIs that the server is told of; guarded by rooting
+	roots   []string // URIs that the server is told about; guarded by rooting
 }
 
 // A watch is a call whose progress is reported.

@@ -104,7 +104,7 @@ func (c *child) Connect(context.Context) (sdk.Connection, error) {
 		return nil, fmt.Errorf("%w: stdio servers need a workspace", errNotStarted)
 	}
 	if c.config.Sandbox && !c.space.Confines() {
-		return nil, fmt.Errorf("%w: it is to be confined, and no sandbox is on", errNotStarted)
+		return nil, fmt.Errorf("%w: its configuration asks for a sandbox, but none is on", errNotStarted)
 	}
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -291,7 +291,7 @@ func (c *child) Write(ctx context.Context, m jsonrpc.Message) error {
 		return io.ErrClosedPipe
 	default:
 	}
-	if _, ok := m.(*jsonrpc.Response); ok { // who writes it takes no other message meanwhile
+	if _, ok := m.(*jsonrpc.Response); ok { // who writes it takes no other message in the meantime
 		select {
 		case c.input.queue <- append(data, '\n'):
 		default: // the server does not read its input, nor will it miss this

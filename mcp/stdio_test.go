@@ -112,7 +112,7 @@ func TestServersThatFail(t *testing.T) {
 		"a__b": with("good"), "nothing": {}, "confined": confined, "odd": {Type: "carrier-pigeon"}, "off": {Command: "x", Disabled: true}})
 	for name, want := range map[string]string{
 		"dies": "the server exited with code 3; stderr: no database at ***", "silent": "the server did not start within 1s", "missing": "no-such-program", "a__b": "must not hold __",
-		"nothing": "needs a command or a url", "confined": "no sandbox is on", "odd": `no type "carrier-pigeon"`,
+		"nothing": "needs a command or a url", "confined": "but none is on", "odd": `no type "carrier-pigeon"`,
 	} {
 		if s := statusOf(t, all, name); s.State == mcp.Connected || !strings.Contains(s.Error, want) || strings.Contains(s.Error, "hunter2") {
 			t.Errorf("%s: %s: %s", name, s.State, s.Error)

@@ -1,4 +1,4 @@
-// Package otelagent tells OpenTelemetry what agents do: spans and metrics by the
+// Package otelagent reports the work of agents to OpenTelemetry: spans and metrics by the
 // semantic conventions for generative AI
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/, in development).
 //
@@ -6,10 +6,10 @@
 //	otelagent.Instrument(a, otelagent.Options{})
 //
 // A run is an invoke_agent span, each request to a model a chat span of kind client, each
-// call of a tool an execute_tool span; sub-agents of a run are spans under the call
-// that has started them. The context of tools and of requests holds the span, so that
-// what they instrument themselves, such as HTTP, nests in it. What else a run waits for
-// are spans too: hooks, questions to people, rate limits, compaction.
+// call of a tool an execute_tool span; sub-agents of a run are spans under the call that
+// has started them. The context of tools and of requests holds the span, so that spans of
+// your own code, such as those of HTTP, nest in it. There are also spans for hooks,
+// questions to people, rate limits, compaction.
 package otelagent
 
 import (
@@ -41,8 +41,8 @@ type Options struct {
 	Attributes []attribute.KeyValue
 }
 
-// Instrument makes an agent, and those that it puts to work, tell OpenTelemetry what
-// they do, beside what its Trace is told already. It must not be in use yet.
+// Instrument makes an agent and its sub-agents report to OpenTelemetry, in addition to a
+// Trace that is already set. Call it before the agent is used.
 func Instrument(a *agent.Agent, o Options) {
 	if a.Trace != nil {
 		a.Trace = trace.Join(a.Trace, New(o))
@@ -60,7 +60,7 @@ type teller struct {
 	tool     metric.Float64Histogram
 }
 
-// New returns what [agent.Agent].Trace takes. Metrics that cannot be made are left out.
+// New returns a function for [agent.Agent].Trace. Metrics that cannot be made are left out.
 func New(o Options) trace.Func {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
@@ -173,7 +173,7 @@ func describe(s *trace.Span) (name string, kind oteltrace.SpanKind, attrs []attr
 	return name, kind, attrs
 }
 
-// outcome is what is known of a span at its end.
+// outcome holds the results of a span at its end.
 func outcome(e *trace.End) (attrs []attribute.KeyValue) {
 	usage := func(u llm.Usage, cost *float64) {
 		for _, c := range []struct {

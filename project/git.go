@@ -12,17 +12,16 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Bounds of what is told of git.
+// Bounds of the text about git.
 const (
 	maxStatus = 2000 // bytes of the status
 	maxLog    = 1000 // bytes of the last commits
 	gitTime   = 5 * time.Second
 )
 
-// Git returns the state of the repository that dir lies in, as it is now: branch,
-// status and the last five commits; "" where there is no repository or no git. Nothing
-// that the repository's configuration names is run: a status that would run filters is
-// left out.
+// Git returns the state of the repository that dir lies in, as it is now: branch, status
+// and the last five commits; "" where there is no repository or no git. It runs no program
+// that the repository's configuration names: a status that would run filters is left out.
 func Git(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
@@ -64,8 +63,8 @@ func runsFilters(ctx context.Context, dir string) bool {
 	return false
 }
 
-// git runs git and returns at most so many bytes of what it writes. It gets none of our
-// variables but those that it needs to find itself and the user's configuration.
+// git runs git and returns at most so many bytes of its output. Of our variables git gets
+// only those that it needs to find itself and the user's configuration.
 func git(ctx context.Context, dir string, most int, args ...string) (string, error) {
 	fixed := []string{"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=true", "-c", "color.ui=false"}
 	cmd := exec.CommandContext(ctx, "git", append(fixed, args...)...)
@@ -89,7 +88,7 @@ func git(ctx context.Context, dir string, most int, args ...string) (string, err
 	return text, err
 }
 
-// A head keeps the beginning of what is written to it.
+// A head keeps the beginning of the data written to it.
 type head struct {
 	kept       []byte
 	most, more int

@@ -5,8 +5,8 @@
 //		fmt.Println(f.Path, f.Text)
 //	}
 //
-// Anybody who writes to a project can write these files. They are bounded, never read
-// from outside of the project, and the model is told whose words they are.
+// Everyone who can write to the project can write these files. They are bounded, never read
+// from outside the project, and the model learns where each text comes from.
 package project
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Bounds of files of instructions.
 const (
-	maxFile    = 40 << 10  // bytes of a file; what is more is cut off, and said
+	maxFile    = 40 << 10  // bytes of a file; the rest is cut off, with a note
 	maxAll     = 120 << 10 // bytes of a file with all that it imports
 	maxImports = 20        // files that one imports, in all
 	maxDepth   = 5         // imports within each other
@@ -41,7 +41,7 @@ const (
 	Local   = "Local" // the user, for this project alone
 )
 
-// Names of files of instructions in a folder, in the order in which they are told.
+// Names of files of instructions in a folder, in the order in which the model gets them.
 var Names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 
 // A Place says where instructions are looked for.
@@ -56,7 +56,7 @@ type Place struct {
 	Hides func(path string) bool
 }
 
-// A File is a file of instructions with what it imports.
+// A File is a file of instructions with its imports.
 type File struct {
 	Path string // absolute
 	Kind string // User, Project or Local
@@ -70,7 +70,7 @@ type File struct {
 	Problem error
 }
 
-// Sum changes with what the file says.
+// Sum changes with the text of the file.
 func (f File) Sum() string {
 	text := f.Text
 	if f.Problem != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Note is the file as the model is told it. Nothing in it can pass for the end of it.
-// Of a file that cannot be read it is the reason.
+// Note is the text about the file for the model. No line of the file can pass for the end
+// of the note. For a file that cannot be read it is the reason.
 func (f File) Note() string {
 	if f.Problem != nil {
 		return fmt.Sprintf("The file of instructions %q is not included: %v", f.Path, f.Problem)

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/project"
 )
 
-// A pipe in the place of a file of instructions is told of, unless the file is hidden.
+// A pipe in the place of a file of instructions is told about, unless the file is hidden.
 func TestPipeInPlaceOfInstructions(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {

@@ -13,7 +13,7 @@ const maxSearched = 50_000
 
 // aliases lists the other names of what is not read, as far as they can be found: hard
 // links in the folders that are worked in or written, and bind mounts anywhere. The operating
-// system hides files by path, so each name has to be hidden.
+// system hides files by path, so each name must be hidden.
 func (r *Rules) aliases() []string {
 	hidden := slices.Concat(r.denied, r.hidden)
 	names := r.linked(hidden)

@@ -185,7 +185,7 @@ func withoutFolders(cmd *exec.Cmd) error {
 			continue
 		}
 		if info, err := f.Stat(); err != nil || info.IsDir() {
-			return fmt.Errorf("confining a command: what it is given as %s is a folder, through which the host's files are reached, or cannot be looked at; leave it out", f.Name())
+			return fmt.Errorf("confining a command: the file %s passed to it is a folder, which opens the host's files, or cannot be inspected; leave it out", f.Name())
 		}
 	}
 	return nil

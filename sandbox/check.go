@@ -294,7 +294,7 @@ func (r *Rules) forbid(tool string, e entry) {
 	}
 }
 
-// patterned makes a path the pattern of a rule. Brackets of a rule have to be
+// patterned makes a path the pattern of a rule. Brackets of a rule must be
 // balanced: each stands for any character.
 var patterned = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `[`, `\[`, `(`, `?`, `)`, `?`)
 

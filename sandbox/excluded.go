@@ -11,7 +11,7 @@ import (
 )
 
 // Lines that leave the sandbox. An exclusion is for one simple command, so the line
-// has to be just that, in an alphabet that every shell reads alike: words with
+// must be just that, in an alphabet that every shell reads alike: words with
 // spaces between them, whole words quoted or not. Anything else runs confined.
 
 // plainLine matches such a line: no assignment, list, pipe, redirection, expansion,

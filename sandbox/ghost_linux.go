@@ -157,7 +157,7 @@ func makeGhost(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// removeGhost removes a ghost unless somebody has put something into it.
+// removeGhost removes a ghost unless someone has put something into it.
 func removeGhost(f *os.File, info fs.FileInfo) {
 	if info.IsDir() {
 		_ = syscall.Rmdir(f.Name())

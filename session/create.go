@@ -139,7 +139,7 @@ func (o *origin) survey(ctx context.Context, s *scanner, id string, through int6
 
 // unfinished reads the unfinished record that a crash left at the end of the journal. The
 // fork gets it too: opening the fork cuts it off and reports it, as for the source.
-// While somebody writes the journal, its end is not torn: the record is still to come.
+// While someone writes the journal, its end is not torn: the record is still to come.
 func (o *origin) unfinished() error {
 	info, err := o.journal.Stat()
 	if err != nil || info.Size() == o.end {
@@ -228,7 +228,7 @@ func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, 
 	if err != nil {
 		return fmt.Errorf("locking %s: %w", folder, err)
 	}
-	if err := d.vacant(ctx, id); err != nil { // somebody else may have been faster
+	if err := d.vacant(ctx, id); err != nil { // someone else may have been faster
 		return errors.Join(err, lock.release())
 	}
 	path := filepath.Join(folder, journalName)
@@ -277,6 +277,6 @@ func undo(folder string, made bool, lock *lock) error {
 	if err := errors.Join(err, removeLock(lock)); err != nil {
 		return err
 	}
-	_ = os.Remove(folder) // unless somebody begins the session just now
+	_ = os.Remove(folder) // unless someone begins the session just now
 	return nil
 }

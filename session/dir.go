@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// A Dir keeps each session in a folder of its own, named after its id:
+// A Dir keeps each session in its own folder, named after its id:
 //
 //	journal.jsonl       the facts, one a line, each with a checksum
 //	journal.jsonl.torn  what was cut off an unfinished record, if ever
 //	blobs/              contents above 32 KB, named after their SHA-256
 //	about.json          what a list shows, so that it need not read the journal
-//	lock                locked while somebody writes the session
+//	lock                locked while someone writes the session
 //
 // Folders have mode 0700 and files 0600; nothing is written through symbolic
 // links. A folder at Path that exists already keeps its mode.
@@ -130,7 +130,7 @@ func ignoreEOF(err error) error {
 }
 
 // Delete removes a session and all that is in its folder. It fails with
-// [ErrSessionBusy] while somebody writes the session, and with [ErrNotFound].
+// [ErrSessionBusy] while someone writes the session, and with [ErrNotFound].
 func (d Dir) Delete(ctx context.Context, id string) error {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
@@ -146,7 +146,7 @@ func (d Dir) Delete(ctx context.Context, id string) error {
 	if err := removeLock(lock); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}
-	_ = os.Remove(folder) // unless somebody is creating the session again
+	_ = os.Remove(folder) // unless someone is creating the session again
 	if err := d.system().syncFolder(filepath.Dir(folder)); err != nil {
 		return fmt.Errorf("deleting session: %w", err)
 	}

@@ -91,7 +91,7 @@ func TestExistingPathKeepsItsMode(t *testing.T) {
 	}
 }
 
-// Links and pipes that somebody has put into a session's folder lead nowhere.
+// Links and pipes that someone has put into a session's folder lead nowhere.
 func TestLinks(t *testing.T) {
 	for _, name := range []string{"journal.jsonl", "journal.jsonl.torn", "blobs", "lock", "."} {
 		t.Run(name, func(t *testing.T) {

@@ -259,7 +259,7 @@ func TestDiskFailures(t *testing.T) {
 	}
 }
 
-// A reader is told of a failing disk; the end of the file is something else.
+// A reader is told about a failing disk; the end of the file is something else.
 func TestReadFailure(t *testing.T) {
 	good := Dir{Path: t.TempDir()}
 	if _, err := play(t, good); err != nil {

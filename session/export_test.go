@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Seal closes a line of a journal that somebody else has written.
+// Seal closes a line of a journal that someone else has written.
 func Seal(line string) string {
 	return string(appendCRC([]byte(line), crc32.Checksum([]byte(line), castagnoli))) + "\n"
 }

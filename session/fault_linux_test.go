@@ -137,7 +137,7 @@ func intact(d session.Dir) (n int64, err error) {
 	return n, err
 }
 
-// writeMore goes on with the session once there is room.
+// writeMore continues with the session once there is room.
 func writeMore(d session.Dir) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if err != nil {
@@ -154,7 +154,7 @@ func writeMore(d session.Dir) error {
 }
 
 // onReadOnlyDisk checks that a disk which becomes read-only is no reason to lose
-// anything, or to go on in memory.
+// anything, or to continue in memory.
 func onReadOnlyDisk(d session.Dir) error {
 	log, err := d.Open(context.Background(), "s", session.Header{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // A writer that stands still keeps its lock, however long: there is no lease that
-// could run out. It goes on as if nothing had been.
+// could run out. It continues as if nothing had been.
 func TestStoppedWriter(t *testing.T) {
 	t.Parallel()
 	d := session.Dir{Path: t.TempDir()}
@@ -57,8 +57,8 @@ func TestStoppedWriter(t *testing.T) {
 	}
 }
 
-// A writer that was stopped while somebody put another session in the place of
-// its own is refused when it goes on, and does not touch the new one.
+// A writer that was stopped while someone put another session in the place of
+// its own is refused when it continues, and does not touch the new one.
 func TestStoppedWriterIsFenced(t *testing.T) {
 	t.Parallel()
 	d := session.Dir{Path: t.TempDir()}

@@ -28,7 +28,7 @@ func Latest(ctx context.Context, s Store) (Info, error) {
 // was begun by then, all of it.
 // It fails with [ErrExists] where there is a session named to, and with
 // [ErrNotFound] where from or the fact is missing. In a [Dir] a fork is there
-// whole or not at all, also when the program is killed meanwhile.
+// whole or not at all, also when the program is killed in the meantime.
 func Fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err := fork(ctx, s, from, to, through); err != nil {
 		return fmt.Errorf("forking session: %w", err)
@@ -126,7 +126,7 @@ func create(ctx context.Context, s Store, header Header, facts []event.Event) er
 	if err != nil {
 		return err
 	}
-	if log.Last() != 0 { // made by somebody else since we looked
+	if log.Last() != 0 { // made by someone else since we looked
 		return errors.Join(fmt.Errorf("%w: %s", ErrExists, id), log.Close())
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())

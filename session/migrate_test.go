@@ -85,7 +85,7 @@ func TestOlderVersion(t *testing.T) {
 	}
 }
 
-// Whatever operation of the disk fails meanwhile, the old session or the new one
+// Whatever operation of the disk fails in the meantime, the old session or the new one
 // is there, and the migration can be made again.
 func TestMigrationFails(t *testing.T) {
 	for at := 1; ; at++ {

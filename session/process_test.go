@@ -203,7 +203,7 @@ func TestKilledWriter(t *testing.T) {
 	var d session.Dir
 	for round := range *kills {
 		if round%4 == 0 {
-			d.Path = t.TempDir() // else the old session goes on
+			d.Path = t.TempDir() // else the old session continues
 		}
 		cmd, out := start(t, d, "write")
 		acks := 1 + rand.IntN(3)

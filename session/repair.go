@@ -30,7 +30,7 @@ type Repaired struct {
 // first that is missing. What the user, the model and the tools said after that
 // place is added as new facts, with results that say so where they are missing. A
 // lost content is replaced by a text that says so. Repairing again does nothing.
-// It fails with [ErrSessionBusy] while somebody writes the session, with
+// It fails with [ErrSessionBusy] while someone writes the session, with
 // [ErrVersion] for a session of a newer version, and as [Verify] does.
 func Repair(ctx context.Context, d Dir, id string) (*Repaired, error) {
 	r, err := d.repair(ctx, id)
@@ -90,7 +90,7 @@ func asideName(folder string) (string, error) {
 		}
 		name = fmt.Sprintf("%s-%d", name, n)
 	}
-	return "", fmt.Errorf("%s and others of its kind are there already", name)
+	return "", fmt.Errorf("%s and the names before it exist already; remove some of them", name)
 }
 
 func each(facts []event.Event) iter.Seq2[event.Event, error] {

@@ -62,7 +62,7 @@ func lines(t *testing.T, d session.Dir) [][]byte {
 	return bytes.SplitAfter(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 }
 
-// goOn has an agent go on with the session and returns what its model was told.
+// goOn has an agent continue with the session and returns what its model was told.
 // Requests must be legal.
 func goOn(t *testing.T, d session.Dir) string {
 	t.Helper()

@@ -71,7 +71,7 @@ func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Se
 				going = yield(h, nil) && left > 0
 				return going && each > 0
 			})
-			if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+			if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted in the meantime
 				going = going && yield(Hit{Session: info}, fmt.Errorf("searching session %s: %w", info.Session, err)) && ctx.Err() == nil
 			}
 			if !going {

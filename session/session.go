@@ -26,7 +26,7 @@ import (
 type Store interface {
 	// Open opens a session for writing and takes its lock; where the session does
 	// not exist yet it begins with header. It fails with [ErrSessionBusy] while
-	// somebody else holds the lock, with [ErrBadID] on an illegal id, and with a
+	// someone else holds the lock, with [ErrBadID] on an illegal id, and with a
 	// [*CorruptError] where recorded facts cannot be read.
 	Open(ctx context.Context, id string, header Header) (Log, error)
 	// Read yields the facts of a session with a sequence number above after, in
@@ -103,16 +103,16 @@ type Info struct {
 // Errors of stores.
 var (
 	ErrSessionBusy = errors.New("session is in use by another process or agent")
-	ErrConflict    = errors.New("session was written by somebody else meanwhile")
+	ErrConflict    = errors.New("another process has written to the session")
 	ErrNotFound    = errors.New("there is no such session")
 	ErrBadID       = errors.New("illegal session id")
 	ErrExists      = errors.New("there is such a session already")
 	ErrVersion     = errors.New("session was written by a newer version of the program")
-	ErrLost        = errors.New("session was removed or replaced meanwhile")
+	ErrLost        = errors.New("session was removed or replaced while it was open")
 )
 
 // A BrokenError says why a log takes no more facts: the disk is full or has
-// failed, or somebody touched the session's files ([ErrConflict], [ErrLost]).
+// failed, or someone touched the session's files ([ErrConflict], [ErrLost]).
 // What was recorded before is not affected.
 type BrokenError struct {
 	Path string
@@ -121,7 +121,7 @@ type BrokenError struct {
 
 func (e *BrokenError) Error() string {
 	safe := "; what was recorded before is not affected"
-	if errors.Is(e.Err, ErrLost) { // somebody has taken it away
+	if errors.Is(e.Err, ErrLost) { // someone has taken it away
 		safe = ""
 	}
 	return fmt.Sprintf("session file %s can no longer be written: %v%s", e.Path, e.Err, safe)

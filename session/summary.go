@@ -105,7 +105,7 @@ func writeAbout(d disk, folder string, info Info) error {
 	}
 	data = data[:len(data)-len("}")]
 	if data = appendCRC(data, crc32.Checksum(data, castagnoli)); len(data) > aboutLimit {
-		return fmt.Errorf("%d bytes about the session are above the limit of %d", len(data), aboutLimit)
+		return fmt.Errorf("the summary of the session has %d bytes; the limit is %d", len(data), aboutLimit)
 	}
 	// The journal is the truth, and the checksum tells a damaged summary.
 	r := durable.Replacement{Temp: aboutName + ".part", Sync: durable.SyncNone, Disk: replacer{d}}
@@ -130,7 +130,7 @@ func readAbout(d disk, folder, id string, size int64) (summary, bool) {
 // journal of the version from.
 func (a *summary) catchUp(d disk, folder string, journal io.ReaderAt, from int, size, limit int64) error {
 	if size-a.Size > limit {
-		return errors.New("too much was recorded since")
+		return errors.New("too much was recorded since the summary was written")
 	}
 	path := filepath.Join(folder, journalName)
 	s := newScanner(path, io.NewSectionReader(journal, a.Size, size-a.Size), 4<<10)
@@ -146,7 +146,7 @@ func (a *summary) catchUp(d disk, folder string, journal io.ReaderAt, from int, 
 }
 
 // Rename gives a session a title; "" takes it away. It fails with
-// [ErrNotFound], and with [ErrSessionBusy] while somebody writes the session.
+// [ErrNotFound], and with [ErrSessionBusy] while someone writes the session.
 func Rename(ctx context.Context, s Store, id, title string) error {
 	return name(ctx, s, id, func(n *event.SessionNamed) { n.Title = title })
 }

@@ -90,7 +90,7 @@ func Verify(ctx context.Context, d Dir, id string) (*Report, error) {
 	return r, nil
 }
 
-// callCheck is what has to be known of a session's facts to check its conversation.
+// callCheck is what must be known of a session's facts to check its conversation.
 // None of it stops a session: requests to a model are made legal whatever is on record.
 type callCheck struct {
 	facts []turn

@@ -14,19 +14,19 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Bounds of what a skill becomes when it runs.
+// Bounds of a skill's text when it runs.
 const (
 	maxArgs  = 10_000  // bytes of arguments
 	maxText  = 256_000 // bytes of instructions with the arguments in them
 	maxFiles = 40      // of the skill that are named
 )
 
-// Expand returns what running a skill, by its name or an alias, means: the text for
-// the model, with the arguments in it, and what is in force meanwhile. In the
-// instructions $ARGUMENTS stands for all arguments, $1 to $9 for single ones, which are
-// separated by spaces unless they are in quotes, and ${CLAUDE_SKILL_DIR} for the
-// skill's folder. Where no mark is, arguments come after the instructions. Whether the
-// user or the model may run the skill is for the caller to judge.
+// Expand returns the expansion of a skill, by its name or an alias: the text for the model
+// with the arguments filled in, and the settings in force during the skill. In the
+// instructions $ARGUMENTS stands for all arguments, $1 to $9 for single ones, separated by
+// spaces unless quoted, and ${CLAUDE_SKILL_DIR} for the skill's folder. Without such marks
+// the arguments follow the instructions. The caller decides whether the user or the model
+// may run the skill.
 func (r *Registry) Expand(name, args string) (*tool.Expansion, error) {
 	s, now, body, err := r.read(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Registry) read(name string) (s, now *Skill, body string, err error) {
 	return s, now, body, nil
 }
 
-// heading says what the text is, and what is beside it.
+// heading introduces the text, and lists the files beside it.
 func (s *Skill) heading(name, args string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "/%s", name)
@@ -154,8 +154,7 @@ func (s *Skill) Files() []string {
 	return files
 }
 
-// fill puts arguments in the place of their marks, in one go: what is filled in is not
-// looked through again.
+// fill replaces marks by arguments in one pass: arguments are not searched for marks.
 func fill(body, args, dir string) (text string, marked bool, err error) {
 	words := fields(args)
 	var b strings.Builder
@@ -192,8 +191,7 @@ const (
 	dirMark  = "${CLAUDE_SKILL_DIR}"
 )
 
-// mark reads a mark at the beginning of a text: how long it is, and what it stands
-// for.
+// mark reads a mark at the beginning of a text. It returns its length and its replacement.
 func mark(body, args string, words []string, dir string) (used int, with string, ok bool) {
 	switch {
 	case strings.HasPrefix(body, argsMark):

@@ -42,15 +42,15 @@ type Folder struct {
 	// Pinned: the files must be as they were when they were loaded, or the skill does
 	// not run. Otherwise a file that has changed counts as it is.
 	Pinned bool
-	// Files: each Markdown file in it is a skill of its own, by the name of the file, as
-	// commands of plugins are.
+	// Files: each Markdown file in it is its own skill, named after the file, like commands
+	// of plugins.
 	Files bool
 	// Prefix, unless empty, makes "PREFIX:NAME" another name of each skill.
 	Prefix string
 }
 
-// Folders returns where skills are found, the later counts: of the user, by the
-// folders below home, and of the project. Empty arguments leave theirs out.
+// Folders returns the folders in which skills are found, of the user below home, then of
+// the project. A later folder overrides an earlier one. Empty arguments leave theirs out.
 func Folders(home, project string) []Folder {
 	var out []Folder
 	add := func(base, name string, pinned bool) {
@@ -72,7 +72,7 @@ func Folders(home, project string) []Folder {
 	return out
 }
 
-// Found is what a folder holds.
+// Found is the content of a folder.
 type Found struct {
 	Dir      string   // free of symlinks; "" if there is no such folder
 	Skills   []*Skill // by name
@@ -90,9 +90,9 @@ type file struct {
 	sum    string // of a pinned one
 }
 
-// Load looks for the skills of a folder. It reads their front matter, and of a pinned
-// folder all of each SKILL.md, to know them again. What is wrong with one skill is
-// reported and spoils no other.
+// Load looks for the skills of a folder. It reads their front matter; in a pinned folder it
+// reads each SKILL.md whole, to recognise changes. A mistake in one skill is reported and
+// spoils no other.
 func (f Folder) Load() Found {
 	var out Found
 	root, dir, err := f.open()
@@ -183,7 +183,7 @@ func (w *walk) look(dir string, depth int) {
 	}
 }
 
-// list returns what is in a folder, by name, as far as the bounds allow.
+// list returns the entries of a folder, by name, as far as the bounds allow.
 func (w *walk) list(dir string) []fs.DirEntry {
 	f, err := plainfile.OpenFolderIn(w.root, dir)
 	if err != nil {
@@ -265,8 +265,8 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parse makes the skill of a file. What the front matter does not say comes from the
-// folder's name and the first paragraph.
+// parse makes the skill of a file. The folder's name and the first paragraph replace
+// missing front matter.
 func (of *file) parse(data []byte, whole bool) (s *Skill, body string, notes []*front.Fault, err error) {
 	s = &Skill{From: cmp.Or(of.folder.From, of.folder.Path), file: of}
 	if path.Base(of.name) == FileName {
@@ -308,7 +308,7 @@ func (of *file) usualName() string {
 	return path.Base(path.Dir(of.name))
 }
 
-// firstParagraph is the first text of Markdown that is no heading.
+// firstParagraph is the first text of Markdown that is not a heading.
 func firstParagraph(body string) string {
 	var words []string
 	for line := range strings.Lines(body) {

@@ -100,7 +100,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// One bad file is told of with its line, and spoils no other.
+// One bad file is told about with its line, and spoils no other.
 func TestLoad(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"polyv/SKILL.md":            seedSkill,

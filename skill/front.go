@@ -25,8 +25,7 @@ const (
 	maxTools       = 64
 )
 
-// checkName says what is wrong with a name. It is a word that people type after a
-// slash.
+// checkName returns the mistake in a name. A name is a word that people type after a slash.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")
@@ -39,14 +38,13 @@ func checkName(name string) error {
 	return nil
 }
 
-// Keys of Claude Code and agentskills.io that say nothing about what a skill may do
-// here.
+// Keys of Claude Code and agentskills.io without effect on a skill's permissions here.
 var idle = []string{"license", "compatibility", "metadata", "version", "author", "context", "agent", "effort", "paths", "shell", "arguments", "hooks", "keywords", "tags"}
 
 var known = []string{"name", "description", "aliases", "allowed-tools", "when-to-use", "argument-hint", "model", "user-invocable", "disable-model-invocation"}
 
-// understand reads front matter into a skill. Notes say what people should correct
-// though the skill can be used.
+// understand reads front matter into a skill. Notes list mistakes that do not prevent the
+// use of the skill.
 func understand(matter []byte, s *Skill) (notes []*front.Fault, err error) {
 	if len(bytes.TrimSpace(matter)) == 0 {
 		return []*front.Fault{{Line: 1, Text: "there is no front matter: name and description are guessed"}}, nil
@@ -169,9 +167,9 @@ func namesOf(v front.Value) ([]string, error) {
 	return out, err
 }
 
-// rulesOf returns a list of tools: of YAML, or separated by commas or spaces, those in
-// parentheses excepted. What cannot be read is an error: without it the skill could
-// do more than it should.
+// rulesOf returns a list of tools: a YAML list, or text separated by commas or spaces
+// outside parentheses. An unreadable rule is an error: without it the skill could do more
+// than it should.
 func rulesOf(v front.Value) ([]permission.Rule, error) {
 	items, err := items(v)
 	if err != nil {

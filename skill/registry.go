@@ -25,8 +25,8 @@ func New(skills ...*Skill) *Registry {
 	return r
 }
 
-// Register adds a skill. It fails if one of that name is there, or if the name is
-// none.
+// Register adds a skill. It fails if a skill of that name exists, or if the name is not
+// valid.
 func (r *Registry) Register(s *Skill) error {
 	if err := checkName(s.Name); err != nil {
 		return fmt.Errorf("registering a skill: %w", err)
@@ -34,14 +34,14 @@ func (r *Registry) Register(s *Skill) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.named(s.Name) >= 0 {
-		return fmt.Errorf("registering the skill %s: there is one of that name; Replace takes its place", s.Name)
+		return fmt.Errorf("registering the skill %s: a skill of that name exists; use Replace", s.Name)
 	}
 	r.skills = slices.Insert(r.skills, 0, s)
 	return nil
 }
 
-// Replace adds a skill, in the place of the one of its name if there is one. A name
-// that is none is given to nobody: the skill is left out.
+// Replace adds a skill, and removes the one of its name if there is one. A skill with an
+// invalid name is left out.
 func (r *Registry) Replace(s *Skill) {
 	if checkName(s.Name) != nil {
 		return
@@ -66,14 +66,13 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// named returns the place of a skill, by its own name whatever its case.
+// named returns the index of a skill by its own name, ignoring case.
 func (r *Registry) named(name string) int {
 	return slices.IndexFunc(r.skills, func(s *Skill) bool { return strings.EqualFold(s.Name, name) })
 }
 
-// Get returns the skill of a name or an alias, whatever its case, nil if there is
-// none. A name counts before an alias, and of aliases that of the skill that was added
-// last.
+// Get returns the skill of a name or an alias, ignoring case, nil if there is none. A name
+// counts before an alias. If several skills have an alias, the one added last counts.
 func (r *Registry) Get(name string) *Skill {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -101,9 +100,8 @@ func (r *Registry) UserInvocable() []*Skill {
 	return slices.DeleteFunc(r.All(), func(s *Skill) bool { return s.Hidden || !s.available() })
 }
 
-// Discover adds the skills of folders; what is found in a later one counts. It
-// returns how many were found, and what was wrong. With names, only those skills are
-// added.
+// Discover adds the skills of folders; a later folder overrides an earlier one. It returns
+// how many were found, and the mistakes in others. With names, only those skills are added.
 func (r *Registry) Discover(folders []Folder, names ...string) (n int, problems []*Problem) {
 	for _, f := range folders {
 		found := f.Load()
@@ -113,7 +111,7 @@ func (r *Registry) Discover(folders []Folder, names ...string) (n int, problems 
 	return n, problems
 }
 
-// Add adds what was found in a folder, as Discover does.
+// Add adds the skills found in a folder, as Discover does.
 func (r *Registry) Add(found Found, names ...string) (n int) {
 	for _, s := range found.Skills {
 		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, s.Name) }) {
@@ -144,7 +142,8 @@ func (r *Registry) Find(name string) (tool.SkillInfo, bool) {
 	return s.info(), true
 }
 
-// Unknown says that there is no skill of a name, and which is near.
+// Unknown returns the error for a skill that does not exist, with a similar name if there
+// is one.
 func (r *Registry) Unknown(name string) error {
 	var names []string
 	for _, s := range r.All() {

@@ -1,6 +1,6 @@
-// Package skill finds and keeps skills: folders with a SKILL.md, whose front matter
-// says what the skill is for and what it may use, and whose text a model follows
-// when the skill runs. The format is that of agentskills.io and Claude Code.
+// Package skill finds and keeps skills: folders with a SKILL.md, whose front matter states
+// the purpose of the skill and the tools it may use. A model follows its text when the
+// skill runs. The format is that of agentskills.io and Claude Code.
 //
 //	skills := skill.New(skill.BuiltIn(".")...)
 //	n, problems := skills.Discover(skill.Folder{Path: "/home/me/.agents/skills"})
@@ -16,15 +16,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Skill is instructions for a kind of work, with what holds while they are
-// followed. It must not be changed once it is in a [Registry].
+// A Skill is instructions for a kind of work, with settings that are in force while they
+// are followed. It must not be changed once it is in a [Registry].
 type Skill struct {
 	Name        string
 	Description string
 	// When says when a model should run it, beside the description.
 	When    string
 	Aliases []string
-	// Hint shows people what arguments there are, such as "[message]".
+	// Hint shows people the arguments, such as "[message]".
 	Hint string
 	// Tools are the only ones that may be used while it is in force, see
 	// [tool.Scope]; nil or empty is any.
@@ -35,7 +35,7 @@ type Skill struct {
 	// Available, unless nil, reports whether the skill makes sense at the moment.
 	Available func() bool
 
-	// Instructions are what the model follows. Those of a file are read when the
+	// Instructions are the text that the model follows. Those of a file are read when the
 	// skill runs.
 	Instructions string
 	// Dir is the folder of the skill, absolute and free of symlinks; "" for none.

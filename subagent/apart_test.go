@@ -30,7 +30,7 @@ func (s *stage) repository() (git func(args ...string) string) {
 	return git
 }
 
-// An agent apart that is sent back to work goes on in its worktree, whether the call
+// An agent apart that is sent back to work continues in its worktree, whether the call
 // asks for isolation again or not.
 func TestAgentApartResumed(t *testing.T) {
 	for name, isolation := range map[string]string{"asked for": "worktree", "not asked for": ""} {
@@ -60,7 +60,7 @@ func TestAgentApartResumed(t *testing.T) {
 	}
 }
 
-// Work apart that is cut short by the user or by the end of the program is told of,
+// Work apart that is cut short by the user or by the end of the program is told about,
 // with the place of what it has changed.
 func TestAgentApartCutShort(t *testing.T) {
 	s := newStage(t)
@@ -106,7 +106,7 @@ func TestAgentApartGone(t *testing.T) {
 	}
 }
 
-// An agent apart that dies with its program is told of with the place of what it has
+// An agent apart that dies with its program is told about with the place of what it has
 // changed: in the background by its notice, else beside the result of its call.
 func TestAgentApartDies(t *testing.T) {
 	for name, background := range map[string]bool{"background": true, "foreground": false} {
@@ -162,7 +162,7 @@ func TestForkLeavesWorktrees(t *testing.T) {
 	s.plays("go", spawn("change", map[string]any{"isolation": "worktree"}), func(r *llmtest.Request) llmtest.Step { return llmtest.Step{Text: told(r)} })
 	store := s.agent.Sessions
 	for _, err := range sess.Stream(t.Context(), "go") {
-		_ = err // it is closed meanwhile
+		_ = err // it is closed in the meantime
 	}
 	sess.Close()
 	through := int64(0)

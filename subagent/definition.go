@@ -16,8 +16,8 @@ import (
 
 // A Definition is a kind of agent that can be put to work.
 type Definition struct {
-	// Agent is what it is. Its Name is that of the kind; it needs no Model, and what else
-	// it leaves out its parent has, see [agent.Child].
+	// Agent is the agent to start. Its Name is that of the kind. It needs no Model; other
+	// empty fields are inherited from the parent, see [agent.Child].
 	Agent       *agent.Agent
 	Description string // when to use it, a line: for agents that can start it
 	// Model is the name of its model; "" or "inherit" is its Agent's, else its parent's.
@@ -42,8 +42,8 @@ type Server struct {
 // WorktreeIsolation is the value of Isolation for a git worktree.
 const WorktreeIsolation = "worktree"
 
-// Bounded returns a copy of the definition's Agent, with a policy that denies all
-// that changes something if the kind is ReadOnly. It is what is to be put to work.
+// Bounded returns a copy of the definition's Agent to start. If the kind is ReadOnly, the
+// copy has a policy that denies every change.
 func (d Definition) Bounded() *agent.Agent {
 	a := *d.Agent
 	if d.ReadOnly {
@@ -52,8 +52,9 @@ func (d Definition) Bounded() *agent.Agent {
 	return &a
 }
 
-// A looker denies what [permission.ReadOnly] does. It allows nothing by itself, as that
-// does: what a parent is asked about, such as a page of the web, its agents are too.
+// A looker denies the calls that [permission.ReadOnly] denies. It allows nothing by itself,
+// like that policy: questions to the parent, for example about a web page, are asked for
+// its agents too.
 type looker struct{}
 
 func (looker) Decide(r permission.Request) permission.Decision {

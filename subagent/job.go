@@ -27,17 +27,17 @@ type job struct {
 	mu      sync.Mutex
 	parent  *agent.Parent
 	began   time.Time
-	rest    chan struct{} // closed when the piece of work that goes on is done
+	rest    chan struct{} // closed when the piece of work that continues is done
 	leaving bool          // it has agreed to end
-	stopped bool          // somebody ends it
+	stopped bool          // someone ends it
 	rouse   func()        // ends its waiting for mail; nil: it does not wait
 	ends    []func()
-	note    string // what is to be said beside its answer
+	note    string // notes to append to its answer
 	ended   bool
 	jobWork
 }
 
-// A jobWork is what an agent has done so far.
+// A jobWork counts the work of an agent so far.
 type jobWork struct {
 	turns  int
 	tools  map[string]int // calls that ran, by tool
@@ -46,7 +46,7 @@ type jobWork struct {
 	err    error
 }
 
-// see takes in what the agent does.
+// see counts a step of the agent.
 func (j *job) see(e event.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,10 +66,10 @@ func (j *job) see(e event.Event) {
 	}
 }
 
-// leaves reports whether by a call, with this result, an agent has told others that it
-// ends. One that nobody was reached by stays.
+// leaves reports whether an agent has told others, by a call with this result, that it
+// ends. An agent whose message reached no one stays.
 func leaves(r tool.Result, name string) bool {
-	var sent struct { // what SendMessage says of a message
+	var sent struct { // the answer of SendMessage about a message
 		From    string           `json:"from"`
 		Type    team.MessageType `json:"type"`
 		Reached []string         `json:"reached"`
@@ -87,7 +87,7 @@ func (j *job) atEnd(do func()) {
 	j.ends = append(j.ends, do)
 }
 
-// cleanup does what is to be done at the end.
+// cleanup runs the functions that are due at the end.
 func (j *job) cleanup() {
 	j.mu.Lock()
 	ends := j.ends
@@ -119,7 +119,7 @@ func (j *job) wake() {
 	}
 }
 
-// last ends what the agent had, and returns what is to be said of it.
+// last releases the resources of the agent, and returns the notes about it.
 func (j *job) last() string {
 	j.cleanup()
 	j.mu.Lock()
@@ -127,21 +127,21 @@ func (j *job) last() string {
 	return j.note
 }
 
-// resting returns a channel that is closed when the agent is done with what it does.
+// resting returns a channel that is closed when the agent is idle.
 func (j *job) resting() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.rest
 }
 
-// say adds something to what is told of the agent's end.
+// say adds a note to the report of the agent's end.
 func (j *job) say(note string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.note = strings.TrimSpace(j.note + "\n" + note)
 }
 
-// spawned is what the tool Agent is told of an agent that has ended.
+// spawned is the result of the tool Agent for an agent that has ended.
 func (j *job) spawned(res *agent.Result, err error) *tools.Spawned {
 	j.cleanup()
 	j.mu.Lock()
@@ -191,7 +191,7 @@ func (j *job) begunAt() time.Time {
 	return j.began
 }
 
-// busy reports whether the agent is at work, or has ended.
+// busy reports whether the agent is running, or has ended.
 func (j *job) busy() bool {
 	j.mu.Lock()
 	p, id, ended := j.parent, j.id, j.ended

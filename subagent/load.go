@@ -25,10 +25,10 @@ const (
 	maxEntries = 10_000
 )
 
-// A Folder holds files that describe kinds of agents: NAME.md with front matter as
-// Claude Code has it (https://code.claude.com/docs/en/sub-agents), then the text that
-// the agent is told to be. A project's folder can hold commands, of hooks and of MCP
-// servers: load it once its user trusts it.
+// A Folder holds files that define kinds of agents: NAME.md with front matter in the form
+// of Claude Code (https://code.claude.com/docs/en/sub-agents), then the agent's system
+// prompt. A project's folder can hold commands, of hooks and of MCP servers: load it only
+// once its user trusts it.
 type Folder struct {
 	Path string
 	// Within, unless empty, is a folder that Path must not lead out of by symlinks.
@@ -37,8 +37,8 @@ type Folder struct {
 	Hooks *workspace.Workspace
 }
 
-// Folders returns where agents are described below a home folder or a project, the
-// later counts. What is in a project must not lead out of it.
+// Folders returns the folders with definitions of agents below a home folder or a project;
+// a later one overrides an earlier one. Links in a project must not lead out of it.
 func Folders(base string, project bool) []Folder {
 	var out []Folder
 	for _, name := range []string{".agents", ".claude", ".openagent"} {
@@ -70,7 +70,7 @@ func (p *Problem) Error() string {
 	return place + ": " + p.Text
 }
 
-// Found is what a folder holds.
+// Found is the content of a folder.
 type Found struct {
 	Dir         string       // free of symlinks; "" if there is no such folder
 	Files       []string     // their names
@@ -79,9 +79,9 @@ type Found struct {
 	Sum         string // stands for the names and contents of all files
 }
 
-// Load reads the folders and returns the kinds of agents in them, by name. Where two
-// have one name, that of the later folder counts. The errors are [Problem]s; what is
-// wrong with one file spoils no other.
+// Load reads the folders and returns their kinds of agents, by name. If two have one name,
+// that of the later folder counts. The errors are [Problem]s; a mistake in one file spoils
+// no other.
 func Load(folders ...Folder) ([]Definition, []error) {
 	var all []Definition
 	var problems []error
@@ -96,8 +96,8 @@ func Load(folders ...Folder) ([]Definition, []error) {
 	return all, problems
 }
 
-// Merge returns the kinds of both lists. Of two with one name, whatever its case, that
-// of higher counts, in the place of the other.
+// Merge returns the kinds of both lists. If two names differ only in case or not at all,
+// the kind of higher replaces the other.
 func Merge(lower, higher []Definition) []Definition {
 	out := slices.Clone(lower)
 	for _, d := range higher {
@@ -110,7 +110,7 @@ func Merge(lower, higher []Definition) []Definition {
 	return out
 }
 
-// Find returns where in a list the kind of a name is, whatever its case, or -1.
+// Find returns the index of a kind by its name, ignoring case, or -1.
 func Find(list []Definition, name string) int {
 	return slices.IndexFunc(list, func(d Definition) bool { return strings.EqualFold(d.Agent.Name, name) })
 }
@@ -133,7 +133,7 @@ func (f Folder) Load() Found {
 		file := filepath.Join(dir, name)
 		data, whole, err := plainfile.Read(root, name, maxFile)
 		if err == nil && !whole {
-			err = fmt.Errorf("it has more than %d KB", maxFile>>10)
+			err = fmt.Errorf("the file has more than %d KB", maxFile>>10)
 		}
 		if err != nil {
 			fmt.Fprintf(sum, "%q -\n", name)
@@ -149,8 +149,8 @@ func (f Folder) Load() Found {
 	return out
 }
 
-// ReadFile reads the description of one kind of agent. Notes say what should be corrected
-// though it can be used; the error is a [Problem].
+// ReadFile reads the definition of one kind of agent. Notes list mistakes that do not
+// prevent its use; the error is a [Problem].
 func ReadFile(path string, hooks *workspace.Workspace) (d Definition, notes []*Problem, err error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {

@@ -176,11 +176,11 @@ func TestReadKinds(t *testing.T) {
 func TestParseJSON(t *testing.T) {
 	for _, c := range []struct{ data, wrong string }{
 		{`{"b": {"description": "d", "prompt": "p", "tools": ["Read", "Bash(git *)"], "maxTurns": 3, "background": true, "memory": "user"}, "a": {"description": "x", "prompt": "y", "mcpServers": [{"s": {"command": "c"}}]}}`, ""},
-		{`[]`, "JSON object"}, {`null`, "JSON object"}, {`{"a": 1}`, "JSON object"}, {`{`, "JSON object"},
+		{`[]`, "the JSON must be an object"}, {`null`, "the JSON must be an object"}, {`{"a": 1}`, "the JSON must be an object"}, {`{`, "the JSON must be an object"},
 		{`{"a": {"description": "d"}}`, "a: prompt is missing"},
 		{`{"a": {"prompt": "d"}}`, "a: description is missing"},
 		{`{"a": null}`, "a: description is missing"},
-		{`{"a": {"prompt": 1}}`, "prompt: it must be a text"},
+		{`{"a": {"prompt": 1}}`, "prompt: it must be a string"},
 		{`{"a b": {"prompt": "p", "description": "d"}}`, "cannot be a name"},
 		{`{"a": {"prompt": "p", "description": "d", "maxTurns": 1.5}}`, "a number from 1"},
 		{`{"a": {"prompt": "p", "description": "d", "permissionMode": "yolo"}}`, "unknown permission mode"},

@@ -104,7 +104,7 @@ func (c *Manager) Offer() tools.Offer {
 }
 
 // ErrNoRun is matched where an agent is to be started outside of a run.
-var ErrNoRun = errors.New("agents can be started by a run only")
+var ErrNoRun = errors.New("only a run can start agents")
 
 // Spawn implements [tools.Spawner].
 func (c *Manager) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawned, error) {
@@ -168,7 +168,7 @@ func (c *Manager) configure(ctx context.Context, p *agent.Parent, d Definition, 
 	a := d.Bounded()
 	child := agent.Child{Agent: a, Name: j.name, Call: s.Call.ID, Session: s.Resume, Mode: s.Mode, Input: agent.Input{Text: s.Prompt}}
 	if a.Budget.Turns = cmp.Or(s.MaxTurns, a.Budget.Turns, c.Turns, defaultTurns); a.Budget.Turns < 0 {
-		return child, fmt.Errorf("maxTurns is %d; it is at least 1", a.Budget.Turns)
+		return child, fmt.Errorf("maxTurns is %d; it must be at least 1", a.Budget.Turns)
 	}
 	if name := cmp.Or(s.Model, d.Model); name != "" && name != "inherit" {
 		m, err := p.Model(name)

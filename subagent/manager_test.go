@@ -221,7 +221,7 @@ func TestAgentInBackground(t *testing.T) {
 	}
 }
 
-// An agent that has ended goes on with what it knows, as the kind that it was.
+// An agent that has ended continues with what it knows, as the kind that it was.
 func TestAgentResumed(t *testing.T) {
 	s := newStage(t)
 	var again string

@@ -76,7 +76,7 @@ func TestResumedTwice(t *testing.T) {
 	}
 }
 
-// Agents that wait for each other are told after a time that work goes on. (W8)
+// Agents that wait for each other are told after a time that work continues. (W8)
 func TestAgentsWaitForEachOther(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -122,20 +122,20 @@ func (r *reader) takeAll(values []front.Value) (err error) {
 // that is wrong is an error.
 func ParseJSON(data []byte, hooks *workspace.Workspace) (list []Definition, notes []string, err error) {
 	if len(data) > maxJSON {
-		return nil, nil, fmt.Errorf("it has more than %d KB", maxJSON>>10)
+		return nil, nil, fmt.Errorf("the JSON has more than %d KB", maxJSON>>10)
 	}
 	var kinds map[string]map[string]any
 	if err := json.Unmarshal(data, &kinds); err != nil || kinds == nil {
-		return nil, nil, errors.New(`it must be a JSON object of agents by name, such as {"reviewer": {"description": "…", "prompt": "…"}}`)
+		return nil, nil, errors.New(`the JSON must be an object of agents by name, such as {"reviewer": {"description": "…", "prompt": "…"}}`)
 	}
 	if len(kinds) > maxFiles {
-		return nil, nil, fmt.Errorf("it has more than %d agents", maxFiles)
+		return nil, nil, fmt.Errorf("the JSON has more than %d agents", maxFiles)
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		r := reader{Definition: Definition{Agent: new(agent.Agent)}, place: hooks}
 		prompt, ok := kinds[name]["prompt"].(string)
 		if _, there := kinds[name]["prompt"]; there && !ok {
-			return nil, nil, fmt.Errorf("%s: prompt: it must be a text", name)
+			return nil, nil, fmt.Errorf("%s: prompt: it must be a string", name)
 		}
 		r.Agent.System = strings.TrimSpace(prompt)
 		delete(kinds[name], "prompt")
@@ -148,7 +148,7 @@ func ParseJSON(data []byte, hooks *workspace.Workspace) (list []Definition, note
 			return nil, nil, fmt.Errorf("%.80s: %w", name, err)
 		}
 		if Find(list, name) >= 0 {
-			return nil, nil, fmt.Errorf("%s is there twice: names that differ in their case alone are one", name)
+			return nil, nil, fmt.Errorf("%s appears twice: names that differ only in case count as the same", name)
 		}
 		for _, n := range r.notes {
 			notes = append(notes, name+": "+n.Text)

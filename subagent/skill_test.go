@@ -22,7 +22,7 @@ func serverTool(dir string) tool.Tool {
 	})
 }
 
-// What the skill in force leaves out no agent does that is put to work meanwhile: not in
+// What the skill in force leaves out no agent does that is put to work in the meantime: not in
 // the background, not farther down, not by a skill of its own or a tool of a server. When
 // the skill has ended, those that are put to work then are free of it.
 func TestSkillBoundsAgents(t *testing.T) {

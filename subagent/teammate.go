@@ -15,7 +15,7 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// LeadName is what an agent at the root is called that has no name.
+// LeadName is the name of an unnamed agent at the root.
 const LeadName = "main"
 
 // join makes an agent a member of the team that the call names, or of the one in
@@ -82,10 +82,10 @@ func (c *Manager) deliver(ctx context.Context, root, name string, keep func([]ag
 }
 
 // errLeft leaves mail where it is.
-var errLeft = errors.New("it is somebody else's")
+var errLeft = errors.New("the mail is for another agent")
 
-// roused waits until every idle agent of a tree that has mail is at work, so that the
-// run at the root does not end between a message and its effect.
+// roused waits until every idle agent of a tree that has mail is running, so that the run
+// at the root does not end while a message still has to take effect.
 func (c *Manager) roused(ctx context.Context, root string) error {
 	for _, j := range c.members(root) {
 		for !j.busy() {
@@ -167,7 +167,7 @@ func (c *Manager) report(ctx context.Context, j *job, why error) {
 	_, _ = c.Team.Send(ctx, j.root, team.Message{From: j.name, To: t.Leader(), Content: text})
 }
 
-// stays reports whether an agent that is done goes on to be a member of its team.
+// stays reports whether an agent that is done remains a member of its team.
 func (c *Manager) stays(ctx context.Context, j *job) bool {
 	j.mu.Lock()
 	leaving := j.leaving || j.stopped
@@ -200,10 +200,10 @@ func (c *Manager) resume(ctx context.Context, p *agent.Parent, j *job, child age
 		case <-recorded:
 			return nil
 		case res := <-ended:
-			if res != nil { // it has begun, now or in an earlier program
+			if res != nil { // it has begun, now or before a restart
 				return nil
 			}
-			return errors.New("the agent could not be put to work again")
+			return errors.New("the agent could not be started again")
 		}
 	})
 	return begun, err

@@ -29,7 +29,7 @@ type location struct {
 }
 
 // locationOf returns where the worktree of an agent is to be, nil if it works where its
-// parent does. An agent that goes on has that of its first work. A fork of a session
+// parent does. An agent that continues has that of its first work. A fork of a session
 // leaves the worktrees of agents to the session that it was made from.
 func locationOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spawn, id string) (*location, error) {
 	info, err := p.Child(ctx, id)
@@ -52,9 +52,8 @@ func locationOf(ctx context.Context, p *agent.Parent, d Definition, s tools.Spaw
 	return &location{from: s.Call.Dir, session: s.Call.Session, call: s.Call.ID}, nil
 }
 
-// isolate gives an agent a git worktree of its own. When it ends, one in which nothing
-// has changed is removed; any other stays, and the agent that it works for is told
-// what changed and where it is.
+// isolate gives an agent its own git worktree. At the agent's end a worktree without
+// changes is removed; any other stays, and the parent hears about its changes and its path.
 func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, a *agent.Agent) error {
 	switch {
 	case c.Worktrees == nil:
@@ -76,7 +75,7 @@ func (c *Manager) isolate(ctx context.Context, at location, asked bool, j *job, 
 	return nil
 }
 
-// tidy removes a worktree without changes, or says what is in it.
+// tidy removes a worktree without changes, or describes its changes.
 func (c *Manager) tidy(ctx context.Context, w *tools.Worktree) string {
 	changes, err := w.Changes(ctx)
 	if err != nil {

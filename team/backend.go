@@ -79,7 +79,7 @@ func teamWith(ctx context.Context, k backend, space, agent string) (out Team, er
 	err = k.see(ctx, space, func(r *state, _ time.Time) error {
 		t := r.teamOf(agent)
 		if t == nil {
-			return fmt.Errorf("%w: %q is in none", ErrNoTeam, text.Bytes(agent, maxShown))
+			return fmt.Errorf("%w: %q is in no team", ErrNoTeam, text.Bytes(agent, maxShown))
 		}
 		out = t.clone()
 		return nil
@@ -140,7 +140,7 @@ func take(ctx context.Context, k backend, at address, keep func([]Message) error
 	if err := keep(messages); err != nil {
 		return err
 	}
-	// What has been kept is taken out, whoever has lost patience meanwhile.
+	// Mail that was kept is removed, even if its reader has given up in the meantime.
 	return k.do(context.WithoutCancel(ctx), at.space, &taken{at.agent, n})
 }
 

@@ -19,39 +19,39 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// MaxSpace is how many bytes a [Dir] keeps of a space. What is beyond them is
-// refused with [ErrLimit].
+// MaxSpace is how many bytes a [Dir] stores of a space. Beyond them it fails with
+// [ErrLimit].
 const MaxSpace = 256 << 20
 
 const maxSpaceName = 1000 // bytes
 
-// lookEvery is how often a watcher looks for what other programs have sent.
+// lookEvery is how often a watcher looks for mail of other programs.
 const lookEvery = 200 * time.Millisecond
 
 // A Dir keeps tasks, teams, mail and names in a folder, for all programs of this
-// machine that are given the same one. Each space has a folder of its own:
+// machine that are given the same one. Each space has its own folder:
 //
-//	journal.jsonl  what was done, a line each with a checksum
-//	lock           locked while somebody reads or writes the journal
-//	mail/          files that are locked while somebody takes from a mailbox
-//	alive/         files that programs lock while agents of theirs are at work
+//	journal.jsonl  the operations, a line each with a checksum
+//	lock           locked while someone reads or writes the journal
+//	mail/          files that are locked while someone takes from a mailbox
+//	alive/         files that programs lock while their agents are running
 //
-// What a method has returned without an error is on the disk. A crash in the
-// middle of a write leaves a line that the next program cuts off. A journal that
-// has grown to four times what there is, and to 1 MB, is rewritten. One that is
-// damaged elsewhere is an [ErrDamaged] and stays as it is.
+// When a method returns without an error, its change is on the disk. A crash in the middle
+// of a write leaves a line that the next program cuts off. A journal of more than 1 MB that
+// has grown to four times its content is rewritten. A journal damaged elsewhere stays as it
+// is, and the methods fail with [ErrDamaged].
 //
 // Folders are made with mode 0700 and files 0600; symbolic links are not followed.
 // A Dir is safe for concurrent use and must be closed.
 type Dir struct {
 	Path string // it is made when need be
-	// In is the name of a folder within that of each space, for a Path in which
-	// others have folders of the same names, such as that of a session.Dir: the tasks
-	// of a session go with it then. "" puts the files into the space's folder.
+	// In is the name of a folder within that of each space. Set it if other stores, such as
+	// a session.Dir, have folders of the same names in Path: the tasks of a session then go
+	// with it. "" puts the files into the space's folder.
 	In  string
 	Now func() time.Time // nil: time.Now
 	Box int              // messages that a mailbox holds; 0: MaxBox
-	Log *slog.Logger     // is told of what a crash has left; nil: nobody
+	Log *slog.Logger     // hears about the repair after a crash; nil: no report
 
 	most     int64 // bytes of a space; 0: MaxSpace
 	mu       sync.Mutex
@@ -135,9 +135,8 @@ func (d *Dir) write(ctx context.Context, space string, fn func(*journalStore) (*
 		})
 	})
 	if file != nil {
-		// Others write meanwhile, and what they wrote comes to the disk with it. A file
-		// that is closed was replaced by one that was brought to the disk with all that
-		// it held.
+		// Other goroutines write in the meantime, and this sync covers their lines as well.
+		// A closed file was replaced by one that was synced with all its content.
 		if err := file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
 			return fmt.Errorf("writing the journal of a space: %w", err)
 		}
@@ -145,8 +144,8 @@ func (d *Dir) write(ctx context.Context, space string, fn func(*journalStore) (*
 	return unlessUnchanged(refused)
 }
 
-// EndSession closes the files of a session's space. What is in them stays, and
-// they are opened again when need be.
+// EndSession closes the files of a session's space. Their content stays, and they are
+// opened again when needed.
 func (d *Dir) EndSession(session string) error {
 	d.mu.Lock()
 	s := d.desks[session]
@@ -161,9 +160,8 @@ func (d *Dir) EndSession(session string) error {
 	return s.close()
 }
 
-// Copy gives a space that has nothing yet the tasks and teams of another, as for
-// the copy of a session. Mail and the agents at work stay where they are, and so
-// what is in progress is pending there.
+// Copy copies the tasks and teams of a space into an empty one, for the copy of a session.
+// Mail and running agents are not copied, so tasks in progress are pending in the copy.
 func (d *Dir) Copy(ctx context.Context, from, to string) error {
 	copied := newRoom()
 	err := d.see(ctx, from, func(r *state, now time.Time) error {
@@ -212,7 +210,7 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// Register implements [Agents]. An agent is at work while the program lives, and
+// Register implements [Agents]. An agent is running while the program lives, and
 // until its session is ended or the Dir is closed; then its name can be taken again.
 func (d *Dir) Register(ctx context.Context, space string, a Agent) error {
 	return d.write(ctx, space, func(s *journalStore) (*os.File, error) {
@@ -266,7 +264,7 @@ func (d *Dir) Take(ctx context.Context, space, agent string, keep func([]Message
 	return take(ctx, d, at, keep)
 }
 
-// Watch implements [Watcher]. What other programs send is noticed within 200 ms.
+// Watch implements [Watcher]. Mail of other programs is noticed within 200 ms.
 func (d *Dir) Watch(ctx context.Context, space, agent string) (<-chan struct{}, error) {
 	at := address{space, agent}
 	path := filepath.Join(d.folder(space), journalName)

@@ -181,7 +181,7 @@ func TestDirLikeMemory(t *testing.T) {
 }
 
 // TestDirCut: wherever a crash cuts the journal, what was whole stays, the rest is
-// cut off and told of, and work goes on.
+// cut off and told about, and work continues.
 func TestDirCut(t *testing.T) {
 	t.Parallel() // disks are waited for
 	d := open(t, &team.Dir{Path: t.TempDir()})
@@ -452,7 +452,7 @@ func TestDirCopy(t *testing.T) {
 	}
 }
 
-// TestDirWatchOthers: mail that another program sends is told of within a moment.
+// TestDirWatchOthers: mail that another program sends is told about within a moment.
 func TestDirWatchOthers(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -51,7 +51,7 @@ func fillDisk(d *team.Dir, name string) error {
 }
 
 // TestDiskFull: what cannot be written is an error and as if it had not been asked
-// for; when there is room again, work goes on.
+// for; when there is room again, work continues.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

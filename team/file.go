@@ -52,8 +52,8 @@ func hashName(space string) string {
 	return "space-" + hex.EncodeToString(sum[:16])
 }
 
-// makeFolder makes a folder and what is missing above it, for the owner alone. A
-// link in its place is refused.
+// makeFolder makes a folder and its missing parents, for the owner alone. A link in its
+// place is refused.
 func makeFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -65,14 +65,14 @@ func makeFolder(path string) error {
 	return err
 }
 
-// A lock is a file that is locked while somebody works on what it stands for.
+// A lock is a file that is locked during work on the data that it guards.
 type lock struct {
 	path string
 	file *os.File // nil: not open
 }
 
-// take waits for the lock. The file is made where it is missing: it goes with its
-// folder, so whoever has waited for one that is gone opens the new one.
+// take waits for the lock and creates a missing file. The file goes with its folder, so a
+// process that waited for a removed file opens the new one.
 func (l *lock) take(ctx context.Context) error {
 	wait, pause := time.Duration(0), lockPause
 	for {

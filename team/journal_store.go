@@ -40,14 +40,14 @@ type journalStore struct {
 	most   int64 // bytes of the journal
 	log    *slog.Logger
 
-	holder  string // names this program while agents of it are at work
+	holder  string // names this program while agents of it are running
 	holding lock   // of the file of that name
 
-	turn   chan struct{} // held by whoever works at it
+	turn   chan struct{} // held during an operation
 	closed bool          // the dir has forgotten it
 	lock   lock
 
-	// What was read of the journal so far. Nil: nothing.
+	// The content of the journal as far as it was read. Nil: nothing.
 	room *state
 	file *os.File
 	info fs.FileInfo // of file, when it was opened
@@ -57,8 +57,8 @@ type journalStore struct {
 
 func (s *journalStore) path() string { return filepath.Join(s.folder, journalName) }
 
-// withLock calls fn with the room as the journal has it, while nobody else works at
-// it. A reader need not wait for the lock where nothing was written since.
+// withLock calls fn with the state of the journal while no other program changes it. A
+// reader need not wait for the lock if nothing was written since.
 func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *journalStore) withLock(ctx context.Context, reading bool, fn func() err
 	return fn()
 }
 
-// errClosed sends whoever waited for a desk that was closed to a new one.
+// errClosed makes callers that waited for a closed store open a new one.
 var errClosed = errors.New("closed")
 
 func missing(path string) bool {
@@ -113,8 +113,8 @@ func (s *journalStore) upToDate() bool {
 	return err == nil && os.SameFile(info, s.info) && info.Size() == s.size
 }
 
-// forget has the journal read again. What others wait for to come to the disk does
-// so before the file is closed.
+// forget makes the next operation read the journal again. Pending syncs finish before the
+// file is closed.
 func (s *journalStore) forget() error {
 	file := s.file
 	s.room, s.file, s.info, s.size, s.base = nil, nil, nil, 0, 0
@@ -124,7 +124,7 @@ func (s *journalStore) forget() error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// catchUp reads what was written since the last time. The lock is held.
+// catchUp reads the lines written since the last time. The lock is held.
 func (s *journalStore) catchUp() error {
 	if s.upToDate() {
 		return nil
@@ -161,8 +161,8 @@ func (s *journalStore) open() error {
 	return nil
 }
 
-// read does the acts beyond those that the room has. What a crash left of an
-// unfinished one is cut off.
+// read applies the operations that the state does not have yet. It cuts off an operation
+// that a crash left unfinished.
 func (s *journalStore) read() error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -198,8 +198,8 @@ func (s *journalStore) read() error {
 	return nil
 }
 
-// readLine returns a line with its newline, or what there is of it at the end or
-// before it is too long.
+// readLine returns a line with its newline. At the end, or if the line is too long, it
+// returns the bytes read so far.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for len(line) < maxLine {
@@ -226,7 +226,7 @@ func (s *journalStore) again(line []byte) error {
 		case h.Version > journalVersion:
 			return errNewer
 		case h.Version != journalVersion || h.Space != s.space:
-			return fmt.Errorf("%w: it is of the space %q", ErrInvalid, text.Bytes(h.Space, maxShown))
+			return fmt.Errorf("%w: the journal belongs to the space %q", ErrInvalid, text.Bytes(h.Space, maxShown))
 		}
 		return nil
 	}
@@ -243,13 +243,13 @@ func (s *journalStore) again(line []byte) error {
 	return a.do(s.room, at)
 }
 
-// cut removes what follows the acts that are whole.
+// cut removes everything after the last whole operation.
 func (s *journalStore) cut(end int64) error {
 	if s.log != nil {
 		s.log.Warn("cutting off an act that was not finished", "file", s.path(), "bytes", end-s.size)
 	}
 	if err := s.file.Truncate(s.size); err != nil {
-		return fmt.Errorf("cutting off an act that was not finished: %w", err)
+		return fmt.Errorf("cutting off an unfinished operation: %w", err)
 	}
 	if s.size == 0 {
 		return s.begin()
@@ -269,8 +269,7 @@ func (s *journalStore) begin() error {
 	return s.append(line)
 }
 
-// append writes lines. What could not be written as a whole is as if it had never
-// been begun; the room must be read again then.
+// append writes lines. A partial write counts as none; the state must then be read again.
 func (s *journalStore) append(lines []byte) error {
 	n, err := s.file.WriteAt(lines, s.size)
 	if err != nil {
@@ -283,7 +282,7 @@ func (s *journalStore) append(lines []byte) error {
 	return nil
 }
 
-// do does an act and writes it down. It returns the file that has to be brought
+// do does an act and writes it down. It returns the file that must be brought
 // to the disk, nil where nothing was written. The lock is held.
 func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 	var lines []byte
@@ -301,10 +300,10 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 			if err := s.compact(at); err != nil {
 				return nil, errors.Join(err, s.forget())
 			}
-			lines = nil // what has expired is in the new journal
+			lines = nil // the new journal holds expired leases too
 		}
 		if over := s.size + int64(len(lines)+len(line)); over > s.most {
-			return nil, fmt.Errorf("%w: what is kept for these agents would have %d MB, at most %d are kept", ErrLimit, over>>20, s.most>>20)
+			return nil, fmt.Errorf("%w: the tasks, teams and mail of these agents would take %d MB; the limit is %d MB", ErrLimit, over>>20, s.most>>20)
 		}
 	}
 	refused := a.do(s.room, at)
@@ -328,7 +327,7 @@ func (s *journalStore) do(a op, at time.Time) (*os.File, error) {
 	return s.file, refused
 }
 
-// compact replaces the journal by one that says what there is. The lock is held.
+// compact replaces the journal by one that holds only the present state. The lock is held.
 func (s *journalStore) compact(at time.Time) error {
 	var size int64
 	err := durable.Replacement{Temp: durable.TempName(s.path())}.Stream(s.path(), func(w io.Writer) (err error) {
@@ -352,7 +351,7 @@ func (s *journalStore) compact(at time.Time) error {
 	return old.Close()
 }
 
-// write writes what there is.
+// write writes the present state.
 func (s *journalStore) write(to io.Writer, at time.Time) (size int64, err error) {
 	w := bufio.NewWriterSize(to, 64<<10)
 	put := func(line []byte, err error) error {
@@ -373,6 +372,6 @@ func (s *journalStore) write(to io.Writer, at time.Time) (size int64, err error)
 	return size, w.Flush()
 }
 
-// close closes the files; the room is forgotten, and agents of this program are at
-// work no more.
+// close closes the files and forgets the state; agents of this program no longer count as
+// running.
 func (s *journalStore) close() error { return errors.Join(s.letGo(), s.forget(), s.lock.close()) }

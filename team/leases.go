@@ -12,15 +12,13 @@ import (
 // has died.
 const DefaultLease = time.Minute
 
-// Leases gives tasks that agents of this program start a lease and renews it: while
-// the program lives a task is its owner's, however long it takes; when the program
-// dies, others have it again at the end of the lease. When a session ends, what its
-// agents have not finished is pending again, without an owner. It is of use for a
-// list of tasks that outlives the program, such as a [Dir]. A change that sets
-// a lease itself keeps it.
+// Leases gives tasks that agents of this program start a lease and renews it: while the
+// program lives a task is its owner's, however long it takes; when the program dies, others
+// have it again at the end of the lease. When a session ends, its unfinished tasks are
+// pending again, without an owner. Use it for a list of tasks that outlives the program,
+// such as a [Dir]. A change that sets a lease itself keeps it.
 //
-// It is safe for concurrent use. EndSession or Close ends what it does in the
-// background.
+// It is safe for concurrent use. EndSession or Close ends its background work.
 type Leases struct {
 	List Tasks
 	For  time.Duration // 0: DefaultLease
@@ -122,7 +120,7 @@ func (l *Leases) renew(ctx context.Context, done chan struct{}) {
 	}
 }
 
-// mine returns a copy of what is held. If that is nothing, renewing ends.
+// mine returns a copy of the held leases. Without any, renewing ends.
 func (l *Leases) mine(done chan struct{}) map[task]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,8 +143,8 @@ func (l *Leases) lost(at task, owner string) {
 	}
 }
 
-// EndSession frees what agents of the session's space have not finished, and tells
-// List of the session's end if it has such a method.
+// EndSession frees the unfinished tasks of the session's agents. It also ends the session
+// in List, if List has such a method.
 func (l *Leases) EndSession(session string) error {
 	err := l.end(func(at task) bool { return at.space == session })
 	if e, ok := l.List.(interface{ EndSession(session string) error }); ok {
@@ -155,8 +153,7 @@ func (l *Leases) EndSession(session string) error {
 	return err
 }
 
-// Close frees what agents of this program have not finished. It does not close
-// List.
+// Close frees the unfinished tasks of this program's agents. It does not close List.
 func (l *Leases) Close() error { return l.end(func(task) bool { return true }) }
 
 // end frees some tasks, and waits for the end of renewing if there are no others.
@@ -190,8 +187,8 @@ func (l *Leases) end(which func(task) bool) error {
 	return errors.Join(errs...)
 }
 
-// Release frees what an agent has in progress: it has ended and will not finish
-// it. It returns the tasks that are pending again.
+// Release frees the tasks that an agent has in progress, because it has ended. It returns
+// the tasks that are pending again.
 func Release(ctx context.Context, tasks Tasks, space, owner string) ([]Task, error) {
 	left, err := tasks.Tasks(ctx, space, Filter{Status: InProgress, Owner: owner})
 	if err != nil {

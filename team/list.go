@@ -60,7 +60,7 @@ func (l *list) expire(now time.Time) {
 	}
 }
 
-// blockers returns what a task waits for.
+// blockers returns the tasks that a task waits for.
 func (l *list) blockers(ids []string) []string {
 	var open []string
 	for _, id := range ids {
@@ -287,7 +287,7 @@ func (l *list) named(ids []string) string {
 	return strings.Join(names, ", ")
 }
 
-// A graph is a change of what waits for what.
+// A graph is a change of dependencies.
 type graph struct {
 	list  *list
 	after map[string][]string // BlockedBy of the tasks that change, by id
@@ -300,7 +300,7 @@ func (g *graph) blockedBy(t *Task) []string {
 	return t.BlockedBy
 }
 
-// wire notes new lists for t. Each id has to be known.
+// wire notes new lists for t. Each id must be known.
 func (g *graph) wire(t *Task, blockedBy, blocks []string) error {
 	for _, ids := range [][]string{blockedBy, blocks} {
 		if len(ids) > MaxDependencies {
@@ -344,8 +344,8 @@ func distinct(ids []string) []string {
 	return out
 }
 
-// check refuses cycles, too many dependencies, and new ones for what has begun.
-// next is the changed task as it will be.
+// check refuses cycles, too many dependencies, and new dependencies of a started task. next
+// is the task after the change.
 func (g *graph) check(next *Task) error {
 	for _, id := range slices.Sorted(maps.Keys(g.after)) {
 		t, _ := g.list.find(id)
@@ -372,7 +372,7 @@ func (g *graph) check(next *Task) error {
 		}
 	}
 	if len(g.after) > 0 {
-		// Whatever is new begins or ends at the task that changes, and so does any cycle.
+		// Every new dependency begins or ends at the changed task, and so does any cycle.
 		if path := g.cycle(next); path != nil {
 			return fmt.Errorf("%w: %s", ErrCycle, strings.Join(path, " → "))
 		}
@@ -394,8 +394,7 @@ func (g *graph) grows(b *Task) bool {
 	return n > MaxDependencies
 }
 
-// cycle returns the way from t along what it waits for back to t, nil if there
-// is none.
+// cycle returns a path from t along its dependencies back to t, nil if there is none.
 func (g *graph) cycle(t *Task) []string {
 	from := map[string]string{} // of each task that was reached, the one that waits for it
 	queue := []string{t.ID}

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// aliveFolder has a file for each program that has agents at work in a space. The
+// aliveFolder has a file for each program that has running agents in a space. The
 // program keeps it locked, so when it dies the system says so.
 const aliveFolder = "alive"
 
@@ -44,11 +44,11 @@ func (s *journalStore) letGo() error {
 		return nil
 	}
 	s.holder = ""
-	_ = os.Remove(s.holding.path) // else it is there, and locked by nobody
+	_ = os.Remove(s.holding.path) // else it exists, and no process holds its lock
 	return s.holding.close()
 }
 
-// lives reports whether a program that has had agents at work is alive. The lock of
+// lives reports whether a program that has had running agents is alive. The lock of
 // the space is held: two that ask at once would take each other for the program.
 func (s *journalStore) lives(holder string) bool {
 	if holder == s.holder {

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A MessageType says what a message is for.
+// A MessageType is the purpose of a message.
 type MessageType string
 
 const (
@@ -34,7 +34,7 @@ type Message struct {
 	// an id once. A sender that may have to send again chooses it; "" is replaced.
 	ID      string      `json:"id"`
 	From    string      `json:"from"`
-	To      string      `json:"to"` // in a mailbox its owner's name, whoever it was sent to
+	To      string      `json:"to"` // in a mailbox the name of its owner, even in a message to everyone
 	Content string      `json:"content"`
 	Time    time.Time   `json:"time"`
 	Type    MessageType `json:"type"` // "" is [TextMessage]
@@ -56,20 +56,21 @@ var (
 
 // Mail keeps the mailboxes of each space. It may be shared by several programs.
 type Mail interface {
-	// Send puts a message into the mailbox of a member of the sender's active team,
-	// or of all of them ([Everyone]), and returns whom it has reached. The error says
-	// who could not be reached, [ErrUnreachable] or [ErrBoxFull], and names those who
-	// can; of a message to everyone the rest is delivered all the same. Time is set.
+	// Send puts a message into the mailbox of a member of the sender's active team, or of
+	// all of them ([Everyone]), and returns the recipients it has reached. The error names
+	// those that it has not reached, with [ErrUnreachable] or [ErrBoxFull], and the ones
+	// that you can reach. A message to everyone is still delivered to the rest. Time is
+	// set.
 	Send(ctx context.Context, space string, m Message) (reached []string, err error)
-	// Take hands all that waits in an agent's mailbox, oldest first, to keep, and
-	// takes it out when keep returns nil: each message is read once. Where keep fails
-	// or the program dies the messages stay, so one that was kept and not yet taken
-	// out comes again, with the same id. Takes of one mailbox follow one another.
-	// keep is not called for an empty mailbox; its error is returned.
+	// Take hands all messages in an agent's mailbox, oldest first, to keep. It removes them
+	// when keep returns nil: each message is read once. If keep fails or the program dies
+	// the messages stay, so a message that was kept and not yet removed comes again, with
+	// the same id. Takes of one mailbox follow one another. keep is not called for an empty
+	// mailbox; its error is returned.
 	Take(ctx context.Context, space, agent string, keep func([]Message) error) error
 }
 
-// check completes a message and says what is wrong with it.
+// check completes a message and returns its first mistake.
 func (m *Message) check() error {
 	if m.Type == "" {
 		m.Type = TextMessage

@@ -18,7 +18,7 @@ type op interface {
 	do(r *state, now time.Time) error
 }
 
-// errUnchanged is what an act returns that went well and changed nothing.
+// errUnchanged is returned by an operation that succeeded and changed nothing.
 var errUnchanged = errors.New("nothing has changed")
 
 // acts are the kinds of act by their names in a journal.
@@ -113,7 +113,7 @@ func (a *createTeam) do(r *state, now time.Time) error {
 	return nil
 }
 
-// ofTeam is what acts that change an active team have in common.
+// ofTeam is the common part of operations on an active team.
 type ofTeam struct {
 	Team string `json:"team"`
 	out  Team
@@ -259,7 +259,7 @@ func (a *send) do(r *state, now time.Time) error {
 	case a.bounced != nil:
 		return a.bounced
 	}
-	return errUnchanged // a message to everybody where there is nobody else
+	return errUnchanged // a message to everyone in a team of one
 }
 
 // taken takes the oldest messages out of a mailbox.

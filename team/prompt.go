@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// purposes say what a message of a type asks of who reads it.
+// purposes tell the recipient how to treat a message of a type.
 var purposes = map[MessageType]string{
 	ShutdownRequest:      "%[1]s asks you to end your work. Bring what you are at into a state that others can use, then answer with SendMessage to %[1]s, type shutdown_response, and end your turn: that ends you. If you cannot end yet, answer with a message of type text that says why.",
 	ShutdownResponse:     "%[1]s answers your request to end its work.",
 	PlanApprovalResponse: "%[1]s answers the plan that you have sent. Go on only as far as the answer allows.",
 }
 
-// Text is how a model is shown messages: each between tags that name who has sent
-// it, when and what for. What the content says cannot end its message or begin
-// another.
+// Text renders messages for a model: each between tags that name its sender, its time and
+// its purpose. The content cannot end its message or begin another.
 func Text(messages []Message) string {
 	var b strings.Builder
 	for i, m := range messages {

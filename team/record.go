@@ -93,9 +93,9 @@ func sealed(line []byte) bool {
 	return string(line[n:]) == fmt.Sprintf("%s%08x\"}\n", crcMember, sum)
 }
 
-// torn reports whether an interrupted write can have left rest, the end of a journal: the
-// beginning of a line, zeros in place of what was not written yet, or the one before the
-// other. Anything else is damage.
+// torn reports whether rest, the end of a journal, can be the remainder of an interrupted
+// write: the beginning of a line, zeros of unwritten blocks, or the one before the other.
+// Anything else is damage.
 func torn(rest []byte) bool {
 	rest = bytes.TrimRight(rest, "\x00")
 	const begin = `{"`
@@ -118,7 +118,7 @@ func decode(line []byte) (a op, name string, at time.Time, err error) {
 	}
 	made, ok := acts[rec.Do]
 	if !ok {
-		return nil, "", time.Time{}, fmt.Errorf("%w: it does %q", errNewer, text.Bytes(rec.Do, maxShown))
+		return nil, "", time.Time{}, fmt.Errorf("%w: it has the operation %q", errNewer, text.Bytes(rec.Do, maxShown))
 	}
 	a = made()
 	return a, rec.Do, rec.At, json.Unmarshal(rec.Act, a)

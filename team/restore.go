@@ -9,9 +9,8 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A journal that has become long is replaced by one that says what there is. Its
-// acts put things back; the last of them, hadAll, checks that they fit together.
-// Acts of other kinds come after it.
+// A long journal is replaced by one that holds only the present state. Its operations
+// restore that state; the last of them, hadAll, checks it. Other operations follow.
 
 type snapshotTask struct {
 	Task Task `json:"task"`
@@ -95,7 +94,7 @@ func (a *snapshotDone) do(r *state, _ time.Time) error {
 	return r.check()
 }
 
-// acts returns what leads from an empty room to this one.
+// acts returns the operations that lead from an empty state to this one.
 func (r *state) acts(yield func(op) bool) {
 	for _, t := range r.tasks.tasks {
 		if !yield(&snapshotTask{*t}) {
@@ -126,7 +125,7 @@ func (r *state) acts(yield func(op) bool) {
 	yield(&snapshotDone{Gone: slices.Sorted(maps.Keys(r.gone)), Sent: r.sent})
 }
 
-// check says what does not fit together in a room that was put back.
+// check returns the first inconsistency of a restored state.
 func (r *state) check() error {
 	if len(r.tasks.tasks) > MaxTasks || len(r.teams) > MaxTeams || len(r.agents) > MaxAgents {
 		return fmt.Errorf("%w: %d tasks, %d teams, %d agents", ErrLimit, len(r.tasks.tasks), len(r.teams), len(r.agents))
@@ -179,20 +178,20 @@ func (l *list) check() error {
 		for _, id := range t.BlockedBy {
 			b, _ := l.find(id)
 			if !slices.Contains(b.Blocks, t.ID) || (t.Status == InProgress || t.Status == Completed) && b.Status != Completed {
-				return fmt.Errorf("%w: %s waits for %s, which knows nothing of it", ErrInvalid, t.ID, id)
+				return fmt.Errorf("%w: %s waits for %s, which does not list it", ErrInvalid, t.ID, id)
 			}
 		}
 		for _, id := range t.Blocks {
 			if b, err := l.find(id); err != nil || !slices.Contains(b.BlockedBy, t.ID) {
-				return fmt.Errorf("%w: %s blocks %q, which knows nothing of it", ErrInvalid, t.ID, text.Bytes(id, maxShown))
+				return fmt.Errorf("%w: %s blocks %q, which does not list it", ErrInvalid, t.ID, text.Bytes(id, maxShown))
 			}
 		}
 	}
 	return l.acyclic()
 }
 
-// acyclic returns an error if tasks wait for each other: those that wait for
-// nothing are taken away until there are no more of them, and none may be left.
+// acyclic returns an error if tasks wait for each other. It removes tasks that wait for
+// nothing until there are no more; if any task is left, there is a cycle.
 func (l *list) acyclic() error {
 	open := map[*Task]int{}
 	var free []*Task

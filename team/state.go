@@ -9,15 +9,14 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A state is what the agents of one space share. It is not safe for concurrent
-// use.
+// A state is the shared data of the agents of one space. It is not safe for concurrent use.
 type state struct {
 	tasks   list
 	teams   []*Team
 	boxes   map[string]*mailbox
 	agents  []Agent
 	holders map[string]string   // of agents: the program that each lives in, "" if that is not known
-	gone    map[string]struct{} // members that were registered and are no more
+	gone    map[string]struct{} // members that were registered before
 	sent    int                 // messages that were sent here
 
 	unchecked bool // things were put back, and not all of them yet
@@ -66,7 +65,7 @@ func (r *state) named(team string) (*Team, error) {
 	return t, nil
 }
 
-// begun lets members be written to that had ended: they may be started again.
+// begun allows messages to members that had ended, because they may be started again.
 func (r *state) begun(members ...Member) {
 	for _, m := range members {
 		delete(r.gone, m.Name)
@@ -110,7 +109,7 @@ func (r *state) deliver(t *Team, m Message, most int) error {
 	return nil
 }
 
-// reachable says to whom an agent can write.
+// reachable lists the members that an agent can write to.
 func (r *state) reachable(t *Team, from string) string {
 	names := slices.DeleteFunc(t.Others(from), func(name string) bool {
 		_, gone := r.gone[name]

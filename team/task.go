@@ -19,7 +19,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// maxShown bounds what an error quotes, in bytes.
+// maxShown bounds quotations in errors, in bytes.
 const maxShown = 80
 
 // A Status says how far a [Task] has come. Completed, Failed and Cancelled are
@@ -72,7 +72,7 @@ type Task struct {
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
 }
 
-// Limits of a list of tasks. What is beyond them is refused with [ErrLimit].
+// Limits of a list of tasks. Beyond them methods fail with [ErrLimit].
 const (
 	MaxTasks        = 10_000  // in a space
 	MaxSubject      = 500     // bytes
@@ -103,12 +103,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s cannot go from %s to %s: %s is final", e.ID, e.From, e.To, e.From)
 }
 
-// A Change says what of a task is to change. Zero fields change nothing.
+// A Change lists the new values for a task. Zero fields change nothing.
 type Change struct {
 	Subject     *string `json:"subject,omitempty"`
 	Description *string `json:"description,omitempty"`
 	Output      *string `json:"output,omitempty"`
-	// Owner: "" means nobody, which a task in progress does not take.
+	// Owner: "" means no owner, which is an error for a task in progress.
 	Owner *string `json:"owner,omitempty"`
 	// Status. To start a task, InProgress, is to claim it: it must be pending,
 	// blocked by nothing and free or Owner's already; of many who try one succeeds,
@@ -116,7 +116,7 @@ type Change struct {
 	// back to Pending frees the task unless Owner says otherwise.
 	Status Status `json:"status,omitempty"`
 	// Lease is how long a task started or renewed by this change stays its owner's
-	// without another renewal. 0: for good when it starts, unchanged later.
+	// without another renewal. 0: permanently when it starts, unchanged later.
 	Lease time.Duration `json:"lease,omitempty"` // nanoseconds in JSON
 	// BlockedBy and Blocks take the place of the lists that are there; nil leaves
 	// them, empty clears them. A task that is not pending cannot begin to wait for
@@ -125,8 +125,8 @@ type Change struct {
 	Blocks    []string `json:"blocks,omitzero"`
 	// Metadata is merged by key; null deletes.
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Holder, unless empty, must be who has the task in progress: a worker whose
-	// lease has ended gets [ErrTaken] instead of overwriting what another does.
+	// Holder, if not empty, must be the owner of the task in progress. A worker whose lease
+	// has ended gets [ErrTaken] instead of overwriting another worker's result.
 	Holder string `json:"holder,omitempty"`
 }
 
@@ -155,9 +155,9 @@ type Tasks interface {
 	UpdateTask(ctx context.Context, space, id string, c Change) (Task, error)
 }
 
-// Claim starts, for owner, the oldest task that can be started, see [Change].
-// [ErrNone] says that there is none at present: none at all, or all are blocked
-// or somebody else's.
+// Claim starts, for owner, the oldest task that can be started, see [Change]. It fails with
+// [ErrNone] if there is none at present: the list is empty, or all tasks are blocked or
+// taken.
 func Claim(ctx context.Context, tasks Tasks, space, owner string, lease time.Duration) (Task, error) {
 	const batch = 32 // others may be faster with some of them
 	for {
@@ -175,7 +175,7 @@ func Claim(ctx context.Context, tasks Tasks, space, owner string, lease time.Dur
 			case err == nil:
 				return t, nil
 			case errors.Is(err, ErrTaken), errors.Is(err, ErrBlocked), errors.As(err, &final):
-				// somebody was faster
+				// someone was faster
 			default:
 				return Task{}, err
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A Role is what a member is to a team.
+// A Role is the role of a member in a team.
 type Role string
 
 const (
@@ -28,7 +28,7 @@ type Member struct {
 	Role Role   `json:"role"`
 }
 
-// A TeamStatus says whether a team is at work.
+// A TeamStatus says whether a team is running.
 type TeamStatus string
 
 const (
@@ -75,7 +75,7 @@ func (t Team) Has(name string) bool {
 	return slices.ContainsFunc(t.Members, func(m Member) bool { return m.Name == name })
 }
 
-// Limits of teams. What is beyond them is refused with [ErrLimit].
+// Limits of teams. Beyond them methods fail with [ErrLimit].
 const (
 	MaxTeams    = 1000 // in a space, disbanded ones included
 	MaxMembers  = 100
@@ -97,7 +97,7 @@ var (
 type Teams interface {
 	// CreateTeam makes a team of a leader and members. task may be empty.
 	CreateTeam(ctx context.Context, space, name, leader string, members []string, task string) (Team, error)
-	// Disband ends a team for good; it is kept.
+	// Disband ends a team permanently; it is kept.
 	Disband(ctx context.Context, space, team string) (Team, error)
 	AddMember(ctx context.Context, space, team, agent string) (Team, error)
 	// RemoveMember takes a member out. A leader stays.
@@ -108,7 +108,7 @@ type Teams interface {
 	Teams(ctx context.Context, space string) ([]Team, error)
 }
 
-// An Agent is an agent at work.
+// An Agent is a running agent.
 type Agent struct {
 	Name    string    `json:"name"` // unique in its space
 	Type    string    `json:"type,omitempty"`
@@ -116,7 +116,7 @@ type Agent struct {
 	Started time.Time `json:"started"`
 }
 
-// check says what is wrong with what an agent says of itself.
+// check returns the first mistake in an agent's data.
 func (a Agent) check() error {
 	for _, s := range []string{a.Type, a.Session} {
 		if len(s) > maxAbout || !utf8.ValidString(s) {
@@ -129,19 +129,19 @@ func (a Agent) check() error {
 // maxAbout is how many bytes the type and the session of an [Agent] may have.
 const maxAbout = 500
 
-// Agents are the agents at work in each space.
+// Agents are the running agents in each space.
 type Agents interface {
 	// Register takes a name, or fails with [ErrNameTaken].
 	Register(ctx context.Context, space string, a Agent) error
-	// Unregister gives a name back. Mail to a member that was registered bounces
-	// from then on, until it is registered again. Unknown names are no error.
+	// Unregister frees a name. Mail to a member that was registered bounces until it is
+	// registered again. An unknown name is not an error.
 	Unregister(ctx context.Context, space, name string) error
 	// Agents returns the agents in the order in which they came.
 	Agents(ctx context.Context, space string) ([]Agent, error)
 }
 
-// CheckName reports what is wrong with the name of an agent or a team: it has 1
-// to [MaxName] printable characters, spaces inside included, and is not "*".
+// CheckName returns the mistake in the name of an agent or a team. A name has 1 to
+// [MaxName] printable characters, may have spaces inside, and is not "*".
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case name == "" || strings.TrimSpace(name) != name:
@@ -151,7 +151,7 @@ func CheckName(name string) error {
 	case name == Everyone:
 		return fmt.Errorf("%w name: * stands for all", ErrInvalid)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("%w name %q: it holds what cannot be printed", ErrInvalid, text.Bytes(name, maxShown))
+		return fmt.Errorf("%w name %q: it holds characters that cannot be printed", ErrInvalid, text.Bytes(name, maxShown))
 	}
 	return nil
 }

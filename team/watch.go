@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// A Watcher tells of mail that has come. Stores whose [Mail] is shared by several
-// programs tell of what others send, too.
+// A Watcher reports new mail. Stores whose [Mail] is shared by several programs also report
+// mail of other programs.
 type Watcher interface {
-	// Watch returns a channel that gets a value when mail has come for an agent, and
-	// one at once if some waits already. A value stands for any number of messages,
-	// and now and then for none: [Mail.Take] says what there is. The channel is
-	// closed when ctx ends.
+	// Watch returns a channel that gets a value when mail has come for an agent, and at
+	// once if some waits already. A value stands for any number of messages, and sometimes
+	// for none: call [Mail.Take]. The channel is closed when ctx ends.
 	Watch(ctx context.Context, space, agent string) (<-chan struct{}, error)
 }
 

@@ -26,7 +26,7 @@ func decode[In any](input []byte, in *In) error {
 	return nil
 }
 
-// A plan says which field of a struct takes a member; -1: one that has to be decoded
+// A plan says which field of a struct takes a member; -1: one that must be decoded
 // by encoding/json.
 type plan map[string]int
 

@@ -2,7 +2,7 @@ package tool
 
 import "strings"
 
-// Nearest returns the name that somebody who wrote word probably meant: the one
+// Nearest returns the name that someone who wrote word probably meant: the one
 // with the fewest typing errors, whatever its case, or "" if none is near.
 func Nearest(word string, names []string) string {
 	best, fewest := "", (len(word)+1)/3+1

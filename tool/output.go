@@ -195,7 +195,7 @@ func countLines(s string) int {
 	return n
 }
 
-// keep writes text to a file of its own and returns its path.
+// keep writes text to its own file and returns its path.
 func (o Output) keep(call Call, text string) (file string, err error) {
 	dir := o.Dir
 	if dir == "" {
@@ -204,16 +204,16 @@ func (o Output) keep(call Call, text string) (file string, err error) {
 		}
 		tidy(dir)
 	} else if err = os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+		return "", fmt.Errorf("storing the output of %s: %w", call.Name, err)
 	}
 	f, err := os.CreateTemp(dir, plainName(call.Name)+"-"+plainName(call.ID)+"-*.txt")
 	if err != nil {
-		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+		return "", fmt.Errorf("storing the output of %s: %w", call.Name, err)
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
-		return "", fmt.Errorf("keeping the output of %s: %w", call.Name, err)
+		return "", fmt.Errorf("storing the output of %s: %w", call.Name, err)
 	}
 	return f.Name(), nil
 }

@@ -22,7 +22,7 @@ var ErrStuck = errors.New("tool did not return after its context had ended")
 
 // ErrTimeout is what a tool that bounds its own time returns beside its result
 // when the time was over: the call then counts as timed out.
-var ErrTimeout = errors.New("the tool's own time limit is over")
+var ErrTimeout = errors.New("the tool reached its own time limit")
 
 // An Outcome is what came of running a tool.
 type Outcome struct {
@@ -34,8 +34,8 @@ type Outcome struct {
 	Left <-chan struct{}
 }
 
-// Run is [Do] in a goroutine of its own. It returns when the tool does; a tool
-// that goes on for longer than grace after ctx or its timeout ended is given up,
+// Run is [Do] in its own goroutine. It returns when the tool does; a tool
+// that continues for longer than grace after ctx or its timeout ended is given up,
 // with Fault Stuck.
 func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	limit := Timeout(t)

@@ -70,14 +70,14 @@ func notObject(s *jsonschema.Schema) error {
 // parseSchema reads a schema and refuses what no provider takes at its root.
 func parseSchema(data []byte) (*jsonschema.Schema, error) {
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] != '{' && json.Valid(text) {
-		return nil, errors.New("the input schema is no JSON object")
+		return nil, errors.New("the input schema is not a JSON object")
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("is no JSON Schema: %w", err)
+		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
 	if s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
-		return nil, errors.New("has oneOf, anyOf or allOf at its root, which no provider takes")
+		return nil, errors.New("has oneOf, anyOf or allOf at its root, which no provider accepts")
 	}
 	return &s, nil
 }
@@ -184,7 +184,7 @@ func readShape(data json.RawMessage) (*shape, error) {
 	if err == nil && !changed {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, data); err != nil {
-			return nil, fmt.Errorf("is no JSON Schema: %w", err)
+			return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 		}
 		sh.schema = slices.Clip(compact.Bytes())
 	}

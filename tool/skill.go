@@ -7,7 +7,7 @@ import (
 
 // A Scope is what holds while a skill is in force. Scopes are a stack: within a skill
 // another one may begin. It is in force until the skill ends, at the latest with the
-// run, or with the next message of the user that the run goes on for.
+// run, or with the next message of the user that the run continues for.
 type Scope struct {
 	Skill string `json:"skill"`
 	// Tools, unless empty, are the only calls that may run, see [permission.Restriction]:

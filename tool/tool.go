@@ -38,7 +38,7 @@ type Instructor interface {
 
 // A Versioned is a Set that can tell whether it is another one. Version returns
 // another number once Tools or Instructions would return something else; it is
-// called before each request of a run, which goes on with what they return then.
+// called before each request of a run, which continues with what they return then.
 type Versioned interface {
 	Set
 	Version() uint64

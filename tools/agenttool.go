@@ -35,7 +35,7 @@ type Spawner interface {
 	Offer() Offer
 	// Spawn runs an agent to its end, or starts it where s.Background is set, and
 	// ends what it has started when ctx ends before it returns. For a call that it has
-	// seen before, as after a crash, it goes on with the agent that it started then. The
+	// seen before, as after a crash, it continues with the agent that it started then. The
 	// model reads the error.
 	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
 }
@@ -64,13 +64,13 @@ type Spawn struct {
 	Description string // what it is to do, in a few words
 	Type        string // the name of an AgentType
 	Model       string
-	Name        string // unique among the agents at work
+	Name        string // unique among the running agents
 	MaxTurns    int
 	Background  bool
 	Isolation   string // of Offer.Isolations
 	Team        string // id or name of a team that it joins
 	Mode        permission.Mode
-	// Resume is the id of an agent of this type that has ended, which goes on with
+	// Resume is the id of an agent of this type that has ended, which continues with
 	// Prompt. The id of an agent of another type is refused: rules judged this one.
 	Resume string
 }

@@ -21,7 +21,7 @@ import (
 //go:embed applypatch.md
 var applyPatchText string
 
-// maxProblems is how many wrong files of a patch the model is told of at once.
+// maxProblems is how many wrong files of a patch the model is told about at once.
 const maxProblems = 3
 
 // PatchFiles are what ApplyPatch works on.

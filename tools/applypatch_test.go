@@ -193,7 +193,7 @@ func TestApplyPatchRefuses(t *testing.T) {
 		"not text":        {[]string{"*** Update File: bad16", "-a"}, "not well-formed UTF-16"},
 		"syntax":          {[]string{"*** Rename File: a"}, `line 8: "*** Rename File: a"`},
 		// Fails when three files are written already: the file is a folder by then.
-		"file and folder": {[]string{"*** Add File: a/b", "+x", "*** Add File: a", "+x"}, "it is a folder by now"},
+		"file and folder": {[]string{"*** Add File: a/b", "+x", "*** Add File: a", "+x"}, "it is now a folder"},
 	} {
 		d.TB = t
 		d.fails(ap, body(append(first, c.last...)...), c.want)
@@ -250,7 +250,7 @@ func TestApplyPatchRollsBack(t *testing.T) {
 	before["late"] = "drwxr-xr-x"
 	ap := ApplyPatch(spoiled{d.files, d.dir + "/late"})
 	r := d.do(ap, body("*** Update File: a", "-one", "+two", "*** Delete File: b", "*** Update File: c", "*** Move to: new/deep/c", "*** Add File: late", "+x"))
-	if !r.IsError || !strings.Contains(r.Text(), "late: it is a folder by now") || !strings.Contains(r.Text(), "was not applied") || r.Patch.State != nil {
+	if !r.IsError || !strings.Contains(r.Text(), "late: it is now a folder") || !strings.Contains(r.Text(), "was not applied") || r.Patch.State != nil {
 		t.Errorf("%s", r.Text())
 	}
 	if after := allBelow(t, d.dir); !maps.Equal(before, after) {

@@ -91,7 +91,7 @@ func (b bash) Secrets() []string {
 // is the sandbox of the shell; without one its calls are not told to be confined,
 // nor are they where the shell has no method Confines() bool that says so. Its
 // method Notices(session string) []string returns, once each, what the model
-// has to be told of background commands that have ended; EndSession(session
+// must be told about background commands that have ended; EndSession(session
 // string) error ends the shell and the background commands of a session.
 func Bash(shell Shell, in ...Sandbox) tool.Tool {
 	box := confinement{shell: shell}
@@ -149,7 +149,7 @@ func (b confinement) dir(call tool.Call) string {
 	return b.shell.Where(workspace.CommandLine{Session: call.Session, Dir: call.Dir, State: call.State})
 }
 
-// Notices returns what the model has to be told, once.
+// Notices returns what the model must be told, once.
 func (b bash) Notices(session string) []string { return b.shell.Notices(session) }
 
 // EndSession ends what runs in a session.
@@ -270,7 +270,7 @@ func survivorNote(pids []int) string {
 	return fmt.Sprintf("Processes that could not be ended: %s", strings.Trim(fmt.Sprint(pids), "[]"))
 }
 
-// withNotes puts notes below text, each on a line of its own.
+// withNotes puts notes below text, each on its own line.
 func withNotes(text string, notes ...string) string {
 	var b strings.Builder
 	b.WriteString(text)

@@ -130,7 +130,7 @@ func searchCode(ctx context.Context, finder Finder, call tool.Call, in codeSearc
 	return s.result(in, l, late), nil
 }
 
-// codeSearch is a search while it goes on.
+// codeSearch is a search while it continues.
 type codeSearch struct {
 	tree  *tree
 	query string

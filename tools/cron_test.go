@@ -86,13 +86,13 @@ func TestCronCreateErrors(t *testing.T) {
 	create := CronCreate(c)
 	for input, want := range map[string]string{
 		`{"name":"a","schedule":"61 * * * *","prompt":"p"}`:                              `the minute "61" is wrong`,
-		`{"name":"a","schedule":"0 0 30 2 *","prompt":"p"}`:                              "never comes",
-		`{"name":"a","schedule":"@daily"}`:                                               "either a prompt or a command",
-		`{"name":"a","schedule":"@daily","prompt":"p","command":"c"}`:                    "one of the two",
+		`{"name":"a","schedule":"0 0 30 2 *","prompt":"p"}`:                              "never runs",
+		`{"name":"a","schedule":"@daily"}`:                                               "exactly one of",
+		`{"name":"a","schedule":"@daily","prompt":"p","command":"c"}`:                    "exactly one of",
 		`{"name":"a","schedule":"@daily","prompt":"p","zone":"Mars"}`:                    `no time zone "Mars"`,
 		`{"name":"a","schedule":"@daily","prompt":"p","missed":"often"}`:                 "once, skip or all",
-		`{"name":"a\u001b[2J","schedule":"@daily","prompt":"p"}`:                         "cannot be shown",
-		`{"name":"a","schedule":"` + strings.Repeat("9", 1<<20) + `","prompt":"p"}`:      "at most 200",
+		`{"name":"a\u001b[2J","schedule":"@daily","prompt":"p"}`:                         "printable characters",
+		`{"name":"a","schedule":"` + strings.Repeat("9", 1<<20) + `","prompt":"p"}`:      "the limit is 200",
 		`{"name":"a","schedule":"@daily","prompt":"` + strings.Repeat("x", 1<<20) + `"}`: "at most 64 KB",
 		`{"schedule":"@daily","prompt":"p"}`:                                             "name",
 	} {

@@ -29,7 +29,7 @@ const (
 	// maxSource is the size in bytes of the largest file that a server is asked about.
 	maxSource = 4 << 20
 	// maxWatched is the number of source files below a server's folder up to which it
-	// is told of those that change.
+	// is told about those that change.
 	maxWatched = 50_000
 	// startTime bounds the greeting of a server.
 	startTime = time.Minute
@@ -78,7 +78,7 @@ type attempt struct {
 	server *lsp.Server   // nil if it did not start
 	err    error
 
-	syncing sync.Mutex // held while the server is told of changes
+	syncing sync.Mutex // held while the server is told about changes
 	files   map[string]time.Time
 }
 
@@ -276,7 +276,7 @@ func (l *Languages) confined() bool {
 }
 
 // ask calls question with the server at a station, and once more if it ends
-// meanwhile. One that does not run is started if start is set, which takes
+// in the meantime. One that does not run is started if start is set, which takes
 // permission; else it is errNotRunning. A *noServerError says that there is none.
 func (l *Languages) ask(ctx context.Context, session string, at station, start bool, question func(*lsp.Server) error) error {
 	for {
@@ -303,9 +303,9 @@ func (l *Languages) ask(ctx context.Context, session string, at station, start b
 	}
 }
 
-var errNotRunning = errors.New("the language server does not run")
+var errNotRunning = errors.New("the language server is not running")
 
-// attempt returns the server at a station, with start set also one that has to be
+// attempt returns the server at a station, with start set also one that must be
 // started, for the first time or because it has ended.
 func (l *Languages) attempt(session string, at station, start bool) (*attempt, error) {
 	l.mu.Lock()

@@ -93,7 +93,7 @@ func TestLSPServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestLSPServerIsKilled: a crash is mended once; the second is reported.
+// TestLSPServerIsKilled: a crash is repaired once; the second is reported.
 func TestLSPServerIsKilled(t *testing.T) {
 	server := gopls(t)
 	f := plant(t, module...)

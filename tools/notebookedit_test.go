@@ -134,7 +134,7 @@ func TestNotebookEditRefuses(t *testing.T) {
 		`{"file_path":"none.ipynb","command":"delete","cell_number":0}`:                                           "does not exist",
 		`{"file_path":"dir.ipynb","command":"delete","cell_number":0}`:                                            "is a folder",
 		`{"file_path":"../x.ipynb","command":"delete","cell_number":0}`:                                           "is outside the folders",
-		`{"file_path":"old.ipynb","command":"delete","cell_number":0}`:                                            "no notebook of nbformat 4",
+		`{"file_path":"old.ipynb","command":"delete","cell_number":0}`:                                            "not a notebook of nbformat 4",
 		`{"file_path":"bad.ipynb","command":"delete","cell_number":0}`:                                            "not valid JSON",
 		`{"file_path":"bad16.ipynb","command":"delete","cell_number":0}`:                                          "not well-formed UTF-16",
 		`{"file_path":"twice.ipynb","command":"delete","cell_id":"run"}`:                                          "both have the id",

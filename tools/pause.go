@@ -20,9 +20,9 @@ type pauseInput struct {
 	Reason string `json:"reason"`
 }
 
-// PauseForHuman returns the tool that waits until a person says how to go on.
+// PauseForHuman returns the tool that waits until a person says how to continue.
 // Who that is is the agent's affair ([agent.Agent].AskUser); where nobody is
-// there the model is told to go on by itself.
+// there the model is told to continue by itself.
 func PauseForHuman() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "PauseForHuman", Title: "Wait for a person", Description: pauseText,

@@ -49,7 +49,7 @@ type exitPlanModeInput struct {
 //
 // What was remembered by another pair, as in a session resumed by another
 // program, counts only where it allows no more than [permission.Default], which
-// is also where a run goes on that began in plan mode: nothing that the model
+// is also where a run continues that began in plan mode: nothing that the model
 // does gives a session a mode that its present host has not set.
 func PlanMode() (enter, exit tool.Tool) {
 	p := planner{id: rand.Text()}

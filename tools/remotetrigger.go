@@ -340,7 +340,7 @@ func (t Triggers) update(ctx context.Context, in remoteTriggerInput) (*tool.Resu
 	text := "Changed."
 	err = t.Store.Update(ctx, old.ID, func(now *trigger.Record) (*trigger.Record, error) {
 		if now == nil {
-			return nil, fmt.Errorf("the trigger %q was removed meanwhile", old.ID)
+			return nil, fmt.Errorf("the trigger %q was removed in the meantime", old.ID)
 		}
 		err := in.apply(now) // its secrets may be others by now
 		if now.URL != old.URL {

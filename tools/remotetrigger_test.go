@@ -215,7 +215,7 @@ func asked(kind permission.AccessKind, target string) tool.Traits {
 }
 
 // A trigger that is sent elsewhere has another secret, so that nobody gets what
-// is signed for somebody else.
+// is signed for someone else.
 func TestRemoteTriggerMoves(t *testing.T) {
 	store := new(trigger.Memory)
 	tl := RemoteTrigger(Triggers{Store: store})
@@ -243,7 +243,7 @@ func TestRemoteTriggerMoves(t *testing.T) {
 	}
 }
 
-// The host is told of schedules, and what it refuses is not stored.
+// The host is told about schedules, and what it refuses is not stored.
 func TestRemoteTriggerSchedule(t *testing.T) {
 	var told []string
 	store := new(trigger.Memory)

@@ -142,7 +142,7 @@ func clipLine(s string, most int) string {
 	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 16*most))), most)
 }
 
-// taskHappened is what hooks are told of a task.
+// taskHappened is what hooks are told about a task.
 func taskHappened(event string, t team.Task) []tool.SideEvent {
 	return []tool.SideEvent{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Background is work that goes on beside the conversation of a session.
+// Background is work that continues beside the conversation of a session.
 type Background interface {
 	// Output shows what the work of an id has written since it was last shown, after
 	// waiting up to wait for its end. Nil without an error: there is no such work.

@@ -66,7 +66,7 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 			if r := othersTask(call, was, c.Owner); r != nil {
 				return r, nil
 			}
-			c.Holder = was.Owner // it may have been freed and begun by another meanwhile
+			c.Holder = was.Owner // it may have been freed and begun by another in the meantime
 		}
 	}
 	t, err := tasks.UpdateTask(ctx, spaceOf(call), taskID(in.ID), c)

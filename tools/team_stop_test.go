@@ -44,7 +44,7 @@ func (c *crew) StopOwner(_ context.Context, _ tool.Call, owner string) (string, 
 	return owner + " was stopped.", nil
 }
 
-// TaskStop of a task stops the agent that works on it, where somebody can.
+// TaskStop of a task stops the agent that works on it, where someone can.
 func TestTaskStopOwner(t *testing.T) {
 	c := &crew{work: map[string]chan struct{}{"ann": nil}}
 	o := newOffice(t, c)
@@ -81,7 +81,7 @@ func TestTaskUpdateOthers(t *testing.T) {
 	o.saysTo("bob", "TaskUpdate", `{"id":"task_2","status":"completed"}`, `completed`) // nobody was at it
 }
 
-// A fickle list gives a task to bob as soon as somebody has looked at it.
+// A fickle list gives a task to bob as soon as someone has looked at it.
 type fickle struct{ *team.Memory }
 
 func (f fickle) Task(ctx context.Context, space, id string) (team.Task, error) {
@@ -105,7 +105,7 @@ func TestTaskUpdateLost(t *testing.T) {
 	}
 }
 
-// TeamDelete tells of members that are at work.
+// TeamDelete tells of members that are running.
 func TestTeamDeleteAtWork(t *testing.T) {
 	o := newOffice(t)
 	o.says("TeamCreate", `{"name":"red","members":["ann","bob"],"taskDescription":"win"}`, `team_1`)

@@ -57,7 +57,7 @@ func TeamDelete(teams team.Teams) tool.Tool {
 	}).OnClassify(func(call tool.Call, _ teamDeleteInput) tool.Traits { return teamsClass(call) })
 }
 
-// atWork names the members of a team, but for the caller, that are at work.
+// atWork names the members of a team, but for the caller, that are running.
 func atWork(ctx context.Context, teams team.Teams, call tool.Call, t team.Team) ([]string, error) {
 	registry, ok := teams.(team.Agents)
 	if !ok {

@@ -219,7 +219,7 @@ func redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 		to, err = web.Normal(to)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it redirects to where nothing is fetched from: %w", err)
+		return nil, fmt.Errorf("it redirects to an address that is not fetched: %w", err)
 	}
 	return to, nil
 }

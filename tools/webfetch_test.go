@@ -200,7 +200,7 @@ func TestWebFetchRedirects(t *testing.T) {
 			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)
 		})
-		s.refuses(path, "redirects to where nothing is fetched from")
+		s.refuses(path, "redirects to an address that is not fetched")
 	}
 	s.wants("/a", "arrived")
 	if text := s.get("/a").Text(); !strings.Contains(text, "Redirected to: "+s.url+"/c?x\n") {

@@ -163,7 +163,7 @@ func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name st
 	return r, nil
 }
 
-// happened is what hooks are told of w.
+// happened is what hooks are told about w.
 func (w worktree) happened(event string) []tool.SideEvent {
 	return []tool.SideEvent{{Event: event, Fields: map[string]string{"name": w.Name, "worktree_path": w.Path}}}
 }
@@ -284,7 +284,7 @@ func directPath(files Worktrees, w worktree) error {
 		return err
 	}
 	if real != w.Path {
-		return fmt.Errorf("%s leads to %s; worktrees are made beneath the working directory only", w.Path, real)
+		return fmt.Errorf("%s leads to %s; worktrees are made only under the working directory", w.Path, real)
 	}
 	return nil
 }
@@ -323,7 +323,7 @@ func unmake(ctx context.Context, root *os.Root, g git, w worktree, base string, 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("removing what was begun of %s: %w", w.Path, err)
+		return fmt.Errorf("removing the unfinished worktree %s: %w", w.Path, err)
 	}
 	return nil
 }

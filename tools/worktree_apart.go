@@ -47,7 +47,7 @@ func MakeWorktree(ctx context.Context, files Worktrees, from, session, call stri
 		if base, err = g.line(ctx, w.Path, "merge-base", "HEAD", base); err != nil {
 			return nil, err
 		}
-		if _, err := takeMark(files, w); err != nil { // nobody enters it meanwhile
+		if _, err := takeMark(files, w); err != nil { // nobody enters it in the meantime
 			return nil, err
 		}
 	} else if err := makeWorktree(ctx, files, g, w, base); err != nil {

@@ -54,7 +54,7 @@ func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
 		}
 		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|durable.OpenFlags, 0o644)
 		if err != nil {
-			return nil, fmt.Errorf("beginning the worktree: %w", err)
+			return nil, fmt.Errorf("recording that the worktree is being made: %w", err)
 		}
 		named := false
 		got, err := durable.TryLock(f, durable.Exclusive)
@@ -128,7 +128,7 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 		return nil // it is finished by now
 	}
 	if err != nil {
-		return fmt.Errorf("looking at a worktree that was begun: %w", err)
+		return fmt.Errorf("inspecting an unfinished worktree: %w", err)
 	}
 	left := true
 	defer func() {
@@ -137,7 +137,7 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 		}
 	}()
 	if got, err := durable.TryLock(f, durable.Exclusive); err != nil || !got {
-		return err // its maker is at work
+		return err // its maker is running
 	}
 	if named, err := isNamed(root, name, f); err != nil || !named {
 		return err // without an error, another program has cleared it

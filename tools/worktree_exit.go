@@ -98,7 +98,7 @@ func goBack(files Worktrees, r *tool.Result, w worktree) error {
 	if info, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("going back to %s: %w", dir, err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("going back to %s: it is no folder", dir)
+		return fmt.Errorf("going back to %s: it is not a folder", dir)
 	}
 	r.Patch.Dir, r.Patch.State = dir, worktreePatch(nil)
 	return nil
@@ -220,7 +220,7 @@ func registered(ctx context.Context, g git, w worktree) (shared bool, err error)
 		}
 	}
 	if !known {
-		return false, fmt.Errorf("%s is no worktree of the repository in %s", w.Path, w.From)
+		return false, fmt.Errorf("%s is not a worktree of the repository in %s", w.Path, w.From)
 	}
 	// The file .git in the worktree may have been changed to lead elsewhere.
 	ours, err := g.line(ctx, w.From, "rev-parse", "--path-format=absolute", "--git-common-dir")

@@ -111,7 +111,7 @@ var programs = regexp.MustCompile(`^(filter\..*\.(clean|smudge|process)|hook\..*
 // plain returns an error unless the repository's own settings name no program
 // that would run in dir. Those of the user and the machine are theirs to make; but
 // a repository that came with its .git folder brings its settings along. They may
-// hold for some folders and branches only, so each worktree has to be asked about.
+// hold for some folders and branches only, so each worktree must be asked about.
 func (g git) plain(ctx context.Context, dir string) error {
 	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "--name-only", "--includes", "-z")
 	if err != nil {

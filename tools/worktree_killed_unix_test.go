@@ -32,7 +32,7 @@ exec "$REAL_GIT" "$@"
 `
 
 // A program that dies while it makes a worktree, at any step, leaves the name free for
-// the next one, and nothing half-made behind. Work that somebody did there stays.
+// the next one, and nothing half-made behind. Work that someone did there stays.
 func TestWorktreeKilled(t *testing.T) {
 	if dir := os.Getenv(killedVar); dir != "" {
 		ws := &workspace.Workspace{Root: dir}

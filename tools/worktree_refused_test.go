@@ -33,7 +33,7 @@ func TestWorktreeRefusals(t *testing.T) {
 	}
 	// A folder that is no worktree is not removed.
 	r.put(".openagent/worktrees/mine/file", "x")
-	r.fails(r.exit, `{"action":"remove","name":"mine","discard":true}`, "is no worktree of the repository")
+	r.fails(r.exit, `{"action":"remove","name":"mine","discard":true}`, "is not a worktree of the repository")
 	r.fails(r.enter, `{"name":"mine"}`, "is taken")
 	if _, err := os.Stat(filepath.Join(r.top, ".openagent/worktrees/mine/file")); err != nil {
 		t.Error(err)
@@ -42,7 +42,7 @@ func TestWorktreeRefusals(t *testing.T) {
 	r.git("branch", "worktree-there")
 	r.fails(r.enter, `{"name":"there"}`, "is taken")
 	r.git("rev-parse", "worktree-there")
-	// A state that somebody made up leads nowhere.
+	// A state that someone made up leads nowhere.
 	r.state = json.RawMessage(fmt.Sprintf(`{"Current":{"name":"x","path":%q,"branch":"main","from":%q}}`, filepath.Join(r.top, "sub"), r.top))
 	r.dir = filepath.Join(r.top, "sub")
 	r.fails(r.exit, `{"action":"remove","discard":true}`, "in no worktree")

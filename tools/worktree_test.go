@@ -161,7 +161,7 @@ func TestWorktreeOnlyLooksKept(t *testing.T) {
 	r := newRepo(t)
 	r.put(worktreesFolder+"/x/a.txt", "theirs\n")
 	r.put(worktreesFolder+"/x~kept", "")
-	r.fails(r.enter, `{"name":"x"}`, "no worktree of the repository")
+	r.fails(r.enter, `{"name":"x"}`, "not a worktree of the repository")
 	r.ok(r.enter, `{"name":"y"}`)
 	path := r.dir
 	r.ok(r.exit, `{}`)

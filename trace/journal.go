@@ -15,11 +15,11 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// Build makes the records of a session out of its facts, in the order of their
-// beginnings: what a recorder would have written, less what is not on record, which are
-// hooks and waits for rate limits. What a program that died has begun has the error
-// "unfinished". agents returns the facts of the session of an agent that works for a
-// session, by their ids; nil leaves agents out. The ids of spans follow from the facts.
+// Build makes the records of a session from its facts, in the order of their beginnings.
+// The result equals a recorder's, without hooks and waits for rate limits, which facts do
+// not record. Spans that were open when the program died have the error "unfinished".
+// agents returns the facts of a sub-agent's session by its ids; nil leaves sub-agents out.
+// The ids of spans follow from the facts.
 func Build(session string, facts []event.Event, agents func(session, agent string) []event.Event) []Record {
 	b := builder{trace: id(16, session), agents: agents}
 	b.addSession(session, "", facts, nil)
@@ -75,7 +75,7 @@ func (b *builder) addSession(session, agent string, facts []event.Event, hired [
 		s.fact(e)
 	}
 	s.finish(s.last, End{})
-	slices.Reverse(b.records[from:]) // runs before what is within them
+	slices.Reverse(b.records[from:]) // runs come before the spans within them
 	if b.agents != nil {
 		b.addAgents(session, s.hires)
 	}
@@ -96,8 +96,7 @@ func (b *builder) addAgents(session string, hires []hiring) {
 	}
 }
 
-// fact adds what a fact says to the spans. A fact that the switches do not list is not
-// known.
+// fact applies a fact to the spans. Facts that no switch lists are unknown.
 func (s *sessionSpans) fact(e event.Event) (known bool) {
 	switch e.Data.(type) {
 	case event.Configured:
@@ -241,8 +240,8 @@ func Write(w io.Writer, rs []Record) error {
 }
 
 // WriteChrome writes records in the format of Chrome's trace viewer, which
-// https://ui.perfetto.dev reads too: a process for each session, spans under those
-// that they are within, and what is done at the same time beside it.
+// https://ui.perfetto.dev reads too. Each session is a process. Nested spans are under each
+// other, concurrent ones side by side.
 func WriteChrome(w io.Writer, rs []Record) error {
 	type chrome struct {
 		Name  string         `json:"name"`

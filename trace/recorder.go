@@ -34,7 +34,7 @@ type Record struct {
 	Error    string         `json:"error,omitempty"`
 	Message  string         `json:"message,omitempty"` // with Error
 	Attrs    map[string]any `json:"attributes,omitempty"`
-	// With [Recorder].Content: what went in and what came of it.
+	// With [Recorder].Content: the input and the output.
 	Input  string `json:"input,omitempty"`
 	Output string `json:"output,omitempty"`
 }
@@ -52,7 +52,7 @@ type Recorder struct {
 	// Content adds inputs and outputs of models and tools, 4 KB of each: as the session
 	// has them on record, which may be private.
 	Content bool
-	Max     int64 // bytes that are written; 0: 64 MB. What is beyond is counted
+	Max     int64 // bytes to write; 0: 64 MB. The bytes beyond are counted
 
 	mu      sync.Mutex
 	w       io.Writer
@@ -66,8 +66,8 @@ type Recorder struct {
 // NewRecorder returns a recorder that writes to w, one record a call.
 func NewRecorder(w io.Writer) *Recorder { return &Recorder{w: w} }
 
-// Create returns a recorder that adds to a file, which only its owner may read: no link,
-// and nobody else's.
+// Create returns a recorder that appends to a file that only its owner may read. It refuses
+// a link, and a file of another user.
 func Create(name string) (*Recorder, error) {
 	f, err := plainfile.Append(name)
 	if err != nil {
@@ -156,7 +156,7 @@ func newID(n int) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// inputOf is what goes into a span.
+// inputOf is the input of a span.
 func inputOf(s *Span) string {
 	if s.Input != nil {
 		return text.Bytes(string(s.Input), maxContent)
@@ -167,7 +167,7 @@ func inputOf(s *Span) string {
 	return text.Bytes(textOf(s.Request.Messages[len(s.Request.Messages)-1].Content), maxContent)
 }
 
-// outputOf is what has come of it.
+// outputOf is the output of a span.
 func outputOf(f event.Fact) string {
 	switch f := f.(type) {
 	case event.AssistantMessage:

@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Kind is what a span is of.
+// A Kind is the kind of a span.
 type Kind string
 
 const (
@@ -25,17 +25,17 @@ const (
 	Model      Kind = "model"      // one request to a model; each try has its own
 	Tool       Kind = "tool"       // one call, while it runs
 	Hook       Kind = "hook"       // the hooks of one event
-	Permission Kind = "permission" // somebody is asked about a call
-	Question   Kind = "question"   // somebody is asked a tool's questions
+	Permission Kind = "permission" // a question to the user about a call
+	Question   Kind = "question"   // a question of a tool to the user
 	RateLimit  Kind = "rate_limit" // a request waits for its turn
-	Compaction Kind = "compaction" // of the conversation; its name is what has led to it
+	Compaction Kind = "compaction" // of the conversation; its name is its trigger
 	Checkpoint Kind = "checkpoint" // files are kept
 )
 
 // A Span is a piece of work that begins.
 type Span struct {
 	Kind    Kind
-	Name    string // of the model, the tool, the event of hooks; what is waited for
+	Name    string // of the model, the tool, the hook event, the reason for the wait
 	Key     string // of what is done, as the facts of the session have it; "" for runs
 	Session string
 	Root    string // session at the root of the tree of agents; Session for that itself
@@ -46,7 +46,7 @@ type Span struct {
 	Call     string // of a tool: the id of the call that it is about
 	ToolID   string // likewise, the provider's
 
-	// Of a run: that it goes on with one that was cut short, and, for an agent in the
+	// Of a run: that it continues with one that was cut short, and, for an agent in the
 	// background, the context of the call that has started it.
 	Resumed bool
 	Origin  context.Context
@@ -57,20 +57,21 @@ type Span struct {
 	Input   json.RawMessage
 }
 
-// An End is what a span has come to.
+// An End is the result of a span.
 type End struct {
-	// Error says what went wrong: an [llm.Class], an [event.EndReason], "error" for a
-	// result that is one; "" for nothing. Message is that in words; there is none of tools, whose results are content.
+	// Error is the kind of the failure: an [llm.Class], an [event.EndReason], "error" for a
+	// result that is an error; "" for success. Message is the error in words; tools have
+	// none, because their results are content.
 	Error   string
 	Message string
-	// Fact is what is recorded of it, such as an [event.AssistantMessage] with usage,
-	// cost and the time to the first delta; nil where nothing is.
+	// Fact is the recorded fact, such as an [event.AssistantMessage] with usage, cost and
+	// the time to the first delta; nil if there is none.
 	Fact event.Fact
 }
 
-// A Func is told that something begins. It returns the context in which that is done,
-// so that spans nest, and who is told of its end, nil for nobody. It is called by many
-// goroutines at once and should return at once.
+// A Func is called at the beginning of a span. It returns the context for the work, so that
+// spans nest, and a function for the end of the span, which may be nil. Many goroutines
+// call it at once; it should return quickly.
 type Func func(ctx context.Context, s Span) (context.Context, func(End))
 
 // Join returns a Func that tells all of fns.
@@ -94,7 +95,7 @@ func Join(fns ...Func) Func {
 	}
 }
 
-// EndOf is what a fact says of how a span has ended.
+// EndOf turns a fact into the end of a span.
 func EndOf(f event.Fact) End {
 	e := End{Fact: f}
 	switch f := f.(type) {
@@ -124,7 +125,7 @@ func EndOf(f event.Fact) End {
 	return e
 }
 
-// fail says that a tool has failed. What its result says is content.
+// fail reports the failure of a tool. The text of its result is content.
 func (e *End) fail(failed bool, cause, fault string) {
 	if !failed {
 		return
@@ -138,8 +139,8 @@ func (e *End) fail(failed bool, cause, fault string) {
 	}
 }
 
-// Attributes are what a span and its end say, without content: what [Recorder] writes
-// and journals are read for. Times are in seconds.
+// Attributes describe a span and its end, without content. [Recorder] writes them, and
+// journals are read for the same. Times are in seconds.
 func Attributes(s *Span, e *End) map[string]any {
 	a := map[string]any{}
 	set := func(key string, value any) {

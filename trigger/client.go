@@ -37,7 +37,7 @@ type Client struct {
 	client http.Client
 }
 
-// An Answer is what the other side says.
+// An Answer is the answer of the other side.
 type Answer struct {
 	Status int
 	Run    string // id of the run there, "" if it did not say

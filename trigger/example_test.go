@@ -9,7 +9,7 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// A server with one trigger, and somebody who starts it. The secret is replaced
+// A server with one trigger, and someone who starts it. The secret is replaced
 // while both sides go on.
 func Example() {
 	ctx := context.Background()

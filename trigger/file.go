@@ -15,9 +15,9 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// A File keeps triggers in a JSON file of mode 0600, which several processes may
-// share. Each call reads it again. A file that others may read, or that is no
-// regular file, is refused. Beside it there is a file for locking, named .lock.
+// A File keeps triggers in a JSON file of mode 0600, which several processes may share.
+// Each call reads it again. It refuses a file that others may read, or that is not a
+// regular file. A file for locking, named .lock, lies beside it.
 type File struct {
 	Path string // its folder is made with mode 0700 if need be
 
@@ -110,7 +110,7 @@ func (f *File) read() (map[string]Record, error) {
 	}
 	var list []stored
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("reading the triggers in %s: it is not the JSON that it should be", f.Path) // the cause could quote a secret
+		return nil, fmt.Errorf("reading the triggers in %s: the file is not a JSON object of triggers; correct it or move it away", f.Path) // the cause could quote a secret
 	}
 	for _, s := range list {
 		r := Record{Trigger: s.Trigger}
@@ -136,7 +136,7 @@ func readPrivate(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !private(info.Mode()):
-		return nil, fmt.Errorf("%s can be read by others (mode %v); it holds secrets, so its mode has to be 0600", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s can be read by others (mode %v); it holds secrets, so its mode must be 0600", path, info.Mode().Perm())
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
 	}
@@ -162,7 +162,7 @@ func (f *File) write(records map[string]Record) (err error) {
 		return err
 	}
 	if len(data) > maxFile {
-		return fmt.Errorf("they take more than %d bytes", maxFile)
+		return fmt.Errorf("the file would be larger than %d bytes; remove triggers first", maxFile)
 	}
 	return durable.Replacement{Temp: durable.TempName(f.Path)}.Bytes(f.Path, append(data, '\n')) // under our lock
 }

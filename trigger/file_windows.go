@@ -2,5 +2,5 @@ package trigger
 
 import "io/fs"
 
-// private is true: a mode says nothing of who may read a file here.
+// private is true: on Windows the mode does not tell who may read a file.
 func private(fs.FileMode) bool { return true }

@@ -59,7 +59,7 @@ func (f folder) Update(ctx context.Context, id string, change func(*Record) (*Re
 }
 
 // ErrServed is matched by the error for triggers that another process answers for.
-var ErrServed = errors.New("another process answers for these triggers")
+var ErrServed = errors.New("another process already serves these triggers")
 
 // Claim makes this process the one that answers for the triggers of a folder: a
 // request that two processes answer for would run twice. It holds until it is

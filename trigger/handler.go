@@ -18,11 +18,11 @@ import (
 	"github.com/openagent-go/agent/internal/connlimit"
 )
 
-// A Payload is what came with the start of a trigger. Whoever has the secret can
-// send it: it is no more to be trusted than they are.
+// A Payload is the data sent with the start of a trigger. Everyone with the secret can send
+// it, so trust it no more than them.
 type Payload struct {
 	Run  string // id of the run
-	Data []byte // the body; what a [Client] of ours sends is a JSON object
+	Data []byte // the body; a [Client] of this package sends a JSON object
 }
 
 const (
@@ -33,19 +33,18 @@ const (
 	prefix          = "/triggers/"
 )
 
-// A Handler starts triggers of ours when signed requests ask for them, see the
-// documentation of the package. It is to be mounted so that it gets the paths
-// /triggers/<id>; what is stripped before that belongs to what is signed. One
-// process alone should answer for a trigger, because it alone knows which
-// requests it has seen; requests that were signed before it began are refused.
+// A Handler starts triggers of ours when signed requests ask for them, see the package
+// documentation. Mount it so that it gets the paths /triggers/<id>; the signature covers a
+// stripped prefix as well. Only one process should serve a trigger, because it alone knows
+// which requests it has seen. Requests that were signed before it began are refused.
 type Handler struct {
 	Store Store
-	// Run does what a trigger is for. Its context ends when the handler is closed,
-	// and not with the request, which is answered before. What it returns is logged.
+	// Run does the work of a trigger. Its context ends when the handler is closed, not with
+	// the request, which is answered before. Its results are logged.
 	Run func(ctx context.Context, t Trigger, p Payload) error
 	// Hosts are those that requests may be signed for: what their URLs have between
 	// "//" and "/", in lower case, without the port if it is the scheme's usual one.
-	// They have to be given where requests come through a proxy or are sent to a
+	// They must be given where requests come through a proxy or are sent to a
 	// name. None: the address that a connection came to, as an IP address or as
 	// localhost.
 	Hosts []string

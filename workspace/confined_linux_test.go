@@ -33,7 +33,7 @@ func confined(t *testing.T) (w *workspace.Workspace, dir string) {
 	return w, dir
 }
 
-// The shell of a session goes on from line to line, as without a sandbox.
+// The shell of a session continues from line to line, as without a sandbox.
 func TestConfinedShell(t *testing.T) {
 	w, dir := confined(t)
 	for _, c := range []struct {

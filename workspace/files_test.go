@@ -288,7 +288,7 @@ func TestUpdateFails(t *testing.T) {
 	if err := w.Update("", "a", func([]byte) ([]byte, error) { return nil, refused }); err != refused {
 		t.Errorf("got %v", err)
 	}
-	// Somebody else writes in the meantime.
+	// Someone else writes in the meantime.
 	err := w.Update("", "a", func(old []byte) ([]byte, error) {
 		return []byte("ours"), os.WriteFile(a, []byte("theirs, longer"), 0o644)
 	})

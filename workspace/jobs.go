@@ -245,7 +245,7 @@ func (w *Workspace) RunningJobs() []RunningJob {
 }
 
 // EndJob ends a job for a person and waits for its end. It reports nothing: the session
-// is told of the end by [Workspace.Notices]. A job that has ended already stays as it is.
+// is told about the end by [Workspace.Notices]. A job that has ended already stays as it is.
 func (w *Workspace) EndJob(ctx context.Context, session, id string) error {
 	j, err := w.job(session, id)
 	if err != nil {

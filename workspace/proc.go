@@ -85,7 +85,7 @@ type Exit struct {
 // limit that was hit is in the error ([syscall.EMFILE], [syscall.EAGAIN]).
 func (w *Workspace) Start(ctx context.Context, c Command) (Process, error) {
 	if len(c.Args) == 0 {
-		return nil, errors.New("starting a command: it is empty")
+		return nil, errors.New("starting a command: the command is empty")
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Args[0], err)
@@ -161,7 +161,7 @@ type process struct {
 	exit    Exit // complete once done is closed
 
 	stopping atomic.Bool
-	stop     chan struct{} // closed: somebody wants it to end
+	stop     chan struct{} // closed: someone wants it to end
 	exited   chan struct{} // closed: the program itself has ended
 	swept    chan struct{} // closed: its tree has ended
 	done     chan struct{} // closed: nothing is left, not even a goroutine

@@ -61,7 +61,7 @@ func (g *guard) start() error {
 	return nil
 }
 
-// add puts a process group under guard. A guard that somebody killed is replaced.
+// add puts a process group under guard. A guard that someone killed is replaced.
 func (g *guard) add(group int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (g *guard) close() {
 	}
 }
 
-// end waits for the guard, which somebody may have stopped.
+// end waits for the guard, which someone may have stopped.
 func (g *guard) end() {
 	g.pipe.Close()
 	cmd := g.cmd

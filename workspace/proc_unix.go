@@ -26,7 +26,7 @@ func newTree(s *shells) *tree {
 	return t
 }
 
-// prepare puts cmd into a session of its own: no terminal to ask for passwords
+// prepare puts cmd into its own session: no terminal to ask for passwords
 // on, and no Ctrl-C that is meant for us.
 func (t *tree) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -86,10 +86,10 @@ type memory struct {
 	Jobs int    `json:"jobs,omitempty"` // number of the newest job
 }
 
-// shell is the shell of a session. Each line runs in a process of its own that
+// shell is the shell of a session. Each line runs in its own process that
 // begins by loading what the last one has saved.
 type shell struct {
-	turn   chan struct{}   // full while somebody has the turn
+	turn   chan struct{}   // full while someone has the turn
 	life   context.Context // ends with the session
 	end    context.CancelCauseFunc
 	folder string // of its files, 0700
@@ -381,7 +381,7 @@ func (w *Workspace) EndSession(name string) error {
 		return nil
 	}
 	sh.end(errEnded)
-	sh.turn <- struct{}{} // for good: nobody finds this shell any more
+	sh.turn <- struct{}{} // permanently: nobody finds this shell any more
 	for _, j := range sh.jobs {
 		j.process.Stop()
 	}

@@ -65,7 +65,7 @@ func (w *Workspace) UpdateAll(ctx context.Context, dir string, names []string, c
 		if f.info == nil && c.Like != "" {
 			j := slices.Index(names, c.Like)
 			if j < 0 {
-				return fmt.Errorf("writing %s: it is to be like %s, which is not among the files", f.path, c.Like)
+				return fmt.Errorf("writing %s: its Like names %s, which is not one of the files", f.path, c.Like)
 			}
 			f.like = t.files[j].info
 		}
@@ -297,7 +297,7 @@ func (f *change) unchanged() error {
 	case err != nil:
 		return err
 	case now.IsDir():
-		return errors.New("it is a folder by now")
+		return errors.New("it is now a folder")
 	case f.info == nil || !os.SameFile(now, f.info) || !now.ModTime().Equal(f.info.ModTime()) || now.Size() != f.info.Size():
 		return ErrChanged
 	}
@@ -322,7 +322,7 @@ func (t *transaction) undo() error {
 	}
 	t.clean()
 	for _, d := range slices.Backward(t.folders) {
-		// What is not empty belongs to somebody else by now.
+		// What is not empty belongs to someone else by now.
 		if err := d.root.Remove(d.rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("removing the folder %s: %w", d.path, bare(err)))
 		}

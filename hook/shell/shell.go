@@ -29,11 +29,11 @@ import (
 // of its Workspace, and HOOK_EVENT, HOOK_TOOL_NAME, HOOK_SESSION_ID, HOOK_CWD and
 // CLAUDE_PROJECT_DIR. All that it has started is ended with it.
 type Command struct {
-	Workspace *workspace.Workspace // what it is started by; its working directory is that of the input
+	Workspace *workspace.Workspace // starts the command; its working directory is that of the input
 	Line      string               // for /bin/bash -c
 	Project   string               // CLAUDE_PROJECT_DIR; "" is the Workspace's Root
-	// Async: nothing waits for the command, and what it writes is ignored. It is ended
-	// after ten minutes, and when the Workspace is closed.
+	// Async: nothing waits for the command, and its output is ignored. It is stopped after
+	// ten minutes, and when the Workspace is closed.
 	Async bool
 }
 
@@ -55,7 +55,7 @@ func Hook(on hook.Event, match string, c Command) hook.Hook {
 func (c Command) Run(ctx context.Context, in *hook.Input) (hook.Output, error) {
 	switch {
 	case c.Workspace == nil:
-		return hook.Output{}, errors.New("the command has no Workspace")
+		return hook.Output{}, errors.New("the command has no Workspace to run in; set one")
 	case strings.TrimSpace(c.Line) == "":
 		return hook.Output{}, errors.New("the command is empty")
 	}
@@ -120,7 +120,7 @@ func (c Command) dir(in *hook.Input) string {
 	return in.Dir
 }
 
-// environment is what the command is started with.
+// environment is the environment of the command.
 func (c Command) environment(ctx context.Context, in *hook.Input) []string {
 	project := c.Project
 	if project == "" {
@@ -135,7 +135,7 @@ type running struct {
 	ctx   context.Context // of the hook
 	event hook.Event
 	end   context.CancelCauseFunc
-	early chan struct{} // closed: it goes on by itself
+	early chan struct{} // closed: it continues by itself
 
 	mu       sync.Mutex
 	out, err bytes.Buffer
@@ -187,7 +187,7 @@ func lastLine(data []byte) string {
 
 const maxLine = 1000 // bytes of a line of progress
 
-// answer is what the command's end amounts to.
+// answer turns the end of the command into a hook's answer.
 func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,7 @@ func (r *running) answer(run context.Context, exit workspace.Exit) (hook.Output,
 	case err != nil:
 		return hook.Output{}, err
 	case exit.Stopped:
-		return hook.Output{}, errors.New("it was ended, because the workspace was closed")
+		return hook.Output{}, errors.New("it was stopped because the workspace was closed")
 	case exit.Code == 2:
 		if said == "" {
 			said = "a hook blocks it and gives no reason"

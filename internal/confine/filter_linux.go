@@ -119,7 +119,7 @@ func program(p *Plan) ([]unix.SockFilter, error) {
 	})
 	if !p.UnixSockets {
 		// A pair of datagram sockets, which raw ones are as well, can be connected to
-		// somebody else.
+		// someone else.
 		f.call(unix.SYS_SOCKETPAIR, 1, func(f *filter) {
 			f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, sockTypeMask, 0, 0)
 			f.when(unix.SOCK_STREAM, unix.SECCOMP_RET_ALLOW)

@@ -15,7 +15,7 @@ func init() {
 	if len(os.Args) != 2 || os.Args[0] != Name {
 		return
 	}
-	// The thread is restricted for good. While it is locked the runtime makes no
+	// The thread is restricted permanently. While it is locked the runtime makes no
 	// other thread from it, so that the bridge is not restricted.
 	runtime.LockOSThread()
 	fd, err := strconv.Atoi(os.Args[1])

@@ -28,7 +28,7 @@ type memoryWatch struct {
 	tell  int   // descriptor that is told when the limit is exceeded
 }
 
-// newMemoryWatch keeps a copy of standard error. It has to be made before the
+// newMemoryWatch keeps a copy of standard error. It must be made before the
 // program's descriptors are given up.
 func newMemoryWatch(limit int64) *memoryWatch {
 	fd, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)

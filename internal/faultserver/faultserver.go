@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A Fault is what happens to one request. Each gets a connection of its own. The
+// A Fault is what happens to one request. Each gets its own connection. The
 // zero Fault closes the connection without a word.
 type Fault struct {
 	// Wire is what is sent, status line and all. Spoil makes it of the reply that

@@ -81,7 +81,7 @@ func Parse(matter []byte) (values []Value, note *Fault, err error) {
 }
 
 func mapping(matter []byte) (_ []Value, err error) {
-	defer func() { // the parser is somebody else's, and so is the file
+	defer func() { // the parser is someone else's, and so is the file
 		if recover() != nil {
 			err = at(2, "the front matter cannot be read as YAML")
 		}

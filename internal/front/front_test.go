@@ -111,7 +111,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Nothing that somebody writes makes the reader of YAML panic or go on for long.
+// Nothing that someone writes makes the reader of YAML panic or take long.
 func FuzzParse(f *testing.F) {
 	for _, unit := range []string{"[", "{a: ", "- ", "? ", "a:\n", "!!x ", "\"", "'", "|\n", "a: b: ", "&a ", "<<: *a\n", "\t"} {
 		f.Add([]byte(strings.Repeat(unit, 2000)))

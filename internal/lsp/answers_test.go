@@ -28,7 +28,7 @@ func TestFrames(t *testing.T) {
 		"negative":         {"Content-Length: -1\r\n\r\n{}", "", "its length is"},
 		"huge":             {"Content-Length: 33554433\r\n\r\n{}", "", "its length is"},
 		"no number":        {"Content-Length: two\r\n\r\n{}", "", "its length is"},
-		"no header":        {"hello\r\n\r\n{}", "", "no header line"},
+		"no header":        {"hello\r\n\r\n{}", "", "not a header line"},
 		"long line":        {"X: " + long, "", "buffer full"},
 		"many lines":       {strings.Repeat("X: y\r\n", 2000), "", "longer than"},
 	} {

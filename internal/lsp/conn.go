@@ -156,7 +156,7 @@ func (c *conn) answer(m message) {
 	}
 	// Waiting here could wait for ever: for a server that waits for us to read.
 	if !c.offer(encodeMessage(reply)) {
-		c.fail(errors.New("the server does not read what it is sent"))
+		c.fail(errors.New("the server does not read its input"))
 	}
 }
 
@@ -195,7 +195,7 @@ func (c *conn) notify(ctx context.Context, method string, params any) error {
 
 // call sends a request and waits for the answer, which it decodes into result.
 // When ctx ends first the server is told that nobody waits any more. An answer
-// that says that things changed meanwhile is asked for again.
+// that says that things changed in the meantime is asked for again.
 func (c *conn) call(ctx context.Context, method string, params, result any) error {
 	const attempts = 5
 	data := encode(params)

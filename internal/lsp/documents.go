@@ -24,7 +24,7 @@ const (
 
 // documents are the files that a server was told the content of.
 type documents struct {
-	syncing sync.Mutex // held while the server is told of changes, so that it hears of them in order
+	syncing sync.Mutex // held while the server is told about changes, so that it hears of them in order
 
 	mu   sync.Mutex
 	open map[string]*document // by URI

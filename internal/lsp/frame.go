@@ -37,7 +37,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		}
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return nil, fmt.Errorf("reading the header of a message: %.80q is no header line", text)
+			return nil, fmt.Errorf("reading the header of a message: %.80q is not a header line", text)
 		}
 		if strings.EqualFold(name, "Content-Length") {
 			n, err := strconv.Atoi(strings.TrimSpace(value))

@@ -85,7 +85,7 @@ func Path(uri string) (string, error) {
 		return "", fmt.Errorf("reading a URI: %w", err)
 	}
 	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !strings.HasPrefix(u.Path, "/") {
-		return "", fmt.Errorf("reading a URI: %.200q is no file of this machine", uri)
+		return "", fmt.Errorf("reading a URI: %.200q is not a file of this machine", uri)
 	}
 	if strings.ContainsRune(u.Path, 0) {
 		return "", errors.New("reading a URI: it holds a NUL byte")

@@ -176,7 +176,7 @@ func TestGreetingFails(t *testing.T) {
 		"babbles": {&fake{answer: func(f *fake, m message) (any, *ResponseError) {
 			io.WriteString(f.out, "this is no language server\n")
 			return unanswered{}, nil
-		}}, "is no header line", true},
+		}}, "is not a header line", true},
 		"promises too much": {&fake{answer: func(f *fake, m message) (any, *ResponseError) {
 			io.WriteString(f.out, "Content-Length: 999999999999\r\n\r\n{}")
 			return unanswered{}, nil

@@ -53,7 +53,7 @@ func Parse(text string) (*Notebook, error) {
 	n := &Notebook{text: text, style: styleOf(text, top)}
 	major, cells := top.value(text, "nbformat"), top.member("cells")
 	if cells == nil || text[cells.value] != '[' {
-		return nil, errors.New("it has no list of cells, so it is no notebook of nbformat 4")
+		return nil, errors.New("it has no list of cells, so it is not a notebook of nbformat 4")
 	}
 	if major != "4" {
 		return nil, fmt.Errorf("its nbformat is %s, not 4", short(major))
@@ -65,7 +65,7 @@ func Parse(text string) (*Notebook, error) {
 	}
 	for i, c := range n.array.items {
 		if text[c.start] != '{' {
-			return nil, fmt.Errorf("cell %d is no object", i)
+			return nil, fmt.Errorf("cell %d is not an object", i)
 		}
 	}
 	return n, nil

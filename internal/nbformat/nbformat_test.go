@@ -316,7 +316,7 @@ func TestParseErrors(t *testing.T) {
 		`{"cells":[],"nbformat":3}`:              "its nbformat is 3",
 		`{"cells":[],"nbformat":5}`:              "its nbformat is 5",
 		`{"worksheets":[],"nbformat":3}`:         "no list of cells",
-		`{"cells":[1],"nbformat":4}`:             "cell 0 is no object",
+		`{"cells":[1],"nbformat":4}`:             "cell 0 is not an object",
 		`{"cells":[],"cells":[{}],"nbformat":4}`: `the key "cells" twice`,
 		`{"cells":[],"\u0063ells":[],"nbformat":4}`:                          `the key "cells" twice`,
 		`{"cells":[` + strings.Repeat("{},", MaxCells) + `{}],"nbformat":4}`: "more than 100000 cells",

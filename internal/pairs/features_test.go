@@ -129,7 +129,7 @@ func use(name string, input map[string]any) llmtest.Step {
 }
 
 // answer is the scripted model: it finds out from the conversation what comes next, so
-// that it goes on after a crash.
+// that it continues after a crash.
 func (f features) answer(r *llmtest.Request, _ int) llmtest.Step {
 	prompt, answers := "", 0
 	called := "" // first, by the latest answer
@@ -143,7 +143,7 @@ func (f features) answer(r *llmtest.Request, _ int) llmtest.Step {
 		}
 		for _, b := range m.Content {
 			if res, ok := b.(llm.ToolResult); ok && called == "EnterWorktree" && strings.Contains(res.Content.Text(), "is not known") {
-				answers-- // the program died meanwhile: it is done again
+				answers-- // the program died in the meantime: it is done again
 			}
 			if t, ok := b.(llm.Text); ok && strings.HasPrefix(t.Text, "PROMPT ") {
 				prompt, answers = strings.TrimSpace(t.Text), 0

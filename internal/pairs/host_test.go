@@ -96,7 +96,7 @@ func (w *world) phase(a *agent.Agent, phase string) (err error) {
 	return finish(ctx, s)
 }
 
-// finish prompts the session, or goes on with it, until its run ends, and answers what
+// finish prompts the session, or continues with it, until its run ends, and answers what
 // was deferred.
 func finish(ctx context.Context, s *agent.Session) error {
 	open, err := s.CanResume(ctx)

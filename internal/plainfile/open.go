@@ -65,7 +65,7 @@ func OpenFolderIn(root *os.Root, name string) (*os.File, error) {
 }
 
 // Append opens a regular file to add to it, which it makes where there is none. Only its
-// owner may read it from then on; a link, or somebody else's file, is refused.
+// owner may read it from then on; a link, or someone else's file, is refused.
 func Append(name string) (*os.File, error) {
 	if info, err := os.Lstat(name); err == nil {
 		if err := regular(info); err != nil { // a link would have its target made

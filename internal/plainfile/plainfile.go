@@ -1,4 +1,4 @@
-// Package plainfile reads files of folders that somebody else may write to: regular
+// Package plainfile reads files of folders that someone else may write to: regular
 // ones within the folder, and no more of them than is wanted.
 package plainfile
 

@@ -37,7 +37,7 @@ type Resolver interface {
 type Config struct {
 	Rules    Rules
 	Resolver Resolver     // nil: [net.DefaultResolver]
-	Denied   func(Denial) // told of each target that is refused, once; nil: nobody is
+	Denied   func(Denial) // told about each target that is refused, once; nil: nobody is
 }
 
 // A Proxy runs until it is closed.

@@ -25,7 +25,7 @@ type Rules struct {
 	Allow []string
 	Deny  []string // counts before Allow
 	// AnyDomain allows all names that lead to public addresses, unless they are denied.
-	// Addresses have to be in Allow all the same: a denied name could be reached by its own.
+	// Addresses must be in Allow all the same: a denied name could be reached by its own.
 	AnyDomain bool
 	// Private allows names to lead to loopback and private networks. Addresses in
 	// Allow, and localhost, may be such without it.

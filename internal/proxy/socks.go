@@ -72,7 +72,7 @@ func agree(c *client) error {
 	}
 	if bytes.IndexByte(methods, noAuth) < 0 {
 		_, _ = c.Write([]byte{socksVersion, noMethod})
-		return errors.New("there is no method in common")
+		return errors.New("the client offers no method that is supported")
 	}
 	_, err := c.Write([]byte{socksVersion, noAuth})
 	return err
@@ -106,7 +106,7 @@ func request(r interface {
 	case head[0] != socksVersion:
 		return "", 0, failed, errors.New("it is not SOCKS5")
 	case head[1] != toConnect:
-		return "", 0, noCommand, errors.New("only CONNECT is there")
+		return "", 0, noCommand, errors.New("only CONNECT is supported")
 	}
 	switch kind := head[3]; kind {
 	case isIPv4, isIPv6:

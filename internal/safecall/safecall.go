@@ -18,7 +18,7 @@ func Or[T any](fn func() T, otherwise T) (v T) {
 	return fn()
 }
 
-// Within calls fn in a goroutine of its own and returns when fn does or ctx
+// Within calls fn in its own goroutine and returns when fn does or ctx
 // ends, whichever is first. A panic or a Goexit in fn is an error.
 func Within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 	type outcome struct {
@@ -27,7 +27,7 @@ func Within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		out := outcome{err: errors.New("the callback ended its goroutine")}
+		out := outcome{err: errors.New("the callback called runtime.Goexit instead of returning")}
 		defer func() {
 			if v := recover(); v != nil {
 				out.err = fmt.Errorf("the callback panicked: %v", v)

@@ -25,7 +25,7 @@ func TestWithin(t *testing.T) {
 		want string
 	}{
 		"panic":  {func() (int, error) { panic("no") }, "the callback panicked: no"},
-		"goexit": {func() (int, error) { runtime.Goexit(); return 0, nil }, "ended its goroutine"},
+		"goexit": {func() (int, error) { runtime.Goexit(); return 0, nil }, "called runtime.Goexit"},
 		"error":  {func() (int, error) { return 0, errors.New("own") }, "own"},
 	} {
 		if _, err := safecall.Within(t.Context(), tt.fn); err == nil || !strings.Contains(err.Error(), tt.want) {

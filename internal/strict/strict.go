@@ -33,7 +33,7 @@ func Anthropic(schema json.RawMessage) ([]byte, bool) {
 }
 
 // Fits reports whether every provider that takes schemas for answers takes this one,
-// so that a model can be changed while a run goes on.
+// so that a model can be changed while a run is in progress.
 func Fits(schema json.RawMessage) bool {
 	_, openai := OpenAI(schema)
 	_, anthropic := Anthropic(schema)

@@ -228,7 +228,7 @@ type split struct {
 func (s *split) RoundTrip(r *http.Request) (*http.Response, error) {
 	through, err := s.proxy(r)
 	if err != nil {
-		return nil, errors.New("reading the proxy settings: they are not usable")
+		return nil, errors.New("reading the proxy settings: a proxy's address is not valid")
 	}
 	if through == nil {
 		return s.direct.RoundTrip(r)
@@ -296,7 +296,7 @@ func defaultPort(scheme string) string {
 func HostName(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
-			return "", errors.New("the host of the URL is an address of one link")
+			return "", errors.New("the host of the URL is an address with a zone, which is valid on one link only")
 		}
 		return addr.String(), nil
 	}

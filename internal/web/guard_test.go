@@ -292,7 +292,7 @@ func TestTransportProxy(t *testing.T) {
 const proxyChild = "WEB_TEST_PROXY_CHILD"
 
 // The default transport takes the proxy of the environment, which net/http reads
-// once: the test needs a process of its own.
+// once: the test needs its own process.
 func TestTransportEnvironment(t *testing.T) {
 	if os.Getenv(proxyChild) != "" {
 		if body, err := get(t, new(Guard).Transport(nil), "http://93.184.216.34/"); err != nil || body != "served 93.184.216.34" {

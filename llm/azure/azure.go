@@ -50,7 +50,7 @@ type Client struct {
 }
 
 // Model returns a deployment. Its window and price are those of the model whose name
-// the deployment has; a catalogue may have an entry of its own for another name, with
+// the deployment has; a catalogue may have its own entry for another name, with
 // the provider openai.
 func (c *Client) Model(deployment string) (llm.Model, error) {
 	base, err := BaseURL(c.Endpoint, c.APIVersion, deployment)

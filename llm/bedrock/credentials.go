@@ -221,10 +221,10 @@ type issued struct {
 func read(data []byte, source string) (Credentials, error) {
 	var i issued
 	if err := json.Unmarshal(data, &i); err != nil {
-		return Credentials{}, fmt.Errorf("%s: what it gave are no credentials", source) // not the bytes: they may hold secrets
+		return Credentials{}, fmt.Errorf("%s: its answer is not valid credentials", source) // not the bytes: they may hold secrets
 	}
 	if i.AccessKeyID == "" || i.SecretAccessKey == "" {
-		return Credentials{}, fmt.Errorf("%s: no AccessKeyId and SecretAccessKey in what it gave", source)
+		return Credentials{}, fmt.Errorf("%s: its answer has no AccessKeyId and SecretAccessKey", source)
 	}
 	if i.SessionToken == "" {
 		i.SessionToken = i.Token
@@ -244,7 +244,7 @@ func process(ctx context.Context, line, profile string) (Credentials, error) {
 	case err != nil:
 		return Credentials{}, fmt.Errorf("%s: %w", source, err)
 	case out.More:
-		return Credentials{}, fmt.Errorf("%s: it printed more than %d KB, which are no credentials", source, command.MaxOutput>>10)
+		return Credentials{}, fmt.Errorf("%s: it printed more than %d KB, too much for credentials", source, command.MaxOutput>>10)
 	}
 	return read([]byte(out.Text), source)
 }

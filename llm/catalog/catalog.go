@@ -136,7 +136,7 @@ func (e Entry) check() error {
 		return errors.New("a model needs a name")
 	}
 	if e.Edits != "" && e.Edits != EditsReplace && e.Edits != EditsPatch {
-		return fmt.Errorf("model %s: edits %q; it is %s or %s", e.Name, e.Edits, EditsReplace, EditsPatch)
+		return fmt.Errorf("model %s: edits is %q; it must be %s or %s", e.Name, e.Edits, EditsReplace, EditsPatch)
 	}
 	for _, word := range e.Efforts {
 		if !slices.Contains(efforts, word) {
@@ -144,10 +144,10 @@ func (e Entry) check() error {
 		}
 	}
 	if e.Window < 0 || e.MaxOutput < 0 {
-		return fmt.Errorf("model %s: negative number of tokens", e.Name)
+		return fmt.Errorf("model %s: a number of tokens must not be negative", e.Name)
 	}
 	if e.FastFactor < 0 || math.IsNaN(e.FastFactor) || math.IsInf(e.FastFactor, 0) {
-		return fmt.Errorf("model %s: a factor of %v", e.Name, e.FastFactor)
+		return fmt.Errorf("model %s: the factor %v must be a number of at least 0", e.Name, e.FastFactor)
 	}
 	if e.Price == nil {
 		return nil
@@ -155,7 +155,7 @@ func (e Entry) check() error {
 	p := *e.Price
 	for _, v := range []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.CacheWriteHour, p.LongInput, p.LongOutput} {
 		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("model %s: a price of %v", e.Name, v)
+			return fmt.Errorf("model %s: the price %v must be a number of at least 0", e.Name, v)
 		}
 	}
 	if p.LongAt < 0 || p.LongAt > 0 && (p.LongInput == 0 || p.LongOutput == 0) {

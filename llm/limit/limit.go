@@ -59,7 +59,7 @@ type Call struct {
 	Output int // most tokens of the answer
 }
 
-// A Permit is the leave to send a request. It has to be told of the reply's header
+// A Permit is the leave to send a request. It must be told about the reply's header
 // and of its end. The zero Permit is bound by nothing.
 type Permit struct {
 	of       *Limiter
@@ -274,7 +274,7 @@ func (l *Limiter) serve(now time.Time) {
 				first = a
 			}
 		}
-		if first == nil || l.full() { // the end of a request goes on with it
+		if first == nil || l.full() { // the end of a request continues with it
 			l.arm(now, next, first == nil && len(l.busy) > 0)
 			return
 		}

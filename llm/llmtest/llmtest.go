@@ -64,7 +64,7 @@ func stepFor(steps []Step, rule Rule, r *Request, n int) (Step, error) {
 	case rule != nil:
 		return rule(r, n), nil
 	}
-	return Step{}, fmt.Errorf("llmtest: request %d came, but the script has %d steps", n+1, len(steps))
+	return Step{}, fmt.Errorf("llmtest: request %d was made, but the script has %d steps", n+1, len(steps))
 }
 
 // wait sleeps for d, or until ctx is done, and returns ctx's error then.

@@ -71,7 +71,7 @@ func TestScriptPlaysStepsInOrder(t *testing.T) {
 		t.Errorf("got %+v", done)
 	}
 	var e *llm.APIError
-	if _, _, err := hear(m, req); !errors.As(err, &e) || e.Retryable() || !strings.Contains(err.Error(), "request 5 came, but the script has 4 steps") {
+	if _, _, err := hear(m, req); !errors.As(err, &e) || e.Retryable() || !strings.Contains(err.Error(), "request 5 was made, but the script has 4 steps") {
 		t.Errorf("past the end: %v", err)
 	}
 	if got := llm.InfoOf(m).Window; got != 1000 {

@@ -12,7 +12,7 @@ import (
 	clients "github.com/openagent-go/agent/internal/wire"
 )
 
-// credentials is what looks like a secret or like somebody's identity: the
+// credentials is what looks like a secret or like someone's identity: the
 // first group if it matches, else all. None holds a quote or a backslash, so that
 // JSON stays JSON.
 var credentials = regexp.MustCompile(strings.Join([]string{
@@ -111,10 +111,10 @@ func afterEscape(text string, at int) int {
 	return at + 1
 }
 
-// text returns s without what has to be hidden.
+// text returns s without what must be hidden.
 func (r *redactor) text(s string) string { return strings.Join(r.pieces([]string{s}), "") }
 
-// pieces returns pieces of one text without what has to be hidden, also where
+// pieces returns pieces of one text without what must be hidden, also where
 // it goes over the end of a piece: it is hidden in the piece in which it begins.
 func (r *redactor) pieces(pieces []string) []string {
 	whole := strings.Join(pieces, "")

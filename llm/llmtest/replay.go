@@ -41,7 +41,7 @@ func Open(file string, secrets ...string) (*Replayer, error) {
 		return nil, fmt.Errorf("llmtest: reading the recording %s: %w", file, err)
 	}
 	if rec.Version != recordingVersion {
-		return nil, fmt.Errorf("llmtest: the recording %s has version %d, and %d is known", file, rec.Version, recordingVersion)
+		return nil, fmt.Errorf("llmtest: the recording %s has version %d, but this program reads version %d", file, rec.Version, recordingVersion)
 	}
 	r := &Replayer{file: file, left: rec.Exchanges}
 	r.redactor.add(secrets...)
@@ -103,7 +103,7 @@ func (r *Replayer) find(req *http.Request, body []byte) (*exchange, error) {
 		}
 	}
 	if len(r.left) == 0 {
-		err = fmt.Errorf("llmtest: the recording %s has no request left, and %s %s came", r.file, now.Method, now.Path)
+		err = fmt.Errorf("llmtest: the recording %s has no request left, but %s %s was made", r.file, now.Method, now.Path)
 	} else {
 		err = fmt.Errorf("llmtest: a request is not that of the recording %s: %s", r.file, difference(r.left[0].Request, now))
 	}

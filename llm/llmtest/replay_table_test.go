@@ -186,7 +186,7 @@ func survives(t testing.TB, o, to origin, body []byte) string {
 	return cell
 }
 
-// TestReplayTable has a conversation of each provider go on with each other and
+// TestReplayTable has a conversation of each provider continue with each other and
 // come back, and keeps docs/providers.md's table of what survives.
 func TestReplayTable(t *testing.T) {
 	places := origins()

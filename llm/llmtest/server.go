@@ -178,7 +178,7 @@ func (s *Server) Close() {
 	}
 	server.Close() // also closes the listeners; nothing to do about an error
 	s.serving.Wait()
-	server.Close() // a connection accepted meanwhile
+	server.Close() // a connection accepted in the meantime
 	s.conns.Wait()
 	if transport != nil {
 		transport.CloseIdleConnections()

@@ -54,7 +54,7 @@ const (
 	CutReset              // the connection is reset, where it is TCP
 	CutEnd                // the body ends as if it were complete
 	CutError              // an error event says Err, by default that the model is overloaded, and the body ends
-	CutGarbage            // an event that is not JSON comes, and the stream goes on
+	CutGarbage            // an event that is not JSON comes, and the stream continues
 )
 
 // AtOnce as CutAfter closes or resets the connection before the reply's header.

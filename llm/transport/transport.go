@@ -66,11 +66,11 @@ func (o Options) Client() (*http.Client, error) {
 	case o.CertFile != "" && o.KeyFile != "":
 		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading our certificate: %w", err)
+			return nil, fmt.Errorf("reading the client certificate: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	case o.CertFile != "" || o.KeyFile != "":
-		return nil, errors.New("a certificate of our own needs its key: give both files")
+		return nil, errors.New("a client certificate needs its key: give both files")
 	}
 	t.TLSClientConfig, t.ForceAttemptHTTP2 = c, true
 	return &http.Client{Transport: t}, nil
@@ -96,7 +96,7 @@ func (o Options) proxy(t *http.Transport) error {
 		switch u.Scheme {
 		case "http", "https", "socks5", "socks5h":
 		default:
-			return fmt.Errorf("the proxy's scheme %q is none of http, https, socks5, socks5h", u.Scheme)
+			return fmt.Errorf("the proxy's scheme %q is not supported; use http, https, socks5 or socks5h", u.Scheme)
 		}
 		c.HTTPProxy, c.HTTPSProxy, c.CGI = o.Proxy, o.Proxy, false
 	}

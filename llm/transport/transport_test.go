@@ -149,8 +149,8 @@ func TestMutualTLS(t *testing.T) {
 		"needs its key":          {CertFile: a.file("client.pem")},
 		"holds none in PEM":      {CAFile: a.file("ca.key")},
 		"no such file":           {CAFile: a.file("nothing")},
-		"our certificate":        {CertFile: a.file("client.pem"), KeyFile: a.file("ca.key")},
-		"is none of http":        {Proxy: "ftp://u:my-password@h"},
+		"client certificate":     {CertFile: a.file("client.pem"), KeyFile: a.file("ca.key")},
+		"is not supported":       {Proxy: "ftp://u:my-password@h"},
 		"the proxy is not a URL": {Proxy: "u:my-password@h"},
 	} {
 		if _, err := o.Client(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "my-password") {

@@ -122,7 +122,7 @@ const (
 func FromJSON(data []byte, client *http.Client) (TokenSource, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, errors.New("no JSON of credentials") // not the bytes: they may hold secrets
+		return nil, errors.New("the file is not a JSON object of credentials") // not the bytes: they may hold secrets
 	}
 	if f.TokenURI == "" {
 		f.TokenURI = tokenURI
@@ -156,7 +156,7 @@ func FromJSON(data []byte, client *http.Client) (TokenSource, error) {
 func (f file) key() (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(f.Key))
 	if block == nil {
-		return nil, errors.New("its private_key is no PEM")
+		return nil, errors.New("its private_key is not PEM")
 	}
 	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
 		if key, ok := key.(*rsa.PrivateKey); ok {
@@ -166,7 +166,7 @@ func (f file) key() (*rsa.PrivateKey, error) {
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	return nil, errors.New("its private_key is no RSA key")
+	return nil, errors.New("its private_key is not an RSA key")
 }
 
 // assertion returns the JWT that is exchanged for a token
@@ -198,7 +198,7 @@ const (
 func exchange(ctx context.Context, client *http.Client, uri, source string, form url.Values) (Token, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, uri, strings.NewReader(form.Encode()))
 	if err != nil {
-		return Token{}, errors.New("the token_uri is not usable")
+		return Token{}, errors.New("the token_uri is not a valid URL")
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if client == nil {
@@ -266,7 +266,7 @@ func Metadata(client *http.Client) TokenSource {
 		defer cancel()
 		r, err := http.NewRequestWithContext(short, http.MethodGet, "http://"+host+"/computeMetadata/v1/instance/service-accounts/default/token", nil)
 		if err != nil {
-			return Token{}, errors.New("GCE_METADATA_HOST is not usable")
+			return Token{}, errors.New("GCE_METADATA_HOST is not a valid host")
 		}
 		r.Header.Set("Metadata-Flavor", "Google")
 		t, err := ask(client, r, "the machine's service account")

@@ -172,7 +172,7 @@ func (s *session) authorize(r *http.Request, again bool) error {
 	case err != nil:
 		return err
 	case t.Value == "":
-		return errors.New("the token that was got is empty")
+		return errors.New("the source of tokens gave an empty token")
 	case again && t.Value == sent:
 		return wire.ErrSame
 	}

@@ -222,8 +222,8 @@ func TestTokens(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		`{"type":"external_account"}`:                                             "not supported",
-		`nonsense-secret`:                                                         "no JSON",
-		`{"type":"service_account","private_key":"x"}`:                            "no PEM",
+		`nonsense-secret`:                                                         "not a JSON object",
+		`{"type":"service_account","private_key":"x"}`:                            "not PEM",
 		`{"type":"authorized_user","token_uri":"http://elsewhere.example/"}`:      "must be https",
 		`{"type":"authorized_user","token_uri":"` + s.URL + `","client_id":"no"}`: "HTTP 500",
 	} {

@@ -19,7 +19,7 @@ import (
 // PromptTool is the name of the tool of [Prompts].
 const PromptTool = "prompt"
 
-// maxSessions bounds the sessions that a client can go on with: the latest.
+// maxSessions bounds the sessions that a client can continue with: the latest.
 const maxSessions = 1000
 
 // An Outcome is what a prompt came to: the result's structured content.
@@ -40,12 +40,12 @@ var outcomeSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"required":["session","result","reason","turns"]}`)
 
 // Prompts returns a server with one tool, which prompts the agent and waits for
-// the answer. Each prompt is a session of its own; where the agent keeps sessions
-// the same client can go on with one. What the agent does is reported as
+// the answer. Each prompt is its own session; where the agent keeps sessions
+// the same client can continue with one. What the agent does is reported as
 // progress. The tool's description is that of the agent's work, "" a general one.
 func Prompts(a *agent.Agent, description string, o server.Options) (*server.Server, error) {
 	if o.Tools != nil || o.Call != nil {
-		return nil, errors.New("serving an agent: Options.Tools and Options.Call are the agent's")
+		return nil, errors.New("serving an agent: Options.Tools and Options.Call must be empty, because the agent provides them")
 	}
 	p := &prompts{agent: *a}
 	o.Tools = []tool.Tool{promptTool(cmp.Or(description, "Gives a task to an agent, which works on it with tools of its own and answers when it is done."))}
@@ -72,7 +72,7 @@ type promptInput struct {
 func promptTool(description string) tool.Tool {
 	spec := tool.Spec{Name: PromptTool, Title: "Prompt the agent", Description: description, Output: outcomeSchema, OpenWorld: true, Timeout: -1}
 	return tool.New(spec, func(context.Context, tool.Call, promptInput) (*tool.Result, error) {
-		return nil, errors.New("the agent is prompted by its server alone")
+		return nil, errors.New("only the server can prompt the agent")
 	})
 }
 
@@ -157,7 +157,7 @@ func outcome(r *agent.Result, failed error) (*tool.Result, error) {
 	}
 	details, err := json.Marshal(Outcome{r.Session, r.Text, r.Reason, r.Turns, r.CostUSD})
 	if err != nil {
-		return nil, fmt.Errorf("describing what the prompt came to: %w", err)
+		return nil, fmt.Errorf("describing the result of the prompt: %w", err)
 	}
 	out := tool.Text(r.Text)
 	out.Details = details

@@ -27,7 +27,7 @@ import (
 // searches for tools. The agent needs no model.
 func Tools(a *agent.Agent, o server.Options) (*server.Server, error) {
 	if o.Tools != nil || o.Call != nil {
-		return nil, errors.New("serving an agent's tools: Options.Tools and Options.Call are the agent's")
+		return nil, errors.New("serving an agent's tools: Options.Tools and Options.Call must be empty, because the agent provides them")
 	}
 	b := *a
 	for _, t := range a.Tools {

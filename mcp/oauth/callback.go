@@ -57,7 +57,7 @@ func (b *callback) close() {
 	b.serving.Wait()
 }
 
-// ServeHTTP takes the answer. One without the right state is somebody else's, and
+// ServeHTTP takes the answer. One without the right state is someone else's, and
 // the wait goes on.
 func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -131,11 +131,11 @@ func (b *callback) wait(ctx context.Context, state string, ask func(context.Cont
 			}
 			u, err := url.Parse(strings.TrimSpace(s.address))
 			if err != nil || !b.mine(u.Query()) {
-				return nil, errors.New("the address given is not of this login")
+				return nil, errors.New("the address belongs to another login; paste the one that this login ended at")
 			}
 			return u.Query(), nil
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nobody logged in: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("the login was not completed: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -113,7 +113,7 @@ type place struct {
 // OpenID Connect Discovery).
 func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 	if err := secure(c.Server); err != nil {
-		return nil, fmt.Errorf("the server's URL %w, so nothing secret can be sent to it", err)
+		return nil, fmt.Errorf("the server's URL %w, so no secret can be sent to it", err)
 	}
 	described, err := c.describe(ctx, ask)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 	default:
 		i := slices.IndexFunc(list, func(s string) bool { return sameIssuer(s, c.Config.Issuer) })
 		if i < 0 {
-			return nil, fmt.Errorf("the server names the authorisation server %s, and the configuration has another issuer", line(list[0]))
+			return nil, fmt.Errorf("the server names the authorisation server %s, but the configuration has another issuer", line(list[0]))
 		}
 		issuer = list[i]
 	}
@@ -141,18 +141,18 @@ func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 		return nil, err
 	}
 	if p.server, err = auth.GetAuthServerMetadata(ctx, issuer, documents); err != nil {
-		return nil, fmt.Errorf("asking the authorisation server %s what it takes: %s", line(issuer), line(err.Error()))
+		return nil, fmt.Errorf("reading the metadata of the authorisation server %s: %s", line(issuer), line(err.Error()))
 	}
 	switch m := p.server; {
 	case m == nil:
-		return nil, fmt.Errorf("the authorisation server %s does not describe itself, so it is not known to protect logins by PKCE; set headers with a token instead", line(issuer))
+		return nil, fmt.Errorf("the authorisation server %s publishes no metadata, so it is not known to protect logins by PKCE; set headers with a token instead", line(issuer))
 	case secure(m.TokenEndpoint) != nil:
-		return nil, fmt.Errorf("the authorisation server %s does not say where to get tokens", line(issuer))
+		return nil, fmt.Errorf("the authorisation server %s names no endpoint for tokens", line(issuer))
 	case c.Unattended(): // nobody opens a page
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
 		return nil, fmt.Errorf("the authorisation server %s does not protect logins by PKCE with S256; set headers with a token instead", line(issuer))
 	case secure(m.AuthorizationEndpoint) != nil:
-		return nil, fmt.Errorf("the authorisation server %s does not say where to log in", line(issuer))
+		return nil, fmt.Errorf("the authorisation server %s names no endpoint for logins", line(issuer))
 	}
 	return p, nil
 }
@@ -177,13 +177,13 @@ func (c *Client) describe(ctx context.Context, ask Challenge) (*oauthex.Protecte
 	for _, from := range union(places, nil) {
 		m, err := c.fetch(ctx, from)
 		if err != nil {
-			return nil, fmt.Errorf("fetching the server's description from %s: %w", line(from), err)
+			return nil, fmt.Errorf("fetching the server's metadata from %s: %w", line(from), err)
 		}
 		if m == nil {
 			continue
 		}
 		if !covers(m.Resource, server) {
-			return nil, fmt.Errorf("the description at %s is of %s, not of this server", line(from), line(m.Resource))
+			return nil, fmt.Errorf("the metadata at %s describes %s, not this server", line(from), line(m.Resource))
 		}
 		return m, nil
 	}
@@ -202,7 +202,7 @@ func (c *Client) fetch(ctx context.Context, from string) (*oauthex.ProtectedReso
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return nil, errors.New("it is no URL")
+		return nil, errors.New("it is not a URL")
 	}
 	r.Header.Set("Accept", "application/json")
 	resp, err := h.Do(r)
@@ -214,7 +214,7 @@ func (c *Client) fetch(ctx context.Context, from string) (*oauthex.ProtectedReso
 		return nil, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers with status %d", resp.StatusCode)
+		return nil, fmt.Errorf("the answer has status %d", resp.StatusCode)
 	}
 	data, err := io.ReadAll(resp.Body) // bounded
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *Client) fetch(ctx context.Context, from string) (*oauthex.ProtectedReso
 	}
 	m := new(oauthex.ProtectedResourceMetadata)
 	if json.Unmarshal(data, m) != nil {
-		return nil, errors.New("it cannot be read")
+		return nil, errors.New("the answer is not valid JSON")
 	}
 	return m, nil
 }

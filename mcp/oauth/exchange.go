@@ -68,7 +68,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the answer is larger than %d KB", maxAnswer>>10)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" && !json.Valid(data) {
-		return nil, errors.New("the answer is no JSON, or nested too deep")
+		return nil, errors.New("the answer is not JSON, or nested too deep")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, nil

@@ -59,7 +59,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 	l := at.login(c.Server)
 	old, err := c.Logins.Load(ctx, c.key())
 	if err != nil {
-		return fmt.Errorf("reading the login of before: %w", err)
+		return fmt.Errorf("reading the stored login: %w", err)
 	}
 	if err := c.identify(ctx, l, at.server, back.address); err != nil {
 		return fmt.Errorf("registering this program: %w", err)
@@ -82,7 +82,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 		return err
 	}
 	if err := c.Logins.Update(ctx, c.key(), func(*Login) (*Login, error) { return l, nil }); err != nil {
-		return fmt.Errorf("keeping the login: %w", err)
+		return fmt.Errorf("storing the login: %w", err)
 	}
 	c.mu.Lock()
 	c.known, c.unsaved = l, nil
@@ -125,7 +125,7 @@ func (p *place) login(server string) *Login {
 func (p *place) page(l *Login, callback, state, verifier string) (string, error) {
 	u, err := url.Parse(p.server.AuthorizationEndpoint)
 	if err != nil {
-		return "", errors.New("the place to log in is no URL")
+		return "", errors.New("the endpoint for logins is not a URL")
 	}
 	sum := sha256.Sum256([]byte(verifier))
 	q := u.Query() // it may have some of its own
@@ -148,9 +148,9 @@ func (p *place) accepts(answer url.Values) error {
 	announced := p.server.AuthorizationResponseIssParameterSupported
 	switch iss := answer.Get("iss"); {
 	case announced && iss == "":
-		return errors.New("the answer does not name the authorisation server, which should; it may come from another one")
+		return errors.New("the answer does not name its authorisation server, so it may come from another one; log in again")
 	case iss != "" && (iss != p.server.Issuer || !announced):
-		return fmt.Errorf("the answer comes from the authorisation server %s, and %s was asked", line(iss), line(p.server.Issuer))
+		return fmt.Errorf("the answer comes from the authorisation server %s, but %s was asked", line(iss), line(p.server.Issuer))
 	}
 	if code := answer.Get("error"); code != "" {
 		return &answerError{code: line(code), text: line(answer.Get("error_description"))}

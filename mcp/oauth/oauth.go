@@ -58,15 +58,15 @@ func (c Config) Check() error {
 	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret == "" || c.Issuer == ""):
 		return errors.New("oauth: the grant client_credentials needs clientId, clientSecret and issuer")
 	case c.Grant == ClientCredentials && (c.ClientMetadataURL != "" || c.CallbackPort != 0):
-		return errors.New("oauth: clientMetadataUrl and callbackPort are not for the grant client_credentials")
+		return errors.New("oauth: clientMetadataUrl and callbackPort are not for the grant client_credentials; leave them out")
 	case c.ClientSecret != "" && c.ClientID == "":
 		return errors.New("oauth: a clientSecret needs a clientId")
 	case c.CallbackPort < 0 || c.CallbackPort > 65535:
-		return errors.New("oauth: there is no such callbackPort; 0 is any")
+		return errors.New("oauth: callbackPort must be from 1 to 65535, or 0 for any free port")
 	}
 	if c.ClientMetadataURL != "" {
 		if u, err := url.Parse(c.ClientMetadataURL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return errors.New("oauth: a clientMetadataUrl begins with https:// and has a path")
+			return errors.New("oauth: a clientMetadataUrl must begin with https:// and have a path")
 		}
 	}
 	if c.Issuer != "" {
@@ -77,8 +77,8 @@ func (c Config) Check() error {
 	return nil
 }
 
-// ErrLogin is matched by errors that only a login mends.
-var ErrLogin = errors.New("the server wants a login")
+// ErrLogin is matched by errors that only a login repairs.
+var ErrLogin = errors.New("the server requires a login")
 
 // A Client holds this program's login to one server. It is safe for concurrent
 // use and must not be copied.
@@ -94,7 +94,7 @@ type Client struct {
 	Transport http.RoundTripper
 
 	once sync.Once
-	busy chan struct{} // holds one while somebody renews or logs in
+	busy chan struct{} // holds one while someone renews or logs in
 
 	mu      sync.Mutex
 	known   *Login // nil: there is none, or it was not looked for
@@ -144,7 +144,7 @@ func (c *Client) Secrets() []string {
 }
 
 // Token returns an access token for the server, renewing one that is about to
-// expire; "" where there is no login, or one that has expired for good.
+// expire; "" where there is no login, or one that has expired permanently.
 func (c *Client) Token(ctx context.Context) (string, error) {
 	l := c.current()
 	if l == nil {
@@ -220,7 +220,7 @@ func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
 	c.unsaved, c.known = nil, renewed
 	c.mu.Unlock()
 	if gone {
-		return "", fmt.Errorf("%w: it has ended, or was withdrawn", ErrLogin)
+		return "", fmt.Errorf("%w: the stored login has expired or was revoked", ErrLogin)
 	}
 	return renewed.Access, nil
 }
@@ -253,7 +253,7 @@ func (c *Client) Want(ctx context.Context, scopes []string) (bool, error) {
 		return &next, nil
 	})
 	if err != nil {
-		return missing, fmt.Errorf("keeping what the server asks for: %w", err)
+		return missing, fmt.Errorf("storing the scopes that the server asks for: %w", err)
 	}
 	return missing, nil
 }
@@ -273,14 +273,14 @@ func (c *Client) Logout(ctx context.Context) (bool, error) {
 		return nil, nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("forgetting the login: %w", err)
+		return false, fmt.Errorf("deleting the login: %w", err)
 	}
 	c.know(nil)
 	if was == nil || !was.valid() {
 		return false, nil
 	}
 	if err := c.revoke(ctx, *was); err != nil {
-		return true, fmt.Errorf("withdrawing the login: %w", err)
+		return true, fmt.Errorf("revoking the login: %w", err)
 	}
 	return true, nil
 }
@@ -291,7 +291,7 @@ func secure(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil:
-		return errors.New("is no URL")
+		return errors.New("is not a URL")
 	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
 		return nil
 	}

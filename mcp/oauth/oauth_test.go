@@ -156,8 +156,8 @@ func TestLoginRefused(t *testing.T) {
 	}{
 		{"no PKCE", set("server", "code_challenge_methods_supported", nil), oauth.Config{}, "PKCE"},
 		{"plain PKCE", set("server", "code_challenge_methods_supported", []string{"plain"}), oauth.Config{}, "S256"},
-		{"another resource", set("resource", "resource", "https://evil.example/mcp"), oauth.Config{}, "not of this server"},
-		{"a resource below", set("resource", "resource", "SELF/mcp/more"), oauth.Config{}, "not of this server"},
+		{"another resource", set("resource", "resource", "https://evil.example/mcp"), oauth.Config{}, "not this server"},
+		{"a resource below", set("resource", "resource", "SELF/mcp/more"), oauth.Config{}, "not this server"},
 		{"no authorisation server", set("resource", "authorization_servers", nil), oauth.Config{}, "names no authorisation server"},
 		{"authorisation server without TLS", set("resource", "authorization_servers", []string{"http://as.example"}), oauth.Config{}, "https://"},
 		{"another issuer", set("server", "issuer", "https://evil.example"), oauth.Config{}, "does not match"},
@@ -175,7 +175,7 @@ func TestLoginRefused(t *testing.T) {
 		{"no registration", set("server", "registration_endpoint", nil), oauth.Config{}, "oauth.clientId"},
 		{"registration without an id", set("registration", "client_id", nil), oauth.Config{}, "no client_id"},
 		{"token end point leads elsewhere", set("server", "token_endpoint", elsewhere), oauth.Config{}, "refused"},
-		{"unknown client", nil, oauth.Config{ClientID: "nobody", CallbackPort: 0}, "nobody logged in"},
+		{"unknown client", nil, oauth.Config{ClientID: "nobody", CallbackPort: 0}, "the login was not completed"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -395,7 +395,7 @@ func TestAddressGiven(t *testing.T) {
 		}
 		return u.String(), nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "not of this login") {
+	if err == nil || !strings.Contains(err.Error(), "belongs to another login") {
 		t.Error(err)
 	}
 	err = c.Login(t.Context(), oauth.Challenge{}, func(_ context.Context, page string) (string, error) { return " " + address(page) + "\n", nil })
@@ -603,7 +603,7 @@ func TestClientCredentialsRefused(t *testing.T) {
 			setIn(d, v, "resource", "authorization_servers", []string{"https://evil.example"})
 		}, "robot-secret", "another issuer"},
 		"a wrong secret":   {nil, "wrong-secret", "invalid_client"},
-		"no token address": {func(d string, v map[string]any) { setIn(d, v, "server", "token_endpoint", "") }, "robot-secret", "where to get tokens"},
+		"no token address": {func(d string, v map[string]any) { setIn(d, v, "server", "token_endpoint", "") }, "robot-secret", "no endpoint for tokens"},
 		"a mac token":      {func(d string, v map[string]any) { setIn(d, v, "token", "token_type", "mac") }, "robot-secret", "only bearer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (c *Client) identify(ctx context.Context, l *Login, m *oauthex.AuthServerMe
 		return nil
 	}
 	if m.RegistrationEndpoint == "" {
-		return errors.New("the authorisation server registers no programs; register one there by hand, and set oauth.clientId")
+		return errors.New("the authorisation server does not register clients; register one there by hand, and set oauth.clientId")
 	}
 	name := c.Program
 	if name == "" {
@@ -64,7 +64,7 @@ func (c *Client) identify(ctx context.Context, l *Login, m *oauthex.AuthServerMe
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.RegistrationEndpoint, strings.NewReader(string(body)))
 	if err != nil {
-		return errors.New("the place to register is no URL")
+		return errors.New("the endpoint for registration is not a URL")
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
@@ -99,7 +99,7 @@ func form(ctx context.Context, l *Login, to string, values url.Values) (*http.Re
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(values.Encode()))
 	if err != nil {
-		return nil, errors.New("the address of the authorisation server is no URL")
+		return nil, errors.New("the address of the authorisation server is not a URL")
 	}
 	if l.Method == methodBasic {
 		r.SetBasicAuth(url.QueryEscape(l.ClientID), url.QueryEscape(l.ClientSecret))
@@ -131,7 +131,7 @@ func (c *Client) take(ctx context.Context, l *Login, values url.Values) error {
 	case got.Access == "" || strings.ContainsFunc(got.Access, func(r rune) bool { return r < '!' || r > '~' }):
 		return errors.New("the authorisation server gave no access token that can be sent")
 	case !strings.EqualFold(got.Type, "bearer"):
-		return errors.New("the authorisation server gave a token of a type that is not known: only bearer is")
+		return errors.New("the authorisation server gave a token of an unknown type; only bearer is supported")
 	}
 	l.Access, l.Expires = got.Access, time.Time{}
 	if seconds, err := got.Expires.Int64(); err == nil && seconds > 0 {

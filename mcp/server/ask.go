@@ -61,7 +61,7 @@ func (c *Client) AskUser(ctx context.Context, _ tool.Call, questions []tool.Ques
 		return nil, err
 	}
 	if a.Action != "accept" {
-		return nil, errors.New("the person at the MCP client did not want to answer")
+		return nil, errors.New("the user of the MCP client declined to answer")
 	}
 	answers := make([]tool.Answer, len(questions))
 	for i, q := range questions {

@@ -47,7 +47,7 @@ func (c *Client) Capabilities() sdk.ClientCapabilities { return c.capabilities }
 
 // ErrNobody is matched by the error for a question that the client cannot put to
 // anybody.
-var ErrNobody = errors.New("the client takes no such questions")
+var ErrNobody = errors.New("the client does not support such questions")
 
 // An Answer is what came of a question.
 type Answer struct {
@@ -96,7 +96,7 @@ func (c *Client) request(ctx context.Context, requests sdk.InputRequestMap) (sdk
 		case *sdk.ListRootsParams:
 			a, err = c.req.Session.ListRoots(ctx, r)
 		default:
-			err = fmt.Errorf("%T is no request to a client", r)
+			err = fmt.Errorf("%T is not a request to a client", r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("asking the client: %w", err)
@@ -112,7 +112,7 @@ func check(request sdk.InputRequest, answer sdk.InputResponse) error {
 	case *sdk.ElicitParams:
 		a, ok := answer.(*sdk.ElicitResult)
 		if !ok {
-			return errors.New("it is no answer to elicitation/create")
+			return errors.New("the answer does not fit elicitation/create")
 		}
 		if a.Action != "accept" {
 			return nil
@@ -123,10 +123,10 @@ func check(request sdk.InputRequest, answer sdk.InputResponse) error {
 		case *sdk.CreateMessageResult, *sdk.CreateMessageWithToolsResult:
 			return nil
 		}
-		return errors.New("it is no answer to sampling/createMessage")
+		return errors.New("the answer does not fit sampling/createMessage")
 	case *sdk.ListRootsParams:
 		if _, ok := answer.(*sdk.ListRootsResult); !ok {
-			return errors.New("it is no answer to roots/list")
+			return errors.New("the answer does not fit roots/list")
 		}
 	}
 	return nil

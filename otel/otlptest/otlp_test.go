@@ -1,5 +1,5 @@
 // Package otlptest sends what package otelagent tells by the SDK's own exporters to a
-// receiver of OTLP over HTTP, and checks what arrives. It is a module of its own, so
+// receiver of OTLP over HTTP, and checks what arrives. It is its own module, so
 // that otelagent does not depend on exporters.
 package otlptest
 

@@ -166,7 +166,7 @@ func (b *Book) open() {
 	b.cache.SavedUSD = new(0.0)
 }
 
-// whole leaves out a last run that was suspended: it goes on, and its next end counts
+// whole leaves out a last run that was suspended: it continues, and its next end counts
 // all of it.
 func whole(runs []event.RunEnd) []event.RunEnd {
 	if n := len(runs); n > 0 && runs[n-1].Reason == event.Suspended {

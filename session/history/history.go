@@ -114,7 +114,7 @@ func (w *Writer) Write(turns []Turn, model, dir string) {
 }
 
 // prompt records what the user said: a new prompt, or one more message of the run
-// that goes on.
+// that continues.
 func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 	if t.ID == "" || w.state.Known(t.ID) {
 		t.ID = fmt.Sprintf("history-%d", w.last+1)

@@ -35,7 +35,7 @@ func result(id, text string) llm.Block {
 	return llm.ToolResult{ID: id, Content: llm.Blocks{llm.Text{Text: text}}}
 }
 
-// resumed stores the facts, has an agent go on with them, and returns the
+// resumed stores the facts, has an agent continue with them, and returns the
 // messages that its model was asked with, less the last.
 func resumed(t *testing.T, facts []event.Event) []llm.Message {
 	t.Helper()

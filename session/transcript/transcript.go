@@ -132,7 +132,7 @@ func Read(r io.Reader) (*Transcript, error) {
 		return nil, err
 	}
 	if len(file.Messages) > maxMessages {
-		return nil, fmt.Errorf("its %d messages are more than %d", len(file.Messages), maxMessages)
+		return nil, fmt.Errorf("it has %d messages; the limit is %d", len(file.Messages), maxMessages)
 	}
 	m := file.Metadata
 	t := &Transcript{ID: m.ID, Dir: word(m.Cwd), Model: word(m.Model), Title: word(m.Summary), Tag: word(m.Tag), Branch: word(m.GitBranch),

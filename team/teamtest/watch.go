@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/team"
 )
 
-// watch: who waits for mail is told of it, also of what waits already, and until
+// watch: who waits for mail is told about it, also of what waits already, and until
 // its context ends.
 func watch(t *testing.T, b bench) {
 	b.team(t, "red", "lead", "ann", "bob")

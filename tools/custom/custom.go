@@ -110,7 +110,7 @@ func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
 				all = append(all, t)
 				continue
 			}
-			s.warn(fmt.Errorf("the custom tool %s of %s takes the place of that of %s", name, f.path, from[name]))
+			s.warn(fmt.Errorf("the custom tool %s of %s replaces the one of %s", name, f.path, from[name]))
 			all[i], from[name] = t, f.path
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
 // may write names in another case.
 func (s *Set) warnOfPlace(name, path string) {
 	if slices.Contains(s.Builtin, name) {
-		s.warn(fmt.Errorf("the custom tool %s of %s takes the place of the built-in one", name, path))
+		s.warn(fmt.Errorf("the custom tool %s of %s replaces the built-in one", name, path))
 		return
 	}
 	if i := slices.IndexFunc(s.Builtin, func(b string) bool { return strings.EqualFold(b, name) }); i >= 0 {
@@ -191,7 +191,7 @@ type file struct {
 }
 
 // errChanged is what a call is told whose file is not the one that was loaded.
-var errChanged = errors.New("its files have changed since it was loaded; it is loaded anew with the next prompt")
+var errChanged = errors.New("its files have changed since it was loaded; the next prompt loads it again")
 
 // unchanged returns errChanged unless the file is the one that was looked at. For
 // folders that others may fill that includes all files beside it, which it may use.

@@ -56,7 +56,7 @@ func (h *hashes) list(dir string, deep bool) (Listing, error) {
 	case !info.IsDir():
 		return Listing{}, errors.New("it is not a folder")
 	case openToAll(info):
-		return Listing{}, errors.New("everybody may write to the folder")
+		return Listing{}, errors.New("every user may write to the folder; take that permission away")
 	}
 	r := reader{hashes: h, deep: deep, left: maxBytes, Listing: Listing{Dir: real, sums: map[string]string{}}, whole: sha256.New()}
 	if deep {
@@ -143,7 +143,7 @@ func (r *reader) link(path, rel string, top bool) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		if r.deep {
-			return "", fmt.Errorf("the link %s in it leads nowhere, and what appears there would be part of it", rel)
+			return "", fmt.Errorf("the link %s in it has no target, and a file that appears there would become part of it", rel)
 		}
 		return "-> " + to, nil
 	}
@@ -172,7 +172,7 @@ func (r *reader) offer(name string, info fs.FileInfo, sum string) {
 	switch {
 	case strings.HasPrefix(name, "."):
 	case openToAll(info):
-		r.refuse(name, "everybody may write to it")
+		r.refuse(name, "every user may write to it")
 	case len(r.Files) >= maxTools:
 		r.refuse(name, fmt.Sprintf("there are %d others", maxTools))
 	default:

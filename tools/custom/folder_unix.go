@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable reports whether somebody may execute a file.
+// executable reports whether someone may execute a file.
 func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }
 
 // openToAll reports whether everybody may write to a file or folder.

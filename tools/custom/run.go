@@ -137,7 +137,7 @@ func result(out []byte) (*tool.Result, error) {
 	case len(a.Details) > maxDetails:
 		return nil, fmt.Errorf("its details have more than %d bytes", maxDetails)
 	case json.Unmarshal(a.Details, &object) != nil:
-		return nil, errors.New("its details are no JSON object")
+		return nil, errors.New("its details are not a JSON object")
 	}
 	r.Details = a.Details
 	return r, nil
@@ -174,7 +174,7 @@ func blocks(content json.RawMessage) (llm.Blocks, error) {
 	return all, nil
 }
 
-// check refuses what providers would: a request with it would fail for good.
+// check refuses what providers would: a request with it would fail permanently.
 func check(b llm.Block) error {
 	switch b := b.(type) {
 	case llm.Text:
@@ -184,7 +184,7 @@ func check(b llm.Block) error {
 	case llm.Document:
 		return checkDocument(b)
 	}
-	return errors.New("it is no text, image or document")
+	return errors.New("it is not a text, an image or a document")
 }
 
 func checkImage(b llm.Image) error {
@@ -217,5 +217,5 @@ func checkDocument(b llm.Document) error {
 	case b.MediaType == "text/plain" && strings.HasPrefix(http.DetectContentType(b.Data), "text/plain"):
 		return nil
 	}
-	return fmt.Errorf("a document has to be application/pdf or text/plain, and be what it says, not %.50q", b.MediaType)
+	return fmt.Errorf("a document must be application/pdf or text/plain and have that content, not %.50q", b.MediaType)
 }

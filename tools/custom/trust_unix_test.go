@@ -47,7 +47,7 @@ func TestChanges(t *testing.T) {
 	if got := b.names(); got != "Read c" || asked() != 3 {
 		t.Errorf("%s, asked %d times", got, asked())
 	}
-	b.warned("Read of " + b.dir + "/a takes the place of the built-in one")
+	b.warned("Read of " + b.dir + "/a replaces the built-in one")
 	b.put("e", script(`[{"name":"PATCH"}]`))
 	b.set.Builtin = []string{"Read", "e_patch"}
 	b.names()
@@ -59,7 +59,7 @@ func TestChanges(t *testing.T) {
 	if got := b.names(); got != "Read c" || b.tool("c").Spec().Title != "second" {
 		t.Errorf("%s", got)
 	}
-	b.warned("takes the place of that of " + b.dir + "/b")
+	b.warned("replaces the one of " + b.dir + "/b")
 	if err := errors.Join(os.Remove(filepath.Join(b.dir, "d")), os.Remove(filepath.Join(b.dir, "a"))); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestUnsafeFiles(t *testing.T) {
 	if got := b.names(); got != "ok same" {
 		t.Errorf("%s", got)
 	}
-	b.warned("open is not loaded: everybody may write to it")
+	b.warned("open is not loaded: every user may write to it")
 	b.warned("out of the folder")
 	if err := os.Chmod(b.dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestUnsafeFiles(t *testing.T) {
 	if got := b.names(); got != "" {
 		t.Errorf("of a folder that everybody may write to: %s", got)
 	}
-	b.warned("everybody may write to the folder")
+	b.warned("every user may write to the folder")
 	file := filepath.Join(b.work, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -213,9 +213,9 @@ func TestLinksOutOfAFolder(t *testing.T) {
 		"a file":             {"lib/helper", outside, "the link lib/helper in it leads to " + outside},
 		"a folder":           {"lib/more", filepath.Dir(outside), "out of the folder"},
 		"a way out":          {"lib/up", "../..", "out of the folder"},
-		"nowhere":            {"lib/later", filepath.Join(filepath.Dir(outside), "later"), "leads nowhere"},
-		"nowhere in it":      {"lib/later", "later", "leads nowhere"},
-		"itself":             {"lib/loop", "loop", "leads nowhere"},
+		"nowhere":            {"lib/later", filepath.Join(filepath.Dir(outside), "later"), "has no target"},
+		"nowhere in it":      {"lib/later", "later", "has no target"},
+		"itself":             {"lib/loop", "loop", "has no target"},
 		"a file in it":       {"lib/tool", "../tool", ""},
 		"a folder in it":     {"more", "lib", ""},
 		"the folder":         {"lib/top", "..", ""},

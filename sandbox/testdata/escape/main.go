@@ -82,7 +82,7 @@ func reached(err error) error {
 }
 
 func init() {
-	// A process that goes on when the program has ended.
+	// A process that continues when the program has ended.
 	attempts["daemon"] = func() error {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		cmd := exec.Command(os.Args[0], "beat")
