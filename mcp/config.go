@@ -9,8 +9,8 @@
 //	servers.Start()
 //	a := &agent.Agent{Model: m, Toolsets: []tool.Set{servers}}
 //
-// What servers send is foreign: it is bounded, checked and made acceptable, or
-// left out, and a server that fails contributes no tools and says why.
+// Data from servers is not trusted: it is bounded, checked and corrected, or left out. A
+// server that fails contributes no tools, and its status says why.
 package mcp
 
 import (
@@ -57,19 +57,21 @@ type Config struct {
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"` // sent to the URL's host only
 	ID      string            `json:"id,omitempty"`      // of a server behind a ClaudeAIProxy
-	// OAuth says how to log in to a server of type HTTP or SSE that wants it. Without
-	// it the program registers itself; with a header Authorization nobody logs in.
+	// OAuth configures the login to a server of type HTTP or SSE that requires one. Nil:
+	// the program registers itself. With a header Authorization there is no login.
 	OAuth *oauth.Config `json:"oauth,omitempty"`
 
-	// Tools are what an InProcess server has: they are called directly.
+	// Tools are the tools of an InProcess server: they are called directly.
 	Tools []tool.Tool `json:"-"`
 
 	// TimeoutMS bounds the milliseconds that a call may be silent: each report of
 	// progress restarts the time. 0 is 2 minutes.
 	TimeoutMS int `json:"timeout,omitempty"`
-	// MaxTimeMS bounds the milliseconds of a call, whatever it reports. 0 is 30 minutes.
+	// MaxTimeMS bounds a call in milliseconds, even if it reports progress. 0 is 30
+	// minutes.
 	MaxTimeMS int `json:"maxTime,omitempty"`
-	// StartTimeoutMS bounds the milliseconds until the server has said what it has. 0 is 30 s.
+	// StartTimeoutMS bounds the start in milliseconds, until the server has listed its
+	// tools. 0 is 30 s.
 	StartTimeoutMS int `json:"startTimeout,omitempty"`
 	// AlwaysLoad has a prompt wait until the server is connected, or has failed, and
 	// its tools are not deferred, however many there are.
@@ -124,7 +126,7 @@ func (c Config) kind() string {
 	return ""
 }
 
-// Check reports what makes a configuration of a server of that name useless.
+// Check returns the mistake that makes a configuration of a server of that name unusable.
 func (c Config) Check(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -193,8 +195,8 @@ func (c Config) clone() Config {
 	return c
 }
 
-// Secrets are the values in c that must not be shown: of headers, of the client
-// that logs in, of variables, and what the URL and the arguments hold of keys.
+// Secrets are the values in c that must not be shown: of headers, of the client that logs
+// in, of variables, and keys in the URL and the arguments.
 func (c Config) Secrets() []string {
 	var list []string
 	list = append(list, environ.Given(c.Env)...)

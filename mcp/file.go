@@ -38,11 +38,11 @@ func LoadFile(path string, getenv func(string) string) (map[string]Config, error
 	return configs, nil
 }
 
-// Parse reads what [LoadFile] reads. In the command, args, env, cwd, url, headers
-// and oauth of a server ${NAME} becomes the variable's value, and ${NAME:-text}
-// text where there is no such variable or it is empty; a ${NAME} that is not set
-// is an error. Where some servers cannot be used, the error says so of each and the
-// others are returned with it; where nothing can be read they are nil.
+// Parse reads the format of [LoadFile]. In the command, args, env, cwd, url, headers and
+// oauth of a server ${NAME} becomes the variable's value. ${NAME:-text} becomes text if the
+// variable is missing or empty; a ${NAME} that is not set is an error. If some servers
+// cannot be used, the error lists them and the others are returned with it. If nothing can
+// be read, the result is nil.
 func Parse(data []byte, getenv func(string) string) (map[string]Config, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("the file is larger than %d KB", maxFile>>10)

@@ -10,11 +10,11 @@ const (
 	maxMessage = 16 << 20 // bytes of a message
 	keptHead   = 64 << 10 // of a larger one, in which its id is looked for
 	keptTail   = 4 << 10
-	keptNoise  = 4 << 10 // of lines that are no messages, and of stderr
+	keptNoise  = 4 << 10 // of lines that are not messages, and of stderr
 )
 
-// A framer cuts what a server writes into lines. A line that is too long is
-// dropped as it comes; its beginning and its end are shown.
+// A framer splits a server's output into lines. A line that is too long is dropped as it
+// comes; errors quote its beginning and its end.
 type framer struct {
 	limit int
 	line  func(line []byte)
@@ -102,7 +102,7 @@ func answered(head, tail []byte) any {
 	return nil
 }
 
-// A tailBuffer keeps the end of what is written to it.
+// A tailBuffer keeps the end of the data written to it.
 type tailBuffer struct{ kept []byte }
 
 func (k *tailBuffer) Write(p []byte) (int, error) {

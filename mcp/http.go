@@ -35,15 +35,15 @@ func manyValues(text []byte) bool {
 	return n.values > maxValues
 }
 
-// An authTransport makes the requests to a server: with the headers of its
-// configuration, to its host only, with TLS if its URL has it, and bounding what comes back.
+// An authTransport makes the requests to a server: with the headers of its configuration,
+// to its host only, with TLS if its URL has it. It bounds the answers.
 type authTransport struct {
 	base    http.RoundTripper
 	headers map[string]string
 	scheme  string
 	host    string
 	stop    context.Context // ends all requests
-	auth    *oauth.Client   // nil: nobody logs in
+	auth    *oauth.Client   // nil: no login
 	refused atomic.Pointer[refusal]
 }
 
@@ -176,7 +176,7 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// remote returns the transport to a server on the network, and what carries it.
+// remote returns the transport to a server on the network, and its HTTP transport.
 func remote(stop context.Context, c Config, base http.RoundTripper, auth *oauth.Client) (sdk.Transport, *authTransport, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {

@@ -48,8 +48,8 @@ func present[T any](list []*T) []*T {
 	return slices.DeleteFunc(list, func(x *T) bool { return x == nil })
 }
 
-// A listing is what a server has listed, all pages of it: how much that is, and a sum
-// by which a list is known again.
+// A listing is the sum of all pages that a server has listed: their size, and a hash that
+// identifies the list.
 type listing struct {
 	size int
 	hash hash.Hash

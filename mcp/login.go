@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxLogins = 2               // of a server that lets nobody in all the same
+	maxLogins = 2               // of a server that refuses its login too
 	loginTime = 5 * time.Minute // that a person has
 )
 
@@ -43,7 +43,7 @@ func (c Config) checkLogin() error {
 	return c.OAuth.Check()
 }
 
-// client returns what logs in to a server, nil where nothing does.
+// client returns the client that logs in to a server, nil if there is none.
 func (c Config) client(logins oauth.Store, base http.RoundTripper) *oauth.Client {
 	if !c.logsIn() {
 		return nil
@@ -55,9 +55,9 @@ func (c Config) client(logins oauth.Store, base http.RoundTripper) *oauth.Client
 	return client
 }
 
-// LoginClient returns what logs in to the server of a configuration, and keeps the
-// login in logins. Servers with the same store use it once they are reconnected.
-// The error is for servers that nobody logs in to.
+// LoginClient returns the client that logs in to the server of a configuration and stores
+// the login in logins. Servers with the same store use the login once they are reconnected.
+// It fails for servers that take no login.
 func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
 	if err := c.Check("server"); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (c Config) LoginClient(logins oauth.Store) (*oauth.Client, error) {
 // errUnauthorized is matched by the error for a server that wants to know who asks.
 var errUnauthorized = errors.New("the server requires authorization")
 
-// A refusal is the error for a request that a server did not take from who asked:
-// nothing of it was done.
+// A refusal is the error for a request that a server refused because of its credentials:
+// the server has done nothing of it.
 type refusal struct {
 	ask oauth.Challenge
 	// forbidden: it knows who asks, and wants more scopes.
@@ -96,7 +96,7 @@ func refusedBy(err error) *refusal {
 	return nil
 }
 
-// refuses returns what an answer says of who asked, nil where it takes the request.
+// refuses reads a refusal in an answer; nil if there is none.
 func refuses(resp *http.Response) *refusal {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
@@ -184,7 +184,7 @@ func (s *server) authorize(ctx context.Context, cause error, tried func()) error
 	return nil
 }
 
-// answered waits while a person is asked to log in, and then for what comes of it.
+// answered waits while a person is asked to log in, and then for the result.
 func (s *server) answered(ctx context.Context) error {
 	for asked := false; ; {
 		s.all.mu.Lock()
@@ -216,9 +216,9 @@ func (s *server) login(ctx context.Context, ask oauth.Challenge) error {
 	})
 }
 
-// allowed returns a session with which a call can be made that was refused with
-// another one. A person is asked where there is one: for a login by what connects
-// the server, for more scopes here, once for each.
+// allowed returns a session for a call that was refused with another session. It asks the
+// person, if there is one: for a login through the connection of the server, for more
+// scopes here, once for each.
 func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*session, error) {
 	if !refused.forbidden {
 		ses.end(refused)
@@ -252,7 +252,7 @@ func (s *server) allowed(ctx context.Context, ses *session, refused *refusal) (*
 	return ses, nil // another call has got them
 }
 
-// first reports whether nobody was asked for scopes before.
+// first reports whether this is the first question about these scopes.
 func (s *server) first(scopes []string) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -267,7 +267,7 @@ func (s *server) first(scopes []string) bool {
 	return true
 }
 
-// secrets are what must not be shown of the configuration and the login.
+// secrets are the values of the configuration and the login that must not be shown.
 func (s *server) secrets() []string {
 	list := s.config.Secrets()
 	if s.auth != nil {
@@ -276,7 +276,7 @@ func (s *server) secrets() []string {
 	return list
 }
 
-// hide takes the login out of a result: a server may send back what it was sent.
+// hide removes the login from a result: a server may send it back.
 func (s *server) hide(r *tool.Result) *tool.Result {
 	if s.auth == nil {
 		return r

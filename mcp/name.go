@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxName     = 64      // of a tool: what OpenAI and Anthropic document
+	maxName     = 64      // of a tool: the documented limit of OpenAI and Anthropic
 	maxServer   = 40      // of a server's name in that of a tool
 	hashedBytes = 4       // of the hash that makes a changed name unique
 	maxOwn      = 1 << 10 // bytes of the name that a server gives a tool, a prompt or an argument
@@ -33,8 +33,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// prefix is what the names of a server's tools begin with. It depends on the
-// server's name alone.
+// prefix is the beginning of the names of a server's tools. It depends on the server's name
+// alone.
 func prefix(server string) string {
 	legal := illegal.ReplaceAllString(server, "_")
 	if legal != server || len(legal) > maxServer || strings.Contains(legal, "__") {
@@ -76,7 +76,7 @@ func names(server string, tools []string) []string {
 	return out
 }
 
-// shorten cuts a name and adds a hash of what it stands for.
+// shorten cuts a name and adds a hash of the whole name.
 func shorten(name string, limit int, of string) string {
 	sum := sha256.Sum256([]byte(of))
 	tail := "_" + hex.EncodeToString(sum[:hashedBytes])

@@ -125,8 +125,8 @@ func (all *Servers) findPrompt(ctx context.Context, name string) (Prompt, error)
 	return list[i], nil
 }
 
-// Parse makes arguments of words, which may be in quotes: each word is one, in the
-// order of the arguments, or NAME=VALUE; what is beyond the last argument belongs to it.
+// Parse makes arguments of words, which may be in quotes. Each word is one argument, in
+// order, or NAME=VALUE; further words belong to the last argument.
 func (p Prompt) Parse(line string) (map[string]string, error) {
 	list, err := words(line)
 	if err != nil {

@@ -74,7 +74,7 @@ func (all *Servers) Resources(ctx context.Context, server string) ([]Resource, e
 			}
 			return page.NextCursor, enough(len(list))
 		})
-		if err != nil && !errors.Is(err, errEndless) { // what came first is there
+		if err != nil && !errors.Is(err, errEndless) { // the earlier pages are there
 			return fmt.Errorf("listing resources: %w", err)
 		}
 		templates, err := ses.client.ListResourceTemplates(ctx, nil)
@@ -231,7 +231,7 @@ func (ses *session) within(ctx context.Context, fn func(context.Context, *sessio
 	return fn(ctx, ses)
 }
 
-// capabilities are what the server can do.
+// capabilities are the server's capabilities.
 func (ses *session) capabilities() *sdk.ServerCapabilities {
 	if c := ses.client.InitializeResult().Capabilities; c != nil {
 		return c

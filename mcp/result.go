@@ -16,13 +16,13 @@ import (
 
 const (
 	maxBlocks = 200     // of a result
-	maxImage  = 3750000 // bytes: 5 MB in base64, what Anthropic takes
+	maxImage  = 3750000 // bytes: 5 MB in base64, the limit of Anthropic
 	maxImages = 20
 	maxLine   = 500 // bytes of a name, a URI or a description in a line
 )
 
-// result makes what the model sees of a server's answer. Images of the types
-// that providers take are shown; of other bytes it is said what they are.
+// result makes the model's result of a server's answer. It shows images of types that
+// providers accept, and names the type of other bytes.
 func result(res *sdk.CallToolResult) *tool.Result {
 	r := &tool.Result{IsError: res.IsError}
 	images := 0
@@ -88,12 +88,12 @@ func link(c *sdk.ResourceLink) string {
 	return s + "]"
 }
 
-// line is a text of foreign origin in a line, without what moves a terminal.
+// line is a foreign text in one line, without terminal control sequences.
 func line(s string) string {
 	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 4*maxLine))), maxLine)
 }
 
-// told is a longer text of foreign origin, without what moves a terminal.
+// told is a longer foreign text, without terminal control sequences.
 func told(s string) string {
 	return text.Bytes(tool.Clean(text.Bytes(s, 4*maxDescription)), maxDescription)
 }

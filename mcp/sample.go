@@ -21,11 +21,11 @@ const (
 	maxSampledText     = 256 << 10 // bytes, of the system prompt and the messages together
 	maxSampledMessages = 100
 	maxSampledImages   = 5
-	maxStops           = 4 // what OpenAI takes
+	maxStops           = 4 // the limit of OpenAI
 	maxHints           = 5
 )
 
-// codeRejected is what the protocol has for a request that the user does not permit.
+// codeRejected is the protocol's code for a request that the user does not permit.
 const codeRejected = -1
 
 // sample has the run of a call answer a request to the model. Time that this takes is
@@ -74,7 +74,7 @@ func stopReason(r llm.StopReason) string {
 	return "endTurn"
 }
 
-// sampling makes a request to the run of what a server wants, within bounds.
+// sampling makes a request to the run from a server's request, within bounds.
 func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, error) {
 	switch {
 	case p == nil || len(p.Messages) == 0:
@@ -97,7 +97,8 @@ func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, 
 	}
 	if p.ModelPreferences != nil {
 		for _, hint := range p.ModelPreferences.Hints[:min(len(p.ModelPreferences.Hints), maxHints)] {
-			// What stands before a colon may say where a model is reached: that is not for a server to choose.
+			// A text before a colon can select where a model is reached: the server must
+			// not choose that.
 			if hint != nil && hint.Name != "" && len(hint.Name) <= maxLine && !strings.Contains(hint.Name, ":") {
 				q.Models = append(q.Models, hint.Name)
 			}
@@ -114,7 +115,7 @@ func (s *server) sampling(p *sdk.CreateMessageWithToolsParams) (*tool.Sampling, 
 	return q, nil
 }
 
-// message is a message of a request; size and images count what all of them have.
+// message converts a message of a request; size and images count over all of them.
 func (s *server) message(given *sdk.SamplingMessageV2, size, images *int) (m llm.Message, err error) {
 	switch {
 	case given == nil || len(given.Content) == 0:

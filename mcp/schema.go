@@ -17,7 +17,7 @@ const (
 	maxNested = 40       // levels of it
 )
 
-// property is what Anthropic takes as the name of a member at the root.
+// property is the form that Anthropic accepts for the name of a member at the root.
 var property = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 type object = map[string]any
@@ -89,15 +89,15 @@ func cleaned(v any) any {
 	return v
 }
 
-// merged is what the parts of a root say of the members of an input.
+// merged collects the members of an input from the parts of a root.
 type merged struct {
 	properties object
 	required   []string
 	loose      bool // there are alternatives
 }
 
-// add takes in what a part of the root demands. A part that is only one of
-// several makes no member required but those that all of them do.
+// add adds the demands of a part of the root. If the part is one of several alternatives, a
+// member is required only if all alternatives require it.
 func (m *merged) add(part, root object, depth int) {
 	if depth > 8 {
 		return

@@ -36,13 +36,13 @@ type server struct {
 	problems      []string
 	prompts       []Prompt
 	subscriptions []string // URIs
-	told          string   // what it tells models
+	told          string   // its text for models
 	had           bool     // it was connected
 	session       *session // nil unless connected
 	moved         chan struct{}
 	tried         chan struct{} // closed: there is a connection, or a first try has failed
 	cancel        context.CancelFunc
-	done          chan struct{} // closed: nothing of it is left running
+	done          chan struct{} // closed: nothing of it is still running
 	legacy        bool          // it is known not to take server/discover
 
 	logs logRate
@@ -51,7 +51,7 @@ type server struct {
 
 // A serverLogin is how a person logs in to a server.
 type serverLogin struct {
-	auth   *oauth.Client   // nil: nobody logs in to it
+	auth   *oauth.Client   // nil: no login
 	asking bool            // a person is being asked to; guarded by all.mu
 	asked  map[string]bool // scopes that a person was asked for; guarded by all.mu
 }
@@ -132,7 +132,7 @@ func (s *server) serve(ctx context.Context, tried func()) (held time.Duration, e
 		switch {
 		case err != nil: // those known stay
 			s.all.options.log().Warn("an MCP server has changed its tools and does not list them", "server", s.name, "error", err)
-		case has.sum != known: // else nobody needs to be told
+		case has.sum != known: // else no one needs the report
 			known = has.sum
 			s.connected(ses, has)
 		}
@@ -146,12 +146,12 @@ func (s *server) listAgain(ctx context.Context, ses *session) (*serverOffer, err
 	return s.list(soon, ses)
 }
 
-// A serverOffer is what a server has.
+// A serverOffer is the list of a server's features.
 type serverOffer struct {
 	tools    []tool.Tool
 	prompts  []Prompt
 	problems []string
-	sum      [sha256.Size]byte // of what was listed
+	sum      [sha256.Size]byte // of the listed tools
 }
 
 // begin connects and reads the tools, within the time to start.

@@ -30,9 +30,9 @@ const (
 // as those of 2026-07-28 do.
 type watchKey struct{}
 
-// behind returns the call that a server's request comes of: older servers do not say,
-// so it is the latest of those under way. nil where there is none, or where it is not
-// clear which conversation asks.
+// behind returns the call that a server's request belongs to. Older servers do not say, so
+// it is the latest pending call. It is nil if there is none, or if more than one
+// conversation could have asked.
 func (ses *session) behind(ctx context.Context) *watch {
 	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
 		return w
@@ -67,7 +67,7 @@ func (ses *session) elicit(ctx context.Context, server string, r *sdk.ElicitRequ
 			return declined, nil
 		}
 	} else if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(p.URL) > maxLine {
-		return declined, nil // the person is not shown what is no page
+		return declined, nil // only pages are shown to the person
 	}
 	if w.hold() > maxAsks {
 		w.release()
@@ -182,8 +182,8 @@ func (s *server) setLogLevel(ctx context.Context, ses *session) {
 	}
 }
 
-// SetRoots makes folders those that servers are told to work in, in place of the
-// workspace's. Servers that are connected are told about the change.
+// SetRoots replaces the workspace's folders as the roots of servers. Connected servers are
+// told about the change.
 func (all *Servers) SetRoots(dirs ...string) {
 	all.mu.Lock()
 	all.roots = slices.Clone(dirs)

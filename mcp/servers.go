@@ -20,28 +20,27 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// Options are what [Servers] work with.
+// Options configure [Servers].
 type Options struct {
 	// Workspace is where Stdio servers are started; they need one. Closing it ends them.
 	Workspace *workspace.Workspace
 	// Wait is how long after Start a prompt waits for servers that are still
 	// connecting. 0: it does not, but for those with AlwaysLoad.
 	Wait time.Duration
-	// Changed is told about each change of a server's status, of one server in order.
-	// It must return soon and change no servers.
+	// Changed is called at each change of a server's status, in order for one server. It
+	// must return soon and change no servers.
 	Changed func(Status)
-	// Updated is told about resources that have changed, of those that were subscribed to.
-	// It must return soon.
+	// Updated is called when a subscribed resource has changed. It must return soon.
 	Updated func(server, uri string)
 	// Logins keeps the logins to servers on the network that want one. nil: they end
 	// with the Servers.
 	Logins oauth.Store
-	// Login shows a person the page on which they log in to a server; see
-	// [oauth.Person]. nil: there is nobody, and servers that want a login are
-	// NeedsAuth until someone has logged in otherwise and they are reconnected.
+	// Login shows a person the page on which they log in to a server; see [oauth.Person].
+	// nil: there is no person. Servers that require a login are then NeedsAuth until a
+	// login was stored in another way and they are reconnected.
 	Login func(ctx context.Context, server, page string) (address string, err error)
-	// LoginCommand is what a person can run to log in, the server's name after it; it
-	// is told with NeedsAuth.
+	// LoginCommand is the command with which a person logs in, followed by the server's
+	// name; the status NeedsAuth shows it.
 	LoginCommand string
 	Version      string       // of the program, for the servers; "" is "0"
 	Log          *slog.Logger // nil: no logs
@@ -73,7 +72,7 @@ const (
 	Disabled  State = "disabled"
 )
 
-// A Status is what there is to say about a server.
+// A Status describes a server.
 type Status struct {
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`
@@ -81,11 +80,11 @@ type Status struct {
 	Error    string   `json:"error,omitempty"`
 	Tools    []string `json:"tools"`              // as the model calls them, while it is connected
 	Problems []string `json:"problems,omitempty"` // with its tools
-	// Of a connected server: what it calls itself, and the version of the protocol.
+	// Of a connected server: its own name, and the version of the protocol.
 	ServerName    string `json:"serverName,omitempty"`
 	ServerVersion string `json:"serverVersion,omitempty"`
 	Protocol      string `json:"protocol,omitempty"`
-	// Instructions are what the server tells models: a foreign text, cut to 2 KB.
+	// Instructions are the server's text for models: a foreign text, cut to 2 KB.
 	Instructions string `json:"instructions,omitempty"`
 }
 
@@ -333,8 +332,8 @@ func (all *Servers) replace(name string, change func(*Config)) (*server, error) 
 	return s, nil
 }
 
-// put puts a server in the place of another, which has ended, and starts it. What
-// waits for the old one learns that it is gone.
+// put replaces a server, which has ended, and starts the new one. Calls that wait for the
+// old one fail.
 func (all *Servers) put(old, s *server) {
 	if old != nil {
 		old.become(Disabled, errors.New("the server was replaced or removed"), nil)
@@ -352,16 +351,15 @@ func (all *Servers) put(old, s *server) {
 	all.begin(s)
 }
 
-// A Change is what [Servers.Set] did, by name.
+// A Change lists the effects of [Servers.Set], by name.
 type Change struct {
 	Added   []string          `json:"added"` // new ones, and those with a new configuration
 	Removed []string          `json:"removed"`
 	Errors  map[string]string `json:"errors"` // of configurations that are wrong
 }
 
-// Set makes configs the servers that there are. Those whose configuration is the
-// same stay as they are; first what is not wanted is ended, then the rest is
-// connected in the background.
+// Set replaces all servers by configs. Servers whose configuration is the same stay
+// connected. The others are ended first; then the new ones are connected in the background.
 func (all *Servers) Set(configs map[string]Config) (Change, error) {
 	all.changing.Lock()
 	defer all.changing.Unlock()

@@ -29,7 +29,7 @@ var (
 	errEnding = errors.New("the connection to the server is being closed")
 )
 
-// A session is a connection to a server that has begun.
+// A session is an initialised connection to a server.
 type session struct {
 	client  *sdk.ClientSession
 	self    *sdk.Client    // our side
@@ -64,13 +64,13 @@ type watch struct {
 	number  uint64 // grows from call to call
 }
 
-// connect begins a session. What it started is ended again if that fails, and
-// ctx ends it at its time whatever the server does.
+// connect begins a session. If that fails, it ends the parts that it started. The end of
+// ctx ends it, even if the server hangs.
 func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error) {
 	ses := &session{config: s.config, changed: make(chan struct{}, 1), watched: map[string]*watch{}, news: news{moved: make(chan struct{})}}
 	ses.live, ses.end = context.WithCancelCause(context.Background())
 	var transport sdk.Transport
-	// The stream of an SSE server lives as long as what it was connected with.
+	// The stream of an SSE server lives as long as the context of its connection.
 	stopped, stop := context.WithCancel(context.Background())
 	if ses.stop = stop; s.config.kind() == Stdio {
 		ses.child = newChild(s.all.options.Workspace, s.config, legacy)
@@ -143,8 +143,8 @@ func connect(ctx context.Context, s *server, legacy bool) (_ *session, err error
 	return ses, nil
 }
 
-// announced is told by the SDK that a list has changed. A child has said so before:
-// the SDK may hand on an answer first that came after it.
+// announced is called by the SDK when a list has changed. A child has called it before: the
+// SDK may deliver an answer first that came later.
 func (ses *session) announced() {
 	if ses.child == nil {
 		ses.relist()
@@ -197,7 +197,7 @@ func (ses *session) close() {
 	<-closed
 }
 
-// list returns what tools the server has, and writes them to sum.
+// list returns the tools of the server, and writes them to sum.
 func (ses *session) list(ctx context.Context, sum *listing) (tools []*sdk.Tool, problem string, err error) {
 	if c := ses.client.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return nil, "", nil
@@ -226,9 +226,9 @@ func (ses *session) list(ctx context.Context, sum *listing) (tools []*sdk.Tool, 
 	return tools, problem, nil
 }
 
-// call calls a tool of the server. The error matches errSilent or errLong where
-// the call was given up, and [sdk.ErrSessionMissing] or [sdk.ErrConnectionClosed]
-// where it was not made, because the session was over.
+// call calls a tool of the server. The error matches errSilent or errLong if the call was
+// given up. It matches [sdk.ErrSessionMissing] or [sdk.ErrConnectionClosed] if the call was
+// not made, because the session was over.
 func (ses *session) call(ctx context.Context, name string, call tool.Call) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -262,7 +262,7 @@ func (ses *session) watch(token string, w *watch) {
 	ses.watched[token] = w
 }
 
-// progress passes on what a server reports of a call, which gives the call time.
+// progress passes on a server's report about a call, which extends the call's time limit.
 func (ses *session) progress(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	ses.mu.Lock()

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// leaving is what a server has to end by itself once its input has ended,
-	// stopping what it has after it was asked to, before it is killed.
+	// The times that a server has before it is killed: leaving once its input has ended,
+	// stopping after it was asked to end.
 	leaving  = 150 * time.Millisecond
 	stopping = 250 * time.Millisecond
 	// probing bounds the wait for an answer to server/discover, which servers from
@@ -40,8 +40,8 @@ const (
 	promptsChanged = "notifications/prompts/list_changed"
 )
 
-// inherited are the variables that every server gets: those of the official
-// TypeScript SDK, and what decides about language, time and temporary files.
+// inherited are the variables that every server gets: those of the official TypeScript SDK,
+// and those about language, time and temporary files.
 var inherited = map[bool][]string{
 	false: {"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"},
 	true: {"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE",
@@ -62,15 +62,15 @@ func environment(own map[string]string, getenv func(string) string) []string {
 	return env
 }
 
-// A child is a server that runs as a process, and the connection to it. It is the
-// transport of the SDK, which ends sessions at lines that are no messages, stops
-// only the process itself, and waits without bound for an answer to its probe.
+// A child is a server that runs as a process, and the connection to it. It replaces the
+// transport of the SDK, which ends sessions at lines that are not messages, stops only the
+// process itself, and waits without bound for an answer to its probe.
 type child struct {
 	space   *workspace.Workspace
 	config  Config
 	legacy  bool // the server is known to be older than server/discover
 	secrets redact.Values
-	relist  func() // called for each announcement that a list has changed; nil: nobody is
+	relist  func() // called for each announcement that a list has changed; may be nil
 
 	starting sync.Mutex // guards process until Connect has returned
 	process  workspace.Process
@@ -83,7 +83,7 @@ type child struct {
 
 	mu     sync.Mutex
 	stderr tailBuffer
-	noise  tailBuffer // lines on stdout that are no messages
+	noise  tailBuffer // lines on stdout that are not messages
 	probe  jsonrpc.ID // of server/discover, while it is not answered
 	late   *time.Timer
 	open   int // requests of the server that are not answered
@@ -142,7 +142,7 @@ func (c *child) keepError(p []byte) {
 	_, _ = c.stderr.Write(p) // it never fails
 }
 
-// line takes a line of stdout. What is no message is kept for error reports.
+// line takes a line of stdout. A line that is not a message is kept for error reports.
 func (c *child) line(line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -244,8 +244,8 @@ func (c *child) deliver(m jsonrpc.Message) {
 	}
 }
 
-// Read returns the next message. After the end of the process it returns what
-// is left, then [io.EOF].
+// Read returns the next message. After the end of the process it returns the remaining
+// ones, then [io.EOF].
 func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-c.out:
@@ -412,8 +412,8 @@ func (c *child) started() workspace.Process {
 // SessionID is empty: a process is one session.
 func (c *child) SessionID() string { return "" }
 
-// explain says how the process ended and what it wrote for people; err stands for
-// an end that is not the process's own doing.
+// explain describes the end of the process and its last output for people; err is the
+// reason if the process did not end by itself.
 func (c *child) explain(err error) error {
 	if errors.Is(err, errLate) { // the end came of it
 		return c.quote(err.Error(), err)
@@ -436,7 +436,7 @@ func (c *child) explain(err error) error {
 	return c.quote(b.String(), err)
 }
 
-// quote adds to a text what the process wrote for people; nil where there is nothing.
+// quote adds the process's last output for people to a text; nil if there is none.
 func (c *child) quote(before string, err error) error {
 	var b strings.Builder
 	b.WriteString(before)
@@ -462,7 +462,7 @@ type endError struct {
 func (e *endError) Error() string { return e.text }
 func (e *endError) Unwrap() error { return e.err }
 
-// A feed is what the process reads: what is queued, until it is closed.
+// A feed is the input of the process: a queue, until it is closed.
 type feed struct {
 	queue   chan []byte
 	rest    []byte

@@ -18,8 +18,8 @@ const (
 	maxDescription = 2 << 10  // bytes of a tool's description and of a server's instructions, as Claude Code has it
 )
 
-// adopt makes tools of what a server lists. What no provider would take is left
-// out, and said.
+// adopt makes tools of a server's list. Tools that no provider would accept are left out,
+// with a note.
 func (s *server) adopt(listed []*sdk.Tool) (tools []tool.Tool, problems []string) {
 	raw := make([]string, len(listed))
 	for i, t := range listed {
@@ -74,7 +74,7 @@ func (s *server) tool(name string, listed *sdk.Tool, loaded *int) (_ tool.Tool, 
 		spec.Idempotent = a.IdempotentHint
 		spec.OpenWorld = a.OpenWorldHint == nil || *a.OpenWorldHint
 	}
-	own := strings.Clone(listed.Name) // what was listed is not kept: it may be large
+	own := strings.Clone(listed.Name) // the listed form is not kept: it may be large
 	run := func(ctx context.Context, call tool.Call, _ json.RawMessage) (*tool.Result, error) {
 		return s.call(ctx, own, call)
 	}

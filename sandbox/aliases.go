@@ -11,8 +11,8 @@ import (
 // with denied files that have several names.
 const maxSearched = 50_000
 
-// aliases lists the other names of what is not read, as far as they can be found: hard
-// links in the folders that are worked in or written, and bind mounts anywhere. The operating
+// aliases lists other names of files that must not be read, as far as they can be found:
+// hard links in the working and writable folders, and bind mounts anywhere. The operating
 // system hides files by path, so each name must be hidden.
 func (r *Rules) aliases() []string {
 	hidden := slices.Concat(r.denied, r.hidden)

@@ -133,7 +133,7 @@ func wrapArguments(p Policy, dir string) ([]string, error) {
 			return nil, fmt.Errorf("confining a command: %s leads through a symlink", l.path)
 		}
 		if info.Mode()&os.ModeSymlink != 0 {
-			continue // see Lacks; what it leads to is a path of its own
+			continue // see Lacks; its target is a path of its own
 		}
 		for _, d := range p.anchors(l.path) {
 			if !anchored[d] {

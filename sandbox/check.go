@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// maxShown bounds what a message quotes, in bytes.
+// maxShown bounds quotations in messages, in bytes.
 const maxShown = 200
 
 // A DeniedError says that the settings do not let a path be used, or a command run.
@@ -117,7 +117,7 @@ func (r *Rules) hides() bool {
 	return len(r.settings.DeniedPaths)+len(r.settings.Filesystem.DenyRead) > 0
 }
 
-// aliased reports whether a path is what is not read, by another name.
+// aliased reports whether a path is another name of a file that must not be read.
 func (r *Rules) aliased(path string) bool {
 	_, is := newSubject(path).aliased(r.denied, r.hidden)
 	return is
@@ -133,8 +133,8 @@ func (r *Rules) concealsIn(folder string) bool {
 		len(r.read) > 0 && !slices.ContainsFunc(r.write, covers) && !slices.ContainsFunc(r.read, covers)
 }
 
-// bared reports whether a path may be used although it is in what is hidden: the
-// longest path that covers it counts.
+// bared reports whether a path inside a hidden one may be used: the longest path that
+// covers it decides.
 func (r *Rules) bared(real string, kind permission.AccessKind) bool {
 	open := depth(r.write, real)
 	if kind == permission.ReadFile {
@@ -143,19 +143,19 @@ func (r *Rules) bared(real string, kind permission.AccessKind) bool {
 	return open > depth(r.hidden, real)
 }
 
-// holed reports whether something in what is hidden may be used.
+// holed reports whether a part of a hidden path may be used.
 func (r *Rules) holed(e entry) bool { return e.around(r.bare) || e.around(r.write) }
 
 func missing(path, what, setting string, list []entry) error {
 	return &DeniedError{Path: path, Rule: setting, Why: fmt.Sprintf("%s, %s are %s", what, setting, text.Bytes(strings.Join(reals(list), ", "), maxShown))}
 }
 
-// CheckCommand returns nil if a command line may run in the working directory, else
-// a [*DeniedError]. Every simple command in it counts, at any depth: those in
-// pipes, lists, functions, substitutions and shells within, and those that other
-// commands run. A line that is not understood is denied where there are rules that
-// it could break: names of commands, or paths that are named in a way that only the
-// running shell knows. What programs do by themselves is not seen.
+// CheckCommand returns nil if a command line may run in the working directory, else a
+// [*DeniedError]. It checks every simple command, at any depth: in pipes, lists, functions,
+// substitutions and nested shells, and as an argument of another command. A line that it
+// cannot analyse is denied if there are rules that it could break: names of commands, or
+// paths that only the running shell knows. It does not see the work of the programs
+// themselves.
 func (r *Rules) CheckCommand(line string) error { return r.checkCommand(line, r.place.Dir, false) }
 
 // checkCommand judges a line in a directory. held: the operating system sees to
@@ -192,7 +192,7 @@ func (r *Rules) checkCommand(line, dir string, held bool) error {
 		return nil
 	}
 	for _, f := range read {
-		// What does not exist is most often no path: an argument of another kind.
+		// A word that names no file is usually not a path but another argument.
 		if _, err := os.Lstat(f); err == nil && !ofSystem(f, systemFolders) {
 			if err := r.CheckPath(f, permission.ReadFile); err != nil {
 				return in(line, err)
@@ -210,7 +210,7 @@ func in(line string, err error) error {
 	return err
 }
 
-// systemFolders are read by almost any command, whatever may be read beside.
+// systemFolders are read by almost every command, even if other folders are denied.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/dev", "/System", "/Library"}
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd"}

@@ -8,7 +8,7 @@ type candidate struct {
 	try func(p Policy) error // nil: it works
 }
 
-// needs is what of a policy decides whether a backend works.
+// needs are the parts of a policy that decide whether a backend works.
 type needs struct{ weaker, nested bool }
 
 type finding struct {
@@ -21,9 +21,9 @@ var (
 	found   = map[needs]finding{}
 )
 
-// Detect returns the strongest backend that works here, tried out with a real
-// process, and why stronger ones do not. It is nil if there is none. What was
-// found is kept while the process lives.
+// Detect returns the strongest backend that works here, tried out with a real process, and
+// the reasons why stronger ones do not. It is nil if there is none. The result is cached
+// for the life of the process.
 func Detect(p Policy) (Backend, []Attempt) {
 	foundMu.Lock()
 	defer foundMu.Unlock()

@@ -31,8 +31,8 @@ func newExclusion(command string) (exclusion, error) {
 	return exclusion{words: len(strings.Fields(literal)), rule: rule, path: strings.Contains(strings.SplitN(literal, " ", 2)[0], "/")}, err
 }
 
-// excludes reports whether a line is one command that an exclusion is for, whose
-// arguments, but for those that the exclusion spells out, run nothing else.
+// excludes reports whether a line is a single command that an exclusion covers, and whose
+// other arguments run nothing.
 func (r *Rules) excludes(line, dir string) bool {
 	if !plainLine.MatchString(line) {
 		return false
@@ -41,7 +41,7 @@ func (r *Rules) excludes(line, dir string) bool {
 	if err != nil {
 		return false
 	}
-	line = form.Line // which is what runs
+	line = form.Line // which is the program that runs
 	parsed, err := permission.ParseCommand(line)
 	if err != nil || parsed.Unclear != "" || len(parsed.List) != 1 || len(parsed.Redirects) > 0 || parsed.List[0].Raw != line {
 		return false
@@ -61,7 +61,7 @@ func (r *Rules) excludes(line, dir string) bool {
 	return false
 }
 
-// trusted reports whether a program is none that confined commands may have written.
+// trusted reports whether confined commands cannot have written a program.
 func (r *Rules) trusted(program string) bool {
 	path, err := exec.LookPath(program)
 	if err != nil || !filepath.IsAbs(path) {
@@ -75,7 +75,7 @@ func (r *Rules) trusted(program string) bool {
 var running = strings.Fields(`--exec --execute --exec-path --upload-pack --receive-pack --ext-diff --extcmd --to-command --use-compress-program
 	--checkpoint-action --rsh --rsync-path --filter --open-files-in-pager --config-env --config --pager --editor --eval --command --init-command --post-file --run --shell --plugin`)
 
-// runningWords are arguments of a program that make it run others, or what files say.
+// runningWords are arguments with which a program runs others, or commands from a file.
 var runningWords = map[string][]string{
 	"git":  {"-c", "-x", "-O", "alias", "bisect", "config", "difftool", "filter-branch", "foreach", "mergetool", "daemon", "hook", "init", "clone"},
 	"make": {"-f", "--file", "--makefile", "-C", "--directory", "-I"},

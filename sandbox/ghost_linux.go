@@ -13,13 +13,12 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// A path that must not be made although it does not exist is kept by a ghost: an
-// empty folder that is there while the process runs, and that the process finds
-// mounted read-only. A folder, whatever the name stands for, because git takes no
-// notice of an empty one and removing it removes nothing that anybody made.
-// The name commondir is an exception: git fails on such a folder, and a file that
-// says "." changes nothing. Processes of ours that need the same ghost share it by a lock, and one that a
-// killed process has left behind is known by its time.
+// A ghost keeps a path from being created: an empty folder that exists while the process
+// runs, and that the process sees mounted read-only. It is a folder whatever the name
+// stands for: git ignores an empty folder, and removing it removes no one's data. The name
+// commondir is an exception: git fails on such a folder, and a file with the text "."
+// changes nothing. Our processes that need the same ghost share it by a lock. The time of a
+// ghost shows that a killed process has left it.
 
 // ghostTime marks a ghost.
 var ghostTime = time.Unix(1, 0)
@@ -35,8 +34,8 @@ type ghosts []*os.File
 // ghostMu: who makes or removes one looks first.
 var ghostMu sync.Mutex
 
-// makeGhosts makes what does not exist of the paths that p keeps from being made,
-// and returns the ghosts and the paths that are to be read-only.
+// makeGhosts makes ghosts for the missing paths that p keeps from being created. It returns
+// them and the paths to mount read-only.
 func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
 	ghostMu.Lock()
 	defer ghostMu.Unlock()
@@ -74,8 +73,8 @@ func makeGhosts(p Policy) (g ghosts, kept []string, err error) {
 	return g, kept, nil
 }
 
-// firstMissing returns the first part of a path that does not exist or is a
-// ghost, "" if there is none.
+// firstMissing returns the first part of a path that does not exist or is a ghost, "" if
+// there is none.
 func firstMissing(name string) (string, error) {
 	missing := ""
 	for {
@@ -85,7 +84,7 @@ func firstMissing(name string) (string, error) {
 			missing = name
 		case err == nil:
 			return missing, nil
-		case errors.Is(err, fs.ErrPermission): // nobody like us can make it either
+		case errors.Is(err, fs.ErrPermission): // no confined process can create it either
 			return "", nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			return "", err
@@ -117,8 +116,8 @@ func (g *ghosts) make(name string) error {
 	return fmt.Errorf("%s comes and goes", name)
 }
 
-// hold takes a share in a ghost, so that nobody removes it. It reports whether
-// there is something to keep: a ghost, or what is none.
+// hold takes a share in a ghost, so that no other process removes it. It reports whether
+// the path exists: as a ghost, or as something else.
 func (g *ghosts) hold(name string) (bool, error) {
 	info, err := os.Lstat(name)
 	switch {
@@ -183,7 +182,7 @@ func (g ghosts) release() {
 	g.drop()
 }
 
-// drop removes the ghosts that nobody else holds and that are empty.
+// drop removes the ghosts that no other process holds and that are empty.
 func (g ghosts) drop() {
 	for _, f := range g {
 		if ok, _ := durable.TryLock(f, durable.Exclusive); ok {

@@ -12,10 +12,10 @@ import (
 // maxGitConfig bounds how much of a repository's configuration is read.
 const maxGitConfig = 256 << 10
 
-// configured returns the files beside a repository that its configuration makes
-// part of what git runs: the folder of hooks (core.hooksPath, from the working
-// tree on) and included configuration (include.path, from the file on), see
-// git-config(1). What is included is not looked into.
+// configured returns the files beside a repository that its configuration includes or runs:
+// the folder of hooks (core.hooksPath, relative to the working tree) and included
+// configuration (include.path, relative to the file), see git-config(1). It does not read
+// the included files.
 func configured(git string) (found []string) {
 	file := filepath.Join(git, "config")
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {

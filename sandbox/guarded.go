@@ -17,21 +17,21 @@ const (
 	// guardEntries bounds how many files are looked at in a root, those of the upper
 	// folders first.
 	guardEntries = 20_000
-	// guardFiles bounds what is found below the top of a root: each file costs
-	// every command a mount.
+	// guardFiles bounds the files found below the top of a root: each costs every command a
+	// mount.
 	guardFiles = 500
 )
 
-// Guarded returns what belongs into [Policy].ReadOnly for the folders in Write:
-// the files of agents, editors, git, shells and build tools that decide what runs
-// later or what is permitted (see [guarded.Paths]). Those that a project or the home
-// folder has at its top are named whether they exist or not, but for those in
-// [guarded.Existing]; farther down, except in node_modules, those that exist. Of a
-// repository these are the hooks and the configuration, also where core.hooksPath and
-// include.path say that they are, and those of its submodules and worktrees; a place
-// where there is no repository cannot become one.
+// Guarded returns what belongs into [Policy].ReadOnly for the folders in Write: the files
+// of agents, editors, git, shells and build tools that decide what runs later or what is
+// permitted (see [guarded.Paths]). At the top of a project or the home folder they are
+// listed even if they do not exist, except those in [guarded.Existing]. Farther down,
+// except in node_modules, only existing files are listed. In a repository these are the
+// hooks and the configuration, including those that core.hooksPath and include.path name,
+// and those of its submodules and worktrees. A folder without a repository cannot become
+// one.
 //
-// In unsearched are the folders that hold too much for all of it to be looked at.
+// unsearched lists the folders that are too large to search whole.
 func Guarded(write []string) (files, unsearched []string) {
 	for _, root := range write {
 		if info, err := os.Lstat(root); err == nil && info.IsDir() {
@@ -47,7 +47,7 @@ func Guarded(write []string) (files, unsearched []string) {
 	return slices.Compact(files), unsearched
 }
 
-// A guardSearch looks for what is guarded in a root.
+// A guardSearch looks for guarded files in a root.
 type guardSearch struct {
 	root    string
 	found   []string
@@ -108,7 +108,7 @@ func (s *guardSearch) addAll(dir string, scope guarded.Scope) {
 	}
 }
 
-// walk shows what is in a folder, level by level, and in those folders that see
+// walk visits the entries of a folder, level by level, and of those folders that see
 // enters.
 func (s *guardSearch) walk(dir string, see func(file string, d fs.DirEntry) (enter bool)) {
 	for todo := []string{dir}; len(todo) > 0; todo = todo[1:] {
@@ -128,7 +128,7 @@ func (s *guardSearch) walk(dir string, see func(file string, d fs.DirEntry) (ent
 	}
 }
 
-// list is what is in a folder, as far as it is looked at, in the order of names.
+// list returns the entries of a folder, up to the bound, in the order of names.
 func (s *guardSearch) list(dir string) ([]fs.DirEntry, error) {
 	f, err := plainfile.OpenFolder(dir)
 	if err != nil {
@@ -143,8 +143,8 @@ func (s *guardSearch) list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// addGit adds what of a .git decides what git runs. A .git that is a file says where
-// another is.
+// addGit adds the files of a .git that decide which programs git runs. A .git file names
+// another folder.
 func (s *guardSearch) addGit(git string) {
 	info, err := os.Lstat(git)
 	if err != nil || !info.IsDir() {
@@ -175,8 +175,8 @@ func (s *guardSearch) walkRepositories(in string, see func(dir string)) {
 	})
 }
 
-// guardedWorktree returns what of a linked worktree's folder in the repository decides
-// what git runs, and where it works.
+// guardedWorktree returns the files of a linked worktree's folder in the repository that
+// decide which programs git runs, and the worktree's folder.
 func guardedWorktree(dir string) (found []string) {
 	for _, name := range []string{"config.worktree", "commondir", "gitdir"} {
 		found = append(found, filepath.Join(dir, name))
@@ -184,8 +184,8 @@ func guardedWorktree(dir string) (found []string) {
 	return found
 }
 
-// guardedRepository returns what of a repository's folder decides what git runs.
-// commondir says where another repository's configuration is.
+// guardedRepository returns the files of a repository's folder that decide which programs
+// git runs. commondir names the folder of another repository's configuration.
 func guardedRepository(dir string) (found []string) {
 	for _, name := range []string{"config", "config.worktree", "commondir", "hooks", "info/attributes"} {
 		found = append(found, filepath.Join(dir, filepath.FromSlash(name)))

@@ -7,10 +7,10 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// Decide judges a call by the settings; it makes a [permission.Decider] of s. Files
-// and command lines that the settings deny are denied, in every mode. Where
-// the sandbox is enabled and a command would run outside of it, because the system
-// has none or because the call wants to, a person is asked.
+// Decide judges a call by the settings; it makes a [permission.Decider] of s. Denied files
+// and command lines are denied in every mode. If the sandbox is enabled, but a command
+// would run outside of it, the user is asked: the system has no backend, or the call asks
+// for it.
 func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	v := s.at(q.Dir)
 	if v.err != nil {
@@ -35,8 +35,8 @@ func (s *Sandbox) Decide(q permission.Request) permission.Decision {
 	return s.unconfined(q)
 }
 
-// Conceals makes s a [permission.Concealer]: what must not be read is shown by no
-// search either.
+// Conceals makes s a [permission.Concealer]: searches do not show files that must not be
+// read.
 func (s *Sandbox) Conceals(path string) bool {
 	if s.rules.mayBeCopy(path) {
 		return s.now().rules.conceals(path)

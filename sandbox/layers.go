@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// A layer is a path of a policy with what the policy says of it.
+// A layer is a path of a policy with its access.
 type layer struct {
 	path  string
 	state state
 }
 
-// layers lists the paths of p, folders before what is in them, so that of those
-// which cover a file the last one counts. What says the same as the layer around
-// it is left out.
+// layers lists the paths of p, folders before their content, so that the last one that
+// covers a file counts. A layer equal to the one around it is left out.
 func (p Policy) layers() []layer {
 	var all []layer
 	for _, name := range slices.Concat(p.Write, p.ReadOnly, p.Hidden) {

@@ -5,7 +5,7 @@ import "runtime"
 const (
 	mb          = 1 << 20
 	maxMemoryMB = 1 << 24 // 16 TB
-	// What [DefaultMemory] is made of: a compiler, and more of them side by side.
+	// The parts of [DefaultMemory]: a compiler, and more of them side by side.
 	baseMemory, memoryOfProcessor = 1024 * mb, 512 * mb
 )
 

@@ -15,8 +15,8 @@ type mount struct {
 	point  string // where
 }
 
-// mountedElsewhere lists where else a path is mounted: bind mounts of the path, of a
-// folder around it, and of what is in it.
+// mountedElsewhere lists the other mount points of a path: bind mounts of the path, of a
+// folder around it, and of its content.
 func mountedElsewhere(path string) []string {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil { // without /proc nothing is known

@@ -39,7 +39,8 @@ func (native) Lacks(p Policy) []string {
 	return lacks
 }
 
-// lacksMemory is what the control group alone does not promise, see [boundGroup].
+// lacksMemory is the guarantee that the control group alone does not give, see
+// [boundGroup].
 const lacksMemory = "memory is bounded only where there is a control group for it (version 2)"
 
 const lacksPipes = "named pipes outside that the user may write can be written"
@@ -103,8 +104,8 @@ func runAgain(cmd *exec.Cmd, plan confine.Plan) (*os.File, error) {
 	return file, nil
 }
 
-// startable refuses a command that cannot be started, or not with its attributes
-// in namespaces of its own.
+// startable refuses a command that cannot be started, or not with its attributes in its own
+// namespaces.
 func startable(cmd *exec.Cmd) error {
 	switch a := cmd.SysProcAttr; {
 	case cmd.Err != nil:
@@ -128,7 +129,7 @@ func workingFolder(cmd *exec.Cmd) (string, error) {
 // direct lists the hosts that programs connect to without the proxy.
 func (p Policy) direct() []string {
 	if !p.LocalBinding || p.ProxyLoopback {
-		return nil // nothing listens on a loopback of their own
+		return nil // nothing listens on its own loopback
 	}
 	return []string{"localhost", "127.0.0.1", "::1"}
 }
@@ -149,7 +150,7 @@ func tempFolder(env []string) string {
 	return dir
 }
 
-// firstEnvironment is that of the first process: what the program itself may
+// firstEnvironment is that of the first process: the variables that the program itself may
 // need to start, and a small heap.
 func firstEnvironment() []string {
 	env := []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
@@ -159,7 +160,7 @@ func firstEnvironment() []string {
 	return env
 }
 
-// firstAttributes adds what starts the first process in its namespaces.
+// firstAttributes adds the attributes that start the first process in its namespaces.
 func firstAttributes(own *syscall.SysProcAttr, p Policy) *syscall.SysProcAttr {
 	var a syscall.SysProcAttr
 	if own != nil {
@@ -219,7 +220,7 @@ func tryOut(b Backend, p Policy) error {
 	return spoken(cmd.Run(), said.String())
 }
 
-// spoken is the error of a process with what it said.
+// spoken is the error of a process, with its message.
 func spoken(err error, said string) error {
 	if said = strings.TrimSpace(said); err != nil && said != "" {
 		return errors.New(said)

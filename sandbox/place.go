@@ -21,7 +21,7 @@ type Place struct {
 	Temp string
 	// Private belongs to the program: it is neither read nor written.
 	Private []string
-	// Readable may be read whatever the settings allow, as long as they do not deny it.
+	// Readable may be read even if the settings do not allow it, unless they deny it.
 	Readable []string
 }
 
@@ -32,7 +32,7 @@ type Rules struct {
 
 	read, write, denied, hidden, bare, keep []entry              // bare: read although hidden; keep: not written
 	forbidden                               []permission.Rule    // of files that no command line may name
-	strict, lenient                         *permission.Compiled // from forbidden: also what cannot be told is denied, or not
+	strict, lenient                         *permission.Compiled // from forbidden: also for uncertain paths: denied or not
 	exclusions                              []exclusion
 	excluded                                []*permission.Compiled // by each of exclusions
 
@@ -42,7 +42,7 @@ type Rules struct {
 	apart    []entry   // not written from the worktree, which may lie in them
 }
 
-// At returns the settings as they apply at a place, or what is wrong with them.
+// At resolves the settings for a place. It fails if they have a mistake.
 func (s Settings) At(p Place) (*Rules, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func lastNames(list []entry) (names []string) {
 // relative reports whether a path of a setting starts from the working directory.
 func relative(path string) bool { return !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") }
 
-// absolute returns a path that is not clean: ".." after a link is not what it seems.
+// absolute returns a path that is not cleaned: ".." after a link leads elsewhere.
 func (r *Rules) absolute(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
 		home, err := os.UserHomeDir()
@@ -244,15 +244,14 @@ func below(root, path string) bool {
 	return (front == root || foldCase && strings.EqualFold(front, root)) && (rest == "" || os.IsPathSeparator(rest[0]))
 }
 
-// Policy is what the operating system has to enforce: the settings about paths and
-// the network, and what is never written (see [Guarded]). The proxy is missing.
+// Policy is the part that the operating system must enforce: the settings about paths and
+// the network, and the guarded files (see [Guarded]). The proxy is missing.
 func (r *Rules) Policy() Policy {
 	p, _ := r.policy()
 	return p
 }
 
-// policy is Policy, with the folders that hold more than is searched for what is
-// never written.
+// policy is Policy, with the folders that are too large to search for guarded files.
 func (r *Rules) policy() (p Policy, unsearched []string) {
 	p = Policy{Write: reals(r.write), LocalBinding: r.settings.Network.AllowLocalBinding, UnixSockets: r.settings.Network.AllowAllUnixSockets,
 		Weaker: r.settings.WeakerNested, Nested: r.settings.AllowNested, Memory: r.settings.memory()}
@@ -289,10 +288,9 @@ func (r *Rules) workedIn() (dirs []string) {
 	return dirs
 }
 
-// around lists what may be read instead of folders with something hidden in them:
-// what is in these beside it. What comes to be there later may not be read, and
-// nothing beside it in the folder for everybody's temporary files, where files come
-// and go.
+// around lists paths to read in place of folders with a hidden part: the other entries of
+// these folders. Entries created later cannot be read. In the shared folder for temporary
+// files, where entries come and go, no other entry can.
 func (r *Rules) around(read []string, hidden []entry) []string {
 	if read == nil {
 		read = []string{string(filepath.Separator)}
@@ -308,7 +306,7 @@ func (r *Rules) around(read []string, hidden []entry) []string {
 		case !slices.ContainsFunc(hidden, func(h entry) bool { return below(dir, h.real) }):
 			out = append(out, dir)
 		default:
-			inside, _ := os.ReadDir(dir) // what cannot be listed is not readable
+			inside, _ := os.ReadDir(dir) // a folder that cannot be listed is not readable
 			for _, e := range inside {
 				if e.Type()&os.ModeSymlink == 0 {
 					read = append(read, filepath.Join(dir, e.Name()))

@@ -31,7 +31,7 @@ func (p Policy) normal() (Policy, error) {
 	return p, nil
 }
 
-// state is what a policy says of a file.
+// state is the access of a policy to a file.
 type state int
 
 const (
@@ -40,7 +40,7 @@ const (
 	hides
 )
 
-// of returns what p says of a file by the longest path that covers it.
+// of returns the access to a file: that of the longest path that covers it.
 func (p Policy) of(file string) state {
 	longest, found := -1, open
 	for _, l := range []struct {

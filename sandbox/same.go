@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 )
 
-// A file can have names that no text shows to be its own: those of a hard link or a bind
-// mount, or a spelling that a file system takes for the same. So what exists is
-// compared by identity as well.
+// A file can have names whose text does not show that they are its own: a hard link, a bind
+// mount, or another spelling for the same file system. So existing files are compared by
+// identity as well.
 
 // maxLinked bounds how many files of a denied folder are compared with a file that has
 // several names.
 const maxLinked = 5000
 
-// A subject is a path that is judged, with the identities of what it leads through.
+// A subject is a path to judge, with the identities of the files along it.
 type subject struct {
 	real  string
 	infos []fs.FileInfo // of the path and the folders around it, as far as they exist
@@ -38,7 +38,7 @@ func hasOtherNames(path string) bool {
 	return err == nil && info.Mode().IsRegular() && linkCount(info) > 1
 }
 
-// isIn reports whether the path leads to what the entry names, by another name.
+// isIn reports whether the path leads into the entry by another name.
 func (s *subject) isIn(e entry) bool {
 	info, err := os.Lstat(e.real)
 	if err != nil {

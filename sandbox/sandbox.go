@@ -11,33 +11,32 @@ package sandbox
 
 import "os/exec"
 
-// A Policy says what confined processes may do. Paths are absolute, clean and
-// free of symlinks; a path that leads through a symlink by the time a process
-// starts is an error, and the process does not start. Of the paths that cover a
-// file the longest counts; of equal ones Hidden, then ReadOnly, then Write. The
-// zero value writes nothing, reads everything and has no network.
+// A Policy lists the rights of confined processes. Paths are absolute, clean and free of
+// symlinks; a path that leads through a symlink when a process starts is an error, and the
+// process does not start. Of the paths that cover a file the longest counts; of equal ones
+// Hidden, then ReadOnly, then Write. The zero value writes nothing, reads everything and
+// has no network.
 type Policy struct {
-	// Write lists files and folders that may be written, with all below them. What
-	// does not exist is passed over. Programs of the host that work in such a
-	// folder may be made to run what confined processes put there, so a folder
-	// which others use as well, like /tmp, does not belong here: a private folder
-	// and TMPDIR do.
+	// Write lists files and folders that may be written, with everything below them.
+	// Missing ones are skipped. Do not list a folder that programs outside the sandbox use
+	// as well, such as /tmp: they could be made to run files that confined processes put
+	// there. Use a private folder and TMPDIR instead.
 	Write []string
-	// ReadOnly lists what is not written although it is below Write, or is read
-	// although it is below Hidden. What does not exist below Write cannot be made.
+	// ReadOnly lists paths that are not written although they are below Write, or are read
+	// although they are below Hidden. Missing ones below Write cannot be created.
 	ReadOnly []string
-	// Hidden lists what is neither read nor written. What does not exist below
-	// Write cannot be made.
+	// Hidden lists paths that are neither read nor written. Missing ones below Write cannot
+	// be created.
 	Hidden []string
-	// Read lists what may be read beside Write, ReadOnly and the folders of the
-	// system (/usr, /etc …). Nil: all but Hidden.
+	// Read lists the paths that may be read, in addition to Write, ReadOnly and the folders
+	// of the system (/usr, /etc …). Nil: everything except Hidden.
 	Read []string
 	// Proxy is the path of the UNIX socket of a proxy for HTTP and SOCKS5 (both on
 	// the one socket), which is the only way to a network. "": no network.
 	Proxy string
-	// Loopback lists services on the host's loopback that processes reach by
-	// connecting to the same port of their own loopback, as "localhost:5432" or
-	// "127.0.0.1:5432". Proxy is asked to connect to them.
+	// Loopback lists services on the host's loopback that processes reach at the same port
+	// of their own loopback, as "localhost:5432" or "127.0.0.1:5432". The proxy makes the
+	// connections.
 	Loopback []string
 	// ProxyLoopback has programs ask the proxy for names and addresses of the loopback,
 	// too. Otherwise, with LocalBinding, these are their own loopback.
@@ -47,16 +46,16 @@ type Policy struct {
 	// UnixSockets lets processes make UNIX sockets, and so reach every service of
 	// the host that has one in a folder which they can read.
 	UnixSockets bool
-	// LocalBinding lets processes listen on their own loopback, which nobody
-	// outside can reach. With Network they always can, and everybody reaches it.
+	// LocalBinding lets processes listen on their own loopback, which nothing outside can
+	// reach. With Network they always can, and everyone reaches it.
 	LocalBinding bool
 	// Memory is how many bytes of memory the processes of a command may take together;
 	// a command that takes more is killed. 0: no bound.
 	Memory int
-	// Weaker does without what containers refuse (a /proc of its own). It is
-	// reported in Lacks.
+	// Weaker gives up protections that containers forbid (a private /proc). Lacks reports
+	// them.
 	Weaker bool
-	// Nested lets processes make namespaces of their own, as sandboxes within do.
+	// Nested lets processes create namespaces, as a sandbox inside does.
 	Nested bool
 }
 
@@ -64,7 +63,8 @@ type Policy struct {
 type Backend interface {
 	// Name is native, bubblewrap, landlock or sandbox-exec.
 	Name() string
-	// Lacks says in words what of the policy it cannot enforce. Nil: it holds all.
+	// Lacks lists in words the parts of the policy that it cannot enforce. Nil: it enforces
+	// all.
 	Lacks(p Policy) []string
 	// Confine changes cmd, which has not been started, so that it starts confined,
 	// with the streams, environment, directory and attributes that it has. A program
@@ -73,10 +73,9 @@ type Backend interface {
 	Confine(cmd *exec.Cmd, p Policy) (Release, error)
 }
 
-// Release gives back what a confined process took. It must be called once: when
-// the process has ended, or when it was not started. It says how many processes
-// were left behind, which ended with it, and whether a signal ended the program,
-// where the backend is who knows.
+// Release frees the resources of a confined process. Call it once: when the process has
+// ended, or when it was not started. It returns the number of processes that were left
+// behind and ended with it and, if the backend knows, whether a signal ended the program.
 type Release = func() (left int, signaled bool)
 
 // ExitFailed is the exit code of a process that did not run because it could not

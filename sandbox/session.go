@@ -17,12 +17,12 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A Sandbox is settings at a place, with what enforces them. Its method Decide
-// makes it a [permission.Decider] for [agent.Agent].Policies; [Sandbox.Confiner] is
-// what [workspace.Workspace].Confine takes. It is safe for concurrent use.
+// A Sandbox is settings at a place, with the backend that enforces them. Its method Decide
+// makes it a [permission.Decider] for [agent.Agent].Policies; [Sandbox.Confiner] returns
+// the value for [workspace.Workspace].Confine. It is safe for concurrent use.
 type Sandbox struct {
 	rules      *Rules
-	backend    Backend // nil: the settings do not want one, or there is none
+	backend    Backend // nil: disabled by the settings, or none works
 	attempts   []Attempt
 	policy     Policy
 	proxy      *proxy.Proxy
@@ -36,10 +36,10 @@ type Sandbox struct {
 	apart map[worktree]*view // of runs in worktrees; guarded by mu
 }
 
-// A view is what applies to a run in a folder.
+// A view holds the rules for a run in a folder.
 type view struct {
 	rules  *Rules
-	policy Policy // without what git has to write in a worktree
+	policy Policy // without the paths that git writes in a worktree
 	err    error  // unless nil, nothing may run there
 }
 
@@ -47,9 +47,9 @@ type view struct {
 // sandbox and the system has none.
 var ErrUnavailable = errors.New("the operating system confines no commands here")
 
-// New applies settings at a place. It finds the backend, starts the proxy if the
-// settings allow some hosts, and makes a private folder for temporary files where
-// the place names none. The Sandbox must be closed after the last command has ended.
+// New applies settings at a place. It finds the backend and starts the proxy if the
+// settings allow some hosts. If the place names no folder for temporary files, New makes a
+// private one. Close the Sandbox after the last command has ended.
 func New(settings Settings, p Place) (*Sandbox, error) {
 	s := &Sandbox{}
 	if err := s.open(settings, p); err != nil {
@@ -112,10 +112,10 @@ func (s *Sandbox) Close() error {
 // Rules are the settings as they apply here.
 func (s *Sandbox) Rules() *Rules { return s.now().rules }
 
-// Confiner returns what starts commands confined, nil where nothing confines them. dir
-// is the folder that the run works in: a command of a run in a git worktree may write
-// that worktree, and not the folder that it is apart from. own are further folders
-// that the command may write.
+// Confiner returns the function that starts commands confined, nil if nothing confines
+// them. dir is the working folder of the run: a command of a run in a git worktree may
+// write that worktree, and not the main folder. own are further folders that the command
+// may write.
 func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (Release, error) {
 	if s.backend == nil {
 		return nil
@@ -123,7 +123,7 @@ func (s *Sandbox) Confiner() func(cmd *exec.Cmd, dir string, own ...string) (Rel
 	return s.confine
 }
 
-// at returns what applies to a run in a folder.
+// at returns the rules for a run in a folder.
 func (s *Sandbox) at(dir string) *view {
 	base := s.now()
 	if dir == "" || dir == s.rules.place.Dir {
@@ -146,7 +146,7 @@ func (s *Sandbox) at(dir string) *view {
 	return v
 }
 
-// view returns what rules apply to.
+// view returns the view that the rules belong to.
 func (s *Sandbox) view(rules *Rules, err error) *view {
 	v := &view{rules: rules, err: err}
 	if err == nil && s.backend != nil {
@@ -156,8 +156,8 @@ func (s *Sandbox) view(rules *Rules, err error) *view {
 	return v
 }
 
-// known returns what applies to a run in the working directory, with the worktrees that
-// were there when [Sandbox.now] was last asked.
+// known returns the rules for a run in the working directory, with the worktrees of the
+// last call of [Sandbox.now].
 func (s *Sandbox) known() *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *Sandbox) now() *view {
 	defer s.mu.Unlock()
 	if !slices.Equal(trees, s.base.rules.trees) {
 		rules, err := s.rules.settings.At(s.rules.place)
-		if err != nil { // nothing may run, and what was denied stays so
+		if err != nil { // nothing may run, and denied paths stay denied
 			return &view{rules: s.base.rules, err: err}
 		}
 		s.base, s.apart = s.view(rules, nil), nil
@@ -216,26 +216,27 @@ func (s *Sandbox) confine(cmd *exec.Cmd, dir string, own ...string) (Release, er
 // MayLeave reports whether a call may ask for its command to run outside.
 func (s *Sandbox) MayLeave() bool { return s.backend != nil && s.rules.settings.AllowUnsandboxed }
 
-// AutoAllow reports whether confined commands need no question by the mode. Under
-// Landlock they do: what they may write there decides what runs unconfined later.
+// AutoAllow reports whether confined commands run without a question. Under Landlock they
+// do not, because files that they may write there decide which programs run unconfined
+// later.
 func (s *Sandbox) AutoAllow() bool {
 	return s.backend != nil && s.backend.Name() != "landlock" && s.rules.settings.AutoAllowBash
 }
 
-// A State says what confines commands.
+// A State describes how commands are confined.
 type State struct {
 	Enabled bool `json:"enabled"`
 	// Backend is native, bubblewrap, landlock or sandbox-exec; "": nothing does.
 	Backend string `json:"backend,omitempty"`
-	// Lacks says in words what of the settings the backend cannot enforce, and in which
-	// folders there is too much for all to be found that is never written.
+	// Lacks lists in words the settings that the backend cannot enforce, and the folders
+	// that are too large to find all guarded files.
 	Lacks []string `json:"lacks,omitempty"`
 	// Unavailable says why stronger backends, or all, are not used here.
 	Unavailable []string `json:"unavailable,omitempty"`
 	Network     string   `json:"network,omitempty"` // of confined commands: none, filtered
 }
 
-// State says what confines commands, and what does not.
+// State describes how commands are confined, and the gaps.
 func (s *Sandbox) State() State {
 	st := State{Enabled: s.rules.settings.Enabled}
 	for _, a := range s.attempts {
@@ -280,7 +281,7 @@ func (s *Sandbox) Denied() []string {
 	return list
 }
 
-// Note is what a model should know of the sandbox that its commands run in.
+// Note is a text for a model about the sandbox of its commands.
 func (s *Sandbox) Note() string {
 	network := "There is no network."
 	if s.proxy != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// Settings say what the calls of an agent may do, in paths, commands and hosts.
-// They are plain data; as JSON they have the names of Claude Code's settings
-// where it has such a setting. The zero value confines nothing.
+// Settings limit the calls of an agent: paths, commands and hosts. They are plain data;
+// their JSON has the names of Claude Code's settings if it has such a setting. The zero
+// value confines nothing.
 //
 // A path is absolute, begins with "~/", or is relative to the working directory;
 // it stands for a file or a folder with all below it. A "/**" at its end changes
 // nothing; other patterns are refused.
 type Settings struct {
-	// Enabled has the operating system confine commands. The rules about paths and
-	// commands hold without it too, as far as a call shows what it does.
+	// Enabled makes the operating system confine commands. The rules about paths and
+	// commands hold without it too, as far as they can be checked before a call.
 	Enabled bool `json:"enabled,omitempty"`
 	// FailIfUnavailable: where the operating system cannot confine, [New] fails.
 	// Otherwise commands that may change something are asked about there.
@@ -37,11 +37,11 @@ type Settings struct {
 	// container; see [Policy].Weaker.
 	WeakerNested bool `json:"enableWeakerNestedSandbox,omitempty"`
 
-	// AllowedReadPaths are what may be read beside what may be written; empty: all
-	// but what is denied. Commands also read the folders of the system.
+	// AllowedReadPaths may be read in addition to the writable paths. Empty: everything
+	// that is not denied. Commands also read the folders of the system.
 	AllowedReadPaths []string `json:"allowedReadPaths,omitempty"`
-	// AllowedWritePaths are what may be written; empty: the folders that are worked
-	// in and the folder for temporary files.
+	// AllowedWritePaths may be written. Empty: the working folders and the folder for
+	// temporary files.
 	AllowedWritePaths []string `json:"allowedWritePaths,omitempty"`
 	DeniedPaths       []string `json:"deniedPaths,omitempty"` // neither read nor written
 	// AllowedCommands are the names of the only commands that may run, at any depth
@@ -57,7 +57,7 @@ type Settings struct {
 	Filesystem Filesystem `json:"filesystem,omitzero"`
 }
 
-// Network says whom confined commands may talk to. The zero value is nobody.
+// Network lists the hosts that confined commands may reach. The zero value is none.
 type Network struct {
 	// AllowedDomains are domains ("example.com"), all hosts below one
 	// ("*.example.com") and addresses, each for every port or one ("example.com:443").
@@ -68,10 +68,10 @@ type Network struct {
 	// AllowPrivateNetworks lets names lead to loopback and private addresses. An
 	// address among AllowedDomains, and localhost, may be such without it.
 	AllowPrivateNetworks bool `json:"allowPrivateNetworks,omitempty"`
-	// AllowLocalBinding lets commands listen on a loopback of their own.
+	// AllowLocalBinding lets commands listen on their own loopback.
 	AllowLocalBinding bool `json:"allowLocalBinding,omitempty"`
-	// AllowAllUnixSockets lets commands reach services of the host that have a UNIX
-	// socket: what these do is not confined.
+	// AllowAllUnixSockets lets commands reach services of the host that have a UNIX socket.
+	// The work of these services is not confined.
 	AllowAllUnixSockets bool `json:"allowAllUnixSockets,omitempty"`
 }
 
@@ -88,7 +88,7 @@ func (n Network) some() bool { return len(n.AllowedDomains) > 0 || n.AllowAnyDom
 // Filesystem are the same rules about paths in the names of Claude Code's.
 type Filesystem struct {
 	AllowWrite []string `json:"allowWrite,omitempty"` // further paths that may be written
-	DenyWrite  []string `json:"denyWrite,omitempty"`  // not written, although below what may be
+	DenyWrite  []string `json:"denyWrite,omitempty"`  // not written, although below a writable path
 	DenyRead   []string `json:"denyRead,omitempty"`   // neither read nor written, but for AllowRead
 	AllowRead  []string `json:"allowRead,omitempty"`  // read although below DenyRead
 }

@@ -15,20 +15,20 @@ import (
 // symlinks.
 type worktree struct {
 	top    string // folder of the files
-	git    string // folder of its own in the repository's folder: its index, its HEAD
+	git    string // its folder in the repository's folder: its index, its HEAD
 	common string // folder of the repository
 }
 
 const (
-	// maxGitPath bounds what is read of a file with a path in it.
+	// maxGitPath bounds the bytes read of a file with a path in it.
 	maxGitPath = 64 << 10
 	// maxCheckouts bounds how many worktrees have their branches looked up.
 	maxCheckouts = 200
 )
 
-// worktreeOf returns the linked worktree that a folder is in, nil if there is none.
-// The repository has to know the worktree: a file .git alone, which any command can
-// write, makes none.
+// worktreeOf returns the linked worktree that a folder is in, nil if there is none. The
+// repository must know the worktree: a file .git alone, which any command can write, is not
+// enough.
 func worktreeOf(dir string) *worktree {
 	dir = permission.RealPath(dir)
 	for ; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -86,9 +86,9 @@ func firstLine(file string) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
-// allow adds to a policy what git has to write to commit in the worktree: objects,
-// branches and the worktree's own state. The repository's configuration and hooks
-// stay as they are, and so do the branches that are checked out elsewhere.
+// allow adds to a policy the paths that git writes for a commit in the worktree: objects,
+// branches and the worktree's own state. The repository's configuration and hooks stay
+// protected, and so do the branches that are checked out elsewhere.
 func (w *worktree) allow(p Policy) Policy {
 	p.Write = slices.Clone(p.Write)
 	for _, dir := range []string{w.git, filepath.Join(w.common, "objects"), filepath.Join(w.common, "refs"), filepath.Join(w.common, "logs", "refs")} {
@@ -147,9 +147,9 @@ func (w *worktree) at(p Place) Place {
 	return p
 }
 
-// in returns the rules for a run that works in a worktree apart from the folders of
-// r. It may write the worktree instead of the folder that the worktree lies in. What
-// is denied in r is denied still, and so is the same path in the worktree.
+// in returns the rules for a run in a worktree separate from the folders of r. It may write
+// the worktree instead of the folder that the worktree lies in. Paths denied in r stay
+// denied, and so do the same paths in the worktree.
 func (r *Rules) in(w *worktree) (*Rules, error) {
 	rules, err := r.settings.At(w.at(r.place))
 	if err != nil {

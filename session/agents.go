@@ -32,8 +32,8 @@ func (a *agents) fact(d event.Data) {
 	a.keys[f.Session][f.Key] = true
 }
 
-// copy copies the agents' sessions from below one session to below another, with the
-// work that the facts tell of. An agent that has not begun has none.
+// copy copies the agents' sessions from one session's store to another's, up to the work
+// that the facts record. An agent that has not begun is skipped.
 func (a *agents) copy(ctx context.Context, src, dst Store) error {
 	if d, ok := dst.(shared); ok {
 		d.own = true
@@ -65,8 +65,8 @@ func (a *agents) copyOne(ctx context.Context, src, dst Store, id string) error {
 	return forkTo(ctx, src, dst, info, id, through)
 }
 
-// known returns the number of the last fact of an agent that belongs to work the
-// session knows of, 0 if there is none.
+// known returns the number of the last fact of an agent that belongs to work recorded in
+// the session, 0 if there is none.
 func (a *agents) known(ctx context.Context, src Store, id string) (int64, error) {
 	ended, last, begun := int64(0), int64(0), false
 	for e, err := range src.Read(ctx, id, 0) {
@@ -95,13 +95,13 @@ func (a *agents) known(ctx context.Context, src Store, id string) (int64, error)
 	return last, nil
 }
 
-// A shared store keeps the sub-agents of a session in a Store that has one place for
-// all sessions. Those of a fork have names of their own there, as a fork shares the
-// ids of its agents with the session that it was made from.
+// A shared store keeps the sub-agents of a session in a Store that has one place for all
+// sessions. Agents of a fork have different names there, because a fork shares the ids of
+// its agents with the original.
 type shared struct {
 	Store
 	session string
-	own     bool // all have names of their own
+	own     bool // each has its own name
 }
 
 // at returns the id by which the store has an agent's session.
@@ -124,7 +124,7 @@ func (s shared) at(ctx context.Context, id string) (string, error) {
 func (s shared) below(id string) Store {
 	at, err := s.at(context.Background(), id)
 	if err != nil {
-		at = id // what fails here fails again when a session is opened
+		at = id // the same failure comes again when a session is opened
 	}
 	return shared{Store: s.Store, session: at, own: s.own || at != id}
 }
@@ -162,7 +162,7 @@ func (s shared) Read(ctx context.Context, id string, after int64) iter.Seq2[even
 	}
 }
 
-// Stat returns what a list shows of an agent's session.
+// Stat returns the Info of an agent's session.
 func (s shared) Stat(ctx context.Context, id string) (Info, error) {
 	at, err := s.at(ctx, id)
 	if err != nil {

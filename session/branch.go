@@ -9,9 +9,9 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// Branch returns the branch that git has checked out in the folder dir or the
-// nearest one above it that is a working tree, "" where there is none. It runs
-// nothing: it reads .git/HEAD, in linked working trees where .git says.
+// Branch returns the branch that git has checked out in the folder dir or the nearest one
+// above it that is a working tree, "" if there is none. It runs no program: it reads
+// .git/HEAD or, in a linked working tree, the file that .git names.
 func Branch(dir string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

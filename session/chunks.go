@@ -7,9 +7,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// chunks are facts that are only added to. They lie in chunks, because a slice
-// that grows is copied again and again. A copy is what there was when it was made:
-// it may be read while others add.
+// chunks hold facts that are only appended. A growing slice is copied again and again;
+// chunks are not. A copy keeps its content: it may be read while others append.
 type chunks struct {
 	full [][]event.Event
 	last []event.Event // has room

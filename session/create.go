@@ -82,7 +82,7 @@ func (d Dir) forkWhole(ctx context.Context, src Store, from Info, to string, thr
 	})
 }
 
-// An origin is what a fork is made from.
+// An origin describes the session that a fork is made from.
 type origin struct {
 	disk       disk
 	folder     string
@@ -94,8 +94,8 @@ type origin struct {
 	agents     agents   // that go with it
 }
 
-// survey checks the facts up to number through, or to the end, and finds out
-// what they need.
+// survey checks the facts up to number through, or to the end, and collects their blobs and
+// agents.
 func (o *origin) survey(ctx context.Context, s *scanner, id string, through int64) error {
 	load := func(hash string, limit int64) ([]byte, error) { return loadBlob(o.disk, o.folder, hash, limit) }
 	_, err := s.header(id)
@@ -207,9 +207,9 @@ func (o *origin) share(folder string) error {
 	return o.disk.syncFolder(folder)
 }
 
-// compose makes the session of which a tells. What write puts into a file gets
-// the name of a journal once all is on the disk, so that there is no session
-// before; a failure leaves nothing behind.
+// compose makes the session that a describes. The file filled by write becomes the journal
+// once everything is on the disk, so that the session does not exist before; a failure
+// leaves nothing behind.
 func (d Dir) compose(ctx context.Context, a *summary, write func(folder string, w io.Writer) error) (err error) {
 	id := a.Header.Session
 	folder, err := d.folder(id)
@@ -267,8 +267,8 @@ func putWhole(d disk, lock *lock, path string, write func(io.Writer) error) erro
 	return nil
 }
 
-// undo takes away what compose has made, the folder only if that made it, and
-// gives up the lock.
+// undo removes the files that compose has made, the folder only if compose made it, and
+// releases the lock.
 func undo(folder string, made bool, lock *lock) error {
 	if !made || lock.held() != nil {
 		return lock.release()

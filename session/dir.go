@@ -14,9 +14,9 @@ import (
 // A Dir keeps each session in its own folder, named after its id:
 //
 //	journal.jsonl       the facts, one a line, each with a checksum
-//	journal.jsonl.torn  what was cut off an unfinished record, if ever
+//	journal.jsonl.torn  unfinished records that were cut off
 //	blobs/              contents above 32 KB, named after their SHA-256
-//	about.json          what a list shows, so that it need not read the journal
+//	about.json          the summary for lists, which saves reading the journal
 //	lock                locked while someone writes the session
 //
 // Folders have mode 0700 and files 0600; nothing is written through symbolic
@@ -86,9 +86,9 @@ func (d Dir) existing(ctx context.Context, id string) (string, error) {
 	return folder, nil
 }
 
-// Open implements [Store]. What a crash left of an unfinished last record is
-// cut off, kept beside the journal, and reported by [Torn]. A session of a newer
-// version is refused with [ErrVersion].
+// Open implements [Store]. An unfinished last record, as a crash leaves it, is cut off,
+// stored beside the journal, and reported by [Torn]. A session of a newer version is
+// refused with [ErrVersion].
 func (d Dir) Open(ctx context.Context, id string, header Header) (Log, error) {
 	l, err := d.open(ctx, id, header)
 	if err != nil {
@@ -153,8 +153,8 @@ func (d Dir) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// clearFolder removes what is in a session's folder but the lock, the journal
-// last: until then the session is still listed and can be deleted again.
+// clearFolder removes all files of a session's folder except the lock, the journal last:
+// until then the session is still listed and can be deleted again.
 func clearFolder(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

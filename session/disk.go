@@ -61,8 +61,8 @@ func (r replacer) Rename(from, to string) error { return r.rename(from, to) }
 
 func (r replacer) SyncFolder(name string) error { return r.syncFolder(name) }
 
-// makeFolders makes path and what is missing above it, for the owner alone.
-// Folders that exist are left as they are.
+// makeFolders makes path and its missing parents, for the owner alone. Existing folders are
+// left as they are.
 func makeFolders(d disk, path string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {

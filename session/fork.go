@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Latest returns the session that was changed last. It fails with [ErrNotFound]
-// if there is none.
+// Latest returns the session that was changed last. It fails with [ErrNotFound] if there is
+// none.
 func Latest(ctx context.Context, s Store) (Info, error) {
 	list, err := s.List(ctx)
 	if err != nil {
@@ -22,13 +22,12 @@ func Latest(ctx context.Context, s Store) (Info, error) {
 	return list[0], nil
 }
 
-// Fork makes the session to out of the facts of the session from, up to and
-// including number through; 0 means all. Neither session needs the other later. The
-// fork has the sub-agents that these facts tell of, by the same ids: with the work that
-// was begun by then, all of it.
-// It fails with [ErrExists] where there is a session named to, and with
-// [ErrNotFound] where from or the fact is missing. In a [Dir] a fork is there
-// whole or not at all, also when the program is killed in the meantime.
+// Fork makes the session to out of the facts of the session from, up to and including
+// number through; 0 means all. Neither session needs the other later. The fork has the
+// sub-agents that these facts record, by the same ids, with all work begun by then. It
+// fails with [ErrExists] if there is a session named to, and with [ErrNotFound] if from or
+// the fact is missing. In a [Dir] a fork is there whole or not at all, also when the
+// program is killed in the meantime.
 func Fork(ctx context.Context, s Store, from, to string, through int64) error {
 	if err := fork(ctx, s, from, to, through); err != nil {
 		return fmt.Errorf("forking session: %w", err)
@@ -131,7 +130,7 @@ func create(ctx context.Context, s Store, header Header, facts []event.Event) er
 	}
 	err = errors.Join(fill(ctx, log, facts), log.Close())
 	if d, ok := s.(deleter); ok && err != nil {
-		_ = d.Delete(context.WithoutCancel(ctx), id) // half a session is none
+		_ = d.Delete(context.WithoutCancel(ctx), id) // an incomplete session is removed
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// An inspector reads a journal to its end whatever is wrong with it.
+// An inspector reads a journal to its end, even if it is damaged.
 type inspector struct {
 	disk   disk
 	folder string
@@ -32,9 +32,8 @@ type inspector struct {
 	fact    func(line int, e event.Event)
 }
 
-// inspect calls problem and fact with what it finds in the journal of a session.
-// It fails only where the file cannot be read, or is of another version: with
-// [ErrVersion].
+// inspect calls problem and fact for the problems and facts of a session's journal. It
+// fails only if the file cannot be read, or has another version: with [ErrVersion].
 func (d Dir) inspect(ctx context.Context, folder, id string, problem func(Problem), fact func(int, event.Event)) (*inspector, error) {
 	f, err := d.system().open(filepath.Join(folder, journalName), os.O_RDONLY)
 	if err != nil {
@@ -150,7 +149,7 @@ func (in *inspector) take(line []byte, finished bool) {
 		return
 	}
 	in.found(ProblemChecksum, 0, false, "%v", errChecksum)
-	const tries = 20 // what a hostile line is searched for facts
+	const tries = 20 // bytes of a hostile line that are searched for facts
 	for range tries {
 		i := bytes.Index(line, []byte(recordBegin))
 		if i < 0 {
@@ -197,7 +196,7 @@ func (in *inspector) record(line []byte) {
 	}
 }
 
-// event reads the fact of a record, what is lost of it replaced where that can be.
+// event reads the fact of a record and replaces lost content if possible.
 func (in *inspector) event(r *record) (event.Event, bool) {
 	for _, member := range blobNames(r) {
 		_, err := loadBlob(in.disk, in.folder, r.Blobs[member], maxLine)
@@ -227,8 +226,8 @@ func blobNames(r *record) []string {
 	return names
 }
 
-// What takes the place of lost contents, by type of fact and member. A member of
-// which this says nothing is left out.
+// The texts in place of lost content, by type of fact and member. Other members are left
+// out.
 const (
 	lostResult  = `{"content":[{"type":"text","text":"(The content of this result is lost.)"}],"is_error":true}`
 	lostMessage = `{"role":"user","content":[{"type":"text","text":"(The content of this message is lost.)"}]}`

@@ -71,11 +71,11 @@ func (l *journal) open(header Header) (err error) {
 	} else {
 		l.told = l.size
 	}
-	// What the last writer did not sync is built upon from now on.
+	// From now on later facts depend on data that the last writer did not sync.
 	return l.file.Sync()
 }
 
-// writeSummary writes the file for lists. That it fails is no harm.
+// writeSummary writes the file for lists. A failure does no harm.
 func (l *journal) writeSummary() {
 	l.about.Size = l.size
 	if writeAbout(l.disk, l.folder, l.about.info()) == nil {
@@ -112,7 +112,7 @@ func (l *journal) begin(header Header) error {
 	return errors.Join(l.disk.syncFolder(l.folder), l.disk.syncFolder(filepath.Dir(l.folder)))
 }
 
-// keepTorn copies what is to be cut off to a file beside the journal.
+// keepTorn copies the bytes to be cut off to a file beside the journal.
 func (l *journal) keepTorn() error {
 	f, err := l.disk.open(filepath.Join(l.folder, tornName), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
@@ -134,8 +134,8 @@ func (l *journal) keepTorn() error {
 	return l.disk.syncFolder(l.folder)
 }
 
-// cut takes away what is behind the last whole record. It opens the file once
-// more because Windows does not let an appending handle do it.
+// cut removes everything behind the last whole record. It opens the file once more because
+// Windows does not let an appending handle do it.
 func (l *journal) cut() error {
 	f, err := l.disk.open(l.path, os.O_RDWR)
 	if err != nil {

@@ -21,11 +21,11 @@ const (
 	tailSize = 4 << 20
 )
 
-// List implements [Store]. It reads what was written down for it beside each
-// journal and what came since. Where that is missing it reads short journals, and
-// the beginning and the end of long ones: then title, tag, model and number of
-// messages are not known until the session is opened the next time. Folders that are not sessions are passed over; a damaged session is
-// listed if its header is whole.
+// List implements [Store]. It reads the summary beside each journal, and the facts since.
+// Without a summary it reads short journals, and the beginning and the end of long ones:
+// their title, tag, model and number of messages are then unknown until the session is
+// opened again. Folders that are not sessions are skipped; a damaged session is listed if
+// its header is whole.
 func (d Dir) List(ctx context.Context) ([]Info, error) {
 	list, err := d.list(ctx)
 	if err := cmp.Or(err, ctx.Err()); err != nil {
@@ -82,8 +82,8 @@ func (d Dir) IDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Stat returns what a list shows of one session. It fails with [ErrNotFound],
-// and with a [*CorruptError] where the header cannot be read.
+// Stat returns the Info of one session. It fails with [ErrNotFound], and with a
+// [*CorruptError] if the header cannot be read.
 func (d Dir) Stat(ctx context.Context, id string) (Info, error) {
 	folder, err := d.existing(ctx, id)
 	if err != nil {
@@ -178,9 +178,8 @@ func lastRecord(f io.ReaderAt, size int64) (record, error) {
 	}
 }
 
-// lastLine returns the last good line of tail if it is one of the last two. The
-// second result tells whether both were there to be looked at; start, whether
-// tail is all of the file.
+// lastLine returns the last good line of tail, if it is one of the last two. The second
+// result tells whether both were there to look at; start, whether tail is the whole file.
 func lastLine(tail []byte, start bool) (line []byte, both bool) {
 	for range 2 {
 		end := bytes.LastIndexByte(tail, '\n')

@@ -7,11 +7,11 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Load returns messages of a session, oldest first: the facts of which
-// [IsMessage] speaks, without those that the conversation was rewound past. It
-// returns at most limit of them, 0 for all, beginning with number offset, which
-// counts from 0; a negative offset means the last ones. The last ones cost what
-// is read from the end, as with [Last]. It fails as [Store].Read does.
+// Load returns messages of a session, oldest first: the facts that [IsMessage] selects,
+// without those that a rewind has removed. It returns at most limit of them, 0 for all,
+// from number offset on, which counts from 0; a negative offset means the last ones.
+// Reading the last ones takes time only for the end of the journal, as with [Last]. It
+// fails like [Store].Read does.
 func Load(ctx context.Context, s Store, id string, limit, offset int) ([]event.Event, error) {
 	if b, ok := s.(backwarder); ok && offset < 0 && limit > 0 {
 		last, err := b.backward(ctx, id, limit, onPath(IsMessage))

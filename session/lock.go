@@ -59,8 +59,8 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// held returns ErrLost if the lock file is no longer the one that we locked:
-// another process may have made and locked a new one.
+// held returns ErrLost if the lock file is no longer the one that we locked: another
+// process may have made and locked a new one.
 func (l *lock) held() error { return same(l.file.Name(), l.info) }
 
 func (l *lock) release() error { return errors.Join(durable.Unlock(l.file), l.file.Close()) }

@@ -103,7 +103,7 @@ func (m *Memory) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// Stat returns what a list shows of one session. It fails with [ErrNotFound].
+// Stat returns the Info of one session. It fails with [ErrNotFound].
 func (m *Memory) Stat(ctx context.Context, id string) (Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -72,8 +72,8 @@ const (
 	batchBytes = 1 << 20
 )
 
-// A batch is what follows in a journal: it is read in order and decoded side by
-// side, because the decoding is what takes time.
+// A batch is a run of records: they are read in order and decoded in parallel, because
+// decoding takes most of the time.
 type batch struct {
 	scanner *scanner
 	id      string
@@ -81,7 +81,7 @@ type batch struct {
 	keep    func(typ string) bool
 	load    func(hash string, limit int64) ([]byte, error)
 	items   []item
-	copies  []byte // of what the records hold
+	copies  []byte // of the content of the records
 }
 
 type item struct {
@@ -91,8 +91,8 @@ type item struct {
 	err    error
 }
 
-// gather reads at most so many records that are wanted. It returns what stopped
-// the reading after them, if anything did.
+// gather reads at most so many wanted records. It returns the error after them, if there
+// was one.
 func (b *batch) gather(most int) error {
 	clear(b.items)
 	b.items, b.copies = b.items[:0], b.copies[:0]

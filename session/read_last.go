@@ -14,10 +14,9 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Last returns the last n facts of a session whose type keep wants, oldest
-// first; a nil keep wants all. It costs what it reads from the end, not the
-// length of the session, in stores that have a method Last, as [Dir] and
-// [Memory] do. It fails as [Store].Read does.
+// Last returns the last n facts of a session whose type keep wants, oldest first; a nil
+// keep wants all. In stores with a method Last, such as [Dir] and [Memory], it reads only
+// the end of the session. It fails like [Store].Read does.
 func Last(ctx context.Context, s Store, id string, n int, keep func(typ string) bool) ([]event.Event, error) {
 	if s, ok := s.(interface {
 		Last(ctx context.Context, id string, n int, keep func(typ string) bool) ([]event.Event, error)
@@ -36,8 +35,8 @@ func Last(ctx context.Context, s Store, id string, n int, keep func(typ string) 
 	return last[max(0, len(last)-max(n, 0)):], nil
 }
 
-// IsMessage wants the facts that make the conversation: what the user, the
-// model and the tools said.
+// IsMessage selects the facts of the conversation: messages of the user, the model and the
+// tools.
 func IsMessage(typ string) bool {
 	return typ == "user_message" || typ == "assistant_message" || typ == "tool_result"
 }
@@ -144,7 +143,7 @@ func (d Dir) damaged(ctx context.Context, id string) error {
 // backwards reads the lines of a file from its end.
 type backwards struct {
 	file   io.ReaderAt
-	end    int64  // of what has not been read
+	end    int64  // of the unread part
 	buffer []byte // read and not yet returned: ends with the next line to return
 }
 

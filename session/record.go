@@ -58,9 +58,9 @@ func sealed(line []byte) bool {
 	return n > 0 && closes(line[n:], crc32.Checksum(line[:n], castagnoli))
 }
 
-// wholeRecord returns the length of the whole record that line begins with, 0
-// if there is none. It finds two records that became one line because the
-// newline between them was damaged.
+// wholeRecord returns the length of the whole record that line begins with, 0 if there is
+// none. It splits two records that became one line because the newline between them was
+// damaged.
 func wholeRecord(line []byte) int {
 	sum, n := uint32(0), 0
 	for {
@@ -224,7 +224,7 @@ func valueEnd(b []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // the end of what holds a number or a word
+				return i // the end of a number or a word
 			}
 			if depth--; depth == 0 {
 				return i + 1
@@ -258,9 +258,8 @@ type headerLine struct {
 	Header
 }
 
-// parseHeader reads the first line of a journal and the version that it is of.
-// With [ErrVersion], what an older program understands of the header is returned
-// too.
+// parseHeader reads the first line of a journal and its version. With [ErrVersion] it also
+// returns the parts of the header that an older program understands.
 func parseHeader(line []byte) (Header, int, error) {
 	var v struct {
 		Version *int `json:"openagent"`
@@ -289,7 +288,7 @@ type record struct {
 	Blobs map[string]string `json:"blobs"` // hashes by member
 }
 
-// anyRecord reads the line of a fact, whatever its number.
+// anyRecord reads the line of a fact with any number.
 func anyRecord(line []byte) (record, error) {
 	r, ok := plainRecord(line)
 	if !ok {
@@ -363,8 +362,8 @@ func (w *words) quoted(word string) []byte {
 	return text
 }
 
-// event returns the fact. Content that is not in the line comes from load, which
-// is told how many bytes it may have at most.
+// event returns the fact. load returns content that is not in the line, of at most the
+// given number of bytes.
 func (r *record) event(session string, load func(hash string, limit int64) ([]byte, error)) (event.Event, error) {
 	data := r.Data
 	if len(r.Blobs) > 0 {

@@ -17,21 +17,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Repaired says what [Repair] has done.
+// A Repaired is the report of [Repair].
 type Repaired struct {
-	Before    *Report `json:"before"`           // what was wrong
+	Before    *Report `json:"before"`           // the damage
 	Kept      int64   `json:"kept"`             // facts that are as they were
 	Rewritten int64   `json:"anew"`             // facts made from the journal after the first gap
 	Backup    string  `json:"backup,omitempty"` // the damaged journal; "": nothing had to be repaired
 }
 
 // Repair makes a damaged session whole. The journal is kept, untouched, as
-// journal.jsonl.damaged-<time>; in its place comes one with every fact up to the
-// first that is missing. What the user, the model and the tools said after that
-// place is added as new facts, with results that say so where they are missing. A
-// lost content is replaced by a text that says so. Repairing again does nothing.
-// It fails with [ErrSessionBusy] while someone writes the session, with
-// [ErrVersion] for a session of a newer version, and as [Verify] does.
+// journal.jsonl.damaged-<time>; in its place comes one with every fact up to the first that
+// is missing. Later messages of the user, the model and the tools are added as new facts; a
+// missing result is replaced by one that says so. A lost content is replaced by a text that
+// says so. Repairing again does nothing. It fails with [ErrSessionBusy] while someone
+// writes the session, with [ErrVersion] for a session of a newer version, and as [Verify]
+// does.
 func Repair(ctx context.Context, d Dir, id string) (*Repaired, error) {
 	r, err := d.repair(ctx, id)
 	if err != nil {
@@ -103,7 +103,7 @@ func each(facts []event.Event) iter.Seq2[event.Event, error] {
 	}
 }
 
-// A recovery is what can be read of a damaged session.
+// A recovery holds the readable parts of a damaged session.
 type recovery struct {
 	facts []event.Event
 }
@@ -132,8 +132,8 @@ func (s *recovery) header(id, path string) Header {
 	return h
 }
 
-// whole returns facts without a gap: those before the first one, whose number is
-// kept, and what is made of the others.
+// whole returns facts without a gap: those before the first gap, whose numbers are kept,
+// and new facts made of the others.
 func (s *recovery) whole(id, dir string) (facts []event.Event, kept int64) {
 	for kept < int64(len(s.facts)) && s.facts[kept].Seq == kept+1 {
 		kept++

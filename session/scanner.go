@@ -51,9 +51,9 @@ func (s *scanner) next() ([]byte, error) {
 	return nil, s.corrupt(errChecksum)
 }
 
-// tornLine reports whether an interrupted write can have left rest, the end of a journal
-// without a newline: the beginning of a line, zeros in place of what was not written yet,
-// or the one before the other. Anything else is damage.
+// tornLine reports whether rest, the end of a journal without a newline, can be the
+// remainder of an interrupted write: the beginning of a line, zeros of unwritten blocks, or
+// the one before the other. Anything else is damage.
 func tornLine(rest []byte, header bool) bool {
 	rest = bytes.TrimRight(rest, "\x00")
 	begin := recordBegin

@@ -21,7 +21,7 @@ type Hit struct {
 	Seq     int64     `json:"seq"`
 	Time    time.Time `json:"time"`
 	Type    string    `json:"type"`    // of the fact
-	Snippet string    `json:"snippet"` // the place and what is around it, in one line
+	Snippet string    `json:"snippet"` // the place with the text around it, in one line
 	At      int       `json:"at"`      // where in the snippet the words begin, in bytes
 	Length  int       `json:"length"`  // of the words, in bytes
 }
@@ -40,12 +40,11 @@ const (
 	maxQuery        = 1000
 )
 
-// Search looks for a text in what was said in all sessions of a store: prompts,
-// answers, the inputs and results of tools, titles and tags. Upper and lower case
-// are the same, and so are all kinds of space. The session changed last comes
-// first, in it the earliest fact. One fact at a time is in memory. A session that
-// cannot be read yields an error with a zero Hit but for the session, and the
-// search goes on; it ends with the context.
+// Search looks for a text in the conversations of all sessions of a store: prompts,
+// answers, the inputs and results of tools, titles and tags. It ignores case and kinds of
+// space. The session changed last comes first, in it the earliest fact. One fact at a time
+// is in memory. A session that cannot be read yields an error with a Hit that holds only
+// the session, and the search continues; it ends with the context.
 func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		words, err := wordsOf(query)
@@ -81,8 +80,8 @@ func Search(ctx context.Context, s Store, query string, o SearchOptions) iter.Se
 	}
 }
 
-// searched is what is searched for: an expression for them in their order, and the
-// first of them in lower case, which rules most texts out at once.
+// searched is a query: an expression for its words in their order, and the first of them in
+// lower case, which rules most texts out quickly.
 type searched struct {
 	all   *regexp.Regexp
 	first string
@@ -107,7 +106,7 @@ func ascii(text string) bool {
 	return true
 }
 
-// wordsOf returns what a query searches for.
+// wordsOf returns the words of a query.
 func wordsOf(query string) (*searched, error) {
 	words := strings.Fields(query)
 	switch {
@@ -179,7 +178,7 @@ func said(d event.Data) []string {
 	return nil
 }
 
-// renamed returns what is new of a name: the fact repeats what is not.
+// renamed returns the new parts of a name: the fact repeats the others.
 func renamed(was, is event.SessionNamed) (texts []string) {
 	if is.Title != was.Title {
 		texts = append(texts, is.Title)
@@ -211,8 +210,7 @@ func textsOf(blocks llm.Blocks) []string {
 	return texts
 }
 
-// around returns the part of text from i to j and what is beside it, each in one
-// line.
+// around returns the part of text from i to j and the texts beside it, each in one line.
 func around(text string, i, j int) (before, match, after string) {
 	from, to := i, j
 	for n := 0; n < snippetSide && from > 0; n++ {

@@ -24,15 +24,15 @@ import (
 // one of them at a time writes a session. Implementations pass the suite in
 // package sessiontest.
 type Store interface {
-	// Open opens a session for writing and takes its lock; where the session does
-	// not exist yet it begins with header. It fails with [ErrSessionBusy] while
-	// someone else holds the lock, with [ErrBadID] on an illegal id, and with a
-	// [*CorruptError] where recorded facts cannot be read.
+	// Open opens a session for writing and takes its lock; a new session begins with
+	// header. It fails with [ErrSessionBusy] while another process or goroutine holds the
+	// lock, with [ErrBadID] on an illegal id, and with a [*CorruptError] if recorded facts
+	// cannot be read.
 	Open(ctx context.Context, id string, header Header) (Log, error)
 	// Read yields the facts of a session with a sequence number above after, in
 	// order. It takes no lock. It fails with [ErrNotFound].
 	Read(ctx context.Context, id string, after int64) iter.Seq2[event.Event, error]
-	// List returns what is known of every session, the one changed last first.
+	// List returns the Info of every session, the one changed last first.
 	List(ctx context.Context) ([]Info, error)
 }
 
@@ -40,14 +40,13 @@ type Store interface {
 type Log interface {
 	// Last returns the sequence number of the last fact, 0 if there is none.
 	Last() int64
-	// Append records events, whose sequence numbers continue after: the number of
-	// the last fact that the caller knows. It fails with [ErrConflict], recording
-	// nothing, when that is not the last one. With sync it returns once these and
-	// all earlier events are on the disk. An ended ctx and an event that is not a
-	// fact or does not fit its place are refused before anything is recorded, and
-	// the log stays good. After any other failure it is broken, and every further
-	// Append fails with the same [*BrokenError] until the session is opened again. The
-	// slice is the caller's again when Append returns.
+	// Append records events, whose sequence numbers continue after: the number of the last
+	// fact that the caller knows. It fails with [ErrConflict], recording nothing, when that
+	// is not the last one. With sync it returns once these and all earlier events are on
+	// the disk. An ended ctx and an event that is not a fact or does not fit its place are
+	// refused before anything is recorded, and the log stays good. After any other failure
+	// it is broken, and every further Append fails with the same [*BrokenError] until the
+	// session is opened again. When Append returns, the caller may change the slice.
 	Append(ctx context.Context, after int64, sync bool, events ...event.Event) error
 	// Close gives up the lock. Closing again does nothing.
 	Close() error
@@ -63,17 +62,17 @@ func Torn(l Log) int64 {
 	return 0
 }
 
-// A Header is what a session begins with.
+// A Header is the first line of a session.
 type Header struct {
 	Session string     `json:"session"`
 	Created time.Time  `json:"created"`
 	Dir     string     `json:"cwd,omitempty"`
 	Branch  string     `json:"branch,omitempty"` // of git in Dir, see [Branch]; [Dir] finds it out for a new session
-	Parent  *Position  `json:"parent,omitempty"` // what it was forked from
+	Parent  *Position  `json:"parent,omitempty"` // the session that it was forked from
 	Agent   *ParentRef `json:"agent,omitempty"`  // of a sub-agent
 }
 
-// A ParentRef says for whom an agent works.
+// A ParentRef names the session and the call that an agent works for.
 type ParentRef struct {
 	Name    string `json:"name"`    // its own
 	Kind    string `json:"kind"`    // the name of its definition
@@ -87,7 +86,7 @@ type Position struct {
 	Seq     int64  `json:"seq"`
 }
 
-// Info is what a list shows of a session.
+// Info is the summary of a session for lists.
 type Info struct {
 	Header
 	Updated  time.Time `json:"updated"`
@@ -95,7 +94,7 @@ type Info struct {
 	Tag      string    `json:"tag,omitempty"`    // given by [SetTag]
 	Prompt   string    `json:"prompt,omitempty"` // the first prompt, its first line, at most 200 characters
 	Model    string    `json:"model,omitempty"`  // the one configured last
-	Messages int64     `json:"messages"`         // what the user, the model and the tools said, as [IsMessage] has it
+	Messages int64     `json:"messages"`         // messages of the user, the model and the tools, see [IsMessage]
 	Facts    int64     `json:"facts"`            // how many are recorded
 	Size     int64     `json:"size"`             // bytes, blobs not counted; 0 where not stored as a file
 }
@@ -111,9 +110,9 @@ var (
 	ErrLost        = errors.New("session was removed or replaced while it was open")
 )
 
-// A BrokenError says why a log takes no more facts: the disk is full or has
-// failed, or someone touched the session's files ([ErrConflict], [ErrLost]).
-// What was recorded before is not affected.
+// A BrokenError is the reason why a log accepts no more facts: the disk is full or has
+// failed, or another program touched the session's files ([ErrConflict], [ErrLost]). Facts
+// recorded before are not affected.
 type BrokenError struct {
 	Path string
 	Err  error
@@ -129,8 +128,8 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// A CorruptError says where a session's file cannot be read. Nothing of the
-// file is changed.
+// A CorruptError names the place where a session's file cannot be read. Nothing of the file
+// is changed.
 type CorruptError struct {
 	Path string
 	Line int // counting from 1, the header included
@@ -187,7 +186,7 @@ func checkFact(e event.Event, session string, seq int64) error {
 	return nil
 }
 
-// promptLine returns what a list shows of a session's first prompt.
+// promptLine returns the line about a session's first prompt for lists.
 func promptLine(m event.UserMessage) string {
 	const limit = 200
 	line, _, _ := strings.Cut(strings.TrimSpace(m.Message.Text()), "\n")

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Stat returns what a list shows of the session named id, from the store's own
-// Stat method if it has one. It fails with [ErrNotFound].
+// Stat returns the Info of the session named id, from the store's own Stat method if it has
+// one. It fails with [ErrNotFound].
 func Stat(ctx context.Context, s Store, id string) (Info, error) {
 	if s, ok := s.(interface {
 		Stat(context.Context, string) (Info, error)

@@ -8,10 +8,9 @@ import (
 // agentsName is the folder of a session that holds those of its agents.
 const agentsName = "agents"
 
-// Under returns the store for the sessions of agents that work for a session of
-// store: they are kept with it and do not appear in lists of others. A Store without
-// a method Under(session string) Store keeps all in one place, under ids that differ
-// from the agents' own where a session is a fork.
+// Under returns the store for the sessions of a session's sub-agents: they are stored with
+// it and do not appear in other lists. A Store without a method Under(session string) Store
+// keeps all in one place; there a fork's agents have ids that differ from their own.
 func Under(store Store, session string) Store {
 	if s, ok := store.(interface{ Under(session string) Store }); ok {
 		return s.Under(session)

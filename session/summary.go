@@ -17,8 +17,8 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// summary is what is known of a session after its first Facts facts, which take up
-// Size bytes of its journal.
+// summary is the Info of a session after its first Facts facts, which take up Size bytes of
+// its journal.
 type summary struct {
 	Info
 	configured []byte // data of a fact that was not looked into yet
@@ -71,7 +71,7 @@ func (a *summary) record(r *record, load func(hash string, limit int64) ([]byte,
 	}
 }
 
-// info returns what is known so far.
+// info returns the Info so far.
 func (a *summary) info() Info {
 	if a.configured != nil {
 		var c struct{ Model string }

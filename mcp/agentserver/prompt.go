@@ -22,9 +22,9 @@ const PromptTool = "prompt"
 // maxSessions bounds the sessions that a client can continue with: the latest.
 const maxSessions = 1000
 
-// An Outcome is what a prompt came to: the result's structured content.
+// An Outcome is the result of a prompt, the structured content of the tool's result.
 type Outcome struct {
-	Session string          `json:"session"` // goes on where it is given back
+	Session string          `json:"session"` // a later call with it continues the session
 	Result  string          `json:"result"`
 	Reason  event.EndReason `json:"reason"`
 	Turns   int             `json:"turns"`
@@ -39,10 +39,10 @@ var outcomeSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"cost_usd":{"type":"number","description":"left out where a price is not known"}},` +
 	`"required":["session","result","reason","turns"]}`)
 
-// Prompts returns a server with one tool, which prompts the agent and waits for
-// the answer. Each prompt is its own session; where the agent keeps sessions
-// the same client can continue with one. What the agent does is reported as
-// progress. The tool's description is that of the agent's work, "" a general one.
+// Prompts returns a server with one tool, which prompts the agent and waits for the answer.
+// Each prompt is its own session; if the agent keeps sessions the same client can continue
+// one. The agent's steps are reported as progress. description is that of the tool and
+// describes the agent's work; "" is a general one.
 func Prompts(a *agent.Agent, description string, o server.Options) (*server.Server, error) {
 	if o.Tools != nil || o.Call != nil {
 		return nil, errors.New("serving an agent: Options.Tools and Options.Call must be empty, because the agent provides them")
@@ -135,7 +135,7 @@ func (p *prompts) remember(b begun) {
 	}
 }
 
-// report shows the client what the agent is doing.
+// report shows the agent's steps to the client.
 func report(ctx context.Context, d event.Data) {
 	switch d := d.(type) {
 	case event.ToolProgress:
@@ -149,8 +149,8 @@ func report(ctx context.Context, d event.Data) {
 	}
 }
 
-// outcome is the tool's result. A run that did not come to its end is an error,
-// with what the agent had to say by then.
+// outcome makes the tool's result. A run that ended early is an error, with the agent's
+// last text.
 func outcome(r *agent.Result, failed error) (*tool.Result, error) {
 	if failed != nil {
 		return tool.Errorf("%v\nsession: %s\n%s", failed, r.Session, cmp.Or(r.Text, r.Partial)), nil

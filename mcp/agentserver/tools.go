@@ -20,8 +20,8 @@ import (
 )
 
 // Tools returns a server of the agent's Tools. Each call is one of [agent.Agent.CallTool],
-// with the agent's hooks, rules, mode, policies and callback. What a tool knows from
-// earlier calls, such as the files that were read, is kept over a client's session.
+// with the agent's hooks, rules, mode, policies and callback. State of a tool, such as the
+// files that were read, lasts for a client's session.
 //
 // Tools that work on a run are left out: those that need a person, batches, and
 // searches for tools. The agent needs no model.
@@ -63,8 +63,8 @@ func servable(t tool.Tool) bool {
 	return !search && !s.NeedsPerson && !s.Batch
 }
 
-// judges asks the agent's own callback first, and the client's person about what
-// that leaves open.
+// judges asks the agent's own callback first. If that does not decide, it asks the user of
+// the client.
 func judges(own agent.CanUseToolFunc, client *server.Client) agent.CanUseToolFunc {
 	if own == nil {
 		return client.CanUseTool
@@ -78,8 +78,8 @@ func judges(own agent.CanUseToolFunc, client *server.Client) agent.CanUseToolFun
 	}
 }
 
-// kept is a tool whose state is that of a client's session, since each call is a
-// run of its own.
+// kept wraps a tool: its state is that of a client's session, since each call is its own
+// run.
 type kept struct {
 	inner  tool.Tool
 	client *server.Client

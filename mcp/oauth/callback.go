@@ -52,13 +52,13 @@ func (b *callback) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if b.server.Shutdown(ctx) != nil {
-		_ = b.server.Close() // what is left is a browser's
+		_ = b.server.Close() // the other requests of the browser
 	}
 	b.serving.Wait()
 }
 
-// ServeHTTP takes the answer. One without the right state is someone else's, and
-// the wait goes on.
+// ServeHTTP takes the answer. An answer without the right state belongs to another login
+// and is ignored.
 func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Referrer-Policy", "no-referrer")

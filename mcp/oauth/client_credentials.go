@@ -14,7 +14,7 @@ const (
 	ClientCredentials = "client_credentials" // RFC 6749, 4.4
 )
 
-// Unattended reports whether the program logs in by itself: nobody opens a page.
+// Unattended reports whether the program logs in by itself, without a person.
 func (c *Client) Unattended() bool { return c.Config.Grant == ClientCredentials }
 
 // Obtain returns an access token for the client of the configuration, with the grant

@@ -21,7 +21,7 @@ type Dir struct{ Path string } // made where it is not there
 
 const maxLogin = 256 << 10 // bytes of a file
 
-// file is that of a login. Its name says nothing of the server.
+// file is that of a login. Its name does not reveal the server.
 func (d *Dir) file(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(d.Path, hex.EncodeToString(sum[:16])+".json")

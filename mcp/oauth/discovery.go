@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// A Challenge is what a server that refuses a request says of what it wants: its
-// header WWW-Authenticate.
+// A Challenge is the header WWW-Authenticate of a server that refuses a request. It names
+// the scopes and the metadata of the server.
 type Challenge struct {
 	Metadata string   // URL of the server's own description, "" where it gave none
 	Scopes   []string // "": it gave none
@@ -26,7 +26,7 @@ type Challenge struct {
 
 const maxChallenge = 8 << 10 // bytes of a header that is read
 
-// ReadChallenge reads the header of an answer. What cannot be read counts as not there.
+// ReadChallenge reads the header of an answer. Unreadable parts count as missing.
 func ReadChallenge(h http.Header) Challenge {
 	var c Challenge
 	for _, text := range h.Values("WWW-Authenticate") {
@@ -55,8 +55,8 @@ func ReadChallenge(h http.Header) Challenge {
 	return c
 }
 
-// challenge has the server refuse a request, to learn what it wants. What it does
-// not say is looked for where it belongs.
+// challenge makes the server refuse a request, to read its challenge. Missing parts are
+// looked up at their standard addresses.
 func (c *Client) challenge(ctx context.Context) Challenge {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -90,7 +90,7 @@ const askTime = 5 * time.Second
 
 const maxScopes = 100
 
-// scopes reads a list of scopes (RFC 6749, 3.3). What is none is passed over.
+// scopes reads a list of scopes (RFC 6749, 3.3). Invalid ones are skipped.
 func scopes(text string) []string {
 	var list []string
 	for _, s := range strings.Fields(text) {
@@ -102,7 +102,7 @@ func scopes(text string) []string {
 	return union(list, nil)
 }
 
-// A place is where and for what to log in.
+// A place is the authorisation server and the resource of a login.
 type place struct {
 	resource string
 	scopes   []string // those the server knows
@@ -148,7 +148,7 @@ func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 		return nil, fmt.Errorf("the authorisation server %s publishes no metadata, so it is not known to protect logins by PKCE; set headers with a token instead", line(issuer))
 	case secure(m.TokenEndpoint) != nil:
 		return nil, fmt.Errorf("the authorisation server %s names no endpoint for tokens", line(issuer))
-	case c.Unattended(): // nobody opens a page
+	case c.Unattended(): // no page is opened
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
 		return nil, fmt.Errorf("the authorisation server %s does not protect logins by PKCE with S256; set headers with a token instead", line(issuer))
 	case secure(m.AuthorizationEndpoint) != nil:
@@ -191,7 +191,7 @@ func (c *Client) describe(ctx context.Context, ask Challenge) (*oauthex.Protecte
 	return &oauthex.ProtectedResourceMetadata{Resource: c.Server, AuthorizationServers: []string{origin}}, nil
 }
 
-// fetch returns nil where there is no description.
+// fetch returns nil if there is no metadata.
 func (c *Client) fetch(ctx context.Context, from string) (*oauthex.ProtectedResourceMetadata, error) {
 	if err := secure(from); err != nil {
 		return nil, fmt.Errorf("the address %w", err)

@@ -35,12 +35,13 @@ func (c *Client) client(ctx context.Context) (*http.Client, error) {
 	private := errors.As((&web.Guard{}).Judge(ctx, u.Hostname()), &refused) && refused.Private
 	guard := &web.Guard{Private: private}
 	return &http.Client{Transport: bounded{guard.Transport(c.Transport)}, Timeout: requestTime,
-		// What is posted holds secrets. Only documents are followed, by the SDK's own rules.
+		// Posted data holds secrets. Only requests for documents follow redirects, by the
+		// SDK's own rules.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }
 
-// documents is client for what may be redirected: the SDK sets its rules where
-// there are none.
+// documents is client for requests that may be redirected: the SDK sets its rules if there
+// are none.
 func (c *Client) documents(ctx context.Context) (*http.Client, error) {
 	h, err := c.client(ctx)
 	if err != nil {
@@ -98,8 +99,8 @@ func final(err error) bool {
 	return errors.As(err, &e) && (e.code == "invalid_grant" || e.code == "invalid_client" || e.code == "unauthorized_client")
 }
 
-// post sends a request with secrets and reads the answer into out. hide are what
-// must not be in an error.
+// post sends a request with secrets and reads the answer into out. Values in hide are
+// removed from errors.
 func (c *Client) post(ctx context.Context, r *http.Request, out any, hide ...string) error {
 	h, err := c.client(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func (c *Client) post(ctx context.Context, r *http.Request, out any, hide ...str
 	return nil
 }
 
-// within is what went wrong in a request, without its URL.
+// within returns the cause of a failed request, without its URL.
 func within(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {

@@ -19,11 +19,10 @@ import (
 // browser. ctx ends once it was there, and the wait with ctx of [Client.Login].
 type Person func(ctx context.Context, page string) (address string, err error)
 
-// Login has a person log in, and keeps the login. Where the challenge is empty the
-// server is asked for one. Login asks for the scopes of the
-// configuration, else of the challenge, else all that the server names; those
-// that an earlier login has, or that were wanted since, stay among them. With the grant
-// [ClientCredentials] there is no person, who may be nil.
+// Login has a person log in, and stores the login. If the challenge is empty, Login asks
+// the server for one. It asks for the scopes of the configuration, else of the challenge,
+// else all that the server names; scopes of an earlier login, or wanted since, are added.
+// With the grant [ClientCredentials] there is no person, who may be nil.
 func (c *Client) Login(ctx context.Context, ask Challenge, person Person) error {
 	if c.Unattended() {
 		token, err := c.Token(ctx)
@@ -94,7 +93,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 func (c *Client) scopes(ask Challenge, at *place, old *Login) []string {
 	list := scopes(c.Config.Scopes)
 	if c.Unattended() && len(list) > 0 {
-		return list // nobody is there to agree to more
+		return list // there is no person to agree to more
 	}
 	if len(list) == 0 {
 		list = ask.Scopes
@@ -128,7 +127,7 @@ func (p *place) page(l *Login, callback, state, verifier string) (string, error)
 		return "", errors.New("the endpoint for logins is not a URL")
 	}
 	sum := sha256.Sum256([]byte(verifier))
-	q := u.Query() // it may have some of its own
+	q := u.Query() // it may have its own
 	for name, value := range map[string]string{"response_type": "code", "client_id": l.ClientID, "redirect_uri": callback, "state": state, "resource": l.Resource,
 		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256", "scope": strings.Join(l.Scopes, " ")} {
 		if value != "" {
@@ -142,8 +141,8 @@ func (p *place) page(l *Login, callback, state, verifier string) (string, error)
 	return u.String(), nil
 }
 
-// accepts judges what the browser came back with. An issuer that was not announced
-// is refused even where it is right, as the official SDK does (RFC 9207, 2.4).
+// accepts checks the answer from the browser. An issuer that was not announced is refused
+// even if it is right, like in the official SDK (RFC 9207, 2.4).
 func (p *place) accepts(answer url.Values) error {
 	announced := p.server.AuthorizationResponseIssParameterSupported
 	switch iss := answer.Get("iss"); {
@@ -161,7 +160,7 @@ func (p *place) accepts(answer url.Values) error {
 	return nil
 }
 
-// secret returns 256 bits that nobody can guess, in 43 characters that URLs take.
+// secret returns 256 random bits in 43 characters that are valid in URLs.
 func secret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // it never fails

@@ -11,8 +11,8 @@
 //	})
 //	token, err := c.Token(ctx) // for the header Authorization
 //
-// What servers send is foreign: it is bounded, and checked before it is used or
-// shown. No error of this package holds a token, a secret or a code.
+// Data from servers is not trusted: it is bounded, and checked before it is used or shown.
+// No error of this package holds a token, a secret or a code.
 package oauth
 
 import (
@@ -28,8 +28,8 @@ import (
 	"time"
 )
 
-// A Config is what a server's configuration says of how to log in. The zero value
-// suits servers at which programs can register themselves.
+// A Config is the part of a server's configuration about logins. The zero value suits
+// servers at which programs can register themselves.
 type Config struct {
 	// Grant is how the program gets tokens: [AuthorizationCode], the default, by which a
 	// person logs in, or [ClientCredentials], by which the program itself does.
@@ -43,14 +43,15 @@ type Config struct {
 	// Issuer is the authorisation server that is to be used, of those that the server
 	// names; a client that was registered by hand belongs to one. "": the first.
 	Issuer string `json:"issuer,omitempty"`
-	// Scopes are those to ask for, with spaces between; "": what the server says.
+	// Scopes are the scopes to ask for, with spaces between; "": those that the server
+	// names.
 	Scopes string `json:"scopes,omitempty"`
 	// CallbackPort is the port on 127.0.0.1 that the browser comes back to, for clients
 	// that are registered with one. 0: a free one.
 	CallbackPort int `json:"callbackPort,omitempty"`
 }
 
-// Check reports what makes a configuration useless.
+// Check returns the mistake that makes a configuration unusable.
 func (c Config) Check() error {
 	switch {
 	case c.Grant != "" && c.Grant != AuthorizationCode && c.Grant != ClientCredentials:
@@ -97,7 +98,7 @@ type Client struct {
 	busy chan struct{} // holds one while someone renews or logs in
 
 	mu      sync.Mutex
-	known   *Login // nil: there is none, or it was not looked for
+	known   *Login // nil: there is none, or it was not looked up
 	unsaved *Login // renewed, but the store did not take it
 }
 
@@ -111,7 +112,7 @@ func (c *Client) key() string {
 	return key
 }
 
-// enter waits until nobody else renews or logs in.
+// enter waits until no other goroutine renews or logs in.
 func (c *Client) enter(ctx context.Context) (leave func(), err error) {
 	c.once.Do(func() { c.busy = make(chan struct{}, 1) })
 	select {
@@ -143,8 +144,8 @@ func (c *Client) Secrets() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// Token returns an access token for the server, renewing one that is about to
-// expire; "" where there is no login, or one that has expired permanently.
+// Token returns an access token for the server, and renews one that is about to expire. It
+// is "" if there is no login, or one that has expired permanently.
 func (c *Client) Token(ctx context.Context) (string, error) {
 	l := c.current()
 	if l == nil {
@@ -167,8 +168,8 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	return token, err
 }
 
-// Renew returns another access token than the one given, which the server has
-// refused. The error matches [ErrLogin] where there is none.
+// Renew returns another access token than the given one, which the server has refused. The
+// error matches [ErrLogin] if there is none.
 func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
 	if c.Unattended() {
 		return c.Obtain(ctx, Challenge{}, refused)
@@ -202,7 +203,7 @@ func (c *Client) Renew(ctx context.Context, refused string) (string, error) {
 		next, err := c.refresh(ctx, *l)
 		if final(err) {
 			gone = true
-			return nil, nil // what was refused is of no use to anybody
+			return nil, nil // a refused token is useless
 		}
 		if err != nil {
 			return nil, err
@@ -258,9 +259,9 @@ func (c *Client) Want(ctx context.Context, scopes []string) (bool, error) {
 	return missing, nil
 }
 
-// Logout forgets the login. It reports whether there was one. The authorisation
-// server is told to withdraw it, where it has a place for that (RFC 7009); an
-// error of that is returned, and the login forgotten all the same.
+// Logout deletes the login. It reports whether there was one. It also asks the
+// authorisation server to revoke the login, if the server has an endpoint for that (RFC
+// 7009). If that fails, it returns the error, and the login is still deleted.
 func (c *Client) Logout(ctx context.Context) (bool, error) {
 	leave, err := c.enter(ctx)
 	if err != nil {
@@ -285,8 +286,8 @@ func (c *Client) Logout(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// secure reports what keeps a URL from being sent secrets: it must be https, but
-// for this machine.
+// secure returns the reason why no secrets may be sent to a URL: it must be https, except
+// on this machine.
 func secure(address string) error {
 	u, err := url.Parse(address)
 	switch {

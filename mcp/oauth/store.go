@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A Login is what is kept of a login to a server.
+// A Login is the stored data of a login to a server.
 type Login struct {
 	Server   string `json:"server"`
-	Resource string `json:"resource"` // what the tokens are for (RFC 8707)
+	Resource string `json:"resource"` // the resource that the tokens are for (RFC 8707)
 	Issuer   string `json:"issuer"`
 	// Where tokens are to be had, and withdrawn; the latter may be "".
 	TokenURL  string `json:"tokenUrl"`
@@ -42,13 +42,12 @@ func (l *Login) valid() bool {
 
 // A Store keeps logins, each under a key. It is safe for concurrent use.
 type Store interface {
-	// Load returns a login, nil where there is none.
+	// Load returns a login, nil if there is none.
 	Load(ctx context.Context, key string) (*Login, error)
-	// Update puts what change returns in the place of a login; nil stands for none,
-	// both ways. While change runs, which may take as long as a request on the
-	// network, there is no other Update of the login, in no process that shares the
-	// store. Nothing changes where change returns an error. Once Update has returned
-	// nil, the login is kept.
+	// Update replaces a login by the result of change; nil stands for no login, both ways.
+	// change may take as long as a request on the network. In the meantime no other process
+	// or goroutine that shares the store updates the login. If change fails, nothing
+	// changes. When Update returns nil, the login is stored.
 	Update(ctx context.Context, key string, change func(*Login) (*Login, error)) error
 }
 

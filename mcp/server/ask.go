@@ -18,7 +18,8 @@ const (
 	deniesWord = "deny"
 )
 
-// permissionForm is what a client fills in. There is no default: a person decides.
+// permissionForm is the form that the client's user fills in. It has no default: a person
+// decides.
 var permissionForm = json.RawMessage(`{"type":"object","properties":{` +
 	`"decision":{"type":"string","title":"Decision","enum":["` + allowsWord + `","` + deniesWord + `"]},` +
 	`"reason":{"type":"string","title":"Reason","description":"Told to the model, if you deny"}},"required":["decision"]}`)
@@ -127,7 +128,8 @@ func questionForm(questions []tool.Question) (json.RawMessage, string, error) {
 	return data, strings.TrimSpace(message.String()), err
 }
 
-// shown is a text as a client may show it: bounded, and without what steers terminals.
+// shown is a text that is safe for a client to show: bounded, and without terminal control
+// sequences.
 func shown(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {

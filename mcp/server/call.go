@@ -99,7 +99,7 @@ type pendingCall struct {
 	err    error
 
 	given sdk.InputResponseMap // answers that came with the call itself
-	waits sdk.InputRequestMap  // what was asked; guarded by the server's mu while it waits for an answer
+	waits sdk.InputRequestMap  // the question; guarded by the server's mu while it waits for an answer
 	late  *time.Timer          // ends a call whose question is not answered
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// newest is the first version of the protocol in which servers send no requests:
-// what they want to know is the result of a call, which is then made again.
+// newest is the first version of the protocol in which servers send no requests: a question
+// is the result of a call, which the client then makes again.
 const newest = "2026-07-28"
 
 // A Client is who makes a call. It is of use until the call ends, and safe for
@@ -42,14 +42,14 @@ func (c *Client) Session() string { return c.session.id }
 // Tool returns the tool that is called.
 func (c *Client) Tool() tool.Tool { return c.tool }
 
-// Capabilities are what the client says that it can do.
+// Capabilities are the capabilities that the client has declared.
 func (c *Client) Capabilities() sdk.ClientCapabilities { return c.capabilities }
 
 // ErrNobody is matched by the error for a question that the client cannot put to
 // anybody.
 var ErrNobody = errors.New("the client does not support such questions")
 
-// An Answer is what came of a question.
+// An Answer is the answer to a question.
 type Answer struct {
 	Action  string         // accept, decline, or cancel
 	Content map[string]any // with accept: it fits the schema

@@ -19,8 +19,8 @@ const (
 	retryInSeconds = "30"
 )
 
-// handlers makes what answers HTTP requests. One end point serves clients with
-// sessions, and those whose protocol has none any more.
+// handlers makes the HTTP handlers. One end point serves clients with sessions, and those
+// of versions without sessions.
 func (s *Server) handlers() {
 	get := func(*http.Request) *sdk.Server { return s.sdk }
 	// Hosts are checked in ServeHTTP, where more names may be right.
@@ -28,8 +28,8 @@ func (s *Server) handlers() {
 	s.http.calls = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true, Logger: s.options.Log, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, PropagateRequestCancellation: true})
 }
 
-// ServeHTTP answers a request of streamable HTTP, under any path. It knows no
-// authorization: whoever reaches it may call the tools.
+// ServeHTTP answers a request of streamable HTTP, under any path. It checks no
+// authorization: everyone who reaches it may call the tools.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.admits(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
@@ -59,8 +59,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.http.sessions.ServeHTTP(w, r)
 }
 
-// admits reports why a request may come of a web page that has no business here:
-// browsers send Origin, and a name that was bound to another address is no address.
+// admits returns the reason to refuse a request, nil if there is none. It refuses web pages
+// of other origins, which browsers name in Origin, and names bound to this address by DNS
+// rebinding.
 func (s *Server) admits(r *http.Request) error {
 	host := hostname(r.Host)
 	if net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") && !slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {

@@ -15,9 +15,9 @@ import (
 
 const maxLine = 16 << 20 // bytes of a message
 
-// lines is the connection to a client that sends a message a line. The SDK's own
-// ends a session at a line that is no message, and does not tell when the input
-// has ended while calls are under way.
+// lines is the connection to a client that sends a message a line. The SDK's own ends a
+// session at a line that is not a message, and does not report the end of the input during
+// calls.
 type lines struct {
 	in       io.Reader
 	messages chan jsonrpc.Message
@@ -43,8 +43,8 @@ func (l *lines) Connect(context.Context) (sdk.Connection, error) {
 	return l, nil
 }
 
-// read passes on what comes until the input ends. A line that is no message is
-// answered with an error, as is one that is too long.
+// read passes on messages until the input ends. It answers a line that is not a message, or
+// too long, with an error.
 func (l *lines) read() {
 	defer l.count(-1)
 	defer close(l.ended)
@@ -99,7 +99,7 @@ func (l *lines) take(line []byte) {
 	}
 }
 
-// count adds to what is open.
+// count changes the number of open requests.
 func (l *lines) count(n int) {
 	l.counting.Lock()
 	defer l.counting.Unlock()
@@ -108,11 +108,11 @@ func (l *lines) count(n int) {
 	}
 }
 
-// refuse answers what has no id that could be read.
+// refuse answers a line without a readable id.
 func (l *lines) refuse(code int64, why string) {
 	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 	if err == nil {
-		_ = l.write(data) // that nobody reads is noticed elsewhere
+		_ = l.write(data) // a lost connection is noticed elsewhere
 	}
 }
 
@@ -155,7 +155,7 @@ func (l *lines) write(data []byte) error {
 	return err
 }
 
-// Close ends the connection. What is reading the input ends as soon as that does.
+// Close ends the connection. The reader of the input ends as soon as that does.
 func (l *lines) Close() error {
 	l.closing.Do(func() {
 		close(l.closed)

@@ -32,7 +32,7 @@ func offer(t tool.Tool) (o *sdk.Tool, err error) {
 	if spec.Output != nil {
 		o.OutputSchema = spec.Output
 	}
-	// The SDK panics at what it cannot offer: try it aside.
+	// The SDK panics at tools that it cannot offer: try this one in a scratch server.
 	sdk.NewServer(&sdk.Implementation{}, nil).AddTool(o, nil)
 	return o, nil
 }

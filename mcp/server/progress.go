@@ -9,9 +9,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// progress tells a client how its request goes on. A report that comes while
-// another is being sent takes the place of those that wait, so that a slow client
-// holds up no tool.
+// progress reports the progress of a request to a client. While a report is being sent, a
+// newer one replaces those that wait, so that a slow client holds up no tool.
 type progress struct {
 	ctx   context.Context
 	req   *sdk.CallToolRequest
@@ -55,7 +54,7 @@ func (p *progress) move() {
 	}
 }
 
-// end sends what waits and returns when that is done.
+// end sends the waiting report and returns when that is done.
 func (p *progress) end() {
 	if p == nil {
 		return

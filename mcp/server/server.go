@@ -7,9 +7,8 @@
 //	…
 //	err = s.Serve(ctx, os.Stdin, os.Stdout) // or http.ListenAndServe("127.0.0.1:8000", s)
 //
-// The tools are called as they are. Package agentserver serves an agent, or the
-// tools of one under its permissions. What clients send is foreign: it is bounded
-// and checked.
+// The tools are called as they are. Package agentserver serves an agent, or the tools of
+// one under its permissions. Data from clients is not trusted: it is bounded and checked.
 package server
 
 import (
@@ -30,21 +29,21 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Options say what a [Server] offers. Only Name is required.
+// Options configure a [Server]. Only Name is required.
 type Options struct {
 	Name         string // of the server; it must not hold "__", see [mcp.CheckName]
 	Title        string // for people
 	Version      string // "" is "0"
-	Instructions string // what clients may tell their models
+	Instructions string // text for the clients' models
 	Tools        []tool.Tool
-	// Call carries out the calls. Nil: the tools are called directly, with all that
-	// they can do and nobody asked.
+	// Call carries out the calls. Nil: the tools are called directly, without any question
+	// or permission check.
 	Call     CallFunc
 	Dir      string // [tool.Call].Dir of direct calls
 	PageSize int    // of the list of tools; 0: 1,000
 	// Patience is how long a client may take to answer a question. 0: 10 minutes.
 	Patience time.Duration
-	// Ended, if not nil, is told when a session has ended in which there were calls.
+	// Ended, if not nil, is called when a session that had calls has ended.
 	Ended func(session string)
 	Log   *slog.Logger // nil: no logs
 
@@ -57,22 +56,22 @@ type Options struct {
 	// MaxSessions bounds the sessions at a time. 0: 100.
 	MaxSessions int
 
-	// SDK has what the protocol knows beside tools, such as handlers of completion and
-	// subscriptions; what stands above counts more. Extend, if not nil, adds resources,
-	// prompts and the like before the first client is there.
+	// SDK holds the protocol's other options, such as handlers of completion and
+	// subscriptions; the fields above override it. Extend, if not nil, adds resources,
+	// prompts and the like before the first client connects.
 	SDK    sdk.ServerOptions
 	Extend func(*sdk.Server)
 }
 
-// A CallFunc carries out a call for a client. What the client's model should see
-// of a failure is an error [tool.Result]; an error becomes one.
+// A CallFunc carries out a call for a client. A failure that the client's model should see
+// is an error [tool.Result]; a Go error becomes one.
 type CallFunc func(ctx context.Context, client *Client, call tool.Call) (*tool.Result, error)
 
 const (
 	defaultPatience = 10 * time.Minute
 	defaultIdle     = 30 * time.Minute
 	defaultSessions = 100
-	// parting is what calls have to end by themselves after a client's input has ended.
+	// parting is the time that calls have to end after a client's input has ended.
 	parting = time.Second
 	// maxWaiting bounds the calls that wait for answers of clients without sessions.
 	maxWaiting = 100
@@ -134,8 +133,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// SetTools changes what tools there are; clients are told. On an error nothing
-// has changed.
+// SetTools replaces the tools, and clients are told. On an error nothing has changed.
 func (s *Server) SetTools(tools []tool.Tool) error {
 	byName := map[string]tool.Tool{}
 	var offered []*sdk.Tool
@@ -168,18 +166,18 @@ func (s *Server) SetTools(tools []tool.Tool) error {
 	return nil
 }
 
-// Config returns what [mcp.Servers] of the same program connect to: its tools
-// as they are now, called directly and without a protocol.
+// Config returns a configuration with which [mcp.Servers] of the same program call the
+// present tools directly, without a protocol.
 func (s *Server) Config() mcp.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return mcp.Config{Type: mcp.InProcess, Tools: slices.Clone(s.order)}
 }
 
-// Serve is one session with the client that writes to in and reads from out: a
-// line is a message. It returns nil when in ends, after calls that were under way
-// have ended or were cancelled after a second, and ctx's error when ctx ends. If
-// in is an [io.Closer] it is closed then, so that nothing is left reading.
+// Serve is one session with the client that writes to in and reads from out: a line is a
+// message. When in ends, running calls have a second to end before they are cancelled; then
+// Serve returns nil. When ctx ends it returns ctx's error. If in is an [io.Closer] it is
+// closed then, so that no reader remains.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if !s.begin() {
 		return errClosed

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A session is what is kept for a client: over its connection, or as long as the
-// server where its protocol knows none.
+// A session holds the data of a client: for its connection or, if its version has no
+// sessions, as long as the server.
 type session struct {
 	id     string
 	ctx    context.Context
@@ -81,7 +81,7 @@ func direct(dir string) CallFunc {
 	}
 }
 
-// State returns what the session keeps in a tool's slot.
+// State returns the session's value in a tool's slot.
 func (c *Client) State(slot string) json.RawMessage {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

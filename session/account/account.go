@@ -43,7 +43,7 @@ func Read(events iter.Seq2[event.Event, error]) (*Book, error) {
 	return b, nil
 }
 
-// A Cost is what a session has cost so far.
+// A Cost is the cost of a session so far.
 type Cost struct {
 	USD     *float64  `json:"usd"` // nil: the price of a model is not known
 	LostUSD float64   `json:"lost_usd,omitempty"`
@@ -63,15 +63,15 @@ type Line struct {
 	USD   *float64  `json:"usd"`
 }
 
-// A Tool is what a tool has cost: the input of all requests that carried its description
-// and its results, by their estimated share of each request's input, and the digests of
-// its results. What the model wrote to call it is not in it.
+// A Tool is the cost of a tool: the input of all requests that carried its description and
+// its results, by their estimated share of each request's input, and the digests of its
+// results. The model's output of the calls is not included.
 type Tool struct {
 	Name    string   `json:"name"`
 	Calls   int      `json:"calls"`
 	Results int      `json:"result_tokens"`        // estimated, when they came
 	Carried int      `json:"carried_tokens"`       // times the requests that they were in, descriptions included
-	USD     *float64 `json:"usd"`                  // of what was carried, and of digests
+	USD     *float64 `json:"usd"`                  // of descriptions, results and digests
 	Digests float64  `json:"digest_usd,omitempty"` // the part of USD for digests
 }
 
@@ -259,7 +259,7 @@ func names(sets ...map[string]int) []string {
 	return slices.Compact(list)
 }
 
-// Cost returns what the session has cost, an open run included.
+// Cost returns the cost of the session, including an open run.
 func (b *Book) Cost() Cost {
 	c := Cost{USD: new(0.0), Cache: b.cache}
 	runs := b.runs
@@ -305,7 +305,7 @@ func (b *Book) Cost() Cost {
 // Cache returns how the provider's prompt cache did.
 func (b *Book) Cache() Cache { return b.cache }
 
-// Context returns what the next request would hold, without asking the provider.
+// Context describes the next request, without asking the provider.
 func (b *Book) Context() engine.ContextUsage {
 	return b.state.ContextUsage(&b.transcript, func(text string) bool { return b.notes[text] }, 0, 0)
 }
@@ -324,7 +324,7 @@ func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	bounded := func(usd float64) float64 { return min(max(usd, -llm.MaxCost), llm.MaxCost) } // whatever a journal says
+	bounded := func(usd float64) float64 { return min(max(usd, -llm.MaxCost), llm.MaxCost) } // even in a damaged journal
 	return new(bounded(*a) + bounded(*b))
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// Options say what an export is like. The zero value is good.
+// Options configure an export. The zero value is good.
 type Options struct {
 	// Secrets are replaced, beside the values of environment variables whose names
 	// say that they are secret.
@@ -37,7 +37,7 @@ func (o Options) hide() redact.Values {
 	return redact.New(append(values, environ.Secrets()...))
 }
 
-// about returns what is known of a session, without secrets.
+// about returns the Info of a session, without secrets.
 func about(ctx context.Context, s session.Store, id string, hide redact.Values) (session.Info, error) {
 	info, err := session.Stat(ctx, s, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func about(ctx context.Context, s session.Store, id string, hide redact.Values) 
 	return info, nil
 }
 
-// heading is what an export is called.
+// heading is the title of an export.
 func heading(info session.Info) string { return cmp.Or(info.Title, info.Prompt, info.Session) }
 
 // JSON writes a session as one JSON object:
@@ -126,7 +126,7 @@ func diffOf(raw json.RawMessage) string {
 // Diff returns the diff that a tool has left of a file's change, "" where it has none.
 func (r *Result) Diff() string { return r.diff }
 
-// line is what is shown of a call while it is folded.
+// line is the text of a folded call.
 func line(c Call) string {
 	if c.Result != nil && c.Result.Title != "" {
 		return c.Result.Title

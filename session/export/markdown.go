@@ -16,10 +16,10 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// Markdown writes a session as CommonMark with a heading for each turn. Prompts
-// are quotes, inputs and results of tools are code blocks, answers stay Markdown
-// but for HTML, images and headings, which are shown as text or one size smaller.
-// It fails as reading the session does.
+// Markdown writes a session as CommonMark with a heading for each turn. Prompts are quotes,
+// inputs and results of tools are code blocks. Answers stay Markdown, except that HTML and
+// images become text and headings become one size smaller. It fails like reading the
+// session does.
 func Markdown(ctx context.Context, w io.Writer, s session.Store, id string, o Options) error {
 	hide := o.hide()
 	info, err := about(ctx, s, id, hide)
@@ -193,8 +193,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// tameLine escapes what begins HTML and images, outside of code. In a line with a
-// bar, which may be of a table whose cells end code, nothing counts as code.
+// tameLine escapes the beginnings of HTML and images, outside of code. In a line with a bar
+// nothing counts as code: the line may be of a table, whose cells end code.
 func tameLine(line string) string {
 	var b strings.Builder
 	code := !strings.Contains(line, "|")
@@ -228,8 +228,8 @@ func tameLine(line string) string {
 	return b.String()
 }
 
-// closing returns where in s the code ends that a run of n backticks has begun,
-// -1 if it does not.
+// closing returns the index in s of the end of code that began with n backticks, -1 if it
+// does not end.
 func closing(s string, n int) int {
 	for i := 0; i < len(s); {
 		if s[i] != '`' {

@@ -30,7 +30,7 @@ type (
 		Delivery event.Delivery `json:"delivery"`
 		Content  llm.Blocks     `json:"content"` // text, images, documents
 	}
-	// Answer is what the model said, and the tools that it called. Kind is "answer".
+	// Answer is the model's text and its tool calls. Kind is "answer".
 	Answer struct {
 		Kind    string     `json:"kind"`
 		Seq     int64      `json:"seq"`
@@ -49,7 +49,7 @@ type (
 		Input  json.RawMessage `json:"input"`
 		Result *Result         `json:"result,omitempty"` // null: there is none yet
 	}
-	// A Result is what came of a call.
+	// A Result is the result of a call.
 	Result struct {
 		Seq        int64           `json:"seq"`
 		Time       time.Time       `json:"time"`
@@ -131,14 +131,13 @@ type reader struct {
 	left   bool
 }
 
-// add takes in the next fact. It reports false when nobody reads any more.
+// add applies the next fact. It reports false when the reader has stopped.
 func (r *reader) add(e event.Event) bool {
 	r.fact(e)
 	return !r.left
 }
 
-// fact adds what a fact says to the turns. A fact that the switch does not list is not
-// known.
+// fact applies a fact to the turns. Facts that the switch does not list are unknown.
 func (r *reader) fact(e event.Event) (known bool) {
 	switch d := e.Data.(type) {
 	case event.UserMessage:
@@ -172,7 +171,7 @@ func (r *reader) fact(e event.Event) (known bool) {
 		event.ModeChanged, event.ModelChanged, event.FallbacksChanged, event.BudgetChanged, event.CallbackChanged,
 		event.ToolChanged, event.ToolsChanged, event.PermissionsChanged, event.Stopped, event.Resumed, event.Rewound,
 		event.SessionNamed, event.Hooked, event.OutputChecked,
-		event.AgentStart, event.AgentSuspended, event.AgentEnd: // nobody said them
+		event.AgentStart, event.AgentSuspended, event.AgentEnd: // no one said them
 	default:
 		return false
 	}
@@ -203,7 +202,7 @@ func (r *reader) flush() {
 	}
 }
 
-// blocks returns what can be shown of blocks.
+// blocks returns the visible content of blocks.
 func (r *reader) blocks(given llm.Blocks) llm.Blocks {
 	var out llm.Blocks
 	for _, b := range given {
@@ -255,7 +254,7 @@ func (r *reader) text(s string) string {
 	return strings.Map(visible, r.hide.Text(tool.Clean(s)))
 }
 
-// visible keeps line ends and tabs of all that has no sign of its own.
+// visible removes invisible characters except line ends and tabs.
 func visible(c rune) rune {
 	switch {
 	case c == '\n' || c == '\t':

@@ -29,7 +29,7 @@ type Turn struct {
 	CostUSD *float64
 }
 
-// What stands where something is missing.
+// Texts in place of missing content.
 const (
 	noPrompt = "(What was said here is missing.)"
 	noResult = "The result of this call is not on record. Whether it took effect is not known: check before you do it again."
@@ -45,10 +45,9 @@ type Writer struct {
 	facts      []event.Event
 }
 
-// NewWriter returns a writer of the session whose last fact is number last, and
-// whose conversation so far is what the facts past say, those on the path to it.
-// Calls that have no result there get the one under their id in results, or one
-// that says that it is missing.
+// NewWriter returns a writer that continues the session with the facts past, on the path to
+// fact number last. A call without a result gets the one under its id in results, or a
+// result that says that it is missing.
 func NewWriter(session string, past []event.Event, last int64, results map[string]tool.Result) *Writer {
 	w := &Writer{session: session, last: last}
 	for _, e := range past {
@@ -62,7 +61,7 @@ func NewWriter(session string, past []event.Event, last int64, results map[strin
 	return w
 }
 
-// Facts returns what was made so far.
+// Facts returns the facts made so far.
 func (w *Writer) Facts() []event.Event { return w.facts }
 
 // add makes a fact if it counts.
@@ -83,11 +82,10 @@ func (w *Writer) apply(e event.Event) bool {
 	return true
 }
 
-// Write makes facts of turns. What does not fit is corrected: an answer's calls
-// without results get one that says so, results without a call and second ones
-// are left out, answers in a row become one, empty messages none. The
-// conversation is closed at the end. dir is the working directory that is
-// recorded where there is none yet.
+// Write makes facts of turns. It corrects them: an answer's calls without results get one
+// that says so; results without a call, and second results, are left out; consecutive
+// answers become one; empty messages are dropped. At the end the conversation is closed.
+// dir is recorded as the working directory if there is none yet.
 func (w *Writer) Write(turns []Turn, model, dir string) {
 	steps := arrange(turns)
 	if len(steps) == 0 {
@@ -113,8 +111,8 @@ func (w *Writer) Write(turns []Turn, model, dir string) {
 	}
 }
 
-// prompt records what the user said: a new prompt, or one more message of the run
-// that continues.
+// prompt records a text of the user: a new prompt, or one more message of the run that
+// continues.
 func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 	if t.ID == "" || w.state.Known(t.ID) {
 		t.ID = fmt.Sprintf("history-%d", w.last+1)
@@ -128,8 +126,8 @@ func (w *Writer) prompt(t Turn, tools []string, model, dir string) {
 	w.add(event.UserMessage{ID: t.ID, Delivery: event.AsPrompt, Message: t.Message})
 }
 
-// configured is what the run is made with: what was configured before, with all
-// tools that are called and without limits.
+// configured is the configuration of the run: the last one, with all tools that are called
+// and without limits.
 func (w *Writer) configured(tools []string, model, dir string) event.Configured {
 	c := w.state.Config()
 	c.System, c.Models = w.transcript.System, w.state.Models()
@@ -194,7 +192,7 @@ func (w *Writer) call() (engine.Effect, bool) {
 	return nil, false
 }
 
-// settle does what the run wants until it wants an answer or has ended.
+// settle carries out effects until the run wants an answer or has ended.
 func (w *Writer) settle(result func(call string) (tool.Result, bool)) {
 	for w.state.Running() {
 		before := w.last
@@ -245,7 +243,7 @@ func (w *Writer) do(e engine.Effect, result func(call string) (tool.Result, bool
 // nothing knows no results.
 func nothing(string) (tool.Result, bool) { return tool.Result{}, false }
 
-// done is what a tool has returned that was not the last word.
+// done is the recorded result of a tool that was not final.
 func (w *Writer) done(call string) tool.Result {
 	if c := w.transcript.Call(call); c != nil && c.Done != nil {
 		r := c.Done.Result

@@ -31,7 +31,7 @@ func named(t *testing.T, s session.Store) {
 	}
 	before := is("s", "A title", "urgent")
 
-	log := opened(t, s, "s") // both outlive what is appended
+	log := opened(t, s, "s") // both survive later appends
 	last := log.Last()
 	for range 300 {
 		last++

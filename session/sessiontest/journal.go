@@ -51,7 +51,7 @@ func reopen(t *testing.T, s session.Store) {
 	same(t, "s", read(t, s, "s", 0), facts)
 }
 
-// header: what a session begins with is kept, a later opening does not change it.
+// header: the header of a session is kept, a later opening does not change it.
 func header(t *testing.T, s session.Store) {
 	want := session.Header{Session: "s", Created: start, Dir: "/a \"dir\" <ü>", Parent: &session.Position{Session: "p", Seq: 7}}
 	for _, h := range []session.Header{
@@ -99,8 +99,8 @@ func fence(t *testing.T, s session.Store) {
 	same(t, "s", read(t, s, "s", 0), facts[:3])
 }
 
-// refusedFacts: what is not a fact in its place is refused, all that is appended
-// with it too, and the log stays good.
+// refusedFacts: an event that is not a fact in its place is refused, with everything
+// appended with it, and the log stays good.
 func refusedFacts(t *testing.T, s session.Store) {
 	facts := Prompts(3)
 	log := opened(t, s, "s")

@@ -89,7 +89,7 @@ func read(t *testing.T, s session.Store, id string, after int64) []event.Event {
 	return facts
 }
 
-// same compares what was read of a session with what was appended to it.
+// same compares the facts read from a session with those appended to it.
 func same(t *testing.T, id string, got, want []event.Event) {
 	t.Helper()
 	if len(got) != len(want) {

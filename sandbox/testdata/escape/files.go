@@ -99,7 +99,7 @@ func init() {
 		return nil
 	}
 	attempts["another /dev/null"] = func() error {
-		// What is made in /dev stays there; the host's is not ours.
+		// A file made in /dev stays there; the host's /dev is not touched.
 		defer os.Remove("/dev/escape")
 		return os.WriteFile("/dev/escape", nil, 0o600)
 	}

@@ -1,6 +1,6 @@
-// Command escape tries to get out of a sandbox in the way that its argument
-// names. It prints "ESCAPED" where only it can see that it did; the rest is seen
-// from outside. What to reach is in the environment.
+// Command escape tries to get out of a sandbox in the way that its argument names. It
+// prints "ESCAPED" if only it can see its success; the test sees the rest from outside. The
+// environment names the targets.
 package main
 
 import (
