@@ -88,7 +88,7 @@ func (*askNotices) Intent() event.Fact { return nil }
 
 func (a *askNotices) Do(ctx *driver.Context) {
 	a.texts = a.run.x.Notices()
-	a.notes = a.run.x.notes(&ctx.Context, a.place)
+	a.notes = a.run.x.notes(ctx.Context, a.place)
 	a.run.pollInbox(ctx)
 }
 

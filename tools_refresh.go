@@ -27,7 +27,7 @@ const toolsetsKey = "toolsets"
 func (*askToolsets) Key() string        { return toolsetsKey }
 func (*askToolsets) Intent() event.Fact { return nil }
 
-func (a *askToolsets) Do(ctx *driver.Context) { a.pool = a.run.x.refreshTools(&ctx.Context, a.of) }
+func (a *askToolsets) Do(ctx *driver.Context) { a.pool = a.run.x.refreshTools(ctx.Context, a.of) }
 
 func (a *askToolsets) Facts(ending bool) []event.Fact {
 	if a.pool == nil || ending {

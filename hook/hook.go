@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -85,9 +84,7 @@ func (c *compiled) matches(subject string) bool {
 // A Set is hooks that are ready to be called. A nil Set has none. It is safe for
 // concurrent use.
 type Set struct {
-	on    map[Event][]compiled
-	turns sync.Pool // of *turn
-	watch watch
+	on map[Event][]compiled
 }
 
 // Compile makes a Set. An error names the hook and its mistake.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/openagent-go/agent/hook"
-	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/tool"
 )
@@ -331,20 +330,5 @@ func BenchmarkNoHook(b *testing.B) {
 		if s.Has(hook.PreToolUse, "Edit") {
 			b.Fatal("there is one")
 		}
-	}
-}
-
-// BenchmarkFunctionOfEffect is BenchmarkFunction with the context of an effect, which
-// costs nothing until someone waits for its end.
-func BenchmarkFunctionOfEffect(b *testing.B) {
-	s := compile(b, hook.Hook{On: hook.PreToolUse, Match: "Edit|Write", Func: returning(hook.Output{}, nil)})
-	in := hook.Input{Event: hook.PreToolUse, Tool: "Edit"}
-	run, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx := &lazyctx.Context{Parent: run}
-		s.Run(ctx, in, nil)
-		ctx.Cancel()
 	}
 }

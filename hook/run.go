@@ -51,7 +51,7 @@ func (s *Set) run(ctx context.Context, in *Input, watch func(Step)) (all Outcome
 		if !h.matches(subject) {
 			continue
 		}
-		out, err := s.call(ctx, h, in, i, depth, watch)
+		out, err := h.call(ctx, in, i, depth, watch)
 		if err != nil {
 			err = fmt.Errorf("the %s hook %q failed: %w", in.Event, h.Name, err)
 			all.Errors = append(all.Errors, err)

@@ -9,8 +9,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
 // DefaultTimeout is how long a tool may run whose Spec says nothing.
@@ -38,16 +36,15 @@ type Outcome struct {
 // that continues for longer than grace after ctx or its timeout ended is given up,
 // with Fault Stuck.
 func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
-	limit := Timeout(t)
-	l := withLimit(ctx, limit)
+	l := newLimited(ctx, Timeout(t))
 	done := make(chan Outcome, 1)
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		defer l.Cancel()
+		defer l.cancel()
 		var out Outcome
 		defer func() { done <- out }() // after a runtime.Goexit too
-		attempt(l, limit, t, call, &out)
+		l.attempt(t, call, &out)
 	}()
 	select {
 	case out := <-done:
@@ -62,8 +59,8 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 	case <-timer.C:
 	}
 	why := "was cancelled"
-	if l.Expired() {
-		why = timedOut(limit)
+	if l.expired() {
+		why = timedOut(l.limit)
 	}
 	return Outcome{
 		Result: GivenUp(call, why),
@@ -80,19 +77,35 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 // A tool that completes in spite of its timeout has completed. What it answers
 // after ctx ended is the result as well; ctx's error becomes "cancelled".
 func Do(ctx context.Context, t Tool, call Call) (out Outcome) {
-	limit := Timeout(t)
-	l := withLimit(ctx, limit)
-	defer l.Cancel()
-	attempt(l, limit, t, call, &out)
+	l := newLimited(ctx, Timeout(t))
+	defer l.cancel()
+	l.attempt(t, call, &out)
 	return out
 }
 
-func withLimit(ctx context.Context, limit time.Duration) *lazyctx.Context {
-	l := &lazyctx.Context{Parent: ctx}
+// A limited is the context of a tool's run, which ends after a time limit.
+type limited struct {
+	context.Context
+	cancel context.CancelFunc
+	limit  time.Duration // 0 for none
+	until  time.Time     // zero for none
+}
+
+func newLimited(ctx context.Context, limit time.Duration) limited {
+	l := limited{limit: limit}
 	if limit > 0 {
-		l.Until = time.Now().Add(limit)
+		l.until = time.Now().Add(limit)
+		l.Context, l.cancel = context.WithDeadline(ctx, l.until)
+	} else {
+		l.Context, l.cancel = context.WithCancel(ctx)
 	}
 	return l
+}
+
+// expired reports whether it was the time limit that ended the context.
+func (l *limited) expired() bool {
+	d, _ := l.Deadline()
+	return l.limit > 0 && l.Err() == context.DeadlineExceeded && d.Equal(l.until)
 }
 
 // GivenUp is the result of a tool that did not return, and why it should have.
@@ -122,7 +135,7 @@ func specOf(t Tool) (s Spec) {
 func timedOut(limit time.Duration) string { return fmt.Sprintf("timed out after %v", limit) }
 
 // attempt runs t to its end, whichever way it ends.
-func attempt(l *lazyctx.Context, limit time.Duration, t Tool, call Call, out *Outcome) {
+func (l *limited) attempt(t Tool, call Call, out *Outcome) {
 	returned := false
 	defer func() {
 		if returned {
@@ -134,15 +147,15 @@ func attempt(l *lazyctx.Context, limit time.Duration, t Tool, call Call, out *Ou
 			*out = Outcome{Result: Errorf("%s ended its goroutine without an answer (runtime.Goexit)", call.Name), Fault: Panicked}
 		}
 	}()
-	r, err := t.Run(l, call)
+	r, err := t.Run(l.Context, call)
 	if err == nil {
 		r = verified(t, call, r)
 	}
 	late := ""
-	if (err != nil || r != nil && r.IsError) && l.Expired() {
-		late = timedOut(limit)
+	if (err != nil || r != nil && r.IsError) && l.expired() {
+		late = timedOut(l.limit)
 	}
-	*out = judge(l, call, r, err, late)
+	*out = judge(l.Context, call, r, err, late)
 	returned = true
 }
 

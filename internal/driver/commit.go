@@ -7,7 +7,6 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
-	"github.com/openagent-go/agent/internal/lazyctx"
 )
 
 // A Log records facts.
@@ -26,7 +25,6 @@ type committer struct {
 	sync     bool               // one of them has to be on the disk
 	began    bool               // something is on record
 	failed   error              // of the log: nothing can be recorded any more
-	ctx      *lazyctx.Context   // the context of appends; nil before the first
 	uncached *event.CacheBroken // to be shown after the next append
 }
 
@@ -45,34 +43,17 @@ func (c *committer) add(e event.Event, sync bool) {
 }
 
 // append appends the unsaved facts to the log, of which there is at least one. It
-// returns them until the next fact is added.
+// returns them until the next fact is added. The end of the run does not cut it short.
 func (c *committer) append(run context.Context) ([]event.Event, error) {
 	events := c.unsaved
-	if err := c.log.Append(c.context(run, c.at.Add(executor.Grace)), events[0].Seq-1, c.sync, events...); err != nil {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(run), c.at.Add(executor.Grace))
+	defer cancel()
+	if err := c.log.Append(ctx, events[0].Seq-1, c.sync, events...); err != nil {
 		c.failed = fmt.Errorf("agent: recording in session %s: %w", c.session, err)
 		return nil, c.failed
 	}
 	c.unsaved, c.sync, c.began = events[:0], false, true
 	return events, nil
-}
-
-// context returns the context of an append, which the end of the run does not cut short.
-func (c *committer) context(run context.Context, limit time.Time) context.Context {
-	if c.ctx != nil {
-		if c.ctx.Extend(limit) {
-			return c.ctx
-		}
-		c.ctx.Cancel()
-	}
-	c.ctx = &lazyctx.Context{Parent: run, Detached: true, Until: limit}
-	return c.ctx
-}
-
-// release ends the context of appends.
-func (c *committer) release() {
-	if c.ctx != nil {
-		c.ctx.Cancel()
-	}
 }
 
 // Began reports whether something is on record.

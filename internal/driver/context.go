@@ -8,7 +8,6 @@ import (
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/executor"
-	"github.com/openagent-go/agent/internal/lazyctx"
 	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/llm/limit"
 	"github.com/openagent-go/agent/trace"
@@ -18,11 +17,12 @@ import (
 // shows signals. A tool, a model and a callback may hold on to it for longer than
 // they were asked to, so that each pending effect has a new one.
 type Context struct {
-	lazyctx.Context
-	run   *Run
-	key   string            // of the effect
-	muted atomic.Bool       // its signals are not shown any more
-	span  executor.OpenSpan // of the effect; what traces it has begun it
+	context.Context
+	cancel context.CancelFunc
+	run    *Run
+	key    string            // of the effect
+	muted  atomic.Bool       // its signals are not shown any more
+	span   executor.OpenSpan // of the effect; what traces it has begun it
 }
 
 // Value lets tools find the host of the run, see [HostOf].
@@ -56,12 +56,17 @@ func (n *Context) OpenSpan(end func(trace.End)) *executor.OpenSpan { return n.sp
 func (n *Context) Host() Host { return n.run.host }
 
 // NewContext returns a context for an effect of a key, or for something else that goes on
-// beside the run.
-func (r *Run) NewContext(key string) *Context {
+// beside the run. It ends with the run: cancel it when it is not needed any more.
+func (r *Run) NewContext(key string) *Context { return r.newContext(r.ctx, key) }
+
+func (r *Run) newContext(parent context.Context, key string) *Context {
 	n := &Context{run: r, key: key}
-	n.Parent = r.ctx
+	n.Context, n.cancel = context.WithCancel(parent)
 	return n
 }
+
+// Cancel ends the context.
+func (n *Context) Cancel() { n.cancel() }
 
 type hostKey struct{}
 

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -24,7 +25,17 @@ type OwnEffect interface {
 
 // pendingFor returns a pending effect for an effect.
 func (r *Run) pendingFor(e engine.Effect) *pendingEffect {
-	f := &pendingEffect{key: e.Key(), ctx: r.NewContext(e.Key()), wanted: true}
+	f := &pendingEffect{key: e.Key(), wanted: true}
+	parent := r.ctx
+	switch e.(type) {
+	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
+		// Hooks may take secrets out of a result: those that are wanted to end a run
+		// are not ended with it, and have a bounded time.
+		if f.closing = r.conv.State.Stopping(); f.closing {
+			parent = context.WithoutCancel(parent)
+		}
+	}
+	f.ctx = r.newContext(parent, f.key)
 	f.input.Effect, f.input.Signals = e, f.ctx
 	return f
 }
@@ -100,11 +111,6 @@ func (r *Run) register(f *pendingEffect) {
 				r.drive()
 			}
 		})
-	case engine.RunHooks, engine.GatherResults, engine.CallHooks:
-		// Hooks may take secrets out of a result: those that are wanted to end a run
-		// are not ended with it, and have a bounded time.
-		f.closing = r.conv.State.Stopping()
-		f.ctx.Detached = f.closing
 	case engine.RunTool:
 		f.began = time.Now()
 		if f.limit = tool.Timeout(r.x.Tool(f.input.Call.Name)); f.limit > 0 {

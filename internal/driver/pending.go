@@ -78,6 +78,7 @@ func (c *completedEffects) take() []*pendingEffect {
 // cancel cancels a pending effect. It reports whether nothing will come of it any more.
 func (f *pendingEffect) cancel() (over bool) {
 	if f.timer != nil {
+		f.ctx.Cancel()
 		return f.timer.Stop()
 	}
 	if !f.cancelled {
