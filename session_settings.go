@@ -32,7 +32,7 @@ type settings struct {
 	mode    permission.Mode // for the next prompt; "" is what is in force
 	changed altered         // of the agent
 	gone    []tool.Tool     // that SetTools and ReplaceTool have taken away
-	agents  *subagents      // not set, but as rare; nil: it has started no agents
+	agents  *subagentSet    // not set, but as rare; nil: it has started no agents
 }
 
 // altered says what of the agent was changed; callback: and is not on record yet.
@@ -227,7 +227,7 @@ func (s *Session) SetBudget(ctx context.Context, b Budget) error {
 		return err
 	})
 	if err == nil && len(work) > 0 {
-		s.subagents().bound(context.WithoutCancel(ctx), b, work)
+		s.boundAgents(context.WithoutCancel(ctx), event.Limits{Turns: b.Turns, ModelCalls: b.ModelCalls, USD: b.USD}, work)
 	}
 	return err
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/hook"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/driver"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -97,7 +97,7 @@ func (p *Parent) Run(ctx context.Context, c Child) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, leave, err := p.session.subagents().begin(ctx, c, id, false)
+	ctx, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: c.key(), Name: c.called(), Session: id})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 	if id, err = p.idOf(ctx, c); err != nil {
 		return "", err
 	}
-	life, leave, err := p.session.subagents().begin(ctx, c, id, true)
+	life, leave, err := p.session.subagents().Begin(ctx, subagents.Work{Key: c.key(), Name: c.called(), Session: id, Background: true})
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +157,9 @@ func (p *Parent) Start(ctx context.Context, c Child, done func(*Result, error)) 
 }
 
 // Stop ends a child in the background and reports whether it was at work.
-func (p *Parent) Stop(id string) bool { return p.session.subagents().stop(id) }
+func (p *Parent) Stop(id string) bool {
+	return p.session.subagents().StopBackground(id, ErrAgentStopped)
+}
 
 // Working reports whether a child is on record as being at work.
 func (p *Parent) Working(id string) bool {
@@ -165,20 +167,12 @@ func (p *Parent) Working(id string) bool {
 }
 
 // Life returns a context that ends when the parent's session is closed.
-func (p *Parent) Life() context.Context { return p.session.subagents().ctx }
+func (p *Parent) Life() context.Context { return p.session.subagents().Context() }
 
 // Go calls fn beside the parent's runs. The parent's session waits for its end when it
 // is closed, after which ctx has ended. It reports false once the session is closed.
 func (p *Parent) Go(fn func(ctx context.Context)) bool {
-	b := p.session.subagents()
-	if !b.enter() {
-		return false
-	}
-	go func() {
-		defer b.all.Done()
-		fn(b.ctx)
-	}()
-	return true
+	return p.session.subagents().Go(fn)
 }
 
 // Notify calls the hooks of an event of the host's, see [Session.Hook].
@@ -215,7 +209,7 @@ func (p *Parent) Last(ctx context.Context, child string) (event.AgentEnd, string
 			at.Agent = info.Agent.Name
 		}
 	}
-	end, text, _ := lastResult(ctx, p.session.childStore(p.loop.x.store), at)
+	end, text, _ := subagents.LastResult(ctx, p.session.childStore(p.loop.x.store), at)
 	if recorded != nil {
 		end.Reason, end.Message = recorded.Reason, recorded.Message
 	}
@@ -259,39 +253,19 @@ func (p *Parent) prepareSubagent(ctx context.Context, c Child, id string, backgr
 		own := p.inherit(f, c)
 		own.Sessions = store
 		own.Name = name
-		var begun bool
-		begun, w.over = f.State.Agents().Worked(w.key)
 		start := event.AgentStart{Key: w.key, Call: c.Call, Session: id, Agent: name, Background: background}
-		if !begun {
-			share, ok := f.State.Share(c.Call, now())
-			if !ok {
-				return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
-			}
-			start.ReservedUSD, start.ModelCalls = least(own.Budget.USD, share.USD), least(own.Budget.ModelCalls, share.ModelCalls)
-			if share.Turns > 0 {
-				start.Turns = least(own.Budget.Turns, share.Turns)
-			}
-			if background && !f.State.Config().Awaits { // what the parent waits for ends with it
-				own.Budget.Time = least(own.Budget.Time, share.Time)
-			}
-		} else {
-			for _, at := range f.State.Agents().AtWork() {
-				if at.Key == w.key {
-					start.ReservedUSD, start.ModelCalls, start.Turns = at.ReservedUSD, at.ModelCalls, at.Turns
-				}
-			}
-			if l := f.State.Config().Limits; !w.over && (l.USD > 0 && start.ReservedUSD <= 0 || l.ModelCalls > 0 && start.ModelCalls <= 0 || l.Turns > 0 && start.Turns <= 0) {
-				return fmt.Errorf("agent: starting %s: %w", name, ErrShare) // a new budget has left it nothing
-			}
+		limits := own.limits()
+		var begun, ok bool
+		if begun, w.over, ok = subagents.Reserve(f.State, now(), &start, &limits); !ok {
+			return fmt.Errorf("agent: starting %s: %w", name, ErrShare)
 		}
-		turns := own.Budget.Turns // it limits the agent alone, the share all below it
-		own.Budget.USD, own.Budget.ModelCalls, own.Budget.Turns = start.ReservedUSD, start.ModelCalls, start.Turns
-		own.parentLink = &parentLink{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, turns: turns}
+		own.Budget = Budget{Turns: limits.Turns, ModelCalls: limits.ModelCalls, USD: limits.USD, Time: limits.Time}
+		own.parentLink = &parentLink{parent: p.session, call: c.Call, kind: cmp.Or(c.Agent.Name, "agent"), only: own.parentLink.only, turns: limits.OwnTurns}
 		if err := own.check(); err != nil {
 			return err
 		}
 		w.session = own.Session(id)
-		agents.attach(w.key, w.session)
+		agents.Attach(w.key, w.session)
 		if begun {
 			return nil
 		}
@@ -330,14 +304,6 @@ func (p *Parent) idOf(ctx context.Context, c Child) (string, error) {
 // same one each time.
 func (p *Parent) Assigned(ctx context.Context, call string) (string, error) {
 	return p.idOf(ctx, Child{Call: call})
-}
-
-// least is the smaller of two limits, of which 0 is none.
-func least[T int | float64 | time.Duration](a, b T) T {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // Tools returns the tools that the parent's model can call, in order.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openagent-go/agent/internal/conversation"
+	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -93,8 +94,8 @@ func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
-	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{parentPolicy{p.session}}, denyOnly(own.Deciders))
-	own.Hooks = slices.Concat(from.Hooks, restrictHooks(own.Hooks))
+	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{subagents.Above(parentOf{p.session})}, subagents.DenyOnly(own.Deciders))
+	own.Hooks = slices.Concat(from.Hooks, subagents.RestrictHooks(own.Hooks))
 	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
 	own.AllowModeChange, own.AllowRuleGrant = from.AllowModeChange, from.AllowRuleGrant
 	if own.Context == nil {

@@ -5,179 +5,106 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/discard"
+	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/session"
 )
 
-// A subagents is the agents that a session has put to work.
-type subagents struct {
-	ctx    context.Context // ends with the session
-	cancel context.CancelCauseFunc
-	turn   chan struct{}  // has room for one: for who asks a person, at the root of a tree
-	store  session.Memory // of the agents of a session that nothing is kept of
-
-	mu      sync.Mutex
-	closed  bool
-	blocked chan struct{}              // not nil after an interrupt, until the next run
-	works   map[string]runningSubagent // pieces of work that go on, by key
-	all     sync.WaitGroup
+// A subagentSet is the agents that a session has put to work.
+type subagentSet struct {
+	*subagents.Registry[*Session]
+	store session.Memory // of the agents of a session that nothing is kept of
 }
 
-// runningSubagent is a piece of work that goes on.
-type runningSubagent struct {
-	session    string   // the child's
-	child      *Session // nil until it is made
-	background bool
-	cancel     context.CancelCauseFunc
-}
-
-// subagents returns the session's subagents.
-func (s *Session) subagents() *subagents {
+// subagents returns the session's agents.
+func (s *Session) subagents() *subagentSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.subagentsLocked()
+}
+
+// subagentsLocked is subagents for a caller that has the session's lock.
+func (s *Session) subagentsLocked() *subagentSet {
 	if s.settings().agents == nil {
-		s.set.agents = &subagents{works: map[string]runningSubagent{}, turn: make(chan struct{}, 1), closed: s.closed}
-		s.set.agents.ctx, s.set.agents.cancel = context.WithCancelCause(context.Background())
+		s.set.agents = &subagentSet{Registry: subagents.New[*Session]()}
 		if s.closed {
-			s.set.agents.cancel(ErrClosed)
+			s.set.agents.Close(ErrClosed)
 		}
 	}
 	return s.set.agents
 }
 
+// startedAgents returns the session's agents, nil if it has never started any.
+func (s *Session) startedAgents() *subagentSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set == nil {
+		return nil
+	}
+	return s.set.agents
+}
+
+// stopSubagents ends the agents and waits for them.
+func (s *Session) stopSubagents() {
+	if b := s.startedAgents(); b != nil {
+		b.Close(ErrClosed)
+	}
+}
+
 // childStore returns where the sessions of the session's agents are kept: beside its
 // own facts.
 func (s *Session) childStore(store session.Store) session.Store {
+	return s.subagents().storeFor(s.ID, store)
+}
+
+func (b *subagentSet) storeFor(parent string, store session.Store) session.Store {
 	if _, forgets := store.(discard.Store); forgets {
-		return &s.subagents().store
+		return &b.store
 	}
-	return session.Under(store, s.ID)
-}
-
-// enter reserves the place of one more; it reports false once the session is closed.
-func (b *subagents) enter() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.closed {
-		b.all.Add(1)
-	}
-	return !b.closed
-}
-
-// begin notes that a piece of work goes on, in ctx or until the session is closed, and
-// returns the context for it. What it returns last has to be called when it has ended.
-func (b *subagents) begin(ctx context.Context, c Child, session string, background bool) (context.Context, func(), error) {
-	if !b.enter() {
-		return nil, nil, ErrClosed
-	}
-	key := c.key()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.works[key]; known {
-		defer b.all.Done()
-		return nil, nil, fmt.Errorf("agent: starting %s: this piece of work, %s, goes on", c.called(), key)
-	}
-	if background {
-		if b.blocked != nil {
-			defer b.all.Done()
-			return nil, nil, fmt.Errorf("agent: starting %s: %w", c.called(), errHalted)
-		}
-		ctx = b.ctx
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	b.works[key] = runningSubagent{session, nil, background, cancel}
-	return ctx, func() {
-		cancel(nil)
-		b.mu.Lock()
-		delete(b.works, key)
-		b.mu.Unlock()
-		b.all.Done()
-	}, nil
-}
-
-// attach notes the session of a piece of work that goes on.
-func (b *subagents) attach(key string, child *Session) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if w, ok := b.works[key]; ok {
-		w.child = child
-		b.works[key] = w
-	}
+	return session.Under(store, parent)
 }
 
 // errSpent is the cause of the end of a child for which a new budget leaves nothing.
 var errSpent = errors.New("nothing is left of the budget for it")
 
-// bound bounds the agents at work by what a new budget of their parent leaves to them.
-func (b *subagents) bound(ctx context.Context, budget Budget, work []event.AgentStart) {
+// boundAgents bounds the agents at work by what a new budget of their parent leaves to them.
+func (s *Session) boundAgents(ctx context.Context, budget event.Limits, work []event.AgentStart) {
+	b := s.subagents()
 	for _, at := range work {
-		b.mu.Lock()
-		w, ok := b.works[at.Key]
-		b.mu.Unlock()
-		if !ok || w.child == nil {
+		child, ok := b.Child(at.Key)
+		if !ok || child == nil {
 			continue
 		}
-		if budget.USD > 0 && at.ReservedUSD <= 0 || budget.ModelCalls > 0 && at.ModelCalls <= 0 || budget.Turns > 0 && at.Turns <= 0 {
-			w.cancel(errSpent)
+		if subagents.Spent(budget, at) {
+			b.Stop(at.Key, errSpent)
 			continue
 		}
-		had := w.child.def().Budget
+		had := child.def().Budget
 		own := had
-		own.USD, own.ModelCalls, own.Turns = least(own.USD, at.ReservedUSD), least(own.ModelCalls, at.ModelCalls), least(own.Turns, at.Turns)
+		own.USD, own.ModelCalls, own.Turns = subagents.Least(own.USD, at.ReservedUSD), subagents.Least(own.ModelCalls, at.ModelCalls), subagents.Least(own.Turns, at.Turns)
 		if own == had {
 			continue
 		}
-		if err := w.child.SetBudget(ctx, own); err != nil { // the price of its model is not known
-			w.cancel(fmt.Errorf("it cannot be bounded: %w", err))
+		if err := child.SetBudget(ctx, own); err != nil { // the price of its model is not known
+			b.Stop(at.Key, fmt.Errorf("it cannot be bounded: %w", err))
 		}
 	}
 }
 
-// stop ends the work of a child in the background.
-func (b *subagents) stop(session string) (found bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, w := range b.works {
-		if w.session == session && w.background {
-			w.cancel(ErrAgentStopped)
-			found = true
-		}
+// recoverAbandoned makes the facts of the ends of agents that worked when the program died.
+// It is called with the session's lock.
+func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
+	if len(s.fold.State.Agents().AtWork()) == 0 {
+		return nil
 	}
-	return found
-}
-
-// has reports whether a piece of work goes on in this program.
-func (b *subagents) has(key string) bool {
-	if b == nil {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, ok := b.works[key]
-	return ok
-}
-
-// stopSubagents ends the agents and waits for them.
-func (s *Session) stopSubagents() {
-	s.mu.Lock()
-	var b *subagents
-	if s.set != nil {
-		b = s.set.agents
-	}
-	s.mu.Unlock()
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.cancel(ErrClosed)
-	b.all.Wait()
+	b := s.subagentsLocked()
+	return subagents.Abandoned(s.fold.State, prompt, b.Has, func(at event.AgentStart) (event.AgentEnd, string, string) {
+		return subagents.LastResult(ctx, b.storeFor(s.ID, s.store()), at)
+	})
 }
 
 // withSession does something with what the session is, on record and in the run that goes
@@ -249,13 +176,7 @@ func (s *Session) person(ctx context.Context) (done func(), err error) {
 	for b := s.def().parentLink; b != nil; b = s.def().parentLink {
 		s = b.parent
 	}
-	b := s.subagents()
-	select {
-	case b.turn <- struct{}{}:
-		return func() { <-b.turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return s.subagents().AskTurn(ctx)
 }
 
 // Children returns the agents that are at work for the session in this program. What
@@ -264,7 +185,7 @@ func (s *Session) Children() []event.AgentStart {
 	var out []event.AgentStart
 	b := s.subagents()
 	_ = s.withSession(context.Background(), func(f *conversation.Conversation, _ func(...event.Fact) error) error {
-		out = slices.DeleteFunc(f.State.Agents().AtWork(), func(at event.AgentStart) bool { return !b.has(at.Key) })
+		out = slices.DeleteFunc(f.State.Agents().AtWork(), func(at event.AgentStart) bool { return !b.Has(at.Key) })
 		return nil
 	})
 	return out

@@ -3,12 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/safecall"
+	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -73,7 +73,7 @@ func stopCause(ctx context.Context, err error) error {
 
 // recall returns what work came to whose end is on record.
 func (w *subagentTask) recall(ctx context.Context) (*Result, error) {
-	end, text, _ := lastResult(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
+	end, text, _ := subagents.LastResult(ctx, w.session.store(), event.AgentStart{Key: w.key, Session: w.session.ID, Agent: w.name})
 	res := newResult(w.session.ID, event.RunEnd{Reason: end.Reason, Message: end.Message, Text: text, Turns: end.Turns, AgentTurns: end.AgentTurns, ModelCalls: end.ModelCalls,
 		Usage: end.Usage, CostUSD: end.CostUSD, LostUSD: end.LostUSD, Models: end.Models, Duration: end.Duration})
 	return res, res.failure()
@@ -109,25 +109,12 @@ func (s *Session) settle(w *subagentTask, res *Result, err error) {
 		if w.suspended(res) {
 			return record(w.suspendedFact())
 		}
-		if n := w.notice(end, text); !f.State.Known(n.ID) {
-			return record(n.message(event.AsNotice), end) // the end last: without it all is done again
+		if n := subagents.Notice(w.key, w.name, end, text); !f.State.Known(n.ID) {
+			return record(n, end) // the end last: without it all is done again
 		}
 		return record(end)
 	})
 	if told != nil { // the next run of the session finds out by itself
 		w.parent.loop.x.Log.Warn("recording the end of an agent", "agent", w.name, "session", w.session.ID, "error", told)
 	}
-}
-
-// notice is what the parent's model is told of work in the background that has ended.
-func (w *subagentTask) notice(end event.AgentEnd, text string) Input {
-	var b strings.Builder
-	fmt.Fprintf(&b, "[agent] %s (agent id: %s) is done: %s", w.name, end.Session, end.Reason)
-	if end.Message != "" {
-		fmt.Fprintf(&b, ": %s", end.Message)
-	}
-	if text = strings.TrimSpace(text); text != "" {
-		b.WriteString("\n" + text)
-	}
-	return Input{ID: "agent:" + w.key, Text: b.String()}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/event"
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/executor"
+	"github.com/openagent-go/agent/internal/subagents"
 	"github.com/openagent-go/agent/internal/text"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
@@ -44,27 +44,22 @@ func (p *Parent) suspendCall(w *subagentTask) (parked bool) {
 // with that. An agent that cannot go on has ended.
 func (l *activeRun) restartAgent(at event.AgentStart) {
 	b := l.s.subagents()
-	if !b.enter() {
-		return
-	}
-	go func() {
-		defer b.all.Done()
+	b.Go(func(context.Context) {
 		ctx := l.NewContext("agent/" + at.Key)
 		defer ctx.Cancel()
 		why := l.s.repeatCall(ctx, l.x, at)
 		err := l.s.withSession(context.Background(), func(f *conversation.Conversation, record func(...event.Fact) error) error {
-			if _, ended := f.State.Agents().Worked(at.Key); ended || b.has(at.Key) || slices.ContainsFunc(f.State.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+			if _, ended := f.State.Agents().Worked(at.Key); ended || b.Has(at.Key) || subagents.Waits(f.State, at.Key) {
 				return nil
 			}
-			end, text, _ := lastResult(context.Background(), l.s.childStore(l.x.store), at)
+			end, text, _ := subagents.LastResult(context.Background(), l.s.childStore(l.x.store), at)
 			end.Message = strings.TrimSpace(end.Message + "; it could not go on: " + why)
-			n := (&subagentTask{key: at.Key, name: at.Agent}).notice(end, text)
-			return record(n.message(event.AsNotice), end)
+			return record(subagents.Notice(at.Key, at.Agent, end, text), end)
 		})
 		if err != nil {
 			l.x.Complain("recording the end of an agent", "agent", at.Agent, "error", err)
 		}
-	}()
+	})
 }
 
 // repeatCall makes a call again as it was made, and returns what went wrong.
@@ -117,10 +112,9 @@ func (s *Session) eachWaitingAgent(ctx context.Context, do func(child *Session) 
 	var agents []below
 	b := s.subagents()
 	err := s.withSession(ctx, func(f *conversation.Conversation, _ func(...event.Fact) error) error {
-		waiting := f.State.Agents().Waiting()
 		for _, at := range f.State.Agents().AtWork() {
-			live, has := b.child(at.Key)
-			waits := slices.ContainsFunc(waiting, func(w event.AgentStart) bool { return w.Key == at.Key })
+			live, has := b.Child(at.Key)
+			waits := subagents.Waits(f.State, at.Key)
 			if has && live != nil || !has && (waits || !at.Background && f.State.Call(at.Call).Open) {
 				agents = append(agents, below{at, live})
 			}
@@ -159,14 +153,6 @@ func (s *Session) withIdleAgent(ctx context.Context, at event.AgentStart, do fun
 	child := own.Session(at.Session)
 	defer func() { err = errors.Join(err, child.Close()) }()
 	return do(child)
-}
-
-// child returns the session of a piece of work that goes on in this program.
-func (b *subagents) child(key string) (*Session, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w, ok := b.works[key]
-	return w.child, ok
 }
 
 // pendingOfAgents returns the questions of agents.

@@ -20,7 +20,7 @@ const module = "github.com/openagent-go/agent"
 // the module it may import; "/..." covers all below. What is not listed may
 // import nothing of the module but internal packages that import nothing.
 var rules = map[string][]string{
-	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "engine", "session", "event", "hook", "llm", "tool", "trace", "permission"},
+	"":                    {"internal/conversation", "internal/discard", "internal/driver", "internal/elicitform", "internal/eventqueue", "internal/executor", "internal/safecall", "internal/same", "internal/secrets", "internal/strict", "internal/subagents", "engine", "session", "event", "hook", "llm", "tool", "trace", "permission"},
 	"permission":          {"permission/internal/..."},
 	"trace":               {"internal/plainfile", "event", "llm", "permission"},
 	"hook":                {"tool", "llm", "permission"},
@@ -80,11 +80,13 @@ var rules = map[string][]string{
 	"internal/jsonanswer": {"tool"},
 	"internal/safecall":   {},
 	"internal/secrets":    {"internal/environ", "internal/redact", "event", "llm", "tool"},
-	"internal/summary":    {"engine"},
-	"internal/text":       {},
-	"internal/...":        {"llm", "llm/catalog", "llm/limit", "internal/..."},
-	"cmd/...":             {"..."},
-	"examples/...":        {"..."},
+	// Not the root: they know the agents of a session by a type of their user's.
+	"internal/subagents": {"engine", "event", "hook", "llm", "permission", "session"},
+	"internal/summary":   {"engine"},
+	"internal/text":      {},
+	"internal/...":       {"llm", "llm/catalog", "llm/limit", "internal/..."},
+	"cmd/...":            {"..."},
+	"examples/...":       {"..."},
 
 	"cmd/openagent/internal/term":      {"internal/terminal"},
 	"cmd/openagent/internal/ratelimit": {"config", "llm/limit"},

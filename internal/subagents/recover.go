@@ -1,47 +1,70 @@
-package agent
+package subagents
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/session"
 )
 
-// recoverAbandoned makes the facts of the ends of agents that worked when the program died:
-// for a new prompt of all, else of those that no call goes on with.
-func (s *Session) recoverAbandoned(ctx context.Context, prompt bool) []event.Fact {
+// Abandoned makes the facts of the ends of agents that worked when the program died: for a
+// new prompt of all, else of those that no call goes on with. working reports whether a
+// piece of work goes on in this program. last is [LastResult].
+func Abandoned(state *engine.State, prompt bool, working func(key string) bool, last func(event.AgentStart) (end event.AgentEnd, text, dir string)) []event.Fact {
 	var facts []event.Fact
-	for _, at := range s.fold.State.Agents().AtWork() {
-		if !prompt && slices.ContainsFunc(s.fold.State.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == at.Key }) {
+	for _, at := range state.Agents().AtWork() {
+		if !prompt && (Waits(state, at.Key) || !at.Background && state.Call(at.Call).Open) || working(at.Key) {
 			continue // it goes on
 		}
-		if s.settings().agents.has(at.Key) || !prompt && !at.Background && s.fold.State.Call(at.Call).Open {
-			continue
-		}
-		end, text, dir := lastResult(ctx, s.childStore(s.store()), at)
-		if dir != "" && dir != s.fold.State.Dir() {
+		end, text, dir := last(at)
+		if dir != "" && dir != state.Dir() {
 			text = strings.TrimSpace(text + "\n\nIt worked in " + dir + ": what it has changed is there.")
 		}
-		w := &subagentTask{key: at.Key, name: at.Agent}
 		told := at.Background || prompt && dir != "" // the call's result says nothing of what the agent has done
-		if n := w.notice(end, text); told && !s.fold.State.Known(n.ID) {
-			facts = append(facts, n.message(event.AsNotice))
+		if n := Notice(at.Key, at.Agent, end, text); told && !state.Known(n.ID) {
+			facts = append(facts, n)
 		}
 		facts = append(facts, end) // last: without it all is done again
 	}
 	return facts
 }
 
+// Waits reports whether an agent waits for a decision that was deferred.
+func Waits(state *engine.State, key string) bool {
+	return slices.ContainsFunc(state.Agents().Waiting(), func(w event.AgentStart) bool { return w.Key == key })
+}
+
+// Notice is what the parent's model is told of work in the background that has ended.
+func Notice(key, name string, end event.AgentEnd, text string) event.UserMessage {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[agent] %s (agent id: %s) is done: %s", name, end.Session, end.Reason)
+	if end.Message != "" {
+		fmt.Fprintf(&b, ": %s", end.Message)
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return event.UserMessage{ID: "agent:" + key, Delivery: event.AsNotice, Message: llm.UserText(b.String())}
+}
+
 // cutShort is what the model is told of an agent that died with its program.
 const cutShort = "the program was cut short while it worked; it goes on when it is resumed by its id"
 
-// lastResult reads what a child's work came to, from its own session, and where it worked;
+// A Reader reads the facts of sessions.
+type Reader interface {
+	Read(ctx context.Context, session string, after int64) iter.Seq2[event.Event, error]
+}
+
+// LastResult reads what a child's work came to, from its own session, and where it worked;
 // without a key, what its last work did.
-func lastResult(ctx context.Context, store session.Store, at event.AgentStart) (end event.AgentEnd, text, dir string) {
+func LastResult(ctx context.Context, store Reader, at event.AgentStart) (end event.AgentEnd, text, dir string) {
 	end = event.AgentEnd{Key: at.Key, Session: at.Session, Agent: at.Agent, Reason: event.Internal, Message: cutShort}
 	var state engine.State
 	var last *event.RunEnd

@@ -1,4 +1,4 @@
-package agent
+package subagents
 
 import (
 	"context"
@@ -29,8 +29,8 @@ func (s strict) ConcealsIn(folder string) bool {
 	return ok && c.ConcealsIn(folder)
 }
 
-// denyOnly returns a child's own policies as they count.
-func denyOnly(own []permission.Decider) []permission.Decider {
+// DenyOnly returns a child's own policies as they count: they allow nothing.
+func DenyOnly(own []permission.Decider) []permission.Decider {
 	out := slices.Clone(own)
 	for i, j := range out {
 		if j != nil {
@@ -40,32 +40,28 @@ func denyOnly(own []permission.Decider) []permission.Decider {
 	return out
 }
 
-// parentPolicy is the parent's deny rules and plan mode as they are at the time of each call:
-// what is forbidden while a child works is forbidden to it. Any mode that permits less
-// bounds the child's, see [Agent.strictestMode].
-type parentPolicy struct{ parent *Session }
+// A Parent is what bounds the calls of an agent, as it is at the time of each call.
+type Parent interface {
+	// Rules are the parent's, in the mode that bounds its agents.
+	Rules() *permission.Compiled
+	// Unreadable is what the parent may not read.
+	Unreadable() *permission.Unreadable
+}
+
+// Above returns the parent's deny rules and plan mode as a policy: what is forbidden while a
+// child works is forbidden to it. Any mode that permits less bounds the child's, see
+// [Stricter].
+func Above(p Parent) permission.Decider { return above{p} }
+
+type above struct{ parent Parent }
 
 // Conceals is what the parent may not read now.
-func (a parentPolicy) Conceals(path string) bool {
-	x := a.executor()
-	return x.Unreadable.Load().HidesPlain(path, "")
-}
+func (a above) Conceals(path string) bool { return a.parent.Unreadable().HidesPlain(path, "") }
 
-func (a parentPolicy) ConcealsIn(folder string) bool {
-	x := a.executor()
-	return x.Unreadable.Load().Under(folder) != nil
-}
+func (a above) ConcealsIn(folder string) bool { return a.parent.Unreadable().Under(folder) != nil }
 
-// executor is that of the parent.
-func (a parentPolicy) executor() *runSetup {
-	a.parent.mu.Lock()
-	defer a.parent.mu.Unlock()
-	return a.parent.loop.x
-}
-
-func (a parentPolicy) Decide(r permission.Request) permission.Decision {
-	x := a.executor()
-	rules := x.Rules.Load().In(a.parent.currentMode())
+func (a above) Decide(r permission.Request) permission.Decision {
+	rules := a.parent.Rules()
 	if d, denied := rules.Denies(r); denied {
 		return d
 	}
@@ -81,9 +77,9 @@ func (a parentPolicy) Decide(r permission.Request) permission.Decision {
 	return permission.Decision{}
 }
 
-// restrictHooks returns a child's own hooks as they count: they answer no question in
+// RestrictHooks returns a child's own hooks as they count: they answer no question in
 // the place of the parent's hooks and callback, and only add rules that deny or ask.
-func restrictHooks(own []hook.Hook) []hook.Hook {
+func RestrictHooks(own []hook.Hook) []hook.Hook {
 	out := slices.Clone(own)
 	for i := range out {
 		call := out[i].Func
@@ -102,4 +98,17 @@ func restrictHooks(own []hook.Hook) []hook.Hook {
 		}
 	}
 	return out
+}
+
+// Stricter returns a mode, or the one above it if that permits less.
+func Stricter(mode, above permission.Mode) permission.Mode {
+	if strictness(above) > strictness(mode) {
+		return above
+	}
+	return mode
+}
+
+// strictness orders modes by how much they forbid.
+func strictness(m permission.Mode) int {
+	return slices.Index([]permission.Mode{"", permission.Bypass, permission.Auto, permission.AcceptEdits, permission.Default, permission.DontAsk, permission.Plan}, m)
 }
