@@ -235,7 +235,7 @@ func (t *Typed[In]) read(call Call) (_ Call, in In, repaired []string, err error
 	if err != nil {
 		return call, in, nil, err
 	}
-	if err := decode(call.Input, &in); err != nil {
+	if err := json.Unmarshal(call.Input, &in); err != nil {
 		return call, in, nil, t.shape.inputError(t.spec.Name, err.Error())
 	}
 	return call, in, repaired, nil
