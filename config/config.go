@@ -203,7 +203,7 @@ func (s *Settings) load(f File, o Options) error {
 	data, mode, err := read(f.Path)
 	own := f.Scope == User || f.Scope == Managed
 	if err == nil && data != nil && own && openToAll(mode) {
-		err = errors.New("everybody may write to it; take that right away (chmod o-w)")
+		err = errors.New("every user can write to the file; remove that right (chmod o-w)")
 	}
 	if err != nil {
 		return f.broken(err)

@@ -125,7 +125,7 @@ func (f File) set(ctx context.Context, steps []string, value json.RawMessage, jo
 		above = 0o755
 	case User:
 	default:
-		return Change{}, fmt.Errorf("settings of the scope %s are not changed here", f.Scope)
+		return Change{}, fmt.Errorf("settings of the scope %s cannot be changed; use user, project or local", f.Scope)
 	}
 	if value == nil {
 		if data, _, err := read(f.Path); err != nil || data == nil {
@@ -178,10 +178,10 @@ func (f File) inside() error {
 			if _, err := os.Lstat(path); absent(err) {
 				return nil
 			}
-			return fmt.Errorf("it is a link that leads nowhere: %w", err)
+			return fmt.Errorf("the file is a symlink without a target: %w", err)
 		}
 		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
-			return fmt.Errorf("it leads to %s, out of the project; change that file itself", real)
+			return fmt.Errorf("the file is a symlink to %s, outside the project; change that file itself", real)
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func edit(text []byte, steps []string, value json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	if n.kind != isObject {
-		return nil, wrongAt(n.line, "it must be an object, not %s", n.kind)
+		return nil, wrongAt(n.line, "the settings must be an object, not %s", n.kind)
 	}
 	return (&editor{text: text, unit: unitOf(text, n)}).at(n, steps, value, 1)
 }

@@ -64,7 +64,7 @@ func read(path string) (data []byte, mode fs.FileMode, err error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() { // opening a device may do something
-		return nil, 0, errors.New("it is not a file")
+		return nil, 0, errors.New("the path is not a regular file")
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0)
 	if err != nil {
@@ -72,14 +72,14 @@ func read(path string) (data []byte, mode fs.FileMode, err error) {
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a file")
+		err = errors.New("the path is not a regular file")
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("it has more than %d bytes", maxFile)
+		err = fmt.Errorf("the file has more than %d bytes", maxFile)
 	}
 	return data, info.Mode(), err
 }
@@ -123,7 +123,7 @@ func replace(path string, mode fs.FileMode, change func(old []byte) ([]byte, err
 		return err
 	}
 	if len(data) > maxFile {
-		return fmt.Errorf("it would have more than %d bytes", maxFile)
+		return fmt.Errorf("the file would have more than %d bytes", maxFile)
 	}
 	if old != nil && mode.Perm()&0o077 != 0 { // else it is private
 		mode = was.Perm()
@@ -152,7 +152,7 @@ func lock(ctx context.Context, path string) (free func() error, err error) {
 		select {
 		case <-time.After(lockNap):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("another process is changing it: %w", ctx.Err())
+			return nil, fmt.Errorf("waiting for another process that changes the file: %w", ctx.Err())
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (k Key) each(list *node, name string, check func(*node) error) error {
 	}
 	for _, item := range list.items {
 		if item.kind != isObject {
-			return wrongAt(item.line, "%s: what is in %s must be an object, not %s", k.Name, name, item.kind)
+			return wrongAt(item.line, "%s: each item of %s must be an object, not %s", k.Name, name, item.kind)
 		}
 		if err := check(item); err != nil {
 			return err
@@ -171,7 +171,7 @@ const maxSeconds = 24 * 60 * 60 // that a hook may take
 func (k Key) knows(n *node, level int) error {
 	for _, m := range n.members {
 		if known := hookMembers[level]; !slices.Contains(known, m.name) {
-			return wrongAt(m.line, "%s: there is no %.100q here; there are %s", k.Name, m.name, strings.Join(known, ", "))
+			return wrongAt(m.line, "%s: %.100q is not a known member; use %s", k.Name, m.name, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -78,16 +78,16 @@ func TestBadHooks(t *testing.T) {
 		`{"PreToolUse": ["x"]}`:             "must be an object",
 		`{"PreToolUse": [{}]}`:              "a group without hooks",
 		`{"PreToolUse": [{"hooks": [{}]}]}`: `must be "command"`,
-		`{"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}`:                       `no "prompt" here`,
+		`{"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}`:                       `"prompt" is not a known member`,
 		`{"PreToolUse": [{"hooks": [{"type": "command"}]}]}`:                                     "no command",
 		`{"PreToolUse": [{"hooks": [{"type": "command", "command": " "}]}]}`:                     "no command",
 		`{"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}`:       "number of seconds",
 		`{"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "timeout": "1s"}]}]}`:    "number of seconds",
 		`{"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "async": 1}]}]}`:         "true or false",
-		`{"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(rm *)"}]}]}`: `no "if" here`,
+		`{"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(rm *)"}]}]}`: `"if" is not a known member`,
 		`{"PreToolUse": [{"matcher": "(", "hooks": []}]}`:                                        "error parsing regexp",
 		`{"PreToolUse": [{"matcher": 1, "hooks": []}]}`:                                          "must be a text",
-		`{"PreToolUse": [{"match": "Bash", "hooks": []}]}`:                                       `no "match" here`,
+		`{"PreToolUse": [{"match": "Bash", "hooks": []}]}`:                                       `"match" is not a known member`,
 	} {
 		k, _, err := Find("hooks")
 		if err == nil {

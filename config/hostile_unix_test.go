@@ -26,9 +26,9 @@ func TestHostileFiles(t *testing.T) {
 			}
 			return os.Truncate(path, 1<<40)
 		}, "more than 1048576 bytes"},
-		{"device", func(_ *testing.T, path string) error { return os.Symlink("/dev/zero", path) }, "it is not a file"},
-		{"pipe", func(_ *testing.T, path string) error { return syscall.Mkfifo(path, 0o600) }, "it is not a file"},
-		{"folder", func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) }, "it is not a file"},
+		{"device", func(_ *testing.T, path string) error { return os.Symlink("/dev/zero", path) }, "the path is not a regular file"},
+		{"pipe", func(_ *testing.T, path string) error { return syscall.Mkfifo(path, 0o600) }, "the path is not a regular file"},
+		{"folder", func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) }, "the path is not a regular file"},
 		{"loop", func(_ *testing.T, path string) error { return os.Symlink(filepath.Base(path), path) }, "too many levels"},
 		{"link to nothing", func(_ *testing.T, path string) error { return os.Symlink("nowhere", path) }, "no such file"},
 		{"zeros", func(_ *testing.T, path string) error { return os.WriteFile(path, make([]byte, 100), 0o600) }, "not JSON"},
@@ -38,7 +38,7 @@ func TestHostileFiles(t *testing.T) {
 				return err
 			}
 			return os.Chmod(path, 0o666)
-		}, "everybody may write to it"},
+		}, "every user can write to the file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -81,7 +81,7 @@ func (k Key) acceptsModel(data []byte, m member) error {
 		for _, s := range modelMembers {
 			known = append(known, s.Name)
 		}
-		return wrongAt(m.line, "%s: a model has no %.100q; it has %s", k.Name, m.name, strings.Join(known, ", "))
+		return wrongAt(m.line, "%s: %.100q is not a member of a model; use %s", k.Name, m.name, strings.Join(known, ", "))
 	}
 	member := modelMembers[i]
 	member.Name = k.Name + "." + m.name
@@ -95,7 +95,7 @@ func (k Key) acceptsModel(data []byte, m member) error {
 		var f float64
 		switch {
 		case !slices.Contains(priceMembers, p.name):
-			return wrongAt(p.line, "%s: there is no %.100q; there are %s", member.Name, p.name, strings.Join(priceMembers, ", "))
+			return wrongAt(p.line, "%s: %.100q is not a known member; use %s", member.Name, p.name, strings.Join(priceMembers, ", "))
 		case p.value.kind != isNumber || json.Unmarshal(data[p.value.start:p.value.end], &f) != nil || f < 0 || math.IsInf(f, 0):
 			return wrongAt(p.line, "%s.%s must be a number from 0 up", member.Name, p.name)
 		}

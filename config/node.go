@@ -71,7 +71,7 @@ var mark = []byte("\xef\xbb\xbf") // some editors put it at the beginning
 // Its errors are lineErrors.
 func parse(data []byte) (*node, error) {
 	if len(data) > maxFile {
-		return nil, wrongAt(1, "it has more than %d bytes", maxFile)
+		return nil, wrongAt(1, "the file has more than %d bytes", maxFile)
 	}
 	p := parser{data: data, line: 1}
 	if bytes.HasPrefix(data, mark) {
@@ -139,7 +139,7 @@ func (p *parser) check() error {
 	case len(rest) > 0 && rest[0] == '"':
 		return wrongAt(line, "a comma or colon is missing before this text")
 	}
-	return wrongAt(line, "it is not JSON: %v", err)
+	return wrongAt(line, "the text is not JSON: %v", err)
 }
 
 func (p *parser) space() {

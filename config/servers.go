@@ -47,7 +47,7 @@ func (k Key) acceptsMember(data []byte, m member) error {
 		for _, s := range serverMembers {
 			known = append(known, s.Name)
 		}
-		return wrongAt(m.line, "%s: a server has no %.100q; it has %s", k.Name, m.name, strings.Join(known, ", "))
+		return wrongAt(m.line, "%s: %.100q is not a member of a server; use %s", k.Name, m.name, strings.Join(known, ", "))
 	}
 	member := serverMembers[i]
 	if member.Type == "" {

@@ -181,7 +181,7 @@ func (s *Settings) Permits(mode permission.Mode) error {
 		return fmt.Errorf("the mode %s is disabled by %s", mode, v.Source)
 	}
 	if v, ok := s.Managed("permissions.defaultMode"); ok && stricterMode(v.Value, encode(mode)) {
-		return fmt.Errorf("%s allows no mode beyond %s", v.Source, v.Value)
+		return fmt.Errorf("%s allows only the mode %s and stricter ones", v.Source, v.Value)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (s *Settings) PermitsRule(r permission.Rule) error {
 	if err != nil || !s.flag(managedOnly) || slices.Contains(s.listed(allowKey, Managed), string(r)) {
 		return err
 	}
-	return fmt.Errorf("%s lets no rule allow but those that it lists, and %s is none", v.Source, r)
+	return fmt.Errorf("%s allows only the rules that it lists, and %s is not among them", v.Source, r)
 }
 
 // Bounded returns the values of flags that do not count, because managed

@@ -18,9 +18,9 @@ type result struct {
 const (
 	untrusted  = "ignored: the project is not trusted"
 	noLoosener = "ignored: managed settings only restrict"
-	ofMachine  = "ignored: only managed settings may say so"
-	unlisted   = "ignored, but for what managed settings list as well"
-	confined   = "ignored: managed settings switch the sandbox on, and do not say so as well"
+	ofMachine  = "ignored: only managed settings can set it"
+	unlisted   = "ignored, except what managed settings list too"
+	confined   = "ignored: managed settings switch the sandbox on and do not set this"
 )
 
 // settle finds out what counts of what the layers say, the highest first.
@@ -61,7 +61,7 @@ func (k Key) join(said []saying, r *result) {
 		if l.Why = k.ignored(v); l.Why != "" {
 			continue
 		}
-		l.Counts, l.Why, r.source = true, "counts, with what other layers say", v.source
+		l.Counts, l.Why, r.source = true, "counts, together with other layers", v.source
 		if k.Type == Hooks {
 			r.value = joinHooks(r.value, v.value)
 			continue

@@ -33,7 +33,7 @@ func understand(f File, text []byte) (understood, error) {
 		return u, err
 	}
 	if n.kind != isObject {
-		return u, wrongAt(n.line, "it must be an object, not %s", n.kind)
+		return u, wrongAt(n.line, "the settings must be an object, not %s", n.kind)
 	}
 	err = u.object(f, text, n, "")
 	if u.more > 0 {

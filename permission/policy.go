@@ -45,13 +45,13 @@ func (p Policy) Check() error {
 	}
 	for _, c := range p.Parents {
 		if err := c.Check(); err != nil {
-			return fmt.Errorf("checking a ceiling: %w", err)
+			return fmt.Errorf("checking the policy of a parent: %w", err)
 		}
 	}
 	if p.Bound != nil {
 		for _, r := range p.Bound.Only {
 			if err := r.Check(); err != nil {
-				return fmt.Errorf("checking what %s may use: %w", text.Bytes(p.Bound.By, shellword.MaxShown), err)
+				return fmt.Errorf("checking the tools that %s allows: %w", text.Bytes(p.Bound.By, shellword.MaxShown), err)
 			}
 		}
 	}

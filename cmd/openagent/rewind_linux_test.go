@@ -22,7 +22,7 @@ func TestConversationRewinds(t *testing.T) {
 	}
 	p.sees("> ")
 	p.types("/rewind\n")
-	p.sees("there is no prompt to go back to yet")
+	p.sees("this session has no prompt to rewind to yet")
 	p.types("write one\n")
 	p.sees("(?s)first is done.*2 turns, .*> ")
 	p.types("write two\n")

@@ -150,8 +150,8 @@ func TestConversation(t *testing.T) {
 		{"/effort high", "effort: effort high"},
 		{"/effort 5000", "effort: up to 5000 tokens"},
 		{"/effort off", "effort: off"},
-		{"/effort much", "is none of low"},
-		{"/effort 0", "is none of low"},
+		{"/effort much", "is not one of low"},
+		{"/effort 0", "is not one of low"},
 		{"/fallback claude-haiku-4-5", "fallback: claude-haiku-4-5"},
 		{"/fallback none", "fallback: none"},
 		{"/budget turns=50 usd=1.5", `budget: 50 turns, \$1.5`},
@@ -175,9 +175,9 @@ func TestConversation(t *testing.T) {
 	p.types("/mode\n")
 	p.sees("mode default; there are default, acceptEdits,")
 	p.types("/resume\n")
-	p.sees("no run was cut short")
+	p.sees("no run was interrupted")
 	p.types("/dance\n")
-	p.sees("there is no command and no skill /dance")
+	p.sees("unknown command or skill /dance")
 	p.types("/mode wild\n")
 	p.sees("unknown permission mode")
 	p.types("write them\n")

@@ -27,7 +27,7 @@ func (s *App) AttachFiles(paths []string) ([]llm.Block, error) {
 	unreadable := s.Agent.Permissions.DeniedReadPatterns(s.Agent.Deciders, append([]string{s.Project}, s.Options.Dirs...)...)
 	for _, path := range paths {
 		if abs, err := filepath.Abs(path); err != nil || unreadable.Hides(abs, s.Project) {
-			return nil, cli.Usagef("--file: %s may not be read: permissions.deny, the settings of the sandbox, or the program itself keep it; leave it out, or change the rule", path)
+			return nil, cli.Usagef("--file: reading %s is denied by permissions.deny, the sandbox settings, or openagent itself; leave it out, or change the rule", path)
 		}
 		more, err := attach.File(path)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -114,7 +114,7 @@ func (k *checkpointer) take(ctx context.Context, at agent.CheckpointPlace) (stri
 	}
 	roots := trees(at)
 	if i := slices.IndexFunc(roots, func(root string) bool { return within(k.home, root) }); i >= 0 {
-		return "", fmt.Errorf("files in %s are not kept", k.home)
+		return "", fmt.Errorf("files in %s are not saved", k.home)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("saving the files took longer than %v", keepTime))
 	defer cancel()

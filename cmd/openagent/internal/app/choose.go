@@ -86,7 +86,7 @@ func checkNew(ctx context.Context, o *settings.Options, store session.Store) err
 		return cli.Usagef("--session-id: %w", err)
 	}
 	if _, err := session.Stat(ctx, store, o.ID); err == nil {
-		return cli.Usagef("--session-id: there is a session %s already; use --resume %s to go on with it", o.ID, o.ID)
+		return cli.Usagef("--session-id: the session %s exists already; use --resume %s to continue it", o.ID, o.ID)
 	}
 	return nil
 }

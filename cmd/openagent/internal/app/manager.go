@@ -52,7 +52,7 @@ func (k *providerGuard) Spawn(ctx context.Context, s tools.Spawn) (*tools.Spawne
 // skillText is the text of a skill, for a kind of agent that begins with it.
 func (s *App) skillText(_ context.Context, name string) (string, error) {
 	if s.Skills == nil {
-		return "", fmt.Errorf("there are no skills here, so not %s", name)
+		return "", fmt.Errorf("this agent has no skills, so it cannot have %s", name)
 	}
 	return s.Skills.Text(name)
 }
@@ -61,7 +61,7 @@ func (s *App) skillText(_ context.Context, name string) (string, error) {
 // tools and what ends them.
 func connect(ctx context.Context, h *cli.IO, s *App, servers []subagent.Server) ([]tool.Tool, func(), error) {
 	if s.Options.MCPStrict {
-		return nil, nil, errors.New("--strict-mcp-config lets agents bring no servers along")
+		return nil, nil, errors.New("--strict-mcp-config does not allow MCP servers of agents")
 	}
 	configs, err := serversOf(h, servers)
 	if err != nil {

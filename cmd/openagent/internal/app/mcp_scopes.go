@@ -85,7 +85,7 @@ func decodeServers(data []byte, scope, project string) (*serverDocument, error) 
 			return nil, fmt.Errorf("mcpServers: %w", err)
 		}
 	} else if scope != LocalScope && len(d.top) > 0 {
-		return nil, errors.New("it has no member mcpServers")
+		return nil, errors.New("the file has no member mcpServers")
 	}
 	return d, nil
 }
@@ -191,7 +191,7 @@ func AddServer(ctx context.Context, h *cli.IO, scope, name string, raw json.RawM
 	}
 	err = changeServerFile(ctx, h, scope, project, func(servers map[string]json.RawMessage) error {
 		if servers[name] != nil {
-			return fmt.Errorf("there is a server %q in scope %s already; first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, text.QuoteShell(name), scope)
+			return fmt.Errorf("the server %q exists in scope %s already; remove it first: openagent mcp remove %s --scope %s", cli.Clip(name), scope, text.QuoteShell(name), scope)
 		}
 		servers[name] = raw
 		return nil

@@ -115,7 +115,7 @@ func (p *Plugin) place(name string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(p.Dir, real); err != nil || !filepath.IsLocal(filepath.FromSlash(name)) || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%q leads out of the plugin; name a path in it, such as ./custom", name)
+		return "", fmt.Errorf("%q is outside the plugin; name a path in it, such as ./custom", name)
 	}
 	return real, nil
 }
@@ -156,7 +156,7 @@ func pathsOf(raw json.RawMessage) ([]string, error) {
 	}
 	var many []string
 	if err := json.Unmarshal(raw, &many); err != nil {
-		return nil, errors.New("it must be a path or a list of paths")
+		return nil, errors.New("the value must be a path or a list of paths")
 	}
 	return many, nil
 }

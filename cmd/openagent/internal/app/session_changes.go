@@ -92,7 +92,7 @@ func (s *App) SetFallbacks(ctx context.Context, names []string) error {
 	var held []string
 	v, fixed := s.Options.Managed("fallback_models")
 	if fixed && (json.Unmarshal(v.Value, &held) != nil || !slices.Equal(held, names)) {
-		return fmt.Errorf("%s says that the fallback models are %s", v.Source, v.Value)
+		return fmt.Errorf("%s sets the fallback models to %s", v.Source, v.Value)
 	}
 	if fixed {
 		return nil // they are

@@ -182,7 +182,7 @@ func (s *App) ExpandSkill(text string) (*tool.Expansion, error) {
 	case known == nil:
 		return nil, nil
 	case known.Hidden:
-		return nil, fmt.Errorf("the skill %s is for the agent to run, not for people", known.Name)
+		return nil, fmt.Errorf("only the agent can run the skill %s", known.Name)
 	}
 	x, err := s.Skills.Expand(name, args)
 	if err != nil {

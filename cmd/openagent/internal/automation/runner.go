@@ -82,7 +82,7 @@ func (r *Runner) setup(ctx context.Context, dir string) (_ *app.App, err error) 
 // in calls do with an agent for a folder. The note says in a line what came of it.
 func (r *Runner) in(ctx context.Context, dir string, do func(*app.App) (string, error)) (note string, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("its folder %s is not there any more", dir)
+		return "", fmt.Errorf("the folder %s no longer exists", dir)
 	}
 	s, err := r.setup(ctx, dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func resultOf(res *tool.Result, err error) (string, error) {
 func (r *Runner) prompt(ctx context.Context, dir, text string) (string, error) {
 	return r.in(ctx, dir, func(s *app.App) (string, error) {
 		if s.Provider.NeedsKey() {
-			return "", errors.New("there is no key for the model")
+			return "", errors.New("no API key is set for the model")
 		}
 		chosen, err := app.ChooseSession(ctx, r.Host, r.Options, dir)
 		if err != nil {

@@ -29,12 +29,12 @@ func keepOutcome(home string, o TriggerOutcome) (err error) {
 	path := filepath.Join(home, OutcomesName)
 	if info, err := os.Lstat(path); err == nil && info.Size()+int64(len(line)) > maxOutcomes {
 		if err := os.Rename(path, path+".1"); err != nil {
-			return fmt.Errorf("keeping the outcome of a trigger: %w", err)
+			return fmt.Errorf("saving the outcome of a trigger: %w", err)
 		}
 	}
 	f, err := plainfile.Append(path)
 	if err != nil {
-		return fmt.Errorf("keeping the outcome of a trigger: %w", err)
+		return fmt.Errorf("saving the outcome of a trigger: %w", err)
 	}
 	_, err = f.Write(line) // whole, or another process's line could come between
 	return errors.Join(err, f.Close())

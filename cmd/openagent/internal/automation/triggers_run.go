@@ -114,7 +114,7 @@ func StopRuns(handler *trigger.Handler, grace time.Duration) error {
 	case err := <-ended:
 		return err
 	case <-time.After(grace + stuckTime):
-		return fmt.Errorf("a run of a trigger did not return within %v after it was ended", stuckTime)
+		return fmt.Errorf("a run of a trigger did not return within %v after it was cancelled", stuckTime)
 	}
 }
 

@@ -35,7 +35,7 @@ func Text(to *string) func(string) error {
 func OneOf(to *string, words []string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return fmt.Errorf("%q is none of %s%s", Clip(s), strings.Join(words, ", "), Suggestion(s, words))
+			return fmt.Errorf("%q is not one of %s%s", Clip(s), strings.Join(words, ", "), Suggestion(s, words))
 		}
 		*to = s
 		return nil

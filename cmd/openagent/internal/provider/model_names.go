@@ -55,7 +55,7 @@ func (p *Provider) begin(fixed bool) error {
 	case model == "":
 		return cli.Usagef("%s: %v", p.Model.Source, noNameError(to))
 	case fixed && p.Name.Value != "" && p.Name.Value != to:
-		return cli.Usagef("%s says that the provider is %s, and %s names a model of %s; leave one out, or name another model", p.Name.Source, p.Name.Value, p.Model.Source, to)
+		return cli.Usagef("%s sets the provider %s, but %s names a model of %s; leave one out, or name another model", p.Name.Source, p.Name.Value, p.Model.Source, to)
 	case p.Name.Value != to:
 		p.Name = settings.Setting{Value: to, Source: p.Model.Source}
 	}
@@ -64,7 +64,7 @@ func (p *Provider) begin(fixed bool) error {
 }
 
 func noNameError(provider string) error {
-	return fmt.Errorf("in %s:MODEL the model is missing", provider)
+	return fmt.Errorf("the model is missing after %s:", provider)
 }
 
 // Find returns where a model is reached and how it is called there. A name alone is one
@@ -121,7 +121,7 @@ var makers = []string{"deepseek", "glm", "kimi", "xai", mistralName, "gemini"}
 // the one in use are for it.
 func (p Provider) OtherProvider(name string) (Provider, error) {
 	if p.held != "" {
-		return p, fmt.Errorf("%s says where models are, so none of %s can be used", p.held, name)
+		return p, fmt.Errorf("%s fixes the provider, so models of %s cannot be used", p.held, name)
 	}
 	other := p
 	other.Name, other.Model, other.Key, other.Helper = settings.Setting{Value: name, Source: "model"}, settings.Setting{}, settings.Setting{}, nil
@@ -136,7 +136,7 @@ func (p Provider) OtherProvider(name string) (Provider, error) {
 	}
 	if name == settings.AzureName {
 		if other.BaseURL = p.Environ.First(variables("BASE_URL", name)[1:]...); other.BaseURL.Value == "" {
-			return other, errors.New("it is reached through azure, and AZURE_OPENAI_ENDPOINT is not set")
+			return other, errors.New("the provider azure needs AZURE_OPENAI_ENDPOINT; set it")
 		}
 		if _, err := azure.BaseURL(other.BaseURL.Value, other.apiVersion(), "x"); err != nil {
 			return other, fmt.Errorf("%s: %w", other.BaseURL.Source, err)
@@ -144,7 +144,7 @@ func (p Provider) OtherProvider(name string) (Provider, error) {
 	}
 	if other.NeedsKey() {
 		names := other.keyVariables()
-		return other, fmt.Errorf("it is reached through %s, and %s is not set", name, strings.Join(names[1:], " or "))
+		return other, fmt.Errorf("the provider %s needs %s; set it", name, strings.Join(names[1:], " or "))
 	}
 	return other, nil
 }
@@ -178,9 +178,9 @@ func (p Provider) unheard(model string, named bool) error {
 		hint = host + ":" + model
 	}
 	if hint != "" {
-		return fmt.Errorf("nothing is known of a model %s; did you mean %s? Write %s:%[1]s to ask for it all the same", cli.Clip(model), cli.Clip(hint), p.Name.Value)
+		return fmt.Errorf("unknown model %s; did you mean %s? Write %s:%[1]s to use it anyway", cli.Clip(model), cli.Clip(hint), p.Name.Value)
 	}
-	return fmt.Errorf("nothing is known of a model %s; write PROVIDER:MODEL to say who has it, such as %s:%[1]s", cli.Clip(model), p.Name.Value)
+	return fmt.Errorf("unknown model %s; write PROVIDER:MODEL to name its provider, such as %s:%[1]s", cli.Clip(model), p.Name.Value)
 }
 
 // catalogued are the names of the models in the catalogue.
@@ -223,7 +223,7 @@ func (p Provider) ModelOfSize(size string) (string, error) {
 		}
 	}
 	if latest == "" {
-		return "", fmt.Errorf("what the latest %s is called at %s is not known; name a model, or write anthropic:%[1]s", size, p.Name.Value)
+		return "", fmt.Errorf("the name of the latest %s at %s is unknown; name a model, or write anthropic:%[1]s", size, p.Name.Value)
 	}
 	return p.placed(latest), nil
 }

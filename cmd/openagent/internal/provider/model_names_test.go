@@ -62,21 +62,21 @@ func TestNames(t *testing.T) {
 		{settings.Options{Provider: "openrouter", Model: "x/y"}, all, "opus", "openrouter anthropic/claude-opus-5.5 anthropic/claude-opus-5.5"},
 		{settings.Options{}, all, "vertex:opus", "vertex claude-opus-5-5 vertex:claude-opus-5-5"},
 		{settings.Options{Model: "opus"}, all, "opus", "anthropic claude-opus-5-5 claude-opus-5-5"},
-		{settings.Options{Provider: "groq", Model: "x"}, all, "opus", "! what the latest opus is called at groq is not known; name a model, or write anthropic:opus"},
+		{settings.Options{Provider: "groq", Model: "x"}, all, "opus", "! the name of the latest opus at groq is unknown; name a model, or write anthropic:opus"},
 		{settings.Options{Provider: "groq", Model: "x"}, all, "anthropic:opus", "anthropic claude-opus-5-5 anthropic:claude-opus-5-5"},
 		// What cannot be.
-		{settings.Options{}, all, "deepseek:", "! in deepseek:MODEL the model is missing"},
+		{settings.Options{}, all, "deepseek:", "! the model is missing after deepseek:"},
 		{settings.Options{}, all, "deepsek:deepseek-chat", "! did you mean deepseek:deepseek-chat?"},
 		{settings.Options{}, all, "deepseek-chat", "! did you mean deepseek:deepseek-chat?"},
 		{settings.Options{}, all, "claud-opus-5", "! did you mean claude-opus-5?"},
-		{settings.Options{}, all, "nobody", "! nothing is known of a model nobody; write PROVIDER:MODEL to say who has it, such as anthropic:nobody"},
+		{settings.Options{}, all, "nobody", "! unknown model nobody; write PROVIDER:MODEL to name its provider, such as anthropic:nobody"},
 		{settings.Options{}, all, "anthropic/claude-opus-5", "! write openrouter:anthropic/claude-opus-5"},
 		{settings.Options{}, all, "us.anthropic.claude-opus-5", "! write bedrock:us.anthropic.claude-opus-5"},
 		{settings.Options{Provider: "bedrock"}, all, "claude-opus-5", "! at Bedrock it is global.anthropic.claude-opus-5"},
-		{settings.Options{}, "ANTHROPIC_API_KEY=a", "openai:gpt-4.1", "! the model openai:gpt-4.1: it is reached through openai, and OPENAI_API_KEY is not set"},
+		{settings.Options{}, "ANTHROPIC_API_KEY=a", "openai:gpt-4.1", "! the model openai:gpt-4.1: the provider openai needs OPENAI_API_KEY; set it"},
 		{settings.Options{}, "ANTHROPIC_API_KEY=a", "kimi:k2", "! MOONSHOT_API_KEY or KIMI_API_KEY"},
-		{settings.Options{}, "ANTHROPIC_API_KEY=a OPENAGENT_API_KEY=x CODEANY_API_KEY=y", "openai:gpt-4.1", "! OPENAI_API_KEY is not set"},
-		{settings.Options{}, "ANTHROPIC_API_KEY=a", "azure:mine", "! AZURE_OPENAI_ENDPOINT is not set"},
+		{settings.Options{}, "ANTHROPIC_API_KEY=a OPENAGENT_API_KEY=x CODEANY_API_KEY=y", "openai:gpt-4.1", "! the provider openai needs OPENAI_API_KEY; set it"},
+		{settings.Options{}, "ANTHROPIC_API_KEY=a", "azure:mine", "! the provider azure needs AZURE_OPENAI_ENDPOINT; set it"},
 		{settings.Options{Model: "nobody"}, "OPENAI_API_KEY=o", "nobody", "! write PROVIDER:MODEL"},
 		{settings.Options{Model: "nobody", Provider: "openai"}, "OPENAI_API_KEY=o", "nobody", "openai nobody nobody"},
 	} {
@@ -123,10 +123,10 @@ func TestNameOfBeginning(t *testing.T) {
 		{settings.Options{Model: "vertex:opus"}, keys, settings.ProviderSettings{}, "vertex claude-opus-5-5  "},
 		{settings.Options{Model: "ollama:mistral:7b"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
 		{settings.Options{Model: "mistral:7b", Provider: "ollama"}, keys, settings.ProviderSettings{}, "ollama mistral:7b http://localhost:11434/v1 "},
-		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.ProviderSettings{}, "! --provider says that the provider is openai, and --model names a model of deepseek"},
+		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.ProviderSettings{}, "! --provider sets the provider openai, but --model names a model of deepseek"},
 		{settings.Options{Provider: "openai"}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
-		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 says that the provider is openai"},
-		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! in deepseek:MODEL the model is missing"},
+		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 sets the provider openai"},
+		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! the model is missing after deepseek:"},
 		// An address of a file that names another provider is not this one's.
 		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
 		{settings.Options{Model: "gpt-4.1"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
@@ -155,7 +155,7 @@ func TestHeldModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"deepseek:deepseek-chat", "openai:gpt-4.1"} {
-			if m, err := p.FindModel(name); err == nil || !strings.Contains(err.Error(), "MANAGED:1 says where models are") {
+			if m, err := p.FindModel(name); err == nil || !strings.Contains(err.Error(), "MANAGED:1 fixes the provider") {
 				t.Errorf("%s: %v, %v", name, m, err)
 			}
 		}

@@ -103,7 +103,7 @@ func (t ToolSettings) Get(key string) (tools.SettingValue, error) {
 func (t ToolSettings) Set(key string, value json.RawMessage) error {
 	f, ok := settings.ConfigOptions(t.H, new(settings.Options), t.Project).File(config.User)
 	if !ok {
-		return errors.New("there is no home folder; set OPENAGENT_HOME")
+		return errors.New("the home folder is unknown; set OPENAGENT_HOME")
 	}
 	_, err := config.Set(context.Background(), f, key, value)
 	return err

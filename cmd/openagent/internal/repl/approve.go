@@ -91,7 +91,7 @@ func (q *permissionQuestion) chosenSuggestion(number string) (permission.Suggest
 	}
 	i, err := strconv.Atoi(number)
 	if err != nil || i < 1 || i > len(q.request.Widths) {
-		return permission.Suggestion{}, fmt.Errorf("the rules are numbered 1 to %d, e shows them: ", len(q.request.Widths))
+		return permission.Suggestion{}, fmt.Errorf("choose a rule from 1 to %d, or e to show them: ", len(q.request.Widths))
 	}
 	return q.request.Widths[i-1], nil
 }
@@ -112,7 +112,7 @@ func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 	}
 	if letter != "a" {
 		if !slices.Contains(s.Scopes, name) {
-			return errors.New("the rule means something in this project alone; answer p or a: ")
+			return errors.New("the rule applies to this project only; answer p or a: ")
 		}
 		if err := keepRules(q.ctx, c.h, c.s, scope, s.Rules); err != nil {
 			return fmt.Errorf("%s; answer y or a: ", c.h.OneLine(err.Error()))
@@ -126,7 +126,7 @@ func (q *permissionQuestion) keep(c *REPL, letter, number string) error {
 func keepRules(ctx context.Context, h *cli.IO, s *app.App, scope config.Scope, rules []permission.Rule) error {
 	f, ok := settings.ConfigOptions(h, s.Options, s.Project).File(scope)
 	if !ok {
-		return errors.New("there is no such file here")
+		return errors.New("the file does not exist")
 	}
 	texts := make([]string, len(rules))
 	for i, r := range rules {

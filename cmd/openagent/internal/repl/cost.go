@@ -22,7 +22,7 @@ func (c *REPL) showContext(ctx context.Context) error {
 
 func (c *REPL) showCost(ctx context.Context) error {
 	if c.s.Store == nil {
-		return errors.New("the session is not kept")
+		return errors.New("the session is not saved")
 	}
 	book, err := account.Read(c.s.Store.Read(ctx, c.s.Session.ID, 0))
 	if err != nil {

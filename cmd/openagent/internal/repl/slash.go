@@ -110,9 +110,9 @@ func (c *REPL) skill(ctx context.Context, line string) error {
 	case err != nil:
 		return err
 	case x == nil:
-		return fmt.Errorf("there is no command and no skill %s; /help and /skills list them", cli.Clip(name))
+		return fmt.Errorf("unknown command or skill %s; /help and /skills list them", cli.Clip(name))
 	case c.running.Load():
-		return errors.New("the agent works; Ctrl-C stops it")
+		return errors.New("the agent is working; Ctrl-C stops it")
 	}
 	return c.turn(ctx, c.s.Session.StreamInput(ctx, agent.Input{Expansion: x, Output: c.s.Options.OutputSchema}))
 }
@@ -204,7 +204,7 @@ func thoughtOf(word string) (llm.Thought, error) {
 	case err == nil && n > 0:
 		return llm.Thought{Budget: n}, nil
 	}
-	return llm.Thought{}, fmt.Errorf("%q is none of %s, adaptive, off, and no number of tokens from 1 up", cli.Clip(word), strings.Join(settings.Efforts, ", "))
+	return llm.Thought{}, fmt.Errorf("%q is not one of %s, adaptive, off, or a number of tokens from 1", cli.Clip(word), strings.Join(settings.Efforts, ", "))
 }
 
 // resume goes on with a run that was cut short.
@@ -214,7 +214,7 @@ func (c *REPL) resume(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !open:
-		return errors.New("no run was cut short; write what is to be done")
+		return errors.New("no run was interrupted; write a prompt")
 	}
 	return c.turn(ctx, c.s.Session.Resume(ctx))
 }
@@ -235,10 +235,10 @@ func (c *REPL) rewind(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.running.Load() {
-		return errors.New("the agent works; Ctrl-C stops it")
+		return errors.New("the agent is working; Ctrl-C stops it")
 	}
 	if c.s.Session.Result() == nil && !c.s.Existing {
-		return errors.New("there is no prompt to go back to yet")
+		return errors.New("this session has no prompt to rewind to yet")
 	}
 	if o.To == "" {
 		list, err := rewind.ListPrompts(ctx, c.s.Store, c.s.Checkpoints, c.s.Session.ID)

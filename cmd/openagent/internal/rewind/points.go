@@ -26,7 +26,7 @@ func findPlace(ctx context.Context, store session.Store, id, to string) (place, 
 		return place{}, err
 	}
 	if len(w.facts) == 0 {
-		return place{}, cli.Usagef("session %s has nothing to rewind", id)
+		return place{}, cli.Usagef("session %s has no prompt to rewind to", id)
 	}
 	n := w.find(to)
 	if n == 0 {

@@ -38,7 +38,7 @@ func (r *Options) Flags() cli.Flags {
 func (r *Options) Check() error {
 	switch n := len(trues(r.files, r.conversation, r.both)); {
 	case n > 1:
-		return cli.Usagef("--files, --conversation and --both do not go together; leave out all but one")
+		return cli.Usagef("--files, --conversation and --both exclude each other; use one of them")
 	case r.To == "" && (n > 0 || r.DryRun || r.diff):
 		return cli.Usagef("rewind needs --to with the fact to go back to; without any flag it lists the prompts")
 	case n == 0 || r.both:
@@ -123,7 +123,7 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundF
 	done := &rewoundFiles{Changes: []checkpoint.Change{}}
 	dir, ok := r.Store.(session.Dir)
 	if !ok || r.Checkpoints == nil {
-		return done, cli.Usagef("files are kept for sessions that are kept themselves, and this one is in memory; --conversation rewinds that alone")
+		return done, cli.Usagef("files are saved only for saved sessions, and this one is in memory; --conversation rewinds the conversation alone")
 	}
 	name := app.CheckpointName(dir, r.Session.ID)
 	restore := func(ctx context.Context, id string, record func(string) error) error {
@@ -146,9 +146,9 @@ func (r *Rewinder) files(ctx context.Context, after int64, o Options) (*rewoundF
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
-		err = cli.Usagef("the files of then are kept no longer: they were older than %s allows, or did not fit into %s", app.CheckpointMaxAgeKey, app.CheckpointQuotaKey)
+		err = cli.Usagef("the files of that time are no longer saved: they were older than %s allows, or did not fit into %s", app.CheckpointMaxAgeKey, app.CheckpointQuotaKey)
 	case errors.Is(err, agent.ErrNoCheckpoint):
-		err = cli.Usagef("%w; --conversation rewinds that alone", err)
+		err = cli.Usagef("%w; --conversation rewinds the conversation alone", err)
 	}
 	return done, err
 }

@@ -131,7 +131,7 @@ func (o *Options) Flags() cli.Flags {
 		{Name: "sandbox", Arg: cli.Choice(sandboxWords), Words: sandboxWords, Help: "run commands in the OS sandbox: on requires it, auto asks you where it is missing (default off)", Set: cli.OneOf(&o.sandbox, sandboxWords)},
 		{Name: "tools", Arg: "core|all|none|NAME,NAME", Words: []string{"core", "all", "none"}, Help: "tools of the agent (default: core and a few others; the model can find the rest)", Set: cli.List(&o.Tools)},
 		{Name: "allowed-tools", Arg: "RULES", Help: `calls that need no permission, such as "Edit Bash(git *)"`, Set: RuleFlag(&o.Allow)},
-		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a name alone hides the tool", Set: RuleFlag(&o.Deny)},
+		{Name: "disallowed-tools", Arg: "RULES", Help: "calls that are refused; a tool name alone hides the tool", Set: RuleFlag(&o.Deny)},
 		{Name: "settings", Arg: "FILE|JSON", Help: "more settings; they override files and variables", Set: cli.Raw(&o.extra)},
 		{Name: "setting-sources", Arg: "LAYER,LAYER", Help: "read only these settings files: user, project, local (default all)", Set: cli.OneOfEach(&o.Layers, layers)},
 		{Name: "resume", Short: 'r', Arg: "ID", Help: "continue a session; without a prompt, continue its interrupted run", Set: cli.Text(&o.Resume)},

@@ -287,7 +287,7 @@ func (o *Options) PermitsModel(name string) error {
 	if !ok || string(v.Value) == string(EncodeValue(strings.TrimSpace(name))) {
 		return nil
 	}
-	return fmt.Errorf("%s allows no model but %s", v.Source, v.Value)
+	return fmt.Errorf("%s allows only the model %s", v.Source, v.Value)
 }
 
 // PermitsThinking says why a run may not go over to a number of thinking tokens.
@@ -298,7 +298,7 @@ func (o *Options) PermitsThinking(tokens int) error {
 		return fmt.Errorf("%s allows no more than %d thinking tokens", v.Source, most)
 	}
 	if v, ok := o.Managed("effort"); ok {
-		return fmt.Errorf("%s says that the effort is %s", v.Source, v.Value)
+		return fmt.Errorf("%s sets the effort to %s", v.Source, v.Value)
 	}
 	return nil
 }

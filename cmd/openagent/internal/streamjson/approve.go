@@ -163,7 +163,7 @@ func (a *permissionPrompt) settle(ctx context.Context, call tool.Call, r reply) 
 		}
 		return d, nil
 	}
-	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q, and it must be allow, deny or defer", cli.Clip(r.Behavior))
+	return permission.Decision{}, fmt.Errorf("the answer has the behavior %q; it must be allow, deny or defer", cli.Clip(r.Behavior))
 }
 
 // expect prepares for the answer to a new question.

@@ -125,7 +125,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 		Source source `json:"source"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return "", nil, errors.New("the content is neither a string nor a list of blocks")
+		return "", nil, errors.New("the content must be a string or a list of blocks")
 	}
 	var blocks []llm.Block
 	for i, b := range list {
@@ -140,7 +140,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 				return "", nil, fmt.Errorf("block %d: %w", i+1, err)
 			}
 			if !slices.Contains(mediaTypes[b.Type], b.Source.MediaType) {
-				return "", nil, fmt.Errorf("block %d has the media type %q; one of %s is taken", i+1, cli.Clip(b.Source.MediaType), strings.Join(mediaTypes[b.Type], ", "))
+				return "", nil, fmt.Errorf("block %d has the media type %q; use one of %s", i+1, cli.Clip(b.Source.MediaType), strings.Join(mediaTypes[b.Type], ", "))
 			}
 			block, err := fitting(b.Type, b.Source.MediaType, b.Title, data)
 			if err != nil {
@@ -148,7 +148,7 @@ func parseContent(raw json.RawMessage) (string, []llm.Block, error) {
 			}
 			blocks = append(blocks, block)
 		default:
-			return "", nil, fmt.Errorf("block %d is of type %q; a user message takes text, image and document", i+1, cli.Clip(b.Type))
+			return "", nil, fmt.Errorf("block %d has the type %q; use text, image or document", i+1, cli.Clip(b.Type))
 		}
 	}
 	return "", blocks, nil
@@ -172,11 +172,11 @@ func (s source) bytes() ([]byte, error) {
 	case "base64":
 		data, err := base64.StdEncoding.DecodeString(s.Data)
 		if err != nil {
-			return nil, fmt.Errorf("its data is not base64: %w", err)
+			return nil, fmt.Errorf("the data of the source is not base64: %w", err)
 		}
 		return data, nil
 	case "text":
 		return []byte(s.Data), nil
 	}
-	return nil, fmt.Errorf("its source is of type %q; base64 and text are taken: fetch what a URL names, and send its content", cli.Clip(s.Type))
+	return nil, fmt.Errorf("the source has the type %q; use base64 or text: fetch a URL yourself and send its content", cli.Clip(s.Type))
 }

@@ -188,7 +188,7 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 		return d.inForce(d.s.SetThinking(ctx, thought))
 	case "set_effort":
 		if !slices.Contains(settings.Efforts, o.Effort) {
-			return nil, fmt.Errorf("set_effort: %q is none of %s", cli.Clip(o.Effort), strings.Join(settings.Efforts, ", "))
+			return nil, fmt.Errorf("set_effort: %q is not one of %s", cli.Clip(o.Effort), strings.Join(settings.Efforts, ", "))
 		}
 		return d.inForce(d.s.SetThinking(ctx, llm.Thought{Effort: o.Effort}))
 	case "set_budget":
@@ -221,7 +221,7 @@ func (d *Session) carryOut(ctx context.Context, o controlCommand) (any, error) {
 	case "mcp_status":
 		return map[string][]mcp.Status{"mcpServers": d.s.ServerStatus()}, nil
 	}
-	return nil, fmt.Errorf("there is no control request %q", cli.Clip(o.Subtype))
+	return nil, fmt.Errorf("unknown control request %q", cli.Clip(o.Subtype))
 }
 
 func (d *Session) stopJob(ctx context.Context, id string) error {

@@ -17,21 +17,19 @@ func mismatch(err error) error {
 	switch {
 	case errors.As(err, &kind):
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("it is not JSON: %w", err)
+		return fmt.Errorf("the line is not JSON: %w", err)
 	default:
 		return err
 	}
 	name := strings.TrimPrefix(kind.Field, "Budget.") // which is embedded
 	if name == "" {
-		name = "it"
+		name = "the message"
 	}
 	got := kind.Value
 	if got == "bool" {
 		got = "true or false"
-	} else {
-		got = "of the kind " + got
 	}
-	return fmt.Errorf("%s is %s, and it must be %s", name, got, wanted(kind.Type))
+	return fmt.Errorf("%s must be %s, not %s", name, wanted(kind.Type), got)
 }
 
 // wanted names what JSON has to be for a type.

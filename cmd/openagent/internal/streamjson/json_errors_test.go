@@ -11,19 +11,19 @@ import (
 // Control requests whose members are of a wrong type are refused in words about them.
 func TestMismatch(t *testing.T) {
 	for request, want := range map[string]string{
-		`{"subtype":"set_model","model":7}`:     "model is of the kind number, and it must be a string",
-		`{"subtype":"set_model","model":["x"]}`: "model is of the kind array, and it must be a string",
-		`{"subtype":["set_model"]}`:             "subtype is of the kind array, and it must be a string",
-		`"interrupt"`:                           "it is of the kind string, and it must be an object",
-		``:                                      "it is not JSON: unexpected end of JSON input",
-		`{"subtype":"set_budget","max_turns":1.5}`:                                "max_turns is of the kind number 1.5, and it must be a whole number",
-		`{"subtype":"set_budget","max_turns":1e30}`:                               "max_turns is of the kind number 1e30, and it must be a whole number",
-		`{"subtype":"set_budget","max_budget_usd":"5"}`:                           "max_budget_usd is of the kind string, and it must be a number",
-		`{"subtype":"set_max_thinking_tokens","max_thinking_tokens":"many"}`:      "max_thinking_tokens is of the kind string, and it must be a whole number",
-		`{"subtype":"set_tools","tools":"Read"}`:                                  "tools is of the kind string, and it must be a list",
-		`{"subtype":"set_tools","tools":[1]}`:                                     "tools is of the kind number, and it must be a string",
-		`{"subtype":"interrupt","cancel_queued":"yes"}`:                           "cancel_queued is of the kind string, and it must be true or false",
-		`{"subtype":"set_permission_mode","mode":true}`:                           "mode is true or false, and it must be a string",
+		`{"subtype":"set_model","model":7}`:     "model must be a string, not number",
+		`{"subtype":"set_model","model":["x"]}`: "model must be a string, not array",
+		`{"subtype":["set_model"]}`:             "subtype must be a string, not array",
+		`"interrupt"`:                           "the message must be an object, not string",
+		``:                                      "the line is not JSON: unexpected end of JSON input",
+		`{"subtype":"set_budget","max_turns":1.5}`:                                "max_turns must be a whole number, not number 1.5",
+		`{"subtype":"set_budget","max_turns":1e30}`:                               "max_turns must be a whole number, not number 1e30",
+		`{"subtype":"set_budget","max_budget_usd":"5"}`:                           "max_budget_usd must be a number, not string",
+		`{"subtype":"set_max_thinking_tokens","max_thinking_tokens":"many"}`:      "max_thinking_tokens must be a whole number, not string",
+		`{"subtype":"set_tools","tools":"Read"}`:                                  "tools must be a list, not string",
+		`{"subtype":"set_tools","tools":[1]}`:                                     "tools must be a string, not number",
+		`{"subtype":"interrupt","cancel_queued":"yes"}`:                           "cancel_queued must be true or false, not string",
+		`{"subtype":"set_permission_mode","mode":true}`:                           "mode must be a string, not true or false",
 		`{"subtype":"set_model","model":"x","unknown":{"deep":[1]},"tools":null}`: "",
 	} {
 		var o controlCommand

@@ -83,7 +83,7 @@ func answersOf(questions []tool.Question, input json.RawMessage) ([]tool.Answer,
 	var in askedByHost
 	if len(input) > 0 {
 		if err := json.Unmarshal(input, &in); err != nil {
-			return nil, fmt.Errorf("reading the answers of the host: %w; answers is an object of texts by question", err)
+			return nil, fmt.Errorf("reading the answers of the host: %w; answers must be an object from question to text", err)
 		}
 	}
 	if len(in.Answers) == 0 {

@@ -55,7 +55,7 @@ func (r *Report) Run(s *agent.Session, events iter.Seq2[event.Event, error]) err
 				Denials: res.Denials, Tools: res.Tools, Duration: res.Duration, API: res.APIDuration, First: res.FirstDelta}
 		}
 		if failed == nil {
-			failed = errors.New("the run ended without a word")
+			failed = errors.New("the run ended without a result")
 		}
 		r.broken(failed, soFar)
 	}

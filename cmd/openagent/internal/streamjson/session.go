@@ -193,7 +193,7 @@ func (d *Session) enqueue(in agent.Input) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.queue) >= maxQueue {
-		return fmt.Errorf("more than %d messages wait", maxQueue)
+		return fmt.Errorf("more than %d messages are waiting; send fewer at a time", maxQueue)
 	}
 	d.queue = append(d.queue, in)
 	if d.current == nil {
@@ -264,7 +264,7 @@ func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > limit {
-			return nil, fmt.Errorf("it is longer than %d MB", limit>>20)
+			return nil, fmt.Errorf("the line is longer than %d MB", limit>>20)
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -315,23 +315,23 @@ func parseLine(line []byte) (inLine, error) {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
-		return in, fmt.Errorf("it is not a JSON object with a type: %w", mismatch(err))
+		return in, fmt.Errorf("the line is not a JSON object with a type: %w", mismatch(err))
 	}
 	switch head.Type {
 	case "":
-		return in, errors.New("it has no type; send user or control_request")
+		return in, errors.New("the message has no type; send user or control_request")
 	case "user", "control_request", "control_response":
 	default:
 		return inLine{Type: head.Type}, nil
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
-		return in, fmt.Errorf("it is no %s message: %w", head.Type, mismatch(err))
+		return in, fmt.Errorf("the line is not a valid %s message: %w", head.Type, mismatch(err))
 	}
 	switch {
 	case in.Type == "control_request" && in.ID == "":
 		return in, errors.New("the control_request has no request_id")
 	case in.Type == "user" && in.Message.Role != "user":
-		return in, fmt.Errorf("the message has the role %q, and it must be user", cli.Clip(in.Message.Role))
+		return in, fmt.Errorf("the message has the role %q; it must be user", cli.Clip(in.Message.Role))
 	}
 	return in, nil
 }

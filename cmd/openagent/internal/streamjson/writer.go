@@ -124,7 +124,7 @@ func (l *Writer) Close(ctx context.Context) error {
 		select {
 		case <-l.done:
 		case <-time.After(time.Second):
-			return fmt.Errorf("writing to stdout: nobody reads it")
+			return fmt.Errorf("writing to stdout: the reader has stopped reading")
 		}
 	}
 	l.mu.Lock()

@@ -56,7 +56,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 		}
 	}
 	if chosen > 1 {
-		return cli.Usagef("--user, --project and --local do not go together; leave all but one out")
+		return cli.Usagef("--user, --project and --local exclude each other; use one of them")
 	}
 	dir, err := settings.WorkingDir()
 	if err != nil {
@@ -65,7 +65,7 @@ func setConfig(ctx context.Context, h *cli.IO, o *configOptions, name, text stri
 	f, ok := settings.ConfigOptions(h, &o.Options, dir).File(scope)
 	switch {
 	case !ok && scope == config.User:
-		return cli.Usagef("config set: there is no home folder; set OPENAGENT_HOME")
+		return cli.Usagef("config set: the home folder is unknown; set OPENAGENT_HOME")
 	case !ok:
 		return cli.Usagef("config set: %s is your own folder, not a project; use --user", dir)
 	}

@@ -91,7 +91,7 @@ func Command(h *cli.IO) cli.Command {
 			Examples: []string{"openagent mcp serve", "openagent mcp serve --agent --http 127.0.0.1:8080"}},
 			func(ctx context.Context, _ []string) error {
 				if o.hosts != nil && o.addr == "" {
-					return cli.Usagef("--host goes with --http")
+					return cli.Usagef("--host works only with --http; add it")
 				}
 				return mcpServe(ctx, h, o)
 			}),
@@ -132,9 +132,9 @@ func (o *mcpOptions) server(what string, args []string) (json.RawMessage, error)
 	c := mcp.Config{Type: o.transport}
 	switch {
 	case !remote && o.headers != nil:
-		return nil, cli.Usagef("--header goes with servers that have a URL")
+		return nil, cli.Usagef("--header works only for a server with a URL")
 	case remote && o.vars != nil:
-		return nil, cli.Usagef("--env goes with servers that are a command")
+		return nil, cli.Usagef("--env works only for a server that is a command")
 	case remote && len(args) > 0:
 		return nil, cli.Usagef("a server with a URL takes no arguments, and %q is left", cli.Clip(strings.Join(args, " ")))
 	case remote:

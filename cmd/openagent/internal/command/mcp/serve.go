@@ -144,7 +144,7 @@ func serveClients(ctx context.Context, h *cli.IO, o *mcpOptions, m *server.Serve
 	if token == "" {
 		token, given = rand.Text(), false
 	} else if len(token) < minToken {
-		return cli.Usagef("%s has fewer than %d characters; leave it out, and one is made", TokenVar, minToken)
+		return cli.Usagef("%s has fewer than %d characters; leave it out to generate one", TokenVar, minToken)
 	}
 	h.Secrets = append(h.Secrets, token)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)

@@ -74,7 +74,7 @@ func explainedInput(t tool.Tool, text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	if t.Spec().Name != "Bash" {
-		return nil, cli.Usagef(`permissions explain: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
+		return nil, cli.Usagef(`permissions explain: the input %q is not a JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
 	}
 	return settings.EncodeValue(map[string]string{"command": text}), nil
 }

@@ -39,9 +39,9 @@ func (o *answerOptions) flags() cli.Flags {
 func (o *answerOptions) check() error {
 	switch {
 	case o.allow && o.deny != "":
-		return cli.Usagef("--allow and --deny do not go together")
+		return cli.Usagef("--allow and --deny exclude each other; use one of them")
 	case o.input != "" && !o.allow:
-		return cli.Usagef("--input goes with --allow")
+		return cli.Usagef("--input works only with --allow; add it")
 	case o.input != "" && !json.Valid([]byte(o.input)):
 		return cli.Usagef("--input is not JSON")
 	}
@@ -62,7 +62,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 		return sessionstore.NotFound(id, err)
 	}
 	if dir, err := settings.WorkingDir(); err != nil || cli.ResolveFolder(dir) != cli.ResolveFolder(info.Dir) {
-		return cli.Usagef("session %s works in %s; go there", id, h.OneLine(info.Dir))
+		return cli.Usagef("session %s belongs to %s; run the command in that folder", id, h.OneLine(info.Dir))
 	}
 	b, err := app.LoadTools(ctx, h, new(app.ToolsOptions), true)
 	if err != nil {
@@ -76,9 +76,9 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 	pending, err := s.Pending(ctx)
 	switch {
 	case errors.Is(err, session.ErrSessionBusy):
-		return cli.Usagef("session %s is in use by another process, which asks itself", id)
+		return cli.Usagef("session %s is in use by another process; answer there", id)
 	case errors.Is(err, agent.ErrNotRunning):
-		return cli.Usagef("session %s waits for no answer", id)
+		return cli.Usagef("session %s has no pending call to answer", id)
 	case err != nil:
 		return cli.StartError(ctx, err)
 	}
@@ -91,7 +91,7 @@ func answerSession(ctx context.Context, h *cli.IO, o *sessionsOptions, id string
 // showPending lists the questions that wait.
 func showPending(ctx context.Context, h *cli.IO, o *sessionsOptions, a *agent.Agent, pending []event.PermissionRequest) error {
 	if o.answer.call != "" {
-		return cli.Usagef("--call goes with --allow or --deny")
+		return cli.Usagef("--call works only with --allow or --deny; add one of them")
 	}
 	g := &app.SessionRules{Agent: a, Roots: append([]string{a.Dir}, a.AdditionalDirs...)}
 	if o.format == cli.FormatJSON {
@@ -123,11 +123,11 @@ func answerCall(ctx context.Context, h *cli.IO, o *sessionsOptions, s *agent.Ses
 	call := o.answer.call
 	switch {
 	case call == "" && len(pending) > 1:
-		return cli.Usagef("%d calls wait; say which with --call: openagent sessions answer %s lists them", len(pending), s.ID)
+		return cli.Usagef("%d calls are pending; choose one with --call: openagent sessions answer %s lists them", len(pending), s.ID)
 	case call == "":
 		call = pending[0].Call.ID
 	case !slices.ContainsFunc(pending, func(p event.PermissionRequest) bool { return p.Call.ID == call }):
-		return cli.Usagef("no call %q waits; openagent sessions answer %s lists those that do", cli.Clip(call), s.ID)
+		return cli.Usagef("no call %q is pending; openagent sessions answer %s lists the pending calls", cli.Clip(call), s.ID)
 	}
 	d := permission.Deny(o.answer.deny)
 	if o.answer.allow {

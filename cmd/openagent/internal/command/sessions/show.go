@@ -21,7 +21,7 @@ import (
 func showOrMeasure(ctx context.Context, h *cli.IO, o *sessionsOptions, id string) error {
 	switch {
 	case o.context && o.cache:
-		return cli.Usagef("--context and --cache exclude each other")
+		return cli.Usagef("--context and --cache exclude each other; use one of them")
 	case o.context:
 		return showSpending(ctx, h, o, id, "context")
 	case o.cache:

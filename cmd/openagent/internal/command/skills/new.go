@@ -30,7 +30,7 @@ func newSkill(h *cli.IO, o *skillsOptions, dir, name string) error {
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return cli.Usagef("skills new: %s is there already", file)
+		return cli.Usagef("skills new: %s exists already; choose another name, or edit it", file)
 	}
 	if err != nil {
 		return cli.Usagef("skills new: %w", err)

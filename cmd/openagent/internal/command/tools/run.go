@@ -82,7 +82,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 		h.Warn("%s is refused by %s", name, o.SourceOf("permissions.deny", "--disallowed-tools"))
 		return cli.ExitCode(cli.ExitStopped)
 	case t.Spec().NeedsPerson:
-		return cli.Usagef("%s asks a person; it works in conversations only", name)
+		return cli.Usagef("%s asks the user; it works only in conversations", name)
 	}
 	j := &judging{h: h}
 	judges := b.AddSandboxDecider(&policy, nil)
@@ -102,7 +102,7 @@ func runTool(ctx context.Context, h *cli.IO, o *app.ToolsOptions, args []string)
 	case err != nil:
 		return cli.StartError(ctx, err)
 	case r == nil:
-		return fmt.Errorf("%s was ended before it had a result", name)
+		return fmt.Errorf("%s was cancelled before it had a result", name)
 	}
 	if err := showOutcome(h, o.Output, toolOutcome{name, r.IsError, r.Title, r.Text(), r.Content, r.Details}); err != nil {
 		return err
@@ -165,7 +165,7 @@ func toolInput(ctx context.Context, h *cli.IO, args []string) (json.RawMessage, 
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
-		return nil, cli.Usagef(`tools run: the input %q is no JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
+		return nil, cli.Usagef(`tools run: the input %q is not a JSON object; write one such as '{"file_path":"go.mod"}'`, cli.Clip(text))
 	}
 	return json.RawMessage(text), nil
 }

@@ -18,7 +18,7 @@ func triggersSecret(ctx context.Context, h *cli.IO, o *triggerOptions, id string
 		return takeSecret(ctx, h, place, id)
 	}
 	if !o.show && !h.OutTerminal {
-		return cli.Usagef("a secret is shown on a terminal only; --show shows it all the same")
+		return cli.Usagef("a secret is shown only on a terminal; --show shows it anyway")
 	}
 	r, err := place.store.Get(ctx, id)
 	if err != nil {

@@ -53,7 +53,7 @@ func triggersServe(ctx context.Context, h *cli.IO, o *triggerOptions) (err error
 	}
 	release, err := place.file.Claim(place.dir)
 	if errors.Is(err, trigger.ErrServed) {
-		return cli.Usagef("another openagent triggers serve answers for the triggers of %s", place.dir)
+		return cli.Usagef("another openagent triggers serve already answers for the triggers of %s; stop it first", place.dir)
 	}
 	if err != nil {
 		return triggerError(err)
