@@ -64,7 +64,7 @@ func (p *Provider) begin(fixed bool) error {
 }
 
 func noNameError(provider string) error {
-	return fmt.Errorf("the model is missing after %s:", provider)
+	return fmt.Errorf("write a model after %s:, such as %[1]s:NAME", provider)
 }
 
 // Find returns where a model is reached and how it is called there. A name alone is one

@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 		{settings.Options{Provider: "groq", Model: "x"}, all, "opus", "! the name of the latest opus at groq is unknown; name a model, or write anthropic:opus"},
 		{settings.Options{Provider: "groq", Model: "x"}, all, "anthropic:opus", "anthropic claude-opus-5-5 anthropic:claude-opus-5-5"},
 		// What cannot be.
-		{settings.Options{}, all, "deepseek:", "! the model is missing after deepseek:"},
+		{settings.Options{}, all, "deepseek:", "! write a model after deepseek:"},
 		{settings.Options{}, all, "deepsek:deepseek-chat", "! did you mean deepseek:deepseek-chat?"},
 		{settings.Options{}, all, "deepseek-chat", "! did you mean deepseek:deepseek-chat?"},
 		{settings.Options{}, all, "claud-opus-5", "! did you mean claude-opus-5?"},
@@ -126,7 +126,7 @@ func TestNameOfBeginning(t *testing.T) {
 		{settings.Options{Model: "deepseek:deepseek-chat", Provider: "openai"}, keys, settings.ProviderSettings{}, "! --provider sets the provider openai, but --model names a model of deepseek"},
 		{settings.Options{Provider: "openai"}, keys, settings.ProviderSettings{Model: settings.FileSetting{Setting: settings.Setting{Value: "deepseek:deepseek-chat", Source: "FILE:1"}}}, "! FILE:1 names a model of deepseek; leave one out, or name another model"},
 		{settings.Options{Model: "deepseek:x"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "MANAGED:1"}, Overrides: true, Managed: true}}, "! MANAGED:1 sets the provider openai"},
-		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! the model is missing after deepseek:"},
+		{settings.Options{Model: "deepseek:"}, keys, settings.ProviderSettings{}, "! write a model after deepseek:"},
 		// An address of a file that names another provider is not this one's.
 		{settings.Options{Model: "deepseek:deepseek-chat"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "deepseek deepseek-chat https://api.deepseek.com d"},
 		{settings.Options{Model: "gpt-4.1"}, keys, settings.ProviderSettings{Name: settings.FileSetting{Setting: settings.Setting{Value: "openai", Source: "FILE:1"}}, Base: settings.FileSetting{Setting: settings.Setting{Value: "https://corp.example/v1", Source: "FILE:2"}}}, "openai gpt-4.1 https://corp.example/v1 o"},
