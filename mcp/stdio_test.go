@@ -256,7 +256,9 @@ func TestListsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	changed := make(chan mcp.Status, 100)
 	ws := &workspace.Workspace{Root: t.TempDir()}
-	all := mcp.New(map[string]mcp.Config{"restless": with("restless"), "fat": with("fat")}, mcp.Options{Workspace: ws, Changed: func(s mcp.Status) { changed <- s }})
+	fat := with("fat")
+	fat.StartTimeoutMS = 120_000 // 16 MB are read, on a machine that may be busy
+	all := mcp.New(map[string]mcp.Config{"restless": with("restless"), "fat": fat}, mcp.Options{Workspace: ws, Changed: func(s mcp.Status) { changed <- s }})
 	defer ws.Close()
 	defer all.Close()
 	tools := toolsOf(t, all)

@@ -197,7 +197,7 @@ func escapes(t *testing.T, keep func(attempt) bool, test func(*testing.T, attemp
 
 // try makes an attempt and says which wire it has touched, "" for none.
 func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched, output string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, helper, a.name)
 	if a.shell != "" {

@@ -205,7 +205,7 @@ func TestClient(t *testing.T) {
 	for version, want := range map[string]int{"2025-11-25": 18, "2026-07-28": 32} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			out := run(t, "client", "--command", self, "--requirements", version)
+			out := run(t, "client", "--command", self, "--requirements", version, "--timeout", "120000")
 			if n := len(passed.FindAllString(out, -1)); n != want {
 				t.Errorf("%d scenarios passed, not %d:\n%s", n, want, out)
 			}

@@ -38,7 +38,7 @@ const (
 	demoPace  = 12 * time.Millisecond
 	demoPiece = 9
 	// demoPatience is how long a call may take.
-	demoPatience = 3 * time.Second
+	demoPatience = 15 * time.Second
 )
 
 const demoDetails = `
