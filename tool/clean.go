@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as a model can take it: without terminal escape sequences
-// (ECMA-48) and control characters that move a terminal, and with U+FFFD for what is
-// not UTF-8. A backspace takes back the character before it, as in manual pages.
+// Clean returns s in a form that a model can read: without terminal escape sequences
+// (ECMA-48) and control characters that move a terminal, and with U+FFFD for invalid UTF-8.
+// A backspace removes the character before it, as in manual pages.
 func Clean(s string) string {
 	if !controls(s) && utf8.ValidString(s) {
 		return s
@@ -35,7 +35,7 @@ func Clean(s string) string {
 // white space. Separators (0x1c to 0x1f) do nothing, and data may hold them.
 func moves(c byte) bool { return c < '\t' || '\r' < c && c <= '\x1b' || c == 0x7f }
 
-// controls reports whether s holds what Clean takes out.
+// controls reports whether s holds characters that Clean removes.
 func controls(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -50,8 +50,8 @@ func controls(s string) bool {
 // not end swallows nothing.
 const maxEscape = 4096
 
-// escape returns the length of the escape sequence that s begins with; its
-// first rune is r, of n bytes. What does not end is the introducer alone.
+// escape returns the length of the escape sequence that s begins with; its first rune is r,
+// of n bytes. For a sequence without an end it is the length of the introducer.
 func escape(s string, r rune, n int) int {
 	kind := byte(r - 0x40) // an 8-bit control stands for ESC and this character
 	if r == '\x1b' {

@@ -1,8 +1,7 @@
 package tool
 
-// A Fault says how a call went wrong without the tool having answered. Results
-// that report a failure in the tool's own words, a non-zero exit code among
-// them, are no faults.
+// A Fault says how a call failed without an answer of the tool. A result that reports a
+// failure in the tool's own words, such as a non-zero exit code, is not a fault.
 type Fault string
 
 const (

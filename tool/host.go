@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// A RunServices is what a call may ask of the run that it belongs to, on behalf of a server
-// that carries it out. What the run refuses it refuses whatever the caller does.
+// A RunServices is the interface of a run for a server that carries out its calls. The run
+// may refuse any request.
 type RunServices interface {
 	// Elicit puts a server's question to the person.
 	Elicit(ctx context.Context, e Elicitation) Elicited
@@ -27,13 +27,13 @@ type Elicitation struct {
 	ID  string // the server's, of a question with a URL
 }
 
-// An Elicited is what comes of an [Elicitation].
+// An Elicited is the result of an [Elicitation].
 type Elicited struct {
 	Action  Action
 	Content json.RawMessage // with Accepted and a Schema: a JSON object
 }
 
-// An Action is what a person does about an [Elicitation].
+// An Action is a person's reaction to an [Elicitation].
 type Action string
 
 const (
@@ -49,7 +49,7 @@ func WithHost(ctx context.Context, h RunServices) context.Context {
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// Elicit asks the [RunServices] of ctx. Where there is none the answer is Declined.
+// Elicit asks the [RunServices] of ctx. Without one the answer is Declined.
 func Elicit(ctx context.Context, e Elicitation) Elicited {
 	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Elicit(ctx, e)

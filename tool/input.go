@@ -12,16 +12,15 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// An InputError says what is wrong with a call's input. A tool may return one
-// for what its schema cannot say; it is counted as invalid input, not as a
-// failure of the tool.
+// An InputError describes the mistakes in a call's input. A tool may return one for rules
+// that its schema cannot express; it counts as invalid input, not as a failure of the tool.
 type InputError struct {
 	Tool     string
 	Problems []string // each names a member and the rule that it breaks
 	Form     string   // the form expected, "" if not known
 }
 
-// Error tells the model what to correct.
+// Error tells the model how to correct the input.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "invalid input for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
@@ -38,7 +37,7 @@ func (s *shape) inputError(tool string, problems ...string) *InputError {
 	return &InputError{Tool: tool, Problems: problems, Form: s.root.form()}
 }
 
-// read checks input and returns it repaired, with the paths of what was repaired.
+// read checks input and returns it repaired, with the paths of the repairs.
 func (s *shape) read(tool string, input []byte) (_ json.RawMessage, repaired []string, err error) {
 	input = bytes.TrimSpace(input)
 	if len(input) == 0 || string(input) == "null" {
@@ -142,8 +141,8 @@ func (n *node) allows(k kind, v []byte) bool {
 	return true
 }
 
-// An inputRepair rebuilds an input that does not fit: it repairs what is safe to
-// repair and lists the rest.
+// An inputRepair rebuilds an input that does not fit: it makes the safe repairs and lists
+// the other mistakes.
 type inputRepair struct {
 	repaired []string
 	problems []string

@@ -2,8 +2,8 @@ package tool
 
 import "strings"
 
-// Nearest returns the name that someone who wrote word probably meant: the one
-// with the fewest typing errors, whatever its case, or "" if none is near.
+// Nearest returns the name that the writer of word probably meant: the one with the fewest
+// typing errors, ignoring case, or "" if none is near.
 func Nearest(word string, names []string) string {
 	best, fewest := "", (len(word)+1)/3+1
 	if len(word) > 200 {

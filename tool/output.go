@@ -27,16 +27,14 @@ const (
 	defaultBytes = 50 << 10
 )
 
-// Limit returns r with text that a model can take: what is not UTF-8, NUL bytes
-// and terminal escape sequences are gone, and text beyond the limits, errors
-// included, is written to a file as a whole while the model gets its beginning,
-// its end, and a note of what is missing and how to read it. The Details then
-// have the members "truncated" and "outputPath". A result that its tool has
-// truncated is not cut again, images and documents pass. r itself is unchanged,
-// and is returned if there is nothing to do.
+// Limit returns r with text that a model can read: without invalid UTF-8, NUL bytes and
+// terminal escape sequences. Text beyond the limits, errors included, is written whole to a
+// file. The model gets its beginning, its end, and a note about the missing part and how to
+// read it. The Details then have the members "truncated" and "outputPath". A result that
+// its tool has truncated is not cut again, images and documents pass. r itself is
+// unchanged, and is returned if there is nothing to do.
 //
-// When the file cannot be written Limit returns an error beside a result that is
-// cut all the same.
+// If the file cannot be written, Limit returns an error and the truncated result.
 func (o Output) Limit(call Call, r *Result) (*Result, error) {
 	clean := cleanTexts(r.Content)
 	text := clean.Text()
@@ -135,8 +133,8 @@ func ending(s string) string {
 	return s + "\n"
 }
 
-// firstPart returns the longest prefix of s within the limits; it ends at the
-// end of a line unless one line is longer than half of what fits.
+// firstPart returns the longest prefix of s within the limits. It ends at the end of a
+// line, unless one line is longer than half of the limit.
 func firstPart(s string, lines, bytes int) string {
 	end := min(len(s), bytes)
 	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
@@ -229,10 +227,10 @@ func plainName(s string) string {
 	return s[:min(len(s), 40)]
 }
 
-// OutputDir returns the folder in which outputs too long for the model are kept
-// by default: one per user below [os.TempDir], which it makes if need be. What
-// another user could have put in its place is an error. Its files are removed
-// after a week, and the oldest before that when they exceed [OutputQuota].
+// OutputDir returns the default folder for outputs that are too long for the model: one per
+// user below [os.TempDir], which it makes if needed. It fails if another user could have
+// made the folder. Its files are removed after a week. If they exceed [OutputQuota], the
+// oldest are removed earlier.
 func OutputDir() (string, error) {
 	dir := filepath.Join(os.TempDir(), "openagent-"+userName())
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

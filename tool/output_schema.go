@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// A Schema is a JSON Schema of type object that values can be checked against: what
-// tools' inputs are checked by, for answers of models.
+// A Schema is a JSON Schema of type object to check values against. It checks answers of
+// models as inputs of tools are checked.
 type Schema struct{ shape *shape }
 
 // ReadSchema compiles a schema.
@@ -33,7 +33,8 @@ func SchemaOf(t reflect.Type) (*Schema, error) {
 // JSON returns the schema itself.
 func (s *Schema) JSON() json.RawMessage { return s.shape.schema }
 
-// Check returns value, repaired as [New] says of inputs, or says what is wrong with it.
+// Check returns value, repaired as [New] describes for inputs, or an error that lists its
+// mistakes.
 func (s *Schema) Check(value []byte) (json.RawMessage, error) {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -84,7 +85,7 @@ func (s Spec) outputShape() (*shape, error) {
 	return out, nil
 }
 
-// verified is promised for what t returned, unless t has seen to it.
+// verified checks the result of t against its output schema, unless t has done so.
 func verified(t Tool, call Call, r *Result) *Result {
 	if _, ok := t.(interface{ checked() }); ok || r == nil || r.IsError {
 		return r

@@ -11,7 +11,7 @@ import (
 
 func userName() string { return strconv.Itoa(os.Getuid()) }
 
-// private reports whether a folder belongs to this user and to nobody else.
+// private reports whether only this user can use a folder.
 func private(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Getuid() && info.Mode().Perm()&0o077 == 0

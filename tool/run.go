@@ -18,13 +18,13 @@ const DefaultTimeout = 10 * time.Minute
 // context had ended.
 var ErrStuck = errors.New("tool did not return after its context had ended")
 
-// ErrTimeout is what a tool that bounds its own time returns beside its result
-// when the time was over: the call then counts as timed out.
+// ErrTimeout is returned, beside a result, by a tool that bounds its own time and has
+// reached that bound: the call then counts as timed out.
 var ErrTimeout = errors.New("the tool reached its own time limit")
 
-// An Outcome is what came of running a tool.
+// An Outcome is the outcome of running a tool.
 type Outcome struct {
-	Result *Result // what the model sees; never nil
+	Result *Result // the result for the model; never nil
 	Fault  Fault
 	// Err is nil, or matches ErrStuck and names tool and call. The tool's goroutine
 	// then lives on until the tool returns, which closes Left.
@@ -74,8 +74,8 @@ func Run(ctx context.Context, t Tool, call Call, grace time.Duration) Outcome {
 // panic in the tool becomes an error result, as does an error and a missing
 // result. A runtime.Goexit in the tool ends the caller's goroutine.
 //
-// A tool that completes in spite of its timeout has completed. What it answers
-// after ctx ended is the result as well; ctx's error becomes "cancelled".
+// A tool that completes in spite of its timeout has completed. Its answer after the end of
+// ctx is the result too; ctx's error becomes "cancelled".
 func Do(ctx context.Context, t Tool, call Call) (out Outcome) {
 	l := newLimited(ctx, Timeout(t))
 	defer l.cancel()
@@ -159,8 +159,8 @@ func (l *limited) attempt(t Tool, call Call, out *Outcome) {
 	returned = true
 }
 
-// judge turns what a tool returned into an Outcome. late says that its time was
-// over, "" if it was not.
+// judge turns the return values of a tool into an Outcome. late is the reason if the call's
+// time was over, else "".
 func judge(ctx context.Context, call Call, r *Result, err error, late string) Outcome {
 	switch {
 	case isInputError(err):

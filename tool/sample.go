@@ -27,11 +27,10 @@ type Sampled struct {
 	Stop  llm.StopReason
 }
 
-// ErrDeclined is matched where a person, a rule or whoever else decides about it does
-// not permit a server's request.
+// ErrDeclined is matched if a person, a rule or another decider refuses a server's request.
 var ErrDeclined = errors.New("the request is declined")
 
-// Sample has the [RunServices] of ctx answer. Where there is none it fails with [ErrDeclined].
+// Sample asks the [RunServices] of ctx. Without one it fails with [ErrDeclined].
 func Sample(ctx context.Context, s Sampling) (Sampled, error) {
 	if h, ok := ctx.Value(hostKey{}).(RunServices); ok {
 		return h.Sample(ctx, s)

@@ -74,7 +74,7 @@ func fields(v []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// next returns the index of what follows a value: the next one or a closing bracket.
+// next returns the index of the next value or of a closing bracket.
 func next(v []byte, i int) int {
 	i = space(v, i)
 	if v[i] == ',' {

@@ -22,9 +22,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// Check reports what providers would refuse: an illegal name, or an Input that
-// is no JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its root;
-// and an Output that results cannot be checked against.
+// Check returns an error if providers would refuse the spec: an illegal name, or an Input
+// that is not a JSON Schema of type object or has oneOf, anyOf, allOf or $schema at its
+// root. An Output that results cannot be checked against is an error too.
 func (s Spec) Check() error {
 	if err := checkName(s.Name); err != nil {
 		return err
@@ -67,7 +67,7 @@ func notObject(s *jsonschema.Schema) error {
 	return fmt.Errorf(`is not of type "object"%s`, but)
 }
 
-// parseSchema reads a schema and refuses what no provider takes at its root.
+// parseSchema reads a schema and refuses a root that no provider accepts.
 func parseSchema(data []byte) (*jsonschema.Schema, error) {
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] != '{' && json.Valid(text) {
 		return nil, errors.New("the input schema is not a JSON object")
@@ -211,8 +211,8 @@ func compile(s *jsonschema.Schema) (*shape, error) {
 	return sh, nil
 }
 
-// A node checks what a tool's input is made of: types, members, elements, words
-// and bounds. A nil node takes everything.
+// A node checks the parts of a tool's input: types, members, elements, enumerations and
+// bounds. A nil node accepts everything.
 type node struct {
 	kinds    kind // 0: any
 	names    []string
@@ -279,8 +279,8 @@ func (c *compiler) node(s *jsonschema.Schema) *node {
 	return n
 }
 
-// covered reports whether node checks every keyword of s itself. What does not
-// validate (titles, descriptions, defaults) counts as checked.
+// covered reports whether node checks every keyword of s itself. Keywords that do not
+// validate (titles, descriptions, defaults) count as checked.
 func covered(s *jsonschema.Schema) bool {
 	rest := *s
 	rest.Type, rest.Types, rest.Minimum, rest.Maximum, rest.Enum = "", nil, nil, nil, nil

@@ -5,29 +5,29 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A Scope is what holds while a skill is in force. Scopes are a stack: within a skill
-// another one may begin. It is in force until the skill ends, at the latest with the
-// run, or with the next message of the user that the run continues for.
+// A Scope holds the settings in force during a skill. Scopes are a stack: a skill may begin
+// within another one. A scope ends with its skill, at the latest with the run, or with the
+// next message of the user that the run continues for.
 type Scope struct {
 	Skill string `json:"skill"`
-	// Tools, unless empty, are the only calls that may run, see [permission.Restriction]:
-	// those of the innermost skill that has such a list. They allow nothing that
-	// rules and mode do not. Names are those of tools or aliases, whatever their case.
+	// Tools, if not empty, are the only calls that may run, see [permission.Restriction].
+	// Of nested skills the list of the innermost that has one counts. They allow nothing
+	// that rules and mode do not. The names are of tools or aliases, ignoring case.
 	Tools []permission.Rule `json:"tools,omitempty"`
 	// Model, unless empty, answers while the skill is in force.
 	Model string `json:"model,omitempty"`
-	// Info is what is known of that model. The run fills it in.
+	// Info describes that model. The run fills it in.
 	Info llm.Info `json:"info,omitzero"`
 	// ByUser: the user began it, and the model cannot end it.
 	ByUser bool `json:"by_user,omitempty"`
 }
 
-// An Expansion is what a command of the user, such as "/review HEAD~1", stands for.
+// An Expansion is the result of a command of the user, such as "/review HEAD~1".
 type Expansion struct {
 	Kind string `json:"kind"` // for hooks: SlashCommand or ServerPrompt
 	Name string `json:"name"` // of the skill, or of the prompt
 	Args string `json:"args,omitempty"`
-	// Text is what the model is told.
+	// Text is the text for the model.
 	Text string `json:"-"`
 	// Scope, unless nil, is in force for the run.
 	Scope *Scope `json:"scope,omitempty"`

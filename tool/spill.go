@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
-// OutputQuota is how many bytes the files in [OutputDir] may have together. The
-// oldest go first; the newest stays whatever its size.
+// OutputQuota is how many bytes the files in [OutputDir] may have together. The oldest go
+// first; the newest always stays.
 const OutputQuota = 512 << 20
 
 const (
@@ -29,9 +29,8 @@ const (
 // sweeping is set while this process cleans.
 var sweeping atomic.Bool
 
-// tidy has the folder cleaned if that was not done lately. It waits for nothing:
-// cleaning goes on behind, for as long as listing the folder takes, and whoever
-// keeps an output does not notice.
+// tidy starts cleaning the folder, if that was not done lately. The cleaning runs in the
+// background, so the caller does not wait for it.
 func tidy(dir string) {
 	if !due(dir, time.Now()) || !sweeping.CompareAndSwap(false, true) {
 		return
@@ -57,9 +56,8 @@ func due(dir string, now time.Time) bool {
 	return os.Chtimes(mark, now, now) == nil
 }
 
-// sweep removes outputs: nobody else does where the temporary folder outlives
-// the machine's start. Old ones go, then the oldest until the rest has at most
-// quota bytes.
+// sweep removes outputs, because nothing else does if the temporary folder survives a
+// restart. Old ones go, then the oldest until the rest has at most quota bytes.
 func sweep(dir string, now time.Time, quota int64) {
 	files, total := kept(dir)
 	for i, f := range files {

@@ -1,4 +1,4 @@
-// Package tool defines what a tool is and makes tools out of Go functions.
+// Package tool defines the interface of tools and makes tools of Go functions.
 //
 // A tool gets the things it works on (files, a shell, a client) from its
 // constructor, asks the run for changes by returning them in its [Result], and
@@ -15,9 +15,9 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// A Tool is something that a model may call. What the model should see of a
-// failure is an error [Result]; an error returned by Run becomes one. Run must
-// return soon after ctx ends. A Tool is safe for concurrent use.
+// A Tool is something that a model may call. A failure that the model should see is an
+// error [Result]; an error returned by Run becomes one. Run must return soon after ctx
+// ends. A Tool is safe for concurrent use.
 type Tool interface {
 	Spec() Spec
 	Run(ctx context.Context, call Call) (*Result, error)
@@ -29,16 +29,16 @@ type Set interface {
 	Tools(ctx context.Context) ([]Tool, error)
 }
 
-// An Instructor is a Set that has something to say to models about its tools. It
-// is asked after Tools, and what it returns comes after the agent's System.
+// An Instructor is a Set with instructions for models about its tools. It is called after
+// Tools, and its text comes after the agent's System.
 type Instructor interface {
 	Set
 	Instructions() string
 }
 
-// A Versioned is a Set that can tell whether it is another one. Version returns
-// another number once Tools or Instructions would return something else; it is
-// called before each request of a run, which continues with what they return then.
+// A Versioned is a Set that reports changes. Version returns another number once Tools or
+// Instructions would return something else. It is called before each request of a run,
+// which then uses the new values.
 type Versioned interface {
 	Set
 	Version() uint64
@@ -48,30 +48,31 @@ type Versioned interface {
 // Classify must not have side effects; the input may break the schema.
 type Classifier interface{ Classify(call Call) Traits }
 
-// A Traits is what a single call is going to do.
+// A Traits describes the effects of a single call.
 type Traits struct {
 	ReadOnly bool `json:"read_only,omitempty"` // changes nothing: may run beside others and be repeated
 	// Touches are the resources (paths, keys) that the call depends on or
 	// changes. Calls whose resources do not overlap may run together. Nil: unknown,
 	// overlaps with everything.
 	Touches []string            `json:"touches,omitempty"`
-	Access  []permission.Access `json:"access,omitempty"` // what permission rules are matched against
+	Access  []permission.Access `json:"access,omitempty"` // the texts that permission rules are matched against
 	// Internal: the call changes nothing but the session's own records, such as its
 	// list of tasks, and needs no more permission than one that only reads.
 	Internal bool `json:"internal,omitempty"`
-	// RunsSubagents: what the call changes is done by agents, whose own calls are judged. It
-	// needs no more permission than one that only reads, and runs beside others like it.
+	// RunsSubagents: the call makes its changes through agents, whose own calls are judged.
+	// It needs no more permission than a call that only reads, and runs beside others like
+	// it.
 	RunsSubagents bool `json:"delegated,omitempty"`
-	// Confined: what the call runs is confined by the operating system.
+	// Confined: the operating system confines the programs that the call runs.
 	Confined bool `json:"confined,omitempty"`
 	// IgnoresSkillLimits: a skill's list of tools does not hold for the call.
 	IgnoresSkillLimits bool `json:"unbound,omitempty"`
-	// ConfirmReason, unless empty, is why a person has to agree to the call even where the
-	// mode allows it. Where nobody can be asked it is denied.
+	// ConfirmReason, if not empty, is the reason why a person must agree to the call even
+	// if the mode allows it. If no person can be asked it is denied.
 	ConfirmReason string `json:"asks,omitempty"`
 }
 
-// Classify asks t about a call; what a plain Tool cannot tell comes from its Spec.
+// Classify asks t about a call. For a plain Tool the traits come from its Spec.
 func Classify(t Tool, call Call) Traits {
 	if c, ok := t.(Classifier); ok {
 		return c.Classify(call)
@@ -96,20 +97,20 @@ type Spec struct {
 	// Input is a JSON Schema of type object. [New] and [Func] infer it when nil;
 	// a nil Input of any other tool means an object without known members.
 	Input json.RawMessage
-	// Output is a JSON Schema of type object for the Details of results that are no
-	// errors. Details that break it are repaired as inputs are, see [New]; where that
-	// cannot be done the result becomes an error. Nil: any.
+	// Output is a JSON Schema of type object for the Details of results that are not
+	// errors. Details that break it are repaired like inputs, see [New]; if that fails the
+	// result becomes an error. Nil: any.
 	Output         json.RawMessage
 	ReadOnly       bool // changes nothing: runs beside other calls, in plan mode, and again after a crash
 	NonDestructive bool // may change things but destroys nothing
 	Idempotent     bool // repeating a call changes nothing more
 	OpenWorld      bool // reaches things outside this machine
-	// Barrier: no later call of the same answer is judged before a call of this tool
-	// is done, because it may change the mode, the directory or the rules.
+	// Barrier: no later call of the same answer is judged before a call of this tool has
+	// ended, because it may change the mode, the directory or the rules.
 	Barrier bool
-	// Batch: the tool's input is a list of calls, and these are made in its place, each
-	// judged and recorded like one of the model's; its result is made of theirs, and
-	// Run is never called. The input is {"tool_calls":[{"tool":NAME,"parameters":{…}}]}.
+	// Batch: the tool's input is a list of calls. These are made in its place, each judged
+	// and recorded like a call of the model; their results become its result, and Run is
+	// never called. The input is {"tool_calls":[{"tool":NAME,"parameters":{…}}]}.
 	Batch       bool
 	Deferred    bool // kept from the model until a tool search finds it
 	AlwaysLoad  bool // not deferred for the size of its Set
@@ -151,16 +152,16 @@ func (c Call) Hides(path string) bool { return c.Unreadable.Hides(path, c.Dir) }
 
 // A Result is a tool's answer.
 type Result struct {
-	Content llm.Blocks      `json:"content,omitempty"` // what the model sees: text, images, documents
-	Details json.RawMessage `json:"details,omitempty"` // what programs and people see: a JSON object
+	Content llm.Blocks      `json:"content,omitempty"` // for the model: text, images, documents
+	Details json.RawMessage `json:"details,omitempty"` // for programs and people: a JSON object
 	Title   string          `json:"title,omitempty"`   // a line for people
 	IsError bool            `json:"is_error,omitempty"`
 	Patch   Patch           `json:"patch,omitzero"` // changes to the run, made when the result is recorded
 	// Digest, unless empty, is a question about the content. Where the agent has a
 	// small model it answers the question, and its answer takes the content's place.
 	Digest string `json:"digest,omitempty"`
-	// Questions, unless empty, are put to a person; the answers take the content's
-	// place. Where nobody can answer the content stays.
+	// Questions, if not empty, are put to a person; the answers replace the content. If no
+	// person can answer, the content stays.
 	Questions []Question `json:"questions,omitempty"`
 	// Truncated: the tool itself has cut its content, so it is not cut again.
 	Truncated bool `json:"truncated,omitempty"`
@@ -180,8 +181,8 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
-// An Answer is what a person says to a [Question]: labels of options, words of
-// their own, or both.
+// An Answer is a person's answer to a [Question]: labels of options, their own words, or
+// both.
 type Answer struct {
 	Options []string `json:"options,omitempty"`
 	Text    string   `json:"text,omitempty"`
@@ -204,7 +205,7 @@ type Patch struct {
 	Begin *Scope `json:"begin,omitempty"`
 	// End ends the innermost skill, unless the user began it.
 	End bool `json:"end,omitempty"`
-	// Happened says what else the call has brought about, for hooks.
+	// Happened lists side effects of the call for hooks.
 	Happened []SideEvent `json:"happened,omitempty"`
 }
 

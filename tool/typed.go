@@ -15,7 +15,7 @@ type Typed[In any] struct {
 	rare  *rare[In] // nil for most tools
 }
 
-// rare is what few tools have.
+// rare holds fields that few tools have.
 type rare[In any] struct {
 	classify func(Call, In) Traits
 	preview  func(Call, In) string
@@ -23,7 +23,7 @@ type rare[In any] struct {
 	result   *shape // of Details, nil for any
 }
 
-// has returns what the tool has of that, the zero value if nothing.
+// has returns these fields of the tool, zero if it has none.
 func (t *Typed[In]) has() rare[In] {
 	if t.rare == nil {
 		return rare[In]{}
@@ -44,12 +44,12 @@ func (t *Typed[In]) give() *rare[In] {
 // description of the field); fields without omitempty or omitzero are required.
 // A tool without input has In struct{}.
 //
-// An input that breaks the schema never reaches fn: [Typed.Run] returns an
-// [*InputError]. Where the schema demands it, an input is repaired first: "true"
-// becomes true, "42" becomes 42, 42.0 becomes 42, JSON text becomes the array or
-// object in it, and null is left out of optional members; what was repaired is
-// listed in the "repaired" member of the result's Details, unless spec.Output has no
-// room for it. Strings are never altered where strings are allowed.
+// An input that breaks the schema never reaches fn: [Typed.Run] returns an [*InputError].
+// Where the schema demands it, an input is repaired first: "true" becomes true, "42"
+// becomes 42, 42.0 becomes 42, JSON text becomes the array or object in it, and null is
+// left out of optional members; repairs are listed in the "repaired" member of the result's
+// Details, unless spec.Output has no room for it. Strings are never altered where strings
+// are allowed.
 //
 // New panics if spec.Check reports an error or In has no schema of type object.
 func New[In any](spec Spec, fn func(ctx context.Context, call Call, in In) (*Result, error)) *Typed[In] {
@@ -113,15 +113,15 @@ func Raw(spec Spec, fn func(ctx context.Context, call Call) (*Result, error)) To
 	return New(spec, func(ctx context.Context, call Call, _ json.RawMessage) (*Result, error) { return fn(ctx, call) })
 }
 
-// OnClassify makes fn tell what a call is going to do, see [Traits]. It is called
-// with inputs that satisfy the schema, often before the call is permitted, and
-// must not have side effects.
+// OnClassify sets the function that describes the effects of a call, see [Traits]. It is
+// called with inputs that satisfy the schema, often before the call is permitted, and must
+// not have side effects.
 func (t *Typed[In]) OnClassify(fn func(call Call, in In) Traits) *Typed[In] {
 	t.give().classify = fn
 	return t
 }
 
-// OnPreview makes fn tell what a call would do, see [Previewer].
+// OnPreview sets the function that shows the changes of a call, see [Previewer].
 func (t *Typed[In]) OnPreview(fn func(call Call, in In) string) *Typed[In] {
 	t.give().preview = fn
 	return t
@@ -148,9 +148,9 @@ func (t *Typed[In]) Partial(ctx context.Context, input json.RawMessage) {
 // TakesPartial reports whether OnPartial was called.
 func (t *Typed[In]) TakesPartial() bool { return t.has().partial != nil }
 
-// A Partial is a Tool that may want to see its input while the model is writing
-// it, see [Typed.OnPartial]. input is valid JSON: what was written so far, with
-// what is open closed.
+// A Partial is a Tool that receives its input while the model is writing it, see
+// [Typed.OnPartial]. input is valid JSON: the part written so far, with everything open
+// closed.
 type Partial interface {
 	TakesPartial() bool
 	Partial(ctx context.Context, input json.RawMessage)
@@ -196,7 +196,7 @@ func (t *Typed[In]) Run(ctx context.Context, call Call) (*Result, error) {
 
 // Validate implements [Validator].
 func (t *Typed[In]) Validate(call Call) error {
-	if t.has().classify == nil { // what Run finds out beyond the schema tells nothing of the call
+	if t.has().classify == nil { // mistakes that only Run finds are not about the traits
 		_, _, err := t.shape.read(t.spec.Name, call.Input)
 		return err
 	}
@@ -241,9 +241,9 @@ func (t *Typed[In]) read(call Call) (_ Call, in In, repaired []string, err error
 	return call, in, repaired, nil
 }
 
-// A Previewer is a Tool that can show what a call would do, as a unified diff
-// for edits, before it is permitted. "" where there is nothing to show.
-// Preview must not have side effects.
+// A Previewer is a Tool that can show the changes of a call before it is permitted, as a
+// unified diff for edits. "" if there is nothing to show. Preview must not have side
+// effects.
 type Previewer interface{ Preview(call Call) string }
 
 // addDetails returns details, a JSON object or nil, with more members. Details

@@ -28,19 +28,18 @@ const (
 // noAgentText stands for the answer of an agent that has said nothing.
 const noAgentText = "(Subagent completed with no text output)"
 
-// A Spawner starts agents for the tool Agent. What a child may do is its affair:
-// never more than its parent, whatever a [Spawn] asks for.
+// A Spawner starts agents for the tool Agent. It decides about their permissions: never
+// more than the parent's, whatever a [Spawn] asks for.
 type Spawner interface {
-	// Offer says what can be started. It must not change during a prompt.
+	// Offer lists the types of agents. It must not change during a prompt.
 	Offer() Offer
-	// Spawn runs an agent to its end, or starts it where s.Background is set, and
-	// ends what it has started when ctx ends before it returns. For a call that it has
-	// seen before, as after a crash, it continues with the agent that it started then. The
-	// model reads the error.
+	// Spawn runs an agent to its end, or starts it if s.Background is set. If ctx ends
+	// before it returns, it ends the agent. For a call that it has seen before, as after a
+	// crash, it continues with the agent that it started then. The model reads the error.
 	Spawn(ctx context.Context, s Spawn) (*Spawned, error)
 }
 
-// An Offer is what a [Spawner] can start.
+// An Offer is the list of agents that a [Spawner] can start.
 type Offer struct {
 	Types      []AgentType // at least one; the first is the one unless another is asked for
 	Models     []string    // that may be asked for; nil: any
@@ -61,7 +60,7 @@ type AgentType struct {
 type Spawn struct {
 	Call        tool.Call // of the tool: session, agent and mode of the parent
 	Prompt      string
-	Description string // what it is to do, in a few words
+	Description string // the task, in a few words
 	Type        string // the name of an AgentType
 	Model       string
 	Name        string // unique among the running agents
@@ -79,7 +78,7 @@ type Spawn struct {
 type Spawned struct {
 	ID       string         // for Resume, and for TaskOutput and TaskStop while it runs
 	Text     string         // its last answer
-	Note     string         // what else there is to say, such as where its changes are
+	Note     string         // further notes, such as where its changes are
 	Tools    map[string]int // calls that ran, by tool
 	Running  bool
 	Failure  string // why it did not do its work, "" if it did
@@ -116,11 +115,11 @@ type agentDetails struct {
 	DurationMS int64          `json:"durationMs"`
 }
 
-// Agent returns the tool that starts agents, as spawner offers them now: a
-// [tool.Set] that makes it at each prompt follows what changes. Its calls need no
-// permission of their own, because those of the agents are judged like any other;
-// rules for it name types, as Agent(Explore). If spawner has a method EndSession(session
-// string) error, the tool has it too.
+// Agent returns the tool that starts agents, as spawner offers them now. Return it from a
+// [tool.Set] to follow changes of the offer. Its calls need no permission of their own,
+// because those of the agents are judged like any other; rules for it name types, as
+// Agent(Explore). If spawner has a method EndSession(session string) error, the tool has it
+// too.
 func Agent(spawner Spawner) tool.Tool {
 	offer := spawner.Offer()
 	return agentTool{spawner: spawner, spelled: spelledTool(tool.Spec{
@@ -143,11 +142,12 @@ func Agent(spawner Spawner) tool.Tool {
 			t.Name = in.SubagentType
 		}
 		access := []permission.Access{{Kind: permission.UseName, Target: t.Name}}
-		if in.Isolation != "" { // it makes a place of its own, and touches nothing else
+		if in.Isolation != "" { // it makes its own worktree, and touches nothing else
 			return tool.Traits{Touches: []string{"agent:" + call.ID}, Access: access}
 		}
-		// What it touches is not known: it waits for earlier calls that change
-		// something, and later ones for it, but for other agents, unless it only reads.
+		// The files that it touches are not known. It waits for earlier calls that change
+		// something, and later ones wait for it, but not for other agents, unless it only
+		// reads.
 		return tool.Traits{ReadOnly: t.ReadOnly, RunsSubagents: true, Access: access}
 	})}
 }
@@ -158,7 +158,7 @@ type agentTool struct {
 	spawner Spawner
 }
 
-// EndSession ends what the spawner keeps for a session.
+// EndSession ends the spawner's work for a session.
 func (t agentTool) EndSession(session string) error { return endSession(t.spawner, session) }
 
 func listedTypes(types []AgentType) string {
@@ -173,7 +173,7 @@ func listedTypes(types []AgentType) string {
 	return b.String()
 }
 
-// find returns the type of a name whatever its case; "" is the first.
+// find returns the type of a name, ignoring case; "" is the first.
 func (o Offer) find(name string) (AgentType, bool) {
 	if name == "" && len(o.Types) > 0 {
 		return o.Types[0], true
@@ -185,7 +185,7 @@ func (o Offer) find(name string) (AgentType, bool) {
 	return o.Types[i], true
 }
 
-// spawn checks what the model asks for.
+// spawn checks the model's input.
 func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
 	t, ok := o.find(in.SubagentType)
 	if !ok {
@@ -229,7 +229,7 @@ func (o Offer) spawn(call tool.Call, in agentInput) (_ Spawn, problem string) {
 	}, ""
 }
 
-// unknownName says that a member's value is none of those there are.
+// unknownName is the error for a value that is not in the list.
 func unknownName(member, value string, names []string) string {
 	text := fmt.Sprintf("%s %q is unknown", member, clipLine(value, 80))
 	if near := tool.Nearest(value, names); near != "" {

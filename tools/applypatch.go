@@ -21,14 +21,13 @@ import (
 //go:embed applypatch.md
 var applyPatchText string
 
-// maxProblems is how many wrong files of a patch the model is told about at once.
+// maxProblems is how many wrong files of a patch an error names.
 const maxProblems = 3
 
-// PatchFiles are what ApplyPatch works on.
+// PatchFiles are the files that ApplyPatch works on.
 type PatchFiles interface {
 	Files
-	// UpdateAll replaces several files as a whole, or none; old is nil where there
-	// is none.
+	// UpdateAll replaces several files as a whole, or none; old is nil for a missing file.
 	UpdateAll(ctx context.Context, dir string, names []string, change func(old [][]byte) ([]workspace.Content, error)) error
 }
 
@@ -105,14 +104,14 @@ type patching struct {
 	files    []patch.File
 	places   []patchPlace
 	paths    []string            // of all files concerned, absolute
-	contents []workspace.Content // what becomes of each path, once applied
+	contents []workspace.Content // the new state of each path, once applied
 	changes  []patchedFile       // of each file of the patch, once applied
 }
 
 // A patchPlace says which of the paths belong to a file of the patch.
 type patchPlace struct{ from, to int }
 
-// A patchedFile is what programs and people see of one file of a patch.
+// A patchedFile is the part of the Details about one file of a patch.
 type patchedFile struct {
 	FilePath  string `json:"filePath"`
 	MovedFrom string `json:"movedFrom,omitempty"`
@@ -125,7 +124,7 @@ type patchedFile struct {
 	how    []string // how hunks were found that were not in the file exactly
 }
 
-// A patchChange is what programs and people see of a patch.
+// A patchChange holds the Details of a patch.
 type patchChange struct {
 	Files     []patchedFile `json:"files"`
 	Diff      string        `json:"diff"` // unified, of all files; cut where DiffCut is set
@@ -170,9 +169,9 @@ func readPatch(files Files, call tool.Call, text string) (*patching, error) {
 	return p, nil
 }
 
-// apply works out what becomes of the files whose contents are old. With a call
-// files must have been seen in its session. The error names what is wrong with
-// the first files.
+// apply computes the new contents of the files whose contents are old. With a call, the
+// files must have been read in its session. The error names the mistakes in the first
+// files.
 func (p *patching) apply(ctx context.Context, old [][]byte, call *tool.Call) error {
 	var problems []error
 	for i := range p.files {
@@ -248,7 +247,7 @@ func newPatchedFile(c fileChange) patchedFile {
 	return patchedFile{FilePath: c.FilePath, Created: c.Created, Additions: c.Additions, Deletions: c.Deletions, change: c}
 }
 
-// change describes what the applied patch does.
+// change describes the effects of the applied patch.
 func (p *patching) change() patchChange {
 	all := patchChange{Files: p.changes}
 	var diff strings.Builder
@@ -266,7 +265,7 @@ func (p *patching) change() patchChange {
 	return all
 }
 
-// report tells the model what the applied patch did.
+// report tells the model about the applied patch.
 func (p *patching) report(c patchChange) string {
 	var b strings.Builder
 	b.WriteString("Applied the patch:")
@@ -293,12 +292,11 @@ func (p *patching) report(c patchChange) string {
 	return b.String()
 }
 
-// sight returns the change to the session's state that says what the model knows
-// of the files now.
+// sight returns the change to the session's state about the files that the model knows now.
 func (p *patching) sight() json.RawMessage {
 	files := map[string]*seen{}
 	for i, c := range p.contents {
-		files[p.paths[i]] = nil // there is no such file any more
+		files[p.paths[i]] = nil // the file is gone
 		if !c.Remove {
 			sum := sha256.Sum256(c.Data)
 			files[p.paths[i]] = &seen{hex.EncodeToString(sum[:])}

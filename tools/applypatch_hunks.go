@@ -212,8 +212,8 @@ func (s *hunkSearch) last(old []string, same func(a, b string) bool, in hunkScop
 	return at, nil
 }
 
-// A hunkScope is where a hunk may be: from a line on, and rather in what the last
-// of its headers is the head of.
+// A hunkScope is where a hunk may be: from a line on, preferably in the block of the last
+// of its headers.
 type hunkScope struct {
 	from  int
 	heads []int       // where the last header stands, ascending
@@ -239,9 +239,9 @@ func (s *hunkSearch) scope(headers []string) (hunkScope, error) {
 	return in, nil
 }
 
-// narrow returns the part of in that is below a header, without heads where there
-// is none. The strictest way that finds one counts, and what is near the
-// header before it. A header above the last hunk may be the head of both.
+// narrow returns the part of in below a header; it has no heads if the header is not found.
+// The strictest comparison that finds one counts. A header near the one before it is
+// preferred. A header above the last hunk may be the head of both.
 func (s *hunkSearch) narrow(in hunkScope, header string) (hunkScope, error) {
 	first := 0
 	if in.heads != nil {

@@ -32,9 +32,8 @@ type askedOption struct {
 	Description string `json:"description,omitempty"`
 }
 
-// AskUser returns the tool that puts questions to a person. Who answers them is
-// the agent's affair ([agent.Agent].AskUser); where nobody does the model is
-// told to decide itself.
+// AskUser returns the tool that puts questions to a person. The agent decides who answers
+// ([agent.Agent].AskUser); without anyone the model is told to decide itself.
 func AskUser() tool.Tool {
 	return tool.New(tool.Spec{Name: "AskUser", Title: "Ask the user", Description: askUserText, ReadOnly: true, NeedsPerson: true, Timeout: -1},
 		func(_ context.Context, _ tool.Call, in askUserInput) (*tool.Result, error) {
@@ -57,7 +56,7 @@ func AskUser() tool.Tool {
 		})
 }
 
-// question checks what the model wrote.
+// question checks the model's input.
 func (q askedQuestion) question() (_ tool.Question, problem string) {
 	if strings.TrimSpace(q.Question) == "" {
 		return tool.Question{}, "a question is empty"

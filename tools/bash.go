@@ -29,7 +29,7 @@ const (
 	progressPause = 200 * time.Millisecond
 )
 
-// A Shell is what Bash runs commands in.
+// A Shell runs the commands of Bash.
 type Shell interface {
 	Run(ctx context.Context, l workspace.CommandLine) (*workspace.Outcome, error)
 	Where(l workspace.CommandLine) string
@@ -38,13 +38,13 @@ type Shell interface {
 	EndSession(session string) error
 }
 
-// A Sandbox is what the operating system confines the commands of a [Shell] by.
+// A Sandbox confines the commands of a [Shell].
 type Sandbox interface {
 	// Outside reports whether a line always runs outside, because the user wants it.
 	Outside(line, dir string) bool
 	// MayLeave reports whether a call may ask to run outside. A person is asked.
 	MayLeave() bool
-	// Note is what a model should know of it.
+	// Note is a text for the model about it.
 	Note() string
 }
 
@@ -87,12 +87,12 @@ func (b bash) Secrets() []string {
 	return nil
 }
 
-// Bash returns the tool that runs command lines in the shell of the session. in
-// is the sandbox of the shell; without one its calls are not told to be confined,
-// nor are they where the shell has no method Confines() bool that says so. Its
-// method Notices(session string) []string returns, once each, what the model
-// must be told about background commands that have ended; EndSession(session
-// string) error ends the shell and the background commands of a session.
+// Bash returns the tool that runs command lines in the shell of the session. in is the
+// sandbox of the shell. Its calls count as confined only if in is set and the shell has a
+// method Confines() bool that returns true. The tool's method Notices(session string)
+// []string returns, once each, notes for the model about background commands that have
+// ended. EndSession(session string) error ends the shell and the background commands of a
+// session.
 func Bash(shell Shell, in ...Sandbox) tool.Tool {
 	box := confinement{shell: shell}
 	text := bashText
@@ -132,7 +132,7 @@ func Bash(shell Shell, in ...Sandbox) tool.Tool {
 	})}
 }
 
-// confinement is what Bash knows of the sandbox of its shell.
+// confinement is Bash's knowledge about the sandbox of its shell.
 type confinement struct {
 	shell   Shell
 	sandbox Sandbox // nil: commands are not confined
@@ -149,10 +149,10 @@ func (b confinement) dir(call tool.Call) string {
 	return b.shell.Where(workspace.CommandLine{Session: call.Session, Dir: call.Dir, State: call.State})
 }
 
-// Notices returns what the model must be told, once.
+// Notices returns the notes for the model, once.
 func (b bash) Notices(session string) []string { return b.shell.Notices(session) }
 
-// EndSession ends what runs in a session.
+// EndSession ends the shell and the jobs of a session.
 func (b bash) EndSession(session string) error { return b.shell.EndSession(session) }
 
 var errTimedOut = errors.New("the command's timeout is over")
@@ -214,8 +214,8 @@ func startInBackground(ctx context.Context, shell Shell, l workspace.CommandLine
 	return r, nil
 }
 
-// line is what the shell gets: the form of the command, which is what was judged. A
-// command without a form is one that nothing but the user allows; it runs as it is.
+// line returns the line for the shell: the canonical form of the command, which was judged.
+// A command without such a form is one that only the user allows; it runs unchanged.
 func line(ctx context.Context, call tool.Call, in bashInput) workspace.CommandLine {
 	form, err := permission.Canonical(in.Command)
 	if err != nil {

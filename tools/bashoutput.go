@@ -18,7 +18,7 @@ var bashOutputText string
 // maxFilter is how long a filter may be, in bytes.
 const maxFilter = 1000
 
-// A JobReader is what BashOutput asks. A nil filter passes every line.
+// A JobReader returns the output of jobs for BashOutput. A nil filter passes every line.
 type JobReader interface {
 	Job(ctx context.Context, session, id string, filter *regexp.Regexp, wait time.Duration) (*workspace.JobReport, error)
 }
@@ -29,7 +29,7 @@ type bashOutputInput struct {
 	WaitMS int    `json:"wait_ms,omitempty"`
 }
 
-// BashOutput returns the tool that shows what background commands have written.
+// BashOutput returns the tool that shows the output of background commands.
 func BashOutput(jobs JobReader) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "BashOutput", Title: "Read a background command", Description: bashOutputText, ReadOnly: true,

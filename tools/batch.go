@@ -20,8 +20,8 @@ type batchedCall struct {
 	Parameters json.RawMessage `json:"parameters" jsonschema:"the tool's input"`
 }
 
-// Batch returns the tool that makes several calls at once, see [tool.Spec]. Whoever
-// drives the agent makes them; Run says so.
+// Batch returns the tool that makes several calls at once, see [tool.Spec]. The driver of
+// the agent makes them; Run only returns an error.
 func Batch() tool.Tool {
 	return tool.New(tool.Spec{Name: "Batch", Title: "Several calls", Description: batchText, Batch: true},
 		func(context.Context, tool.Call, batchInput) (*tool.Result, error) {

@@ -12,9 +12,9 @@ import (
 // A Tier says how general a tool is.
 type Tier string
 
-// Core tools are for all work on files, commands and the web; advanced ones
-// for work in several steps or by several agents; specialist ones for one kind
-// of work; extra ones do what others do too, in a way that some models are used to.
+// Core tools are for all work on files, commands and the web; advanced ones for work in
+// several steps or by several agents; specialist ones for one kind of work. Extra ones
+// repeat others in a form that some models are used to.
 const (
 	CoreTier   Tier = "core"
 	Advanced   Tier = "advanced"
@@ -25,8 +25,8 @@ const (
 // Tiers lists every [Tier].
 var Tiers = []Tier{CoreTier, Advanced, Specialist, Extra}
 
-// A Builtins is what the tools of an agent work on. What is left out leaves out the
-// tools that need it.
+// A Builtins holds the things that the tools of an agent work on. A missing one leaves out
+// the tools that need it.
 type Builtins struct {
 	Workspace *workspace.Workspace // files, commands, background commands, worktrees
 	Sandbox   Sandbox              // of the commands of Workspace; nil: they are not confined

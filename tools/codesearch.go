@@ -59,7 +59,7 @@ const (
 	linesOfFile = 3
 	// maxHitText is how many characters of a line are shown.
 	maxHitText = 200
-	// codeSearchTime bounds a search; what was found until then is shown.
+	// codeSearchTime bounds a search; results found by then are shown.
 	codeSearchTime = 20 * time.Second
 )
 
@@ -135,8 +135,8 @@ type codeSearch struct {
 	tree  *tree
 	query string
 	words []string // of the query, in lower case
-	// literal is what a line is worth more that has the query as it was written: much
-	// if that is more than words.
+	// literal is the extra weight of a line that holds the query literally. It is high if
+	// the query is more than words.
 	literal int
 	defs    []codeHit
 	found   int // definitions, those included that were not kept
@@ -336,7 +336,7 @@ func (s *codeSearch) rate(name string) int {
 	return 0
 }
 
-// ofTests is 1 for the files of tests, which are seldom what is looked for.
+// ofTests is 1 for the files of tests, which searches seldom look for.
 func ofTests(file string) int {
 	base := strings.ToLower(path.Base(file))
 	if strings.Contains(base, "test") || strings.Contains(base, "spec.") {
@@ -345,8 +345,8 @@ func ofTests(file string) int {
 	return 0
 }
 
-// source returns the content of a file, the beginning of a large one, nothing of
-// what cannot be read.
+// source returns the content of a file, only the beginning of a large one, nil if it cannot
+// be read.
 func source(at *walk.Folder, file string) []byte {
 	dir, base := path.Split(file)
 	if at.Go(strings.TrimSuffix(dir, "/")) != nil {
@@ -357,7 +357,7 @@ func source(at *walk.Folder, file string) []byte {
 		return nil
 	}
 	defer f.Close()
-	data, _ := io.ReadAll(io.LimitReader(f, maxSource)) // what could be read is searched
+	data, _ := io.ReadAll(io.LimitReader(f, maxSource)) // the readable part is searched
 	return data
 }
 
@@ -368,7 +368,7 @@ func (s *codeSearch) result(in codeSearchInput, l *walk.Listing, late bool) *too
 	if in.Kind == "symbol" {
 		texts = nil
 	}
-	// Text gets what room definitions leave, but a quarter of it at least.
+	// Text gets the room that definitions leave, but at least a quarter of it.
 	room := limit
 	if len(texts) > 0 {
 		room -= min(len(texts), limit/4)
@@ -404,7 +404,7 @@ func (s *codeSearch) result(in codeSearchInput, l *walk.Listing, late bool) *too
 	return r
 }
 
-// texts returns the lines of the densest files that are no definitions shown already.
+// texts returns the lines of the densest files, without definitions that are already shown.
 func (s *codeSearch) texts() []codeHit {
 	type spot struct {
 		path string

@@ -26,7 +26,7 @@ func AttemptCompletion() tool.Tool {
 		}
 		r := tool.Text(in.Result)
 		r.Title = "Finished"
-		r.Truncated = true // the model's own words: the bound of its answer is theirs
+		r.Truncated = true // the model's own words, bounded by its answer
 		r.Patch.EndRun = true
 		return r, nil
 	})

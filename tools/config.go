@@ -43,7 +43,7 @@ type configInput struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-// configEntry is what the Details hold of a setting.
+// configEntry is the part of the Details about a setting.
 type configEntry struct {
 	Key string `json:"key"`
 	SettingValue
@@ -51,9 +51,9 @@ type configEntry struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Config returns the tool with which a model sees and changes settings. It can
-// do to them what settings offers and no more: settings that loosen permissions
-// or the sandbox, or that say where requests and keys go, do not belong there.
+// Config returns the tool with which a model sees and changes settings. It can change only
+// the settings that are offered. Do not offer settings that loosen permissions or the
+// sandbox, or that select where requests and keys are sent.
 func Config(settings Settings) tool.Tool {
 	c := config{settings}
 	return tool.New(tool.Spec{

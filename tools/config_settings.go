@@ -23,13 +23,13 @@ type Setting struct {
 	// Type is the JSON type of values: "string", "boolean", "integer", "number",
 	// "array" or "object"; "" is any.
 	Type        string
-	Default     json.RawMessage // what counts where nothing is set; nil: null
+	Default     json.RawMessage // the value if none is set; nil: null
 	Description string          // a line for the model
-	// Check, unless nil, says what is wrong with a value of the right type.
+	// Check, if not nil, returns the mistake in a value of the right type.
 	Check func(value json.RawMessage) error
 }
 
-// A SettingValue is what a setting is, and why.
+// A SettingValue is the value of a setting, with its origin.
 type SettingValue struct {
 	Value  json.RawMessage `json:"value"`
 	Source string          `json:"source"` // FromDefault, FromUserFile, FromProjectFile, or a flag and the like
@@ -42,7 +42,7 @@ const (
 	FromProjectFile = "project file"
 )
 
-// Settings are what [Config] works on. They are safe for concurrent use.
+// Settings are the settings that [Config] works on. They are safe for concurrent use.
 type Settings interface {
 	// Known lists the settings in a fixed order.
 	Known() []Setting
@@ -52,7 +52,7 @@ type Settings interface {
 	Set(key string, value json.RawMessage) error
 }
 
-// Accepts says what is wrong with a value, nil for nothing.
+// Accepts returns the mistake in a value, nil if there is none.
 func (s Setting) Accepts(value json.RawMessage) error {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(value))
@@ -205,7 +205,7 @@ func (f *SettingsFile) find(key string) (Setting, error) {
 	return Setting{}, fmt.Errorf("there is no setting %q", key)
 }
 
-// readSettings returns the members of a file, none where there is no file.
+// readSettings returns the members of a file, none if there is no file.
 func readSettings(path string) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	data, err := readBounded(path)

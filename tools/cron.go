@@ -30,7 +30,7 @@ const (
 	cronResource = "cron"
 )
 
-// A Crontab is what the Cron tools work on.
+// A Crontab holds the store and the clock of the Cron tools.
 type Crontab struct {
 	Jobs cron.Store
 	// Dir is the folder, absolute, whose jobs are seen, and in which new ones work.

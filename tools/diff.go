@@ -14,7 +14,7 @@ const (
 	maxCompared = 2 << 20
 )
 
-// A fileChange is what programs and people see of a changed file.
+// A fileChange is the part of the Details about a changed file.
 type fileChange struct {
 	FilePath  string `json:"filePath"`
 	Diff      string `json:"diff"` // unified; cut where DiffCut is set

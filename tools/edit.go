@@ -73,15 +73,14 @@ func edit(files Files, call tool.Call, in editInput) *tool.Result {
 	return r
 }
 
-// A revision is what an edit makes of a file.
+// A revision is the result of an edit of a file.
 type revision struct {
 	data   []byte
 	change fileChange
 	how    string // how the match was found, "" if it was exact
 }
 
-// revise applies an edit to the content of a file. What is outside of the
-// matches keeps every byte.
+// revise applies an edit to the content of a file. Every byte outside of the matches stays.
 func revise(path string, old []byte, in editInput) (revision, error) {
 	switch {
 	case in.OldString == "":

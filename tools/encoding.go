@@ -61,7 +61,7 @@ func (e encoding) encode(text string) []byte {
 	return out
 }
 
-// binaryText reports whether text is no text at all.
+// binaryText reports whether text looks like binary data.
 func binaryText(text string) bool {
 	head := text[:min(len(text), 8<<10)]
 	if strings.IndexByte(head, 0) >= 0 {

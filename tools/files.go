@@ -14,14 +14,14 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Files are what Read, Write and Edit work on. Names are absolute or relative
-// to dir, the working directory of a call.
+// Files are the files that Read, Write and Edit work on. Names are absolute or relative to
+// dir, the working directory of a call.
 type Files interface {
 	// Resolve returns the absolute path of name without symlinks.
 	Resolve(dir, name string) (string, error)
 	// Open opens a regular file or a folder for reading, never waiting for it.
 	Open(dir, name string) (*os.File, error)
-	// Update replaces a file as a whole; old is nil where there is none.
+	// Update replaces a file as a whole; old is nil for a missing file.
 	Update(dir, name string, change func(old []byte) ([]byte, error)) error
 }
 
@@ -67,7 +67,7 @@ func checkSeen(call tool.Call, path string, data []byte) error {
 	return nil
 }
 
-// classifyEdit is what a call does that changes the file called name.
+// classifyEdit returns the traits of a call that changes the file called name.
 func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
 	path, err := files.Resolve(call.Dir, name)
 	if err != nil {
@@ -76,7 +76,7 @@ func classifyEdit(files Files, call tool.Call, name string) tool.Traits {
 	return access(permission.EditFile, path)
 }
 
-// current returns the content of the file at path, nil where there is none.
+// current returns the content of the file at path, nil if there is none.
 func current(files Files, path string) ([]byte, error) {
 	f, err := files.Open("", path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -105,8 +105,8 @@ func readWhole(f io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// preview returns what diff makes of a file as it is now, which is nil if there is
-// none; "" for what cannot be shown.
+// preview returns the diff of a change to the present file, which is nil if there is none;
+// "" if it cannot be shown.
 func preview(files Files, call tool.Call, file string, diff func(path string, old []byte) (string, error)) string {
 	path, err := files.Resolve(call.Dir, file)
 	if err != nil {

@@ -44,7 +44,7 @@ func Glob(finder Finder) tool.Tool {
 	})
 }
 
-// classifySearch is what a call does that searches the file or folder called name.
+// classifySearch returns the traits of a call that searches the file or folder called name.
 func classifySearch(finder Finder, call tool.Call, name string) tool.Traits {
 	if name == "" {
 		name = "."

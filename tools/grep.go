@@ -47,7 +47,7 @@ const (
 	defaultHead = 250
 	maxHead     = 1_000_000
 	maxAround   = 1000 // lines of context
-	// maxGrepBytes bounds the text of a result, whatever limit was asked for.
+	// maxGrepBytes bounds the text of a result, even if a higher limit was asked for.
 	maxGrepBytes = 4 << 20
 )
 
@@ -222,7 +222,7 @@ func (f *findings) want() grep.Want {
 	return grep.Whether
 }
 
-// add takes what was found in a file. It returns false when no more is wanted.
+// add adds the matches of a file. It returns false when no more are wanted.
 func (f *findings) add(path string, r grep.Report) bool {
 	f.skipped[r.Skipped]++
 	switch {
@@ -336,7 +336,7 @@ func (f *findings) nothing(l *walk.Listing) string {
 	return text + leftOut(&walk.Listing{Ignored: l.Ignored})
 }
 
-// notes says what the reader of the answer should know besides.
+// notes returns further notes for the model.
 func (f *findings) notes(l *walk.Listing) []string {
 	var notes []string
 	if f.mode == countMode && f.files > 0 {

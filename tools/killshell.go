@@ -12,7 +12,7 @@ import (
 //go:embed killshell.md
 var killShellText string
 
-// A JobStopper is what KillShell asks.
+// A JobStopper stops jobs for KillShell.
 type JobStopper interface {
 	StopJob(ctx context.Context, session, id string) (*workspace.JobReport, error)
 }

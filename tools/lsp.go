@@ -113,8 +113,8 @@ type codeQuestion struct {
 	word      string  // the name asked about, "" if there is none
 }
 
-// An operation is how a question is answered by a server, what it needs, and how
-// without one (nil: not at all).
+// An operation describes a kind of question: how a server answers it, its inputs, and how
+// to answer without a server (nil: not at all).
 type operation struct {
 	ask    func(q *codeQuestion, ctx context.Context, s *lsp.Server, a *codeAnswer) error
 	search func(q *codeQuestion, ctx context.Context, a *codeAnswer) error
@@ -169,7 +169,7 @@ func askLanguage(ctx context.Context, languages *Languages, call tool.Call, in l
 	return tool.Errorf("%v", err), nil
 }
 
-// check fills q in, and says what is wrong with the input, "" if nothing.
+// check fills q in, and returns the mistake in the input, "" if there is none.
 func (q *codeQuestion) check(op operation) (problem string) {
 	in := &q.in
 	var err error
@@ -289,9 +289,9 @@ func (q *codeQuestion) putTo(ctx context.Context, at station, op operation, a *c
 	})
 }
 
-// anyFile returns a file of a server and its content, "" if there is none: some
-// look at nothing before a file is open. It is of the commonest language, since
-// a lone script may not belong to the program.
+// anyFile returns a file of a server and its content, "" if there is none: some servers
+// look at nothing before a file is open. It chooses the most common language, since a
+// single script may not belong to the program.
 func (l *Languages) anyFile(ctx context.Context, at station) (path, text string) {
 	files := map[string][]string{} // by language
 	best := ""

@@ -20,7 +20,7 @@ const (
 	maxAnswers = 200
 	// maxCallLines is how many lines of calls are listed for one function.
 	maxCallLines = 20
-	// maxShownBytes bounds what is read of files to show the lines of results.
+	// maxShownBytes bounds the bytes read of files to show the lines of results.
 	maxShownBytes = 32 << 20
 	// maxMessage is how many characters of a server's message are shown.
 	maxMessage = 1000
@@ -54,7 +54,7 @@ func (a *codeAnswer) begin(server string, e lsp.Encoding) {
 	a.server, a.encoding = server, e
 }
 
-// join adds what another server answered.
+// join adds the answer of another server.
 func (a *codeAnswer) join(o *codeAnswer) {
 	if a.server != "" {
 		a.server += ", "
@@ -186,8 +186,8 @@ func (a *codeAnswer) lines(uri string, ranges []lsp.Range) string {
 	return oneLine(name) + ":" + strings.Join(texts, ", ") + cut
 }
 
-// preview returns what an edit would do to a file: a unified diff, or words where
-// the file cannot be read; "" if a rule hides it.
+// preview returns the effect of an edit on a file: a unified diff, or words if the file
+// cannot be read; "" if a rule hides it.
 func (a *codeAnswer) preview(f lsp.FileEdit) (path, diff string, err error) {
 	if path, err = lsp.Path(f.URI); err != nil {
 		return "", "", err
@@ -241,7 +241,7 @@ func (a *codeAnswer) result() *tool.Result {
 	return r
 }
 
-// nothing says that there is no result.
+// nothing returns the text for an empty result.
 func (a *codeAnswer) nothing() string {
 	what := "Nothing was found"
 	switch a.q.in.Operation {

@@ -63,9 +63,9 @@ func (q *codeQuestion) hover(ctx context.Context, s *lsp.Server, a *codeAnswer) 
 	return err
 }
 
-// secret returns why what a server says of a place may not be shown, "" if it may.
-// It quotes the places where the name and its type are defined, and rules may forbid
-// reading these.
+// secret returns the reason why a server's answer about a place may not be shown, "" if it
+// may. The answer quotes the places where the name and its type are defined, and rules may
+// forbid reading these.
 func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer) (string, error) {
 	if q.call.Unreadable.Under(cmp.Or(q.station.root, q.top)) == nil {
 		return "", nil
@@ -92,7 +92,7 @@ func (q *codeQuestion) secret(ctx context.Context, s *lsp.Server, a *codeAnswer)
 // targets asks where something is defined, for servers that may not know.
 func (q *codeQuestion) targets(ctx context.Context, ask func(context.Context, string, lsp.Position) ([]lsp.Location, error), s *lsp.Server) ([]lsp.Location, error) {
 	found, err := ask(ctx, q.path, q.position(s))
-	var none *lsp.ResponseError // the answer of some for a place where there is no name
+	var none *lsp.ResponseError // the answer of some servers for a place without a name
 	if errors.Is(err, lsp.ErrUnsupported) || errors.As(err, &none) {
 		return nil, nil
 	}

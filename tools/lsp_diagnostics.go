@@ -22,12 +22,11 @@ const (
 	maxErrors = 20
 )
 
-// WithDiagnostics returns t, a tool that changes files, so that what it answers
-// ends with the errors that language servers find in the files it has changed. Only
-// servers are asked that a call of LSP has started, for which there was permission:
-// changing a file is none for running a program. A server is waited for 2 seconds at
-// most, one that still starts not longer either; where there is nothing to say
-// nothing is said. Which files a call changes is what t's Classify says.
+// WithDiagnostics returns t, a tool that changes files, with a result that also lists the
+// errors that language servers find in the changed files. Only servers that a call of LSP
+// has started are asked: permission to change a file is not permission to run a program. It
+// waits at most 2 seconds for a server, and without errors it adds nothing. t's Classify
+// tells which files a call changes.
 func WithDiagnostics(t tool.Tool, languages *Languages) tool.Tool {
 	return diagnosed{t, languages}
 }
@@ -59,7 +58,7 @@ func (d diagnosed) Partial(ctx context.Context, input json.RawMessage) {
 	}
 }
 
-// EndSession ends what runs for a session.
+// EndSession ends the servers of a session.
 func (d diagnosed) EndSession(session string) error {
 	err := d.languages.EndSession(session)
 	if e, ok := d.Tool.(interface{ EndSession(string) error }); ok {
@@ -90,8 +89,8 @@ func (d diagnosed) Run(ctx context.Context, call tool.Call) (*tool.Result, error
 	return &more, nil
 }
 
-// errors returns the errors in files, in words; "" where there are none, or
-// nobody who could tell in time.
+// errors returns the errors in files, in words; "" if there are none, or no server answered
+// in time.
 func (l *Languages) errors(ctx context.Context, call tool.Call, paths []string) string {
 	ctx, cancel := context.WithTimeout(ctx, diagnosisTime)
 	defer cancel()

@@ -28,8 +28,8 @@ const (
 	maxCrashes = 2
 	// maxSource is the size in bytes of the largest file that a server is asked about.
 	maxSource = 4 << 20
-	// maxWatched is the number of source files below a server's folder up to which it
-	// is told about those that change.
+	// maxWatched is the largest number of source files below a server's folder for which
+	// the server is told about changes.
 	maxWatched = 50_000
 	// startTime bounds the greeting of a server.
 	startTime = time.Minute
@@ -74,7 +74,7 @@ type languageServer struct {
 // attempt is a server that is starting, running, or has ended.
 type attempt struct {
 	cancel context.CancelFunc
-	ready  chan struct{} // closed: what follows is set
+	ready  chan struct{} // closed: the fields below are set
 	server *lsp.Server   // nil if it did not start
 	err    error
 
@@ -242,9 +242,9 @@ func (l *Languages) stationsAt(dir string) []station {
 	return found
 }
 
-// starts returns the commands that a question about path, the file or folder called
-// name in it, would run: servers that are not running yet. They are programs that read
-// the settings of the repository, and some run what is in it.
+// starts returns the commands that a question about path, the file or folder called name in
+// it, would run: servers that are not running yet. They are programs that read the settings
+// of the repository, and some run programs from it.
 func (l *Languages) starts(path, name string) []permission.Access {
 	var stations []station
 	if name == "" || l.isFolder(path) {
@@ -261,7 +261,7 @@ func (l *Languages) starts(path, name string) []permission.Access {
 			continue
 		}
 		if _, err := at.spec.program(l.place); err != nil {
-			continue // there is none to start
+			continue // there is no server to start
 		}
 		line := strings.Join(append([]string{at.spec.Command}, at.spec.Args...), " ")
 		out = append(out, permission.Access{Kind: permission.RunCommand, Target: line, Dir: at.root})
@@ -275,9 +275,9 @@ func (l *Languages) confined() bool {
 	return ok && c.Confines()
 }
 
-// ask calls question with the server at a station, and once more if it ends
-// in the meantime. One that does not run is started if start is set, which takes
-// permission; else it is errNotRunning. A *noServerError says that there is none.
+// ask calls question with the server at a station, and once more if the server ends in the
+// meantime. If no server is running, it starts one if start is set, which needs permission;
+// else it fails with errNotRunning. A *noServerError means that there is none.
 func (l *Languages) ask(ctx context.Context, session string, at station, start bool, question func(*lsp.Server) error) error {
 	for {
 		a, err := l.attempt(session, at, start)
@@ -375,8 +375,8 @@ func (l *Languages) makeRoom() {
 	l.working.Go(oldest.current.close)
 }
 
-// start starts a server. It goes on when the question is given up that it was
-// started for: the next will come.
+// start starts a server. The start continues if the question is given up, because other
+// questions will follow.
 func (l *Languages) start(at station, program string) *attempt {
 	ctx, cancel := context.WithTimeout(l.ctx, startTime)
 	a := &attempt{cancel: cancel, ready: make(chan struct{})}
@@ -412,7 +412,7 @@ func (l *Languages) start(at station, program string) *attempt {
 	return a
 }
 
-// refresh tells the server what has changed on disk since it was asked last.
+// refresh tells the server about the changes on disk since the last question.
 func (l *Languages) refresh(ctx context.Context, at station, a *attempt) error {
 	a.syncing.Lock()
 	defer a.syncing.Unlock()

@@ -33,9 +33,9 @@ type LanguageServer struct {
 	options func(program string) (json.RawMessage, error)
 }
 
-// DefaultLanguageServers returns the language servers that are looked for in
-// PATH. They run nothing that a repository brings along, as far as they can be
-// told: no build scripts, no macros, no TypeScript of its own.
+// DefaultLanguageServers returns the language servers that are looked for in PATH. They are
+// told to run nothing from a repository: no build scripts, no macros, no TypeScript of its
+// own.
 func DefaultLanguageServers() []LanguageServer {
 	return []LanguageServer{
 		{
@@ -105,13 +105,13 @@ func (s *LanguageServer) language(path string) string {
 	return s.Extensions[strings.ToLower(filepath.Ext(path))]
 }
 
-// A noServerError says why there is no language server for a file, for the model.
+// A noServerError tells the model why there is no language server for a file.
 type noServerError struct{ text string }
 
 func (e *noServerError) Error() string { return e.text }
 
-// program finds the program of the server. A name is not looked up in the
-// workspace, where a repository could have put a program of its own.
+// program finds the program of the server. It is not looked for in the workspace, where a
+// repository could have put its own.
 func (s *LanguageServer) program(place Workplace) (string, error) {
 	if filepath.IsAbs(s.Command) {
 		return s.Command, nil

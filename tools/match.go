@@ -9,7 +9,7 @@ import (
 // A span is a part of a text, in bytes.
 type span struct{ start, end int }
 
-// A match says where an edit applies and what it puts there.
+// A match is a list of places where an edit applies, with the new texts.
 type match struct {
 	spans []span // ascending; may overlap
 	text  string // the replacement
@@ -23,10 +23,10 @@ const (
 	maxSteps = 20_000_000
 )
 
-// find looks for old in text: as it is, then with the line ends of the file, then
-// with three differences that models are known to make. Those count only where
-// they give one place, of as many lines as old has, and where it is plain what
-// new means there; without a match spans is empty.
+// find looks for old in text: as it is, then with the line ends of the file, then with
+// three differences that models are known to make. Such a difference counts only if it
+// gives one place, with as many lines as old, and if the meaning of new is clear there.
+// Without a match spans is empty.
 func find(text, old, new string) match {
 	if spans := occurrences(text, old); spans != nil {
 		wholeBreaks(text, spans)

@@ -55,7 +55,7 @@ type ResourceContent struct {
 	Blob     []byte
 }
 
-// Resources are what the connected MCP servers let others read.
+// Resources are the resources of the connected MCP servers.
 type Resources interface {
 	// Servers returns the names of the connected servers, in a stable order.
 	Servers() []string
@@ -74,7 +74,7 @@ type readMcpResourceInput struct {
 	URI    string `json:"uri"`
 }
 
-// ListMcpResources returns the tool that lists what MCP servers let others read.
+// ListMcpResources returns the tool that lists the resources of MCP servers.
 func ListMcpResources(resources Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ListMcpResources", Title: "List MCP resources", Description: listMcpResourcesText, ReadOnly: true, OpenWorld: true,
@@ -96,8 +96,8 @@ func ListMcpResources(resources Resources) tool.Tool {
 	})
 }
 
-// ReadMcpResource returns the tool that reads what MCP servers let others read.
-// Rules for it name servers, as ReadMcpResource(github).
+// ReadMcpResource returns the tool that reads the resources of MCP servers. Rules for it
+// name servers, as ReadMcpResource(github).
 func ReadMcpResource(resources Resources) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "ReadMcpResource", Title: "Read an MCP resource", Description: readMcpResourceText, ReadOnly: true, OpenWorld: true,
@@ -141,8 +141,8 @@ func checkServer(servers []string, name string) (problem string) {
 	return unknownName("server", name, servers)
 }
 
-// listResources asks servers, some at a time. One that fails does not hide what
-// the others have.
+// listResources asks the servers, some at a time. A failing server does not hide the
+// resources of the others.
 func listResources(ctx context.Context, resources Resources, servers []string) (*tool.Result, error) {
 	if len(servers) == 0 {
 		return tool.Text("No MCP servers connected."), nil
@@ -155,7 +155,7 @@ func listResources(ctx context.Context, resources Resources, servers []string) (
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			// A panic here would end the program: this is no goroutine of the run.
+			// A panic here would end the program: this goroutine is not one of the run's.
 			defer func() {
 				if v := recover(); v != nil {
 					errs[i] = fmt.Errorf("listing its resources panicked: %v", v)
@@ -211,8 +211,7 @@ func resourceLine(r Resource) string {
 	return line
 }
 
-// resourceResult shows text as it is and images as images; of other bytes it
-// says what they are.
+// resourceResult shows texts and images, and names the type of other bytes.
 func resourceResult(in readMcpResourceInput, contents []ResourceContent) *tool.Result {
 	r := tool.Text("")
 	r.Content = nil

@@ -78,8 +78,8 @@ func multiEdit(ctx context.Context, files Files, call tool.Call, in multiEditInp
 	return r
 }
 
-// reviseAll applies edits to the content of a file, one after the other; old is
-// nil where there is no file.
+// reviseAll applies edits to the content of a file, one after the other; old is nil for a
+// missing file.
 func reviseAll(ctx context.Context, path string, old []byte, edits []oneEdit) (revision, error) {
 	switch n := len(edits); {
 	case n == 0:

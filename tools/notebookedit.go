@@ -89,8 +89,8 @@ func familiar(call tool.Call) tool.Call {
 	return call
 }
 
-// A notebookChange is what programs and people see of a changed notebook. The
-// diff is that of the cell's source.
+// A notebookChange holds the Details of a changed notebook. The diff is that of the cell's
+// source.
 type notebookChange struct {
 	fileChange
 	Command  string `json:"command"`

@@ -13,16 +13,16 @@ import (
 //go:embed pause.md
 var pauseText string
 
-// maxReason bounds the characters of what a person is shown.
+// maxReason bounds the characters of the text shown to a person.
 const maxReason = 2000
 
 type pauseInput struct {
 	Reason string `json:"reason"`
 }
 
-// PauseForHuman returns the tool that waits until a person says how to continue.
-// Who that is is the agent's affair ([agent.Agent].AskUser); where nobody is
-// there the model is told to continue by itself.
+// PauseForHuman returns the tool that waits until a person says how to continue. The agent
+// decides who that is ([agent.Agent].AskUser); without anyone the model is told to continue
+// by itself.
 func PauseForHuman() tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "PauseForHuman", Title: "Wait for a person", Description: pauseText,

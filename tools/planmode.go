@@ -27,7 +27,7 @@ const (
 	maxPlan = 64 << 10
 )
 
-// A planning is what a session remembers of the mode before plan mode.
+// A planning is the mode before plan mode, in the state of a session.
 type planning struct {
 	Before permission.Mode `json:"before"`
 	By     string          `json:"by"` // which pair of tools remembered it
@@ -83,7 +83,7 @@ func PlanMode() (enter, exit tool.Tool) {
 	return enter, exit
 }
 
-// A planner is what a pair of tools has in common.
+// A planner is the common part of a pair of tools.
 type planner struct{ id string }
 
 func (p planner) enter(call tool.Call) *tool.Result {

@@ -121,7 +121,7 @@ func (r reading) result(ctx context.Context) (*tool.Result, error) {
 	return result, nil
 }
 
-// content shows a file by what is in it, whatever its name.
+// content shows a file by its content, whatever its name.
 func (r reading) content(ctx context.Context, data []byte) *tool.Result {
 	if kind := attach.ImageType(data); kind != "" {
 		return showImage(r.path, kind, data)
@@ -221,9 +221,8 @@ func numbered(n int, line string) string {
 	return "      "[min(len(digits), 6):] + digits + "→" + line + "\n"
 }
 
-// readLine reads one line, whatever its length, and returns its first
-// characters, if they are wanted, and how many there are more. A line break
-// (LF or CR LF) is not part of it.
+// readLine reads one line of any length. It returns its first characters, if they are
+// wanted, and the number of the others. A line break (LF or CR LF) is not part of the line.
 func readLine(ctx context.Context, b *bufio.Reader, want bool) (line string, left int, err error) {
 	var head []byte
 	var last byte
@@ -386,7 +385,7 @@ func meant(dir, missing string, names []string) string {
 	return " Did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// binaryType names what a binary file probably is.
+// binaryType guesses the type of a binary file.
 func binaryType(data []byte) string {
 	for _, t := range []struct{ magic, name string }{
 		{"\x7fELF", "ELF program"}, {"MZ", "Windows program"}, {"\xcf\xfa\xed\xfe", "Mach-O program"},

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A notebook is what is shown of a Jupyter notebook (nbformat 4).
+// A notebook holds the visible parts of a Jupyter notebook (nbformat 4).
 type notebook struct {
 	Cells []struct {
 		ID      string          `json:"id"`
@@ -53,8 +53,8 @@ const (
 	maxNotebookImages = 10
 )
 
-// showNotebook shows the cells of a notebook and what they put out; nil if text
-// is no notebook.
+// showNotebook shows the cells of a notebook and their outputs; nil if text is not a
+// notebook.
 func showNotebook(source string, offset, limit int) *tool.Result {
 	var nb notebook
 	if json.Unmarshal([]byte(source), &nb) != nil || nb.Cells == nil {

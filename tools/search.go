@@ -16,8 +16,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Finder gives Glob and Grep what they search. Names are absolute or relative
-// to dir, the working directory of a call.
+// A Finder gives Glob and Grep the files to search. Names are absolute or relative to dir,
+// the working directory of a call.
 type Finder interface {
 	// Resolve returns the absolute path of name without symlinks.
 	Resolve(dir, name string) (string, error)
@@ -30,7 +30,7 @@ type tree struct {
 	call  tool.Call
 	root  *os.Root
 	path  string // absolute, without symlinks
-	named string // what the model named, absolute: path, or the file, before links are followed
+	named string // the model's path, absolute: path, or the file, before links are followed
 	top   string // the working directory, without symlinks
 	file  string // the only file to search, if the model named a file
 
@@ -115,7 +115,7 @@ func (t *tree) hides(f walk.File) bool {
 	return t.unreadable.HidesPlain(abs, t.call.Dir) || named != abs && t.unreadable.HidesPlain(named, t.call.Dir)
 }
 
-// heading is the title of a result: the tool and what it looks for.
+// heading is the title of a result: the tool and its pattern.
 func heading(name, pattern string) string {
 	return name + " " + oneLine(text.Runes(pattern, 80))
 }
@@ -138,7 +138,7 @@ func (t *tree) list(ctx context.Context, w walk.Walk) (*walk.Listing, error) {
 	return l, ctx.Err()
 }
 
-// leftOut says what a search that found nothing has not looked at.
+// leftOut names the files that a search without results has skipped.
 func leftOut(l *walk.Listing) string {
 	var text string
 	if l.Ignored > 0 {
@@ -162,7 +162,7 @@ func were(n int, one, many string) string {
 	return fmt.Sprintf("%d %s were", n, many)
 }
 
-// suggestPath names what may have been meant by a path that does not exist.
+// suggestPath names paths similar to one that does not exist.
 func suggestPath(finder Finder, call tool.Call, path string) string {
 	dir, missing := filepath.Dir(path), filepath.Base(path)
 	for {

@@ -26,11 +26,12 @@ const (
 type Skills interface {
 	// List returns those that models can run at the moment.
 	List() []tool.SkillInfo
-	// Find returns the skill of a name or alias, whatever its case.
+	// Find returns the skill of a name or alias, ignoring case.
 	Find(name string) (tool.SkillInfo, bool)
-	// Expand returns what running a skill means. The error is for the model.
+	// Expand returns the text of a skill with its arguments. The error is for the model.
 	Expand(name, args string) (*tool.Expansion, error)
-	// Unknown says that there is no skill of a name, and which is near.
+	// Unknown returns the error for a skill that does not exist, with a similar name if
+	// there is one.
 	Unknown(name string) error
 }
 
@@ -41,10 +42,10 @@ type skillInput struct {
 	End   bool   `json:"end,omitempty" jsonschema:"instead of skill: the work of the skill in force is done"`
 }
 
-// Skill returns the tool that runs skills: its description lists them, within 2 KB.
-// Rules for it name skills, as Skill(commit), by their own name whatever alias is
-// used. While a skill is in force that keeps to certain tools, another one that gives
-// more needs permission, and up to four may be within each other.
+// Skill returns the tool that runs skills. Its description lists them, within 2 KB. Rules
+// for it name skills, as Skill(commit), by their own name, not an alias. While a skill that
+// is limited to certain tools is in force, another one with more tools needs permission. Up
+// to four skills may be nested.
 func Skill(skills Skills) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "Skill", Title: "Run a skill", Description: skillText + skillList(skills.List()), ReadOnly: true, NonDestructive: true, Barrier: true,
@@ -79,7 +80,7 @@ func Skill(skills Skills) tool.Tool {
 	})
 }
 
-// skillBound is what the skills in force keep to, nil for nothing.
+// skillBound returns the tools that the skills in force allow, nil for all.
 func skillBound(scopes []tool.Scope) *permission.Restriction {
 	for _, sc := range slices.Backward(scopes) {
 		if len(sc.Tools) > 0 {
@@ -187,9 +188,8 @@ func findSkills(list []tool.SkillInfo, query string) *tool.Result {
 	return tool.Text(strings.TrimSpace(b.String()))
 }
 
-// skillList lists skills for the tool's description: with what they are for as far as
-// there is room, with a few words of it, or by name. What does not fit is found by
-// query.
+// skillList lists skills for the tool's description: with their descriptions while there is
+// room, then with a few words, then by name. Skills that do not fit are found by query.
 func skillList(list []tool.SkillInfo) string {
 	if len(list) == 0 {
 		return "\n\nThere are no skills at the moment."

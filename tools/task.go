@@ -35,7 +35,7 @@ func agentName(call tool.Call, name string) string {
 // spaceOf is the space of [team] that a call works in.
 func spaceOf(call tool.Call) string { return cmp.Or(call.Root, call.Session) }
 
-// tasksClass is what a call does that works on the list of tasks.
+// tasksClass returns the traits of a call that works on the list of tasks.
 func tasksClass(call tool.Call, readOnly bool) tool.Traits {
 	return tool.Traits{ReadOnly: readOnly, Internal: true, Touches: []string{"tasks:" + spaceOf(call)}}
 }
@@ -142,7 +142,7 @@ func clipLine(s string, most int) string {
 	return text.Bytes(text.OneLine(tool.Clean(text.Bytes(s, 16*most))), most)
 }
 
-// taskHappened is what hooks are told about a task.
+// taskHappened describes a task for hooks.
 func taskHappened(event string, t team.Task) []tool.SideEvent {
 	return []tool.SideEvent{{Event: event, Fields: map[string]string{"task_id": t.ID, "task_subject": t.Subject, "task_description": t.Description}}}
 }

@@ -11,8 +11,8 @@ import (
 
 // Background is work that continues beside the conversation of a session.
 type Background interface {
-	// Output shows what the work of an id has written since it was last shown, after
-	// waiting up to wait for its end. Nil without an error: there is no such work.
+	// Output shows the new output of the work of an id, after waiting up to wait for its
+	// end. Nil without an error: there is no such work.
 	Output(ctx context.Context, call tool.Call, id string, wait time.Duration) (*tool.Result, error)
 	// Stop ends the work and shows its last output. Nil without an error: there is
 	// no such work.
@@ -21,8 +21,8 @@ type Background interface {
 
 // An OwnerStopper is a [Background] that knows which agents it runs.
 type OwnerStopper interface {
-	// StopOwner ends the work of an agent, by its name, and says in a sentence what it
-	// has ended; "" if that agent does not run here.
+	// StopOwner ends the work of an agent, by its name, and returns a sentence about it; ""
+	// if that agent does not run here.
 	StopOwner(ctx context.Context, call tool.Call, owner string) (string, error)
 }
 

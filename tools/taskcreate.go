@@ -40,7 +40,7 @@ func TaskCreate(tasks team.Tasks) tool.Tool {
 	}, func(call tool.Call, _ taskCreateInput) tool.Traits { return tasksClass(call, false) })}
 }
 
-// EndSession ends what the store keeps for a session.
+// EndSession ends the store's work for a session.
 func (t taskCreate) EndSession(session string) error { return endSession(t.tasks, session) }
 
 func createTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskCreateInput) (*tool.Result, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// spelled is a tool whose members may be written in any of the ways in which
-// models join words (blockedBy, blocked_by, blocked-by), and id as taskId too.
+// spelled is a tool whose members may be written with any of the separators that models use
+// (blockedBy, blocked_by, blocked-by), and id as taskId too.
 type spelled[T any] struct {
 	*tool.Typed[T]
 	spec  tool.Spec         // with a schema that leaves open how members are written

@@ -51,8 +51,8 @@ func TaskStop(tasks team.Tasks, background ...Background) tool.Tool {
 	})
 }
 
-// stopTask cancels a task of the list and keeps what it has put out. It also
-// returns the name of another agent that works on it.
+// stopTask cancels a task of the list and keeps its output. It also returns the name of
+// another agent that works on it.
 func stopTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskStopInput) (t team.Task, working string, err error) {
 	id := taskID(in.ID)
 	was, err := tasks.Task(ctx, spaceOf(call), id)

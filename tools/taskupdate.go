@@ -66,7 +66,7 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 			if r := othersTask(call, was, c.Owner); r != nil {
 				return r, nil
 			}
-			c.Holder = was.Owner // it may have been freed and begun by another in the meantime
+			c.Holder = was.Owner // another agent may have taken it in the meantime
 		}
 	}
 	t, err := tasks.UpdateTask(ctx, spaceOf(call), taskID(in.ID), c)
@@ -84,9 +84,9 @@ func updateTask(ctx context.Context, tasks team.Tasks, call tool.Call, in taskUp
 	return r, nil
 }
 
-// othersTask refuses to end what another agent has in progress, unless the call
-// says whose it is to be: an agent that has lost a task with its lease must not
-// answer for who has it now.
+// othersTask refuses to end a task that another agent has in progress, unless the call
+// names a new owner. An agent that has lost a task with its lease must not report for its
+// new owner.
 func othersTask(call tool.Call, t team.Task, owner *string) *tool.Result {
 	if t.Owner == caller(call) || owner != nil {
 		return nil

@@ -47,7 +47,7 @@ func TeamCreate(teams team.Teams) tool.Tool {
 	}, func(call tool.Call, _ teamCreateInput) tool.Traits { return teamsClass(call) })}
 }
 
-// EndSession ends what the store keeps for a session.
+// EndSession ends the store's work for a session.
 func (t teamCreate) EndSession(session string) error { return endSession(t.teams, session) }
 
 // teamsKey names the teams of a call's space as a resource.

@@ -17,8 +17,8 @@ type teamDeleteInput struct {
 	ID string `json:"id" jsonschema:"id or name of the team"`
 }
 
-// TeamDelete returns the tool with which a leader disbands its team. If teams has
-// the methods of [team.Agents], it tells of members that are still at work.
+// TeamDelete returns the tool with which a leader disbands its team. If teams has the
+// methods of [team.Agents], the result names members that are still running.
 func TeamDelete(teams team.Teams) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "TeamDelete", Title: "Disband a team", Description: teamDeleteText,

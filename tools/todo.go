@@ -34,8 +34,7 @@ const (
 	todoCompleted  = "completed"
 )
 
-// todoKeys are what calls touch: each is made from the list that the one before
-// it left.
+// todoKeys are the keys of calls: each call works on the list that the one before it left.
 var todoKeys = []string{"todos:"}
 
 // todoSchema is written out for its lists of words, and for ids: models write
@@ -80,8 +79,8 @@ type todo struct {
 	Priority   string `json:"priority,omitempty"`
 }
 
-// A todoID names an item: a number as the tool gives them, or what the model
-// chose. Both are read, so that 1 and "1" are the same, and "#1", as lists show it.
+// A todoID names an item: the tool's number, or a text of the model. Both are read, so that
+// 1 and "1" are the same, and "#1", as lists show it.
 type todoID string
 
 func (id *todoID) UnmarshalJSON(data []byte) error {
@@ -247,7 +246,7 @@ func (l todoList) ids() string {
 	return "there are " + strings.Join(all, ", ")
 }
 
-// index returns the place of an item, -1 if there is none.
+// index returns the index of an item, -1 if there is none.
 func (l todoList) index(id todoID) int {
 	return slices.IndexFunc(l.Items, func(t todo) bool { return id != "" && t.ID == id })
 }
@@ -306,7 +305,7 @@ func (l todoList) told(text string) *tool.Result {
 	return r
 }
 
-// problem says what is wrong with an item, "" for nothing.
+// problem returns the mistake in an item, "" if there is none.
 func (t todo) problem() string {
 	switch {
 	case t.Content == "":

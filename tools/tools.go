@@ -14,7 +14,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// details encodes what programs and people see of a result.
+// details encodes the Details of a result.
 func details(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {

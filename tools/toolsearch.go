@@ -119,7 +119,7 @@ func searchTools(deferred []tool.Spec, in toolSearchInput) (found []tool.Spec, m
 	return found[:min(len(found), limit)], nil
 }
 
-// foundTools tells the model what was found and lets it see that from now on.
+// foundTools tells the model about the tools found and makes them available to it.
 func foundTools(found []tool.Spec, missing []string, all int) *tool.Result {
 	var b strings.Builder
 	for _, name := range missing {

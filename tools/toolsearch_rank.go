@@ -11,18 +11,17 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// fillers are words of a query that say nothing of what a tool is for.
+// fillers are words of a query that do not describe the purpose of a tool.
 var fillers = strings.Fields("an and any anything are as at be by can could do does for from has have how if in into is it its me my need no of on " +
 	"one or our please should so some something that the their them then there these this to tool tools up us use used uses using want was we what " +
 	"when where which will with would you your")
 
-// nameWeight is how much more a word counts that is in a tool's name than one
-// that is elsewhere in what the tool says of itself.
+// nameWeight is the weight of a word in a tool's name, compared with one elsewhere in its
+// description.
 const nameWeight = 2
 
-// rankTools returns the tools that a query fits, the best first. A word counts
-// the more, the fewer tools have it; who gets less than half of what the best one
-// gets has only such words as are everywhere.
+// rankTools returns the tools that a query fits, the best first. Rare words count more. A
+// tool with less than half of the best score has only common words and is left out.
 func rankTools(all []tool.Spec, query string) []tool.Spec {
 	words := queryWords(query)
 	type ranked struct {

@@ -10,8 +10,8 @@ import (
 // contextLines is how many unchanged lines a diff shows around a change.
 const contextLines = 3
 
-// A unified writes the unified diff of changes to a text, in one pass over it
-// whatever the number of changes. Beyond maxDiff it only counts.
+// A unified writes the unified diff of changes to a text, in one pass for any number of
+// changes. Beyond maxDiff it only counts.
 type unified struct {
 	text string
 	at   int // how far the text has been compared: the start of a line
@@ -27,8 +27,8 @@ type unified struct {
 	added, deleted int
 }
 
-// unify returns the unified diff of edits, which are in order and do not overlap,
-// without the names of the files, and how many lines it adds and deletes.
+// unify returns the unified diff of edits, without the names of the files, and the numbers
+// of added and deleted lines. The edits are in order and do not overlap.
 func unify(text string, edits []udiff.Edit) *unified {
 	u := &unified{text: text}
 	for len(edits) > 0 {

@@ -67,7 +67,7 @@ func WebFetch(w Web) tool.Tool {
 	}).OnClassify(func(_ tool.Call, in fetchInput) tool.Traits {
 		target := in.URL
 		if u, err := web.Parse(in.URL); err == nil {
-			target = u.String() // rules see the host that is asked, whatever its spelling
+			target = u.String() // rules see the host of the request, whatever its spelling
 		}
 		return tool.Traits{
 			ReadOnly: true,
@@ -97,7 +97,7 @@ func newFetcher(w Web) *fetcher {
 	return f
 }
 
-// A fetched page is what came of a URL.
+// A fetched page is the answer for a URL.
 type fetched struct {
 	final       *url.URL
 	status      int

@@ -62,8 +62,8 @@ func mediaType(header string) string {
 	return kind
 }
 
-// show makes of a body what the model sees, by what is in it where that is not
-// text, else by its type.
+// show makes a result of a body: by its content if that is not text, else by its media
+// type.
 func (p *fetched) show(ctx context.Context, kind string, data []byte) error {
 	image := attach.ImageType(data)
 	pdf := attach.IsPDF(data)
@@ -117,9 +117,9 @@ func (p *fetched) showMedia(r *tool.Result) {
 	}
 }
 
-// decodePage returns the text of a body in UTF-8: by its byte order mark, by
-// the charset of its header or of its beginning, else as UTF-8 or, if it is not
-// that, as Windows-1252, as browsers do.
+// decodePage returns the text of a body in UTF-8. The encoding is that of its byte order
+// mark, or the charset of its header or of its beginning. Else it is UTF-8 or, if that is
+// not valid, Windows-1252, as in browsers.
 func decodePage(data []byte, contentType string, truncated bool) string {
 	enc, name, certain := charset.DetermineEncoding(data, contentType)
 	if name == "utf-8" || !certain && validUTF8(data, truncated) {
@@ -174,7 +174,7 @@ func (p *fetched) result(u *url.URL, prompt string, cached bool) *tool.Result {
 	return r
 }
 
-// head says what was fetched, a line each.
+// head describes the fetched page, a line each.
 func (p *fetched) head(u *url.URL, cached bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "URL: %s\n", u)

@@ -21,8 +21,8 @@ const (
 	maxDomains = 50
 )
 
-// A SearchProvider finds pages of the web. The clients of package search are
-// providers. What they return may be more than the query asks for.
+// A SearchProvider finds pages of the web. The clients of package search are providers. A
+// provider may return more results than the query asks for.
 type SearchProvider interface {
 	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// unchanged says what went wrong, and that it changed nothing.
+// unchanged is an error's text with a note that nothing was changed.
 func unchanged(err error) string {
 	text := err.Error()
 	if strings.Contains(text, "\n") { // it ends with lines of a file

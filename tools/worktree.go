@@ -28,8 +28,8 @@ const (
 	worktreesFolder = ".openagent/worktrees"
 	// worktreeState is the slot of the session's state that says where it is.
 	worktreeState = "worktree"
-	// tidying bounds the time for undoing what was begun, and for removing: neither
-	// is left half-done when the call is cancelled.
+	// tidying bounds the time for removing worktrees and unfinished ones: a cancelled call
+	// does not leave either half-done.
 	tidying = time.Minute
 	// maxLosses is how many files and commits that would be lost are listed.
 	maxLosses = 20
@@ -44,7 +44,7 @@ type Worktrees interface {
 	OpenRoot(dir, name string) (*os.Root, string, error)
 }
 
-// A worktree is what a session remembers of the one that it is in.
+// A worktree is the session's record of the worktree that it is in.
 type worktree struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
@@ -99,12 +99,11 @@ func (in enterWorktreeInput) name(call tool.Call) string {
 	return cmp.Or(worktreeName(in.Name), madeUpName(call.Session, call.ID))
 }
 
-// EnterWorktree returns the tool that makes a git worktree under
-// .openagent/worktrees of the directory that the run is in, on the branch
-// worktree-<name>, and moves the run there. The folder is kept out of git's sight.
-// A worktree that was left with [ExitWorktree]'s keep is entered again by its name.
-// Any other name that is taken is an error: a second session in the same worktree
-// would work on the same files.
+// EnterWorktree returns the tool that makes a git worktree under .openagent/worktrees of
+// the working directory of the run, on the branch worktree-<name>, and moves the run there.
+// The folder is hidden from git. A worktree that was left with [ExitWorktree]'s keep is
+// entered again by its name. Any other name that exists is an error: a second session in
+// the same worktree would work on the same files.
 func EnterWorktree(files Worktrees) tool.Tool {
 	return tool.New(tool.Spec{
 		Name: "EnterWorktree", Title: "Enter a worktree", Description: enterWorktreeText, NonDestructive: true, Barrier: true, State: worktreeState,
@@ -122,7 +121,7 @@ func EnterWorktree(files Worktrees) tool.Tool {
 	})
 }
 
-// worktreeResult tells the model what went wrong.
+// worktreeResult reports a failure to the model.
 func worktreeResult(ctx context.Context, what string, do func() (*tool.Result, error)) (*tool.Result, error) {
 	r, err := do()
 	switch {
@@ -163,7 +162,7 @@ func enterWorktree(ctx context.Context, files Worktrees, call tool.Call, name st
 	return r, nil
 }
 
-// happened is what hooks are told about w.
+// happened describes w for hooks.
 func (w worktree) happened(event string) []tool.SideEvent {
 	return []tool.SideEvent{{Event: event, Fields: map[string]string{"name": w.Name, "worktree_path": w.Path}}}
 }
@@ -217,9 +216,9 @@ func repository(ctx context.Context, g git, dir string) (prefix, head string, er
 	return filepath.FromSlash(prefix), head, err
 }
 
-// makeWorktree makes the folder and the branch of w, both or none. Each is
-// claimed by making it where there was nothing, so that of two who ask for one
-// name one gets it and neither undoes the work of the other.
+// makeWorktree makes the folder and the branch of w, both or none. It claims each by
+// creating it where there was nothing. If two callers ask for one name, one gets it and
+// neither removes the work of the other.
 func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base string) (err error) {
 	root, _, err := files.OpenRoot("", w.From)
 	if err != nil {
@@ -305,11 +304,11 @@ func hideFromGit(root *os.Root, name string) error {
 	return nil
 }
 
-// unmake undoes what was begun, also when the call was cancelled.
+// unmake removes an unfinished worktree, even if the call was cancelled.
 func unmake(ctx context.Context, root *os.Root, g git, w worktree, base string, branch bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 	defer cancel()
-	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // fails where git has not begun
+	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // fails if git has not begun
 	err := root.RemoveAll(w.folder())
 	_, _ = g.run(ctx, w.From, "worktree", "remove", "--force", "--force", "--", w.Path) // git may have known it without its file .git
 	if branch {

@@ -47,7 +47,7 @@ func MakeWorktree(ctx context.Context, files Worktrees, from, session, call stri
 		if base, err = g.line(ctx, w.Path, "merge-base", "HEAD", base); err != nil {
 			return nil, err
 		}
-		if _, err := takeMark(files, w); err != nil { // nobody enters it in the meantime
+		if _, err := takeMark(files, w); err != nil { // no session can enter it in the meantime
 			return nil, err
 		}
 	} else if err := makeWorktree(ctx, files, g, w, base); err != nil {
@@ -77,8 +77,8 @@ func There(files Worktrees, from, session, call string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Changes says what differs from the commit that was checked out: a line for each
-// file, those that git does not know among them. It is empty where nothing does.
+// Changes lists the differences from the commit that was checked out: a line for each file,
+// including untracked ones. It is empty if there are none.
 func (w *Worktree) Changes(ctx context.Context) (string, error) {
 	stat, err := w.git.run(ctx, w.Path, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100", w.base)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/openagent-go/agent/internal/durable"
 )
 
-// A worktree that is being made has a file beside it, which its maker holds locked. A
-// file that nobody holds is what a program left that died: its half-made worktree is
-// removed before the next one is made, so that its name is free.
+// A worktree in the making has a file beside it, which its maker holds locked. If the file
+// is not locked, the maker has died: its half-made worktree is removed before the next one
+// is made, so that the name is free.
 
 // begunSuffix ends the names of these files. No worktree has such a name.
 const begunSuffix = "~making"
 
-// maxBegun bounds what is read of such a file.
+// maxBegun bounds the bytes read of such a file.
 const maxBegun = 4 << 10
 
 // A begun is the content of the file.
@@ -48,7 +48,7 @@ func (w worktree) begin(root *os.Root, base string) (done func() error, err erro
 // lockBegun opens and locks the file name, which it makes where there is none.
 func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
 	for {
-		// A root follows links within it, whatever the flags say.
+		// A root follows links within it, despite the flags.
 		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s is not a regular file; remove it", filepath.Join(w.From, name))
 		}
@@ -98,7 +98,7 @@ func removeOpen(root *os.Root, name string, f *os.File) error {
 	return errors.Join(err, closed)
 }
 
-// clearBegun removes what programs that died have begun to make in the folder w.From.
+// clearBegun removes the unfinished worktrees of dead programs in the folder w.From.
 func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
 	folder, err := root.Open(filepath.FromSlash(worktreesFolder))
 	if err != nil {
@@ -120,7 +120,7 @@ func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
 	return nil
 }
 
-// clear removes w if its maker died and nobody has worked in it.
+// clear removes w if its maker has died and w was not used.
 func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 	name := w.folder() + begunSuffix
 	f, err := root.OpenFile(name, os.O_RDWR|durable.OpenFlags, 0)
@@ -156,8 +156,8 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 	return removeOpen(root, name, f)
 }
 
-// untouched reports whether nobody can have worked in w: it is empty, or was not yet
-// checked out in full, and its branch is where it began.
+// untouched reports whether w cannot have been used: it is empty, or was not yet checked
+// out in full, and its branch is at its first commit.
 func (w worktree) untouched(ctx context.Context, root *os.Root, g git, base string) bool {
 	if head, err := g.commit(ctx, w.From, "refs/heads/"+w.Branch); err != nil || head != "" && head != base {
 		return false

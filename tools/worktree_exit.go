@@ -51,7 +51,7 @@ func ExitWorktree(files Worktrees) tool.Tool {
 		case in.Action != removeWorktree:
 			return tool.Traits{Internal: true}
 		case in.discard():
-			return tool.Traits{} // whatever is in it: no mode that trusts edits does this
+			return tool.Traits{} // with any content: no mode that trusts edits allows this
 		default:
 			return tool.Traits{Access: []permission.Access{{Kind: permission.UseName, Target: w.Name}}}
 		}
@@ -165,10 +165,10 @@ func removeTree(ctx context.Context, files Worktrees, call tool.Call, w worktree
 				w.Path, lost, w.Branch), nil
 		}
 	}
-	// From here on it is done as a whole: a tree half removed helps nobody.
+	// From here on nothing stops the removal: half a tree is of no use.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 	defer cancel()
-	marked, err := takeMark(files, w) // so that nobody enters it now
+	marked, err := takeMark(files, w) // so that no session enters it now
 	if err != nil {
 		return nil, err
 	}
@@ -248,15 +248,15 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// losses lists what is only in the worktree w: files, and the commits of its HEAD
-// and its branch that no other branch or tag and no remote has. Files that git was
-// told not to look at are taken to be changed.
+// losses lists the content that only the worktree w has: files, and the commits of its HEAD
+// and its branch that are in no other branch or tag and on no remote. Files that git was
+// told not to look at count as changed.
 func losses(ctx context.Context, g git, w worktree, tip string) (string, error) {
 	hidden, err := unseenFiles(ctx, g, w)
 	if err != nil {
 		return "", err
 	}
-	// A submodule has settings of its own, which may name programs: it is not entered.
+	// A submodule has its own settings, which may name programs: git does not enter it.
 	status, err := g.run(ctx, w.Path, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-renames")
 	if err != nil {
 		return "", err

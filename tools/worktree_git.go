@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	maxGitOutput = 1 << 20 // bytes of what git prints that are kept
+	maxGitOutput = 1 << 20 // bytes of git's output that are kept
 	gitGrace     = time.Second
 )
 
-// git runs git so that a repository cannot make it run programs: no hooks, no
-// file system monitor, no prompts, and no transport, which a partial clone would
-// use to get objects. What is left are filters for checking files out, see
-// [git.plain], and the settings of submodules, which it must not be led into.
+// git runs git so that a repository cannot make it run programs: no hooks, no file system
+// monitor, no prompts, and no transport, which a partial clone would use to get objects.
+// The exceptions are filters for checking files out, see [git.plain], and the settings of
+// submodules, which git must not enter.
 type git struct{ start Starter }
 
 // A Starter starts programs.
@@ -36,11 +36,11 @@ type Starter interface {
 // errNoGit is matched by the error for a machine without git.
 var errNoGit = errors.New("git is not installed, or not in PATH")
 
-// A gitError is what git answers instead of doing its work.
+// A gitError is the failure of a git command.
 type gitError struct {
 	command string
 	code    int
-	text    string // what it printed to standard error
+	text    string // its standard error
 }
 
 func (e *gitError) Error() string {
@@ -51,7 +51,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command, text)
 }
 
-// run runs git in dir and returns what it printed.
+// run runs git in dir and returns its output.
 func (g git) run(ctx context.Context, dir string, args ...string) (string, error) {
 	out := &gitOutput{left: maxGitOutput}
 	if err := g.to(ctx, out, dir, args...); err != nil {
@@ -63,14 +63,14 @@ func (g git) run(ctx context.Context, dir string, args ...string) (string, error
 	return out.String(), nil
 }
 
-// to is run for more than fits into memory: out gets what git prints.
+// to runs git with more output than fits into memory and writes it to out.
 func (g git) to(ctx context.Context, out io.Writer, dir string, args ...string) error {
 	errs := &gitOutput{left: 8 << 10}
 	p, err := g.start.Start(ctx, workspace.Command{
 		Args: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
 			"-c", "submodule.recurse=false", "-c", "branch.autoSetupMerge=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...),
 		Dir: dir, Env: gitEnv(), Output: out, Errors: errs, Grace: gitGrace,
-		Outside: true, // it is our own command, and writes what commands of the model may not: .git/config
+		Outside: true, // it is our own command, and may write .git/config, which commands of the model may not
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -104,14 +104,14 @@ func (g git) commit(ctx context.Context, dir, rev string) (string, error) {
 	return id, err
 }
 
-// programs are the settings that name programs which git runs in spite of what
-// run sets: filters on checkout, and hooks that are settings themselves.
+// programs are the settings that name programs which git runs in spite of the options of
+// run: filters on checkout, and hooks that are settings themselves.
 var programs = regexp.MustCompile(`^(filter\..*\.(clean|smudge|process)|hook\..*\.command)$`)
 
-// plain returns an error unless the repository's own settings name no program
-// that would run in dir. Those of the user and the machine are theirs to make; but
-// a repository that came with its .git folder brings its settings along. They may
-// hold for some folders and branches only, so each worktree must be asked about.
+// plain returns an error if the repository's own settings name a program that would run in
+// dir. Settings of the user and the machine are trusted; those of a repository that came
+// with its .git folder are not. They may hold for some folders and branches only, so each
+// worktree must be asked about.
 func (g git) plain(ctx context.Context, dir string) error {
 	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "--name-only", "--includes", "-z")
 	if err != nil {
@@ -127,8 +127,8 @@ func (g git) plain(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gitEnv is the environment of git: without secrets, without what would lead it
-// to another repository, in English.
+// gitEnv is the environment of git: in English, without secrets, and without variables that
+// select another repository.
 func gitEnv() []string {
 	keep := []string{"GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
 	env := slices.DeleteFunc(environ.Child(nil, nil), func(kv string) bool {
@@ -140,7 +140,7 @@ func gitEnv() []string {
 		"GIT_NO_REPLACE_OBJECTS=1")
 }
 
-// gitOutput keeps the beginning of what is written to it.
+// gitOutput keeps the beginning of the data written to it.
 type gitOutput struct {
 	bytes.Buffer
 	left int

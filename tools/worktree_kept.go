@@ -11,9 +11,9 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A worktree that its session has left and kept has a mark beside it, an empty
-// file. Who goes in again takes the mark away: of several one gets it, and nobody
-// enters a worktree whose session is still in it or has only been cut short.
+// A worktree that its session has left and kept has a mark beside it, an empty file. A
+// session that enters it removes the mark. Only one of several sessions gets it, and none
+// enters a worktree whose session is still in it or was only interrupted.
 //
 // A session that is forked or rewound into a worktree is there without a mark.
 

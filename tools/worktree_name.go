@@ -10,12 +10,12 @@ import (
 // maxWorktreeName is the length in bytes of the longest name of a worktree.
 const maxWorktreeName = 48
 
-// reservedNames are those that Windows keeps for devices, whatever follows a dot.
+// reservedNames are those that Windows keeps for devices, with any extension.
 var reservedNames = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
-// worktreeName makes a name that is one folder on every system and the end of a
-// branch's name for git: ASCII letters and digits with single '-', '_' and '.'
-// between them. It is "" if nothing of the name can stay.
+// worktreeName makes a name that is valid as a folder on every system and as the end of a
+// branch's name: ASCII letters and digits with single '-', '_' and '.' between them. It is
+// "" if no character of the name can stay.
 func worktreeName(name string) string {
 	var b strings.Builder
 	last := '-'

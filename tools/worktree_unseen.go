@@ -17,8 +17,8 @@ import (
 // maxIndexEntry is the length in bytes of the longest entry of an index that is read.
 const maxIndexEntry = 64 << 10
 
-// unseen are files in a worktree and its index that git's status says nothing of. Of
-// each kind there is a line for those that are listed, and one more if there are others.
+// unseen lists files in a worktree and its index that git's status does not report. Each
+// kind has one line per listed file, and one more if there are others.
 type unseen struct {
 	marked  string // taken for unchanged because of a mark: skip-worktree, assume-unchanged
 	modules string // submodules with something in them
@@ -71,7 +71,7 @@ func holdsSomething(root *os.Root, name string) bool {
 	return !errors.Is(err, io.EOF)
 }
 
-// entries hands on what is written to it, NUL after NUL.
+// entries passes on the data written to it, up to each NUL.
 type entries struct {
 	each   func(entry string)
 	rest   []byte

@@ -55,11 +55,11 @@ func (w *Workspace) OpenRoot(dir, name string) (*os.Root, string, error) {
 	return sub, p.path, nil
 }
 
-// Update replaces the content of the file at name by what change makes of it, or
-// creates it with its folders; change gets nil where there is no file. The file
-// is never seen half-written; mode and owner stay. Updates of one file happen
-// one after the other. An error of change is returned as it is, and then nothing
-// was written. Files of more than [MaxFile] bytes are refused.
+// Update replaces the content of the file at name by the result of change, or creates it
+// with its folders; change gets nil if there is no file. No reader sees a half-written
+// file; mode and owner stay. Updates of one file happen one after the other. If change
+// fails, Update returns its error and writes nothing. Files of more than [MaxFile] bytes
+// are refused.
 func (w *Workspace) Update(dir, name string, change func(old []byte) ([]byte, error)) error {
 	p, err := w.locate(dir, name, false)
 	if err != nil {
@@ -102,7 +102,7 @@ func openPlain(root *os.Root, p place) (*os.File, error) {
 	}
 	var f *os.File
 	if err == nil {
-		// What was a file may be a pipe by now: do not wait for its writer.
+		// The file may have become a pipe: do not wait for its writer.
 		f, err = root.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func openPlain(root *os.Root, p place) (*os.File, error) {
 	return f, nil
 }
 
-// plain refuses what is neither a regular file nor a folder.
+// plain refuses everything except regular files and folders.
 func plain(info fs.FileInfo) error {
 	switch t := info.Mode().Type(); {
 	case t == 0 || t == fs.ModeDir:
@@ -226,7 +226,7 @@ func fill(root *os.Root, temp string, data []byte, old fs.FileInfo) (err error) 
 	return f.Sync()
 }
 
-// settle gives temp its name, unless the file is no longer what old says.
+// settle gives temp its name, unless the file has changed since old.
 func settle(root *os.Root, temp, rel string, old fs.FileInfo) error {
 	now, err := root.Lstat(rel)
 	switch {

@@ -27,7 +27,7 @@ const (
 // ErrNoJob is matched by the error for a job that a session does not have.
 var ErrNoJob = errors.New("there is no such job")
 
-// A JobStatus says what a job is doing.
+// A JobStatus is the state of a job.
 type JobStatus string
 
 const (
@@ -114,7 +114,7 @@ func (w *Workspace) launchJob(ctx context.Context, sh *shell, j *job, l CommandL
 		defer close(j.done)
 		j.exit = j.process.Wait()
 		j.output.close()
-		_ = os.RemoveAll(folder) // Close and EndSession remove what is left
+		_ = os.RemoveAll(folder) // Close and EndSession remove the rest
 	}()
 	return nil
 }
@@ -244,8 +244,8 @@ func (w *Workspace) RunningJobs() []RunningJob {
 	return list
 }
 
-// EndJob ends a job for a person and waits for its end. It reports nothing: the session
-// is told about the end by [Workspace.Notices]. A job that has ended already stays as it is.
+// EndJob ends a job for a person and waits for its end. It does not report to the model:
+// [Workspace.Notices] does that. A job that has ended stays as it is.
 func (w *Workspace) EndJob(ctx context.Context, session, id string) error {
 	j, err := w.job(session, id)
 	if err != nil {

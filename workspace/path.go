@@ -74,10 +74,10 @@ func (w *Workspace) outputDir() (string, error) {
 	return follow(dir)
 }
 
-// Resolve returns the absolute path of name without symlinks; the file itself
-// need not exist. name is absolute, relative to dir ("" is the working
-// directory) or begins with "~/". What lies neither in a root nor in the output
-// folder or a Readable one gives an error that matches [ErrOutside].
+// Resolve returns the absolute path of name without symlinks; the file itself need not
+// exist. name is absolute, relative to dir ("" is the working directory) or begins with
+// "~/". A path outside of the roots, the output folder and the Readable folders is an error
+// that matches [ErrOutside].
 func (w *Workspace) Resolve(dir, name string) (string, error) {
 	p, err := w.locate(dir, name, true)
 	return p.path, err
@@ -86,8 +86,8 @@ func (w *Workspace) Resolve(dir, name string) (string, error) {
 // A place is a path split at the root that it is opened under.
 type place struct{ path, root, rel string }
 
-// open opens the root of p. What is done under it cannot leave it, whatever
-// becomes of the path in the meantime.
+// open opens the root of p. Work below it cannot leave it, even if the path changes in the
+// meantime.
 func (p place) open() (*os.Root, error) {
 	r, err := os.OpenRoot(folder(p.root))
 	if err != nil {

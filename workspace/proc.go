@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// defaultGrace is what a process has between the request to end and its end.
+	// defaultGrace is the time between the request to end a process and killing it.
 	defaultGrace = 2 * time.Second
-	// lingering is what a command's own processes have to end by themselves once
-	// the command has ended: bash does not wait for those of "> >(tee log)".
+	// lingering is the time for a command's own processes to end once the command has
+	// ended: bash does not wait for those of "> >(tee log)".
 	lingering = 250 * time.Millisecond
 	// asking is how often a tree is searched for members that have not been asked to end.
 	asking = 20 * time.Millisecond
 	// killing bounds how long killed processes are waited for.
 	killing = 3 * time.Second
-	// draining bounds how long output is waited for that nobody should be writing any more.
+	// draining bounds the wait for output after all writers should have ended.
 	draining = 250 * time.Millisecond
 )
 
@@ -40,20 +40,19 @@ type Command struct {
 	// Env is the whole environment, "NAME=value". Nil: the process's own without
 	// its secrets (see [Secret]), and the Workspace's.
 	Env []string
-	// Input is what the program reads on standard input. If it is an [io.Closer] it
-	// is closed when all of the process has ended, so that a Read that waits ends.
-	// Nil: empty.
+	// Input is the standard input of the program. If it is an [io.Closer] it is closed when
+	// all of the process has ended, so that a waiting Read ends. Nil: empty.
 	Input io.Reader
 	// Output receives standard output and standard error in the order in which
 	// they were written, from one goroutine. Its errors are ignored and never
 	// stop the process. Nil discards.
 	Output io.Writer
-	// Errors, unless nil, receives standard error instead of Output, from a
-	// goroutine of its own.
+	// Errors, if not nil, receives standard error instead of Output, from its own
+	// goroutine.
 	Errors io.Writer
 	Grace  time.Duration // from the request to end to the kill; 0 is 2 s
-	// Outside starts the program without [Workspace].Confine. Only what the host
-	// decides may set it, never what a model sends.
+	// Outside starts the program without [Workspace].Confine. Set it only on a decision of
+	// the host, never because of a model's input.
 	Outside bool
 
 	run string   // folder that the run works in, see [Workspace].Confine; "" is Dir
@@ -78,11 +77,11 @@ type Exit struct {
 	Survivors []int
 }
 
-// Start starts a program in a process group and session of its own. All that it
-// starts is ended with it: when it exits, when ctx ends, when w is closed and
-// when this process dies, whatever the cause. On Linux that includes processes
-// which left the group and the session. An Input that blocks holds up nothing. A
-// limit that was hit is in the error ([syscall.EMFILE], [syscall.EAGAIN]).
+// Start starts a program in its own process group and session. All its descendants end with
+// it: when it exits, when ctx ends, when w is closed and when this process dies, whatever
+// the cause. On Linux that includes processes which left the group and the session. An
+// Input that blocks holds up nothing. The error shows a limit that was hit
+// ([syscall.EMFILE], [syscall.EAGAIN]).
 func (w *Workspace) Start(ctx context.Context, c Command) (Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("starting a command: the command is empty")
@@ -265,7 +264,7 @@ func (p *process) start() (*streams, error) {
 	return &ours, nil
 }
 
-// unconfine gives back what confining a program took that does not run.
+// unconfine releases the confinement of a program that was not started.
 func (p *process) unconfine() {
 	if p.release != nil {
 		p.release()

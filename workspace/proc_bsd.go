@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// system is what the tree needs where only ps knows the processes.
+// system holds the data of a tree on systems where only ps knows the processes.
 type system struct {
 	known map[int]bool
 }
@@ -83,7 +83,8 @@ func (t *tree) members() []int {
 
 func hostID() string { return "0." + strconv.Itoa(os.Getpid()) + ".0" }
 
-// sweepStale does nothing: what a dead process has left is not to be told from others' here.
+// sweepStale does nothing: here the remains of a dead process look like the processes of
+// others.
 func sweepStale() {}
 
 func makeGroup(string) string { return "" }

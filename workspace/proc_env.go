@@ -8,8 +8,8 @@ import "github.com/openagent-go/agent/internal/environ"
 // [Workspace].Env.
 func Secret(name string) bool { return environ.Secret(name) || environ.Own(name) }
 
-// Environ is what commands of w are started with, as "NAME=value": the process's
-// environment without its secrets, with the variables of w.
+// Environ is the environment of commands of w, as "NAME=value": the process's environment
+// without its secrets, with the variables of w.
 func (w *Workspace) Environ() []string { return environ.Child(w.Pass, w.Env) }
 
 // Secrets returns the values of the variables of w that must not be shown: all of

@@ -20,9 +20,9 @@ var guardScript string
 // guardPatience bounds how long a guard that does not react is waited for.
 const guardPatience = 2 * time.Second
 
-// A guard is a small shell that outlives us by a moment: it reads from a pipe
-// that only we hold the other end of. When the pipe ends without a farewell, we
-// were killed, and it kills what we had running and removes our temporary files.
+// A guard is a small shell that outlives us by a moment: it reads from a pipe whose other
+// end only we hold. If the pipe ends without a farewell, we were killed. The guard then
+// kills our processes and removes our temporary files.
 type guard struct {
 	mu     sync.Mutex
 	pipe   *os.File

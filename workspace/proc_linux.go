@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what Linux adds to a tree: a control group of its own, which no
-// member can leave by forking, where this process may make one.
+// system is the Linux part of a tree: its own control group, which no member can leave by
+// forking, if this process may make one.
 type system struct {
-	group *os.File // the folder of the control group; nil where there is none
+	group *os.File // the folder of the control group; nil if there is none
 	first uint64   // start time of the program: nothing older is a member
 	known map[int]uint64
 }
@@ -136,8 +136,8 @@ func (t *tree) members() []int {
 	}
 	found := t.search()
 	if len(found) == 0 {
-		// One that forks and exits while /proc is read can hide its child, and
-		// one that is about to run another program has no environment for a moment.
+		// A process that forks and exits while /proc is read can hide its child, and a
+		// process that is about to run another program has no environment for a moment.
 		time.Sleep(time.Millisecond)
 		found = t.search()
 	}
@@ -172,7 +172,7 @@ func (t *tree) search() []int {
 	return slices.Sorted(maps.Keys(t.known))
 }
 
-// stat is what /proc/PID/stat says, see proc_pid_stat(5).
+// stat is the content of /proc/PID/stat, see proc_pid_stat(5).
 type stat struct {
 	state                  byte
 	parent, group, session int
@@ -240,7 +240,7 @@ func hostID() string {
 	return strings.Trim(space, "pid:[]") + "." + strconv.Itoa(os.Getpid()) + "." + strconv.FormatUint(st.start, 10)
 }
 
-// sweepStale kills what is left of hosts that have died together with their
+// sweepStale kills the remaining processes of hosts that have died together with their
 // guards, as after an out-of-memory kill.
 func sweepStale() {
 	own := strings.Split(hostID(), ".")

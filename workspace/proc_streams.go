@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// streams are our ends of a process's standard streams. A process that writes
-// its errors to its output has no errors of its own, one without input no input.
+// streams are our ends of a process's standard streams. A process that writes its errors to
+// its output has no stream for errors; one without input has none for input.
 type streams struct {
 	input, output, errors *os.File
 	fed, read             chan struct{} // closed: nothing is copied any more
@@ -44,7 +44,7 @@ func (s *streams) close() {
 	}
 }
 
-// copy begins to copy between the streams and what c names for them.
+// copy begins to copy between the streams and the readers and writers of c.
 func (s *streams) copy(c Command) {
 	s.fed, s.read = make(chan struct{}), make(chan struct{})
 	if s.input == nil {
@@ -71,8 +71,8 @@ func (s *streams) copy(c Command) {
 	}
 }
 
-// finish ends the copying for a process that has ended. What it wrote has been
-// passed on. An Input whose Read goes on waiting is left to its owner.
+// finish ends the copying for a process that has ended. All its output has been passed on.
+// An Input whose Read still waits is left to its owner.
 func (s *streams) finish(c Command) {
 	if s.input != nil {
 		s.input.Close()
@@ -96,7 +96,7 @@ func (s *streams) finish(c Command) {
 	s.close()
 }
 
-// copyInput copies until the end of r, or until nobody reads any more.
+// copyInput copies until r ends, or no reader is left.
 func copyInput(w *os.File, r io.Reader) {
 	defer w.Close()
 	defer func() { _ = recover() }() // the reader's trouble ends the input, not the command
@@ -110,8 +110,8 @@ func closeInput(r io.Reader) {
 	}
 }
 
-// copyOutput copies until the end of r. It goes on when w fails or panics, so
-// that the process never waits for a reader.
+// copyOutput copies until the end of r. It continues when w fails or panics, so that the
+// process never waits for a reader.
 func copyOutput(w io.Writer, r io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {

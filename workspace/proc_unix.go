@@ -17,7 +17,7 @@ type tree struct {
 	shells *shells
 	// confined: some of the members may only keep the others.
 	confined bool
-	system   // what else the operating system offers
+	system   // data of the operating system
 }
 
 func newTree(s *shells) *tree {
@@ -40,7 +40,7 @@ func (t *tree) adopt(p *os.Process) error {
 	return t.shells.guard.add(t.pid)
 }
 
-// close forgets a tree that has ended, or has not begun.
+// close forgets a tree that has ended, or was not started.
 func (t *tree) close() {
 	if t.pid != 0 {
 		t.shells.guard.remove(t.pid)
@@ -51,9 +51,9 @@ func (t *tree) close() {
 // confine notes that the program is confined.
 func (t *tree) confine() { t.confined = true }
 
-// terminate asks the members that are not in asked to end, and notes them there.
-// Those that keep a sandbox end with what runs in it; asked earlier, they would
-// end it without its leave.
+// terminate asks the members that are not in asked to end, and notes them there. Processes
+// that keep a sandbox end with the program in it; if they were asked earlier, they would
+// kill it at once.
 func (t *tree) terminate(asked map[int]bool) {
 	members := t.members()
 	if t.confined {

@@ -19,16 +19,16 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A dialect is how a kind of shell loads, runs and saves. In both texts @name@
-// stands for the path of a file, quoted, and @unsaved@ for the names of variables
-// that are not saved, each after a separator.
+// A dialect is the way in which a kind of shell loads, runs and saves. In both texts @name@
+// stands for the path of a file, quoted, and @unsaved@ for the names of variables that are
+// not saved, each after a separator.
 type dialect struct {
 	init string // defines __openagent_save, has it called on exit, and loads the last state
 	// run is a single line, so that the shell has read all of it before the
 	// command can disturb its reading, and counts the command's lines from 1.
 	run string
-	// light is run for a line that leaves no trace: it loads and does not save. ""
-	// where there is no such line.
+	// light is run for a line that changes nothing: it loads and does not save. "" if the
+	// dialect has no such form.
 	light string
 	// separator comes before each name in @unsaved@.
 	separator string
@@ -53,20 +53,20 @@ const maxState = 4 << 20
 type CommandLine struct {
 	Session string
 	Command string // any script that the shell understands
-	// Bash says that only bash reads Command as it is meant. Where there is no bash, the
-	// line does not run.
+	// Bash marks a Command that only bash reads correctly. Without bash, the line does not
+	// run.
 	Bash bool
 	// Dir is where the session works, absolute; "" is the working directory. When
 	// it changes the shell goes there.
 	Dir string
-	// State is the State of the session's last [Outcome], nil if there is none. A
-	// session that is resumed goes on from the directory in it.
+	// State is the State of the session's last [Outcome], nil if there is none. A resumed
+	// session continues in the directory that it names.
 	State json.RawMessage
 	// Outside runs the line without [Workspace].Confine, as only the host may
 	// decide. It has a new shell, in the session's directory: nothing that confined
 	// lines have left behind is loaded, and nothing is kept.
 	Outside bool
-	// Latest is told the newest line of output, often. It may be nil.
+	// Latest receives the newest line of output, often. It may be nil.
 	Latest func(line string)
 }
 
@@ -79,7 +79,7 @@ type Outcome struct {
 	State json.RawMessage // a JSON object, for the next Line of the session
 }
 
-// memory is what a session keeps of its shell between processes and hosts.
+// memory is the state of a session's shell that survives processes and hosts.
 type memory struct {
 	Dir  string `json:"dir"`            // where the shell is
 	Base string `json:"base,omitempty"` // Line.Dir at that time
@@ -100,12 +100,11 @@ type shell struct {
 
 var errEnded = errors.New("the session has ended")
 
-// Run runs a line in the shell of its session: bash, or sh where there is no
-// bash. The directory, variables, functions, aliases, options (but not errexit,
-// nounset, pipefail, noclobber and xtrace) and umask that it leaves behind are
-// those of the session's next line, unless it is ended by a signal, by ctx or by
-// exec. Lines of a session run one after the other. What a line leaves running
-// is ended.
+// Run runs a line in the shell of its session: bash, or sh where there is no bash. The
+// session's next line begins with its directory, variables, functions, aliases, umask and
+// options (except errexit, nounset, pipefail, noclobber and xtrace), unless the line was
+// ended by a signal, by ctx or by exec. Lines of a session run one after the other.
+// Processes that a line leaves running are ended.
 //
 // An error means that the line did not run.
 func (w *Workspace) Run(ctx context.Context, l CommandLine) (*Outcome, error) {
@@ -193,8 +192,8 @@ func (w *Workspace) Where(l CommandLine) string {
 	return dir
 }
 
-// recall brings a shell's memory up to date with the session's journal. What the
-// journal does not say counts only for lines without a Dir: nobody else knows it.
+// recall updates a shell's memory from the session's journal. State that is not in the
+// journal counts only for lines without a Dir, which have no other source.
 func (was memory) recall(l CommandLine) memory {
 	var m memory
 	if json.Unmarshal(l.State, &m) != nil {
@@ -230,8 +229,8 @@ func (w *Workspace) shellDir(dir string) (_, note string) {
 	return dir, ""
 }
 
-// startShell starts a shell in dir that loads the state in folder, runs the command of
-// l and saves its own state there, or if it can do without, with light, does not.
+// startShell starts a shell in dir that loads the state in folder and runs the command of
+// l. It saves its own state there, or with light, if that is enough, saves nothing.
 func (w *Workspace) startShell(ctx context.Context, folder string, l CommandLine, dir string, light bool, out io.Writer) (Process, error) {
 	program, speech, err := findShell()
 	if err != nil {
@@ -333,7 +332,7 @@ func findShell() (program string, _ dialect, err error) {
 	return "", dialect{}, fmt.Errorf("finding a shell: %w", err)
 }
 
-// ErrNoBash is matched by the error for a line that needs bash where there is none.
+// ErrNoBash is matched by the error for a line that needs bash if there is none.
 var ErrNoBash = errors.New("the command line needs bash, and there is none in PATH: install bash, or write the line for sh")
 
 // check reports whether there is a shell that reads the line as it is meant.
@@ -348,8 +347,8 @@ func (l CommandLine) check() error {
 	return err
 }
 
-// keep makes what the last line has saved the shell's state, if it has saved
-// all of it: it may have been replaced by exec, or have had too much.
+// keep makes the state that the last line has saved the shell's state, if it is complete:
+// exec may have replaced the shell, or the state may be too large.
 func (sh *shell) keep() {
 	_ = inFolder(sh.folder, func(shell *os.Root) error { // without, the last state stays
 		data, err := plainFile(shell, "save", maxState)
@@ -381,7 +380,7 @@ func (w *Workspace) EndSession(name string) error {
 		return nil
 	}
 	sh.end(errEnded)
-	sh.turn <- struct{}{} // permanently: nobody finds this shell any more
+	sh.turn <- struct{}{} // permanently: no caller finds this shell any more
 	for _, j := range sh.jobs {
 		j.process.Stop()
 	}

@@ -8,12 +8,11 @@ import (
 	"os"
 )
 
-// The files of a shell are in a folder that the shell writes itself, and a
-// confined command with it. What stands there instead of a file (a symlink, a
-// pipe, a folder) leads the host nowhere: what it writes is new, and what it
-// reads is a plain file of that folder.
+// The files of a shell are in a folder that the shell writes, and so can a confined
+// command. Another thing in place of a file (a symlink, a pipe, a folder) must not mislead
+// the host: it writes only new files, and reads only plain files of that folder.
 
-// newFile makes a file in a shell's folder in place of whatever has its name.
+// newFile makes a file in a shell's folder and replaces any entry of its name.
 func newFile(folder *os.Root, name string, text []byte) error {
 	if err := folder.RemoveAll(name); err != nil {
 		return err

@@ -15,22 +15,22 @@ const (
 	// outputLimit is how many characters of output are shown as they are; of
 	// longer output it is half from each end.
 	outputLimit = 30_000
-	// endBytes hold half of outputLimit whatever the characters are.
+	// endBytes hold half of outputLimit for any characters.
 	endBytes = outputLimit / 2 * utf8.UTFMax
 	// spillLimit is how many bytes of output are kept on disk.
 	spillLimit = 64 << 20
 )
 
-// An Excerpt is output as a model may read it: UTF-8, without terminal escape
-// sequences, at most 30,000 characters and a note in their middle about what is missing.
+// An Excerpt is output for a model: UTF-8, without terminal escape sequences, at most
+// 30,000 characters, with a note in their middle about the missing part.
 type Excerpt struct {
 	Text string
 	Cut  bool   // Text lacks something
 	File string // holds the output as it was written, up to 64 MB; "" if there is no such file
 }
 
-// output collects what a process writes, in bounded memory, and never refuses
-// any. What is too long for an excerpt goes to a file as well.
+// output collects the output of a process in bounded memory, and never refuses any. Output
+// that is too long for an excerpt also goes to a file.
 type output struct {
 	folder func() (string, error) // where the file is made
 	keep   bool                   // make the file at the first byte
@@ -59,7 +59,7 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 func (o *output) append(b []byte) {
-	// No text has more characters than bytes: what is cut is in the file.
+	// No text has more characters than bytes. The missing part is in the file.
 	if o.file == nil && o.spillErr == nil && (o.keep || o.bytes+int64(len(b)) > outputLimit) {
 		o.createFile()
 	}
@@ -69,7 +69,7 @@ func (o *output) append(b []byte) {
 	o.hold(b)
 }
 
-// hold keeps both ends of what it is given.
+// hold keeps both ends of the data.
 func (o *output) hold(b []byte) {
 	n := min(len(b), endBytes-len(o.head))
 	o.head = append(o.head, b[:n]...)
@@ -80,7 +80,7 @@ func (o *output) hold(b []byte) {
 	}
 }
 
-// createFile makes the file, with what there is so far: both ends are still whole.
+// createFile makes the file with the data so far: both ends are still whole.
 func (o *output) createFile() {
 	dir, err := o.folder()
 	if err == nil {
@@ -112,7 +112,7 @@ func (o *output) spill(b []byte) {
 	}
 }
 
-// lastLine returns the last line with text in it that b has finished or begun.
+// lastLine returns the last non-empty line that b has finished or begun.
 func (o *output) lastLine(b []byte) string {
 	if o.latest == nil {
 		return ""
@@ -136,7 +136,7 @@ func (o *output) lastLine(b []byte) string {
 	return text
 }
 
-// close closes the file. What is written later is not kept on disk.
+// close closes the file. Later output is not kept on disk.
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,8 +151,8 @@ func (o *output) close() {
 	}
 }
 
-// take returns what was written since the last take and forgets it. With lines,
-// it leaves an unfinished last line for the next time.
+// take returns the output since the last take and forgets it. With lines, it leaves an
+// unfinished last line for the next time.
 func (o *output) take(lines bool) Excerpt {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -27,7 +27,7 @@ type shells struct {
 	sessions map[string]*shell
 }
 
-// enter makes way for one more process, or whatever else Close must wait for.
+// enter counts one more process, or other work that Close must wait for.
 func (s *shells) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

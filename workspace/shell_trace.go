@@ -24,7 +24,7 @@ func leavesTrace(command string) bool {
 			return true
 		}
 		rest = rest[len(name):]
-		if rest != "" && !strings.ContainsRune(" \t|&;", rune(rest[0])) { // what was read is not the whole word
+		if rest != "" && !strings.ContainsRune(" \t|&;", rune(rest[0])) { // the text read is not the whole word
 			return true
 		}
 		n, ok := arguments(rest)

@@ -18,26 +18,23 @@ import (
 // MaxTotal is how many bytes the files of one UpdateAll may hold together.
 const MaxTotal = 256 << 20
 
-// A Content is what becomes of a file in [Workspace.UpdateAll].
+// A Content is the new state of a file in [Workspace.UpdateAll].
 type Content struct {
 	Data   []byte
 	Remove bool // there is to be no file
-	// Like is the name, one of those given, of the file whose mode and owner a new
-	// file takes. "" is what the system gives new files.
+	// Like is the name of one of the given files, whose mode and owner a new file takes. ""
+	// means the system's defaults for new files.
 	Like string
 }
 
-// UpdateAll changes several files, or none. change gets the contents of the
-// named files, nil where there is none, and returns what becomes of each, in the
-// same order; what keeps its bytes is not written. No file is seen half-written,
-// and modes and owners stay.
+// UpdateAll changes several files, or none. change gets the contents of the named files,
+// nil for a missing one, and returns the new state of each, in the same order. Unchanged
+// files are not written. No reader sees a half-written file, and modes and owners stay.
 //
-// Where anything fails, or ctx ends before all is written, the files that were
-// changed already are put back, the same files with all that belongs to them,
-// and folders made for new ones are gone again. Should that fail too the error
-// names the files concerned and where their old content lies. What the end of
-// the program or of the machine interrupts half-way stays half-way. An error of
-// change is returned as it is.
+// If anything fails, or ctx ends before all is written, the changed files are put back, the
+// same files with all attributes, and new folders are removed. If that fails too, the error
+// names the files and the places of their old content. A crash of the program or the
+// machine can leave a part of the changes. An error of change is returned as it is.
 //
 // Two names for one file are an error, and so are files larger than [MaxFile] or
 // together larger than [MaxTotal].
@@ -86,7 +83,7 @@ type madeFolder struct {
 	path string
 }
 
-// A change is what a transaction does with one file.
+// A change is the work of a transaction on one file.
 type change struct {
 	place
 	root *os.Root
@@ -204,16 +201,16 @@ func (t *transaction) each(ctx context.Context, do func(*change) error) error {
 	return nil
 }
 
-// prepare does all that can be done beside the file: most of what fails, a full
-// disk first, fails here.
+// prepare does everything that can be done beside the file, so that most failures, above
+// all a full disk, happen here.
 func (t *transaction) prepare(f *change) error {
 	if f.info != nil {
 		if err := writable(f.root, f.rel); err != nil {
 			return err
 		}
 		if !f.remove {
-			// The name is kept apart from the file by a link, so that there is no moment
-			// without a file. Where there are no links the bytes in memory have to do.
+			// A link keeps the old file, so that there is no moment without a file. On
+			// systems without links the bytes in memory must do.
 			if name := tempName(f.rel); f.root.Link(f.rel, name) == nil {
 				f.backup = name
 			}
@@ -233,7 +230,7 @@ func (t *transaction) prepare(f *change) error {
 	return nil
 }
 
-// makeFolder makes the folder rel and remembers what was not there.
+// makeFolder makes the folder rel and remembers the parts that were missing.
 func (t *transaction) makeFolder(f *change, rel string) error {
 	var missing []string
 	for at := rel; at != "."; at = filepath.Dir(at) {
@@ -304,7 +301,7 @@ func (f *change) unchanged() error {
 	return nil
 }
 
-// undo puts everything back. It does all it can whatever fails on the way.
+// undo puts everything back. It does all it can, even if a step fails.
 func (t *transaction) undo() error {
 	var errs []error
 	for _, f := range slices.Backward(t.files) {
@@ -322,7 +319,7 @@ func (t *transaction) undo() error {
 	}
 	t.clean()
 	for _, d := range slices.Backward(t.folders) {
-		// What is not empty belongs to someone else by now.
+		// A folder that is not empty belongs to someone else by now.
 		if err := d.root.Remove(d.rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("removing the folder %s: %w", d.path, bare(err)))
 		}

@@ -20,19 +20,19 @@ type Workspace struct {
 	Dirs []string          // further folders that tools may use
 	Env  map[string]string // extra variables for commands; never shown in any output
 	Pass []string          // names of the process's variables that commands get although they look secret
-	// OutputDir is the folder that long outputs are kept in; tools may read it,
-	// though it is no root. "" is [tool.OutputDir].
+	// OutputDir is the folder for long outputs. Tools may read it, though it is not a root.
+	// "" is [tool.OutputDir].
 	OutputDir string
-	// Readable are further folders that tools may read, though they are no roots: those
-	// of skills.
+	// Readable are further folders that tools may read, though they are not roots: those of
+	// skills.
 	Readable []string
-	// Confine, unless nil, changes a command that has not been started so that it
-	// starts confined; package sandbox has it. dir is the folder that the run works
-	// in, wherever the command itself starts. own are folders that the command has to
-	// write beside what the user grants. release is called once, after the end
-	// of the command or when it was not started, and says how many processes the
-	// command left behind and whether a signal ended it, as far as only it can know.
-	// Every command is confined but those that are started with Outside.
+	// Confine, if not nil, changes a command that has not been started so that it starts
+	// confined; package sandbox provides it. dir is the folder that the run works in,
+	// wherever the command itself starts. own are folders that the command must write in
+	// addition to those that the user allows. release is called once, after the end of the
+	// command or when it was not started. It returns how many processes the command left
+	// behind and, if only it can know, whether a signal ended the command. Every command is
+	// confined except those started with Outside.
 	Confine func(cmd *exec.Cmd, dir string, own ...string) (release func() (left int, signaled bool), err error)
 
 	once  sync.Once
@@ -44,6 +44,6 @@ type Workspace struct {
 // Confines reports whether the commands of w are confined.
 func (w *Workspace) Confines() bool { return w.Confine != nil }
 
-// Close ends the shells and jobs of w and waits for them. It removes nothing of
-// the user's. A second Close changes nothing.
+// Close ends the shells and jobs of w and waits for them. It removes none of the user's
+// files. A second Close changes nothing.
 func (w *Workspace) Close() error { return w.closeShells() }

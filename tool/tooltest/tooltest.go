@@ -18,10 +18,10 @@ import (
 // grace is how long a tool may take to stop.
 const grace = 10 * time.Second
 
-// Run calls a tool as an agent does, and fails the test if the tool panics, does
-// not stop in time or answers what could not be recorded. input is a
-// [json.RawMessage], a string or []byte holding JSON, or a value that is encoded
-// as JSON; nil is {}. The result may be an error result.
+// Run calls a tool as an agent does. It fails the test if the tool panics, does not stop in
+// time or returns a result that cannot be recorded. input is a [json.RawMessage], a string
+// or []byte holding JSON, or a value that is encoded as JSON; nil is {}. The result may be
+// an error result.
 func Run(t testing.TB, tl tool.Tool, input any) *tool.Result {
 	t.Helper()
 	return RunCall(t, tl, tool.Call{Input: Input(t, input)})
@@ -71,11 +71,11 @@ func Input(t testing.TB, input any) json.RawMessage {
 	return data
 }
 
-// Check fails the test unless the tool keeps the contract of [tool.Tool]: a
-// legal name, a description and a schema that providers take; the same Spec each
-// time; Classify, Preview and Run answer {}, broken and hostile inputs without a
-// panic; Run returns when its context has ended. The tool is called with inputs
-// that its schema may well allow: it should work on nothing of value.
+// Check fails the test unless the tool keeps the contract of [tool.Tool]: a legal name, a
+// description and a schema that providers accept; the same Spec each time; Classify,
+// Preview and Run answer {}, broken and hostile inputs without a panic; Run returns when
+// its context has ended. The inputs may fit its schema, so the tool must not work on
+// anything of value.
 func Check(t *testing.T, tl tool.Tool) {
 	t.Helper()
 	spec := tl.Spec()

@@ -51,9 +51,9 @@ type Folder struct {
 	Trusted bool
 }
 
-// A Set is the tools of some folders. It implements [tool.Set]: asked at each
-// prompt, it sees what has changed since. Its fields must not change after the
-// first use; it is safe for concurrent use.
+// A Set holds the tools of some folders. It implements [tool.Set]: it is asked at each
+// prompt and sees changes since the last one. Its fields must not change after the first
+// use; it is safe for concurrent use.
 type Set struct {
 	Workspace *workspace.Workspace // runs the files
 	// Folders are looked at in order; of two tools with one name the later counts.
@@ -64,11 +64,12 @@ type Set struct {
 	// of one of these names takes its place, and one whose name differs in case only
 	// gets calls that are meant for it; both are warned about.
 	Builtin []string
-	// Warn is told what is wrong with a folder or file, each thing once. Nil: nobody.
+	// Warn is called with the mistakes in folders and files, each once. It may be nil.
 	Warn func(error)
-	// Hung, unless empty, is a file beside which others can be made. It remembers for
-	// an hour what took too long to describe itself, so that the next program does not
-	// wait for it too, unless it was changed. Without it each Set waits once.
+	// Hung, if not empty, is the path of a file; other files are made beside it. It
+	// remembers for an hour which files took too long to describe themselves, so that the
+	// next program does not wait for them too, unless they have changed. Without it each
+	// Set waits once.
 	Hung string
 
 	patience time.Duration // for describe, where tests have less of it
@@ -79,9 +80,8 @@ type Set struct {
 	said   map[string]bool
 }
 
-// Tools returns the tools, each a [*Tool], in the order of folders and file names. What is
-// broken or not trusted is left out and warned about; an error means that ctx
-// has ended.
+// Tools returns the tools, each a [*Tool], in the order of folders and file names. Broken
+// and untrusted ones are left out with a warning; an error means that ctx has ended.
 func (s *Set) Tools(ctx context.Context) ([]tool.Tool, error) {
 	files := s.files()
 	known := s.describe(ctx, files)
@@ -157,7 +157,7 @@ func (s *Set) files() []file {
 	return files
 }
 
-// An UntrustedError is what [Set].Warn gets for a folder that is not trusted.
+// An UntrustedError is passed to [Set].Warn for a folder that is not trusted.
 type UntrustedError struct{ Listing Listing }
 
 func (e *UntrustedError) Error() string {
@@ -190,7 +190,7 @@ type file struct {
 	sum     string
 }
 
-// errChanged is what a call is told whose file is not the one that was loaded.
+// errChanged is the result of a call whose file is not the loaded one any more.
 var errChanged = errors.New("its files have changed since it was loaded; the next prompt loads it again")
 
 // unchanged returns errChanged unless the file is the one that was looked at. For

@@ -31,10 +31,10 @@ const (
 	maxTimeout     = 24 * time.Hour
 )
 
-// described is what a file says of itself.
+// described is the description that a file gives of itself.
 type described struct {
 	parts []part
-	err   error // why there are none, or fewer than the file has
+	err   error // the reason for missing tools
 }
 
 // A part is one tool of a file.
@@ -77,9 +77,9 @@ const (
 	errStopped  = laterError("the prompt has ended")
 )
 
-// describe returns what the files say of themselves. Those that are not known
-// yet are asked, those that are gone or have changed are forgotten. Of what hangs or
-// is broken that is known as well: it costs its time once.
+// describe returns the descriptions of the files. It asks new files, and forgets those that
+// are gone or have changed. Hanging and broken files are remembered too: they cost their
+// time once.
 func (s *Set) describe(ctx context.Context, files []file) map[string]*described {
 	s.mu.Lock()
 	all := map[string]*described{}
@@ -163,8 +163,7 @@ func (s *Set) ask(ctx context.Context, f file) ([]part, error) {
 	return parse(f.path, p.stdout.Bytes())
 }
 
-// parse reads what describe wrote. Tools that cannot be are left out, and named
-// by the error.
+// parse reads the output of describe. Invalid tools are left out, and named by the error.
 func parse(path string, data []byte) ([]part, error) {
 	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	data = bytes.TrimSpace(data)

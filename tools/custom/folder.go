@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Bounds of a folder. What exceeds them is refused as a whole, so that nothing
-// is trusted unseen.
+// Bounds of a folder. A folder that exceeds them is refused whole, so that nothing is
+// trusted unseen.
 const (
 	maxEntries = 10_000    // files and folders below it
 	maxTools   = 64        // executable files
@@ -21,23 +21,23 @@ const (
 	maxForeign = 64 << 20  // of all files of any other folder
 )
 
-// A Listing is what is in a folder of tools.
+// A Listing is the content of a folder of tools.
 type Listing struct {
 	Dir     string   // absolute, without symlinks; "" if there is no such folder
 	Files   []string // names of the files that are tools, in order
 	Sum     string   // hash of all files below Dir, of their names and of their modes
-	Refused []error  // why other executable files are no tools
+	Refused []error  // why other executable files are not tools
 
 	sums map[string]string // of the Files
 }
 
-// List reads a folder. The executable files in it are tools, unless others could
-// write them. A folder with a symlink that leads out of it is an error: what is there
-// can change unseen. A folder that is not there is empty.
+// List reads a folder. Its executable files are tools, unless other users could write them.
+// A folder with a symlink that leads out of it is an error: the target can change unseen. A
+// missing folder is empty.
 func List(dir string) (Listing, error) { return new(hashes).list(dir, true) }
 
-// list is List, or with deep false looks at the executable files only: Sum then
-// says nothing of the others, and links are no tools if they lead out of the folder.
+// list is List. With deep false it looks only at the executable files: Sum then does not
+// cover the others, and links that lead out of the folder are not tools.
 func (h *hashes) list(dir string, deep bool) (Listing, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +133,8 @@ func (r *reader) hash(path string, info fs.FileInfo) (string, error) {
 	return r.hashes.file(path)
 }
 
-// link takes in a symlink: what it leads to counts where that is in the folder,
-// and then is visited under its own name too.
+// link handles a symlink: a target in the folder counts, and is visited under its own name
+// too.
 func (r *reader) link(path, rel string, top bool) (string, error) {
 	to, err := os.Readlink(path)
 	if err != nil {

@@ -16,8 +16,8 @@ func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }
 // openToAll reports whether everybody may write to a file or folder.
 func openToAll(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
 
-// A stamp changes whenever the content of a file does: nobody can set the time of
-// the last change (ctime) to what it was.
+// A stamp changes whenever the content of a file does: no program can set the time of the
+// last change (ctime) back.
 type stamp struct {
 	device, inode uint64
 	size          int64

@@ -18,8 +18,8 @@ func executable(info fs.FileInfo) bool {
 // not show.
 func openToAll(fs.FileInfo) bool { return false }
 
-// A stamp would tell whether a file has changed. Here whoever writes a file can set
-// all its times, so it is read each time.
+// A stamp would tell whether a file has changed. On Windows a writer can set all times of a
+// file, so the file is read each time.
 type stamp struct{}
 
 func (stamp) changed() time.Time { return time.Now() }

@@ -19,7 +19,7 @@ const (
 	maxHungFile = 64 << 10 // bytes
 )
 
-// A hungError is what came of a describe that took too long.
+// A hungError is the result of a describe that took too long.
 type hungError struct{ patience time.Duration }
 
 func (e hungError) Error() string { return fmt.Sprintf("describe took more than %v", e.patience) }
@@ -33,8 +33,8 @@ func hungKey(f file) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readHung returns what hangs now. A file that cannot be read says nothing: then it
-// costs the time once more.
+// readHung returns the files that hang at present. An unreadable file counts as empty:
+// waiting then costs its time once more.
 func (s *Set) readHung() hung {
 	h := hung{}
 	data, err := plainfile.ReadFile(s.Hung, maxHungFile)
@@ -50,7 +50,7 @@ func (s *Set) readHung() hung {
 	return h
 }
 
-// addHung remembers what has just hung.
+// addHung records files that have just hung.
 func (s *Set) addHung(files []file) error {
 	h := s.readHung()
 	until := time.Now().Add(hungFor).Truncate(time.Second).UTC()

@@ -20,14 +20,14 @@ type process struct {
 	dir   string
 	input []byte
 	max   int               // bytes that it may write to standard output
-	line  func(line string) // sees the lines on standard error; nil: nobody
+	line  func(line string) // sees the lines on standard error; may be nil
 
 	stdout bytes.Buffer
 	stderr tail
 }
 
-// run starts the file and waits for its end. An error says why there is no exit
-// code: it could not be started, ctx ended, or it wrote too much.
+// run starts the file and waits for its end. An error is the reason for a missing exit
+// code: the file could not be started, ctx ended, or it wrote too much.
 func (p *process) run(ctx context.Context, ws *workspace.Workspace) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -44,8 +44,8 @@ func (p *process) run(ctx context.Context, ws *workspace.Workspace) (code int, e
 	return exit.Code, nil
 }
 
-// environment is what a file is started with: no secrets, and nothing that makes
-// it write beside itself, which would be a change of its folder.
+// environment is the environment of a file: without secrets, and without variables that
+// make it write beside itself, which would change its folder.
 func environment(ws *workspace.Workspace) []string {
 	return append(ws.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 }
@@ -69,7 +69,7 @@ func (b *bounded) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the data written to it.
 type tail struct {
 	end  []byte
 	line func(string)
@@ -99,7 +99,7 @@ func cutLast(b []byte, sep byte) (before, after []byte, found bool) {
 	return nil, b, false
 }
 
-// after returns the end that was kept behind a separator, "" if there is none.
+// after returns the kept end behind a separator, "" if nothing was written.
 func (t *tail) after(sep string) string {
 	end := t.end[max(0, len(t.end)-maxErrors):]
 	if text := strings.TrimSpace(tool.Clean(string(end))); text != "" {

@@ -105,7 +105,7 @@ type answer struct {
 	IsError bool            `json:"is_error"`
 }
 
-// result reads what run wrote. An object of another form is text like any other.
+// result reads the output of run. An object of another form is plain text.
 func result(out []byte) (*tool.Result, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(out, &members) != nil || members["text"] == nil && members["content"] == nil {
@@ -174,7 +174,8 @@ func blocks(content json.RawMessage) (llm.Blocks, error) {
 	return all, nil
 }
 
-// check refuses what providers would: a request with it would fail permanently.
+// check refuses blocks that providers would refuse: they would make every later request
+// fail.
 func check(b llm.Block) error {
 	switch b := b.(type) {
 	case llm.Text:

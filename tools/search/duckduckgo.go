@@ -58,8 +58,8 @@ const (
 	maxWords = 500 // nodes of a text
 )
 
-// results finds the results in a page; known is false for a page that is no page
-// of results, which may be empty.
+// results finds the results in a page. known is false if the page is not a page of results;
+// such a page may be empty.
 func results(root *html.Node) (found []Hit, known bool) {
 	ad := false
 	for n := range root.Descendants() {
@@ -123,8 +123,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// words returns the text below n, which may have angle brackets in it that are
-// no tags.
+// words returns the text below n. Angle brackets in it that are not tags stay.
 func words(n *html.Node) string {
 	var b strings.Builder
 	nodes := 0

@@ -16,7 +16,7 @@ type Exa struct {
 	HTTP    *http.Client // nil: http.DefaultClient
 }
 
-// Search implements [Client]. Snippets are what Exa calls highlights.
+// Search implements [Client]. Snippets are Exa's highlights.
 func (e *Exa) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "Exa", client: e.HTTP, base: e.BaseURL, path: "/search", key: e.Key, refuse: refuseExa}
 	if err := needKey(c.engine, e.Key); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// A Query is what to search for.
+// A Query describes a search.
 type Query struct {
 	Text    string
 	Count   int      // of results wanted; 0: 8; at most 20
@@ -39,13 +39,13 @@ type Hit struct {
 	Date    string `json:"date,omitempty"` // as the engine gives it
 }
 
-// A Client searches with one engine. It is safe for concurrent use, does not
-// repeat what fails, and its errors are an [*Error] or that of ctx.
+// A Client searches with one engine. It is safe for concurrent use and does not repeat
+// failed requests. Its errors are an [*Error] or that of ctx.
 type Client interface {
 	Search(ctx context.Context, q Query) ([]Hit, error)
 }
 
-// An Error is what an engine answers instead of results. Keys are never in it.
+// An Error is a failure that an engine reports. It never contains keys.
 type Error struct {
 	Engine     string
 	Reason     Reason
@@ -54,7 +54,7 @@ type Error struct {
 	Message    string        // the engine's words
 }
 
-// A Reason says what the program may do about an [Error].
+// A Reason tells the program how to react to an [Error].
 type Reason string
 
 const (
@@ -136,8 +136,8 @@ func (q Query) count() int {
 	return min(q.Count, MaxCount)
 }
 
-// operators returns the text of the query with its domains as the operator
-// "site:", which most engines understand. What they leave is filtered anyway.
+// operators returns the text of the query with its domains as the operator "site:", which
+// most engines understand. Results are filtered anyway.
 func (q Query) operators() string {
 	text := q.Text
 	var sites []string
@@ -184,9 +184,9 @@ func within(host string, list []string) bool {
 	})
 }
 
-// Filter returns what of found the query wants, as a Client returns it: with
-// usable addresses, within the domains, not repeated, no more than wanted, their
-// texts without HTML and control characters and bounded.
+// Filter returns the results of found that the query wants, as a Client returns them: with
+// usable addresses, within the domains, without repetitions, no more than wanted, their
+// texts bounded and without HTML and control characters.
 func (q Query) Filter(found []Hit) []Hit {
 	var out []Hit
 	seen := map[string]bool{}
@@ -298,7 +298,7 @@ func (c call) unreachable(ctx context.Context, err error) error {
 	return e
 }
 
-// refusal reads an answer that is no success.
+// refusal reads an answer that is not a success.
 func (c call) refusal(resp *http.Response, body []byte) error {
 	e := &Error{Engine: c.engine, Reason: BadAnswer, Status: resp.StatusCode}
 	switch resp.StatusCode {

@@ -15,9 +15,8 @@ type SearXNG struct {
 	HTTP    *http.Client // nil: http.DefaultClient
 }
 
-// Search implements [Client]. Domains are put into the query as operators, which
-// not all engines behind an instance understand. What an instance calls results
-// is a page of some 20.
+// Search implements [Client]. Domains are put into the query as operators, which not all
+// engines behind an instance understand. An instance returns pages of some 20 results.
 func (s *SearXNG) Search(ctx context.Context, q Query) ([]Hit, error) {
 	c := call{engine: "SearXNG", client: s.HTTP, base: s.BaseURL, path: "/search", key: s.Key, refuse: refuseSearXNG}
 	address, err := c.endpoint("", url.Values{"q": {q.operators()}, "format": {"json"}, "categories": {"general"}})
