@@ -2,7 +2,7 @@ package llm
 
 import "fmt"
 
-// What one answer of a model may hold. A longer one is given up with an [*APIError] that
+// The limits of one answer of a model. A longer one is given up with an [*APIError] that
 // matches [ErrOversized] as soon as that is known, and is not asked for again.
 const (
 	MaxAnswer = 12 << 20 // bytes of text, thinking and inputs of calls together

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Class says what kind of failure an [APIError] is, whatever the provider's words.
+// A Class is the kind of failure of an [APIError], independent of the provider's words.
 type Class string
 
 const (
@@ -17,7 +17,7 @@ const (
 	Network     Class = "network"          // no connection, or it broke
 	Timeout     Class = "timeout"          // no progress in time
 	Truncated   Class = "truncated"        // the stream ended without a final event
-	Protocol    Class = "protocol"         // the reply is not what the API promises
+	Protocol    Class = "protocol"         // the reply breaks the rules of the API
 	Auth        Class = "authentication"   // 401
 	Forbidden   Class = "permission"       // 403
 	NotFound    Class = "not_found"        // 404
@@ -27,7 +27,7 @@ const (
 	Billing     Class = "billing"          // no credit
 	Oversized   Class = "oversized_answer" // an answer above [MaxAnswer] or [MaxBlocks]
 	TLS         Class = "tls"              // bad certificate: trying again does not help
-	Unavailable Class = "unavailable"      // retry-after beyond what the caller waits for
+	Unavailable Class = "unavailable"      // retry-after is longer than the caller waits
 )
 
 // Sentinels for errors.Is on an [*APIError].

@@ -1,8 +1,7 @@
 package llm
 
-// Estimate returns about how many tokens the request's input counts, as [Tokens]
-// does, with what providers put around messages and tools. It serves where a
-// provider did not say.
+// Estimate estimates the input tokens of the request, as [Tokens] does, including the
+// overhead of messages and tools at providers. Use it if a provider reports no count.
 func (r *Request) Estimate() int {
 	n := 3 + Tokens(r.System)
 	for i := range r.Tools {
@@ -43,8 +42,8 @@ func (bs Blocks) Estimate() int {
 	return n
 }
 
-// ClaudeToolsTokens is about what Claude models are told about tools once a request
-// has some, beside their descriptions; before version 4.5 it was 170 less.
+// ClaudeToolsTokens is the estimated overhead of Claude models once a request has tools,
+// beside their descriptions; before version 4.5 it was 170 less.
 const ClaudeToolsTokens = 490
 
 // ImageTokens is the most that an image of 1568 pixels a side counts for.

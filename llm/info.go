@@ -2,16 +2,15 @@ package llm
 
 import "slices"
 
-// Windows that are taken for those of models of which none is known. One that is
-// too small costs a summary too early, one that is too large a request that the
-// provider refuses, after which the conversation is summarised all the same.
+// The windows assumed for unknown models. One that is too small costs a summary too early.
+// One that is too large costs a request that the provider refuses, after which the
+// conversation is summarised anyway.
 const (
 	// AssumedWindow is that of most families of hosted models that are offered today
 	// and do not have more.
 	AssumedWindow = 128_000
-	// AssumedLocalWindow is for servers on this machine: they cut off what does not
-	// fit, some without a word, and what they are started with is often less than the
-	// model can do.
+	// AssumedLocalWindow is for servers on this machine: they cut off longer prompts, some
+	// silently, and are often started with a smaller window than the model has.
 	AssumedLocalWindow = 32_768
 )
 
@@ -24,8 +23,8 @@ func (i Info) Room() (window int, assumed bool) {
 	return AssumedWindow, true
 }
 
-// A ModelInfo describes a model for people: what there is to choose from, and what
-// is known of it. Zero fields are unknown.
+// A ModelInfo describes a model for people: its choices and its properties. Zero fields are
+// unknown.
 type ModelInfo struct {
 	Value       string `json:"value"` // its name, as its provider knows it
 	Provider    string `json:"provider,omitempty"`
@@ -40,8 +39,8 @@ type ModelInfo struct {
 	// PlainTools: while it has tools it does not think, as its provider refuses both
 	// together.
 	PlainTools bool `json:"plain_tools,omitempty"`
-	// Window is the context window in tokens; Assumed: it is not known, and this is
-	// what is reckoned with.
+	// Window is the context window in tokens; Assumed: it is not known, and Window is the
+	// assumed value.
 	Window    int    `json:"window"`
 	Assumed   bool   `json:"window_assumed,omitempty"`
 	MaxOutput int    `json:"max_output,omitempty"` // most tokens of an answer
@@ -53,7 +52,7 @@ type ModelInfo struct {
 // A Described model knows its [ModelInfo].
 type Described interface{ Describe() ModelInfo }
 
-// DescribeModel returns what is known of m, its name at the least.
+// DescribeModel returns the known properties of m, at least its name.
 func DescribeModel(m Model) ModelInfo {
 	d := ModelInfo{}
 	if s, ok := m.(Described); ok {

@@ -82,7 +82,8 @@ func (bs Blocks) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A block of an unknown type is an error.
+// UnmarshalJSON reads the form that MarshalJSON writes. A block of an unknown type is an
+// error.
 func (bs *Blocks) UnmarshalJSON(data []byte) error {
 	if all, ok := texts(data); ok {
 		*bs = all

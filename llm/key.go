@@ -2,11 +2,10 @@ package llm
 
 import "context"
 
-// A KeyFunc returns the key, or token, of a request. Clients ask it for each
-// request, from several goroutines at once, so one that costs something keeps
-// what it got. When a provider refuses a key (401) it is asked once more, and
-// [RefusedKey] tells it which key that was. An [*APIError] keeps its class;
-// any other error is of class [Auth], which is not tried again.
+// A KeyFunc returns the key, or token, of a request. Clients call it for each request, from
+// several goroutines at once, so an expensive one should cache its result. When a provider
+// refuses a key (401) it is called once more, and [RefusedKey] returns the refused key. An
+// [*APIError] keeps its class; any other error is of class [Auth], which is not retried.
 type KeyFunc func(ctx context.Context) (string, error)
 
 type refusedKey struct{}

@@ -100,7 +100,7 @@ type (
 	Thinking struct {
 		Text      string `json:"text"`
 		Signature string `json:"signature,omitempty"`
-		// Extra holds what the provider wants back beside the text, such as
+		// Extra holds data that the provider needs back beside the text, such as
 		// OpenRouter's reasoning_details (a JSON array). Nil for most.
 		Extra json.RawMessage `json:"extra,omitempty"`
 	}
@@ -162,8 +162,8 @@ type Tool struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-// A Request is one call to a [Model]. Clients clamp or leave out what their
-// provider refuses; the zero value of each field means the provider's default.
+// A Request is one call to a [Model]. Clients clamp or leave out values that their provider
+// refuses; the zero value of each field means the provider's default.
 type Request struct {
 	System      string
 	Messages    []Message
@@ -178,8 +178,8 @@ type Request struct {
 	// Session is the same in the requests of one conversation, for providers that find
 	// the cached prompt by it. "" for none.
 	Session string
-	// Format, unless nil, is what the answer is to be. Clients leave it out where
-	// host or model have no way to say it, see [Info].Formats.
+	// Format, if not nil, is the schema of the answer. Clients leave it out if host or
+	// model do not support it, see [Info].Formats.
 	Format *Format
 	// Memo lets a client keep the encoded bytes of Messages between the
 	// requests of one transcript. It holds as long as messages are only
@@ -227,8 +227,8 @@ type Thought struct {
 type ThinkingMode string
 
 const (
-	// ThinkAdaptive lets the model decide, guided by the Effort if there is one.
-	// Where a model must be told an amount it is told one of high effort.
+	// ThinkAdaptive lets the model decide, guided by the Effort if there is one. A model
+	// that needs an amount gets one of high effort.
 	ThinkAdaptive ThinkingMode = "adaptive"
 	// ThinkOff switches thinking off, where it is on by default and can be.
 	ThinkOff ThinkingMode = "off"
@@ -271,8 +271,8 @@ func (t Thought) Tokens() int {
 // efforts are the budgets that words stand for.
 var efforts = map[string]int{"low": 1024, "medium": 5120, "high": 10240, "max": 32768}
 
-// A Memo keeps what clients derived from the messages of one transcript. Each
-// client stores one value under its own key. The zero Memo is ready to use.
+// A Memo caches data that clients derived from the messages of one transcript. Each client
+// stores one value under its own key. The zero Memo is ready to use.
 type Memo struct{ m sync.Map }
 
 // Load returns the value under key, made by init the first time. A nil Memo
@@ -288,9 +288,9 @@ func (m *Memo) Load(key string, init func() any) any {
 	return v
 }
 
-// A Cache says how a provider is to keep the prompt, so that the next request pays
-// a tenth for what it repeats. The zero Cache keeps it for five minutes after each
-// use, which is right where the requests of a conversation follow each other.
+// A Cache tells a provider how to cache the prompt, so that the next request pays a tenth
+// for the repeated part. The zero Cache lasts for five minutes after each use, which is
+// right if the requests of a conversation follow each other.
 type Cache struct {
 	Off bool          `json:"off,omitempty"` // nothing is marked to be kept
 	TTL time.Duration `json:"ttl,omitempty"` // 0: five minutes; one hour is the only other
@@ -326,7 +326,7 @@ const (
 	Overflow     StopReason = "model_context_window_exceeded"
 )
 
-// A Response is what one call to a [Model] produced.
+// A Response is the result of one call to a [Model].
 type Response struct {
 	ID        string     `json:"id,omitempty"` // the provider's id of the message
 	Model     string     `json:"model"`
@@ -367,7 +367,7 @@ func Collect(ctx context.Context, m Model, req *Request) (*Response, error) {
 	return nil, &APIError{Class: Truncated, Message: "the stream ended without a final event"}
 }
 
-// Info is what is known of a model. Zero fields are unknown.
+// Info describes a model. Zero fields are unknown.
 type Info struct {
 	Provider  string `json:"provider,omitempty"` // anthropic, openai …
 	Window    int    `json:"window,omitempty"`   // context window in tokens
@@ -384,7 +384,7 @@ type Info struct {
 // An Informed model knows its [Info].
 type Informed interface{ Info() Info }
 
-// InfoOf returns what m knows of itself, the zero Info if nothing.
+// InfoOf returns the Info of m, the zero Info if it has none.
 func InfoOf(m Model) Info {
 	if i, ok := m.(Informed); ok {
 		return i.Info()

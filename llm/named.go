@@ -42,7 +42,7 @@ func (m *namedModel) Describe() ModelInfo {
 	return i
 }
 
-// Secrets returns what the model below must not show.
+// Secrets returns the secrets of the model below.
 func (m *namedModel) Secrets() []string {
 	if s, ok := m.Model.(interface{ Secrets() []string }); ok {
 		return s.Secrets()

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// A Server serves both the authorisation server and, at Path, what it guards. What
-// is set is set before New.
+// A Server serves both the authorisation server and, at Path, the resource that it guards.
+// Set the fields before New.
 type Server struct {
-	// Resource is what is behind the tokens, at Path, which is "/mcp" where it is "".
+	// Resource is the handler behind the tokens, at Path, which is "/mcp" by default.
 	Resource http.Handler
 	Path     string
 	Lifetime time.Duration // of access tokens, in whole seconds; 0 is an hour
@@ -54,7 +54,7 @@ type client struct {
 	callbacks      []string // nil: any on 127.0.0.1
 }
 
-// A grant is what a code or token stands for.
+// A grant is the data behind a code or token.
 type grant struct {
 	client, callback, challenge, resource, family string
 	scopes                                        []string

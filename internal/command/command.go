@@ -1,6 +1,6 @@
-// Package command runs the commands of a user's settings that print a key or
-// credentials: bounded in time and output, and with the whole of what they started
-// ended when they do not end by themselves.
+// Package command runs the commands of a user's settings that print a key or credentials.
+// They are bounded in time and output, and all their processes are ended if they do not end
+// by themselves.
 package command
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// MaxOutput bounds what is kept of each of a command's outputs, in bytes.
+// MaxOutput bounds the kept bytes of each of a command's outputs.
 const MaxOutput = 64 << 10
 
 // leftTime is how long outputs may stay open once the shell itself has ended.
@@ -26,15 +26,15 @@ type Command struct {
 	Env  []string // nil: the program's own
 }
 
-// An Output is what a command wrote. It may hold secrets.
+// An Output is the output of a command. It may hold secrets.
 type Output struct {
 	Text, Complaint string // stdout, stderr
 	More            bool   // stdout went on past MaxOutput
 }
 
-// Run runs a command to its end or to that of ctx, whose error it returns then. All
-// that the command started is ended with it in that case, as it is if it keeps an
-// output open; else what it leaves behind in the background goes on.
+// Run runs a command to its end or to that of ctx, whose error it returns then. In that
+// case, or if the command's processes keep an output open, all of them are ended. Otherwise
+// its background processes continue.
 func Run(ctx context.Context, c Command) (Output, error) {
 	var out, complaint limited
 	cmd := exec.CommandContext(ctx, shell())

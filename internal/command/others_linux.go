@@ -12,7 +12,7 @@ func (t *tree) others() []int {
 	type process struct{ parent, group int }
 	all := map[int]process{}
 	in := map[int]bool{t.pid: true}
-	entries, _ := os.ReadDir("/proc") // without /proc nobody is found
+	entries, _ := os.ReadDir("/proc") // without /proc no process is found
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {

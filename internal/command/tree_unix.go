@@ -14,8 +14,8 @@ func shell() string { return "sh" }
 // variable marks the processes of a command in their environment.
 const variable = "OPENAGENT_COMMAND"
 
-// tree is the command and what it started: its process group, and what else the
-// operating system tells.
+// tree is the command and its processes: the process group, and others that the operating
+// system reports.
 type tree struct {
 	pid  int
 	mark string

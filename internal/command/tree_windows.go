@@ -19,10 +19,10 @@ func shell() string {
 	return filepath.Join(dir, "cmd.exe")
 }
 
-// tree is the command and what it started: a job object.
+// tree is the command and its processes: a job object.
 type tree struct{ job winjob.Job }
 
-// prepare has the shell take the line as it is, run nothing of its own before it, and
+// prepare makes the shell take the line unchanged, run nothing of its own before it, and
 // not look for programs in the working folder.
 func (t *tree) prepare(cmd *exec.Cmd, line string) {
 	cmd.SysProcAttr = winjob.Attributes()

@@ -74,7 +74,7 @@ func relaysTo(socket string, targets []string) (relays []*relay, err error) {
 		case err == nil:
 			relays = append(relays, r)
 		case err == unix.EADDRINUSE, family == unix.AF_INET6 && (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL):
-			return nil // taken, or there is no IPv6 here
+			return nil // in use, or there is no IPv6 here
 		}
 		return err
 	}
@@ -219,7 +219,8 @@ func (r *relay) ask(proxy *os.File) error {
 
 const errRefused = textError("the proxy refuses the target")
 
-// copyOneWay copies from a socket to another, and ends what the other reads.
+// copyOneWay copies from one socket to another, and closes the other for writing at the
+// end.
 func copyOneWay(to, from *os.File) {
 	_, _ = io.Copy(to, from)
 	if raw, err := to.SyscallConn(); err == nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedMemory bounds what processes keep in /dev/shm.
+// sharedMemory bounds the data of processes in /dev/shm.
 const sharedMemory = "1g"
 
 // mountNew makes a file system and mounts it at a path that leads through no symlink.
@@ -32,7 +32,7 @@ func mountNew(system, at string, attributes int, options ...string) error {
 	return move(tree, at)
 }
 
-// buildDev makes a /dev with the devices of v, terminals of its own and shared memory.
+// buildDev makes a /dev with the devices of v, its own terminals and shared memory.
 func (v *view) buildDev(at string) error {
 	if err := mountNew("tmpfs", at, unix.MOUNT_ATTR_NOEXEC, "mode", "0755"); err != nil {
 		return err
@@ -64,9 +64,8 @@ func (v *view) buildDev(at string) error {
 	return mountNew("tmpfs", at+"/shm", 0, "mode", "1777", "size", sharedMemory)
 }
 
-// keepSettings makes what is not of processes in a /proc that can be written
-// read-only: root may change the settings of the kernel there, even without
-// capabilities.
+// keepSettings makes everything in a writable /proc that does not belong to processes
+// read-only: root may change the settings of the kernel there, even without capabilities.
 func keepSettings(proc string) error {
 	if os.Geteuid() != 0 {
 		return nil

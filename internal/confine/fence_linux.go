@@ -13,7 +13,7 @@ import (
 // host, on which its file can be opened once more. Landlock (landlock(7)) looks
 // at the file wherever it was reached from.
 
-// fenced is what may be done to files below the writable folders alone.
+// fenced are the rights to files that only the writable folders have.
 const fenced = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 	unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 	unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
@@ -22,16 +22,15 @@ const fenced = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMO
 // folders.
 const fenceVersion = 2
 
-// CanFence reports whether the system has what keeps a plan's program from
-// writing named pipes elsewhere. Who makes namespaces mounts, which Landlock
-// does not let anybody do.
+// CanFence reports whether the system can keep a plan's program from writing named pipes
+// elsewhere. A process that makes namespaces mounts, which Landlock forbids.
 func CanFence(nested bool) bool {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return !nested && errno == 0 && version >= fenceVersion
 }
 
-// fence keeps this thread from writing but below the plan's folders, to devices
-// and to what was inherited for writing. It comes after no_new_privs.
+// fence keeps this thread from writing, except below the plan's folders, to devices and to
+// descriptors inherited for writing. It comes after no_new_privs.
 func fence(p *Plan) error {
 	if !CanFence(p.Nested) || slices.Contains(p.Write, "/") || p.Landlock { // which has stricter rules
 		return nil

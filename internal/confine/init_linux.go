@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPlan bounds what is read as a plan.
+// maxPlan bounds the bytes of a plan.
 const maxPlan = 64 << 20
 
 func init() {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock (landlock(7)) adds up what is allowed: a rule for a folder holds for all
-// below it, and nothing takes a part away. What is hidden is kept by rules for what
-// is beside it. It says nothing of namespaces, so the program runs in those of the
-// host, and takes the place of this process.
+// Landlock (landlock(7)) adds up rights: a rule for a folder holds for all below it, and no
+// rule takes a right away. So a hidden path is kept by rules for its neighbours. Landlock
+// does not cover namespaces, so the program runs in those of the host, and replaces this
+// process.
 
 const (
 	// leastLandlock is the version from which on truncating can be denied (Linux 6.2);
@@ -32,7 +32,7 @@ const (
 	mayWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REFER | mayMake
 	handled = mayRead | mayWrite | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	// ofFiles are the rights that a file can have, which is no folder.
+	// ofFiles are the rights that a file can have that is not a folder.
 	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
@@ -46,7 +46,8 @@ const (
 	errManyRules   = textError("too many files are beside what is hidden")
 )
 
-// LandlockVersion returns the version of the kernel's Landlock, or why there is none.
+// LandlockVersion returns the version of the kernel's Landlock, or the reason why there is
+// none.
 func LandlockVersion() (int, error) {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
@@ -121,13 +122,13 @@ func restrictFiles(p *Plan) error {
 type rules struct {
 	fd      int
 	handled uint64
-	layers  map[string]uint64 // what may be done with a path and all below it
-	all     bool              // what no layer covers may be read
+	layers  map[string]uint64 // rights to a path and all below it
+	all     bool              // paths that no layer covers may be read
 	made    int
 }
 
-// landlockLayers lists the rights of a plan's paths. What is read-only in a
-// writable folder cannot be kept.
+// landlockLayers lists the rights of a plan's paths. Read-only paths in a writable folder
+// cannot be protected.
 func landlockLayers(p *Plan) map[string]uint64 {
 	layers := map[string]uint64{"/dev": unix.LANDLOCK_ACCESS_FS_READ_DIR}
 	if !p.ReadAll {
@@ -174,11 +175,11 @@ func rightsOf(layers map[string]uint64, name string, all bool) uint64 {
 	return 0
 }
 
-// allow adds the rules for a path and for what is in it, where given is what the
-// rules around it allow already.
+// allow adds the rules for a path and its content; given are the rights that the rules
+// around it allow already.
 func (r *rules) allow(name string, given uint64) error {
 	rights := rightsOf(r.layers, name, r.all)
-	common, inside := rights, false // what may be done with everything in it
+	common, inside := rights, false // rights to everything in it
 	next := map[string]bool{}       // files of the folder that have other layers in them
 	for layer, has := range r.layers {
 		if layer == name || !below(name, layer) {
@@ -202,11 +203,11 @@ func (r *rules) allow(name string, given uint64) error {
 	prefix := strings.TrimSuffix(name, "/") + "/"
 	if rights&^given != 0 {
 		entries, err := os.ReadDir(name)
-		if err != nil && !os.IsNotExist(err) && !os.IsPermission(err) { // nobody like us gets there
+		if err != nil && !os.IsNotExist(err) && !os.IsPermission(err) { // no process of this user gets there
 			return &step{"listing " + name, err}
 		}
 		for _, e := range entries {
-			if next[e.Name()] || e.Type()&os.ModeSymlink != 0 { // what a link leads to has a rule of its own
+			if next[e.Name()] || e.Type()&os.ModeSymlink != 0 { // the target of a link has its own rule
 				continue
 			}
 			if _, err := r.add(prefix+e.Name(), rights); err != nil {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The memory of a confined command is bounded as a whole: this process, the first of
-// the namespace, adds up what the others take, and ends them all when it is too much.
-// Limits of single processes would not do: programs fork, and those that reserve much
-// more than they use (Go's race detector, Node.js, Java) would not start.
+// The memory of a confined command is bounded as a whole. This process, the first of the
+// namespace, adds up the memory of the others, and ends them all when it is too much.
+// Limits of single processes would not do: programs fork, and those that reserve much more
+// than they use (Go's race detector, Node.js, Java) would not start.
 
 const (
 	// memoryPause is how often the memory is looked at, and memoryHaste how often once
@@ -25,7 +25,7 @@ const (
 // A memoryWatch bounds the memory of the processes of this namespace.
 type memoryWatch struct {
 	limit int64 // bytes
-	tell  int   // descriptor that is told when the limit is exceeded
+	tell  int   // descriptor that signals when the limit is exceeded
 }
 
 // newMemoryWatch keeps a copy of standard error. It must be made before the
@@ -57,7 +57,7 @@ func (w *memoryWatch) run() {
 func (w *memoryWatch) end() {
 	_ = syscall.Kill(-1, syscall.SIGKILL)
 	if w.tell >= 0 {
-		_ = unix.SetNonblock(w.tell, true) // nobody may read
+		_ = unix.SetNonblock(w.tell, true) // unreadable
 		_, _ = unix.Write(w.tell, []byte("sandbox: the command was ended: its processes took more than "+strconv.FormatInt(w.limit>>20, 10)+
 			" MB of memory together; the user can set sandbox.memoryMB\n"))
 		_ = unix.Close(w.tell)
@@ -83,7 +83,7 @@ func eachProcess(f func(pid string)) {
 	}
 }
 
-// residentOfAll adds up what the processes have in memory. Pages that they share count
+// residentOfAll adds up the resident memory of the processes. Pages that they share count
 // for each.
 func residentOfAll() (sum int64) {
 	eachProcess(func(pid string) {
@@ -96,12 +96,12 @@ func residentOfAll() (sum int64) {
 	return sum
 }
 
-// privateOfAll adds up what the processes take that is in no file. Pages that they
+// privateOfAll adds up the memory of the processes that no file backs. Pages that they
 // share count once.
 func privateOfAll() (sum int64) {
 	eachProcess(func(pid string) {
 		b, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
-		if err != nil { // what may not be looked into counts in full
+		if err != nil { // a process that may not be read counts in full
 			sum += anonymousOf(pid)
 			return
 		}
@@ -110,7 +110,7 @@ func privateOfAll() (sum int64) {
 	return sum
 }
 
-// anonymousOf is what a process takes that is in no file, shared pages in full.
+// anonymousOf is the memory of a process that no file backs, shared pages in full.
 func anonymousOf(pid string) int64 {
 	b, _ := os.ReadFile("/proc/" + pid + "/status")
 	return field(b, "RssAnon:") + field(b, "RssShmem:") + field(b, "VmSwap:")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A kind says what may be done with a folder or a file.
+// A kind is the access to a folder or a file.
 type kind int
 
 const (
@@ -20,11 +20,11 @@ const (
 	ownDev  // a /dev with little in it
 )
 
-// An entry is a path that differs from what surrounds it.
+// An entry is a path whose access differs from its surroundings.
 type entry struct {
 	path string
 	kind kind
-	tree int // what is mounted there: a copy of the mounts from the path on, -1 for none
+	tree int // mounted there: a copy of the mounts from the path on, -1 for none
 }
 
 // systemFolders are read by every program.
@@ -70,7 +70,7 @@ func arrange(p *Plan) error {
 		}
 	}
 	for _, name := range v.closed {
-		if err := os.Chmod(name, 0o111); err != nil { // the way to what is in it
+		if err := os.Chmod(name, 0o111); err != nil { // the way to its content
 			return &step{"hiding " + name, err}
 		}
 	}
@@ -85,8 +85,7 @@ func arrange(p *Plan) error {
 	return nil
 }
 
-// collect makes the list of entries and takes hold of what they show, before any
-// of it is covered.
+// collect makes the list of entries and opens their sources, before any of them is covered.
 func (v *view) collect() error {
 	p := v.plan
 	byPath := map[string]kind{}
@@ -130,7 +129,7 @@ func (v *view) collect() error {
 		case err == unix.EACCES && e.kind == hidden && slices.ContainsFunc(p.Write, func(root string) bool { return below(root, e.path) }):
 			return &step{"opening " + e.path, errClosed} // who may write there can open it
 		case (err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES) && !slices.Contains(p.ReadOnly, e.path):
-			continue // nobody like us gets there
+			continue // no process of this user gets there
 		case err == unix.ELOOP && slices.Contains(systemFolders, e.path):
 			kept = append(kept, e) // a link to another
 			continue
@@ -218,9 +217,9 @@ func (v *view) around(i int) (entry, bool) {
 	return entry{}, false
 }
 
-// anchor makes the folders between a writable one and what is different in it
-// mount points, so that they cannot be renamed: another of that name would not
-// be different, nor would this one by another name in the next sandbox.
+// anchor makes the folders between a writable one and an entry with other access mount
+// points, so that they cannot be renamed. After a rename, a new folder of the old name
+// would not be protected, nor would the renamed one be in the next sandbox.
 func (v *view) anchor(from, to string) error {
 	var dirs []string
 	for dir := path.Dir(to); dir != from && dir != "/"; dir = path.Dir(dir) {
@@ -247,7 +246,7 @@ func (v *view) anchor(from, to string) error {
 	return nil
 }
 
-// comparePaths sorts folders before what is in them.
+// comparePaths sorts folders before their content.
 func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(strings.TrimSuffix(a, "/"), "/"), strings.Split(strings.TrimSuffix(b, "/"), "/"))
 }
@@ -274,7 +273,7 @@ func hold(name string, flags uint64) (int, error) {
 	}
 }
 
-// openTree copies the mounts from a file on. Nobody sees the copy until it is attached.
+// openTree copies the mounts from a file on. No process sees the copy until it is attached.
 func openTree(fd int) (int, error) {
 	return unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 }
@@ -358,7 +357,7 @@ func (v *view) enter() error {
 	return unix.Chdir("/")
 }
 
-// makePlace makes what an entry is mounted on where nothing is.
+// makePlace makes the mount point of an entry if there is none.
 func (v *view) makePlace(e *entry, at string) error {
 	if err := os.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return err

@@ -17,8 +17,8 @@ const Name = "openagent-sandbox"
 // ExitFailed is the exit code when the program could not be started confined.
 const ExitFailed = 125
 
-// A Plan says what the first process has to do. Paths are absolute and clean and
-// must not lead through symlinks.
+// A Plan is the work of the first process. Paths are absolute and clean and must not lead
+// through symlinks.
 type Plan struct {
 	Path  string // of the program; "": only try the confinement out
 	Args  []string
@@ -26,8 +26,8 @@ type Plan struct {
 	Dir   string
 	Files int // descriptors that the program inherits after the standard ones
 
-	// Of these the longest path that covers a file counts; of equal ones Hidden,
-	// then ReadOnly. What does not exist is passed over, but in ReadOnly an error.
+	// Of these the longest path that covers a file counts; of equal ones Hidden, then
+	// ReadOnly. Missing paths are skipped, except in ReadOnly, where they are an error.
 	Write, ReadOnly, Hidden, Read []string
 	ReadAll                       bool // Read does not count
 	// Proxy is the path of the UNIX socket that connections to a port of the
@@ -37,7 +37,7 @@ type Plan struct {
 	// port. Connections to that port of the namespace's own loopback are passed on to
 	// the target by the proxy.
 	Loopback []string
-	// Direct lists the hosts that programs are told to connect to without the proxy.
+	// Direct lists the hosts to which programs connect without the proxy.
 	Direct []string
 	// Memory is how many bytes the processes may take together, 0 for any.
 	Memory       int
@@ -58,7 +58,7 @@ func (p *Plan) fields() (texts []*string, lists []*[]string, flags []*bool) {
 		[]*bool{&p.ReadAll, &p.Network, &p.UnixSockets, &p.LocalBinding, &p.Weaker, &p.Nested, &p.Landlock}
 }
 
-// Encode returns what decode reads: each part with its length before it.
+// Encode returns the form that decode reads: each part with its length before it.
 func (p Plan) Encode() []byte {
 	texts, lists, flags := p.fields()
 	var b []byte
@@ -131,7 +131,7 @@ func Decode(b []byte) (p Plan, err error) {
 	return p, err
 }
 
-// A Report is what the first process leaves behind in place of the plan.
+// A Report replaces the plan when the first process ends.
 type Report struct {
 	Left   int // processes that the program left behind
 	Signal int // that ended the program, 0 for none
@@ -139,14 +139,14 @@ type Report struct {
 
 const reportMagic = 0x0a6e7e0d
 
-// Encode returns what DecodeReport reads.
+// Encode returns the form that DecodeReport reads.
 func (r Report) Encode() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, reportMagic)
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.Left))
 	return binary.LittleEndian.AppendUint32(b, uint32(r.Signal))
 }
 
-// DecodeReport is the inverse of Encode; what is no report is an empty one.
+// DecodeReport is the inverse of Encode; invalid data is an empty report.
 func DecodeReport(b []byte) (r Report) {
 	if len(b) >= 12 && binary.LittleEndian.Uint32(b) == reportMagic {
 		r.Left = int(binary.LittleEndian.Uint32(b[4:]))

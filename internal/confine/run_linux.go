@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lingering is what processes have to end by themselves once the program has ended.
+	// lingering is the time for processes to end once the program has ended.
 	lingering = 250 * time.Millisecond
-	// grace is what they have between the request to end and the kill.
+	// grace is the time between the request to end and the kill.
 	grace = 2 * time.Second
 )
 
@@ -26,7 +26,7 @@ func run(p Plan, fd int) int {
 	if fd != keep {
 		fail("reading the plan", errPlan)
 	}
-	// What the starter left open by mistake is not for the program.
+	// Descriptors that the starter left open by mistake must not reach the program.
 	if err := unix.CloseRange(uint(keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		fail("closing descriptors", err)
 	}
@@ -88,7 +88,7 @@ func run(p Plan, fd int) int {
 	return code
 }
 
-// A step is an error with what was being done.
+// A step is an error with the step that failed.
 type step struct {
 	what string
 	err  error
@@ -115,8 +115,8 @@ func letGo(keep int) {
 	_ = unix.Close(null)
 }
 
-// passSignals passes on the signals that ask for something; only who is outside,
-// or what runs inside, sends any.
+// passSignals passes on the signals that ask for something. They come only from outside, or
+// from processes inside.
 func passSignals() (to func(pid int)) {
 	c := make(chan os.Signal, 16)
 	signal.Notify(c, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH)
@@ -135,7 +135,7 @@ func reap(program int) (status syscall.WaitStatus, left int) {
 		pid, err := syscall.Wait4(-1, &st, 0, nil)
 		switch {
 		case err == syscall.EINTR:
-		case err != nil: // nobody is left
+		case err != nil: // no process is left
 			return status, left
 		case pid == program:
 			status = st

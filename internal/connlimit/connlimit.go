@@ -21,7 +21,7 @@ type Listener struct {
 	net.Listener
 	max int
 
-	mu     sync.Mutex // guards what follows and the fields of its connections
+	mu     sync.Mutex // guards the fields below and the fields of its connections
 	change sync.Cond  // a connection ended or waits again, or the listener is closed
 	open   map[*Conn]bool
 	count  uint64 // how often a connection began to wait
@@ -175,7 +175,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite ends what is sent, and closes connections that cannot do that alone.
+// CloseWrite ends the sending side, and closes connections that cannot do that alone.
 func (c *Conn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()

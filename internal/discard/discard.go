@@ -1,4 +1,4 @@
-// Package discard has the session store of a conversation that nobody keeps.
+// Package discard has the session store of a conversation that is not stored.
 package discard
 
 import (

@@ -8,7 +8,7 @@ import "os"
 type Mode bool
 
 const (
-	Exclusive Mode = false // nobody
+	Exclusive Mode = false // not held
 	Shared    Mode = true  // others that hold it shared
 )
 

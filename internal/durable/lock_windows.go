@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// OpenFlags are none: Windows has nothing to guard against here.
+// OpenFlags is 0: Windows has no such risk.
 const OpenFlags = 0
 
 func tryLock(f *os.File, mode Mode) (bool, error) {

@@ -41,7 +41,7 @@ func openMode(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// setMode gives f its mode, whatever the umask was. On Windows a new file inherits the
+// setMode gives f its mode, regardless of the umask. On Windows a new file inherits the
 // access list of its folder, and a mode says only whether the file can be written to.
 func setMode(f *os.File, info fs.FileInfo, mode fs.FileMode) error {
 	if info.Mode().Perm() == mode.Perm() || runtime.GOOS == "windows" && mode.Perm()&0o200 != 0 {

@@ -14,17 +14,17 @@ import (
 // finds the old content or the new one, whole. A link in the file's place is replaced;
 // resolve it first if it should stay. The zero value suits a file for its owner alone.
 type Replacement struct {
-	Mode fs.FileMode // of the new file, whatever the umask; 0 means 0600
-	// Temp names the temporary file in the same folder. Set it only if you hold a lock
-	// of the file, and to a name that nobody else uses, such as that of [TempName]: the
-	// next replacement removes what a crash has left there. "" means a random name.
+	Mode fs.FileMode // of the new file, regardless of the umask; 0 means 0600
+	// Temp names the temporary file in the same folder. Set it only if you hold a lock of
+	// the file, and to a name that nothing else uses, such as that of [TempName]: the next
+	// replacement then removes the remains of a crash. "" means a random name.
 	Temp  string
 	Sync  Sync
 	Ready func() error // called before the file gets its name; an error keeps the old one
 	Disk  Disk         // nil means the file system
 }
 
-// Sync says what a replacement brings to the disk.
+// Sync is the amount of syncing of a replacement.
 type Sync int
 
 const (
@@ -73,7 +73,7 @@ func (r Replacement) Bytes(path string, data []byte) error {
 	})
 }
 
-// Stream replaces the file at path by what write writes.
+// Stream replaces the file at path by the output of write.
 func (r Replacement) Stream(path string, write func(io.Writer) error) error {
 	if r.Disk == nil {
 		r.Disk = system{}

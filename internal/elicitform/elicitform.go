@@ -59,11 +59,11 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// An option is a value, and what the person is shown for it.
+// An option is a value, and its label for the person.
 type option struct{ value, label string }
 
-// Parse returns the fields of a form in the order of its schema, nil if it has none.
-// It fails for what is not a schema, and for more than 20 fields or 50 choices.
+// Parse returns the fields of a form in the order of its schema, nil if it has none. It
+// fails if the schema is not valid, and for more than 20 fields or 50 choices.
 func Parse(schema json.RawMessage) ([]Field, error) {
 	var root struct {
 		Properties json.RawMessage `json:"properties"`
@@ -140,8 +140,8 @@ func Lines(s string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// Question returns the question that asks a person for the field. problem says what was
-// wrong with the answer before; it is empty for the first question.
+// Question returns the question that asks a person for the field. problem is the mistake in
+// the last answer; it is empty for the first question.
 func (f *Field) Question(header, problem string) tool.Question {
 	text := Line(f.schema.Title)
 	if text == "" {
@@ -166,8 +166,8 @@ func (f *Field) Question(header, problem string) tool.Question {
 	return q
 }
 
-// Value returns the JSON of an answer, nil if the person left the field out. problem says
-// what is wrong with the answer; it is empty if nothing is.
+// Value returns the JSON of an answer, nil if the person left the field out. problem is the
+// mistake in the answer; it is empty if there is none.
 func (f *Field) Value(a tool.Answer) (value json.RawMessage, problem string) {
 	said := a.Options
 	if text := strings.TrimSpace(a.Text); text != "" {

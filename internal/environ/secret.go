@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The words of names that say that a variable is secret. A word is what stands
-// between characters that are neither letters nor digits, less digits at its end.
+// The words of names that mark a secret variable. Characters other than letters and digits
+// separate words. Digits at the end of a word do not count.
 var (
 	secretWords = strings.Fields(`KEY KEYS PASS PWD PAT AUTH AUTHORIZATION AUTHENTICATION BEARER JWT COOKIE COOKIES DSN CRED CREDS SID SAS
 		UNSEAL WEBHOOK WEBHOOKS SALT PEM OTP TOTP MNEMONIC PASSCODE HEADER HEADERS CONNSTR CONNECTIONSTRING DBURL`)
@@ -19,14 +19,14 @@ var (
 	secretParts = strings.Fields(`TOKEN SECRET PASSW PASSPHRASE CREDENTIAL APIKEY`)
 	// secretEnds count at the end of a word.
 	secretEnds = strings.Fields(`KEY PASS PWD AUTH JWT COOKIE`)
-	// plainWords end like secrets and are none.
+	// plainWords end like secrets but are not secret.
 	plainWords = strings.Fields(`MONKEY TURKEY HOTKEY ASKPASS BYPASS COMPASS`)
-	// stores are what has its password in its address.
+	// stores are services that have the password in their address.
 	stores  = strings.Fields(`DATABASE DB REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB AMQP CLOUDAMQP RABBITMQ KAFKA BROKER CELERY ELASTICSEARCH SMTP MAILER SENTRY CLOUDINARY JDBC CONNECTION CONN`)
 	located = strings.Fields(`URL URLS URI URIS STRING STR`)
 )
 
-// plainNames are no secrets although they are made of such words.
+// plainNames are not secret although they are made of such words.
 var plainNames = strings.Fields(`PWD OLDPWD SSH_AUTH_SOCK`)
 
 // Secret reports whether a variable of this name is taken for a secret: keys,
@@ -61,7 +61,7 @@ func secretWord(w string) bool {
 	case slices.Contains(secretWords, w):
 		return true
 	}
-	w = strings.ReplaceAll(w, "TOKENIZ", "") // what cuts texts into pieces
+	w = strings.ReplaceAll(w, "TOKENIZ", "") // separators of words in texts
 	return slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(w, p) }) ||
 		slices.ContainsFunc(secretEnds, func(e string) bool { return strings.HasSuffix(w, e) })
 }

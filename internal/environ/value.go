@@ -35,8 +35,8 @@ func Passwords(value string) []string {
 	return out
 }
 
-// Address returns what is secret in a URL: passwords, and the values of parameters
-// whose names, or whose form, say that they are keys.
+// Address returns the secrets in a URL: passwords, and the values of parameters whose
+// names, or whose form, mark them as keys.
 func Address(raw string) []string {
 	out := Passwords(raw)
 	_, query, _ := strings.Cut(raw, "?")
@@ -70,7 +70,7 @@ func SecretParameter(name string) bool {
 	return Secret(name) || slices.Contains([]string{"sig", "signature", "code"}, strings.ToLower(name))
 }
 
-// Arguments returns what is secret in the arguments of a command.
+// Arguments returns the secrets in the arguments of a command.
 func Arguments(args []string) []string {
 	var out []string
 	for i, a := range args {

@@ -1,5 +1,5 @@
-// Package eventqueue carries the events of a run to whoever reads its stream, without
-// ever making the run wait.
+// Package eventqueue carries the events of a run to the reader of its stream. The run never
+// waits for the reader.
 package eventqueue
 
 import (
@@ -229,8 +229,8 @@ func (q *Queue) reload(seq int64) event.Event {
 	return out
 }
 
-// restore puts a fact back into its place and returns the number of the next one
-// that was put aside, 0 where enough are there again.
+// restore puts a fact back into its place and returns the number of the next one that was
+// put aside, 0 if enough are loaded again.
 func (q *Queue) restore(e event.Event) (next int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -245,7 +245,7 @@ func (q *Queue) restore(e event.Event) (next int64) {
 	return 0
 }
 
-// Close ends the queue. What waits can still be read.
+// Close ends the queue. Waiting events can still be read.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true

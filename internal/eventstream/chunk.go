@@ -17,11 +17,11 @@ type Exception struct {
 
 func (e *Exception) Error() string { return e.Type + ": " + e.Message }
 
-// Chunk returns what the next chunk of a model's answer holds: with Anthropic's
-// models, one event of the Messages API. It is valid until the next call.
-// Padding is dropped, messages of other kinds are skipped. Exceptions and errors
-// of the service are an [*Exception]; the other errors are those of [Reader.Next].
-// Source: InvokeModelWithResponseStream in the API reference of Amazon Bedrock.
+// Chunk returns the content of the next chunk of a model's answer: with Anthropic's models,
+// one event of the Messages API. It is valid until the next call. Padding is dropped,
+// messages of other kinds are skipped. Exceptions and errors of the service are an
+// [*Exception]; the other errors are those of [Reader.Next]. Source:
+// InvokeModelWithResponseStream in the API reference of Amazon Bedrock.
 func (r *Reader) Chunk() ([]byte, error) {
 	for {
 		m, err := r.Next()

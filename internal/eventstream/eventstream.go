@@ -155,7 +155,7 @@ func (r *Reader) next() (Message, error) {
 	return m, nil
 }
 
-// piece is how much is read at a time, so that a prelude that announces a long
+// piece is the number of bytes read at a time, so that a prelude that announces a long
 // message does not cost memory before the message is there.
 const piece = 64 << 10
 

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// A Fault is what happens to one request. Each gets its own connection. The
-// zero Fault closes the connection without a word.
+// A Fault describes the failure of one request. Each gets its own connection. The zero
+// Fault closes the connection without an answer.
 type Fault struct {
-	// Wire is what is sent, status line and all. Spoil makes it of the reply that
-	// the server's backend gives instead.
+	// Wire is the whole answer, with the status line. Spoil instead makes it of the reply
+	// of the server's backend.
 	Wire  []byte
 	Spoil func(reply []byte) []byte
 
@@ -30,7 +30,7 @@ type Fault struct {
 	Piece int           // bytes at a time; 0: all at once
 	Pause time.Duration // before each piece but the first
 	End   End
-	After <-chan struct{} // what the end waits for; nil: nothing
+	After <-chan struct{} // the end waits for it; nil: no wait
 }
 
 // An End is how a connection ends when all is sent.
@@ -45,7 +45,7 @@ const (
 // Fine is the reply of the backend as it is.
 func Fine(reply []byte) []byte { return reply }
 
-// A Plan says what happens to the nth connection, from 0.
+// A Plan returns the fault of the nth connection, from 0.
 type Plan func(n int) Fault
 
 // First is the plan that all goes as the backend has it after these faults.
@@ -127,7 +127,7 @@ func newServer(t testing.TB, plan Plan, backend http.RoundTripper) *Server {
 // Client returns a client of which nothing is left after Close.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.transport} }
 
-// Close ends all connections and waits until nothing of the server runs.
+// Close ends all connections and waits until no goroutine of the server runs.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -162,8 +162,8 @@ func (s *Server) next() Fault {
 	return s.plan(n)
 }
 
-// serve plays a fault on a connection. What cannot be sent is not sent: the
-// client may have left.
+// serve plays a fault on a connection. Failures to send are ignored: the client may have
+// left.
 func (s *Server) serve(c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -179,7 +179,7 @@ func (s *Server) serve(c net.Conn) {
 		}
 		f.Wire = wire
 	}
-	s.running.Go(func() { // the client leaves, or sends what nobody reads
+	s.running.Go(func() { // the client leaves, or sends data that is not read
 		io.Copy(io.Discard, r)
 		cancel()
 	})
@@ -202,7 +202,7 @@ func (s *Server) serve(c net.Conn) {
 	}
 }
 
-// receive reads a request and returns what to answer.
+// receive reads a request and returns the answer.
 func (s *Server) receive(ctx context.Context, r *bufio.Reader, f Fault) ([]byte, error) {
 	req, err := http.ReadRequest(r)
 	if err != nil {

@@ -59,9 +59,9 @@ func Split(data []byte, whole bool, limit int) (matter, text []byte, err error) 
 
 func mark(line []byte) string { return string(bytes.TrimRight(line, " \t\r")) }
 
-// Parse reads front matter as the values of its keys, in their order. Values on a line
-// of their own that are no YAML, as people write them ("description: how to: a
-// guide"), are read as if they were in quotes, which the note says. Errors are Faults.
+// Parse reads front matter as the values of its keys, in their order. A value on its own
+// line that is not YAML, as people write them ("description: how to: a guide"), is read as
+// if it were in quotes, with a note. Errors are Faults.
 func Parse(matter []byte) (values []Value, note *Fault, err error) {
 	if values, err = mapping(matter); err == nil {
 		return values, nil, nil
@@ -155,7 +155,7 @@ func faultOf(err error) *Fault {
 
 var plainLine = regexp.MustCompile(`^([A-Za-z][\w-]*):[ \t]+(.*\S)\s*$`)
 
-// quoted puts values in quotes that are no YAML by themselves.
+// quoted puts values in quotes that are not YAML by themselves.
 func quoted(matter []byte) ([]byte, bool) {
 	lines := strings.Split(string(matter), "\n")
 	changed := false

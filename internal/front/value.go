@@ -132,8 +132,8 @@ func (v Value) JSON() (json.RawMessage, error) {
 	return data, nil
 }
 
-// List returns the members of a list as Values of the same key and line, and false if
-// the value is none.
+// List returns the members of a list as Values of the same key and line, and false if the
+// value is not a list.
 func (v Value) List() ([]Value, bool) {
 	list, ok := v.value.([]any)
 	var out []Value
@@ -143,7 +143,7 @@ func (v Value) List() ([]Value, bool) {
 	return out, ok
 }
 
-// Object returns the members of an object, and false if the value is none.
+// Object returns the members of an object, and false if the value is not an object.
 func (v Value) Object() (map[string]Value, bool) {
 	object, ok := v.value.(map[string]any)
 	out := make(map[string]Value, len(object))

@@ -14,10 +14,9 @@ type Rules struct {
 	rules []rule
 }
 
-// With returns r and, before it, the patterns in text, the content of a
-// .gitignore in the folder dir or of another file of its form. What is not
-// understood never matches; so does a pattern longer than 4,096 bytes, the
-// longest path.
+// With returns r and, before it, the patterns in text, the content of a .gitignore in the
+// folder dir or of another file of its form. An invalid pattern never matches; nor does one
+// longer than 4,096 bytes, the longest path.
 func (r *Rules) With(dir string, text []byte) *Rules {
 	rules := parse(text)
 	if len(rules) == 0 {
@@ -52,7 +51,7 @@ type rule struct {
 	folderOnly bool   // ended in "/"
 	byName     bool   // holds no slash: matched against the last name of a path
 	suffix     bool   // "*" and then prefix
-	prefix     string // what stands before the first special character
+	prefix     string // the part before the first special character
 	rest       []token
 }
 

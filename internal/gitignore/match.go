@@ -5,7 +5,7 @@ import "strings"
 // special are the characters that begin something other than themselves.
 const special = `*?[\`
 
-// A kind says what a token matches.
+// A kind is the kind of a token.
 type kind uint8
 
 const (
@@ -47,9 +47,9 @@ func (t token) has(c byte) bool {
 	return t.set.has(c)
 }
 
-// compile reads the pattern p, what follows the literal prefix of a line. That
-// "**" at its beginning counts as if a slash stood before it, also after a
-// prefix such as in "foo**/bar", is what git does. Not ok: it can match nothing.
+// compile reads the pattern p, the part of a line after its literal prefix. "**" at its
+// beginning counts as if a slash stood before it, also after a prefix as in "foo**/bar":
+// git does the same. Not ok: it can match nothing.
 func compile(p string) (tokens []token, ok bool) {
 	for i := 0; i < len(p); {
 		switch c := p[i]; c {
@@ -85,7 +85,7 @@ func compile(p string) (tokens []token, ok bool) {
 	return tokens, true
 }
 
-// stars reads the n stars at i and what belongs to them.
+// stars reads the n stars at i and the slashes around them.
 func stars(p string, i, n int) (t token, used int) {
 	rest := p[i+n:]
 	alone := n > 1 && (i == 0 || p[i-1] == '/')
@@ -203,8 +203,8 @@ func class(p string) (*set, int) {
 	}
 }
 
-// className reads "[:name:]"; n is 0 if the next "]" does not end it, and not
-// ok if there is none.
+// className reads "[:name:]"; n is 0 if the next "]" does not end it. Not ok: there is no
+// such class.
 func className(p string) (name string, n int, ok bool) {
 	end := strings.IndexByte(p[2:], ']')
 	if end < 0 {

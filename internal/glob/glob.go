@@ -1,7 +1,6 @@
-// Package glob matches slash-separated paths against globs: "*", "?", classes,
-// braces and "**". Unlike doublestar, whose matching of single names it uses, it
-// tells which folders are worth entering, leaves hidden files out, and bounds
-// what a pattern may cost.
+// Package glob matches slash-separated paths against globs: "*", "?", classes, braces and
+// "**". It uses doublestar to match single names. Beyond doublestar it tells which folders
+// are worth entering, leaves hidden files out, and bounds the cost of a pattern.
 package glob
 
 import (
@@ -109,7 +108,7 @@ func Base(pattern string) (folder, rest string) {
 	return folder, rest
 }
 
-// Join returns a pattern for what pattern matches below the folder.
+// Join returns a pattern for the paths that pattern matches below the folder.
 func Join(folder, pattern string) string {
 	return escaper.Replace(folder) + "/" + pattern
 }

@@ -1,4 +1,4 @@
-// Package golden holds files that are made from code against what the code says now.
+// Package golden compares generated files with the output of the present code.
 package golden
 
 import (
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// File checks that a file is what the code says, or with update writes it.
+// File checks that a file has the generated content, or with update writes it.
 func File(t testing.TB, file, says string, update bool) {
 	t.Helper()
 	if update {
@@ -20,8 +20,8 @@ func File(t testing.TB, file, says string, update bool) {
 	}
 }
 
-// Tables is File for parts of a file, by name: what stands between the lines
-// <!-- name --> and <!-- end of name -->.
+// Tables is File for parts of a file, by name: the text between the lines <!-- name --> and
+// <!-- end of name -->.
 func Tables(t testing.TB, file string, tables map[string]string, update bool) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -94,7 +94,7 @@ func (b *blocks) next() ([]byte, error) {
 	}
 }
 
-// makeRoom moves what is left to the front of a buffer that has room for more.
+// makeRoom moves the rest to the front of a buffer that has room for more.
 func (b *blocks) makeRoom() {
 	to := b.buf
 	if b.end-b.start > len(to)/2 {

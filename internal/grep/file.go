@@ -16,13 +16,14 @@ const ClipLength = 2000
 const MaxContext = 1000
 
 const (
-	// maxBytes bounds the text kept of the lines of a batch, whatever limit was asked for.
+	// maxBytes bounds the text kept of the lines of a batch, even if a higher limit was
+	// asked for.
 	maxBytes = 1 << 20
 	// maxMatches bounds the matches found in a file in multiline mode.
 	maxMatches = 100_000
 )
 
-// A Want is what to find out about a file.
+// A Want selects the results about a file.
 type Want int
 
 const (
@@ -38,7 +39,7 @@ type Line struct {
 	Match  bool // false for context
 }
 
-// A Report is what was found in a file.
+// A Report holds the results about a file.
 type Report struct {
 	Count int // not for Lines
 	Lines []Line
@@ -70,10 +71,10 @@ type searcher struct {
 	room   int      // lines that may still be kept; negative: any number
 	bytes  int      // kept of the batch
 
-	// Of the file at hand:
+	// Of the current file:
 	report Report
 	tail   []Line // the last lines before data, for context
-	data   []byte // the lines at hand
+	data   []byte // the current lines
 	done   int    // data[:done] is reported or passed over
 	number int    // of the line at done
 	after  int    // context lines still to report
@@ -351,7 +352,7 @@ func (s *searcher) keep(line Line) (full bool) {
 	return false
 }
 
-// finish ends the lines at hand: context goes on into the next ones.
+// finish ends the current lines: context continues into the next ones.
 func (s *searcher) finish() (full bool) {
 	if s.Want != Lines {
 		return false

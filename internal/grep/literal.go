@@ -60,8 +60,8 @@ func fold(s string, folded bool) string {
 	}, s)
 }
 
-// A finding is what is known of the strings that an expression matches: exactly
-// these, if exact is not nil, and each holds at least one of some, if that is not nil.
+// A finding describes the strings that an expression matches: exactly these, if exact is
+// not nil, and each holds at least one of some, if that is not nil.
 type finding struct {
 	exact []string
 	some  []string
@@ -75,8 +75,8 @@ func (f finding) best(folded bool) []string {
 	return f.some
 }
 
-// safe returns what can be found byte by byte. What folds beyond ASCII (k and s
-// have a third form) cannot, nor U+FFFD, which stands for any invalid byte.
+// safe returns the strings that can be searched byte by byte. Characters that fold beyond
+// ASCII (k and s have a third form) cannot, nor U+FFFD, which stands for any invalid byte.
 func safe(list []string, folded bool) []string {
 	var out []string
 	for _, s := range list {

@@ -11,20 +11,20 @@ import (
 const (
 	maxStates = 1024
 	maxPlaces = 1 << 18 // in all states together
-	// maxWork is what may be spent on making states, in steps through the program;
-	// each byte read gives one back. A text that leads to ever new states is better
-	// left to package regexp.
+	// maxWork bounds the work on making states, in steps through the program; each byte
+	// read gives one back. A text that leads to ever new states is better left to package
+	// regexp.
 	maxWork = 1 << 21
 )
 
-// A machine tells which lines match. It is the deterministic automaton of a
-// pattern, made while it runs: a state stands for all that the pattern may have
-// matched of a line so far, and is worked out when it is first come to. Unlike
-// package regexp it does not say where in the line the match is.
+// A machine tells which lines match. It is the deterministic automaton of a pattern, built
+// lazily: a state is the set of all partial matches of a line so far, and is computed when
+// it is first reached. Unlike package regexp it does not tell where in the line the match
+// is.
 type machine struct {
 	prog  *syntax.Prog
-	looks syntax.EmptyOp // what the program asks of the characters around a place
-	once  syntax.EmptyOp // what of that holds at the beginning or never
+	looks syntax.EmptyOp // the program's conditions on the characters around a place
+	once  syntax.EmptyOp // those that hold at the beginning or never
 	whole bool           // the text is one and not lines
 
 	table  [][256]uint16 // the state after a byte, by state; unknown for those beyond ASCII, and for "\r" in lines
@@ -41,16 +41,16 @@ type machine struct {
 	key    []byte
 }
 
-// What table holds instead of a state.
+// Values in table in place of a state.
 const (
 	unknown uint16 = iota // to be worked out
 	matched               // the line matches, whatever follows
 	dead                  // the line does not
-	spent                 // there is no more work to be spent
+	spent                 // no work is left to spend
 	special               // states begin here
 )
 
-// A state is what may have been matched so far, and after what.
+// A state is the set of partial matches so far, and the kind of the last character.
 type state struct {
 	places []uint32
 	before rune // the character before, or one that is as good; -1: none
@@ -101,7 +101,7 @@ func (m *machine) find(data []byte, from int) (at int, ok bool) {
 	return at, ok
 }
 
-// run is find without regard to what it costs.
+// run is find without the bound on work.
 func (m *machine) run(data []byte, from int) (at int, ok bool) {
 	open := m.whole || data[len(data)-1] != '\n'
 	if !m.whole && data[len(data)-1] == '\r' {

@@ -79,8 +79,8 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	return p, nil
 }
 
-// size estimates how many instructions re is compiled to, which is what a step
-// through a text costs at most.
+// size estimates the number of instructions of re, which bounds the cost of a step through
+// a text.
 func size(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
@@ -99,7 +99,7 @@ func size(re *syntax.Regexp) int {
 // large pattern.
 func (p *Pattern) bound(most int) int { return min(most, max(work/p.program, 64<<10)) }
 
-// explain says what to do about the mistakes that models make most.
+// explain adds advice for the most frequent mistakes of models.
 func explain(pattern string, err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {

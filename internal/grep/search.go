@@ -25,16 +25,15 @@ const (
 	batchSize  = 16 // files searched in one go
 )
 
-// A batch is some files to search, and what becomes of them.
+// A batch is some files to search, with their results.
 type batch struct {
 	paths   []string
 	reports chan []Report // one value; none if the search was given up
 }
 
-// Files searches the files at paths, relative to root, in parallel, and calls
-// report for each in their order, until it returns false. What is reported
-// depends on nothing but the files; memory is bounded whatever they hold. Nothing
-// leads out of root.
+// Files searches the files at paths, relative to root, in parallel, and calls report for
+// each in their order, until it returns false. The results depend on nothing but the files;
+// memory is bounded for any content. Nothing leads out of root.
 func (s *Search) Files(ctx context.Context, root *os.Root, paths []string, report func(path string, r Report) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(paths)/batchSize+1)
@@ -96,7 +95,7 @@ func (s *Search) work(ctx context.Context, root *os.Root, todo <-chan batch) {
 	}
 }
 
-// batch searches files, and stops keeping lines where nobody can want more.
+// batch searches files, and stops keeping lines when the limits are reached.
 func (s *searcher) batch(at *walk.Folder, paths []string) ([]Report, error) {
 	s.bytes = 0
 	if s.room = s.Max; s.Max == 0 {

@@ -1,7 +1,7 @@
-// Package guarded knows the files and folders that run code, or decide what is
-// permitted, when a program opens them: settings of agents, editors, shells, git
-// and build tools. Permissions ask before one is written; the sandbox keeps them
-// read-only. Both read the list in list.txt.
+// Package guarded knows the files and folders that run code, or decide about permissions,
+// when a program opens them: settings of agents, editors, shells, git and build tools.
+// Permissions ask before one is written; the sandbox keeps them read-only. Both read the
+// list in list.txt.
 package guarded
 
 import (
@@ -74,8 +74,7 @@ func Paths(scope Scope) []string {
 	return out
 }
 
-// Ends reports whether a path, as its names, is an entry of any scope, in whatever
-// folder.
+// Ends reports whether a path, given as its names, is an entry of any scope, in any folder.
 func Ends(names []string) bool {
 	if len(names) == 0 {
 		return false
@@ -96,8 +95,8 @@ func Covers(names []string) bool {
 	return false
 }
 
-// MayHold reports whether a folder with the last of these names may hold an entry of
-// more than one name, so that who replaces the folder replaces the entry.
+// MayHold reports whether a folder with the last of these names may hold an entry of more
+// than one name. Replacing such a folder replaces the entry.
 func MayHold(names []string) bool {
 	return slices.ContainsFunc(read().entries, func(e entry) bool {
 		for n := 1; n < len(e.names); n++ {

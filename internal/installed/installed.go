@@ -1,5 +1,5 @@
-// Package installed finds what tests need and internal/devtools/servers/install.sh
-// installs. CI has to have it; elsewhere a test without it is skipped.
+// Package installed finds programs that tests need and internal/devtools/servers/install.sh
+// installs. CI must have them; elsewhere a test without them is skipped.
 package installed
 
 import (
@@ -40,8 +40,8 @@ func Module(t testing.TB, file string) string {
 	return path
 }
 
-// Repository returns the root of the repository, under which the test runs. What is
-// installed is in its folder .cache.
+// Repository returns the root of the repository, under which the test runs. Installed
+// programs are in its folder .cache.
 func Repository(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -1,5 +1,5 @@
-// Package jsonfix reads JSON that is still being written: at any time it gives
-// what is there so far, closed so that it parses.
+// Package jsonfix reads JSON that is still being written: at any time it returns the part
+// so far, closed so that it parses.
 package jsonfix
 
 import (
@@ -16,15 +16,14 @@ const (
 	MaxSize = 16 << 20
 )
 
-// A Reader takes in the text of one JSON value by pieces. What it gives only
-// grows: strings become longer, lists and objects get more members. A member,
-// number or literal is not there before it is certain, because 12 may become
-// 120. Where the text breaks the grammar, [MaxDepth] or [MaxSize], it stays at
-// what it had. A byte costs the same however much came before it. The zero
-// Reader is ready to use.
+// A Reader takes the text of one JSON value in pieces. Its result only grows: strings
+// become longer, lists and objects get more members. A member, number or literal appears
+// once it is certain, because 12 may become 120. If the text breaks the grammar, [MaxDepth]
+// or [MaxSize], the result stays as it was. A byte costs the same however much came before
+// it. The zero Reader is ready to use.
 type Reader struct {
-	text   []byte // what is certain; JSON closes it
-	held   []byte // what follows it and is not certain yet
+	text   []byte // the certain part; JSON closes it
+	held   []byte // the part after it, which is not certain yet
 	open   []byte // the brackets that are open
 	size   int    // of all that was taken in
 	state  state
@@ -67,8 +66,8 @@ func (r *Reader) Add(text string) {
 	}
 }
 
-// JSON returns what is certain, closed: null before the value begins. It is
-// valid until the next call of a method.
+// JSON returns the certain part, closed: null before the value begins. It is valid until
+// the next call of a method.
 func (r *Reader) JSON() []byte {
 	if len(r.text) == 0 {
 		return []byte("null")
@@ -123,8 +122,8 @@ func (r *Reader) add(c byte) {
 	r.stuck = !r.between(c)
 }
 
-// between takes in what stands outside of strings and words. It reports false
-// for what must not stand there.
+// between reads the characters outside of strings and words. It reports false for a
+// character that is not allowed there.
 func (r *Reader) between(c byte) bool {
 	r.held = append(r.held, c)
 	switch r.state {
@@ -224,7 +223,7 @@ func (r *Reader) inString(c byte) {
 	}
 }
 
-// character is told that all that is held is whole characters.
+// character is called when all held bytes are whole characters.
 func (r *Reader) character() {
 	r.broken, r.high = false, false
 	if !r.isKey {

@@ -48,8 +48,8 @@ func (b *busy) progress(params json.RawMessage) {
 	}
 }
 
-// idle returns a channel that is closed when the tasks under way are done, nil
-// if there are none.
+// idle returns a channel that is closed when the pending tasks are done, nil if there are
+// none.
 func (b *busy) idle() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

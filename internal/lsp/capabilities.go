@@ -1,6 +1,6 @@
 package lsp
 
-// ourCapabilities are what the client can do.
+// ourCapabilities are the capabilities of this client.
 const ourCapabilities = `{
 	"general": {"positionEncodings": ["utf-8", "utf-16"]},
 	"window": {"workDoneProgress": true},
@@ -31,7 +31,7 @@ const ourCapabilities = `{
 	}
 }`
 
-// capabilities are what a server can do, as far as it matters here.
+// capabilities are the server's capabilities that the client uses.
 type capabilities struct {
 	PositionEncoding Encoding `json:"positionEncoding"`
 	Definition       provider `json:"definitionProvider"`

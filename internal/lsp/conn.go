@@ -21,7 +21,7 @@ const (
 // maxQueued is how many messages wait for a server that does not read.
 const maxQueued = 256
 
-// A ResponseError is what a server answers to a request that failed.
+// A ResponseError is a server's answer to a request that failed.
 type ResponseError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -42,7 +42,7 @@ type message struct {
 	Error   *ResponseError  `json:"error,omitempty"`
 }
 
-// A handler takes what the server sends of itself. It is called by one
+// A handler handles the server's own requests and notifications. It is called by one
 // goroutine and must not block.
 type handler interface {
 	request(method string, params json.RawMessage) (any, *ResponseError)
@@ -137,7 +137,8 @@ func (c *conn) write(out io.Writer) {
 	}
 }
 
-// answered passes a response to who waits for it. Nobody may: it was cancelled.
+// answered passes a response to the caller that waits for it. There may be none: the
+// request was cancelled.
 func (c *conn) answered(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +167,7 @@ func (c *conn) offer(content []byte) bool {
 	case c.queue <- content:
 		return true
 	case <-c.ended:
-		return true // it is for nobody
+		return true // no caller waits for it
 	default:
 		return false
 	}
@@ -193,9 +194,9 @@ func (c *conn) notify(ctx context.Context, method string, params any) error {
 	return c.send(ctx, message{Method: method, Params: encode(params)})
 }
 
-// call sends a request and waits for the answer, which it decodes into result.
-// When ctx ends first the server is told that nobody waits any more. An answer
-// that says that things changed in the meantime is asked for again.
+// call sends a request, waits for the answer and decodes it into result. If ctx ends first,
+// the server gets a cancellation. A request whose answer says that the content changed in
+// the meantime is sent again.
 func (c *conn) call(ctx context.Context, method string, params, result any) error {
 	const attempts = 5
 	data := encode(params)
@@ -247,7 +248,7 @@ func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (
 		return message{}, c.reason()
 	case <-ctx.Done():
 		forget()
-		// A server that does not read now will find out later that nobody waits.
+		// A server that does not read now will see the cancellation later.
 		c.offer(encodeMessage(message{Method: "$/cancelRequest", Params: encode(map[string]json.RawMessage{"id": json.RawMessage(id)})}))
 		return message{}, context.Cause(ctx)
 	}

@@ -24,7 +24,7 @@ const (
 
 // documents are the files that a server was told the content of.
 type documents struct {
-	syncing sync.Mutex // held while the server is told about changes, so that it hears of them in order
+	syncing sync.Mutex // held while changes are sent to the server, so that they arrive in order
 
 	mu   sync.Mutex
 	open map[string]*document // by URI
@@ -41,7 +41,7 @@ type document struct {
 	news        chan struct{} // closed when diagnostics come
 }
 
-// A FileChange says what became of a file; the numbers are the protocol's.
+// A FileChange is the change of a file; the numbers are the protocol's.
 type FileChange int
 
 const (
@@ -50,9 +50,9 @@ const (
 	Deleted FileChange = 3
 )
 
-// Refresh tells the server what has changed since it was asked last: files that
-// have changed on disk, by path, and the content of the documents that are open,
-// which read returns. A document whose file is gone is closed.
+// Refresh tells the server about the changes since the last question: files that have
+// changed on disk, by path, and the content of the open documents, which read returns. A
+// document whose file is gone is closed.
 func (s *Server) Refresh(ctx context.Context, changes map[string]FileChange, read func(path string) (string, error)) error {
 	d := &s.documents
 	d.syncing.Lock()
@@ -71,7 +71,7 @@ func (s *Server) Refresh(ctx context.Context, changes map[string]FileChange, rea
 			err = s.closeDocument(ctx, URI(path))
 		case err == nil:
 			err = s.change(ctx, path, text, false)
-		default: // what cannot be read now is as it was
+		default: // an unreadable file counts as unchanged
 			err = nil
 		}
 		if err != nil {
@@ -185,7 +185,7 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// A Diagnostic is what a server has to say about a range of a document.
+// A Diagnostic is a server's message about a range of a document.
 type Diagnostic struct {
 	Range    Range    `json:"range"`
 	Severity Severity `json:"severity"` // 0: an error, as the server does not say
@@ -226,9 +226,9 @@ func (d *documents) published(params json.RawMessage) {
 	doc.news = make(chan struct{})
 }
 
-// Diagnostics returns what the server has to say about the document at path,
-// which must be open. Of a server that does not answer questions about it, that
-// is what it sends of itself until it is silent for a moment or ctx ends.
+// Diagnostics returns the server's messages about the document at path, which must be open.
+// A server that does not answer questions about them sends them by itself; then Diagnostics
+// waits until the server is silent for a moment or ctx ends.
 func (s *Server) Diagnostics(ctx context.Context, path string) ([]Diagnostic, error) {
 	if s.capabilities.Diagnostic {
 		var report struct {
@@ -274,8 +274,8 @@ func (s *Server) Diagnostics(ctx context.Context, path string) ([]Diagnostic, er
 	}
 }
 
-// touch makes the server look at a document again, since what it has to say may
-// depend on others that changed. It returns the version that it looks at.
+// touch makes the server look at a document again, since its diagnostics may depend on
+// others that changed. It returns the version that the server looks at.
 func (s *Server) touch(ctx context.Context, path string) (version int, err error) {
 	d := &s.documents
 	d.syncing.Lock()
@@ -294,8 +294,8 @@ func (s *Server) touch(ctx context.Context, path string) (version int, err error
 
 var errNotOpen = errors.New("the document is not open")
 
-// news returns a channel that is closed when diagnostics of a document come, and
-// those that are there, fresh if they are of version or later.
+// news returns a channel that is closed when diagnostics of a document come, and the
+// present ones, fresh if they are of version or later.
 func (d *documents) news(path string, version int) (news <-chan struct{}, found []Diagnostic, fresh bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	if length < 0 {
 		return nil, errors.New("reading the header of a message: it has no Content-Length")
 	}
-	// What is there decides how much memory is taken, not what was promised.
+	// Memory is taken for the data received, not for the announced length.
 	content, err := io.ReadAll(io.LimitReader(r, int64(length)))
 	if err == nil && len(content) < length {
 		err = io.ErrUnexpectedEOF

@@ -23,12 +23,12 @@ type Range struct {
 	End   Position `json:"end"`
 }
 
-// An Encoding is what positions count.
+// An Encoding is the unit of positions.
 type Encoding string
 
 const (
 	UTF8  Encoding = "utf-8"  // bytes
-	UTF16 Encoding = "utf-16" // what every server understands
+	UTF16 Encoding = "utf-16" // every server understands it
 )
 
 // Units returns how many units the first n characters of line have.

@@ -20,7 +20,7 @@ func at(path string, p Position) map[string]any {
 	return map[string]any{"textDocument": map[string]string{"uri": URI(path)}, "position": p}
 }
 
-// Definition returns where what stands at a place is defined.
+// Definition returns where the name at a place is defined.
 func (s *Server) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
 	if err := s.offered(s.capabilities.Definition, "definitions"); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s *Server) Definition(ctx context.Context, path string, p Position) ([]Loc
 	return s.locations(ctx, "textDocument/definition", at(path, p))
 }
 
-// TypeDefinition returns where the type of what stands at a place is defined.
+// TypeDefinition returns where the type of the name at a place is defined.
 func (s *Server) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
 	if err := s.offered(s.capabilities.TypeDefinition, "definitions of types"); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Server) TypeDefinition(ctx context.Context, path string, p Position) ([
 	return s.locations(ctx, "textDocument/typeDefinition", at(path, p))
 }
 
-// Implementation returns where what stands at a place is implemented.
+// Implementation returns where the name at a place is implemented.
 func (s *Server) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
 	if err := s.offered(s.capabilities.Implementation, "implementations"); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Server) Implementation(ctx context.Context, path string, p Position) ([
 	return s.locations(ctx, "textDocument/implementation", at(path, p))
 }
 
-// References returns where what stands at a place is used, its declaration among them.
+// References returns where the name at a place is used, including its declaration.
 func (s *Server) References(ctx context.Context, path string, p Position) ([]Location, error) {
 	if err := s.offered(s.capabilities.References, "references"); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func readLocations(answer json.RawMessage) ([]Location, error) {
 	return found, nil
 }
 
-// Hover returns what the server says of a place, Markdown; "" if nothing.
+// Hover returns the server's text about a place, Markdown; "" if there is none.
 func (s *Server) Hover(ctx context.Context, path string, p Position) (string, error) {
 	if err := s.offered(s.capabilities.Hover, "hover"); err != nil {
 		return "", err
@@ -246,14 +246,14 @@ func (c *Caller) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A CallSite is a Caller, or what is called, with the places of the calls. These
-// are in the document of whoever calls.
+// A CallSite is a Caller or a callee, with the places of the calls. These are in the
+// caller's document.
 type CallSite struct {
 	Other Caller
 	Calls []Range
 }
 
-// PrepareCalls returns what can be asked about the calls of what stands at a place.
+// PrepareCalls returns the functions at a place whose calls can be asked about.
 func (s *Server) PrepareCalls(ctx context.Context, path string, p Position) ([]Caller, error) {
 	if err := s.offered(s.capabilities.CallHierarchy, "the call hierarchy"); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (s *Server) Incoming(ctx context.Context, c Caller) ([]CallSite, error) {
 	return sites, err
 }
 
-// Outgoing returns what c calls.
+// Outgoing returns the functions that c calls.
 func (s *Server) Outgoing(ctx context.Context, c Caller) ([]CallSite, error) {
 	var answer []struct {
 		To     Caller  `json:"to"`

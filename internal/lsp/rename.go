@@ -16,14 +16,14 @@ type TextEdit struct {
 	Text  string `json:"newText"`
 }
 
-// A FileEdit is what a rename does to a file.
+// A FileEdit is the change of a rename to a file.
 type FileEdit struct {
 	URI   string
 	Edits []TextEdit
 	Other string // what is done to the file as a whole, in words; "" if nothing
 }
 
-// Rename returns what giving what stands at a place another name would change.
+// Rename returns the edits for giving the thing at a place another name.
 func (s *Server) Rename(ctx context.Context, path string, p Position, name string) ([]FileEdit, error) {
 	if err := s.offered(s.capabilities.Rename, "renaming"); err != nil {
 		return nil, err

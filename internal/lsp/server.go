@@ -1,6 +1,6 @@
-// Package lsp is a client of language servers: it talks the Language Server
-// Protocol 3.17 over the standard input and output of a program. What a server
-// sends is bounded and checked; a server never changes anything through it.
+// Package lsp is a client of language servers: it talks the Language Server Protocol 3.17
+// over the standard input and output of a program. Data from a server is bounded and
+// checked; a server never changes anything through it.
 package lsp
 
 import (
@@ -93,7 +93,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// Encoding returns what the positions of the server count.
+// Encoding returns the unit of the server's positions.
 func (s *Server) Encoding() Encoding { return s.encoding }
 
 // Ended returns a channel that is closed when the server cannot answer any more.
@@ -107,7 +107,7 @@ func (s *Server) Close() {
 	s.closing.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), parting)
 		defer cancel()
-		// What comes of it does not matter: the program is stopped in any case.
+		// The result does not matter: the program is stopped in any case.
 		if s.conn.call(ctx, "shutdown", nil, nil) == nil && s.conn.notify(ctx, "exit", nil) == nil {
 			select {
 			case <-s.program.Done:
@@ -157,7 +157,7 @@ func (e *endedError) Error() string { return e.text }
 
 func (e *endedError) Is(target error) bool { return target == ErrEnded }
 
-// greet tells the server what we can do and learns what it can do.
+// greet exchanges capabilities with the server.
 func (s *Server) greet(ctx context.Context) error {
 	type folder struct {
 		URI  string `json:"uri"`
@@ -226,7 +226,7 @@ func (s *Server) ask(ctx context.Context, method string, params, result any, emp
 	}
 }
 
-// request answers what the server asks us. See [handler].
+// request answers the server's requests. See [handler].
 func (s *Server) request(method string, params json.RawMessage) (any, *ResponseError) {
 	switch method {
 	case "workspace/configuration": // no settings: the server's own defaults
@@ -249,7 +249,7 @@ func (s *Server) request(method string, params json.RawMessage) (any, *ResponseE
 	return nil, &ResponseError{Code: codeMethodNotFound, Message: "not offered by this client"}
 }
 
-// notification takes what the server tells us. See [handler].
+// notification handles the server's notifications. See [handler].
 func (s *Server) notification(method string, params json.RawMessage) {
 	switch method {
 	case "textDocument/publishDiagnostics":
@@ -270,7 +270,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of the data written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

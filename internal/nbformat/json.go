@@ -126,7 +126,7 @@ func (l list) member(key string) *item {
 	return nil
 }
 
-// value returns the JSON of a member's value, "" where there is none.
+// value returns the JSON of a member's value, "" if there is none.
 func (l list) value(text, key string) string {
 	m := l.member(key)
 	if m == nil {
@@ -197,8 +197,7 @@ func styleOf(text string, o list) style {
 	return s
 }
 
-// lineBreak returns the last line break in white space, "" for none, and what
-// follows it.
+// lineBreak returns the last line break in white space, "" for none, and the text after it.
 func lineBreak(space string) (newline, rest string) {
 	i := strings.LastIndexByte(space, '\n')
 	switch {
@@ -210,8 +209,8 @@ func lineBreak(space string) (newline, rest string) {
 	return "\n", space[i+1:]
 }
 
-// margin returns what stands before an item of the depth that has a line of its
-// own, "" for a text of one line.
+// margin returns the text before an item of the depth that has its own line, "" for a text
+// of one line.
 func (s style) margin(depth int) string {
 	if s.newline == "" {
 		return ""

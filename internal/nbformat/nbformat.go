@@ -34,7 +34,7 @@ type Notebook struct {
 	array list // of cells
 }
 
-// A Cell is what a cell says.
+// A Cell is the content of a cell.
 type Cell struct {
 	ID     string // "" where it has none
 	Type   string
@@ -165,8 +165,8 @@ func (n *Notebook) Replace(i int, kind, source string) (*Notebook, error) {
 	return n.changed(n.text[:s.start]+c.text+n.text[s.end:], n.Len())
 }
 
-// Insert puts a new cell before the one at i, or after the last where i is Len.
-// It has an id of its own where cells have ids.
+// Insert puts a new cell before the one at i, or after the last if i is Len. It gets an id
+// if cells have ids.
 func (n *Notebook) Insert(i int, kind, source string) (*Notebook, error) {
 	if n.Len() == MaxCells {
 		return nil, fmt.Errorf("the notebook has %d cells already", MaxCells)
@@ -204,7 +204,7 @@ func (n *Notebook) Delete(i int) (*Notebook, error) {
 	return n.changed(n.array.remove(n.text, i), n.Len()-1)
 }
 
-// changed reads the text of a changed notebook: what is broken is not returned.
+// changed reads the text of a changed notebook: a broken one is not returned.
 func (n *Notebook) changed(text string, cells int) (*Notebook, error) {
 	next, err := Parse(text)
 	if err != nil {

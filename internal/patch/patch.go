@@ -1,8 +1,7 @@
-// Package patch reads the patch format that OpenAI's models write: a text from
-// "*** Begin Patch" to "*** End Patch" that adds, updates, moves and deletes
-// files. Its grammar is published with Codex (github.com/openai/codex,
-// codex-rs/apply-patch). Places in files are named by what stands there, not by
-// line numbers; finding them is left to who applies the patch.
+// Package patch reads the patch format that OpenAI's models write: a text from "*** Begin
+// Patch" to "*** End Patch" that adds, updates, moves and deletes files. Its grammar is
+// published with Codex (github.com/openai/codex, codex-rs/apply-patch). Places in files are
+// named by their text, not by line numbers; the caller finds them.
 package patch
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// maxShown bounds what an error quotes of a line, in bytes.
+// maxShown bounds quotations of a line in errors, in bytes.
 const maxShown = 80
 
 const (
@@ -22,7 +21,7 @@ const (
 	MaxFiles = 200     // files that one patch may name
 )
 
-// An Action is what a patch does with a file.
+// An Action is the action of a patch on a file.
 type Action string
 
 const (
@@ -31,7 +30,7 @@ const (
 	Delete Action = "delete"
 )
 
-// A File is what a patch says of one file.
+// A File is the part of a patch about one file.
 type File struct {
 	Action  Action
 	Path    string // as written, never empty

@@ -26,7 +26,7 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile returns what is in a regular file of at most limit bytes.
+// ReadFile returns the content of a regular file of at most limit bytes.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -64,8 +64,8 @@ func OpenFolderIn(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|nonblock|folderOnly, 0)
 }
 
-// Append opens a regular file to add to it, which it makes where there is none. Only its
-// owner may read it from then on; a link, or someone else's file, is refused.
+// Append opens a regular file for appending and makes a missing one. From then on only its
+// owner may read it. It refuses a link, and a file of another user.
 func Append(name string) (*os.File, error) {
 	if info, err := os.Lstat(name); err == nil {
 		if err := regular(info); err != nil { // a link would have its target made

@@ -21,7 +21,7 @@ func Read(root *os.Root, name string, limit int) (data []byte, whole bool, err e
 	if err != nil {
 		return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
 	}
-	// What was a file may be a pipe by now: do not wait for its writer.
+	// The file may have become a pipe: do not wait for its writer.
 	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading %s: %w", name, bare(err))
@@ -57,7 +57,7 @@ func regular(info fs.FileInfo) error {
 	return nil
 }
 
-// kind names what is not a regular file.
+// kind names the kind of a file that is not regular.
 func kind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

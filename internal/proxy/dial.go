@@ -84,7 +84,7 @@ func (p *Proxy) lookUp(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// misled is the denial for a name that leads where the guard lets nobody.
+// misled is the denial for a name that resolves to an address that the guard refuses.
 func (p *Proxy) misled(name string, port int, err error) error {
 	d := &Denial{Host: name, Port: port, Why: err.Error()}
 	var r *web.RefusedError

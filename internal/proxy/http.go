@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What server and transport complain of is the sandbox's affair.
+// Complaints of server and transport concern only the sandbox.
 var quiet = log.New(io.Discard, "", 0)
 
 type clientKey struct{}
@@ -74,7 +74,7 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	// What the client sent ahead is in the server's buffer.
+	// Data that the client sent ahead is in the server's buffer.
 	if n := buffered.Reader.Buffered(); n > 0 {
 		_ = far.SetWriteDeadline(time.Now().Add(idle))
 		if _, err := io.CopyN(far, buffered.Reader, int64(n)); err != nil {
@@ -98,7 +98,7 @@ func (p *Proxy) forwarder() http.Handler {
 			}
 			return far, err
 		},
-		DisableKeepAlives:      true, // each request is judged, and nobody closes what idles
+		DisableKeepAlives:      true, // each request is judged, and nothing closes idle connections
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeader,
 		ResponseHeaderTimeout:  idle,
@@ -114,7 +114,7 @@ func (p *Proxy) forwarder() http.Handler {
 	}
 }
 
-// refuse tells why there is no connection.
+// refuse answers with the reason why there is no connection.
 func refuse(w http.ResponseWriter, err error) {
 	var d *Denial
 	if errors.As(err, &d) {

@@ -22,7 +22,7 @@ import (
 const (
 	maxConns      = 256              // at a time; a new one takes the place of the oldest without a target
 	maxHeader     = 64 << 10         // bytes of a request's head
-	handshake     = 30 * time.Second // for what comes before the target
+	handshake     = 30 * time.Second // for the bytes before the target
 	idle          = 5 * time.Minute  // for a connection on which nothing moves
 	maxDenials    = 100              // that are remembered
 	bufferedBytes = 32 << 10         // of a tunnel, each way
@@ -33,11 +33,11 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// A Config says what a proxy allows and where it listens.
+// A Config holds the rules of a proxy and the place where it listens.
 type Config struct {
 	Rules    Rules
 	Resolver Resolver     // nil: [net.DefaultResolver]
-	Denied   func(Denial) // told about each target that is refused, once; nil: nobody is
+	Denied   func(Denial) // called for each target that is refused, once; may be nil
 }
 
 // A Proxy runs until it is closed.
@@ -58,7 +58,7 @@ type Proxy struct {
 	noted map[Denial]bool
 }
 
-// Start starts a proxy. Its socket is in a folder that nobody else can enter.
+// Start starts a proxy. Its socket is in a folder that no other user can enter.
 func Start(c Config) (*Proxy, error) {
 	rules, err := c.Rules.compile()
 	if err != nil {
@@ -266,7 +266,7 @@ func (p *Proxy) tunnel(a, b net.Conn) {
 	b.Close()
 }
 
-// pass copies what comes from one side to the other.
+// pass copies data from one side to the other.
 func pass(to, from net.Conn) {
 	buffer := make([]byte, bufferedBytes)
 	for {

@@ -1,7 +1,7 @@
-// Package proxy is the only way to the network for processes in a sandbox: a
-// proxy for HTTP (also CONNECT) and SOCKS5 that connects to the hosts that rules
-// allow. It looks names up itself and connects to the address that it has judged.
-// What is in a TLS connection it does not see.
+// Package proxy is the only way to the network for processes in a sandbox: a proxy for HTTP
+// (also CONNECT) and SOCKS5 that connects to the hosts that rules allow. It looks names up
+// itself and connects to the address that it has judged. It does not see inside TLS
+// connections.
 package proxy
 
 import (
@@ -17,10 +17,10 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Rules say which hosts may be reached. A pattern is a domain ("example.com", that
-// host alone), all hosts below one ("*.example.com"), or an address
-// ("192.0.2.1", "[2001:db8::1]"), and may end in a port (":443"); without one it
-// is for every port. The zero Rules allow nothing.
+// Rules list the hosts that may be reached. A pattern is a domain ("example.com", that host
+// alone), all hosts below one ("*.example.com"), or an address ("192.0.2.1",
+// "[2001:db8::1]"), and may end in a port (":443"); without one it is for every port. The
+// zero Rules allow nothing.
 type Rules struct {
 	Allow []string
 	Deny  []string // counts before Allow
@@ -108,9 +108,9 @@ func (r Rules) compile() (compiled, error) {
 	return c, nil
 }
 
-// Loopback returns the services on the host's own loopback that are allowed by name
-// or address with a port, each as host:port, and whether every port of it is allowed.
-// Those that are denied may be among them: a connection is judged when it is made.
+// Loopback returns the services on the host's own loopback that are allowed by name or
+// address with a port, each as host:port, and whether every port of it is allowed. The list
+// may hold denied services: a connection is judged when it is made.
 func (r Rules) Loopback() (targets []string, every bool) {
 	for _, s := range r.Allow {
 		p, err := parsePattern(s)
@@ -168,7 +168,7 @@ func parsePattern(s string) (pattern, error) {
 	return p, nil
 }
 
-// cutPort splits what follows the last colon off, unless that is in brackets.
+// cutPort splits off the part after the last colon, unless that is in brackets.
 func cutPort(s string) (host, port string, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 || strings.Contains(s[i:], "]") {

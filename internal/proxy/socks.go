@@ -93,7 +93,7 @@ func short(r io.ByteReader) (string, error) {
 	return string(text), nil
 }
 
-// request reads what the client wants. The code says what was wrong.
+// request reads the client's request. The code is the reason of a failure.
 func request(r interface {
 	io.Reader
 	io.ByteReader
@@ -136,7 +136,7 @@ func request(r interface {
 	return host, port, done, nil
 }
 
-// reply answers a request. The address that is connected from is nobody's affair.
+// reply answers a request. It does not reveal the local address of the connection.
 func reply(w io.Writer, code byte) error {
 	_, err := w.Write([]byte{socksVersion, code, 0, isIPv4, 0, 0, 0, 0, 0, 0})
 	return err

@@ -15,7 +15,7 @@ import (
 // would be found everywhere.
 const shortest = 8
 
-// Values are what must not be shown. The zero value is none.
+// Values are the values that must not be shown. The zero value is none.
 type Values struct{ replacer *strings.Replacer }
 
 // New returns the values given, less those of under 8 bytes. They are found as
@@ -55,9 +55,9 @@ func (v Values) Text(t string) string {
 	return v.replacer.Replace(t)
 }
 
-// JSON returns raw without the values, whatever way its strings are escaped: as it
-// is where it holds none of them, nil where it is no JSON or was none without them,
-// as when a value is a number.
+// JSON returns raw without the values, however its strings are escaped. It returns raw
+// itself if it holds none of them. It returns nil if raw is not JSON, or would not be JSON
+// without them, as when a value is a number.
 func (v Values) JSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Or returns what fn does, or something else where it panics.
+// Or returns the result of fn, or another value if fn panics.
 func Or[T any](fn func() T, otherwise T) (v T) {
 	defer func() {
 		if recover() != nil {

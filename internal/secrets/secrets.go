@@ -1,4 +1,4 @@
-// Package secrets keeps secret values out of what is recorded and shown.
+// Package secrets removes secret values from everything that is recorded and shown.
 package secrets
 
 import (
@@ -23,7 +23,7 @@ type Rotating interface {
 	Fetched() int
 }
 
-// Redactor replaces what must not be shown. The zero value knows none.
+// Redactor replaces values that must not be shown. The zero value knows none.
 type Redactor struct {
 	mu     sync.Mutex
 	known  []string
@@ -69,10 +69,9 @@ func Of(given []string, pool []tool.Tool, models []llm.Model) *Redactor {
 	return s
 }
 
-// Result returns r with clean texts (an escape sequence may hide a secret),
-// without secrets in texts, details and state, and without blocks that are no
-// content of a result. r stays as it is, and is returned if there is nothing to
-// change.
+// Result returns r with clean texts (an escape sequence may hide a secret), without secrets
+// in texts, details and state, and without blocks that a result cannot hold. r stays as it
+// is, and is returned if there is nothing to change.
 func (s *Redactor) Result(r *tool.Result) *tool.Result {
 	title, details, state := s.Text(tool.Clean(r.Title)), s.Now().JSON(r.Details), s.Now().JSON(r.Patch.State)
 	alters := slices.ContainsFunc(r.Content, s.alters)
@@ -87,7 +86,7 @@ func (s *Redactor) Result(r *tool.Result) *tool.Result {
 	return &out
 }
 
-// Broken masks what a cache's break shows of texts.
+// Broken masks the texts in a cache break.
 func (s *Redactor) Broken(b event.CacheBroken) event.CacheBroken {
 	b.Text, b.Tool, b.Was, b.Is = s.Text(b.Text), s.Text(b.Tool), s.Text(b.Was), s.Text(b.Is)
 	return b

@@ -1,6 +1,6 @@
-// Package strict writes JSON Schemas in the part of the language that providers
-// compile into a grammar for a model's answer. What is lost of a schema on the way
-// (bounds, patterns) it says in descriptions, and the host checks it.
+// Package strict writes JSON Schemas in the part of the language that providers compile
+// into a grammar for a model's answer. Lost parts of a schema (bounds, patterns) become
+// descriptions, and the host checks them.
 package strict
 
 import (
@@ -32,8 +32,8 @@ func Anthropic(schema json.RawMessage) ([]byte, bool) {
 	return out, ok && w.optional <= 24 && w.unions <= 16
 }
 
-// Fits reports whether every provider that takes schemas for answers takes this one,
-// so that a model can be changed while a run is in progress.
+// Fits reports whether every provider that takes schemas for answers takes this one, so
+// that the model can change during a run.
 func Fits(schema json.RawMessage) bool {
 	_, openai := OpenAI(schema)
 	_, anthropic := Anthropic(schema)
@@ -184,7 +184,7 @@ func (w *writer) schema(raw json.RawMessage, depth int) ([]byte, error) {
 	return lost.tell(out).bytes(), nil
 }
 
-// members writes what is said of an object's members.
+// members writes the keywords about an object's members.
 func (w *writer) members(out *object, in object, depth int) error {
 	if in.has("additionalProperties") && !in.closed() {
 		return errForm
@@ -361,7 +361,7 @@ func constantKind(v json.RawMessage) string {
 
 func has(kind json.RawMessage, name string) bool { return bytes.Contains(kind, []byte(`"`+name+`"`)) }
 
-// nullable adds null to what a written schema allows.
+// nullable adds null to the values that a written schema allows.
 func nullable(raw []byte) []byte {
 	s, err := parse(raw)
 	if err != nil {
@@ -417,8 +417,8 @@ func (l lost) tell(out object) object {
 	return append(out, member{"description", quote(text)})
 }
 
-// An object is a JSON object whose members keep their order, in which models write
-// what is described.
+// An object is a JSON object whose members keep their order, in which models write the
+// described values.
 type object []member
 
 type member struct {

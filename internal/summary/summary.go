@@ -27,8 +27,8 @@ const (
 	maxNotedSkills = 24 << 10 // bytes
 )
 
-// Prompt asks for the summary that a compaction wants. memory is what earlier ones have
-// found.
+// Prompt is the request for the summary of a compaction. memory holds the findings of
+// earlier ones.
 func Prompt(e engine.Compact, memory []string) string {
 	var ask strings.Builder
 	ask.WriteString(strings.TrimSpace(basicPrompt))
@@ -50,7 +50,7 @@ func Prompt(e engine.Compact, memory []string) string {
 	return ask.String()
 }
 
-// Notes say how things stand beside what was said: the list of steps, the names of
+// Notes describe the state outside of the conversation: the list of steps, the names of
 // files, the skills in force. todos and touched are state slots of tools. A skill without a
 // text is named alone.
 func Notes(todos, touched map[string]json.RawMessage, skills []engine.ActiveSkill) string {
@@ -75,7 +75,7 @@ func Notes(todos, touched map[string]json.RawMessage, skills []engine.ActiveSkil
 	return strings.Join(parts, "\n\n")
 }
 
-// stepsOf lists what the tools of steps keep in their slot.
+// stepsOf lists the steps in a tool's slot.
 func stepsOf(slot map[string]json.RawMessage) string {
 	var steps []struct {
 		Content string `json:"content"`
@@ -95,8 +95,8 @@ func stepsOf(slot map[string]json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse takes a model's answer apart. What has no marks is all summary. It is
-// whole where the end of the summary is marked.
+// Parse splits a model's answer. An answer without marks is all summary. It is whole if the
+// end of the summary is marked.
 func Parse(answer string) (summary string, memory []string, whole bool) {
 	rest, list, ended := cutPart(answer, "memory")
 	if before, after, ok := strings.Cut(list, "<summary>"); ok && !ended {
@@ -120,8 +120,8 @@ func Parse(answer string) (summary string, memory []string, whole bool) {
 	return unmarked(strings.TrimSpace(inner)), memory, whole
 }
 
-// cutPart returns what is between the marks of a name, and the text without it. The end
-// may not be marked.
+// cutPart returns the text between the marks of a name, and the rest. The end mark may be
+// missing.
 func cutPart(text, name string) (rest, part string, ended bool) {
 	before, after, ok := strings.Cut(text, "<"+name+">")
 	if !ok {
@@ -131,13 +131,13 @@ func cutPart(text, name string) (rest, part string, ended bool) {
 	return before + after, strings.TrimSpace(part), ended
 }
 
-// marks are those between which a compaction puts what was written.
+// marks are the marks around the parts of a summary.
 var marks = strings.NewReplacer("<summary>", "‹summary>", "</summary>", "‹/summary>", "<memory>", "‹memory>", "</memory>", "‹/memory>")
 
 // unmarked returns a text without marks, for between some.
 func unmarked(text string) string { return marks.Replace(text) }
 
-// Remember adds to what is remembered what is new. The oldest is forgotten first.
+// Remember adds new findings to the old ones. The oldest is forgotten first.
 func Remember(old, more []string) []string {
 	all := slices.Clone(old)
 	for _, m := range more {

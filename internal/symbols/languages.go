@@ -10,8 +10,8 @@ func is(kind, pattern string) look { return look{kind, regexp.MustCompile(patter
 
 var cComments = []string{"//", "/*", "*"}
 
-// languages hold what is common in well-kept code, not all that is legal. They
-// are made when the first is asked for: most programs never do.
+// languages cover the common forms in well-kept code, not all legal ones. They are made on
+// first use: most programs never need them.
 var languages = sync.OnceValue(func() []Language {
 	return []Language{
 		{

@@ -1,5 +1,5 @@
-// Package symbols finds the definitions in source text by the looks of its
-// lines. It knows no grammar: it may miss some, and take a line for one that is none.
+// Package symbols finds the definitions in source text by the form of its lines. It knows
+// no grammar: it may miss some, and report lines that are not definitions.
 package symbols
 
 import (
@@ -26,10 +26,10 @@ type Symbol struct {
 type Language struct {
 	Name     string
 	exts     []string
-	comments []string // what a line begins with that is a comment
+	comments []string // the beginning of a line that is a comment
 	looks    []look
-	// within finds the definitions of lines that depend on those before; nil if
-	// there are none such.
+	// within finds the definitions of lines that depend on those before; nil if the
+	// language has none.
 	within func() func(line string) (name, kind string)
 }
 
@@ -80,7 +80,7 @@ func (l *Language) Scan(text []byte, want func(line []byte) bool) []Symbol {
 	return found
 }
 
-// define returns what a line defines, "" if nothing.
+// define returns the name that a line defines, "" if it defines none.
 func (l *Language) define(line string) (name, kind string) {
 	trimmed := strings.TrimSpace(line)
 	if trimmed == "" || slices.ContainsFunc(l.comments, func(c string) bool { return strings.HasPrefix(trimmed, c) }) {
@@ -102,7 +102,7 @@ func (l *Language) define(line string) (name, kind string) {
 	return "", ""
 }
 
-// keywords begin or name what looks like a definition and is none, in some language.
+// keywords look like definitions, or like their names, but are neither.
 var keywords = map[string]bool{
 	"if": true, "else": true, "for": true, "while": true, "do": true, "switch": true, "case": true, "catch": true, "return": true,
 	"throw": true, "new": true, "delete": true, "goto": true, "sizeof": true, "await": true, "yield": true, "with": true, "super": true,

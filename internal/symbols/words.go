@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Words splits a name or a text into its words, in lower case: at what is
-// neither letter nor digit, and at capitals as in camelCase and HTTPServer.
+// Words splits a name or a text into its words, in lower case: at characters other than
+// letters and digits, and at capitals as in camelCase and HTTPServer.
 func Words(s string) []string {
 	var words []string
 	var word []rune

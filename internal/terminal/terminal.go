@@ -102,7 +102,7 @@ func Visible(s string) string {
 		emoji = unicode.In(r, unicode.So, unicode.Sk)
 		i += n
 	}
-	if spaces > 0 && spaces <= manySpaces { // at the end of a line nobody sees them
+	if spaces > 0 && spaces <= manySpaces { // at the end of a line no one sees them
 		b.WriteString(strings.Repeat(`\u{20}`, spaces))
 		spaces = 0
 	}

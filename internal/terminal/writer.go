@@ -11,7 +11,7 @@ import (
 // concurrent use. A character whose bytes come in two writes is one.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// A Writer writes to a terminal what can do no harm there.
+// A Writer writes text to a terminal, without harmful control sequences.
 type Writer struct {
 	mu   sync.Mutex
 	w    io.Writer

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entries is what a folder is read with: nothing is kept here.
+// entries holds the data for reading a folder: none here.
 type entries struct{}
 
-// each calls yield for each entry of the folder at hand with its name, valid only
-// until yield returns, and its type, until yield returns an error.
+// each calls yield for each entry of the current folder with its name, valid only until
+// yield returns, and its type, until yield returns an error.
 func (f *Folder) each(yield func(name []byte, kind fs.FileMode) error) error {
 	fd, err := openat(f.fd(), ".", unix.O_DIRECTORY)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entries is what a folder is read with.
+// entries holds the data for reading a folder.
 type entries struct{ buf []byte }
 
 // Offsets in struct linux_dirent64, see getdents(2).
@@ -18,8 +18,8 @@ const (
 	direntName   = 19
 )
 
-// each calls yield for each entry of the folder at hand with its name, valid only
-// until yield returns, and its type, until yield returns an error.
+// each calls yield for each entry of the current folder with its name, valid only until
+// yield returns, and its type, until yield returns an error.
 func (f *Folder) each(yield func(name []byte, kind fs.FileMode) error) error {
 	if f.list.buf == nil {
 		f.list.buf = make([]byte, 32<<10)

@@ -19,8 +19,8 @@ func repository(dir, path string) *gitignore.Rules {
 	return none.With(path, small(personal(dir, own))).With(path, small(filepath.Join(own, "info", "exclude")))
 }
 
-// commonDir returns the folder with what the worktrees of a repository share. name is
-// its .git: that folder, or a file that names another.
+// commonDir returns the folder with the shared data of the worktrees of a repository. name
+// is its .git: that folder, or a file that names another.
 func commonDir(name string) string {
 	if info, err := os.Stat(name); err != nil || info.IsDir() {
 		return name
@@ -97,11 +97,10 @@ func excludesFile(text string) (value string, ok bool) {
 	return value, ok
 }
 
-// unquoted returns the value of a line of a configuration: without quotes and what
-// comments on it.
+// unquoted returns the value of a line of a configuration, without quotes and comments.
 func unquoted(v string) string {
 	var b strings.Builder
-	quoted, kept := false, 0 // kept: the length up to the last character that is no white space
+	quoted, kept := false, 0 // kept: the length up to the last character that is not white space
 	for i := 0; i < len(v); i++ {
 		c := v[i]
 		switch {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// errNotFile is the error for what is no longer a regular file.
+// errNotFile is the error for a file that is not regular any more.
 var errNotFile = errors.New("not a regular file")
 
-// Facts are what is known of a name in a folder without following it.
+// Facts describe a name in a folder without following it.
 type facts struct {
 	mode    fs.FileMode // its type; of entries nothing else
 	size    int64

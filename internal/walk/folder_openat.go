@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHeld is how many folders on the way to the one at hand are held open.
+// maxHeld is how many folders on the way to the current one are held open.
 const maxHeld = 16
 
-// A Folder opens what lies under a root, in one folder after the other. It is
-// lighter than [os.Root] in that folders on the way to the one at hand stay open.
-// No symlink is followed, so nothing leads out of the root.
+// A Folder opens files under a root, in one folder after the other. It is lighter than
+// [os.Root] because folders on the way to the current one stay open. No symlink is
+// followed, so nothing leads out of the root.
 type Folder struct {
 	root *os.File
 	base int    // the descriptor of root
-	way  []step // from the root to the folder at hand
+	way  []step // from the root to the current folder
 	file file
 	list entries
 }
@@ -66,8 +66,8 @@ func (f *Folder) fd() int {
 	return f.base
 }
 
-// Go makes the folder at path, relative to the root, the one at hand. If that
-// fails, the one at hand is some folder on the way to it.
+// Go makes the folder at path, relative to the root, the current one. If that fails, the
+// current one is some folder on the way to it.
 func (f *Folder) Go(path string) error {
 	rest := path
 	shared := 0
@@ -131,9 +131,9 @@ func retry(do func() error) error {
 	}
 }
 
-// Open opens a regular file of the folder at hand for reading. It does not wait
-// for the writer of a pipe that has taken the file's place. The file must be
-// closed before the next is opened.
+// Open opens a regular file of the current folder for reading. It does not wait for the
+// writer of a pipe that has taken the file's place. The file must be closed before the next
+// is opened.
 func (f *Folder) Open(name string) (io.ReadCloser, error) {
 	fail := func(err error) (io.ReadCloser, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -184,7 +184,7 @@ func (f *file) Read(p []byte) (n int, err error) {
 
 func (f *file) Close() error { return unix.Close(f.fd) }
 
-// lstat tells about a name in the folder at hand.
+// lstat describes a name in the current folder.
 func (f *Folder) lstat(name string) (facts, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(f.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })

@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// A Folder opens what lies under a root, in one folder after the other. Nothing
-// leads out of the root.
+// A Folder opens files under a root, in one folder after the other. Nothing leads out of
+// the root.
 type Folder struct {
 	root *os.Root
 	path string
-	here *os.Root // the folder at hand; nil if that is root
+	here *os.Root // the current folder; nil if that is root
 }
 
 // OpenFolder begins at the root. The Folder must be closed.
@@ -36,8 +36,8 @@ func (f *Folder) at() *os.Root {
 	return f.here
 }
 
-// Go makes the folder at path, relative to the root, the one at hand. If that
-// fails, it is the root.
+// Go makes the folder at path, relative to the root, the current one. If that fails, it is
+// the root.
 func (f *Folder) Go(path string) error {
 	if path == f.path {
 		return nil
@@ -53,14 +53,14 @@ func (f *Folder) Go(path string) error {
 	return err
 }
 
-// Open opens a regular file of the folder at hand for reading. It does not wait
-// for the writer of a pipe that has taken the file's place. The file must be
-// closed before the next is opened.
+// Open opens a regular file of the current folder for reading. It does not wait for the
+// writer of a pipe that has taken the file's place. The file must be closed before the next
+// is opened.
 func (f *Folder) Open(name string) (io.ReadCloser, error) {
 	return openFile(f.at(), name)
 }
 
-// lstat tells about a name in the folder at hand.
+// lstat describes a name in the current folder.
 func (f *Folder) lstat(name string) (facts, error) {
 	info, err := f.at().Lstat(name)
 	if err != nil {
@@ -69,8 +69,8 @@ func (f *Folder) lstat(name string) (facts, error) {
 	return facts{mode: info.Mode().Type(), size: info.Size(), modTime: info.ModTime()}, nil
 }
 
-// each calls yield for each entry of the folder at hand with its name, valid only
-// until yield returns, and its type, until yield returns an error.
+// each calls yield for each entry of the current folder with its name, valid only until
+// yield returns, and its type, until yield returns an error.
 func (f *Folder) each(yield func(name []byte, kind fs.FileMode) error) error {
 	dir, err := f.at().Open(".")
 	if err != nil {

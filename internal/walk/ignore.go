@@ -12,10 +12,10 @@ import (
 // maxIgnore is the size in bytes of the largest ignore file that is read.
 const maxIgnore = 1 << 20
 
-// Above returns the ignore rules that the folders above dir, which is absolute
-// and free of symlinks, put in force there, and the path of dir from where they
-// begin: from the top of its git repository, else from top, a folder above dir.
-// An ignored dir is free of rules: who names it wants to see it.
+// Above returns the ignore rules that the folders above dir put in force there, and the
+// path of dir from the folder where they begin. dir is absolute and free of symlinks. The
+// rules begin at the top of its git repository, else at top, a folder above dir. An ignored
+// dir is free of rules: a caller that names it wants to see it.
 func Above(dir, top string) (rules *gitignore.Rules, prefix string) {
 	var above []string // innermost first
 	at := dir
@@ -80,7 +80,7 @@ func isRepository(dir string) bool {
 func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return rules // what cannot be read has no rules for us
+		return rules // an unreadable file has no rules for us
 	}
 	defer root.Close()
 	at, err := OpenFolder(root)
@@ -91,8 +91,8 @@ func enterPath(dir string, rules *gitignore.Rules, path string) *gitignore.Rules
 	return enter(root, at, "", rules, path)
 }
 
-// enter returns the rules in force in the folder at hand, which is dir under
-// root and path for the rules: a repository within another starts with none.
+// enter returns the rules in force in the current folder, which is dir under root and path
+// for the rules: a repository within another starts with none.
 func enter(root *os.Root, at *Folder, dir string, rules *gitignore.Rules, path string) *gitignore.Rules {
 	if _, err := at.lstat(".git"); err == nil {
 		rules = repository(filepath.Join(root.Name(), filepath.FromSlash(dir)), path)

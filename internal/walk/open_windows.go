@@ -1,3 +1,3 @@
 package walk
 
-const nonblock = 0 // there are no named pipes in folders
+const nonblock = 0 // Windows has no named pipes in folders

@@ -1,5 +1,5 @@
-// Package walk lists the files of a tree with several workers, leaving out what
-// git ignores. It follows no symlinks and never leaves its root.
+// Package walk lists the files of a tree with several workers, without those that git
+// ignores. It follows no symlinks and never leaves its root.
 package walk
 
 import (
@@ -26,7 +26,7 @@ const (
 	atOnce     = 1024 // entries of a folder asked for in one go, where that can be said
 )
 
-// A Walk says what to list. Paths are relative to Root, with slashes.
+// A Walk selects the files to list. Paths are relative to Root, with slashes.
 type Walk struct {
 	Root *os.Root
 	// Rules are in force at Root, see [Above]; Prefix is the path of Root from the
@@ -47,7 +47,7 @@ type File struct {
 	Link    bool      // it is a symlink
 }
 
-// A Listing is what a walk has found.
+// A Listing is the result of a walk.
 type Listing struct {
 	Files      []File // by path, or [ByTime]
 	Ignored    int    // files and folders left out because git ignores them
@@ -143,7 +143,7 @@ func (l *lister) work() {
 	}
 }
 
-// add takes what was read from a folder into account. l.mu is held.
+// add merges the entries of a folder into the listing. l.mu is held.
 func (l *lister) add(part Listing, more []folder, err error) {
 	l.todo = append(l.todo, more...)
 	l.found.Files = append(l.found.Files, part.Files...)

@@ -40,8 +40,8 @@ func (c *Cache[V]) Get(name string) (V, bool) {
 	return none, false
 }
 
-// Put keeps value under name, in the place of an earlier one. What is larger
-// than the cache is not kept.
+// Put stores value under name and replaces an earlier one. A value larger than the cache is
+// not stored.
 func (c *Cache[V]) Put(name string, value V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

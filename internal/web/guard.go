@@ -1,5 +1,5 @@
-// Package web is what the tools for the web stand on: requests that cannot reach
-// private networks, HTML as Markdown, and a cache of pages.
+// Package web is the base of the tools for the web: requests that cannot reach private
+// networks, HTML as Markdown, and a cache of pages.
 package web
 
 import (
@@ -21,9 +21,8 @@ import (
 // A Guard keeps requests that a model asks for away from addresses that are not
 // public. The zero Guard lets through public addresses only.
 type Guard struct {
-	// Private lets through loopback and private networks as well. What serves
-	// secrets to machines in a cloud, link-local, multicast and reserved addresses
-	// stay out of reach.
+	// Private also allows loopback and private networks. Metadata services of clouds, and
+	// link-local, multicast and reserved addresses, stay out of reach.
 	Private bool
 	// Resolver looks names up. Nil: [net.DefaultResolver].
 	Resolver *net.Resolver
@@ -32,7 +31,7 @@ type Guard struct {
 // A RefusedError says that a request was not made because of where it leads.
 type RefusedError struct {
 	Host    string     // as it was asked for
-	Addr    netip.Addr // what it resolved to; not valid where the name itself was refused
+	Addr    netip.Addr // the resolved address; not valid if the name itself was refused
 	Why     string     // as in "is a loopback address"
 	Private bool       // Guard.Private would let it through
 }
@@ -66,7 +65,7 @@ var special = []struct {
 	{netip.MustParsePrefix("172.16.0.0/12"), "is in a private network", true},
 	{netip.MustParsePrefix("192.168.0.0/16"), "is in a private network", true},
 	{netip.MustParsePrefix("100.64.0.0/10"), "is in a private network", true},
-	{netip.MustParsePrefix("198.18.0.0/15"), "is in a private network", true}, // also what some proxies give out
+	{netip.MustParsePrefix("198.18.0.0/15"), "is in a private network", true}, // some proxies also return it
 	{netip.MustParsePrefix("fc00::/7"), "is in a private network", true},
 	{netip.MustParsePrefix("169.254.0.0/16"), "is a link-local address", false},
 	{netip.MustParsePrefix("fe80::/10"), "is a link-local address", false},
@@ -117,10 +116,10 @@ func (g *Guard) Check(host string, addr netip.Addr) error {
 	return nil
 }
 
-// Judge returns a [*RefusedError] if host, a name or an address, leads to where
-// the guard lets no request. It is for requests that others make: a proxy, or a
-// transport that is not ours. A name that cannot be looked up here passes unless
-// it is one of a local network, because behind a proxy that is the normal case.
+// Judge returns a [*RefusedError] if host, a name or an address, leads to an address that
+// the guard refuses. Use it for requests that others make: a proxy, or a transport of
+// another package. A name that cannot be looked up here passes unless it is one of a local
+// network, because behind a proxy that is the normal case.
 func (g *Guard) Judge(ctx context.Context, host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return g.Check(host, addr)
@@ -176,7 +175,7 @@ func (g *Guard) Transport(base http.RoundTripper) http.RoundTripper {
 	direct.Dial, direct.DialTLS, direct.DialTLSContext = nil, nil, nil
 	dialer := &net.Dialer{Timeout: dialTime, Resolver: g.Resolver, ControlContext: g.control}
 	direct.DialContext = dialer.DialContext
-	direct.DisableKeepAlives = true // hosts are many, and nobody closes what idles
+	direct.DisableKeepAlives = true // there are many hosts, and nothing closes idle connections
 	direct.MaxResponseHeaderBytes = maxHeader
 	if shared.Proxy == nil {
 		return direct

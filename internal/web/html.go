@@ -27,10 +27,9 @@ type Page struct {
 	Truncated bool   // the document was too large to be converted as a whole
 }
 
-// Convert turns an HTML document in UTF-8 into Markdown. Links become absolute
-// by base, which may be nil. What a reader does not see (scripts, styles, forms,
-// hidden elements) is left out. A document that cannot be converted becomes
-// plain text; the only error is that of ctx.
+// Convert turns an HTML document in UTF-8 into Markdown. Links become absolute by base,
+// which may be nil. Invisible parts (scripts, styles, forms, hidden elements) are left out.
+// A document that cannot be converted becomes plain text; the only error is that of ctx.
 func Convert(ctx context.Context, doc []byte, base *url.URL) (Page, error) {
 	root, err := html.Parse(untilDone{ctx, bytes.NewReader(doc)})
 	if ctx.Err() != nil {
@@ -96,9 +95,9 @@ func markdown(ctx context.Context, root *html.Node) (text string, err error) {
 	return string(out), nil
 }
 
-// What the converter is given is bounded, because its time and memory grow
-// faster than the document: with the depth of quotations and lists, with the
-// spans and the columns of tables.
+// The input of the converter is bounded, because its time and memory grow faster than the
+// document: with the depth of quotations and lists, with the spans and the columns of
+// tables.
 const (
 	maxNodes   = 200_000
 	maxText    = 4 << 20 // bytes of text
@@ -108,8 +107,8 @@ const (
 	maxTitle   = 300     // bytes
 )
 
-// A trimmer takes out of a document what is not to be read and what would make
-// the conversion expensive.
+// A trimmer removes from a document the invisible parts, and the parts that would make the
+// conversion expensive.
 type trimmer struct {
 	ctx   context.Context
 	base  *url.URL

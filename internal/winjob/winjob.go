@@ -1,7 +1,7 @@
 //go:build windows
 
-// Package winjob holds a program of Windows and all that it starts in a job object,
-// which Windows ends when its last handle is closed, and so with this process.
+// Package winjob holds a program of Windows and all its descendants in a job object, which
+// Windows ends when its last handle is closed, and so with this process.
 package winjob
 
 import (
@@ -93,7 +93,7 @@ func (j *Job) Members() []int {
 	return pids
 }
 
-// Kill ends all of them. A job without a program is none.
+// Kill ends all of them. A job without a program has none.
 func (j *Job) Kill() {
 	if j.handle != 0 {
 		_ = windows.TerminateJobObject(j.handle, 1)

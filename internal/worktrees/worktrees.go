@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/internal/plainfile"
 )
 
-// Of returns where a folder is in the other worktrees of its git repository: each
-// holds another copy of what the rules of the folder are about. A folder that is in no
+// Of returns where a folder is in the other worktrees of its git repository: each holds
+// another copy of the files that the rules of the folder are about. A folder outside of a
 // repository has none. The folder is clean and has no links in it.
 func Of(folder string) []string {
 	top, common := repositoryOf(folder)
@@ -56,8 +56,8 @@ func Of(folder string) []string {
 	return out
 }
 
-// repositoryOf returns the top of the worktree that a folder is in, and the folder
-// that all worktrees of its repository share; "" where there is none.
+// repositoryOf returns the top of the worktree that a folder is in, and the folder that all
+// worktrees of its repository share; "" if there is none.
 func repositoryOf(folder string) (top, common string) {
 	for top = folder; ; top = filepath.Dir(top) {
 		git := filepath.Join(top, ".git")
@@ -85,8 +85,8 @@ func repositoryOf(folder string) (top, common string) {
 // maxPathFile bounds a file of git that holds a path.
 const maxPathFile = 64 << 10
 
-// pathIn returns the path that a file of git holds after a word, absolute; "" if there
-// is none.
+// pathIn returns the path, made absolute, after a word in a file of git; "" if there is
+// none.
 func pathIn(file, word, from string) string {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPathFile {

@@ -39,10 +39,10 @@ func BaseURL(endpoint, apiVersion, deployment string) (string, error) {
 // A Client reaches the deployments of a resource by Chat Completions. Its fields must
 // not change once a model of it is in use. It never retries.
 //
-// The embedded Client holds what is the same everywhere: keys, HTTP client, headers,
-// limiter, time limits. A key or Key is the resource's (api-key), or a token of
-// Microsoft Entra, which is told by its form: az account get-access-token
-// --resource https://cognitiveservices.azure.com --query accessToken -o tsv.
+// The embedded Client holds the common settings: keys, HTTP client, headers, limiter, time
+// limits. A key or Key is the resource's (api-key), or a token of Microsoft Entra, which is
+// recognised by its form: az account get-access-token --resource
+// https://cognitiveservices.azure.com --query accessToken -o tsv.
 type Client struct {
 	openai.Client
 	Endpoint   string // https://my-resource.openai.azure.com
@@ -60,7 +60,7 @@ func (c *Client) Model(deployment string) (llm.Model, error) {
 	inner := c.Client
 	inner.BaseURL = base
 	if inner.Profile == nil {
-		if p, ok := openai.ProfileOf("azure"); ok { // whatever the host's name is
+		if p, ok := openai.ProfileOf("azure"); ok { // for every name of the host
 			inner.Profile = p
 		}
 	}

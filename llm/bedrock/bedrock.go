@@ -29,19 +29,18 @@ const (
 	version = "bedrock-2023-05-31"
 )
 
-// A Client reaches the models of a region. The zero Client is ready to use: it
-// takes region and credentials from where AWS's own programs find them. Its fields
-// must not change once a model of it is in use. It never retries.
+// A Client reaches the models of a region. The zero Client is ready to use: it finds region
+// and credentials in the same places as AWS's own programs. Its fields must not change once
+// a model of it is in use. It never retries.
 //
-// The embedded Client holds what is the same everywhere: HTTP client, headers,
-// catalogue, limiter, time limits. Its BaseURL is where requests go, or else
-// AWS_ENDPOINT_URL_BEDROCK_RUNTIME, or the region's public host. Its Key or APIKey, or
-// else AWS_BEARER_TOKEN_BEDROCK, is a Bedrock API key; it is used where no Credentials
-// are given.
+// The embedded Client holds the common settings: HTTP client, headers, catalogue, limiter,
+// time limits. Requests go to its BaseURL, else to AWS_ENDPOINT_URL_BEDROCK_RUNTIME, else
+// to the region's public host. Its Key or APIKey, or else AWS_BEARER_TOKEN_BEDROCK, is a
+// Bedrock API key; it is used if no Credentials are set.
 //
-// Prices are those that the catalogue has for the model at Anthropic. What a region
-// or an inference profile adds to them is not known here: a catalogue may have
-// entries of its own with the provider bedrock and the id of a model or profile.
+// Prices are those that the catalogue has for the model at Anthropic. Surcharges of a
+// region or an inference profile are not known: a catalogue may have its own entries with
+// the provider bedrock and the id of a model or profile.
 type Client struct {
 	anthropic.Client
 	Region      string   // "": AWS_REGION, AWS_DEFAULT_REGION, else that of the profile
@@ -72,7 +71,7 @@ func (c *Client) Model(id string) llm.Model {
 
 func (c *Client) region() string { return wire.First(c.Region, region()) }
 
-// A Found says what a Client would use, for people: it holds no secret.
+// A Found describes the settings that a Client would use, for people: it holds no secret.
 type Found struct {
 	Region string // "": none, which is an error unless a model is named by its ARN
 	Source string // of the credentials
@@ -97,15 +96,15 @@ func (c *Client) Find(ctx context.Context) (Found, error) {
 	return f, err
 }
 
-// session is what the requests of a model share.
+// session is the shared data of a model's requests.
 type session struct {
 	client   *Client
 	region   string
 	provider Provider
 	current  wire.Renewed[Credentials]
 	keys     wire.Keys
-	skew     atomic.Int64 // what the clock here is behind AWS's, as a refusal told
-	used     atomic.Int64 // what the last request was signed with
+	skew     atomic.Int64 // how far this clock is behind AWS's, learned from a refusal
+	used     atomic.Int64 // the credentials of the last request
 }
 
 // profile is the geography that an inference profile's id starts with.
@@ -113,9 +112,9 @@ var profile = regexp.MustCompile(`^(us|eu|apac|jp|au|ca|us-gov|sa|me|af|global)\
 
 var suffix = regexp.MustCompile(`-v\d+(:\d+(:\d+k)?)?$`)
 
-// Base returns the name that Anthropic has for a model of Bedrock: that of
-// us.anthropic.claude-haiku-4-5-20251001-v1:0 is claude-haiku-4-5-20251001. An ARN of
-// an application's own profile says nothing of the model and stays as it is.
+// Base returns Anthropic's name of a model of Bedrock: that of
+// us.anthropic.claude-haiku-4-5-20251001-v1:0 is claude-haiku-4-5-20251001. The ARN of an
+// application's own profile does not name the model and stays as it is.
 func Base(id string) string {
 	if strings.HasPrefix(id, "arn:") {
 		kind, rest, _ := strings.Cut(strings.Join(strings.SplitN(id, ":", 6)[min(5, strings.Count(id, ":")):], ""), "/")
@@ -148,7 +147,7 @@ func (s *session) url(model string, stream bool) (string, error) {
 	return s.at(model, "/invoke")
 }
 
-// at returns where a model is asked for what verb names.
+// at returns the address of a model for a verb.
 func (s *session) at(model, verb string) (string, error) {
 	base := wire.First(s.client.BaseURL, env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"))
 	where := s.region
@@ -212,7 +211,7 @@ func (s *session) authorize(r *http.Request, again bool) error {
 	return sign(r, c, s.region, service, time.Now().Add(time.Duration(s.skew.Load())))
 }
 
-// Those of the program are told in any case, those that were got as far as they were.
+// Credentials of the program are always reported; others as far as they were fetched.
 func (s *session) secrets() ([]string, int) {
 	list := s.keys.Secrets()
 	for _, v := range []string{s.bearer(), env("AWS_SECRET_ACCESS_KEY"), env("AWS_SESSION_TOKEN")} {
@@ -269,8 +268,8 @@ func errorType(s string) string {
 // allowedSkew is how far from AWS's clock a signature may be.
 const allowedSkew = 5 * time.Minute
 
-// clock notes how far the clock of this machine is from AWS's, so that the next
-// request is signed for the right time, and says so.
+// clock measures how far the clock of this machine is from AWS's, so that the next request
+// is signed for the right time. It reports whether it has changed.
 func (s *session) clock(header http.Header) string {
 	theirs, err := http.ParseTime(header.Get("Date"))
 	if err != nil {

@@ -18,8 +18,8 @@ func (s *session) tally(model string) (anthropic.Tally, error) {
 	return anthropic.Tally{URL: url, Wrap: wrap, Member: "inputTokens"}, err
 }
 
-// foundation returns the id of the model behind the profile of a geography. What an
-// application's own profile stands for its ARN does not say.
+// foundation returns the id of the model behind the profile of a geography. The ARN of an
+// application's own profile does not name its model.
 func foundation(id string) string {
 	if parts := strings.SplitN(id, ":", 6); len(parts) == 6 && parts[0] == "arn" {
 		kind, rest, _ := strings.Cut(parts[5], "/")

@@ -43,7 +43,7 @@ func Static(accessKeyID, secretAccessKey, sessionToken string) Provider {
 // the next one.
 var ErrNone = errors.New("no AWS credentials")
 
-// noneError names what was looked at.
+// noneError names the sources that were tried.
 type noneError struct{ text string }
 
 func (e *noneError) Error() string        { return e.text }
@@ -93,9 +93,9 @@ func Environment() Provider {
 func env(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
 // Profile returns a Provider of a profile in ~/.aws/credentials and ~/.aws/config
-// (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE): its keys, or what its
-// credential_process prints. "": AWS_PROFILE, else default. Profiles that need SSO
-// or another role are an error that says what to do.
+// (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE): its keys, or the output of its
+// credential_process. "": AWS_PROFILE, else default. For a profile that needs SSO or
+// another role it fails with advice.
 func Profile(name string) Provider {
 	return func(ctx context.Context) (Credentials, error) {
 		name, named := name, name != ""
@@ -185,7 +185,7 @@ func readSection(path, section string) (map[string]string, error) {
 			if inside = strings.Join(strings.Fields(title), " ") == section; inside && found == nil {
 				found = map[string]string{}
 			}
-		case inside && line[0] != ' ' && line[0] != '\t': // what is indented belongs to the line before
+		case inside && line[0] != ' ' && line[0] != '\t': // an indented line belongs to the line before
 			if k, v, ok := strings.Cut(text, "="); ok {
 				found[strings.ToLower(strings.TrimSpace(k))] = strings.TrimSpace(v)
 			}
@@ -205,7 +205,7 @@ func region() string {
 	if name == "" {
 		name = "default"
 	}
-	p, _ := readProfile(name) // what is wrong with it is said of its credentials
+	p, _ := readProfile(name) // mistakes in it are reported with its credentials
 	return p["region"]
 }
 
@@ -251,9 +251,9 @@ func process(ctx context.Context, line, profile string) (Credentials, error) {
 
 const maxAnswer = 64 << 10
 
-// Container returns a Provider of what AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or
-// AWS_CONTAINER_CREDENTIALS_FULL_URI serves to a container of ECS or EKS. nil: a
-// client without proxy.
+// Container returns a Provider of the credentials that
+// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI serves to a
+// container of ECS or EKS. nil: a client without proxy.
 func Container(client *http.Client) Provider {
 	return func(ctx context.Context) (Credentials, error) {
 		address := env("AWS_CONTAINER_CREDENTIALS_FULL_URI")
@@ -293,9 +293,9 @@ func inside(host string) bool {
 	return host == "localhost" || ip != nil && (ip.IsLoopback() || host == "169.254.170.2" || host == "169.254.170.23" || host == "fd00:ec2::23")
 }
 
-// Instance returns a Provider of the role of an EC2 instance, by its metadata
-// service (IMDSv2, at AWS_EC2_METADATA_SERVICE_ENDPOINT). Where nothing answers
-// within a second there is none. nil: a client without proxy.
+// Instance returns a Provider of the role of an EC2 instance, by its metadata service
+// (IMDSv2, at AWS_EC2_METADATA_SERVICE_ENDPOINT). Without an answer within a second there
+// is none. nil: a client without proxy.
 func Instance(client *http.Client) Provider {
 	return func(ctx context.Context) (Credentials, error) {
 		if strings.EqualFold(env("AWS_EC2_METADATA_DISABLED"), "true") {

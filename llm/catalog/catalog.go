@@ -20,10 +20,10 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// DefaultModel is the model to use where nobody names one.
+// DefaultModel is the model to use if none is named.
 const DefaultModel = "claude-sonnet-4-6"
 
-// A Thinking is the way in which a model is told how much to think.
+// A Thinking is the way in which a request sets how much a model thinks.
 type Thinking string
 
 const (
@@ -52,7 +52,7 @@ type Entry struct {
 	// platform.claude.com/docs/en/build-with-claude/fast-mode on 2026-11-21; Opus 4.8 loses
 	// it on 2026-11-30.
 	Fast bool `json:"fast,omitempty"`
-	// FastFactor is what it costs then beside Price, caches included; 0: unknown.
+	// FastFactor multiplies Price in fast mode, caches included; 0: unknown.
 	FastFactor float64 `json:"fast_factor,omitempty"`
 
 	Thinking            Thinking `json:"thinking,omitempty"`
@@ -70,12 +70,12 @@ type Entry struct {
 	Date   string `json:"date,omitempty"`   // and when: YYYY-MM-DD
 }
 
-// Info returns what [llm.Info] holds of e.
+// Info returns the [llm.Info] of e.
 func (e Entry) Info() llm.Info {
 	return llm.Info{Provider: e.Provider, Window: e.Window, MaxOutput: e.MaxOutput, Price: e.Price, Patches: e.patches(), Formats: e.Formats, ThinksInside: e.Thinking == ThinkingBudget}
 }
 
-// FastPrice returns what e costs where it is asked to be fast, nil if that is not known.
+// FastPrice returns the price of e in fast mode, nil if that is not known.
 func (e Entry) FastPrice() *llm.Price {
 	if e.Price == nil || e.FastFactor == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (e Entry) FastPrice() *llm.Price {
 	return &p
 }
 
-// ModelInfo returns what [llm.ModelInfo] holds of e.
+// ModelInfo returns the [llm.ModelInfo] of e.
 func (e Entry) ModelInfo() llm.ModelInfo {
 	i := llm.ModelInfo{Value: e.Name, Provider: e.Provider, DisplayName: e.DisplayName, Description: e.Description, Efforts: e.efforts(), Adaptive: e.Thinking == ThinkingAdaptive,
 		Fast: e.Fast, NoTools: e.NoTools, MaxOutput: e.MaxOutput, Price: e.Price, Source: e.Source, Date: e.Date}
@@ -164,9 +164,8 @@ func (e Entry) check() error {
 	return nil
 }
 
-// A Table holds entries. What it does not know it looks up in [Embedded]. The
-// zero Table is ready to use, a nil one knows what Embedded knows; it is safe
-// for concurrent use.
+// A Table holds entries. It looks up missing ones in [Embedded]. The zero Table is ready to
+// use, a nil one has the entries of Embedded; it is safe for concurrent use.
 type Table struct {
 	mu     sync.RWMutex
 	byName map[string]Entry // by name and by alias
@@ -225,10 +224,10 @@ func (t *Table) Register(e Entry) error {
 
 func key(provider, name string) string { return provider + "\x00" + name }
 
-// Lookup returns the entry of a model. An empty provider stands for any. The
-// name is taken as it is or else without what says which snapshot it is: a
-// date (-20250929, -2025-04-14, @20250929, -0613) or -latest. Any other name is
-// unknown: a price is never guessed from a likeness.
+// Lookup returns the entry of a model. An empty provider stands for any. The name is
+// compared as it is, then without the suffix of a snapshot: a date (-20250929, -2025-04-14,
+// @20250929, -0613) or -latest. Any other name is unknown: a price is never guessed from a
+// similar name.
 func (t *Table) Lookup(provider, name string) (Entry, bool) {
 	for _, n := range []string{name, undated(name)} {
 		for _, table := range []*Table{t, Embedded()} {

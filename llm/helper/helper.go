@@ -21,7 +21,7 @@ import (
 const (
 	defaultTTL     = 5 * time.Minute
 	defaultTimeout = 30 * time.Second
-	maxWords       = 300 // bytes of what it complains
+	maxWords       = 300 // bytes of its standard error
 )
 
 // A Helper is a command that prints a key. Its Key is an [llm.KeyFunc]. The fields
@@ -36,9 +36,8 @@ type Helper struct {
 	current wire.Renewed[string]
 }
 
-// Key returns what the command printed, less the space around it: what it printed
-// last as long as that is to be used and was not refused. One run serves all who
-// wait for it. Its errors hold nothing of stdout.
+// Key returns the trimmed output of the command: the last output while it is fresh and was
+// not refused. One run serves all waiting callers. Its errors hold nothing of stdout.
 func (h *Helper) Key(ctx context.Context) (string, error) {
 	if h.TTL < 0 {
 		key, err := h.run(ctx)

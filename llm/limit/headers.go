@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// told is what a reply says about one kind.
+// told is the part of a reply about one kind.
 type told struct {
-	ok     bool // it says what is left
+	ok     bool // the reply has the remaining amount
 	limit  float64
 	left   float64
 	timed  bool
@@ -18,8 +18,8 @@ type told struct {
 	window bool          // it is there all at once then
 }
 
-// period is the time in which a bucket fills: of what usual periods is next to what
-// the reply says.
+// period is the time in which a bucket fills: the usual period that is closest to the
+// reply's numbers.
 func (t *told) period(limit float64) time.Duration {
 	if !t.timed || t.reset <= 0 || limit-t.left < 1 {
 		return time.Minute
@@ -31,7 +31,7 @@ func (t *told) period(limit float64) time.Duration {
 			best, off = d, x
 		}
 	}
-	if best == time.Second && t.reset >= time.Second { // resets are told in whole seconds
+	if best == time.Second && t.reset >= time.Second { // resets are in whole seconds
 		return time.Minute
 	}
 	return best

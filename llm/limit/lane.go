@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// What is counted.
+// The kinds of limits.
 const (
 	requests = iota
 	input
@@ -34,8 +34,7 @@ const (
 	// firstHold is the wait after a refusal that does not say how long, doubled with
 	// each further one up to lastHold.
 	firstHold, lastHold = time.Second, 30 * time.Second
-	// margin is for estimates that are too low; what it takes too much is given back
-	// with the reply's header.
+	// margin is for estimates that are too low; the reply's header gives the excess back.
 	margin = 1.25
 )
 
@@ -43,7 +42,7 @@ const (
 type lane struct {
 	buckets  [2][kinds]bucket
 	queue    []*waiter
-	known    bool      // the limits are, or that there are none
+	known    bool      // the limits are known, or that there are none
 	probed   time.Time // when a request was sent while they were not; zero: it has ended
 	held     time.Time // nothing is sent before
 	refusals int       // in a row, without a word of how long
@@ -60,13 +59,13 @@ func newLane(l *Limiter) *lane {
 	for i, n := range []int{l.Requests, l.Input, l.Output, l.Tokens} {
 		if n > 0 {
 			a.buckets[own][i] = bucket{limit: float64(n), level: float64(n), rate: float64(n) / 60}
-			a.known = true // who bounds the requests knows what is permitted
+			a.known = true // the host's bounds say how many are permitted
 		}
 	}
 	return a
 }
 
-// needs is what a call is taken to need.
+// needs is the estimated usage of a call.
 func (a *lane) needs(c Call) needs {
 	in, out := float64(max(c.Input, 0))*a.ratio*margin, float64(max(c.Output, 0))
 	if !a.counted {
@@ -75,8 +74,8 @@ func (a *lane) needs(c Call) needs {
 	return needs{1, in, out, in + out}
 }
 
-// of is what is taken from a bucket for a need. A provider that counts answers while
-// they are written is not asked for the longest that is possible.
+// of is the amount taken from a bucket for a need. If a provider counts answers while they
+// are written, the longest possible answer is not taken in advance.
 func (a *lane) of(b *bucket, kind int, n needs) float64 {
 	if kind == output && b.live && a.peak > 0 {
 		return min(n[kind], 2*a.peak)
@@ -84,7 +83,7 @@ func (a *lane) of(b *bucket, kind int, n needs) float64 {
 	return n[kind]
 }
 
-// wait returns how long a call has to wait, if it is the first, and what for.
+// wait returns how long a call must wait, if it is the first, and the reason.
 func (a *lane) wait(c Call, now time.Time) (d time.Duration, reason Reason) {
 	longest := func(w time.Duration, r Reason) {
 		if w > d {
@@ -106,7 +105,7 @@ func (a *lane) wait(c Call, now time.Time) (d time.Duration, reason Reason) {
 	return d, reason
 }
 
-// take takes what a call needs.
+// take takes the needs of a call.
 func (a *lane) take(p *Permit, c Call, now time.Time) {
 	p.need = a.needs(c)
 	p.answered, p.done = a.answered, a.done
@@ -128,7 +127,7 @@ func (a *lane) take(p *Permit, c Call, now time.Time) {
 	}
 }
 
-// unsend gives back what a request has taken that was never sent.
+// unsend gives back the amount of a request that was never sent.
 func (a *lane) unsend(p *Permit, now time.Time) {
 	for set := range a.buckets {
 		for i := range a.buckets[set] {
@@ -152,9 +151,9 @@ func (a *lane) hear(p *Permit, status int, h http.Header, retryAfter time.Durati
 	case said:
 		a.known = true
 	case status < 300:
-		a.known = true // there are none, or they are not told
+		a.known = true // there are none, or they are not reported
 	case status == http.StatusTooManyRequests && !a.bounded():
-		a.known = false // who waits goes on one by one
+		a.known = false // waiting calls continue one by one
 	}
 	a.probed = time.Time{}
 	if status < 300 {
@@ -199,9 +198,9 @@ func (a *lane) exhausted(now time.Time) (d time.Duration) {
 	return d
 }
 
-// learn takes in what a reply says of one kind. What is left as the provider sees it
-// includes this request, and of the others that are under way nobody knows which it
-// has counted: the truth lies between.
+// learn reads the part of a reply about one kind. The provider's remaining amount includes
+// this request; whether it includes the other pending ones is unknown, so a value between
+// is used.
 func (a *lane) learn(p *Permit, kind int, r *told, now time.Time) {
 	if !r.ok {
 		return
@@ -235,8 +234,8 @@ func (a *lane) learn(p *Permit, kind int, r *told, now time.Time) {
 	}
 }
 
-// watch finds out whether a provider takes max_tokens off at the start, or what is
-// written when it is.
+// watch finds out whether a provider subtracts max_tokens at the start, or output tokens
+// while they are written.
 func (a *lane) watch(b *bucket, p *Permit, r *told, before float64, first bool, open float64) {
 	took := p.taken[learned][output]
 	if first || open > 0 || took < b.limit/20 {
@@ -245,7 +244,7 @@ func (a *lane) watch(b *bucket, p *Permit, r *told, before float64, first bool, 
 	b.live = r.left > before+took/2
 }
 
-// settle takes in what a request has used in the end.
+// settle corrects the buckets by the final usage of a request.
 func (a *lane) settle(p *Permit, u *llm.Usage, now time.Time) {
 	if p.state == sent { // no answer: it may have been counted
 		for i := range p.need {
@@ -276,7 +275,7 @@ func (a *lane) settle(p *Permit, u *llm.Usage, now time.Time) {
 	}
 }
 
-// A bucket holds what may be used at once and is filled evenly, or at the end of
+// A bucket holds the amount that may be used at once. It is filled evenly, or at the end of
 // each window.
 type bucket struct {
 	limit  float64 // 0: none
@@ -285,7 +284,7 @@ type bucket struct {
 	at     time.Time // of the level
 	window bool      // it is full again at reset, and not before
 	reset  time.Time
-	period time.Duration // of the windows; 0: there is no word of a next one
+	period time.Duration // of the windows; 0: no next one is announced
 	live   bool          // see lane.watch
 }
 
@@ -311,8 +310,8 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// wait returns how long it takes until n can be taken. What is more than fits is
-// taken of the full bucket.
+// wait returns how long it takes until n can be taken. If n exceeds the bucket, a full
+// bucket is enough.
 func (b *bucket) wait(n float64, now time.Time) time.Duration {
 	b.refill(now)
 	missing := min(n, b.limit) - b.level
@@ -336,7 +335,7 @@ func (b *bucket) add(n float64, now time.Time) {
 func (b *bucket) set(r *told, now time.Time) {
 	b.refill(now)
 	limit := r.limit
-	if limit <= 0 { // only what is left is told
+	if limit <= 0 { // only the remaining amount is reported
 		limit = max(b.limit, r.left, 1)
 	}
 	limit = max(limit, 1) // less would never let a request through

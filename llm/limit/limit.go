@@ -18,26 +18,25 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Limiter bounds the requests of all agents that use it: one for each key, put
-// into the clients of that key. The zero Limiter is adaptive: it obeys the
-// provider's rate-limit headers and retry-after, and lets a single request through
-// until the first reply has told what the limits are. Its fields must not change
-// once it is in use.
+// A Limiter bounds the requests of all agents that use it: one for each key, put into the
+// clients of that key. The zero Limiter is adaptive: it obeys the provider's rate-limit
+// headers and retry-after, and lets a single request through until the first reply has
+// reported the limits. Its fields must not change once it is in use.
 //
-// Who waits is served in the order of asking, for each model by itself, so that a
-// large request is not overtaken for ever by small ones. Limits are those of each
-// model, as the providers count them; Concurrent is that of all together.
+// Waiting calls are served in their order, for each model separately, so that small
+// requests do not delay a large one for ever. Limits are those of each model, as the
+// providers count them; Concurrent is that of all together.
 type Limiter struct {
-	Requests int // a minute; 0: what the provider says. So with the three that follow
+	Requests int // a minute; 0: the provider's limit. The same for the next three
 	Input    int // tokens a minute that are not read from a cache
-	Output   int // tokens a minute: max_tokens at first, what was written in the end
+	Output   int // tokens a minute: max_tokens at first, the actual output in the end
 	Tokens   int // a minute, input and output together, as OpenAI counts them
 
 	Concurrent int // requests at a time; 0: any number
 	Waiting    int // requests that may wait; one more fails. 0: any number
-	// Hold is the longest retry-after that is waited for, and a third of what is waited
-	// until a limit of the provider's has room: while it is longer, requests fail at once
-	// with how long it is, so that another model can be used. 0: a minute.
+	// Hold is the longest retry-after to wait for, and a third of the longest wait for room
+	// in a limit of the provider. While a wait would be longer, requests fail at once with
+	// its length, so that you can use another model. 0: a minute.
 	Hold time.Duration
 
 	mu      sync.Mutex
@@ -55,7 +54,7 @@ type Call struct {
 	Host   string // of the provider
 	Model  string
 	Input  int // tokens, estimated
-	Most   int // tokens of input that are possible: what counts until an answer's usage has shown how good the estimates are; 0: Input
+	Most   int // largest possible input tokens: used until an answer's usage has shown how good the estimates are; 0: Input
 	Output int // most tokens of the answer
 }
 
@@ -80,7 +79,7 @@ const (
 	over
 )
 
-// Waiting says what a request waits for.
+// Waiting describes the wait of a request.
 type Waiting struct {
 	Host, Model string
 	Reason      Reason
@@ -88,7 +87,7 @@ type Waiting struct {
 	Least       time.Duration // that it will take, as far as it is known
 }
 
-// A Reason is what a request waits for.
+// A Reason is the reason for a wait.
 type Reason string
 
 const (
@@ -101,8 +100,8 @@ const (
 	ForLimits   Reason = "first_reply"   // nothing is known of the limits yet
 )
 
-// A NoticeFunc is told that a request has to wait. What it returns is called when
-// that is over.
+// A NoticeFunc is called when a request must wait. It returns a function that is called
+// when the wait is over.
 type NoticeFunc func(context.Context, Waiting) (done func())
 
 type noticeKey struct{}
@@ -127,8 +126,8 @@ type waiter struct {
 }
 
 // Wait waits until a call may be sent. It fails with ctx's error, and with an
-// [*llm.APIError] of class [llm.RateLimit] where it would have to wait for longer
-// than Hold or with too many others. A nil Limiter permits everything.
+// [*llm.APIError] of class [llm.RateLimit] if it would have to wait for longer than Hold or
+// with too many others. A nil Limiter permits everything.
 func (l *Limiter) Wait(ctx context.Context, c Call) (Permit, error) {
 	if l == nil {
 		return Permit{}, nil
@@ -223,7 +222,7 @@ func (l *Limiter) lane(at place) *lane {
 	return a
 }
 
-// admit takes what a call needs.
+// admit takes the needs of a call.
 func (l *Limiter) admit(a *lane, c Call, now time.Time) Permit {
 	l.active++
 	p := Permit{of: l, lane: a, context: float64(max(c.Input, 1))}
@@ -241,7 +240,7 @@ func (l *Limiter) leave(w *waiter) {
 	l.idle(a)
 }
 
-// idle forgets a lane among the busy ones once nobody waits in it.
+// idle removes a lane from the busy ones once no call waits in it.
 func (l *Limiter) idle(a *lane) {
 	if len(a.queue) > 0 {
 		return
@@ -314,8 +313,8 @@ func (l *Limiter) arm(now time.Time, d time.Duration, wanted bool) {
 	l.timer.Reset(d)
 }
 
-// Answered takes in the header of the reply. retryAfter is what it asks for,
-// negative if it does not.
+// Answered reads the header of the reply. retryAfter is its retry-after, negative if it has
+// none.
 func (p *Permit) Answered(status int, h http.Header, retryAfter time.Duration) {
 	if p.of == nil || p.state != sent {
 		return
@@ -329,8 +328,8 @@ func (p *Permit) Answered(status int, h http.Header, retryAfter time.Duration) {
 	l.serve(now)
 }
 
-// Done takes in what the request has used in the end, nil where that is not known.
-// A second call changes nothing.
+// Done reports the final usage of the request, nil if it is not known. A second call
+// changes nothing.
 func (p *Permit) Done(u *llm.Usage) {
 	if p.of == nil || p.state == over {
 		return

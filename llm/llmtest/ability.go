@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// ability is what a Claude model refuses, as far as its name tells. Unknown
-// names refuse nothing extra. Source: the providers' documentation, late 2026.
+// ability lists the settings that a Claude model refuses, by its name. Unknown names refuse
+// nothing extra. Source: the providers' documentation, late 2026.
 type ability struct {
 	noEnabled     bool // thinking of type enabled
 	noTemperature bool

@@ -77,7 +77,7 @@ func anthropicBlock(b llm.Block) object {
 		}
 		return out
 	case llm.Verbatim:
-		v, _ := parse(c.Raw) // what is not JSON becomes an empty object
+		v, _ := parse(c.Raw) // invalid JSON becomes an empty object
 		return objectOf(v)
 	}
 	return object{"type": "text", "text": ""}

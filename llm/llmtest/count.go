@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A counting is an end point that counts the tokens of a request: the Messages API's,
-// that of Bedrock or of Vertex for it, or the Responses API's. What it is sent has to
-// keep to the rules of the API that it counts for.
+// A counting is an end point that counts the tokens of a request: that of the Messages API,
+// of Bedrock or Vertex for it, or of the Responses API. Its input must keep to the rules of
+// the API that it counts for.
 type counting struct {
 	api      wire
 	platform *platform // nil: the provider's own
-	fields   set       // what a body may have; nil: it is that of a request
+	fields   set       // the allowed members of a body; nil: those of a request
 	member   string    // of the answer
 }
 
@@ -79,7 +79,7 @@ func (s *Server) count(w http.ResponseWriter, hr *http.Request, c *counting) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// read returns the request that is to be counted, and what is wrong with it.
+// read returns the request to count, and its violations.
 func (c *counting) read(body []byte) (counted []byte, broken []Violation) {
 	var r report
 	if c.platform != nil && c.platform.bedrock {

@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// fault is what the providers say with a status. Source: wire rule A54 and
-// OpenAI's documentation of error codes.
+// fault is the providers' answer with a status. Source: wire rule A54 and OpenAI's
+// documentation of error codes.
 type fault struct {
 	class      llm.Class
 	kind       string // Anthropic's error type
@@ -39,7 +39,7 @@ var faults = map[int]fault{
 	529: {llm.Overloaded, "overloaded_error", serverError, "", "Overloaded"},
 }
 
-// faultOf returns what goes with a status, also one that is not in the table.
+// faultOf returns the fault of a status, also of one that is not in the table.
 func faultOf(status int) fault {
 	if f, ok := faults[status]; ok {
 		return f
@@ -101,7 +101,8 @@ func (s Step) refusal() refusal {
 	return r
 }
 
-// failure returns the step's failure in process: Err, or what a client makes of Status.
+// failure returns the step's failure in process: Err, or the error that a client makes of
+// Status.
 func (s Step) failure() error {
 	if s.Err != nil {
 		return s.Err
@@ -114,7 +115,7 @@ func (s Step) failure() error {
 	return e
 }
 
-// cutFailure returns what a [Model] yields where the step is cut.
+// cutFailure returns the error of a [Model] at the cut of a step.
 func (s Step) cutFailure() error {
 	e := &llm.APIError{Class: llm.Truncated, Provider: provider, Message: "the stream ended without a final event", RetryAfter: -1}
 	switch {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Hosts with rules of their own beside those of Compatible. Their sources are
-// reports of what the hosts answered, named at the rules.
+// Hosts with rules of their own beside those of Compatible. Their sources are reports of
+// the hosts' answers, named at the rules.
 const (
 	Mistral  Host = "mistral"
 	Gemini   Host = "gemini"
@@ -60,7 +60,7 @@ var (
 		"maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum", "maximum")
 )
 
-// checkHost checks what only some hosts refuse.
+// checkHost checks the rules that only some hosts have.
 func (c *openaiCheck) checkHost() {
 	r := ofHosts[c.host]
 	c.checkHostMembers(r)

@@ -1,12 +1,11 @@
-// Package llmtest stands in for language models: in tests, in demos and
-// wherever no provider should be asked.
+// Package llmtest stands in for language models: in tests, in demos and wherever you want
+// no provider.
 //
-// A [Step] says what the model answers to one request. [Script] plays steps in
-// process; a [Server] plays the same steps through the wire formats of the
-// Anthropic Messages API and the OpenAI Chat Completions API, and refuses every
-// request that the real APIs would refuse. [RunModelTests] is the suite that a
-// client of these APIs has to pass. [Replay] answers from a recording of the
-// real thing.
+// A [Step] is the model's answer to one request. [Script] plays steps in process; a
+// [Server] plays the same steps through the wire formats of the Anthropic Messages API and
+// the OpenAI Chat Completions API, and refuses every request that the real APIs would
+// refuse. [RunModelTests] is the suite that a client of these APIs has to pass. [Replay]
+// answers from a recording of the real thing.
 package llmtest
 
 import (
@@ -47,10 +46,10 @@ func Use(id, name string, input any) llm.ToolUse {
 	return llm.ToolUse{ID: id, Name: name, Input: data}
 }
 
-// Fail is a step that fails. A [Model] yields err as it is. A [Server] answers
-// an [*llm.APIError] with its status, or the status of its class, and what is
-// on the wire of its type, words and RetryAfter (if above 0); classes without a
-// status close the connection. Any other error is a 500.
+// Fail is a step that fails. A [Model] yields err as it is. A [Server] answers an
+// [*llm.APIError] with its status, or the status of its class, and with its type, words and
+// RetryAfter (if above 0); classes without a status close the connection. Any other error
+// is a 500.
 func Fail(err error) Step { return Step{Err: err} }
 
 // Reply is a step that makes its answer from the request.

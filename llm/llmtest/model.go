@@ -22,9 +22,9 @@ func Script(steps ...Step) *Model { return &Model{Steps: steps} }
 // every request. Fields must not change once it is in use.
 type Model struct {
 	Steps []Step   // the answers, in order
-	Rule  Rule     // answers what comes after Steps
-	ID    string   // what Name returns; default script
-	Facts llm.Info // what Info returns
+	Rule  Rule     // answers the requests after Steps
+	ID    string   // the result of Name; default script
+	Facts llm.Info // the result of Info
 
 	mu       sync.Mutex
 	requests []*llm.Request
@@ -37,8 +37,8 @@ func (m *Model) Name() string { return cmp.Or(m.ID, "script") }
 // Info returns the model's Facts.
 func (m *Model) Info() llm.Info { return m.Facts }
 
-// Requests returns the requests so far. Each is a copy that shares the
-// caller's messages but does not see what the caller appends later.
+// Requests returns the requests so far. Each is a copy that shares the caller's messages
+// but does not see later appends of the caller.
 func (m *Model) Requests() []*llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ type Host string
 
 const (
 	OpenAI     Host = "openai"   // api.openai.com
-	Compatible Host = "compat"   // what every compatible host refuses
+	Compatible Host = "compat"   // every compatible host refuses these
 	Kimi       Host = "kimi"     // Compatible, and reasoning must be sent back
 	DeepSeek   Host = "deepseek" // likewise
 )

@@ -34,7 +34,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
 
-// dial connects to the listener, whatever the address.
+// dial connects to the listener, for every address.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	var err error

@@ -45,8 +45,8 @@ func platformOf(u *url.URL) *platform {
 	return nil
 }
 
-// translate makes of a platform's request one of the Messages API, and of w what
-// gives the reply back in the platform's form. It returns what is wrong with it.
+// translate turns a platform's request into one of the Messages API, and w into a writer of
+// the platform's form. It returns the violation in the request.
 func (p *platform) translate(w http.ResponseWriter, hr *http.Request) (http.ResponseWriter, *http.Request, []Violation, *refusal) {
 	out := &platformWriter{ResponseWriter: w, platform: p}
 	body, unread := readBody(hr)
@@ -142,7 +142,7 @@ func (w *platformWriter) failure(data []byte) []byte {
 	}
 	status := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}[w.status]
 	if status == "" {
-		return data // Vertex hands on what the Messages API says
+		return data // Vertex passes on the answers of the Messages API
 	}
 	out, _ := json.Marshal(object{"error": object{"code": w.status, "message": e.Error.Message, "status": status}})
 	return out
@@ -188,7 +188,7 @@ func frameOf(event []byte) []byte {
 	return eventstream.Append(nil, payload, ":event-type", "chunk", ":content-type", "application/json", ":message-type", "event")
 }
 
-// exceptionOf returns what Bedrock names an error of a status.
+// exceptionOf returns Bedrock's name of an error of a status.
 func exceptionOf(status int) string {
 	switch status {
 	case 401:

@@ -81,7 +81,7 @@ func (p player) playAnswer() {
 
 func (s *Server) newID(prefix string) string { return fmt.Sprintf("%s%06d", prefix, s.ids.Add(1)) }
 
-// playBody sends a body that is no stream of events.
+// playBody sends a body that is not a stream of events.
 func (p player) playBody(body []byte, contentType string) {
 	size := len(body)
 	if p.step.CutAfter > 0 && p.step.Cut == CutEnd {
@@ -89,7 +89,7 @@ func (p player) playBody(body []byte, contentType string) {
 	}
 	p.writeHeader(contentType, size)
 	if p.step.CutAfter == 0 && p.step.Stall == 0 && p.step.EventDelay == 0 {
-		p.w.Write(body) // whoever left does not read it
+		p.w.Write(body) // a client that left does not read it
 		return
 	}
 	p.write(len(body), false, func(i int) []byte { return body[i : i+1] })
@@ -147,7 +147,7 @@ func (p player) write(n int, events bool, unit func(int) []byte) {
 	}
 }
 
-// cut does what the step's Cut says and reports whether the reply is over.
+// cut cuts the reply as the step says and reports whether it is over.
 func (p player) cut(events bool) bool {
 	switch {
 	case p.step.Cut == CutEnd:
@@ -156,7 +156,7 @@ func (p player) cut(events bool) bool {
 		r := p.step.refusal()
 		r.status = cmp.Or(r.status, 529)
 		r.message = cmp.Or(r.message, faultOf(r.status).message)
-		p.w.Write(p.api.failureEvent(r)) // whoever left does not read it
+		p.w.Write(p.api.failureEvent(r)) // a client that left does not read it
 		return true
 	case p.step.Cut == CutGarbage && events:
 		p.w.Write([]byte("data: {\"type\": \"content_bl\n\n"))
@@ -169,7 +169,7 @@ func (p player) cut(events bool) bool {
 // hangUp closes the connection, or resets it, at once.
 func (p player) hangUp() {
 	if tcp, ok := p.ctx.Value(connKey{}).(*net.TCPConn); ok && p.step.Cut == CutReset {
-		tcp.SetLinger(0) // a reset is what this makes of closing; without it a plain close remains
+		tcp.SetLinger(0) // this turns closing into a reset; without it a plain close remains
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -191,5 +191,5 @@ func writeJSON(w http.ResponseWriter, status int, v object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
-	w.Write(data) // whoever left does not read it
+	w.Write(data) // a client that left does not read it
 }

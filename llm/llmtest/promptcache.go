@@ -10,12 +10,12 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A PromptCache counts the input of requests to the Messages API as the provider's
-// prompt cache does (https://platform.claude.com/docs/en/build-with-claude/prompt-caching):
-// what ends at a breakpoint is kept, for five minutes or an hour after its last use;
-// of each breakpoint, the last first, up to twenty blocks back are looked at for what
-// is kept; a prefix that is too short is not kept. Blocks count at four bytes a token.
-// The zero PromptCache is ready to use, and safe for concurrent use.
+// A PromptCache counts the input of requests to the Messages API as the provider's prompt
+// cache does (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). A
+// prefix that ends at a breakpoint is kept for five minutes or an hour after its last use,
+// unless it is too short. For each breakpoint, the last first, up to twenty blocks back are
+// compared with the kept prefixes. Blocks count at four bytes a token. The zero PromptCache
+// is ready to use, and safe for concurrent use.
 type PromptCache struct {
 	Min int // least tokens of a prefix that is kept; 0: 1,024
 
@@ -34,10 +34,10 @@ const lookback = 20 // blocks, the breakpoint included
 type prefixBlock struct {
 	hash   [32]byte
 	tokens int           // up to its end
-	ttl    time.Duration // of its breakpoint, 0: it is none
+	ttl    time.Duration // of its breakpoint, 0: it has none
 }
 
-// Usage returns the input of a request body, and keeps what it marks.
+// Usage returns the input of a request body, and keeps its marked prefixes.
 func (c *PromptCache) Usage(body []byte) llm.Usage {
 	blocks := prefixBlocks(body)
 	c.mu.Lock()
@@ -148,7 +148,7 @@ func prefixBlocks(body []byte) []prefixBlock {
 // A cacheMark is a cache_control.
 type cacheMark struct{ TTL string }
 
-// lifetime returns how long what is marked is kept, 0 without a mark.
+// lifetime returns how long a marked prefix is kept, 0 without a mark.
 func (m *cacheMark) lifetime() time.Duration {
 	switch {
 	case m == nil:

@@ -19,17 +19,17 @@ import (
 // RecordEnv is the environment variable that makes [Replay] record.
 const RecordEnv = "LLMTEST_RECORD"
 
-// Replay returns an HTTP client for a model's client in a test. It answers from
-// the recording in the file, which no network is needed for; a request that is
-// not in it, or is not made, fails the test and says where it first differs.
+// Replay returns an HTTP client for a model's client in a test. It answers from the
+// recording in the file, without a network. A request that is missing there, or is not
+// made, fails the test with the first difference.
 //
 //	client := &anthropic.Client{HTTP: llmtest.Replay(t, "testdata/weather.json", nil)}
 //
-// With LLMTEST_RECORD=1 in the environment the requests go through real instead
-// (nil: http.DefaultTransport), and the file is written when the test has
-// passed. See [Recorder] for what is kept. In a recording and in the requests
-// that are compared with it secrets are replaced, and so may be whatever differs
-// from run to run, such as a temporary folder.
+// With LLMTEST_RECORD=1 in the environment the requests go through real instead (nil:
+// http.DefaultTransport), and the file is written when the test has passed. See [Recorder]
+// for the recorded data. Secrets are replaced in a recording and in the requests that are
+// compared with it. You can also replace values that differ from run to run, such as a
+// temporary folder.
 func Replay(t TB, file string, real http.RoundTripper, secrets ...string) *http.Client {
 	t.Helper()
 	if on := os.Getenv(RecordEnv); on != "" && on != "0" && on != "false" {
@@ -56,7 +56,7 @@ func Replay(t TB, file string, real http.RoundTripper, secrets ...string) *http.
 	return &http.Client{Transport: r}
 }
 
-// A recording is what the file holds.
+// A recording is the content of the file.
 type tape struct {
 	Version   int         `json:"version"`
 	Exchanges []*exchange `json:"exchanges"`
@@ -72,7 +72,7 @@ type exchange struct {
 type request struct {
 	Method string          `json:"method"`
 	Path   string          `json:"path"`
-	Body   json.RawMessage `json:"body,omitempty"` // canonical JSON; a string of base64 for what is not JSON
+	Body   json.RawMessage `json:"body,omitempty"` // canonical JSON; a string of base64 for other data
 }
 
 type response struct {
@@ -81,7 +81,7 @@ type response struct {
 	Header      map[string]string `json:"header,omitempty"` // of those in kept
 	Pieces      []string          `json:"pieces,omitempty"` // of the body, as they were read
 	Base64      bool              `json:"base64,omitempty"` // the pieces are
-	Error       string            `json:"error,omitempty"`  // what the exchange or its body ended with
+	Error       string            `json:"error,omitempty"`  // the error at the end of the exchange or its body
 }
 
 // kept are the headers of a response that a client acts upon.
@@ -90,13 +90,12 @@ var kept = []string{"Retry-After", "Retry-After-Ms"}
 // maxRecording bounds the bodies of one exchange in a recording.
 const maxRecording = 64 << 20
 
-// A Recorder is an http.RoundTripper that keeps what goes through it: of each
-// request method, path and body, of each response status, content type, what it
-// says of retries, and the body in the pieces in which it came. Headers of
-// requests and queries of URLs are never kept. Before anything is written,
-// credentials of the request's headers, Secrets, and what looks like a key, a
-// token, an e-mail address or the id of an organisation is replaced. It is safe
-// for concurrent use.
+// A Recorder is an http.RoundTripper that records exchanges. Of each request it keeps
+// method, path and body. Of each response it keeps status, content type, retry headers, and
+// the body in the pieces in which it came. It never keeps headers of requests and queries
+// of URLs. Before anything is written, it replaces credentials of the request's headers,
+// Secrets, and everything that looks like a key, a token, an e-mail address or the id of an
+// organisation. It is safe for concurrent use.
 type Recorder struct {
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	Secrets   []string          // replaced wherever they are; shorter than 4 bytes they are not
@@ -231,7 +230,7 @@ func (r *Recorder) Save(file string) error {
 	return nil
 }
 
-// exchange returns what of x may be seen.
+// exchange returns x without its secrets.
 func (x *taken) exchange(r *redactor) (*exchange, error) {
 	switch {
 	case x.open:

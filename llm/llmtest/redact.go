@@ -12,9 +12,9 @@ import (
 	clients "github.com/openagent-go/agent/internal/wire"
 )
 
-// credentials is what looks like a secret or like someone's identity: the
-// first group if it matches, else all. None holds a quote or a backslash, so that
-// JSON stays JSON.
+// credentials matches texts that look like a secret or like a person's identity: the first
+// group if it matches, else all. None holds a quote or a backslash, so that JSON stays
+// JSON.
 var credentials = regexp.MustCompile(strings.Join([]string{
 	`\b(?:sk|rk|pk|xai|gsk|hf|ghp|gho|github_pat|glpat|xox[abp]|ya29)[-_.][A-Za-z0-9_.-]{12,}`, // keys of APIs
 	`\bsk-[A-Za-z0-9_-]{4,}`,
@@ -28,13 +28,13 @@ var credentials = regexp.MustCompile(strings.Join([]string{
 	`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`, // e-mail
 }, "|"))
 
-// hidden stands in a recording for what was redacted.
+// hidden replaces redacted texts in a recording.
 const hidden = "[redacted]"
 
-// A redactor knows what must not get into a recording.
+// A redactor knows the values that must not get into a recording.
 type redactor struct{ secrets []string }
 
-// shortest is the length below which a secret is no secret: it would be found everywhere.
+// shortest is the least length of a secret: a shorter one would be found everywhere.
 const shortest = 4
 
 // add takes in more secrets, also as they look inside of JSON.
@@ -52,7 +52,7 @@ func (r *redactor) add(secrets ...string) {
 	}
 }
 
-// learn takes in what a URL and a header have of credentials.
+// learn adds the credentials in a URL and a header.
 func (r *redactor) learn(url string, h http.Header) {
 	r.add(clients.Secrets(url, h)...)
 	for _, c := range append((&http.Request{Header: h}).Cookies(), (&http.Response{Header: h}).Cookies()...) {
@@ -111,11 +111,11 @@ func afterEscape(text string, at int) int {
 	return at + 1
 }
 
-// text returns s without what must be hidden.
+// text returns s without secrets.
 func (r *redactor) text(s string) string { return strings.Join(r.pieces([]string{s}), "") }
 
-// pieces returns pieces of one text without what must be hidden, also where
-// it goes over the end of a piece: it is hidden in the piece in which it begins.
+// pieces returns pieces of one text without secrets, also where one goes over the end of a
+// piece: it is replaced in the piece in which it begins.
 func (r *redactor) pieces(pieces []string) []string {
 	whole := strings.Join(pieces, "")
 	spans := r.find(whole)

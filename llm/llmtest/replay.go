@@ -48,8 +48,8 @@ func Open(file string, secrets ...string) (*Replayer, error) {
 	return r, nil
 }
 
-// Err returns what is wrong so far: the first request that was not recorded, or
-// else how many recorded requests were not made. At the end of a test it is to be nil.
+// Err returns the failure so far: the first request that was not recorded, or else the
+// number of recorded requests that were not made. At the end of a test it should be nil.
 func (r *Replayer) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Request is what was asked of a [Model] or a [Server], in one shape. Of a
-// body it holds what llm.Request has room for; Body has everything.
+// A Request is a request to a [Model] or a [Server], in one shape. Of a body it holds the
+// parts that llm.Request has fields for; Body has everything.
 type Request struct {
 	llm.Request
 	Model  string
@@ -32,7 +32,7 @@ type Result struct {
 	IsError bool
 }
 
-// Results returns the tool results in what the user said last, in order.
+// Results returns the tool results in the user's last message, in order.
 func (r *Request) Results() []Result {
 	n := len(r.Messages)
 	for n > 0 && r.Messages[n-1].Role == llm.User {
@@ -188,7 +188,7 @@ func inline(source object) (string, []byte) {
 	if source["type"] == "text" {
 		return textOf(source["media_type"]), []byte(data)
 	}
-	decoded, _ := base64.StdEncoding.DecodeString(data) // A46 reports what does not decode
+	decoded, _ := base64.StdEncoding.DecodeString(data) // A46 reports undecodable bodies
 	return textOf(source["media_type"]), decoded
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The rules of the Responses API, with the words of its answers where these are
-// known from public reports: the ids of items and their prefixes, calls and their
-// outputs, reasoning and what follows it, encrypted content, strict schemas.
+// The rules of the Responses API, with the words of its answers as far as public reports
+// show them: the ids of items and their prefixes, calls and their outputs, reasoning and
+// the items after it, encrypted content, strict schemas.
 
 var responsesFields = setOf(
 	"background", "context_management", "conversation", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model",
@@ -245,7 +245,7 @@ func (c *responsesCheck) checkPairs() {
 	}
 }
 
-// checkReasoning judges that reasoning is followed by what it led to, and can be read.
+// checkReasoning checks that reasoning is followed by its result, and can be read.
 func (c *responsesCheck) checkReasoning() {
 	for i, item := range c.items {
 		if kindOf(item) != "reasoning" {

@@ -77,7 +77,7 @@ func responsesItem(r llm.Response, i int, b llm.Block) object {
 	case llm.ToolUse:
 		return object{"id": "fc_" + id, "type": "function_call", "status": "completed", "call_id": c.ID, "name": c.Name, "arguments": inputText(c)}
 	case llm.Verbatim:
-		v, _ := parse(c.Raw) // what is not JSON becomes an empty object
+		v, _ := parse(c.Raw) // invalid JSON becomes an empty object
 		return objectOf(v)
 	}
 	return nil

@@ -15,7 +15,7 @@ type Violation struct {
 	// headers: key, anthropic-version, content type, Content-Length.
 	Rule    string
 	Path    string // the part of the body meant, as the provider names it
-	Message string // what the provider answers
+	Message string // the provider's answer
 	Request int    // which request of a [Server] broke it, from 0
 }
 
@@ -45,8 +45,8 @@ func parse(body []byte) (any, error) {
 	return v, nil
 }
 
-// The accessors below give the zero value for what is absent or of another
-// type, so that no body, however odd, stops a check.
+// The accessors below return the zero value if a member is absent or of another type, so
+// that no body, however odd, stops a check.
 
 func objectOf(v any) object { o, _ := v.(object); return o }
 func listOf(v any) []any    { l, _ := v.([]any); return l }
@@ -82,7 +82,7 @@ func integerOf(v any) (int64, bool) {
 	return i, err == nil
 }
 
-// isEmpty reports null, "", [] and {}: what the APIs take for no value.
+// isEmpty reports null, "", [] and {}: the APIs treat them as absent.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:

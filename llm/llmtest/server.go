@@ -35,19 +35,19 @@ const (
 // first request; [Server.Listen] serves on loopback, [Server.Client] in memory. Close it.
 type Server struct {
 	Steps []Step // the answers, in order
-	Rule  Rule   // answers what comes after Steps
+	Rule  Rule   // answers the requests after Steps
 
 	Lenient bool // answer requests that break rules; they are on record all the same
 	Keyless bool // take requests without a key, as local hosts do
 	Host    Host // whose rules Chat Completions has; default OpenAI
 
-	// Limits of the model in tokens, at four bytes a token; 0: none. A prompt
-	// beyond Window is refused (rule A53) and that is no violation; a max_tokens
-	// beyond MaxOutput is one (A52).
+	// Limits of the model in tokens, at four bytes a token; 0: none. A prompt beyond Window
+	// is refused (rule A53) and that is not a violation; a max_tokens beyond MaxOutput is
+	// one (A52).
 	Window, MaxOutput int
 
-	// Cache counts the input of requests to the Messages API whose step says nothing of
-	// usage. Nil: all of it is read without the cache.
+	// Cache counts the input of requests to the Messages API whose step has no usage. Nil:
+	// all of it is read without the cache.
 	Cache *PromptCache
 
 	// URL is the base URL: for Anthropic as it is, for OpenAI with or without
@@ -68,8 +68,8 @@ type Server struct {
 	conns     sync.WaitGroup
 }
 
-// NewServer returns a server on loopback that plays steps until the test ends,
-// and fails the test if a request broke a rule, unless Lenient is set by then.
+// NewServer returns a server on loopback that plays steps until the test ends. It fails the
+// test if a request broke a rule, unless Lenient is set by then.
 func NewServer(t TB, steps ...Step) *Server {
 	t.Helper()
 	s := newServer(t, steps)
@@ -119,9 +119,9 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// Client returns an HTTP client whose connections lead to this server through
-// memory, whatever the URL; for https it leaves TLS out, so that a client may
-// believe that it talks to a provider. All clients share a transport.
+// Client returns an HTTP client whose connections lead to this server through memory, for
+// every URL. For https it leaves TLS out, so that a client can be made to think that it
+// talks to a provider. All clients share a transport.
 func (s *Server) Client() *http.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +166,8 @@ func (s *Server) track(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Close ends every connection and waits until nothing of the server runs any
-// more. Replies that are under way break off. It may be called twice.
+// Close ends every connection and waits until no goroutine of the server runs. Pending
+// replies break off. It may be called twice.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -11,11 +11,11 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A Step is what a [Model] or a [Server] answers to one request. The zero Step
-// is an empty message that ends the turn.
+// A Step is the answer of a [Model] or a [Server] to one request. The zero Step is an empty
+// message that ends the turn.
 type Step struct {
-	// What the model says, in this order. Thinking gets a signature by which a
-	// [Server] sees later whether the text was changed.
+	// The model's output, in this order. Thinking gets a signature by which a [Server] sees
+	// later whether the text was changed.
 	Thinking string
 	Text     string
 	Calls    []llm.ToolUse // a call with Invalid set streams that text as its input
@@ -62,7 +62,7 @@ const AtOnce = -1
 
 const defaultPieces = 4
 
-// response returns what the step says to req, with all that was left open filled in.
+// response returns the step's answer to req, with all missing parts filled in.
 func (s Step) response(req *llm.Request, newID func() string) llm.Response {
 	r := llm.Response{Message: llm.Message{Content: s.content()}, Stop: s.Stop, Usage: s.Usage}
 	if s.Reply != nil {

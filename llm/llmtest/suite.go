@@ -18,11 +18,10 @@ type Runner[T any] interface {
 }
 
 // RunModelTests checks that a client of the Anthropic Messages API or of an
-// OpenAI-compatible API keeps the contract of llm.Model against a strict
-// [Server]. It asks newModel for a client with any key, no retries of its own
-// and the given base URL: of the form http://127.0.0.1:1234, to which both APIs'
-// paths may be appended. It must not run beside other tests, because it looks
-// for goroutines left behind.
+// OpenAI-compatible API keeps the contract of llm.Model against a strict [Server]. newModel
+// returns a client with any key, without retries and with the given base URL: of the form
+// http://127.0.0.1:1234, to which both APIs' paths may be appended. Do not run it beside
+// other tests, because it looks for goroutines left behind.
 func RunModelTests[T Runner[T]](t T, newModel func(baseURL string) llm.Model) {
 	for _, c := range []struct {
 		name string
@@ -94,7 +93,7 @@ var addTool = llm.Tool{
 	Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
 }
 
-// heard is what came out of a stream.
+// heard collects the content of a stream.
 type heard struct {
 	text     string // of text deltas
 	thinking string
@@ -137,7 +136,7 @@ func (s *suite) listen(ctx context.Context, req *llm.Request) (heard, error) {
 	return h, nil
 }
 
-// add appends the text of a delta to what its block is about.
+// add appends the text of a delta to its block.
 func (h *heard) add(s *suite, block llm.Block, d llm.Delta) {
 	switch b := block.(type) {
 	case llm.Text:
@@ -157,7 +156,7 @@ func (h *heard) add(s *suite, block llm.Block, d llm.Delta) {
 	}
 }
 
-// mustListen is listen for a stream that succeeds; what was heard must be what the final delta says.
+// mustListen is listen for a stream that succeeds; the deltas must add up to the final one.
 func (s *suite) mustListen(req *llm.Request) heard {
 	s.Helper()
 	h, err := s.listen(s.ctx, req)

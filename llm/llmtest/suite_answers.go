@@ -138,7 +138,8 @@ func testThinking(s *suite) {
 	s.mustListen(req) // the server knows whether thinking came back unchanged
 }
 
-// awkward are conversations that hold what providers refuse, unless the client takes care.
+// awkward are conversations with content that providers refuse, unless the client takes
+// care.
 func awkward() map[string][]llm.Message {
 	said := func(bs ...llm.Block) llm.Message { return llm.Message{Role: llm.Assistant, Content: bs} }
 	told := func(bs ...llm.Block) llm.Message { return llm.Message{Role: llm.User, Content: bs} }
@@ -226,7 +227,7 @@ func testStopReasons(s *suite) {
 	if h := s.mustListen(ask("1")); h.done.Stop != llm.MaxTokens {
 		s.Errorf("got %q, want max_tokens", h.done.Stop)
 	}
-	s.mustListen(ask("2")) // a word nobody knows is no failure
+	s.mustListen(ask("2")) // an unknown word is not a failure
 	if h := s.mustListen(ask("3")); h.done.Stop != llm.Refusal {
 		s.Errorf("got %q, want refusal", h.done.Stop)
 	}

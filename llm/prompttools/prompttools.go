@@ -24,12 +24,11 @@ import (
 //	{"path": "main.go"}
 //	```
 //
-// Only what m itself writes is searched for calls, never a prompt or a result;
-// and as the fence has a random part, which is taken out of all texts that others
-// wrote (of PDFs and pictures it is not), m does not call a tool by quoting them. A block that is not closed, or
-// does not hold a JSON object, becomes a call whose input is Invalid: it is
-// reported to the model and not carried out. What m writes after a call is left
-// out: it would be guesses at results.
+// Only the output of m is searched for calls, never a prompt or a result. The fence has a
+// random part, which is removed from all texts of others (but not from PDFs and pictures),
+// so m does not call a tool by quoting them. A block that is not closed, or does not hold a
+// JSON object, becomes a call whose input is Invalid: it is reported to the model and not
+// carried out. Text of m after a call is left out: it would be guesses at results.
 func Wrap(m llm.Model) llm.Model {
 	return &model{Model: m, fence: fenceWord + random(3)}
 }
@@ -58,7 +57,7 @@ func (m *model) Describe() llm.ModelInfo {
 	return i
 }
 
-// Secrets returns what the model below must not show.
+// Secrets returns the secrets of the model below.
 func (m *model) Secrets() []string {
 	if s, ok := m.Model.(interface{ Secrets() []string }); ok {
 		return s.Secrets()
@@ -135,6 +134,6 @@ func (m *model) system(req *llm.Request) string {
 
 func (m *model) without(s string) string { return without(s, m.fence) }
 
-// without takes the random part of the fence out of what others wrote. What is put in
-// its place has a space, so that it makes no fence with what stands beside it.
+// without removes the random part of the fence from texts of others. The replacement has a
+// space, so that it makes no fence with the text around it.
 func without(s, fence string) string { return strings.ReplaceAll(s, fence, "tool call") }

@@ -15,7 +15,7 @@ type reader struct {
 	left  bool // nothing is a call
 
 	blocks  llm.Blocks  // that are complete
-	others  map[int]int // index here, by the index there, of what is no text
+	others  map[int]int // index here, by the index there, of blocks other than text
 	text    strings.Builder
 	talking bool   // a text block is open; its index is len(blocks)
 	line    []byte // the line so far, as far as it is held back
@@ -64,7 +64,7 @@ func (r *reader) write(s string) []llm.Delta {
 			out = append(out, r.endLine("\n")...)
 		}
 	}
-	// What cannot become a fence any more need not wait.
+	// Text that cannot become a fence any more need not wait.
 	if r.call == nil && !r.mayBeFence() {
 		out = append(out, r.say(string(r.line))...)
 		r.midway, r.line = r.midway || len(r.line) > 0, r.line[:0]
@@ -84,7 +84,7 @@ func (r *reader) mayBeFence() bool {
 	return strings.HasPrefix(r.fence, s) || strings.HasPrefix(s, r.fence)
 }
 
-// endLine takes in the end of a line; end is what ended it.
+// endLine handles the end of a line; end is its line break.
 func (r *reader) endLine(end string) []llm.Delta {
 	line := string(r.line)
 	r.line = r.line[:0]

@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// A transcript is what was made of the messages of a [llm.Memo], so that they are
-// the same from one request to the next.
+// A transcript caches the converted messages of a [llm.Memo], so that they are the same
+// from one request to the next.
 type transcript struct {
 	mu    sync.Mutex
 	seen  []identity
@@ -97,7 +97,7 @@ func (t *transcript) message(m llm.Message, fence string) llm.Message {
 	return out
 }
 
-// result returns a result as text, and adds what is not text to more.
+// result returns a result as text, and adds other blocks to more.
 func (t *transcript) result(r llm.ToolResult, fence string, more *llm.Blocks) string {
 	var said []string
 	for _, b := range r.Content {
