@@ -8,7 +8,6 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
-	"github.com/openagent-go/agent/internal/safecall"
 	"github.com/openagent-go/agent/tool"
 )
 
@@ -25,14 +24,9 @@ type CheckpointPlace struct {
 	Dir     string   // where it works now: in a root, or in a worktree
 }
 
-// KeepFiles takes a checkpoint.
-func (x *runSetup) KeepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error) {
-	if x.agent.Checkpoint == nil {
-		return "", false, nil
-	}
-	at := CheckpointPlace{Session: x.Session, Prompt: e.Prompt, Roots: x.Roots, Dir: e.Dir}
-	id, err = safecall.Within(ctx, func() (string, error) { return x.agent.Checkpoint(ctx, at) })
-	return id, true, err
+// takeCheckpoint takes a checkpoint.
+func (x *runSetup) takeCheckpoint(ctx context.Context, e engine.TakeCheckpoint) (id string, err error) {
+	return x.agent.Checkpoint(ctx, CheckpointPlace{Session: x.Session, Prompt: e.Prompt, Roots: x.Roots, Dir: e.Dir})
 }
 
 // ErrNoCheckpoint is returned where files cannot be brought back because they were

@@ -64,10 +64,17 @@ func prepareSetup(ctx context.Context, s *Session) (*runSetup, []event.Tool, err
 // newRunSetup makes a setup of an agent and of what was put together for it.
 func newRunSetup(s *Session, a *Agent, hooks *hook.Set, known *secrets.Redactor, roots []string, pool []tool.Tool, models []llm.Model) *runSetup {
 	x := &runSetup{agent: a, def: s.def, owner: s, store: a.Sessions}
-	x.Executor = executor.New(executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
+	c := executor.Config{Driver: x, Session: s.ID, Root: a.rootSession(), Name: a.Name, Kind: a.kindOrName(), AgentID: a.childID(s.ID),
 		Transcript: journalOf(a.Sessions, s.ID), Hooks: hooks, Secrets: known, Log: a.logger(), Logs: a.Log != nil, Trace: a.Trace,
 		Deciders: a.Deciders, Bypass: a.Permissions.Mode == permission.Bypass, AllowModeChange: a.AllowModeChange, AllowRuleGrant: a.AllowRuleGrant,
-		AskUser: a.AskUser, FindByName: a.Models, Summarizes: a.SmallModel != nil, SummarizeOver: a.SummarizeOver, Output: a.output(), Retry: a.retry().after, Roots: roots}, pool, models)
+		AskUser: a.AskUser, FindByName: a.Models, Summarizes: a.SmallModel != nil, SummarizeOver: a.SummarizeOver, Output: a.output(), Retry: a.retry().after, Roots: roots}
+	if a.Checkpoint != nil {
+		c.Checkpoint = x.takeCheckpoint
+	}
+	if len(a.Toolsets) > 0 { // no other tools have servers behind them
+		c.Services = x.callServices
+	}
+	x.Executor = executor.New(c, pool, models)
 	return x
 }
 
@@ -89,13 +96,9 @@ func (x *runSetup) SessionTag(ctx context.Context) string {
 	return info.Tag
 }
 
-// Services are for tools of Toolsets: no other tools have servers behind them.
-func (x *runSetup) Services(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
-	n, ok := to.(*driver.Context)
-	if !ok || len(x.agent.Toolsets) == 0 {
-		return nil, nil
-	}
-	host := &callHost{x: x, call: call, line: n}
+// callServices are what a call may ask of its run.
+func (x *runSetup) callServices(call tool.Call, to executor.Signals) (tool.RunServices, func()) {
+	host := &callHost{x: x, call: call, line: to.(*driver.Context)}
 	return host, host.end
 }
 

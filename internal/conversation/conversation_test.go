@@ -53,11 +53,10 @@ func newPlayer(t *testing.T, hooks []hook.Hook, steps ...llmtest.Step) (*player,
 // nobody is a driver with nobody to ask.
 type nobody struct{ executor.Driver }
 
-func (nobody) CanUseTool() executor.Callback                                   { return nil }
-func (nobody) StrictestMode(mode permission.Mode) permission.Mode              { return mode }
-func (nobody) BoundsCost() bool                                                { return false }
-func (nobody) SessionTag(context.Context) string                               { return "" }
-func (nobody) Services(tool.Call, executor.Signals) (tool.RunServices, func()) { return nil, nil }
+func (nobody) CanUseTool() executor.Callback                      { return nil }
+func (nobody) StrictestMode(mode permission.Mode) permission.Mode { return mode }
+func (nobody) BoundsCost() bool                                   { return false }
+func (nobody) SessionTag(context.Context) string                  { return "" }
 
 func (p *player) apply(facts ...event.Fact) {
 	for _, f := range facts {

@@ -118,11 +118,10 @@ func (h *host) Closed()                       { h.closed = true }
 // person is a driver of effects who allows every call.
 type person struct{ executor.Driver }
 
-func (person) CanUseTool() executor.Callback                                   { return nil }
-func (person) StrictestMode(mode permission.Mode) permission.Mode              { return mode }
-func (person) BoundsCost() bool                                                { return false }
-func (person) SessionTag(context.Context) string                               { return "" }
-func (person) Services(tool.Call, executor.Signals) (tool.RunServices, func()) { return nil, nil }
+func (person) CanUseTool() executor.Callback                      { return nil }
+func (person) StrictestMode(mode permission.Mode) permission.Mode { return mode }
+func (person) BoundsCost() bool                                   { return false }
+func (person) SessionTag(context.Context) string                  { return "" }
 
 // newRun makes a run of a model and tools, which nobody has begun.
 func newRun(t *testing.T, m llm.Model, tools ...tool.Tool) *host {

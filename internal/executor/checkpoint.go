@@ -6,18 +6,19 @@ import (
 
 	"github.com/openagent-go/agent/engine"
 	"github.com/openagent-go/agent/event"
+	"github.com/openagent-go/agent/internal/safecall"
 )
 
 // checkpoint keeps the files before a prompt changes some.
 func (x *Executor) checkpoint(ctx context.Context, e engine.TakeCheckpoint) event.Fact {
 	start := time.Now()
 	f := event.Checkpointed{Key: e.Key(), Prompt: e.Prompt}
-	id, ok, err := x.Driver.KeepFiles(ctx, e)
-	switch {
-	case !ok:
+	if x.Checkpoint == nil {
 		f.Error = "the agent keeps no checkpoints any more"
 		return f
-	case ctx.Err() != nil:
+	}
+	id, err := safecall.Within(ctx, func() (string, error) { return x.Checkpoint(ctx, e) })
+	if ctx.Err() != nil {
 		return nil
 	}
 	f.ID, f.Duration = id, time.Since(start)

@@ -72,7 +72,12 @@ type Config struct {
 	Summarizes    bool                            // there is a small model
 	SummarizeOver int
 	Output        tool.Output // bounds of results
-	Retry         func(err *llm.APIError, failures int) Retry
+	// Checkpoint keeps the files as they are, and returns the id under which it did; nil:
+	// none are kept.
+	Checkpoint func(ctx context.Context, e engine.TakeCheckpoint) (id string, err error)
+	// Services are those of a call; nil: there are none. end is called after the call.
+	Services func(call tool.Call, to Signals) (services tool.RunServices, end func())
+	Retry    func(err *llm.APIError, failures int) Retry
 }
 
 // A Retry says whether a failed call is made again.
@@ -98,10 +103,6 @@ type Driver interface {
 	BoundsCost() bool
 	// SessionTag is the tag of the session.
 	SessionTag(ctx context.Context) string
-	// KeepFiles takes a checkpoint. ok is false where none are kept.
-	KeepFiles(ctx context.Context, e engine.TakeCheckpoint) (id string, ok bool, err error)
-	// Services are those of a call, nil for none. end is called after the call.
-	Services(call tool.Call, to Signals) (services tool.RunServices, end func())
 }
 
 // New makes an executor of tools and models.
@@ -254,7 +255,8 @@ func (x *Executor) run(ctx context.Context, e engine.RunTool, j *Input) event.Fa
 		b.show(doing, tool.Status{}, signals)
 		ctx = tool.WithProgress(ctx, func(s tool.Status) { b.show(doing, s, signals) })
 	}
-	if services, end := x.Driver.Services(j.Call, j.Signals); services != nil {
+	if x.Services != nil {
+		services, end := x.Services(j.Call, j.Signals)
 		defer end()
 		ctx = tool.WithHost(ctx, services)
 	}

@@ -32,15 +32,10 @@ func (driver) CanUseTool() executor.Callback {
 	}
 }
 
-func (driver) AskTurn(context.Context) (func(), error)                         { return func() {}, nil }
-func (driver) StrictestMode(mode permission.Mode) permission.Mode              { return mode }
-func (driver) BoundsCost() bool                                                { return false }
-func (driver) SessionTag(context.Context) string                               { return "" }
-func (driver) Services(tool.Call, executor.Signals) (tool.RunServices, func()) { return nil, nil }
-
-func (driver) KeepFiles(context.Context, engine.TakeCheckpoint) (string, bool, error) {
-	return "", true, errors.New("the disk is full of hunter2hunter2")
-}
+func (driver) AskTurn(context.Context) (func(), error)            { return func() {}, nil }
+func (driver) StrictestMode(mode permission.Mode) permission.Mode { return mode }
+func (driver) BoundsCost() bool                                   { return false }
+func (driver) SessionTag(context.Context) string                  { return "" }
 
 // signals shows nothing.
 type signals struct{ span executor.OpenSpan }
@@ -67,6 +62,9 @@ func newExecutor(t *testing.T) *executor.Executor {
 		Log: slog.New(slog.DiscardHandler), Summarizes: true, Retry: func(*llm.APIError, int) executor.Retry { return executor.Retry{} },
 		AskUser: func(context.Context, tool.Call, []tool.Question) ([]tool.Answer, error) {
 			return []tool.Answer{{Text: "blue"}}, nil
+		},
+		Checkpoint: func(context.Context, engine.TakeCheckpoint) (string, error) {
+			return "", errors.New("the disk is full of hunter2hunter2")
 		}}, []tool.Tool{double}, nil)
 	x.Rules.Store(permission.Policy{}.Compile())
 	x.Unreadable.Store(permission.Policy{}.DeniedReadPatterns(nil))
