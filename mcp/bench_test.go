@@ -88,7 +88,7 @@ func BenchmarkCall(b *testing.B) {
 					return theirs(b, &sdk.StreamableClientTransport{Endpoint: web.URL})
 				}
 				cmd := exec.Command(os.Args[0])
-				cmd.Env = append(os.Environ(), mannersVar+"=sdk")
+				cmd.Env = append(os.Environ(), behaviourVar+"=sdk")
 				return theirs(b, &sdk.CommandTransport{Command: cmd})
 			},
 		}

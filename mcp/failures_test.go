@@ -25,11 +25,11 @@ import (
 
 // A failure is one of a server that is a real process, and what comes of it.
 type failure struct {
-	name    string
-	manners string
-	change  func(*mcp.Config)
-	state   mcp.State // after the start; "" is Connected
-	says    []string  // what its error holds
+	name      string
+	behaviour string
+	change    func(*mcp.Config)
+	state     mcp.State // after the start; "" is Connected
+	says      []string  // what its error holds
 	// calls are made one after the other: the tool, and what its result holds.
 	calls [][2]string
 	then  func(t *testing.T, f *struck) // more that is done
@@ -54,22 +54,22 @@ var works = [][2]string{{"echo", "hello"}}
 
 // failures are those that were measured with the official SDKs, and more.
 var failures = []failure{
-	{name: "banner on stdout", manners: "banner", calls: works},
-	{name: "log line in a call", manners: "noise", calls: append(works, works...)},
-	{name: "never answers", manners: "silent", change: startsWithin(500), state: mcp.Pending, says: []string{"did not start within 500ms"}},
-	{name: "ignores discover", manners: "ignore-discover", change: startsWithin(6000), calls: works},
-	{name: "exits at discover", manners: "exit-discover", calls: works},
-	{name: "null id for discover", manners: "null-discover", calls: works},
-	{name: "dies at start", manners: "dies", state: mcp.Pending, says: []string{"exited with code 3", "stderr: no database"}},
-	{name: "ignores end of input", manners: "ignore-eof", calls: works},
-	{name: "ignores end of input and SIGTERM", manners: "ignore-eof ignore-term", calls: works},
-	{name: "behind a shell", manners: "ignore-eof ignore-term", change: behindShell, calls: works},
-	{name: "dies in a call", manners: "good", calls: [][2]string{{"crash", "exited with code 7"}, {"echo", "hello"}}},
-	{name: "17 MB result", manners: "good", calls: [][2]string{{"large", "larger than 16 MB"}, {"echo", "hello"}}},
-	{name: "garbage in a call", manners: "good", calls: [][2]string{{"deep", "shallow"}, {"wrong", "right"}, {"echo", "hello"}}},
-	{name: "call hangs", manners: "good", change: func(c *mcp.Config) { c.TimeoutMS = 500 }, calls: [][2]string{{"hang", "said nothing of the call for 500ms"}, {"echo", "hello"}}},
-	{name: "call is cancelled", manners: "good", then: cancelled, calls: works},
-	{name: "closed in a call", manners: "ignore-eof ignore-term", then: closedInCall},
+	{name: "banner on stdout", behaviour: "banner", calls: works},
+	{name: "log line in a call", behaviour: "noise", calls: append(works, works...)},
+	{name: "never answers", behaviour: "silent", change: startsWithin(500), state: mcp.Pending, says: []string{"did not start within 500ms"}},
+	{name: "ignores discover", behaviour: "ignore-discover", change: startsWithin(6000), calls: works},
+	{name: "exits at discover", behaviour: "exit-discover", calls: works},
+	{name: "null id for discover", behaviour: "null-discover", calls: works},
+	{name: "dies at start", behaviour: "dies", state: mcp.Pending, says: []string{"exited with code 3", "stderr: no database"}},
+	{name: "ignores end of input", behaviour: "ignore-eof", calls: works},
+	{name: "ignores end of input and SIGTERM", behaviour: "ignore-eof ignore-term", calls: works},
+	{name: "behind a shell", behaviour: "ignore-eof ignore-term", change: behindShell, calls: works},
+	{name: "dies in a call", behaviour: "good", calls: [][2]string{{"crash", "exited with code 7"}, {"echo", "hello"}}},
+	{name: "17 MB result", behaviour: "good", calls: [][2]string{{"large", "larger than 16 MB"}, {"echo", "hello"}}},
+	{name: "garbage in a call", behaviour: "good", calls: [][2]string{{"deep", "shallow"}, {"wrong", "right"}, {"echo", "hello"}}},
+	{name: "call hangs", behaviour: "good", change: func(c *mcp.Config) { c.TimeoutMS = 500 }, calls: [][2]string{{"hang", "said nothing of the call for 500ms"}, {"echo", "hello"}}},
+	{name: "call is cancelled", behaviour: "good", then: cancelled, calls: works},
+	{name: "closed in a call", behaviour: "ignore-eof ignore-term", then: closedInCall},
 }
 
 // Of no failure is anything left once the servers are closed, and none holds up
@@ -79,7 +79,7 @@ func TestFailures(t *testing.T) {
 	for _, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			c := with(f.manners)
+			c := with(f.behaviour)
 			pids := filepath.Join(t.TempDir(), "pids")
 			c.Env["MCP_TEST_PID"], c.Env["MCP_TEST_CANCELLED"] = pids, pids+".cancelled"
 			if f.change != nil {
@@ -181,7 +181,7 @@ func TestRestartedServer(t *testing.T) {
 	l.Close()
 	start := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), mannersVar+"=sdk", "MCP_TEST_ADDRESS="+address)
+		cmd.Env = append(os.Environ(), behaviourVar+"=sdk", "MCP_TEST_ADDRESS="+address)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

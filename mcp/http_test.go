@@ -83,7 +83,7 @@ func TestNetwork(t *testing.T) {
 
 // What a server on the network sends is bounded, and it cannot send a request
 // with its headers elsewhere.
-func TestNetworkManners(t *testing.T) {
+func TestMisbehavingOverHTTP(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it was asked with %q", r.Header) }))
 	t.Cleanup(elsewhere.Close)

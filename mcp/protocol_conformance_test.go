@@ -19,12 +19,12 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// mannersVar has the test program be a server with these manners.
-const mannersVar = "MCP_TEST_MANNERS"
+// behaviourVar makes the test program a server with this behaviour.
+const behaviourVar = "MCP_TEST_MANNERS"
 
 func TestMain(m *testing.M) {
-	if manners := os.Getenv(mannersVar); manners != "" {
-		serve(manners)
+	if behaviour := os.Getenv(behaviourVar); behaviour != "" {
+		serve(behaviour)
 		return
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/signal.signal_recv"))
@@ -46,10 +46,10 @@ type message struct {
 
 func put(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// serve is a server of 2025-06-18 whose manners are words, each of which it
+// serve is a server of 2025-06-18 whose behaviour is a list of words, each of which it
 // behaves badly in one way.
-func serve(manners string) {
-	has := func(word string) bool { return strings.Contains(" "+manners+" ", " "+word+" ") }
+func serve(behaviour string) {
+	has := func(word string) bool { return strings.Contains(" "+behaviour+" ", " "+word+" ") }
 	if file := os.Getenv("MCP_TEST_PID"); file != "" {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err == nil {
@@ -120,7 +120,7 @@ func serve(manners string) {
 				put(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				reply(`{"tools":[{"name":"lists","inputSchema":{"type":"object"}}]}`)
 			case m.Params.Cursor == "":
-				reply(`{"tools":[` + toolsFor(manners) + `],"nextCursor":"2"}`)
+				reply(`{"tools":[` + toolsFor(behaviour) + `],"nextCursor":"2"}`)
 			case more:
 				reply(`{"tools":[{"name":"late","inputSchema":{"type":"object"}},{"name":"new","inputSchema":{"type":"object"}}]}`)
 			default:
@@ -181,13 +181,13 @@ func serve(manners string) {
 	}
 }
 
-func toolsFor(manners string) string {
+func toolsFor(behaviour string) string {
 	var list []string
 	for _, name := range strings.Fields("echo env fails large deep hang crash grow progress wrong") {
 		list = append(list, `{"name":"`+name+`","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}`)
 	}
 	list = append(list, `{"name":"structured","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`)
-	if strings.Contains(manners, "bad-tools") {
+	if strings.Contains(behaviour, "bad-tools") {
 		list = append(list, `{"name":"echo","inputSchema":{"type":"object"}}`, `{"name":"a.b","inputSchema":{"type":"object"}}`, `{"name":"a/b","inputSchema":{"type":"object"}}`,
 			`{"name":"`+strings.Repeat("long", 30)+`","inputSchema":{"type":"object"}}`, `{"name":"refs","inputSchema":{"type":"object","properties":{"x":{"$ref":"https://evil.example/schema"}}}}`,
 			`{"name":"none"}`, `{"name":"union","inputSchema":{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}}`,
@@ -200,7 +200,7 @@ func toolsFor(manners string) string {
 func host() {
 	ws := &workspace.Workspace{}
 	all := mcp.New(map[string]mcp.Config{"s": {Command: "sh", Args: []string{"-c", `"$0"; true`, os.Args[0]},
-		Env: map[string]string{mannersVar: "ignore-eof ignore-term", "MCP_TEST_PID": os.Getenv("MCP_TEST_CHILD_PID")}, AlwaysLoad: true}}, mcp.Options{Workspace: ws})
+		Env: map[string]string{behaviourVar: "ignore-eof ignore-term", "MCP_TEST_PID": os.Getenv("MCP_TEST_CHILD_PID")}, AlwaysLoad: true}}, mcp.Options{Workspace: ws})
 	tools, err := all.Tools(context.Background())
 	put("%d tools, %v", len(tools), err)
 	time.Sleep(time.Minute)

@@ -28,9 +28,9 @@ import (
 // soon bounds what must not hang.
 const soon = time.Minute
 
-// with is a server with manners.
-func with(manners string) mcp.Config {
-	return mcp.Config{Command: os.Args[0], Env: map[string]string{mannersVar: manners}, AlwaysLoad: true}
+// with returns the configuration of a test server with some behaviour.
+func with(behaviour string) mcp.Config {
+	return mcp.Config{Command: os.Args[0], Env: map[string]string{behaviourVar: behaviour}, AlwaysLoad: true}
 }
 
 // connect returns servers that have been tried once.
@@ -84,12 +84,12 @@ func call(t *testing.T, tools []tool.Tool, name, input string) tool.Outcome {
 }
 
 // A server that misbehaves while it starts is used all the same, where it can be.
-func TestMannersAtStart(t *testing.T) {
+func TestMisbehavingAtStart(t *testing.T) {
 	t.Parallel()
-	for _, manners := range []string{"good", "banner", "noise", "ignore-discover", "exit-discover", "null-discover", "ignore-eof", "ignore-eof ignore-term"} {
-		t.Run(manners, func(t *testing.T) {
+	for _, behaviour := range []string{"good", "banner", "noise", "ignore-discover", "exit-discover", "null-discover", "ignore-eof", "ignore-eof ignore-term"} {
+		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
-			all, tools := connect(t, map[string]mcp.Config{"s": with(manners)})
+			all, tools := connect(t, map[string]mcp.Config{"s": with(behaviour)})
 			if s := statusOf(t, all, "s"); s.State != mcp.Connected || s.ServerName != "manners" || s.Protocol != "2025-06-18" || s.Instructions != "Be kind." {
 				t.Fatalf("%+v", s)
 			}
@@ -127,7 +127,7 @@ func TestServersThatFail(t *testing.T) {
 }
 
 // What goes wrong in a call fails the call, and the next one works.
-func TestMannersInCalls(t *testing.T) {
+func TestMisbehavingInCalls(t *testing.T) {
 	t.Parallel()
 	quick, bounded := with("good"), with("good")
 	quick.TimeoutMS, bounded.MaxTimeMS = 1500, 1000
@@ -356,7 +356,7 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pids")
 	c := mcp.Config{Command: "sh", Args: []string{"-c", `"$0"; true`, os.Args[0]}, AlwaysLoad: true,
-		Env: map[string]string{mannersVar: "ignore-eof ignore-term", "MCP_TEST_PID": file}}
+		Env: map[string]string{behaviourVar: "ignore-eof ignore-term", "MCP_TEST_PID": file}}
 	all, tools := connect(t, map[string]mcp.Config{"s": c})
 	hung := make(chan struct{})
 	go func() { // a call that hangs does not hold up the end
@@ -376,7 +376,7 @@ func TestNothingIsLeftAfterKill(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pids")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), mannersVar+"=host", "MCP_TEST_CHILD_PID="+file)
+	cmd.Env = append(os.Environ(), behaviourVar+"=host", "MCP_TEST_CHILD_PID="+file)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

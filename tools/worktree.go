@@ -232,7 +232,7 @@ func makeWorktree(ctx context.Context, files Worktrees, g git, w worktree, base 
 	if err := hideFromGit(root, filepath.Join(folder, ".gitignore")); err != nil {
 		return err
 	}
-	if err := clearBegun(ctx, root, g, w); err != nil {
+	if err := removeUnfinished(ctx, root, g, w); err != nil {
 		return err
 	}
 	done, err := w.begin(root, base)

@@ -303,12 +303,12 @@ func (s *stopping) Start(ctx context.Context, c workspace.Command) (workspace.Pr
 	return p, err
 }
 
-// A repository may bring a link in the place of the file that marks a worktree as begun.
+// A repository may bring a link in the place of the file that marks a worktree as unfinished.
 func TestWorktreeBegunLink(t *testing.T) {
 	r := newRepo(t)
 	r.ok(r.enter, `{"name":"first"}`) // which makes the folder
 	r.ok(r.exit, `{"action":"remove"}`)
-	link := filepath.Join(r.top, ".openagent", "worktrees", "x"+begunSuffix)
+	link := filepath.Join(r.top, ".openagent", "worktrees", "x"+unfinishedSuffix)
 	for _, target := range []string{"../../a.txt", "../../missing"} {
 		if err := os.Symlink(target, link); err != nil {
 			t.Skip(err)

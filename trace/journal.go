@@ -36,15 +36,15 @@ type builder struct {
 	within  []string // the sessions that are being built; none is within itself
 }
 
-// A stretch is a span of a journal that has not ended.
-type stretch struct {
+// An openSpan is a span of a journal that has not ended.
+type openSpan struct {
 	span  Span
 	id    string
 	start time.Time
 }
 
-// A hiring is where an agent was put to work.
-type hiring struct {
+// An agentStart is the start of an agent: when, and by which call.
+type agentStart struct {
 	session, name string
 	at            time.Time
 	parent        string // span of the call
@@ -54,44 +54,44 @@ type hiring struct {
 type sessionSpans struct {
 	*builder
 	session, agent string
-	hired          []hiring // the session's agent
-	run            *stretch // nil: none is open
-	above          string   // the span that the run is within
+	starts         []agentStart // the session's agent
+	run            *openSpan    // nil: none is open
+	above          string       // the span that the run is within
 	last           time.Time
-	open           map[string]*stretch // by key
-	asked          map[string]*stretch // by call
-	calls          map[string]string   // spans of calls, by call
-	tools          map[string]string   // names of tools, by call
-	hires          []hiring            // of other agents
+	open           map[string]*openSpan // by key
+	asked          map[string]*openSpan // by call
+	calls          map[string]string    // spans of calls, by call
+	tools          map[string]string    // names of tools, by call
+	otherStarts    []agentStart         // of other agents
 }
 
-// addSession adds the spans of one session. hired says when, and by which spans, the
-// session's agent was put to work.
-func (b *builder) addSession(session, agent string, facts []event.Event, hired []hiring) {
+// addSession adds the spans of one session. starts are the times and calls at which the
+// session's agent was started.
+func (b *builder) addSession(session, agent string, facts []event.Event, starts []agentStart) {
 	from := len(b.records)
-	s := sessionSpans{builder: b, session: session, agent: agent, hired: hired,
-		open: map[string]*stretch{}, asked: map[string]*stretch{}, calls: map[string]string{}, tools: map[string]string{}}
+	s := sessionSpans{builder: b, session: session, agent: agent, starts: starts,
+		open: map[string]*openSpan{}, asked: map[string]*openSpan{}, calls: map[string]string{}, tools: map[string]string{}}
 	for _, e := range facts {
 		s.fact(e)
 	}
 	s.finish(s.last, End{})
 	slices.Reverse(b.records[from:]) // runs come before the spans within them
 	if b.agents != nil {
-		b.addAgents(session, s.hires)
+		b.addAgents(session, s.otherStarts)
 	}
 }
 
-// addAgents adds the spans of the agents that a session has put to work.
-func (b *builder) addAgents(session string, hires []hiring) {
+// addAgents adds the spans of the agents that a session has started.
+func (b *builder) addAgents(session string, starts []agentStart) {
 	b.within = append(b.within, session)
 	defer func() { b.within = b.within[:len(b.within)-1] }()
 	seen := map[string]bool{}
-	for _, h := range hires {
+	for _, h := range starts {
 		if seen[h.session] || slices.Contains(b.within, h.session) {
 			continue
 		}
 		seen[h.session] = true
-		own := slices.DeleteFunc(slices.Clone(hires), func(x hiring) bool { return x.session != h.session })
+		own := slices.DeleteFunc(slices.Clone(starts), func(x agentStart) bool { return x.session != h.session })
 		b.addSession(h.session, h.name, b.agents(session, h.session), own)
 	}
 }
@@ -145,7 +145,7 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 		s.ended(e, Span{Kind: Compaction, Name: string(f.Trigger), Key: f.Key}, f.Duration, f)
 		delete(s.open, f.Key)
 	case event.AgentStart:
-		s.hires = append(s.hires, hiring{f.Session, f.Agent, e.Time, cmp.Or(s.calls[f.Call], s.run.id)})
+		s.otherStarts = append(s.otherStarts, agentStart{f.Session, f.Agent, e.Time, cmp.Or(s.calls[f.Call], s.run.id)})
 	case event.RunEnd:
 		s.finish(e.Time, EndOf(f))
 	case event.UserMessage, event.Delivered, event.CompactionRequested, event.Waited, event.ModeChanged, event.ToolChanged,
@@ -162,12 +162,12 @@ func (s *sessionSpans) fact(e event.Event) (known bool) {
 func (s *sessionSpans) start(e event.Event, resumed bool) {
 	s.finish(s.last, End{}) // one that was cut short
 	s.run = s.begin(e, Span{Kind: Run, Name: s.agent, Resumed: resumed})
-	s.above, s.last = parentAt(s.hired, e.Time), e.Time
+	s.above, s.last = parentAt(s.starts, e.Time), e.Time
 }
 
 // begin begins a span.
-func (s *sessionSpans) begin(e event.Event, span Span) *stretch {
-	return &stretch{span: span, id: id(8, fmt.Sprint(s.session, "/", e.Seq, "/", span.Key, span.Kind)), start: e.Time}
+func (s *sessionSpans) begin(e event.Event, span Span) *openSpan {
+	return &openSpan{span: span, id: id(8, fmt.Sprint(s.session, "/", e.Seq, "/", span.Key, span.Kind)), start: e.Time}
 }
 
 // end ends the span of a key, if there is one.
@@ -190,7 +190,7 @@ func (s *sessionSpans) finish(at time.Time, e End) {
 	if s.run == nil {
 		return
 	}
-	for _, all := range []map[string]*stretch{s.open, s.asked} {
+	for _, all := range []map[string]*openSpan{s.open, s.asked} {
 		for _, open := range all {
 			s.put(open, s.run.id, at, End{})
 		}
@@ -201,7 +201,7 @@ func (s *sessionSpans) finish(at time.Time, e End) {
 }
 
 // put adds the record of a span.
-func (s *sessionSpans) put(span *stretch, parent string, end time.Time, e End) {
+func (s *sessionSpans) put(span *openSpan, parent string, end time.Time, e End) {
 	if e.Fact == nil && e.Error == "" {
 		e.Error = "unfinished"
 	}
@@ -213,8 +213,8 @@ func (s *sessionSpans) put(span *stretch, parent string, end time.Time, e End) {
 }
 
 // parentAt is the span that has put an agent to work at a time.
-func parentAt(hired []hiring, at time.Time) (span string) {
-	for i, h := range hired {
+func parentAt(starts []agentStart, at time.Time) (span string) {
+	for i, h := range starts {
 		if i == 0 || !h.at.After(at) {
 			span = h.parent
 		}

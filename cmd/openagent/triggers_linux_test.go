@@ -80,7 +80,7 @@ type serving struct {
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner
 	stderr bytes.Buffer
-	start  triggers.TriggerStart
+	start  triggers.Start
 }
 
 func (f *folderOfTriggers) serve(args ...string) *serving {

@@ -34,7 +34,7 @@ func (c *Client) Obtain(ctx context.Context, ask Challenge, refused string) (str
 	if err != nil {
 		return "", fmt.Errorf("logging in as the client %s: %w", line(c.Config.ClientID), err)
 	}
-	c.know(got)
+	c.setCurrent(got)
 	return got.Access, nil
 }
 
@@ -82,7 +82,7 @@ func (c *Client) obtain(ctx context.Context, ask Challenge, old *Login) (*Login,
 	if len(l.Scopes) > 0 {
 		form.Set("scope", strings.Join(l.Scopes, " "))
 	}
-	if err := c.take(ctx, l, form); err != nil {
+	if err := c.requestTokens(ctx, l, form); err != nil {
 		return nil, err
 	}
 	l.Refresh = "" // there is nothing that it could do better than the client's secret

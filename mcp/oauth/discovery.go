@@ -102,8 +102,8 @@ func scopes(text string) []string {
 	return union(list, nil)
 }
 
-// A place is the authorisation server and the resource of a login.
-type place struct {
+// A loginTarget is the authorisation server and the resource of a login.
+type loginTarget struct {
 	resource string
 	scopes   []string // those the server knows
 	server   *oauthex.AuthServerMeta
@@ -111,7 +111,7 @@ type place struct {
 
 // discover finds the authorisation server of the MCP server (RFC 9728, RFC 8414,
 // OpenID Connect Discovery).
-func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
+func (c *Client) discover(ctx context.Context, ask Challenge) (*loginTarget, error) {
 	if err := secure(c.Server); err != nil {
 		return nil, fmt.Errorf("the server's URL %w, so no secret can be sent to it", err)
 	}
@@ -119,7 +119,7 @@ func (c *Client) discover(ctx context.Context, ask Challenge) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{resource: described.Resource, scopes: scopes(strings.Join(described.ScopesSupported, " "))}
+	p := &loginTarget{resource: described.Resource, scopes: scopes(strings.Join(described.ScopesSupported, " "))}
 	issuer := ""
 	switch list := described.AuthorizationServers; {
 	case len(list) == 0:

@@ -19,7 +19,7 @@ func TestErrorsHideSecrets(t *testing.T) {
 			_, _ = w.Write([]byte(`{"error":"invalid_request","error_description":"you sent ` + said + `"}`))
 		}))
 		c := &Client{Server: s.URL}
-		err := c.take(t.Context(), &Login{Method: m, ClientID: "me", ClientSecret: secret, TokenURL: s.URL}, url.Values{})
+		err := c.requestTokens(t.Context(), &Login{Method: m, ClientID: "me", ClientSecret: secret, TokenURL: s.URL}, url.Values{})
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), "you sent") || !strings.Contains(err.Error(), "***") {
 			t.Fatalf("%s: %v", m, err)

@@ -76,7 +76,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 	if err := at.accepts(answer); err != nil {
 		return err
 	}
-	err = c.take(ctx, l, url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {back.address}, "code_verifier": {verifier}})
+	err = c.requestTokens(ctx, l, url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {back.address}, "code_verifier": {verifier}})
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *Client) login(ctx context.Context, ask Challenge, person Person) error 
 }
 
 // scopes are those to ask for.
-func (c *Client) scopes(ask Challenge, at *place, old *Login) []string {
+func (c *Client) scopes(ask Challenge, at *loginTarget, old *Login) []string {
 	list := scopes(c.Config.Scopes)
 	if c.Unattended() && len(list) > 0 {
 		return list // there is no person to agree to more
@@ -111,8 +111,8 @@ func (c *Client) scopes(ask Challenge, at *place, old *Login) []string {
 	return list
 }
 
-// login returns the login that the place gives, without a client and tokens.
-func (p *place) login(server string) *Login {
+// login returns the login for the target, without a client and tokens.
+func (p *loginTarget) login(server string) *Login {
 	l := &Login{Server: server, Resource: p.resource, Issuer: p.server.Issuer, TokenURL: p.server.TokenEndpoint, RevokeURL: p.server.RevocationEndpoint}
 	if l.RevokeURL != "" && secure(l.RevokeURL) != nil {
 		l.RevokeURL = ""
@@ -121,7 +121,7 @@ func (p *place) login(server string) *Login {
 }
 
 // page is the address that a person is to open (RFC 6749, 4.1.1; RFC 7636; RFC 8707).
-func (p *place) page(l *Login, callback, state, verifier string) (string, error) {
+func (p *loginTarget) page(l *Login, callback, state, verifier string) (string, error) {
 	u, err := url.Parse(p.server.AuthorizationEndpoint)
 	if err != nil {
 		return "", errors.New("the endpoint for logins is not a URL")
@@ -143,7 +143,7 @@ func (p *place) page(l *Login, callback, state, verifier string) (string, error)
 
 // accepts checks the answer from the browser. An issuer that was not announced is refused
 // even if it is right, like in the official SDK (RFC 9207, 2.4).
-func (p *place) accepts(answer url.Values) error {
+func (p *loginTarget) accepts(answer url.Values) error {
 	announced := p.server.AuthorizationResponseIssParameterSupported
 	switch iss := answer.Get("iss"); {
 	case announced && iss == "":

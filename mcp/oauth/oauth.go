@@ -129,7 +129,7 @@ func (c *Client) current() *Login {
 	return c.known
 }
 
-func (c *Client) know(l *Login) {
+func (c *Client) setCurrent(l *Login) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = l
@@ -156,7 +156,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 		if l == nil || !l.valid() || c.Unattended() && !sameIssuer(l.Issuer, c.Config.Issuer) {
 			return "", nil
 		}
-		c.know(l)
+		c.setCurrent(l)
 	}
 	if !l.expired(time.Now()) {
 		return l.Access, nil
@@ -276,7 +276,7 @@ func (c *Client) Logout(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("deleting the login: %w", err)
 	}
-	c.know(nil)
+	c.setCurrent(nil)
 	if was == nil || !was.valid() {
 		return false, nil
 	}

@@ -109,8 +109,8 @@ func form(ctx context.Context, l *Login, to string, values url.Values) (*http.Re
 	return r, nil
 }
 
-// take asks for tokens and puts them into the login.
-func (c *Client) take(ctx context.Context, l *Login, values url.Values) error {
+// requestTokens asks for tokens and puts them into the login.
+func (c *Client) requestTokens(ctx context.Context, l *Login, values url.Values) error {
 	values.Set("resource", l.Resource)
 	r, err := form(ctx, l, l.TokenURL, values)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *Client) take(ctx context.Context, l *Login, values url.Values) error {
 // refresh returns a login with new tokens.
 func (c *Client) refresh(ctx context.Context, l Login) (*Login, error) {
 	l.after = l.Refresh
-	err := c.take(ctx, &l, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}})
+	err := c.requestTokens(ctx, &l, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}})
 	return &l, err
 }
 

@@ -22,8 +22,8 @@ const (
 	requestTime    = time.Minute // for a request and its answer
 )
 
-// A TriggerStart is the first line of JSON that "triggers serve" writes.
-type TriggerStart struct {
+// A Start is the first line of JSON that "triggers serve" writes.
+type Start struct {
 	Type     string         `json:"type"` // "trigger_start"
 	Address  string         `json:"address"`
 	Triggers []triggerEntry `json:"triggers"`
@@ -97,7 +97,7 @@ func startServing(h *cli.IO, o *triggerOptions, place triggerPlace, address stri
 		}
 	}
 	if o.Output == cli.FormatJSON {
-		return cli.ShowLine(h, TriggerStart{"trigger_start", address, entries})
+		return cli.ShowLine(h, Start{"trigger_start", address, entries})
 	}
 	says := "Answering at " + address + " for the triggers of " + h.OneLine(place.dir) + ", until a signal.\n"
 	if len(rows) == 0 {

@@ -18,26 +18,26 @@ import (
 // is not locked, the maker has died: its half-made worktree is removed before the next one
 // is made, so that the name is free.
 
-// begunSuffix ends the names of these files. No worktree has such a name.
-const begunSuffix = "~making"
+// unfinishedSuffix ends the names of these files. No worktree has such a name.
+const unfinishedSuffix = "~making"
 
-// maxBegun bounds the bytes read of such a file.
-const maxBegun = 4 << 10
+// maxUnfinished bounds the bytes read of such a file.
+const maxUnfinished = 4 << 10
 
-// A begun is the content of the file.
-type begun struct {
+// An unfinished is the content of the file.
+type unfinished struct {
 	Base string `json:"base"` // the commit that the branch is made at
 }
 
 // begin makes and locks the file for w. done takes it away.
 func (w worktree) begin(root *os.Root, base string) (done func() error, err error) {
-	name := w.folder() + begunSuffix
-	f, err := w.lockBegun(root, name)
+	name := w.folder() + unfinishedSuffix
+	f, err := w.lockUnfinished(root, name)
 	if err != nil {
 		return nil, err
 	}
 	if err = f.Truncate(0); err == nil {
-		_, err = f.WriteAt(details(begun{base}), 0)
+		_, err = f.WriteAt(details(unfinished{base}), 0)
 	}
 	if err != nil {
 		return nil, errors.Join(err, removeOpen(root, name, f))
@@ -45,8 +45,8 @@ func (w worktree) begin(root *os.Root, base string) (done func() error, err erro
 	return func() error { return removeOpen(root, name, f) }, nil
 }
 
-// lockBegun opens and locks the file name, which it makes where there is none.
-func (w worktree) lockBegun(root *os.Root, name string) (*os.File, error) {
+// lockUnfinished opens and locks the file name, which it makes where there is none.
+func (w worktree) lockUnfinished(root *os.Root, name string) (*os.File, error) {
 	for {
 		// A root follows links within it, despite the flags.
 		if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
@@ -98,8 +98,8 @@ func removeOpen(root *os.Root, name string, f *os.File) error {
 	return errors.Join(err, closed)
 }
 
-// clearBegun removes the unfinished worktrees of dead programs in the folder w.From.
-func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
+// removeUnfinished removes the unfinished worktrees of dead programs in the folder w.From.
+func removeUnfinished(ctx context.Context, root *os.Root, g git, w worktree) error {
 	folder, err := root.Open(filepath.FromSlash(worktreesFolder))
 	if err != nil {
 		return err
@@ -109,20 +109,20 @@ func clearBegun(ctx context.Context, root *os.Root, g git, w worktree) error {
 		return err
 	}
 	for _, file := range names {
-		name, ok := strings.CutSuffix(file, begunSuffix)
+		name, ok := strings.CutSuffix(file, unfinishedSuffix)
 		if !ok || worktreeName(name) != name {
 			continue
 		}
-		if err := newWorktree(w.From, name).clear(ctx, root, g); err != nil {
+		if err := newWorktree(w.From, name).removeIfDead(ctx, root, g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clear removes w if its maker has died and w was not used.
-func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
-	name := w.folder() + begunSuffix
+// removeIfDead removes w if its maker has died and w was not used.
+func (w worktree) removeIfDead(ctx context.Context, root *os.Root, g git) (err error) {
+	name := w.folder() + unfinishedSuffix
 	f, err := root.OpenFile(name, os.O_RDWR|durable.OpenFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is finished by now
@@ -142,8 +142,8 @@ func (w worktree) clear(ctx context.Context, root *os.Root, g git) (err error) {
 	if named, err := isNamed(root, name, f); err != nil || !named {
 		return err // without an error, another program has cleared it
 	}
-	var at begun
-	data, err := io.ReadAll(io.LimitReader(f, maxBegun))
+	var at unfinished
+	data, err := io.ReadAll(io.LimitReader(f, maxUnfinished))
 	if err != nil {
 		return err
 	}
