@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(data)
-	for _, want := range []string{"# Before", "kept size", "| other | 1 | 2 | 4 | 8 |", "gone", "refused by the proxy", "| CPU per turn, 10 turns | 10 µs | 2 µs | met |",
+	for _, want := range []string{"# Before", "kept size", "| other | 1 | 2 | 4 | 8 |", "gone", "refused by the proxy", "| CPU per turn, 10 turns | 15 µs | 2 µs | met |",
 		"| growth of a turn's CPU, 10 to 1000 turns | 1.2x | 4x | **missed** |"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
