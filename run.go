@@ -73,7 +73,7 @@ func (l *activeRun) OwnEffect(effects []engine.Effect) (own driver.OwnEffect, wa
 // Applied implements [driver.Host]: it lets others know of what counts now.
 func (l *activeRun) Applied(f event.Fact) {
 	l.poll.done = false
-	if b := l.conv.State.Bound(); b != l.told.restriction {
+	if b := l.conv.State.Restriction(); b != l.told.restriction {
 		l.told.restriction = b
 		l.takeRules()
 	}
@@ -129,7 +129,7 @@ func (l *activeRun) takeRules() {
 	l.told.rulesChanged = true
 	p := l.x.agent.Permissions
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, more.Allow), slices.Concat(p.Ask, more.Ask), slices.Concat(p.Deny, more.Deny)
-	p.Bound = l.told.restriction
+	p.Restriction = l.told.restriction
 	l.x.Rules.Store(p.Compile())
 	l.x.Unreadable.Store(p.DeniedReadPatterns(l.x.agent.Deciders, l.x.Roots...))
 }

@@ -90,7 +90,7 @@ func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
 
 	ceiling := p.inForce(f)
 	rules := ceiling
-	rules.Bound = nil // the ceiling has it
+	rules.Restriction = nil // the ceiling has it
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
 	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
@@ -132,6 +132,6 @@ func (a *Agent) offered() [][]string {
 func (p *Parent) inForce(f *conversation.Conversation) permission.Policy {
 	rules, more := p.session.def().Permissions, f.State.Rules()
 	rules.Allow, rules.Ask, rules.Deny = slices.Concat(rules.Allow, more.Allow), slices.Concat(rules.Ask, more.Ask), slices.Concat(rules.Deny, more.Deny)
-	rules.Mode, rules.Bound = f.State.Mode(), f.State.Bound()
+	rules.Mode, rules.Restriction = f.State.Mode(), f.State.Restriction()
 	return rules
 }

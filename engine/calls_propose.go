@@ -120,8 +120,8 @@ func isToolUse(b llm.Block) bool {
 func truncated(stop llm.StopReason) bool { return stop == llm.MaxTokens || stop == llm.Overflow }
 
 const (
-	doomRepeats = 3 // answers in a row with the same call, until it is asked about
-	doomFaults  = 3 // failures of a tool in a row, until it is asked about
+	sameCallLimit = 3 // answers in a row with the same call, until it is asked about
+	faultLimit    = 3 // failures of a tool in a row, until it is asked about
 )
 
 // A loopGuard notices a model that goes round in circles.
@@ -140,9 +140,9 @@ func (g *loopGuard) repeats(c *call, meant string) string {
 	put(&g.now, c.sig, times)
 	faults := g.faults[c.name]
 	switch {
-	case times >= doomRepeats:
+	case times >= sameCallLimit:
 		return fmt.Sprintf("the same call of %s with the same input was made in %d answers in a row", meant, times)
-	case faults >= doomFaults:
+	case faults >= faultLimit:
 		return fmt.Sprintf("%s has failed %d times in a row", meant, faults)
 	}
 	return ""

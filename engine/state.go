@@ -98,9 +98,9 @@ func (s *State) Scopes() []tool.Scope {
 	return out
 }
 
-// Bound returns the tools that the skills in force allow, nil for all. It is a new value
+// Restriction returns the tools that the skills in force allow, nil for all. It is a new value
 // whenever that changes.
-func (s *State) Bound() *permission.Restriction { return s.settings.bound }
+func (s *State) Restriction() *permission.Restriction { return s.settings.bound }
 
 // Agents returns the agents below the session. It changes with the state.
 func (s *State) Agents() *Subagents { return &s.agents }

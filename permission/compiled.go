@@ -39,8 +39,8 @@ func (p Policy) Compile() *Compiled {
 	for _, ceiling := range p.Parents {
 		c.ceilings = append(c.ceilings, ceiling.Compile())
 	}
-	if p.Bound != nil {
-		c.bound, c.only = p.Bound.By, newRuleSet(p.Bound.Only, true, func(Rule) string { return "" })
+	if p.Restriction != nil {
+		c.bound, c.only = p.Restriction.By, newRuleSet(p.Restriction.Only, true, func(Rule) string { return "" })
 	}
 	return c
 }

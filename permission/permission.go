@@ -140,8 +140,8 @@ type Policy struct {
 	Origins []Origin `json:"origins,omitempty"`
 	// Parents bound the policy: see [Policy.Within].
 	Parents []Policy `json:"ceilings,omitempty"`
-	// Bound, unless nil, names the only calls that may run, in every mode.
-	Bound *Restriction `json:"bound,omitempty"`
+	// Restriction, unless nil, names the only calls that may run, in every mode.
+	Restriction *Restriction `json:"bound,omitempty"`
 }
 
 // A Restriction keeps an agent to a list of calls while something, such as a skill, is in

@@ -48,10 +48,10 @@ func (p Policy) Check() error {
 			return fmt.Errorf("checking the policy of a parent: %w", err)
 		}
 	}
-	if p.Bound != nil {
-		for _, r := range p.Bound.Only {
+	if p.Restriction != nil {
+		for _, r := range p.Restriction.Only {
 			if err := r.Check(); err != nil {
-				return fmt.Errorf("checking the tools that %s allows: %w", text.Bytes(p.Bound.By, shellword.MaxShown), err)
+				return fmt.Errorf("checking the tools that %s allows: %w", text.Bytes(p.Restriction.By, shellword.MaxShown), err)
 			}
 		}
 	}

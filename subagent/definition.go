@@ -67,7 +67,7 @@ type only struct{ rules *permission.Compiled }
 // onlyRules returns the policy of a list of tools of which some have patterns.
 func onlyRules(kind string, rules []permission.Rule) only {
 	bound := &permission.Restriction{By: "the agent " + kind, Only: rules}
-	return only{permission.Policy{Mode: permission.Bypass, Bound: bound}.Compile()}
+	return only{permission.Policy{Mode: permission.Bypass, Restriction: bound}.Compile()}
 }
 
 func (o only) Decide(r permission.Request) permission.Decision {

@@ -18,7 +18,7 @@ const FoldCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 // from the home folder. A pattern that names a folder covers all below it, and
 // one that ends in "/**" covers what is in the folder, not the folder.
 // Whole segments are compared, without regard to case where file systems have
-// none. A malformed pattern matches nothing; [Rule.Check] finds it.
+// none. A malformed pattern matches nothing; Rule.Check of package permission finds it.
 func MatchPath(pattern, path, dir string) bool {
 	return matchPath(pattern, path, dir, FoldCase)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A Command is one simple command of a command line, the way the shell will run
-// it: quoting is removed and parts only known at run time are [Unknown].
+// it: quoting is removed and parts only known at run time are [shellword.Unknown].
 type Command struct {
 	Name string   // base name of the program or built-in command; "" for an assignment alone, Unknown if not known
 	Args []string // the words after the name

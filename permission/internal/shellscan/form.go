@@ -23,7 +23,7 @@ type Form struct {
 }
 
 // Canonical returns the form of a command line. The error says why the line is not
-// understood; no rule with a pattern and no mode but [Bypass] allows such a line.
+// understood; no rule with a pattern allows such a line, and no mode except bypassPermissions.
 // Whoever runs lines that were judged gives the shell the form.
 func Canonical(line string) (Form, error) {
 	c, err := Scan(line)

@@ -194,7 +194,7 @@ func (w *formWriter) flush() {
 }
 
 // documentText returns the text of "$(cat <<'E' …)", the usual way to write a
-// long argument, and [Unknown] for any other substitution.
+// long argument, and [shellword.Unknown] for any other substitution.
 func documentText(c *syntax.CmdSubst) string {
 	if len(c.Stmts) != 1 || c.Backquotes || c.TempFile || c.ReplyVar {
 		return shellword.Unknown

@@ -56,7 +56,7 @@ func (c *Commands) findHeads() []string {
 	return all
 }
 
-// baseName is the name of the program without its folder, [Unknown] if not known.
+// baseName is the name of the program without its folder, [shellword.Unknown] if not known.
 func (c *Command) baseName() string {
 	if c.Name == shellword.Unknown {
 		return shellword.Unknown

@@ -6,8 +6,8 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// Unknown stands in a [Command] for text that only the running shell knows: the
-// value of a variable, the output of a command. No command line can hold it.
+// Unknown stands in a command for text that only the running shell knows: the value of
+// a variable, the output of a command. No command line can hold it.
 const Unknown = "\x00"
 
 // Show makes what came from the model fit for a reason.
@@ -27,7 +27,7 @@ func Texts(words []Word) []string {
 	return out
 }
 
-// SetOf makes a list of names one that is quick to look in.
+// SetOf returns names as a set.
 func SetOf(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, n := range names {

@@ -41,7 +41,7 @@ type App struct {
 	InitialServers map[string]mcp.Config            // that the run began with
 	OnServerChange atomic.Pointer[func(mcp.Status)] // of changes of servers
 	Skills         *skill.Registry                  // nil: there are none
-	projectContext *projectContext                  // nil: the model gets no notes about the folder
+	projectContext *ProjectContext                  // nil: the model gets no notes about the folder
 	Triggers       *trigger.Handler                 // runs those that the model starts; nil: it can start none
 	person         bool                             // somebody can be asked
 	plugins        []*Plugin                        // that are trusted

@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A chosenSession session is the one that a run works in.
-type chosenSession struct {
+// A ChosenSession is the session that a run works in.
+type ChosenSession struct {
 	Store    session.Store
 	ID       string
 	Existing bool
@@ -19,19 +19,19 @@ type chosenSession struct {
 
 // ChooseSession finds or makes the session that the flags ask for: first which one,
 // then a copy of it, then from where.
-func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project string) (chosenSession, error) {
+func ChooseSession(ctx context.Context, h *cli.IO, o *settings.Options, project string) (ChosenSession, error) {
 	if o.Ephemeral && o.Resume == "" && !o.Latest {
 		if o.ID != "" && session.CheckID(o.ID) != nil {
-			return chosenSession{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
+			return ChosenSession{}, cli.Usagef("--session-id: %w", session.CheckID(o.ID))
 		}
-		return chosenSession{Store: new(session.Memory), ID: o.ID}, nil
+		return ChosenSession{Store: new(session.Memory), ID: o.ID}, nil
 	}
 	path, err := sessionstore.SessionsDir(h, o.SessionDir, project)
 	if err != nil {
-		return chosenSession{}, err
+		return ChosenSession{}, err
 	}
 	dir := session.Dir{Path: path}
-	c := chosenSession{Store: dir, ID: o.ID}
+	c := ChosenSession{Store: dir, ID: o.ID}
 	if o.ID != "" {
 		if err := checkNew(ctx, o, dir); err != nil {
 			return c, err

@@ -89,7 +89,7 @@ func connect(ctx context.Context, h *cli.IO, s *App, servers []subagent.Server) 
 	return ts, release, nil
 }
 
-// serversOf reads the configurations that kinds bring along.
+// serversOf reads the configurations that definitions name.
 func serversOf(h *cli.IO, servers []subagent.Server) (map[string]mcp.Config, error) {
 	configs := map[string]mcp.Config{}
 	for _, server := range servers {

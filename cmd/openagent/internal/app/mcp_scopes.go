@@ -49,8 +49,8 @@ func serverFileOf(h *cli.IO, scope, project string) (string, error) {
 	return filepath.Join(home, userServersName), nil
 }
 
-// A serverDocument is a file of servers. Members that are not known here stay.
-type serverDocument struct {
+// A ServerDocument is a file of servers. Members that are not known here stay.
+type ServerDocument struct {
 	scope, project string
 	top            map[string]json.RawMessage // of the file
 	Servers        map[string]json.RawMessage // of the scope
@@ -58,8 +58,8 @@ type serverDocument struct {
 }
 
 // decodeServers reads a file's text; nil is an empty one.
-func decodeServers(data []byte, scope, project string) (*serverDocument, error) {
-	d := &serverDocument{scope: scope, project: project, top: map[string]json.RawMessage{}, Servers: map[string]json.RawMessage{}, places: map[string]json.RawMessage{}}
+func decodeServers(data []byte, scope, project string) (*ServerDocument, error) {
+	d := &ServerDocument{scope: scope, project: project, top: map[string]json.RawMessage{}, Servers: map[string]json.RawMessage{}, places: map[string]json.RawMessage{}}
 	if len(data) == 0 {
 		return d, nil
 	}
@@ -90,7 +90,7 @@ func decodeServers(data []byte, scope, project string) (*serverDocument, error) 
 	return d, nil
 }
 
-func (d *serverDocument) encode() ([]byte, error) {
+func (d *ServerDocument) encode() ([]byte, error) {
 	servers, err := json.Marshal(d.Servers)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (d *serverDocument) encode() ([]byte, error) {
 }
 
 // ReadServers reads the file of a scope.
-func ReadServers(h *cli.IO, scope, project string) (*serverDocument, error) {
+func ReadServers(h *cli.IO, scope, project string) (*ServerDocument, error) {
 	path, err := serverFileOf(h, scope, project)
 	if err != nil {
 		return nil, err

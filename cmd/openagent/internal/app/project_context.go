@@ -22,9 +22,9 @@ const (
 	gitPatience = 250 * time.Millisecond
 )
 
-// A projectContext is what runs are told of the folder that they work in: files of
+// A ProjectContext collects what runs are told about their working folder: files of
 // instructions and the state of git.
-type projectContext struct {
+type ProjectContext struct {
 	home, userHome string
 	noProject      bool
 	ctx            context.Context
@@ -62,8 +62,8 @@ func AddProjectContext(h *cli.IO, s *App) {
 }
 
 // NewProjectContext returns the project context that the options ask for.
-func NewProjectContext(h *cli.IO, o *settings.Options) *projectContext {
-	b := &projectContext{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
+func NewProjectContext(h *cli.IO, o *settings.Options) *ProjectContext {
+	b := &ProjectContext{states: map[string]*gitState{}, noProject: o.Layers != nil && !slices.Contains(o.Layers, string(config.Project))}
 	if o.Layers == nil || slices.Contains(o.Layers, string(config.User)) {
 		b.home, _ = h.Home()
 		b.userHome, _ = os.UserHomeDir()
@@ -73,7 +73,7 @@ func NewProjectContext(h *cli.IO, o *settings.Options) *projectContext {
 }
 
 // Close ends what looks at git.
-func (b *projectContext) Close() {
+func (b *ProjectContext) Close() {
 	b.mu.Lock() // nothing begins to look after this
 	b.cancel()
 	b.mu.Unlock()
@@ -81,12 +81,12 @@ func (b *projectContext) Close() {
 }
 
 // Place returns where project files are searched for.
-func (b *projectContext) Place(at agent.Place) project.Place {
+func (b *ProjectContext) Place(at agent.Place) project.Place {
 	return project.Place{Dir: at.Dir, Home: b.home, UserHome: b.userHome, NoProject: b.noProject, Hides: at.Hides}
 }
 
 // notes tells of files of instructions, and once of git.
-func (b *projectContext) notes(ctx context.Context, at agent.Place) []agent.Note {
+func (b *ProjectContext) notes(ctx context.Context, at agent.Place) []agent.Note {
 	state := b.git(at.Dir)
 	place := b.Place(at)
 	var files []project.File
@@ -130,7 +130,7 @@ func (b *projectContext) notes(ctx context.Context, at agent.Place) []agent.Note
 }
 
 // git returns the state of git in a folder as it was when it was asked for first.
-func (b *projectContext) git(dir string) *gitState {
+func (b *ProjectContext) git(dir string) *gitState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.states[dir]; s != nil {

@@ -28,8 +28,8 @@ type Definition struct {
 	from string // built-in, plugin, user, project or --agents
 }
 
-// definitionFolders are folders of kinds of agents.
-type definitionFolders struct {
+// A DefinitionSource is folders with definitions of sub-agents, and whose they are.
+type DefinitionSource struct {
 	from    string
 	Folders []subagent.Folder
 	own     bool // of the user, whom nobody asks about them
@@ -38,7 +38,7 @@ type definitionFolders struct {
 
 // DefinitionFolders are the folders that a run looks into, the later counts, as far as
 // --setting-sources wants them.
-func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []definitionFolders {
+func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins []*Plugin) []DefinitionSource {
 	wants := func(l config.Scope) bool { return o.Layers == nil || slices.Contains(o.Layers, string(l)) }
 	var extra, user []subagent.Folder
 	for _, p := range plugins {
@@ -52,17 +52,17 @@ func DefinitionFolders(h *cli.IO, o *settings.Options, project string, plugins [
 	if home, err := h.Home(); err == nil {
 		user = append(user, subagent.Folder{Path: filepath.Join(home, "agents")})
 	}
-	out := []definitionFolders{{from: "plugin", Folders: extra, trusted: true}}
+	out := []DefinitionSource{{from: "plugin", Folders: extra, trusted: true}}
 	if wants(config.User) {
-		out = append(out, definitionFolders{from: "user", Folders: user, own: true})
+		out = append(out, DefinitionSource{from: "user", Folders: user, own: true})
 	}
 	if wants(config.Project) {
-		out = append(out, definitionFolders{from: "project", Folders: subagent.Folders(project, true)})
+		out = append(out, DefinitionSource{from: "project", Folders: subagent.Folders(project, true)})
 	}
 	return out
 }
 
-// FindDefinitions finds the kinds of agents of a run. With ask a person at the terminal is
+// FindDefinitions finds the definitions of sub-agents for a run. With ask a person at the terminal is
 // asked about folders that are not trusted. What is wrong with files is said if tell
 // is set.
 func FindDefinitions(ctx context.Context, h *cli.IO, s *App, ask, tell bool) error {
@@ -203,7 +203,7 @@ func (s *App) DefinitionNamed(name string) (Definition, error) {
 	return Definition{}, cli.Usagef("there is no agent %q%s", cli.Clip(name), cmp.Or(cli.Suggestion(name, names), "; openagent agents list shows them"))
 }
 
-// DefinitionNames are the names of the kinds, in order.
+// DefinitionNames are the names of the definitions, in order.
 func (s *App) DefinitionNames() []string {
 	names := []string{}
 	for _, k := range s.Definitions {

@@ -76,11 +76,11 @@ func (s *App) remoteTriggers(home string) *tools.Triggers {
 
 // ChooseTools returns the tools that --tools names, and the names of those that a
 // model has to find first.
-func ChooseTools(h *cli.IO, s *App, kit []tools.Entry) (chosen []tool.Tool, deferred []string) {
+func ChooseTools(h *cli.IO, s *App, builtins []tools.Entry) (chosen []tool.Tool, deferred []string) {
 	wanted := s.Options.Tools
 	all, core := len(wanted) == 0 || slices.Contains(wanted, "all"), slices.Contains(wanted, "core")
 	var names []string
-	for _, e := range kit {
+	for _, e := range builtins {
 		name := e.Tool.Spec().Name
 		names = append(names, name)
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// agents lists the agents at work and the kinds, or stops agents.
+// agents lists the running sub-agents and the definitions, or stops sub-agents.
 func (c *REPL) agents(words []string) error {
 	switch {
 	case len(words) == 0:

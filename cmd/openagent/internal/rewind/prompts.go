@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/session"
 )
 
-// A promptPlace is a prompt to which a session can be taken back.
-type promptPlace struct {
+// A PromptPlace is a prompt that you can rewind a session to.
+type PromptPlace struct {
 	Fact   int64     `json:"fact"`
 	UUID   string    `json:"uuid"`
 	Time   time.Time `json:"time"`
@@ -21,7 +21,7 @@ type promptPlace struct {
 }
 
 // ListPrompts lists the prompts of a session that count, the first one first.
-func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Store, id string) ([]promptPlace, error) {
+func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Store, id string) ([]PromptPlace, error) {
 	w, err := walkOf(ctx, store, id)
 	if err != nil {
 		return nil, err
@@ -36,9 +36,9 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 			there[c.ID] = true
 		}
 	}
-	list := []promptPlace{}
+	list := []PromptPlace{}
 	for _, s := range w.prompts() {
-		p := promptPlace{Fact: s.Seq, UUID: s.UUID(), Time: s.Time, Files: filesUnchanged, Prompt: s.text}
+		p := PromptPlace{Fact: s.Seq, UUID: s.UUID(), Time: s.Time, Files: filesUnchanged, Prompt: s.text}
 		switch {
 		case s.kept == nil && s.changes, s.kept != nil && s.kept.ID == "":
 			p.Files = filesNotKept
@@ -47,7 +47,7 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 		case s.kept != nil:
 			p.Files = filesGone
 		}
-		list = append([]promptPlace{p}, list...)
+		list = append([]PromptPlace{p}, list...)
 	}
 	return list, nil
 }
@@ -56,7 +56,7 @@ func ListPrompts(ctx context.Context, store session.Store, kept *checkpoint.Stor
 const PromptsHeader = "FACT TIME FILES PROMPT"
 
 // PromptRows returns a row for each prompt, for a table under PromptsHeader.
-func PromptRows(list []promptPlace) (rows [][]string) {
+func PromptRows(list []PromptPlace) (rows [][]string) {
 	for _, p := range list {
 		rows = append(rows, []string{strconv.FormatInt(p.Fact, 10), p.Time.Local().Format(time.DateTime), p.Files, text.Runes(text.OneLine(p.Prompt), 80)})
 	}

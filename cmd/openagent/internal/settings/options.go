@@ -60,7 +60,7 @@ type Options struct {
 	Plugins           []string
 	MCP               []string // servers: files or JSON
 	MCPStrict         bool
-	Agents            string // kinds of agents, as JSON
+	Agents            string // definitions of sub-agents, as JSON
 	Agent             string // the kind that the agent is
 	logLevel          string
 	logFormat         string

@@ -32,7 +32,7 @@ type Report struct {
 	commands     func() []string
 	skills       func() []string // that the model can run
 	instructions func() []string // files that the model was told
-	kinds        []string        // of agents
+	agentNames   []string
 
 	agent     string             // the name of the agent; "" at the root
 	parent    *string            // the call that has put the agent to work; nil at the root
@@ -59,7 +59,7 @@ type Report struct {
 // NewReport returns a Report. put takes each line; nil for none.
 func NewReport(session, provider string, put func(line any)) *Report {
 	return &Report{put: put, Session: session, provider: provider, simulated: provider == settings.DemoName, servers: func() []app.NamedServer { return []app.NamedServer{} }, commands: func() []string { return []string{} },
-		kinds: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
+		agentNames: []string{}, skills: func() []string { return []string{} }, instructions: func() []string { return []string{} },
 		queued: map[string]event.Event{}, decisions: map[string]permission.Decision{}, calls: NewCalls()}
 }
 
@@ -240,7 +240,7 @@ func (r *Report) begin() {
 		names = append(names, t.Name)
 	}
 	r.Line(initLine{Type: "system", Subtype: "init", Cwd: r.config.Dir, Model: r.config.Model, Provider: cmp.Or(r.config.Models[r.config.Model].Provider, r.provider),
-		PermissionMode: string(r.Mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.kinds, Skills: r.skills(), Instructions: r.instructions(),
+		PermissionMode: string(r.Mode), Tools: names, MCPServers: r.servers(), SlashCommands: r.commands(), Agents: r.agentNames, Skills: r.skills(), Instructions: r.instructions(),
 		Capabilities: capabilities, Sandbox: r.sandbox, Version: cli.Version(), Origin: r.NewOrigin("")})
 }
 

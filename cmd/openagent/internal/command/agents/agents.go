@@ -42,7 +42,7 @@ func Command(h *cli.IO) cli.Command {
 	}}
 }
 
-// loadAgents finds the kinds of agents outside of a run. A person at a terminal is
+// loadAgents finds the definitions of sub-agents outside a run. A person at a terminal is
 // asked about what is not trusted.
 func loadAgents(ctx context.Context, h *cli.IO, o *agentsOptions) (*app.App, error) {
 	dir, err := settings.WorkingDir()

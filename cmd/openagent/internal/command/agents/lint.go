@@ -26,7 +26,7 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 	defer s.Close()
 	place := s.HookWorkspace()
 	var problems []*subagent.Problem
-	var kinds []subagent.Definition
+	var definitions []subagent.Definition
 	for _, f := range files {
 		d, notes, err := subagent.ReadFile(f, place)
 		problems = append(problems, notes...)
@@ -36,7 +36,7 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 		} else if err != nil {
 			return cli.Usagef("agents lint: %w", err)
 		}
-		kinds = append(kinds, d)
+		definitions = append(definitions, d)
 	}
 	if len(files) == 0 {
 		var plugins []*app.Plugin
@@ -52,23 +52,23 @@ func lintAgents(ctx context.Context, h *cli.IO, o *agentsOptions, files []string
 				f.Hooks = place
 				found := f.Load()
 				problems = append(problems, found.Problems...)
-				kinds = append(kinds, found.Definitions...)
+				definitions = append(definitions, found.Definitions...)
 			}
 		}
 	}
-	problems = append(problems, unknownTools(h, s, kinds)...)
-	return tellProblems(h, o.Output, problems, len(kinds))
+	problems = append(problems, unknownTools(h, s, definitions)...)
+	return tellProblems(h, o.Output, problems, len(definitions))
 }
 
 // unknownTools finds names of tools that there are none of.
-func unknownTools(h *cli.IO, s *app.App, kinds []subagent.Definition) []*subagent.Problem {
+func unknownTools(h *cli.IO, s *app.App, definitions []subagent.Definition) []*subagent.Problem {
 	var names []string
 	for _, e := range app.Builtins(h, s).Tools() {
 		spec := e.Tool.Spec()
 		names = append(append(names, spec.Name), spec.Aliases...)
 	}
 	var out []*subagent.Problem
-	for _, d := range kinds {
+	for _, d := range definitions {
 		for _, name := range slices.Concat(d.Agent.AllowedTools, d.Agent.DisallowedTools) {
 			if !strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "*") && !slices.Contains(names, name) {
 				out = append(out, &subagent.Problem{File: d.Source, Text: fmt.Sprintf("there is no built-in tool %q%s", cli.Clip(name), cli.Suggestion(name, names))})

@@ -29,8 +29,8 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 	if err != nil {
 		return cli.Usagef("trust add: %w", err)
 	}
-	kinds := app.LoadDefinitionFolders(dir)
-	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(kinds) > 0 {
+	definitions := app.LoadDefinitionFolders(dir)
+	if info, err := os.Stat(filepath.Join(dir, ".openagent")); err == nil && info.IsDir() || servers != nil || len(definitions) > 0 {
 		from := settings.ConfigOptions(h, new(settings.Options), dir)
 		from.Trusted, from.Given = nil, nil
 		if s, err = config.Load(from); err != nil {
@@ -47,10 +47,10 @@ func addTrust(ctx context.Context, h *cli.IO, dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(tools) == 0 && len(files) == 0 && servers == nil && whole == nil && len(skills) == 0 && len(kinds) == 0 {
+	if len(tools) == 0 && len(files) == 0 && servers == nil && whole == nil && len(skills) == 0 && len(definitions) == 0 {
 		return cli.Usagef("trust add: %s holds no tools, no skills, no agents, no settings, no hooks and no .mcp.json; name a project, or the folder that the executable files are in", dir)
 	}
-	for _, found := range kinds {
+	for _, found := range definitions {
 		if err := app.TrustDefinitions(ctx, h, found); err != nil {
 			return err
 		}

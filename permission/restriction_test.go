@@ -64,7 +64,7 @@ func TestBound(t *testing.T) {
 		{[]Rule{"Bash(git diff *)"}, bash("if true; then rm x; fi"), false},
 	} {
 		for _, mode := range Modes {
-			p := Policy{Mode: mode, Allow: []Rule{"Bash", "Read", "Grep", "Write", "Agent", "WebFetch", "mcp__git", "mcp__other"}, Bound: &Restriction{By: "the skill x", Only: c.only}}
+			p := Policy{Mode: mode, Allow: []Rule{"Bash", "Read", "Grep", "Write", "Agent", "WebFetch", "mcp__git", "mcp__other"}, Restriction: &Restriction{By: "the skill x", Only: c.only}}
 			_, denied := p.Denies(c.call)
 			d := p.Decide(c.call)
 			if denied == c.in || !c.in && (d.Behavior != Denied || !strings.Contains(d.Reason, "the skill x may use")) || c.in && strings.Contains(d.Reason, "the skill x") {
@@ -86,7 +86,7 @@ func TestBound(t *testing.T) {
 // A bound allows nothing by itself.
 func TestBoundAllowsNothing(t *testing.T) {
 	write := Request{Tool: "Write", Access: []Access{{Kind: EditFile, Target: "/p/a"}}}
-	p := Policy{Bound: &Restriction{By: "x", Only: []Rule{"Write"}}}
+	p := Policy{Restriction: &Restriction{By: "x", Only: []Rule{"Write"}}}
 	if d := p.Decide(write); d.Behavior != Asked {
 		t.Errorf("got %+v", d)
 	}
@@ -94,7 +94,7 @@ func TestBoundAllowsNothing(t *testing.T) {
 	if d := p.Decide(write); d.Behavior != Denied || d.Rule != "Write" {
 		t.Errorf("got %+v", d)
 	}
-	if err := (Policy{Bound: &Restriction{By: "x", Only: []Rule{"("}}}).Check(); err == nil {
+	if err := (Policy{Restriction: &Restriction{By: "x", Only: []Rule{"("}}}).Check(); err == nil {
 		t.Error("a malformed bound passes the check")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// within reports whether the rules of a bound cover the call.
+// within reports whether the rules of a restriction cover the call.
 func (c *call) within(s *ruleSet) bool {
 	var scoped []*rule
 	for i := range s.all {
