@@ -216,7 +216,7 @@ func TestLoginsAreBounded(t *testing.T) {
 		t.Errorf("%d logins", n)
 	}
 
-	less := guarded(t, mcp.HTTP, &authserver.Server{Scopes: []string{"read"}, Grants: []string{"read"}, Needs: forCalls(func() string { return "write" })})
+	less := guarded(t, mcp.HTTP, &authserver.Server{Scopes: []string{"read"}, Granted: []string{"read"}, Needs: forCalls(func() string { return "write" })})
 	all, _ = withLogin(t, mcp.Config{URL: less.ResourceURL()}, mcp.Options{Login: browse})
 	toolsOf(t, all)
 	waitFor(t, all, "s", mcp.Connected)

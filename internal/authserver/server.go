@@ -31,8 +31,8 @@ type Server struct {
 	Clients map[string]string
 	// Methods are the ways of clients to say who they are; nil takes none only.
 	Methods []string
-	// Grants are the scopes that are given of those asked for; nil gives all.
-	Grants []string
+	// Granted are the scopes that are given of those asked for; nil gives all.
+	Granted []string
 	// Change changes a document before it is sent: "resource", "server", "registration",
 	// "callback" or "token". The values of callback are strings.
 	Change func(document string, values map[string]any)
@@ -317,8 +317,8 @@ func (s *Server) tokens(g grant) map[string]any {
 		life = time.Hour
 	}
 	g.until = time.Now().Add(life)
-	if s.Grants != nil {
-		g.scopes = slices.DeleteFunc(slices.Clone(g.scopes), func(scope string) bool { return !slices.Contains(s.Grants, scope) })
+	if s.Granted != nil {
+		g.scopes = slices.DeleteFunc(slices.Clone(g.scopes), func(scope string) bool { return !slices.Contains(s.Granted, scope) })
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	s.access[access], s.refresh[refresh] = g, g
