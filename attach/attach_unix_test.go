@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/attach"
 )
 
-// Nobody waits for a named pipe's writer.
+// Opening a named pipe does not wait for a writer.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {

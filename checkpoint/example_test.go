@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.WriteFile(notes, []byte("new\n"), 0o644); err != nil { // whoever does it
+	if err := os.WriteFile(notes, []byte("new\n"), 0o644); err != nil { // by any program
 		log.Fatal(err)
 	}
 	changes, err := store.Changes(ctx, "s", before.ID, "")

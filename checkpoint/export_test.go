@@ -25,7 +25,7 @@ func Rewrite(t *testing.T, s *Store, c Checkpoint) {
 // Op is a kind of writing to the disk.
 type Op string
 
-// What a store does to the disk.
+// The disk operations of a store.
 const (
 	Open   Op = "open"
 	Write  Op = "write"

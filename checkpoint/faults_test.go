@@ -15,8 +15,8 @@ import (
 	"github.com/openagent-go/agent/checkpoint"
 )
 
-// Every write of a Take, a Restore and a Prune fails once: what was there before
-// is whole, and the next one works.
+// Every write of a Take, a Restore and a Prune fails once: the old data stays whole, and
+// the next one works.
 func TestDiskFails(t *testing.T) {
 	faults := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS}
 	for _, what := range []string{"take", "restore", "prune"} {
@@ -169,10 +169,9 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A flipped bit is found, with all checkpoints that it hits, and nothing is
-// restored from it.
-// What was there before is known before the first file changes, and none changes
-// where that fails.
+// A flipped bit is found, with all checkpoints that it affects, and nothing is restored
+// from it. The content is verified before the first file changes; if that fails no file
+// changes.
 func TestKeptFirst(t *testing.T) {
 	root, s := t.TempDir(), newStore(t)
 	plant(t, root, map[string]string{"a": "one", "d/b": "one"})
@@ -252,7 +251,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What a store has lost is stored again.
+// Content that a store has lost is stored again.
 func TestContentLost(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)

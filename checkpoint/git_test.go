@@ -19,8 +19,8 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// A repository with others in it, a worktree and a submodule: their files come
-// back, what belongs to git stays, and git sees what it saw.
+// A repository with others in it, a worktree and a submodule: their files come back, git's
+// own data stays, and git reports the same state.
 func TestRepositories(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -57,7 +57,7 @@ func TestRepositories(t *testing.T) {
 	if got := status(); got != saw {
 		t.Errorf("git sees:\n%s\nand saw:\n%s", got, saw)
 	}
-	// A repository that was cloned in the meantime keeps what is git's.
+	// A repository that was cloned in the meantime keeps its .git.
 	git(t, root, "clone", "-q", other, "late")
 	r = restore(t, s, c.ID)
 	if len(r.Left) != 1 || r.Left[0].Path != "late" {

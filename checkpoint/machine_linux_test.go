@@ -22,7 +22,7 @@ import (
 
 func init() { roles["full"], roles["nobody"] = fillDisk, beNobody }
 
-// Pipes, sockets and devices are gaps; nobody waits for a writer.
+// Pipes, sockets and devices are gaps; reading does not wait for a writer.
 func TestSpecialFiles(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)
@@ -57,7 +57,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// What the user may not read is a gap and stays.
+// Files that the user may not read are gaps and stay.
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")

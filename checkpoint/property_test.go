@@ -73,15 +73,15 @@ func (g gardener) content() []byte {
 	case 1:
 		return make([]byte, 1<<20+g.IntN(5))
 	case 2:
-		return []byte("openagent folder 1\n") // what an empty folder is in the store
+		return []byte("openagent folder 1\n") // an empty folder in the store
 	}
 	return fmt.Appendf(nil, "%d", g.IntN(100))
 }
 
 var oddNames = []string{"a", "b", "c", "d", "a.o", "new\nline", "\xff\xfe", "ü"}
 
-// Whatever was done, a restore brings exactly the old state back, and its undo
-// exactly the newer one; what is ignored stays as it is.
+// After any changes, a restore brings exactly the old state back, and its undo exactly the
+// newer one; ignored files stay as they are.
 func TestRestoreIsExact(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("names here are those of Linux")
@@ -159,7 +159,7 @@ func TestRestoreIsExact(t *testing.T) {
 	}
 }
 
-// ignoredStay compares what is ignored in two states.
+// ignoredStay compares the ignored files of two states.
 func ignoredStay(t *testing.T, before, after string) {
 	t.Helper()
 	for line := range strings.Lines(before) {

@@ -166,7 +166,7 @@ func TestForkAndDrop(t *testing.T) {
 	}
 }
 
-// What a newer version of the program has written is left alone.
+// Data of a newer version of the program is left alone.
 func TestNewerVersion(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)

@@ -79,8 +79,8 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// What git ignores is not covered and never touched, whatever .gitignore said
-// then and says now.
+// Files that git ignores are not covered and never touched, by the old .gitignore or the
+// new one.
 func TestIgnored(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)
@@ -119,7 +119,7 @@ func TestIgnored(t *testing.T) {
 	restore(t, s, r.Undo)
 	check(map[string]string{".gitignore": "a\nz\n", "a": "2", "d/z": "2", "sub/f.log": "2", "new": "2"})
 
-	// What is ignored stands in the way of what was a file.
+	// An ignored folder is in the way of a former file.
 	must(t, os.Remove(filepath.Join(root, "new")))
 	plant(t, root, map[string]string{".gitignore": "*.log\n", "new/file": "3", "new/z.log": "precious"})
 	r = restore(t, s, r.Undo)
@@ -297,7 +297,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What stands apart is not covered, and stays when files are brought back.
+// Separate trees are not covered, and stay when files are brought back.
 func TestApart(t *testing.T) {
 	root := t.TempDir()
 	s := newStore(t)

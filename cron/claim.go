@@ -91,7 +91,7 @@ func (v view) settle(j *Job, room bool) (run *claim, outcomes []told) {
 	switch latest := ticks[len(ticks)-1]; {
 	case j.Missed == Skip && v.now.Sub(latest) > onTime:
 		j.Ticked = latest
-		outcomes = append(outcomes, j.say(latest, v.now, Overdue, "nobody ran the schedule at that time"))
+		outcomes = append(outcomes, j.say(latest, v.now, Overdue, "no program ran the schedule at that time"))
 	case room: // the oldest of those that are made up for
 		j.Ticked = ticks[0]
 		j.Run = &Run{Tick: ticks[0], Started: v.now, Owner: v.owner, Alive: v.now}

@@ -88,7 +88,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// What cannot be understood is reported and stays as it is.
+// An invalid file is reported and stays as it is.
 func TestFileUnreadable(t *testing.T) {
 	for name, data := range map[string]string{
 		"empty":     "",
@@ -168,7 +168,7 @@ func TestFileFails(t *testing.T) {
 	}
 }
 
-// Who waits for the lock can be told to stop.
+// A caller that waits for the lock can be told to stop.
 func TestFileLocked(t *testing.T) {
 	f := newFile(t)
 	err := f.Update(t.Context(), func([]cron.Job) ([]cron.Job, error) {

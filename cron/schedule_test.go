@@ -47,7 +47,7 @@ func TestNext(t *testing.T) {
 		{"  TZ=UTC   @daily ", "UTC", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"},
 		{"@every 90m", "UTC", "2026-11-20T00:00:00Z", "2026-11-20T01:30:00Z 2026-11-20T03:00:00Z"},
 
-		// Clocks go forward: what is skipped runs when the gap ends, once.
+		// Clocks go forward: a skipped time runs when the gap ends, once.
 		{"30 2 * * *", "America/New_York", "2026-03-07T12:00:00-05:00", "2026-03-08T03:00:00-04:00 2026-03-09T02:30:00-04:00"},
 		{"*/20 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-30T02:00:00+02:00"},
 		{"0 2,3 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-30T02:00:00+02:00"},
@@ -57,7 +57,7 @@ func TestNext(t *testing.T) {
 		{"15 * * * *", "Australia/Lord_Howe", "2026-10-04T01:00:00+10:30", "2026-10-04T01:15:00+10:30 2026-10-04T03:15:00+11:00"},
 		{"0 10 * * *", "Pacific/Apia", "2011-12-29T12:00:00-10:00", "2011-12-31T00:00:00+14:00 2011-12-31T10:00:00+14:00"},
 
-		// Clocks go back: what comes twice runs the first time; by the hour it continues.
+		// Clocks go back: a repeated time runs the first time; hourly schedules continue.
 		{"30 1 * * *", "America/New_York", "2026-10-31T12:00:00-04:00", "2026-11-01T01:30:00-04:00 2026-11-02T01:30:00-05:00"},
 		{"30 1 * * *", "America/New_York", "2026-11-01T01:40:00-04:00", "2026-11-02T01:30:00-05:00"},
 		{"*/30 1,2 * * *", "America/New_York", "2026-11-01T01:10:00-05:00", "2026-11-01T02:00:00-05:00"},
@@ -126,7 +126,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What Next says is what looking at the clock minute by minute says.
+// Next agrees with checking the clock minute by minute.
 func TestNextByLooking(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
@@ -146,7 +146,7 @@ func TestNextByLooking(t *testing.T) {
 		for tick := s.Next(start); tick.Before(end); tick = s.Next(tick) {
 			got = append(got, tick.Format(time.RFC3339))
 		}
-		// shown is what the clock showed up to a moment, as a number.
+		// shown is the clock's reading up to a moment, as a number.
 		shown := func(m time.Time) int64 { _, o := m.Zone(); return m.Unix() + int64(o) }
 		var highest int64
 		for m := start.Add(-24 * time.Hour).Truncate(time.Minute).In(s.Zone()); m.Before(end); m = m.Add(time.Minute) {

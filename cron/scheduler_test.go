@@ -112,7 +112,7 @@ func TestSchedulerFires(t *testing.T) {
 	})
 }
 
-// A run that is still on has its job's next ticks skipped, and others go on.
+// While a job runs its next ticks are skipped; other jobs continue.
 func TestSchedulerOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
@@ -189,7 +189,7 @@ func TestSchedulerMissed(t *testing.T) {
 	}
 }
 
-// However long nobody was there, what is made up for is bounded, and found soon.
+// After any absence, the ticks to make up for are bounded, and found quickly.
 func TestSchedulerMissedLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
@@ -302,7 +302,7 @@ func TestSchedulerParallel(t *testing.T) {
 	})
 }
 
-// The end waits for runs, which are told about it; one that does not care is named.
+// The end waits for runs, which are cancelled; one that ignores that is named.
 func TestSchedulerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(cron.Memory)
@@ -333,8 +333,8 @@ func TestSchedulerStops(t *testing.T) {
 	})
 }
 
-// Another program claims and runs; while it says that it lives nobody else runs
-// the job, and once it is silent its run is lost and the next tick is free.
+// Another program claims and runs. While it shows signs of life no other runs the job. Once
+// it is silent its run is lost and the next tick is free.
 func TestSchedulerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
@@ -381,7 +381,7 @@ func TestSchedulerLost(t *testing.T) {
 	})
 }
 
-// A broken store is an error at first; later it is told once, and tried again.
+// A broken store is an error at first; later it is reported once, and tried again.
 func TestSchedulerTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary

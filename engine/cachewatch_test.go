@@ -69,7 +69,7 @@ func TestCacheWatchNames(t *testing.T) {
 			if b := turn(w, s, tr, "a", 0, 5000); b != nil {
 				t.Fatalf("the first answer: %+v", b)
 			}
-			tr.Messages = conversation(4) // what is the same need not be the same memory
+			tr.Messages = conversation(4) // equal values need not share memory
 			tt.change(w, tr)
 			b := turn(w, s, tr, "b", 0, 5000)
 			if b == nil {
@@ -85,7 +85,7 @@ func TestCacheWatchNames(t *testing.T) {
 	}
 }
 
-// What a watched turn costs does not grow with the conversation.
+// The cost of a watched turn does not grow with the conversation.
 func TestCacheWatchIsFlat(t *testing.T) {
 	allocs := func(messages int) float64 {
 		w, s, tr := new(CacheWatch), new(State), &Transcript{Messages: conversation(messages)}
@@ -96,7 +96,7 @@ func TestCacheWatchIsFlat(t *testing.T) {
 	}
 }
 
-// BenchmarkCacheWatch is what a watched turn costs more than one that nobody watches.
+// BenchmarkCacheWatch measures the extra cost of a watched turn.
 func BenchmarkCacheWatch(b *testing.B) {
 	for _, messages := range []int{10, 1000} {
 		b.Run(fmt.Sprint(messages), func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// reports reports whether f says what came of an effect, or brings an input.
+// reports reports whether f is the outcome of an effect, or brings an input.
 func reports(f event.Data) bool {
 	switch f := f.(type) {
 	case event.AssistantMessage, event.ModelFailed, event.Waited, event.Authorized, event.Answered, event.ToolDone, event.ToolAmended, event.ToolResult:
@@ -22,7 +22,7 @@ func reports(f event.Data) bool {
 	return false
 }
 
-// conversation returns what the transcript holds.
+// conversation returns the content of the transcript.
 func (w *world) conversation() []byte {
 	data, err := json.Marshal(w.transcript.Messages)
 	w.check(err)

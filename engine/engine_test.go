@@ -29,8 +29,8 @@ var update = flag.Bool("update", false, "write what the scenarios come to into t
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TestScenarios runs testdata/*.txtar. A scenario has two files: "script", a
-// fact a line in the words of [world.do], and "want", what came of each.
+// TestScenarios runs testdata/*.txtar. A scenario has two files: "script", a fact a line in
+// the words of [world.do], and "want", the result of each.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -99,7 +99,7 @@ func (w *world) happen(f event.Fact) bool {
 	return counted
 }
 
-// show lets the engine's own conclusions happen and writes what is wanted.
+// show lets the engine draw its own conclusions and writes the wanted effects.
 func (w *world) show() {
 	for {
 		effects := w.state.Effects()
@@ -306,11 +306,11 @@ func (w *world) do(words []string) {
 			}
 		}
 		w.report(w.happen(f))
-	case "wish": // wish ID INSTRUCTIONS: somebody wants a compaction
+	case "wish": // wish ID INSTRUCTIONS: a user asks for a compaction
 		w.report(w.happen(event.CompactionRequested{ID: args[0], Instructions: strings.Join(args[1:], " ")}))
-	case "summary": // summary [failed=WHY] [large=TOKENS] TEXT: what came of a compaction
+	case "summary": // summary [failed=WHY] [large=TOKENS] TEXT: the result of a compaction
 		w.summary(args)
-	case "cut": // what comes of cutting
+	case "cut": // the result of a truncation
 		w.cut()
 	case "tokens": // tokens N: of the next answers, as the provider counts
 		n, err := strconv.Atoi(args[0])
@@ -319,7 +319,7 @@ func (w *world) do(words []string) {
 	case "gather": // gather CALL: the result of a batch
 		f := event.ToolResult{Key: w.key("gather", args[0]), Call: args[0], Result: w.transcript.Gather(args[0])}
 		w.report(w.happen(f))
-	case "hooked": // hooked EVENT [block=WHY] [stop=WHY]: what the hooks that are wanted first want
+	case "hooked": // hooked EVENT [block=WHY] [stop=WHY]: the answer of the hooks that are wanted first
 		f := event.Hooked{Event: hook.Event(args[0])}
 		for _, e := range w.state.Effects() {
 			if e, ok := e.(engine.CallHooks); ok && e.Event == f.Event && f.Key == "" {
@@ -354,7 +354,7 @@ func (w *world) do(words []string) {
 		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Result: tool.Result{Questions: []tool.Question{{Text: "which?"}}}}))
 	case "digest": // digest CALL: a tool wants its result digested
 		w.report(w.happen(event.ToolDone{Key: w.key("tool", args[0]), Call: args[0], Digest: "in short", Result: *tool.Text("long")}))
-	case "amend": // amend CALL: what came of either
+	case "amend": // amend CALL: the result of either
 		f := event.ToolAmended{Key: w.key("answer", args[0]), Call: args[0], Result: *tool.Text("amended")}
 		if k := w.key("digest", args[0]); k != "" {
 			f.Key, f.Model, f.Usage, f.CostUSD = k, "s", llm.Usage{Input: 1}, new(0.002)
@@ -589,7 +589,7 @@ func keys(s *engine.State) []string {
 	return ks
 }
 
-// random makes one thing happen: mostly what is wanted, sometimes nonsense.
+// random makes one thing happen: mostly something wanted, sometimes nonsense.
 func (w *world) random(b byte, i int) {
 	effects := w.state.Effects()
 	if len(effects) > 0 {

@@ -20,7 +20,7 @@ func applier(s *engine.State) func(event.Fact) {
 	}
 }
 
-// A journal may say of costs what it likes: the end of a run can be written.
+// Whatever costs a journal holds, the end of a run can be written.
 func TestAbsurdCosts(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		var s engine.State
@@ -40,7 +40,7 @@ func TestAbsurdCosts(t *testing.T) {
 	}
 }
 
-// Nor do reservations, prices and limits of a journal keep what comes next from being written.
+// Nor do reservations, prices and limits of a journal keep later facts from being written.
 func TestAbsurdReservations(t *testing.T) {
 	for _, usd := range []float64{1e308, -1e308} {
 		for _, limit := range []float64{1, 1e308} {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/events.md")
 
-// TestDocs keeps docs/events.md what the code says.
+// TestDocs keeps docs/events.md equal to the text generated from the code.
 func TestDocs(t *testing.T) {
 	var decls []ast.Decl
 	for _, name := range []string{"event.go", "signal.go"} {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is shown of a change has whole words: what masks secrets finds them.
+// The excerpt of a change has whole words, so that the masking of secrets finds them.
 func TestExcerpt(t *testing.T) {
 	const key = "key=abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnop"
 	long := strings.Repeat("x", 1000)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/hooks.md")
 
-// TestDocs keeps the tables of docs/hooks.md what the code says.
+// TestDocs keeps the tables of docs/hooks.md equal to those generated from the code.
 func TestDocs(t *testing.T) {
 	golden.Tables(t, "../docs/hooks.md", map[string]string{"events": eventTable(t), "input": inputTable(t)}, *update)
 }

@@ -93,8 +93,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// A hook that goes wrong in any way blocks what a guarding event stands before, and
-// changes nothing elsewhere; those after it are called all the same.
+// A hook that fails in any way blocks the action that a guarding event guards, and changes
+// nothing elsewhere; the hooks after it are still called.
 func TestFailures(t *testing.T) {
 	wrong := map[string]hook.Func{
 		"error":  returning(hook.Output{}, errors.New("broken")),
@@ -178,7 +178,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// Each hook sees what the ones before it have changed.
+// Each hook sees the changes of those before it.
 func TestOneAfterTheOther(t *testing.T) {
 	var saw []string
 	see := func(out hook.Output) hook.Hook {
@@ -277,7 +277,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// deep shows an output with what it points to.
+// deep shows an output with the values that it points to.
 func deep(o hook.Output) string {
 	text := ""
 	if r := o.Result; r != nil {

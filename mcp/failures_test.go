@@ -23,13 +23,13 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A failure is one of a server that is a real process, and what comes of it.
+// A failure is a failing server, which is a real process, and the expected result.
 type failure struct {
 	name      string
 	behaviour string
 	change    func(*mcp.Config)
 	state     mcp.State // after the start; "" is Connected
-	says      []string  // what its error holds
+	says      []string  // parts of its error
 	// calls are made one after the other: the tool, and what its result holds.
 	calls [][2]string
 	then  func(t *testing.T, f *struck) // more that is done
@@ -72,8 +72,8 @@ var failures = []failure{
 	{name: "closed in a call", behaviour: "ignore-eof ignore-term", then: closedInCall},
 }
 
-// Of no failure is anything left once the servers are closed, and none holds up
-// anything past its limit: what is not over after a minute is a hang.
+// No failure leaves anything behind once the servers are closed, and none delays anything
+// past its limit: a test that takes a minute hangs.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, f := range failures {
@@ -131,7 +131,7 @@ func alive(t *testing.T, file string) (n int) {
 	return n
 }
 
-// cancelled cancels a call, which the server is told.
+// cancelled cancels a call, and the server is told.
 func cancelled(t *testing.T, f *struck) {
 	i := slices.IndexFunc(f.tools, func(x tool.Tool) bool { return x.Spec().Name == "mcp__s__hang" })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -207,7 +207,7 @@ func TestRestartedServer(t *testing.T) {
 	echo("hello")
 	end(first)
 	second := start()
-	echo("hello") // nobody has seen the first try
+	echo("hello") // the first try was not noticed
 	end(second)
 	echo("MCP server s")
 	start()

@@ -73,8 +73,8 @@ func (h hostile) connect(t *testing.T) *mcp.Servers {
 	return all
 }
 
-// Lists that are null in places, without an end, in circles or full of what is too
-// long neither end the program nor fill it.
+// Lists that are partly null, without an end, in circles or full of long entries neither
+// crash the program nor fill its memory.
 func TestHostileLists(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
@@ -142,7 +142,7 @@ func TestHostileLists(t *testing.T) {
 
 func clipped(s string) string { return s[:min(len(s), 300)] }
 
-// An answer of very many small values is refused by its own call; the server goes on.
+// An answer of very many small values fails its own call; the server continues.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []string{

@@ -81,8 +81,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// What a server on the network sends is bounded, and it cannot send a request
-// with its headers elsewhere.
+// Answers of a server on the network are bounded, and it cannot redirect a request with its
+// headers elsewhere.
 func TestMisbehavingOverHTTP(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it was asked with %q", r.Header) }))
@@ -93,7 +93,7 @@ func TestMisbehavingOverHTTP(t *testing.T) {
 		},
 		"deep": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+strings.Repeat("[", 1<<20)) // who reads it may have gone
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+strings.Repeat("[", 1<<20)) // the reader may have gone
 		},
 		"deep events": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -70,7 +70,7 @@ func waitFor(t *testing.T, all *mcp.Servers, name string, state mcp.State) mcp.S
 	}
 }
 
-// withLogin returns servers, closed in the end, and what they logged.
+// withLogin returns servers, closed in the end, and their log.
 func withLogin(t *testing.T, c mcp.Config, o mcp.Options) (*mcp.Servers, *logged) {
 	t.Helper()
 	log := new(logged)
@@ -127,7 +127,7 @@ func TestLoginBefore(t *testing.T) {
 			if err := client.Login(t.Context(), oauth.Challenge{}, func(ctx context.Context, page string) (string, error) { return browse(ctx, "", page) }); err != nil {
 				t.Fatal(err)
 			}
-			if n := s.Count("resource"); n != asked+1 { // by the login, to learn what it wants
+			if n := s.Count("resource"); n != asked+1 { // by the login, to learn the server's challenge
 				t.Errorf("it was asked %d times more before it was reconnected", n-asked)
 			}
 			if err := all.Reconnect(t.Context(), "s"); err != nil {
@@ -146,7 +146,7 @@ func TestLoginBefore(t *testing.T) {
 				s.Expire(false)
 			}
 			call(t, tools, "mcp__s__echo", `{"text":"hello"}`)
-			for _, secret := range s.Secrets() { // a server may send back what it was sent
+			for _, secret := range s.Secrets() { // a server may send back its input
 				if out := call(t, tools, "mcp__s__echo", `{"text":"you sent `+secret+`"}`); out.Result.Text() != "you sent ***" {
 					t.Errorf("%s", out.Result.Text())
 				}
@@ -197,8 +197,8 @@ func TestLoginByAPerson(t *testing.T) {
 	}
 }
 
-// A server that lets in nobody, whatever they show, has a person asked a few times
-// and no more: at its start, and for scopes that it never gives.
+// A server that refuses every login makes a person be asked a few times and no more: at its
+// start, and for scopes that it never gives.
 func TestLoginsAreBounded(t *testing.T) {
 	t.Parallel()
 	never := guarded(t, mcp.HTTP, &authserver.Server{Change: func(d string, v map[string]any) {

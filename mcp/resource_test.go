@@ -97,7 +97,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// Who subscribes to a resource is told about its changes, also after a new connection.
+// A subscriber hears about changes of the resource, also after a new connection.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	server := library()

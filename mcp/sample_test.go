@@ -98,7 +98,7 @@ func hinting(p *sdk.CreateMessageWithToolsParams) *sdk.CreateMessageWithToolsPar
 }
 
 // A server's request is answered by an agent without tools that knows nothing of the
-// conversation or the place, and what it uses is on the bill of the run.
+// conversation or the place; its usage is counted for the run.
 func TestSampling(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*testing.T, *sdk.Server) mcp.Config{"older": older, "newest": onNetwork} {
@@ -220,7 +220,7 @@ func TestSamplingPermission(t *testing.T) {
 	}
 }
 
-// What a server cannot have: without the setting anything, else more than the bounds.
+// Requests that a server may not make: any without the setting, and any beyond the bounds.
 func TestSamplingBounds(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*sdk.CreateMessageWithToolsParams)) *sdk.CreateMessageWithToolsParams {

@@ -126,7 +126,7 @@ func TestServersThatFail(t *testing.T) {
 	}
 }
 
-// What goes wrong in a call fails the call, and the next one works.
+// A failure in a call fails the call, and the next one works.
 func TestMisbehavingInCalls(t *testing.T) {
 	t.Parallel()
 	quick, bounded := with("good"), with("good")

@@ -40,7 +40,7 @@ func (e *DeniedError) Error() string {
 func (r *Rules) CheckPath(path string, kind permission.AccessKind) error {
 	abs, err := r.absolute(path)
 	if err != nil || strings.ContainsRune(path, 0) {
-		return &DeniedError{Path: path, Why: "it is no path that can be used"}
+		return &DeniedError{Path: path, Why: "it is not a usable path"}
 	}
 	real := permission.RealPath(abs)
 	if real == "" {
@@ -240,7 +240,7 @@ func (r *Rules) checkNames(line string) error {
 		case allowed != nil && len(allowed) == 0:
 			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: "allowedCommands is empty, so no command may run"}
 		case allowed != nil && !named(allowed, name):
-			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: fmt.Sprintf("%q is none of allowedCommands: %s", name, text.Bytes(strings.Join(allowed, ", "), maxShown))}
+			return &DeniedError{Command: shown(c), Rule: "allowedCommands", Why: fmt.Sprintf("%q is not in allowedCommands: %s", name, text.Bytes(strings.Join(allowed, ", "), maxShown))}
 		}
 	}
 	if commands.Unclear != "" || err != nil {

@@ -84,7 +84,7 @@ func TestCheckPath(t *testing.T) {
 		{"a link that leads nowhere", Settings{}, "dangling", permission.EditFile, "allowedWritePaths"},
 		{"a loop of links", Settings{}, "loop/x", permission.ReadFile, "too many symlinks"},
 		{".. after a link", Settings{}, "out/../x", permission.EditFile, "allowedWritePaths"},
-		{"NUL", Settings{}, "a\x00b", permission.ReadFile, "no path"},
+		{"NUL", Settings{}, "a\x00b", permission.ReadFile, "not a usable path"},
 		{"claude: further folder", claude, root + "/other/x", permission.EditFile, ""},
 		{"claude: kept", claude, "src/kept/x", permission.EditFile, "filesystem.denyWrite"},
 		{"claude: kept is read", claude, "src/kept/x", permission.ReadFile, ""},
@@ -145,7 +145,7 @@ func TestCheckCommand(t *testing.T) {
 		{only(), "echo test", false},
 		{Settings{DeniedCommands: []string{"touch"}}, "echo a", true},
 		{no("touch"), "touch marker", false},
-		// What is denied is denied, whatever is allowed.
+		// A denied path stays denied, even if it is allowed as well.
 		{Settings{AllowedCommands: []string{"rm", "ls"}, DeniedCommands: []string{"rm"}}, "rm x", false},
 		{Settings{AllowedCommands: []string{"rm", "ls"}, DeniedCommands: []string{"rm"}}, "ls", true},
 		// Lists that look at the first word alone let these pass.

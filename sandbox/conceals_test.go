@@ -8,7 +8,8 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// What may not be read is concealed from searches, by the same answers as for one file.
+// Files that may not be read are hidden from searches, by the same decisions as for one
+// file.
 func TestConceals(t *testing.T) {
 	dir := permission.RealPath(t.TempDir())
 	for _, name := range []string{"secret/key", "hidden/a", "hidden/open/a", "pub/a"} {

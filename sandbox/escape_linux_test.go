@@ -27,7 +27,7 @@ const secret = "s3cret-of-the-host"
 // worlds counts them.
 var worlds atomic.Int64
 
-// A world is what an attempt may reach, and the wires across the ways out.
+// A world holds the targets of an attempt, and the traps on the ways out.
 type world struct {
 	dir, work, outside, hidden, file string
 	inside                           []string // hidden below work
@@ -37,7 +37,7 @@ type world struct {
 	reached  atomic.Int64 // messages that came by a network
 	shared   []byte
 	terminal *os.File
-	before   string // what is outside
+	before   string // the outside
 }
 
 func makeWorld(t *testing.T, helper string) *world {
@@ -53,7 +53,7 @@ func makeWorld(t *testing.T, helper string) *world {
 	}
 	must(t, os.Symlink("real", w.work+"/.claude"))
 	must(t, unix.Mkfifo(w.outside+"/pipe", 0o666))
-	pipe, err := os.OpenFile(w.outside+"/pipe", os.O_RDWR, 0) // somebody reads there
+	pipe, err := os.OpenFile(w.outside+"/pipe", os.O_RDWR, 0) // another process reads there
 	must(t, err)
 	t.Cleanup(func() { _ = pipe.Close() })
 	w.victim = exec.Command("/bin/bash", "-c", "exec -a 'escape victim' sleep 1000")
@@ -167,7 +167,7 @@ func (w *world) policy() Policy {
 	}
 }
 
-// leak opens a descriptor for whoever is started, by other tests as well.
+// leak opens a descriptor for a process that is started, by other tests as well.
 func (w *world) leak(t *testing.T) {
 	fd, err := unix.Open(w.outside+"/victim", unix.O_RDWR|unix.O_APPEND, 0) // not closed on exec
 	must(t, err)
@@ -222,7 +222,7 @@ func (w *world) try(t *testing.T, a attempt, helper string, b Backend) (touched,
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if b != nil {
 		release, err := b.Confine(cmd, w.policy())
-		if err != nil && a.stdin != "" { // what is no file may be refused
+		if err != nil && a.stdin != "" { // something that is not a file may be refused
 			return w.touched(t, ""), err.Error()
 		}
 		must(t, err)

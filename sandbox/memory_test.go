@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent/sandbox"
 )
 
-// The processes of a command take a bounded amount of memory together; what they
-// reserve, read from files or share does not count twice.
+// The processes of a command take a bounded amount of memory together. Memory that they
+// reserve, map from files or share does not count twice.
 func TestMemoryIsBounded(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)

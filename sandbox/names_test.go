@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/sandbox"
 )
 
-// What is denied is denied by all of its names, however the setting spells it.
+// A denied path is denied by all of its names, however the setting spells it.
 func TestDeniedByEveryName(t *testing.T) {
 	for _, setting := range []string{"secret", "secret/", "./secret", "sub/../secret", "secret//", "secret/.", "secret/**", "link", "link/", "link/../secret", "sub/up/secret"} {
 		for _, list := range []string{"deniedPaths", "denyRead"} {

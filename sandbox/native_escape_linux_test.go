@@ -66,7 +66,7 @@ func TestNativeEscapes(t *testing.T) {
 		}
 		w = makeWorld(t, helper)
 		touched, output := w.try(t, a, helper, nil)
-		for wait := 10 * time.Second; touched == "" && wait > 0; wait -= 15 * time.Millisecond { // what goes on in the background takes its time
+		for wait := 10 * time.Second; touched == "" && wait > 0; wait -= 15 * time.Millisecond { // a process in the background takes its time
 			touched = w.touched(t, output)
 		}
 		if touched == "" {

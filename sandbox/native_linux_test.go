@@ -144,7 +144,7 @@ func TestNativeNestedKeepsTheKernelsSettings(t *testing.T) {
 	}
 }
 
-// What is not there and must not be made is kept by ghosts, of which nothing is left.
+// Ghosts keep missing protected paths from being created, and nothing of them is left.
 func TestGhosts(t *testing.T) {
 	dir := realDir(t)
 	p := Policy{Write: []string{dir}, ReadOnly: []string{dir + "/a/b", dir + "/commondir", "/nowhere/x"}}
@@ -163,7 +163,7 @@ func TestGhosts(t *testing.T) {
 	if names, _ := os.ReadDir(dir); len(names) != 0 {
 		t.Errorf("left: %v", names)
 	}
-	// What a killed process left is taken over; what a person has made of it stays.
+	// Ghosts of a killed process are taken over; content that a person has put there stays.
 	must(t, os.Mkdir(dir+"/a", 0o755))
 	must(t, os.Chtimes(dir+"/a", ghostTime, ghostTime))
 	third, _, err := makeGhosts(p)
@@ -211,7 +211,7 @@ func TestNativeProxy(t *testing.T) {
 	}
 }
 
-// When the host is killed nothing goes on.
+// When the host is killed nothing continues.
 func TestNativeEndsWithHost(t *testing.T) {
 	needNative(t)
 	endsWithHost(t)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a confined command has made a symlink is not what the user allowed to write.
+// A path that a confined command has replaced by a symlink is not one that the user allowed
+// to write.
 func TestWritablePathsDoNotLeadOut(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for _, link := range []string{"build", "deep"} {

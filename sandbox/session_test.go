@@ -56,7 +56,7 @@ func run(t *testing.T, ws *workspace.Workspace, line string, state []byte) *work
 	return o
 }
 
-// The shell of a session keeps what it keeps without a sandbox.
+// The shell of a session keeps the same state as without a sandbox.
 func TestConfinedShell(t *testing.T) {
 	ws, box, dir := confined(t, sandbox.Settings{})
 	o := run(t, ws, `mkdir sub && cd sub && export A=1 && f() { echo "f $A"; } && echo x > made`, nil)

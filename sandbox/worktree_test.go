@@ -94,7 +94,7 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// What is denied in a folder is denied in a worktree of it, by both names.
+// A path denied in a folder is denied in a worktree of it, by both names.
 func TestWorktreeKeepsWhatIsDenied(t *testing.T) {
 	ws, box, dir := confined(t, sandbox.Settings{DeniedPaths: []string{"sub"}, Filesystem: sandbox.Filesystem{DenyWrite: []string{"f"}}})
 	top := filepath.Join(dir, ".openagent", "worktrees", "w")

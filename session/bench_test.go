@@ -141,7 +141,7 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch looks for what is nowhere in 20 MB.
+// BenchmarkSearch looks for a missing text in 20 MB.
 func BenchmarkSearch(b *testing.B) {
 	d := filled(b, 10_000)
 	b.SetBytes(20 << 20)

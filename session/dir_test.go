@@ -138,7 +138,7 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// What is not a journal of this session is refused and left alone.
+// A file that is not a journal of this session is refused and left alone.
 func TestForeignJournals(t *testing.T) {
 	good := slurp(t, path(made(t, sessiontest.Prompts(3)...), "journal.jsonl"))
 	lines := strings.SplitAfter(good, "\n")
@@ -333,7 +333,7 @@ func grow(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// The list stands what a folder may hold beside sessions that are whole.
+// The list survives anything that a folder may hold beside sessions that are whole.
 func TestListOfAMess(t *testing.T) {
 	d := made(t, sessiontest.Prompts(3)...)
 	good := slurp(t, path(d, "journal.jsonl"))
@@ -400,7 +400,7 @@ func TestListOfAMess(t *testing.T) {
 	}
 }
 
-// A folder that is no session is never deleted, whatever its name.
+// A folder that is not a session is never deleted, whatever its name.
 func TestDeleteForeignFolder(t *testing.T) {
 	d := made(t, ended(1, strings.Repeat("x", 50<<10)))
 	keep := filepath.Join(d.Path, "src", "main.go")

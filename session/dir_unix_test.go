@@ -65,7 +65,7 @@ func modes(t *testing.T, root string) {
 	}
 }
 
-// loosen gives everybody all rights to what is in a folder.
+// loosen gives everyone all rights to the content of a folder.
 func loosen(t *testing.T, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {

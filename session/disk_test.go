@@ -26,7 +26,7 @@ func say(seq int64, text string) event.Event {
 	}
 }
 
-// facts reads what a session holds, to its end or the first error.
+// facts reads the facts of a session, to its end or the first error.
 func facts(s Store) (all []event.Event, err error) {
 	for e, err := range s.Read(context.Background(), "s", 0) {
 		if err != nil {
@@ -158,7 +158,7 @@ func (f *fullFile) Close() error {
 	return errors.Join(f.disk.next(), f.file.Close())
 }
 
-// script is what the next test writes: single facts, a batch, blobs.
+// script lists the writes of the next test: single facts, a batch, blobs.
 var script = func() [][]event.Event {
 	big := strings.Repeat("big ", 33<<8)
 	return [][]event.Event{
@@ -169,8 +169,8 @@ var script = func() [][]event.Event {
 	}
 }()
 
-// play writes what is missing of the script and returns how many facts were
-// acknowledged before the first failure.
+// play writes the missing part of the script and returns how many facts were acknowledged
+// before the first failure.
 func play(t *testing.T, d Dir) (acked int64, err error) {
 	log, err := d.Open(context.Background(), "s", Header{})
 	if err != nil {
@@ -210,10 +210,10 @@ func stuck(t *testing.T, d Dir, log Log, first error) {
 	}
 }
 
-// Whatever operation of the disk fails, once or from then on: what was
-// acknowledged stays readable, and the session can be opened and continued. A log
-// that has failed is dead: above all it never syncs a second time, because a
-// system may have dropped what it could not write.
+// Whatever operation of the disk fails, once or from then on: acknowledged facts stay
+// readable, and the session can be opened and continued. A failed log is dead. Above all it
+// never syncs a second time, because a system may have dropped data that it could not
+// write.
 func TestDiskFailures(t *testing.T) {
 	t.Parallel()
 	var want []event.Event
@@ -259,7 +259,7 @@ func TestDiskFailures(t *testing.T) {
 	}
 }
 
-// A reader is told about a failing disk; the end of the file is something else.
+// A reader gets the error of a failing disk; the end of the file is something else.
 func TestReadFailure(t *testing.T) {
 	good := Dir{Path: t.TempDir()}
 	if _, err := play(t, good); err != nil {
@@ -353,7 +353,7 @@ func TestCutAnywhere(t *testing.T) {
 		t.Fatal(len(want), err)
 	}
 	name := filepath.Join(d.Path, "s", journalName)
-	tails := [][]byte{nil, make([]byte, 100)} // zeros are what a power cut leaves
+	tails := [][]byte{nil, make([]byte, 100)} // a power cut leaves zeros
 	for size := range len(data) + 1 {
 		for _, tail := range tails[:1+(size+1)%4/3] {
 			if err := os.WriteFile(name, append(data[:size:size], tail...), 0o600); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/openagent-go/agent/session/sessiontest"
 )
 
-// A writer that stands still keeps its lock, however long: there is no lease that
-// could run out. It continues as if nothing had been.
+// A stopped writer keeps its lock, however long: there is no lease that could run out. It
+// continues as if nothing had happened.
 func TestStoppedWriter(t *testing.T) {
 	t.Parallel()
 	d := session.Dir{Path: t.TempDir()}
@@ -139,7 +139,7 @@ func TestFolderGone(t *testing.T) {
 	}
 }
 
-// tree lists what is below a folder.
+// tree lists the files below a folder.
 func tree(t *testing.T, root string) string {
 	t.Helper()
 	var names []string
@@ -152,7 +152,7 @@ func tree(t *testing.T, root string) string {
 	return strings.Join(names, "\n")
 }
 
-// A session can be copied while it is written: what comes out is a whole part of it.
+// A session can be copied while it is written: the copy is a whole part of it.
 func TestForkWhileWritten(t *testing.T) {
 	t.Parallel()
 	d := session.Dir{Path: t.TempDir()}

@@ -206,9 +206,9 @@ func recoverMortally(d session.Dir) error {
 	return log.Close()
 }
 
-// A program that is killed again while it repairs what a kill has left, at whatever
-// operation of the disk, leaves a session that the next one repairs: all that was
-// acknowledged is there, and what was torn off is kept.
+// A program that is killed again while it repairs the remains of a kill, at any operation
+// of the disk, leaves a session that the next one repairs. All acknowledged facts are
+// there, and the torn part is kept.
 func TestKilledRecovery(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {

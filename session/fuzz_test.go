@@ -12,8 +12,8 @@ import (
 	"github.com/openagent-go/agent/event"
 )
 
-// Whatever a journal holds: reading it ends with a prefix of facts that are in
-// order, opening it agrees with that, and what is opened can be continued.
+// Whatever a journal holds: reading it ends with a prefix of facts that are in order,
+// opening it agrees with that, and an opened session can be continued.
 func FuzzJournal(f *testing.F) {
 	d := Dir{Path: f.TempDir(), disk: quick{system{}}}
 	log, err := d.Open(f.Context(), "s", Header{})
@@ -37,7 +37,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"openagent":1,"session":"s"`+"\n"+
 		`{"seq":1,"prev":0,"time":"2026-01-02T03:04:05Z","type":"run_end","data":{"turns":[]}`), true)
 	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
-		if seal { // so that the checksum does not hide what comes behind it
+		if seal { // so that the checksum does not hide errors behind it
 			var b []byte
 			for line := range strings.Lines(string(data)) {
 				b = append(b, Seal(strings.TrimSuffix(line, "\n"))...)

@@ -118,7 +118,7 @@ func TestMigrationFails(t *testing.T) {
 	}
 }
 
-// What cannot be migrated is damage, and is left alone.
+// A journal that cannot be migrated is damaged, and is left alone.
 func TestMigrationRefuses(t *testing.T) {
 	d, _ := older(t, 2)
 	name := filepath.Join(d.Path, "s", journalName)

@@ -95,7 +95,7 @@ func goOn(t *testing.T, d session.Dir) string {
 	return b.String()
 }
 
-// repaired repairs the session, checks what Repair promises, and has an agent go on
+// repaired repairs the session, checks the promises of Repair, and has an agent continue
 // with it.
 func repaired(t *testing.T, d session.Dir) (*session.Repaired, string) {
 	t.Helper()
@@ -261,7 +261,7 @@ func TestRepairHeader(t *testing.T) {
 	}
 }
 
-// What a crash leaves at the end is named and is no damage.
+// The remains of a crash at the end are named and are not damage.
 func TestVerifyTail(t *testing.T) {
 	for tail, kind := range map[string]session.ProblemKind{
 		`{"seq":99,"pre`: session.ProblemTorn, string(make([]byte, 4096)): session.ProblemZeros, `{"s`: session.ProblemTorn,

@@ -70,7 +70,7 @@ func TestLongSession(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Facts != n || list[0].Title != "title" || list[0].Messages != n-1 {
 			t.Errorf("%s: %+v, %v", when, list, err)
 		}
-		if read > 2*aboutEvery { // what an open log may not have told yet, and a window
+		if read > 2*aboutEvery { // facts that an open log may not have reported yet, and a window
 			t.Errorf("%s: a list has read %d bytes", when, read)
 		}
 	}
@@ -130,8 +130,8 @@ func TestAboutIsOnlyACache(t *testing.T) {
 	}
 }
 
-// What was acknowledged outlives a power cut that takes any pages which were not
-// synced: opening the session is enough, or repairing it.
+// Acknowledged facts survive a power cut that takes any pages which were not synced:
+// opening the session is enough, or repairing it.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	const sector = 64 // small, so that there are many

@@ -152,7 +152,7 @@ func (t *callCheck) check(problem func(Problem)) {
 	unanswered := func() {
 		for _, call := range slices.Sorted(maps.Keys(open)) {
 			f := open[call]
-			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation goes on", call)})
+			problem(Problem{Line: f.line, Seq: f.seq, Kind: ProblemNoResult, Usable: true, Text: fmt.Sprintf("call %s has no result before the conversation continues", call)})
 		}
 		clear(open)
 	}

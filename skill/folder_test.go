@@ -100,7 +100,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// One bad file is told about with its line, and spoils no other.
+// One bad file is reported with its line, and spoils no other.
 func TestLoad(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"polyv/SKILL.md":            seedSkill,
@@ -151,7 +151,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What leads out of the folder is not read, and neither is what is no file.
+// Links out of the folder are not read, and neither are other things than files.
 func TestLoadStaysInside(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"skills/good/SKILL.md": "---\nname: good\ndescription: d\n---\nx",

@@ -156,7 +156,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A folder of 200 skills, read and listed: what a start with them costs.
+// A folder of 200 skills, read and listed: the cost of a start with them.
 func Benchmark200(b *testing.B) {
 	files := map[string]string{}
 	for i := range 200 {

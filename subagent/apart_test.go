@@ -60,8 +60,8 @@ func TestAgentApartResumed(t *testing.T) {
 	}
 }
 
-// Work apart that is cut short by the user or by the end of the program is told about,
-// with the place of what it has changed.
+// Work in a worktree that the user or the end of the program interrupts is reported, with
+// the place of its changes.
 func TestAgentApartCutShort(t *testing.T) {
 	s := newStage(t)
 	s.repository()
@@ -106,8 +106,8 @@ func TestAgentApartGone(t *testing.T) {
 	}
 }
 
-// An agent apart that dies with its program is told about with the place of what it has
-// changed: in the background by its notice, else beside the result of its call.
+// An agent in a worktree that dies with its program is reported with the place of its
+// changes: in the background by its notice, else beside the result of its call.
 func TestAgentApartDies(t *testing.T) {
 	for name, background := range map[string]bool{"background": true, "foreground": false} {
 		t.Run(name, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestAgentApartDies(t *testing.T) {
 	}
 }
 
-// A fork leaves the worktrees of agents to the session that it was made from: an agent
-// that works in one goes on there alone.
+// A fork leaves the worktrees of agents to the original session: an agent that works in one
+// continues only there.
 func TestForkLeavesWorktrees(t *testing.T) {
 	s := newStage(t)
 	s.repository()

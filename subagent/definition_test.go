@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/permission"
 )
 
-// What only looks is held to that by a policy, whatever its tools are.
+// A policy makes a read-only kind only read, whatever its tools are.
 func TestBounded(t *testing.T) {
 	run := func(line string) permission.Request {
 		return permission.Request{Tool: "Bash", Access: []permission.Access{{Kind: permission.RunCommand, Target: line}}, Dir: "/p"}

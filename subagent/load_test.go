@@ -55,7 +55,7 @@ hooks:
 You review changes.
 `
 
-// Every key says what it says in Claude Code.
+// Every key means the same as in Claude Code.
 func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "reviewer.md")
 	// The second line of a plain text in YAML may hold no colon with a space.
@@ -251,7 +251,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The sum follows what is in the folder.
+// The sum follows the content of the folder.
 func TestSum(t *testing.T) {
 	dir := t.TempDir()
 	seen := map[string]bool{}

@@ -25,8 +25,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A stage is an agent with a manager, and models that play both sides: what a request
-// is answered with follows from its first message.
+// A stage is an agent with a manager, and models that play both sides: the answer to a
+// request follows from its first message.
 type stage struct {
 	t       *testing.T
 	dir     string
@@ -221,7 +221,7 @@ func TestAgentInBackground(t *testing.T) {
 	}
 }
 
-// An agent that has ended continues with what it knows, as the kind that it was.
+// An agent that has ended continues with its conversation, as the same kind.
 func TestAgentResumed(t *testing.T) {
 	s := newStage(t)
 	var again string
@@ -245,8 +245,8 @@ func TestAgentResumed(t *testing.T) {
 	}
 }
 
-// An agent apart works in a worktree: what it changes stays there and is told; nothing
-// changed, nothing stays.
+// An agent with isolation works in a worktree. Its changes stay there and are reported;
+// without changes the worktree goes.
 func TestAgentApart(t *testing.T) {
 	s := newStage(t)
 	git := func(args ...string) string {
@@ -330,7 +330,7 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// What an agent has not finished when it ends is anybody's again.
+// Unfinished tasks of an agent that ends are free again.
 func TestTasksFreed(t *testing.T) {
 	s := newStage(t)
 	s.manager.Tasks = s.team
@@ -342,7 +342,7 @@ func TestTasksFreed(t *testing.T) {
 	}
 }
 
-// What a manager knows of a session ends with it.
+// A manager's data about a session ends with it.
 func TestManagerForgets(t *testing.T) {
 	s := newStage(t)
 	s.plays("look", "found")

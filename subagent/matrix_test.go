@@ -36,7 +36,7 @@ func attempts(dir string) []attempt {
 	}
 }
 
-// powers is what the root may do.
+// powers are the permissions of the root.
 type powers struct {
 	mode   permission.Mode
 	rules  string

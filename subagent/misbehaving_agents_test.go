@@ -76,7 +76,7 @@ func TestResumedTwice(t *testing.T) {
 	}
 }
 
-// Agents that wait for each other are told after a time that work continues. (W8)
+// Agents that wait for each other learn after a time that the work continues. (W8)
 func TestAgentsWaitForEachOther(t *testing.T) {
 	s := newStage(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func (f *forgetful) Under(id string) session.Store {
 	return f.Memory.Under(id)
 }
 
-// A member that cannot be put to work again leaves, and its leader is told.
+// A member that cannot be started again leaves, and its leader hears of it.
 func TestTeammateLost(t *testing.T) {
 	s := newStage(t)
 	store := new(forgetful)

@@ -109,9 +109,9 @@ func (r *reader) takeAll(values []front.Value) (err error) {
 	case r.Description == "":
 		return &front.Fault{Line: first, Text: "description is missing: when to use the agent, in a line"}
 	case a.System == "" && first == 0:
-		return &front.Fault{Text: "prompt is missing: what the agent is told to be"}
+		return &front.Fault{Text: "prompt is missing: write the agent's instructions there"}
 	case a.System == "":
-		return &front.Fault{Line: first, Text: "there is no text after the front matter; it is what the agent is told to be"}
+		return &front.Fault{Line: first, Text: "there is no text after the front matter; write the agent's instructions there"}
 	}
 	r.narrow(rules)
 	return nil

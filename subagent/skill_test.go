@@ -22,9 +22,9 @@ func serverTool(dir string) tool.Tool {
 	})
 }
 
-// What the skill in force leaves out no agent does that is put to work in the meantime: not in
-// the background, not farther down, not by a skill of its own or a tool of a server. When
-// the skill has ended, those that are put to work then are free of it.
+// Agents started during a skill may use only its tools: not in the background, not farther
+// down, not by their own skill or a tool of a server. Agents started after the skill has
+// ended are free of it.
 func TestSkillBoundsAgents(t *testing.T) {
 	write := use("Write", map[string]any{"file_path": "x.txt", "content": "x"})
 	run := func(name string) llm.ToolUse { return use("Skill", map[string]any{"skill": name}) }

@@ -12,7 +12,7 @@ import (
 )
 
 // TaskOutput and TaskGet know an agent that TaskStop has ended, by its name and its id:
-// that it was stopped, and what it has said.
+// that it was stopped, and its last output.
 func TestStoppedAgentIsKnown(t *testing.T) {
 	s := newStage(t)
 	s.plays("work", func(*llmtest.Request) llmtest.Step {

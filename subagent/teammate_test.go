@@ -7,7 +7,7 @@ import (
 	"github.com/openagent-go/agent/llm/llmtest"
 )
 
-// Who could not tell anybody that it ends stays in its team.
+// A member that could not announce its end stays in its team.
 func TestTeammateStays(t *testing.T) {
 	s := newStage(t)
 	n := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/team/teamtest"
 )
 
-// BenchmarkLook reads a task that nobody has changed.
+// BenchmarkLook reads a task that has not changed.
 func BenchmarkLook(b *testing.B) {
 	stores(b, func(b *testing.B, s teamtest.Store) {
 		if _, err := s.AddTask(b.Context(), "s", team.Task{Subject: "x"}); err != nil {

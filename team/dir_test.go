@@ -43,7 +43,7 @@ func journal(d *team.Dir, space string) string {
 	return filepath.Join(d.Path, space, d.In, "journal.jsonl")
 }
 
-// all is what a store says there is.
+// all is the whole content of a store.
 func all(t *testing.T, s teamtest.Store, space string) string {
 	t.Helper()
 	tasks, err := s.Tasks(t.Context(), space, team.Filter{})
@@ -65,8 +65,8 @@ func all(t *testing.T, s teamtest.Store, space string) string {
 	return string(text)
 }
 
-// TestDirLikeMemory: whatever is asked for, two programs with one folder, and those
-// that open it again, say what the store in memory says.
+// TestDirLikeMemory: for any requests, two programs with one folder, and those that open it
+// again, answer like the store in memory.
 func TestDirLikeMemory(t *testing.T) {
 	t.Parallel() // disks are waited for
 	clock := &teamtest.Clock{}
@@ -180,8 +180,8 @@ func TestDirLikeMemory(t *testing.T) {
 	}
 }
 
-// TestDirCut: wherever a crash cuts the journal, what was whole stays, the rest is
-// cut off and told about, and work continues.
+// TestDirCut: wherever a crash cuts the journal, whole lines stay, the rest is cut off and
+// reported, and work continues.
 func TestDirCut(t *testing.T) {
 	t.Parallel() // disks are waited for
 	d := open(t, &team.Dir{Path: t.TempDir()})
@@ -452,7 +452,7 @@ func TestDirCopy(t *testing.T) {
 	}
 }
 
-// TestDirWatchOthers: mail that another program sends is told about within a moment.
+// TestDirWatchOthers: mail that another program sends is reported within a moment.
 func TestDirWatchOthers(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 func init() { children["full"] = fillDisk }
 
-// fillDisk adds tasks until no more can be written, then makes room and goes on.
+// fillDisk adds tasks until no more can be written, then makes room and continues.
 func fillDisk(d *team.Dir, name string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit

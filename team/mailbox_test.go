@@ -9,9 +9,9 @@ import (
 	"github.com/openagent-go/agent/team/teamtest"
 )
 
-// TestMailbox10000: who sends ten thousand messages to an agent that does not read
-// is told when the mailbox is full, and that the agent is gone when it is; the
-// files stay small.
+// TestMailbox10000: a sender of ten thousand messages to an agent that does not read gets
+// an error when the mailbox is full, and another when the agent is gone; the files stay
+// small.
 func TestMailbox10000(t *testing.T) {
 	t.Parallel()
 	dir := open(t, &team.Dir{Path: t.TempDir(), Box: 100})

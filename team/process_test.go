@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// children are what other processes do. They print what was acknowledged.
+// children are the jobs of other processes. They print acknowledged changes.
 var children = map[string]func(d *team.Dir, name string) error{
 	"busy":   busy,
 	"work":   work,
@@ -179,13 +179,13 @@ func start(t *testing.T, dir, task, name string) *child {
 	return &child{cmd, bufio.NewScanner(out)}
 }
 
-// kill ends the process at once and returns what it still said.
+// kill ends the process at once and returns its last output.
 func (c *child) kill() []string {
 	_ = c.cmd.Process.Kill()
 	return c.rest()
 }
 
-// rest returns what the process says until its end.
+// rest returns the output of the process until its end.
 func (c *child) rest() (lines []string) {
 	for c.lines.Scan() {
 		lines = append(lines, c.lines.Text())
@@ -202,8 +202,8 @@ func (c *child) said(t *testing.T, want string) {
 	}
 }
 
-// TestKilledAnywhere: processes that share a folder are killed at any moment. What
-// was acknowledged is there, nothing was done twice, and the folder stays usable.
+// TestKilledAnywhere: processes that share a folder are killed at any moment. Acknowledged
+// changes are there, nothing was done twice, and the folder stays usable.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	const rounds, processes = 25, 8

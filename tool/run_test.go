@@ -57,7 +57,7 @@ func TestRunOutcomes(t *testing.T) {
 	}
 }
 
-// typed says that its results have a whole number n, and returns what it is given.
+// typed declares a whole number n in its results, and returns the given one.
 type typed struct{ details, schema string }
 
 func (o typed) Spec() Spec {
@@ -70,8 +70,8 @@ func (o typed) Run(context.Context, Call) (*Result, error) {
 	return r, nil
 }
 
-// The details of a result keep what their schema says, whoever made the tool: what
-// can be repaired is, anything else is an error.
+// The details of a result keep their schema, for any kind of tool: they are repaired if
+// possible, else the result is an error.
 func TestRunOutputSchema(t *testing.T) {
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["n"],"additionalProperties":false}`
 	for _, c := range []struct{ schema, details, want string }{

@@ -15,7 +15,7 @@ import (
 	"github.com/openagent-go/agent/tool/tooltest"
 )
 
-// A fakeSpawner starts agents that say what they were asked.
+// A fakeSpawner starts agents that repeat their prompt.
 type fakeSpawner struct {
 	offer Offer
 	last  Spawn

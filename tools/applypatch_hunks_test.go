@@ -121,8 +121,8 @@ func TestApplyHunksBounds(t *testing.T) {
 	}
 }
 
-// FuzzApplyHunks: whatever is applied, lines that stay keep every byte and their
-// order, and what goes and comes is what the patch says.
+// FuzzApplyHunks: whatever is applied, unchanged lines keep every byte and their order, and
+// removed and added lines are those of the patch.
 func FuzzApplyHunks(f *testing.F) {
 	f.Add("a\r\nb \n\tc", " a\n-b\n+x\n@@\n+y")
 	f.Add("class A:\n  f\nclass B:\n  f\n", "@@ class B:\n-f\n+g\n*** End of File")

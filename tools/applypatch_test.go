@@ -131,7 +131,7 @@ func TestApplyPatch(t *testing.T) {
 		t.Errorf("%+v", class)
 	}
 
-	// What it wrote is known, what it removed is not.
+	// Files that it wrote count as read, removed ones do not.
 	d.ok(d.edit, editInput{FilePath: "src/a.go", OldString: "new", NewString: "newer"})
 	d.ok(ap, body("*** Add File: new/b.txt", "+replaced"))
 	d.ok(ap, body("*** Update File: bin/run.sh", "*** Move to: run.sh"))
@@ -143,7 +143,7 @@ func TestApplyPatch(t *testing.T) {
 	}
 }
 
-// TestApplyPatchRefuses: what is wrong with one file leaves all as they were.
+// TestApplyPatchRefuses: a mistake in one file leaves all unchanged.
 func TestApplyPatchRefuses(t *testing.T) {
 	d := newDesk(t)
 	ap := ApplyPatch(d.files)
@@ -256,7 +256,7 @@ func TestApplyPatchRollsBack(t *testing.T) {
 	if after := allBelow(t, d.dir); !maps.Equal(before, after) {
 		t.Errorf("%v\nbecame %v", before, after)
 	}
-	// What the session knows of the files still holds.
+	// The session's record of the files still holds.
 	d.ok(ApplyPatch(d.files), body("*** Update File: a", "-one", "+two", "*** Delete File: b"))
 }
 

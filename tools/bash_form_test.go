@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// noted is a shell that notes what it is given.
+// noted is a shell that notes its input.
 type noted struct{ lines []workspace.CommandLine }
 
 func (n *noted) Run(_ context.Context, l workspace.CommandLine) (*workspace.Outcome, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// box is a sandbox by what it says of itself.
+// box is a sandbox with a given description.
 type box struct{ mayLeave bool }
 
 func (box) Outside(line, _ string) bool { return strings.HasPrefix(line, "docker ") }

@@ -81,7 +81,7 @@ extra: MultiEdit CodeSearch TodoRead Batch PauseForHuman attempt_completion`
 	}
 }
 
-// What a tool says of itself is paid in every request.
+// The description of a tool costs tokens in every request.
 func TestTextSizes(t *testing.T) {
 	for _, e := range fullKit(t).Tools() {
 		s := e.Tool.Spec()

@@ -76,8 +76,7 @@ func TestConfig(t *testing.T) {
 
 func TestConfigContract(t *testing.T) { tooltest.Check(t, Config(testSettings(t))) }
 
-// What the program does not know stays in the file, and what it cannot read
-// stays as it is.
+// Unknown settings stay in the file, and an unreadable file stays as it is.
 func TestSettingsFileIsKept(t *testing.T) {
 	f := testSettings(t)
 	c := Config(f)

@@ -106,8 +106,7 @@ func TestCronCreateErrors(t *testing.T) {
 	}
 }
 
-// What permission is asked for: a command is judged as one, and a person has to
-// agree to it.
+// The permission asked for: a command is judged as one, and a person must agree to it.
 func TestCronClass(t *testing.T) {
 	c := crontab(t)
 	class := func(tl tool.Tool, input string) tool.Traits {
@@ -193,7 +192,7 @@ func TestCronMany(t *testing.T) {
 	}
 }
 
-// A schedule that cannot be read is told, and stays as it is.
+// A schedule that cannot be read is reported, and stays as it is.
 func TestCronUnreadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.json")
 	if err := os.WriteFile(path, []byte("{torn"), 0o600); err != nil {

@@ -51,7 +51,7 @@ func TestWithDiagnostics(t *testing.T) {
 	}
 }
 
-// TestWithDiagnosticsStartsNothing: whoever may change a file may not run a program by it.
+// TestWithDiagnosticsStartsNothing: permission to change a file does not run a program.
 func TestWithDiagnosticsStartsNothing(t *testing.T) {
 	server := gopls(t)
 	f := plant(t, module...)

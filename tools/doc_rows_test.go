@@ -90,7 +90,7 @@ var toolRows = map[string]toolRow{
 	"attempt_completion": {[]string{`{"result":"r"}`}, "", []string{"TestAttemptCompletion"}},
 }
 
-// quietLimits are bounds of work that nobody notices: what they cut is not shown
-// anyway, or they guard against hostile input alone.
+// quietLimits are bounds that users do not notice: the part cut off is not shown anyway, or
+// they guard only against hostile input.
 const quietLimits = `maxLossLine maxSteps maxRegions maxShown maxWidth maxSearch maxPatchSteps maxCandidates maxDefinitions maxBatchLines
 	maxCallLines maxShownBytes maxMessage maxHierarchy maxDiagnosed maxErrors maxSource maxWatched maxIndexEntry maxBegun`

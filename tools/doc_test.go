@@ -30,7 +30,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/tools.md")
 
-// TestDocs keeps docs/tools.md what the code says.
+// TestDocs keeps docs/tools.md equal to the text generated from the code.
 func TestDocs(t *testing.T) {
 	d := newDoc(t)
 	page, err := os.ReadFile(filepath.Join("testdata", "tools.md"))
@@ -58,7 +58,7 @@ type oneServer struct{ tools.Resources }
 
 func (oneServer) Servers() []string { return []string{"s"} }
 
-// A doc is what the page is made from.
+// A doc is the source of the page.
 type doc struct {
 	*testing.T
 	dir       string // the root of the kit's workspace
@@ -156,7 +156,7 @@ func (d *doc) table() string {
 	return b.String()
 }
 
-// classes says what the calls would do, and by what rules match them.
+// classes describes the traits of the calls, and the rules that match them.
 func (d *doc) classes(t tool.Tool, calls []string) (does, rules string) {
 	s := t.Spec()
 	if s.Batch {
@@ -352,13 +352,13 @@ func (d *doc) load(pkg string) *types.Package {
 		if err != nil {
 			d.Fatal(err)
 		}
-		f.Decls = slices.DeleteFunc(f.Decls, func(decl ast.Decl) bool { // constants, and what they are made of, is what is wanted
+		f.Decls = slices.DeleteFunc(f.Decls, func(decl ast.Decl) bool { // constants, and those in their expressions, are wanted
 			g, ok := decl.(*ast.GenDecl)
 			return !ok || g.Tok == token.VAR
 		})
 		parsed = append(parsed, f)
 	}
-	config := types.Config{Importer: clock{}, Error: func(error) {}} // what needs other packages stays unknown
+	config := types.Config{Importer: clock{}, Error: func(error) {}} // values that need other packages stay unknown
 	p, _ := config.Check(pkg, fset, parsed, nil)
 	d.constants[pkg] = p
 	return p

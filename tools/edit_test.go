@@ -134,8 +134,8 @@ func TestEditResult(t *testing.T) {
 	}
 }
 
-// TestEditsOfOneFile: of two edits made from the same reading one wins and the
-// other is told; nothing is lost silently.
+// TestEditsOfOneFile: of two edits made from the same reading one wins and the other fails;
+// nothing is lost silently.
 func TestEditsOfOneFile(t *testing.T) {
 	d := newDesk(t)
 	d.put("a.txt", "one\ntwo\n")
@@ -195,8 +195,8 @@ func patched(t testing.TB, text, diff string) string {
 	return out.String() + strings.Join(old[at:], "")
 }
 
-// FuzzEdit: whatever matches, an edit keeps every byte outside of the match, the
-// diff says what was done, and what is not unique is not changed.
+// FuzzEdit: whatever matches, an edit keeps every byte outside of the match, the diff shows
+// the change, and a text that is not unique is not changed.
 func FuzzEdit(f *testing.F) {
 	f.Add("a\r\n  b\r\nc\r\n", "b\nc", "x\ny", false)
 	f.Add("\tif a {\n\t\tb\n\t}\n", "if a {\n\tb\n}", "if c {\n\td\n\te\n}", false)

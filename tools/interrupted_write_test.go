@@ -114,7 +114,7 @@ func TestFilesCancelledHalfway(t *testing.T) {
 	}
 }
 
-// sightOf is what the state says of a file that the model has seen.
+// sightOf is the state's record of a file that the model has seen.
 func sightOf(path, content string) json.RawMessage {
 	var state map[string]json.RawMessage
 	if err := json.Unmarshal(sight(path, []byte(content)), &state); err != nil {
@@ -123,7 +123,7 @@ func sightOf(path, content string) json.RawMessage {
 	return state[path]
 }
 
-// What only looks or waits ends with its call.
+// Tools that only read or wait end with their call.
 func TestCancelledHalfway(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -156,7 +156,7 @@ func TestCancelledHalfway(t *testing.T) {
 	}
 }
 
-// What is kept is kept as a whole, and what the call says is so.
+// Stored output is whole, and the result of the call says so.
 func TestKeptWhenCancelledHalfway(t *testing.T) {
 	run := func(made func(context.CancelFunc) tool.Tool, input string) bool {
 		ctx, cancel := context.WithCancel(t.Context())

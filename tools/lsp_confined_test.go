@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/workspace"
 )
 
-// A question that starts a language server is a confined call where the workspace
-// confines what it starts.
+// A question that starts a language server is a confined call if the workspace confines its
+// programs.
 func TestLSPIsConfined(t *testing.T) {
 	for _, confines := range []bool{true, false} {
 		ws := &workspace.Workspace{Root: t.TempDir()}

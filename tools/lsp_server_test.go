@@ -215,7 +215,7 @@ func TestLSPServersAreBounded(t *testing.T) {
 	}
 }
 
-// TestLSPEnvironment: a server gets what it was given, and no secret.
+// TestLSPEnvironment: a server gets the configured variables, and no secret.
 func TestLSPEnvironment(t *testing.T) {
 	t.Setenv("SOME_API_KEY", "secret")
 	t.Setenv("PLAIN", "plain")

@@ -72,7 +72,7 @@ func TestLSPWithGopls(t *testing.T) {
 	server := gopls(t)
 	f := plant(t, module...)
 	lsp := tools.LSP(openLanguages(t, f.ws, server))
-	starts := func() string { // what permission rules see of a question
+	starts := func() string { // the parts of a question that permission rules see
 		class := tool.Classify(lsp, tool.Call{Name: "LSP", Input: []byte(`{"operation":"documentSymbol","file_path":"shape.go"}`), Dir: f.dir})
 		for _, a := range class.Access {
 			if a.Kind == permission.RunCommand && a.Dir == f.dir && !class.ReadOnly {
@@ -192,7 +192,8 @@ func TestLSPWithTypeScript(t *testing.T) {
 	}
 }
 
-// TestLSPSeesChanges: the answer is about the files as they are now, whoever changed them.
+// TestLSPSeesChanges: the answer is about the files as they are now, after changes by any
+// program.
 func TestLSPSeesChanges(t *testing.T) {
 	server := gopls(t)
 	f := plant(t, module...)

@@ -92,7 +92,7 @@ func TestMultiEdit(t *testing.T) {
 		t.Errorf("%+v", class)
 	}
 
-	// What it wrote is known, and what it creates too.
+	// Files that it wrote or created count as read.
 	d.ok(d.edit, editInput{FilePath: "a.sh", OldString: "3", NewString: "4"})
 	d.ok(me, multiEditInput{FilePath: "new/b", Edits: []oneEdit{{"", "x\n", false}, {"x", "y", false}}})
 	d.ok(d.edit, editInput{FilePath: "new/b", OldString: "y", NewString: "z"})

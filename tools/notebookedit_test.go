@@ -53,7 +53,7 @@ func TestNotebookEdit(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
-	// After a cell, at a number, and clamped to the end; the tool knows what it wrote.
+	// After a cell, at a number, and clamped to the end; a written file counts as read.
 	d.ok(ne, `{"file_path":"nb.ipynb","command":"insert","cell_id":"intro","cell_type":"markdown","source":"second"}`)
 	d.ok(ne, `{"file_path":"nb.ipynb","command":"insert","cell_number":0,"source":"first"}`)
 	r = d.do(ne, `{"file_path":"nb.ipynb","command":"insert","cell_number":99,"source":"last"}`)

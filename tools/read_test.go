@@ -67,7 +67,7 @@ func TestReadLimits(t *testing.T) {
 	if got != want {
 		t.Errorf("got %.100q … %q", got, got[max(0, len(got)-100):])
 	}
-	// What Read shows is not cut again.
+	// Text that Read shows is not truncated again.
 	r = d.do(d.read, readInput{FilePath: "lines"})
 	limited, err := tool.Output{Dir: t.TempDir()}.Limit(tool.Call{}, r)
 	if err != nil || limited.Text() != r.Text() {

@@ -214,8 +214,8 @@ func asked(kind permission.AccessKind, target string) tool.Traits {
 	return c
 }
 
-// A trigger that is sent elsewhere has another secret, so that nobody gets what
-// is signed for someone else.
+// A trigger with a new address gets a new secret, so that no host gets requests signed for
+// another.
 func TestRemoteTriggerMoves(t *testing.T) {
 	store := new(trigger.Memory)
 	tl := RemoteTrigger(Triggers{Store: store})
@@ -243,7 +243,7 @@ func TestRemoteTriggerMoves(t *testing.T) {
 	}
 }
 
-// The host is told about schedules, and what it refuses is not stored.
+// The host hears about schedules, and a schedule that it refuses is not stored.
 func TestRemoteTriggerSchedule(t *testing.T) {
 	var told []string
 	store := new(trigger.Memory)
@@ -272,7 +272,7 @@ func TestRemoteTriggerSchedule(t *testing.T) {
 	}
 }
 
-// A call that is cancelled stops sending; what the other side says is cut.
+// A cancelled call stops sending; the answer of the other side is truncated.
 func TestRemoteTriggerSending(t *testing.T) {
 	reached := make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -36,8 +36,8 @@ type duel struct {
 	rg    []string // its arguments
 }
 
-// words makes a duel of one pattern in one mode. Where a pattern has classes,
-// ripgrep is told that they are those of ASCII, as in Go.
+// words makes a duel of one pattern in one mode. If a pattern has classes, ripgrep is told
+// to use those of ASCII, as in Go.
 func words(name, mode, pattern string, flags ...string) duel {
 	input := in{"pattern": pattern, "output_mode": mode, "head_limit": 0}
 	args := []string{map[string]string{"files_with_matches": "-l", "count": "-c", "content": "-n"}[mode], "--with-filename", "--no-heading"}
@@ -67,13 +67,13 @@ var duels = []duel{
 	{"files by name", tools.Glob, in{"pattern": "**/*_test.go"}, []string{"--files", "-g", "*_test.go"}},
 }
 
-// A cost is what a search took.
+// A cost is the time of a search.
 type cost struct{ wall, cpu time.Duration }
 
 func (c cost) least(d cost) cost { return cost{min(c.wall, d.wall), min(c.cpu, d.cpu)} }
 
-// TestRipgrep measures searches of a copy of Go's sources beside ripgrep, and
-// compares what they find. It prints rows of the table in docs/performance.md.
+// TestRipgrep measures searches of a copy of Go's sources beside ripgrep, and compares the
+// results. It prints rows of the table in docs/performance.md.
 func TestRipgrep(t *testing.T) {
 	runs, _ := strconv.Atoi(os.Getenv(ripgrepRuns))
 	rg, err := exec.LookPath("rg")

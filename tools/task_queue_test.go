@@ -41,9 +41,9 @@ var (
 	claimed = regexp.MustCompile(`^Task updated: (task_\d+) - in_progress`)
 )
 
-// worker is the rule of a model that takes what it finds on the list, one task
-// after the other, until there is nothing to take: what is blocked then is for who
-// has what it waits for. It notes what it has had.
+// worker plays a model that takes the tasks of the list, one after the other, until there
+// is none to take. Blocked tasks are left to the worker whose task blocks them. It notes
+// its tasks.
 func worker(had func(id string)) llmtest.Rule {
 	var free []string
 	use := func(name string, input map[string]any) llmtest.Step {

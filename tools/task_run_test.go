@@ -15,20 +15,20 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// A creche starts agents that say at once what they were asked.
-type creche struct{}
+// instantAgents starts agents that answer at once with their prompt.
+type instantAgents struct{}
 
-func (creche) Offer() tools.Offer {
+func (instantAgents) Offer() tools.Offer {
 	return tools.Offer{Types: []tools.AgentType{{Name: "general-purpose"}, {Name: "Explore", ReadOnly: true}}}
 }
 
-func (creche) Spawn(_ context.Context, s tools.Spawn) (*tools.Spawned, error) {
+func (instantAgents) Spawn(_ context.Context, s tools.Spawn) (*tools.Spawned, error) {
 	return &tools.Spawned{ID: "a1", Text: s.Type + ": " + s.Prompt}, nil
 }
 
-// In mode default, with nobody to ask, agents keep their tasks, teams and mail and
-// start agents; calls of one answer follow one another where they depend on each
-// other, and rules name kinds of agents.
+// In mode default, without a person to ask, agents keep their tasks, teams and mail and
+// start agents. Calls of one answer run in order if they depend on each other, and rules
+// name kinds of agents.
 func TestTeamworkRun(t *testing.T) {
 	store := &team.Memory{}
 	use := func(name string, input map[string]any) llm.ToolUse { return llmtest.Use("", name, input) }
@@ -49,7 +49,7 @@ func TestTeamworkRun(t *testing.T) {
 	)
 	a := &agent.Agent{Name: "lead", Model: model, Permissions: permission.Policy{Deny: []permission.Rule{"Agent(general-*)"}}, Tools: []tool.Tool{
 		tools.TaskCreate(store), tools.TaskUpdate(store), tools.TaskList(store), tools.TeamCreate(store), tools.TeamDelete(store),
-		tools.SendMessage(store), tools.Agent(creche{}),
+		tools.SendMessage(store), tools.Agent(instantAgents{}),
 	}}
 	if _, err := a.Prompt(t.Context(), "go"); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestTaskStopOwner(t *testing.T) {
 	}
 }
 
-// What another agent has in progress is not ended by mistake, and a task is
+// A task that another agent has in progress is not ended by mistake, and a task is
 // completed once.
 func TestTaskUpdateOthers(t *testing.T) {
 	o := newOffice(t)
@@ -78,7 +78,7 @@ func TestTaskUpdateOthers(t *testing.T) {
 		t.Errorf("it was completed twice: %+v", r.Patch.Happened)
 	}
 	o.says("TaskCreate", `{"subject":"y"}`, `task_2`)
-	o.saysTo("bob", "TaskUpdate", `{"id":"task_2","status":"completed"}`, `completed`) // nobody was at it
+	o.saysTo("bob", "TaskUpdate", `{"id":"task_2","status":"completed"}`, `completed`) // no agent was working on it
 }
 
 // A fickle list gives a task to bob as soon as someone has looked at it.
@@ -118,7 +118,7 @@ func TestTeamDeleteAtWork(t *testing.T) {
 }
 
 // TestWaitsEnd: agents that wait for each other's work learn at a deadline that it
-// goes on, and tasks that would wait for each other are refused.
+// continues, and tasks that would wait for each other are refused.
 func TestWaitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crew{work: map[string]chan struct{}{"ann": make(chan struct{}), "bob": make(chan struct{})}}

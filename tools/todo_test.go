@@ -108,9 +108,8 @@ func TestTodoContracts(t *testing.T) {
 	}
 }
 
-// Calls of one answer do not lose one another, they need no permission, in plan
-// mode neither, and a later session has what they left; a fork has what was
-// there when it was made.
+// Calls of one answer do not lose each other's changes. They need no permission, even in
+// plan mode. A later session has their list; a fork has the list at the time of the fork.
 func TestTodosInARun(t *testing.T) {
 	add := func(text string) llm.ToolUse {
 		return llmtest.Use("", "TodoWrite", map[string]string{"action": "add", "text": text})

@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/tools"
 )
 
-// Words that say what a tool of the kit is for find it, and little else.
+// Words that describe the purpose of a built-in tool find it, and little else.
 func TestToolSearchFindsTheKit(t *testing.T) {
 	k := fullKit(t)
 	k.Settings = &tools.SettingsFile{Settings: []tools.Setting{{Key: "model", Type: "string"}, {Key: "no_color", Type: "boolean"}}}

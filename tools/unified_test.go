@@ -31,8 +31,8 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// What a diff says makes the new text of the old one, with the numbers in its
-// headers, whatever the edits.
+// A diff turns the old text into the new one, with the numbers in its headers, whatever the
+// edits.
 func TestUnifiedLeadsToTheText(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	word := func(n int) string {

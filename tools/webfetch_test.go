@@ -151,7 +151,7 @@ func TestWebFetchMedia(t *testing.T) {
 	if err := png.Encode(&b, image.NewRGBA(image.Rect(0, 0, 3, 2))); err != nil {
 		t.Fatal(err)
 	}
-	s.page("/i", "text/plain", b.String()) // what it is counts, not what it is said to be
+	s.page("/i", "text/plain", b.String()) // the content counts, not the declared type
 	s.page("/doc/x.pdf", "application/pdf", "%PDF-1.7\n/Type /Page\n%%EOF")
 	for range 2 { // the second time from the cache
 		r := tooltest.Run(t, s.fetch, fetchInput{URL: s.url + "/i", Prompt: "what is it?"})

@@ -23,7 +23,7 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// One of a thing is told in the singular.
+// A count of one uses the singular.
 func TestOneOfAThing(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -156,7 +156,7 @@ func dieWhileEntering(t *testing.T, dir, step, when string) {
 		_ = cmd.Wait()
 		close(ended)
 		if f, err := os.OpenFile(reached, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			f.Close() // nobody waits in vain where the step was not reached
+			f.Close() // no test waits for a step that was not reached
 		}
 	}()
 	if text, err := os.ReadFile(reached); err != nil || len(text) == 0 { // waits for the step

@@ -31,7 +31,7 @@ func TestWorktreeRefusals(t *testing.T) {
 	} {
 		r.fails(r.exit, input, want)
 	}
-	// A folder that is no worktree is not removed.
+	// A folder that is not a worktree is not removed.
 	r.put(".openagent/worktrees/mine/file", "x")
 	r.fails(r.exit, `{"action":"remove","name":"mine","discard":true}`, "is not a worktree of the repository")
 	r.fails(r.enter, `{"name":"mine"}`, "is taken")
@@ -162,7 +162,7 @@ func TestWorktreeOfConditionalSettings(t *testing.T) {
 			t.Errorf("%s: the filter ran", condition)
 		}
 		r.untouched()
-		// What runs nothing is no reason to refuse.
+		// Settings that run nothing are no reason to refuse.
 		if err := os.WriteFile(elsewhere, []byte("[user]\n\tname = n\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestWorktreeOfConditionalSettings(t *testing.T) {
 	}
 }
 
-// The settings of a submodule are its own, and nobody has looked at them.
+// A submodule has its own settings, which were not checked.
 func TestWorktreeOfHostileSubmodule(t *testing.T) {
 	r := newRepo(t)
 	other := newRepo(t)

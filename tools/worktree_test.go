@@ -106,7 +106,7 @@ func TestWorktreeEnterAndKeep(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(path, "a.txt")); string(data) != "kept\n" {
 		t.Errorf("the kept work is %q", data)
 	}
-	// What was kept can be removed by its name, with the same care.
+	// A kept worktree can be removed by its name, with the same care.
 	r.fails(r.exit, `{"action":"remove","name":"my-feature"}`, "M a.txt")
 	r.ok(r.exit, `{"action":"remove","id":"my-feature","discard_changes":true}`)
 	r.untouched()
@@ -156,7 +156,7 @@ func TestWorktreeEnterAgain(t *testing.T) {
 	r.untouched()
 }
 
-// What only looks like a worktree that was kept is not entered.
+// A folder that only looks like a kept worktree is not entered.
 func TestWorktreeOnlyLooksKept(t *testing.T) {
 	r := newRepo(t)
 	r.put(worktreesFolder+"/x/a.txt", "theirs\n")
@@ -169,7 +169,7 @@ func TestWorktreeOnlyLooksKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.fails(r.enter, `{"name":"y"}`, "does not lead to the repository")
-	// A mark that is left over gives no second session what is made now.
+	// A stale mark does not give a second session the new worktree.
 	r.put(worktreesFolder+"/z~kept", "")
 	other := &repo{TB: t, top: r.top, dir: r.top, files: r.files, enter: r.enter, exit: r.exit}
 	r.ok(r.enter, `{"name":"z"}`)

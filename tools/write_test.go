@@ -22,7 +22,7 @@ func TestWriteNewFile(t *testing.T) {
 	if c.FilePath != filepath.Join(d.dir, "new/dir/a.txt") || !c.Created || c.Additions != 2 || c.Deletions != 0 || !strings.Contains(c.Diff, "--- /dev/null\n") || !strings.Contains(c.Diff, "+two\n") {
 		t.Errorf("got %+v", c)
 	}
-	// The model knows what it wrote.
+	// A written file counts as read.
 	d.ok(d.write, writeInput{FilePath: "new/dir/a.txt", Content: "three\n"})
 	d.ok(d.edit, editInput{FilePath: "new/dir/a.txt", OldString: "three", NewString: "four"})
 	d.ok(d.write, writeInput{FilePath: "empty"})
@@ -67,7 +67,7 @@ func TestMustHaveBeenRead(t *testing.T) {
 	}
 }
 
-// TestReadThroughLink: what was read is the file, whatever its name.
+// TestReadThroughLink: the record is about the file, whatever its name.
 func TestReadThroughLink(t *testing.T) {
 	d := newDesk(t)
 	d.put("a.txt", "one\n")

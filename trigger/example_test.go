@@ -9,8 +9,8 @@ import (
 	"github.com/openagent-go/agent/trigger"
 )
 
-// A server with one trigger, and someone who starts it. The secret is replaced
-// while both sides go on.
+// A server with one trigger, and a client that starts it. The secret is replaced while both
+// sides run.
 func Example() {
 	ctx := context.Background()
 	store := new(trigger.Memory)

@@ -78,7 +78,7 @@ func request(t *testing.T, target string, secret Secret, body string, at time.Ti
 	return req
 }
 
-// An exchanged request is what came of it.
+// An exchanged request is a request with its answer.
 type exchanged struct {
 	status int
 	body   string
@@ -101,8 +101,8 @@ func exchange(t *testing.T, req *http.Request) exchanged {
 	return exchanged{resp.StatusCode, string(data), resp.Header}
 }
 
-// Between two processes: what is signed right runs once, all else runs never,
-// and is answered the same whatever is wrong.
+// Between two processes: a correctly signed request runs once. All others never run, and
+// get the same answer whatever is wrong.
 func TestProcesses(t *testing.T) {
 	store := &File{Path: filepath.Join(t.TempDir(), "a", "triggers.json")}
 	old, secret := NewSecret(), NewSecret()

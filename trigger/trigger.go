@@ -105,21 +105,21 @@ func (r *Record) Check() error {
 	}
 	switch {
 	case !isToken(r.ID, 1, maxID):
-		return bad("the id has to be 1 to %d characters of A-Z a-z 0-9 _ -", maxID)
+		return bad("the id must be 1 to %d characters of A-Z a-z 0-9 _ -", maxID)
 	case strings.TrimSpace(r.Name) == "" || len(r.Name) > maxName || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return bad("the name has to be 1 to %d bytes of printable text", maxName)
+		return bad("the name must be 1 to %d bytes of printable text", maxName)
 	case len(r.Prompt) > maxPrompt:
 		return bad("the prompt is longer than %d bytes", maxPrompt)
 	case len(r.Schedule) > maxName:
 		return bad("the schedule is longer than %d bytes", maxName)
 	case !isFolder(r.Dir):
-		return bad("the folder has to be an absolute path of at most %d bytes", maxDir)
+		return bad("the folder must be an absolute path of at most %d bytes", maxDir)
 	case len(r.Secrets) == 0 || len(r.Secrets) > maxSecrets:
 		return bad("it has %d secrets; it needs 1 to %d", len(r.Secrets), maxSecrets)
 	}
 	for _, s := range r.Secrets {
 		if len(s) < minSecret || len(s) > maxSecret {
-			return bad("a secret has to have %d to %d bytes", minSecret, maxSecret)
+			return bad("a secret must have %d to %d bytes", minSecret, maxSecret)
 		}
 	}
 	if r.URL != "" {

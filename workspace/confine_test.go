@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Every command goes through Confine but those outside, whose shell knows
-// nothing of the confined ones.
+// Every command goes through Confine except those outside, whose shell shares nothing with
+// the confined ones.
 func TestConfineEveryCommand(t *testing.T) {
 	var confined, released atomic.Int64
 	var folders []string

@@ -134,7 +134,7 @@ func TestJobsAreBounded(t *testing.T) {
 	}
 }
 
-// A person sees the jobs of every session that run, and ends one; the session is told.
+// A person sees the running jobs of every session, and ends one; the session hears of it.
 func TestRunningJobs(t *testing.T) {
 	w := &Workspace{Root: "/"}
 	defer w.Close()

@@ -108,7 +108,7 @@ func (f family) living() (pids []int) {
 var families = []struct {
 	name, body string
 	members    int
-	needsGroup bool // escapes where there is no control group
+	needsGroup bool // escapes if there is no control group
 }{
 	{"child", "$member &", 1, false},
 	{"pipeline", "$member | $member | $member &", 3, false},

@@ -47,7 +47,7 @@ func run(t *testing.T, w *Workspace, command string) *Outcome {
 	return o
 }
 
-// A step is a command with what it must print and its exit code.
+// A step is a command with its expected output and exit code.
 type step struct {
 	command, want string
 	code          int
@@ -195,7 +195,7 @@ func TestResume(t *testing.T) {
 	second := openWorkspace(t, true)
 	second.Root = root
 	for _, c := range []struct{ dir, want string }{
-		{root, filepath.Join(root, "sub")}, // goes on where it was
+		{root, filepath.Join(root, "sub")}, // continues in its place
 		{"/", "/"},                         // the session has moved since
 	} {
 		got, err := second.Run(t.Context(), CommandLine{Command: "true", Dir: c.dir, State: o.State})

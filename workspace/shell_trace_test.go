@@ -49,8 +49,8 @@ func TestLeavesTraceKnowsBuiltins(t *testing.T) {
 	}
 }
 
-// A line that leaves no trace finds what the others left and saves nothing; a
-// function or an alias of its name is no program.
+// A line that leaves no trace sees the state of earlier lines and saves nothing; a function
+// or an alias of its name does not count as the program.
 func TestLightLines(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash")

@@ -43,7 +43,7 @@ func TestNonsenseDenies(t *testing.T) {
 	}
 }
 
-// What a hook may write that has nothing to decide is no nonsense.
+// Any output of a hook without a decision to make is valid.
 func TestPlainOutputIsTaken(t *testing.T) {
 	ws := space(t)
 	for line, want := range map[string]hook.Output{

@@ -41,7 +41,7 @@ func run(t testing.TB, ws *workspace.Workspace, timeout time.Duration, line stri
 	return set.Run(t.Context(), in, nil)
 }
 
-// What commands do, and what comes of it where they guard and where they only see.
+// Commands and their outcomes, at events that they guard and at others.
 func TestCommand(t *testing.T) {
 	ws := space(t)
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestTreeEnds(t *testing.T) {
 	if len(out.Errors) != 1 {
 		t.Fatalf("%+v", out)
 	}
-	ws.Close() // waits for what is being ended
+	ws.Close() // waits for the process that is being ended
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// What is asynchronous goes on by itself.
+// An asynchronous command continues by itself.
 func TestAsync(t *testing.T) {
 	ws := space(t)
 	for name, c := range map[string]shell.Command{

@@ -67,7 +67,8 @@ var rules = map[string][]string{
 	"llm/limit":           {"llm"},
 	"llm/prompttools":     {"llm", "internal/wire"},
 	"llm/llmtest":         {"llm", "internal/..."},
-	// Neither session nor the root: what facts amount to is no affair of who records them.
+	// Neither session nor the root: the meaning of facts does not depend on who records
+	// them.
 	"internal/conversation": {"internal/executor", "internal/summary", "engine", "event", "hook", "llm", "permission", "tool"},
 	"internal/discard":      {"event", "session"},
 	"internal/elicitform":   {"tool"},
@@ -75,7 +76,7 @@ var rules = map[string][]string{
 	// Not session, and not the root: whose run it is and where facts are recorded is said in two interfaces.
 	"internal/driver":  {"internal/conversation", "internal/eventqueue", "internal/executor", "internal/safecall", "engine", "event", "llm/limit", "permission", "tool", "trace"},
 	"internal/durable": {},
-	// Not session, and not the root: what drives a run and where facts are kept is no affair of effects.
+	// Not session, and not the root: effects do not depend on the driver and the store.
 	"internal/executor":   {"internal/jsonanswer", "internal/jsonfix", "internal/safecall", "internal/secrets", "internal/summary", "engine", "event", "hook", "llm", "llm/limit", "permission", "tool", "trace"},
 	"internal/jsonanswer": {"tool"},
 	"internal/safecall":   {},
@@ -100,8 +101,8 @@ var rules = map[string][]string{
 	"permission/internal/permtest":  {},
 }
 
-// outside lists the dependencies that each part may have. The face of the
-// library and what it stands on stay light.
+// outside lists the dependencies that each part may have. The library's public packages and
+// those below them stay light.
 var outside = map[string][]string{
 	"permission":    {},
 	"tool":          {"github.com/google/jsonschema-go/jsonschema"},

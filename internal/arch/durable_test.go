@@ -77,7 +77,7 @@ func systemCalls(t *testing.T, found func(file, function string)) {
 	})
 }
 
-// goFiles calls each for every Go file of the repository that is no test.
+// goFiles calls each for every Go file of the repository that is not a test.
 func goFiles(t *testing.T, each func(name string, file *ast.File)) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	fset := token.NewFileSet()

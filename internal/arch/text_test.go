@@ -52,7 +52,7 @@ func TestTextHelpers(t *testing.T) {
 	}
 }
 
-// copied says what a function does that internal/text does too, "" if nothing.
+// copied names the function of internal/text that a function duplicates, "" if none.
 func copied(f *ast.FuncDecl) (what string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -102,7 +102,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// What a command leaves in the background goes on, unless it keeps the output open.
+// Background processes of a command continue, unless they keep the output open.
 func TestBackground(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	run := func(line string) (Output, int, error) {

@@ -43,7 +43,7 @@ const (
 
 const (
 	errOldLandlock = textError("the kernel's Landlock is too old: Linux 6.2 is needed")
-	errManyRules   = textError("too many files are beside what is hidden")
+	errManyRules   = textError("too many files lie beside the hidden ones")
 )
 
 // LandlockVersion returns the version of the kernel's Landlock, or the reason why there is

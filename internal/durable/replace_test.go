@@ -110,7 +110,7 @@ func TestReplaceSync(t *testing.T) {
 	}
 }
 
-// A name for the temporary file takes over what a crash has left there.
+// A name for the temporary file takes over the remains of a crash.
 func TestReplaceTemp(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")

@@ -21,7 +21,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	q.Close()
-	q.Put(event.Event{Data: event.Waited{}}) // nobody takes it any more
+	q.Put(event.Event{Data: event.Waited{}}) // no reader takes it any more
 	facts, signals, last := 0, 0, int64(0)
 	for {
 		e, ok := q.Next()
@@ -47,8 +47,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Of facts that nobody reads for long only the place is kept; they are read
-// again from the store, each once.
+// For facts that are not read for long only the place is kept; they are read again from the
+// store, each once.
 func TestQueueRereads(t *testing.T) {
 	const n = 5000
 	var stored []event.Event

@@ -60,7 +60,7 @@ type api struct {
 	stream string // says "Hi é!", calls a tool and ends
 	end    string // what is in the event that ends it
 	hurt   string // an event that says that the service is overloaded
-	novel  string // an event that nobody knows
+	novel  string // an unknown event
 	long   func(text string) string
 }
 
@@ -215,7 +215,7 @@ func whole(t *testing.T, r *llm.Response, err *llm.APIError) {
 	}
 }
 
-// A row of the fault matrix: what the server does and what the client says.
+// A row of the fault matrix: the server's fault and the client's error.
 type row struct {
 	id, name string
 	fault    func(a api) faultserver.Fault
@@ -508,7 +508,7 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// N9: the time that the caller takes for what it has got is no silence of the server.
+// N9: the time that the caller takes to read does not count as silence of the server.
 func TestSlowCaller(t *testing.T) {
 	each(t, func(t *testing.T, a api) {
 		synctest.Test(t, func(t *testing.T) {
@@ -530,7 +530,7 @@ func TestSlowCaller(t *testing.T) {
 	})
 }
 
-// N11: a certificate that nobody vouches for.
+// N11: a certificate that no authority vouches for.
 func TestUnknownCertificate(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -545,7 +545,7 @@ func TestUnknownCertificate(t *testing.T) {
 	})
 }
 
-// N1: nobody is there.
+// N1: no server listens.
 func TestNobodyThere(t *testing.T) {
 	s := faultserver.Start(t, faultserver.First(), nil)
 	s.Close()

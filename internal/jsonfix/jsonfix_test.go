@@ -64,7 +64,7 @@ func TestJSON(t *testing.T) {
 		{`{"\u00e9\"":"x`, `{"\u00e9\"":"x"}`},
 		{`{"\ud83d\ud83d":"x`, `{"\ud83d\ud83d":"x"}`},
 
-		// What breaks the grammar ends it.
+		// A breach of the grammar ends it.
 		{`{"a":"b"}}`, `{"a":"b"}`},
 		{`{"a":"b"} x`, `{"a":"b"}`},
 		{`{"a":"b" "c":"d"`, `{"a":"b"}`},
@@ -277,7 +277,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// BenchmarkAdd shows that the price of a piece does not depend on what came before.
+// BenchmarkAdd shows that the cost of a piece does not depend on earlier ones.
 func BenchmarkAdd(b *testing.B) {
 	for name, size := range map[string]int{"short": 1 << 10, "long": 1 << 20} {
 		b.Run(name, func(b *testing.B) {

@@ -114,7 +114,7 @@ func (f *fake) notify(method, params string) {
 	f.say(encodeMessage(message{Method: method, Params: json.RawMessage(params)}))
 }
 
-// heard returns what the server was told whose method begins with prefix.
+// heard returns the messages to the server whose method begins with prefix.
 func (f *fake) heard(prefix string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,7 +202,7 @@ func TestGreetingFails(t *testing.T) {
 	}
 }
 
-// TestServerAsks: what a server asks is answered, and never with a change.
+// TestServerAsks: the server's questions are answered, and never with a change.
 func TestServerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -248,7 +248,7 @@ func TestCancelTellsTheServer(t *testing.T) {
 		if n := len(s.conn.pending); n != 0 {
 			t.Errorf("%d requests are remembered", n)
 		}
-		f.say([]byte(`{"jsonrpc":"2.0","id":2,"result":{"contents":"late"}}`)) // nobody waits
+		f.say([]byte(`{"jsonrpc":"2.0","id":2,"result":{"contents":"late"}}`)) // no caller waits
 		s.Close()
 	})
 }
@@ -437,7 +437,7 @@ func TestDiagnosticsThatAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestServerThatDoesNotRead: nobody waits for it longer than they want.
+// TestServerThatDoesNotRead: callers wait for it only as long as they want.
 func TestServerThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -455,7 +455,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 			}
 			cancel()
 		}
-		// And what it asks cannot be answered.
+		// And its questions cannot be answered.
 		f.say([]byte(`{"jsonrpc":"2.0","id":1,"method":"workspace/workspaceFolders"}`))
 		<-s.Ended()
 		if err := s.Err(); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "does not read") {

@@ -92,7 +92,7 @@ func parse(t testing.TB, text string) *Notebook {
 	return n
 }
 
-// rest is what a notebook holds beside its cells.
+// rest is the content of a notebook beside its cells.
 func rest(n *Notebook) [2]string { return [2]string{n.text[:n.array.open], n.text[n.array.close:]} }
 
 // untouched fails unless all but one cell have the bytes that they had. at is the
@@ -227,7 +227,7 @@ func checkCell(t *testing.T, name string, n *Notebook, i int, kind, source strin
 	}
 }
 
-// TestLayout: what is written looks like the rest of the file.
+// TestLayout: new parts look like the rest of the file.
 func TestLayout(t *testing.T) {
 	cell := func(text string) string {
 		return regexp.MustCompile(`"[0-9a-f]{8}"`).ReplaceAllString(text, `"ID"`)

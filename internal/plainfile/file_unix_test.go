@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What is no regular file is refused at once, with an error that says what it is, and
-// so is a file without an end.
+// A file that is not regular is refused at once, with an error that names its kind, and so
+// is a file without an end.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A named pipe is refused at once: nobody may ever write to it.
+// A named pipe is refused at once: it may never get a writer.
 func TestReadPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {

@@ -143,7 +143,7 @@ func talk(t *testing.T, p *Proxy, text string) string {
 		t.Fatal(err)
 	}
 	if text[0] == socksVersion {
-		_ = closeWrite(c) // to an HTTP server, whoever does that has gone
+		_ = closeWrite(c) // to an HTTP server, the client may have gone
 	}
 	data, _ := io.ReadAll(c)
 	return string(data)
@@ -152,7 +152,7 @@ func talk(t *testing.T, p *Proxy, text string) string {
 func TestConnect(t *testing.T) {
 	port := server(t)
 	p := start(t, Config{Rules: Rules{Allow: []string{"good.example.com"}, Private: true}, Resolver: knows(here)})
-	// What is sent ahead goes through the tunnel.
+	// Data sent ahead goes through the tunnel.
 	got := talk(t, p, "CONNECT good.example.com:"+port+" HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: inner\r\nConnection: close\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, "GET inner") {
 		t.Errorf("%s", got)
@@ -174,8 +174,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// A name that leads to a private address is refused, also if it is an allowed one
-// and if only some of its addresses are private; what was judged is what is dialled.
+// A name that leads to a private address is refused, also if it is an allowed one and if
+// only some of its addresses are private; the judged address is the one dialled.
 func TestPrivateAddresses(t *testing.T) {
 	port := server(t)
 	n := knows(map[string]string{"in.example.com": "127.0.0.1", "mapped.example.com": "::ffff:127.0.0.1", "meta.example.com": "169.254.169.254",
@@ -243,7 +243,7 @@ func TestSOCKS(t *testing.T) {
 	}
 }
 
-// Closing ends what is open, and whatever clients do nothing is left.
+// Closing ends open connections, and nothing is left, whatever clients do.
 func TestCloseEndsConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

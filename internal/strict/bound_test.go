@@ -19,7 +19,7 @@ func spent(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What a schema costs grows with its size, however it is nested.
+// The cost of a schema grows with its size, however it is nested.
 func TestCost(t *testing.T) {
 	nested := func(open, shut string) func(n int) string {
 		return func(n int) string {

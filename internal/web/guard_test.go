@@ -236,7 +236,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A transport that is not net/http's is not asked for what the guard refuses.
+// A transport that is not net/http's does not get requests that the guard refuses.
 func TestTransportOther(t *testing.T) {
 	other := roundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("other " + r.URL.Host))}, nil
@@ -266,7 +266,7 @@ func TestTransportDials(t *testing.T) {
 	}
 }
 
-// A proxy may be on this machine; what is asked of it may not.
+// A proxy may be on this machine; the targets of its requests may not.
 func TestTransportProxy(t *testing.T) {
 	port, hits := serve(t)
 	proxy := &url.URL{Scheme: "http", Host: "127.0.0.1:" + port}

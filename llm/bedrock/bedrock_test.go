@@ -27,7 +27,7 @@ func client(base string, hc *http.Client) *Client {
 	return &Client{Region: "us-east-1", Credentials: Static(example.AccessKeyID, example.SecretAccessKey, ""), Client: anthropic.Client{BaseURL: base, HTTP: hc}}
 }
 
-// alone keeps what the machine knows of AWS away from a test.
+// alone hides the machine's AWS settings from a test.
 func alone(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE",

@@ -261,7 +261,7 @@ func Container(client *http.Client) Provider {
 			address = "http://169.254.170.2" + path
 		}
 		if address == "" {
-			return none("this is no container of AWS")
+			return none("this is not a container of AWS")
 		}
 		u, err := url.Parse(address)
 		if err != nil || u.Scheme != "https" && !inside(u.Hostname()) {
@@ -313,7 +313,7 @@ func Instance(client *http.Client) Provider {
 			if ctx.Err() != nil {
 				return Credentials{}, ctx.Err()
 			}
-			return none("this is no instance of EC2")
+			return none("this is not an instance of EC2")
 		}
 		header := http.Header{"X-Aws-Ec2-Metadata-Token": {string(token)}}
 		role, err := fetch(ctx, client, http.MethodGet, base+"meta-data/iam/security-credentials/", header)

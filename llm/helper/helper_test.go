@@ -42,7 +42,7 @@ func TestHelper(t *testing.T) {
 	if key, err := h.Key(llm.WithRefusedKey(t.Context(), "key-1")); err != nil || key != "key-2" {
 		t.Errorf("after a refusal: %q, %v", key, err)
 	}
-	if key, err := h.Key(llm.WithRefusedKey(t.Context(), "key-1")); err != nil || key != "key-2" { // somebody else has got the new one
+	if key, err := h.Key(llm.WithRefusedKey(t.Context(), "key-1")); err != nil || key != "key-2" { // another caller has got the new one
 		t.Errorf("after a refusal of the one before: %q, %v", key, err)
 	}
 	h = &Helper{Command: h.Command, TTL: time.Millisecond}

@@ -31,8 +31,7 @@ func TestNil(t *testing.T) {
 	}
 }
 
-// Who asks first is served first, a large request before the small ones that ask
-// after it.
+// Calls are served in their order, a large request before the small ones that ask after it.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{Input: 1000}
@@ -57,7 +56,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A wait ends with its context and leaves nothing behind; those after it go on.
+// A wait ends with its context and leaves nothing behind; later calls continue.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{Concurrent: 1}
@@ -102,8 +101,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// After a refusal everybody waits for as long as the provider says, other models
-// excepted, and nobody for longer than Hold.
+// After a refusal all calls wait as long as the provider asks, except those of other
+// models, and none for longer than Hold.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{}
@@ -204,8 +203,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// Until an answer has shown how many tokens a request counts, it counts for as many as
-// it may have; what was too much can be used as soon as that is known.
+// Until an answer has shown the tokens of a request, it counts for as many as it may have;
+// the excess can be used as soon as that is known.
 func TestEstimate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Limiter{}

@@ -11,8 +11,8 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// TestAbsurd: what a server says of its limits keeps nobody waiting for longer than thrice
-// Hold, those who wait already included.
+// TestAbsurd: whatever limits a server reports, no call waits for longer than three times
+// Hold, including the calls that wait already.
 func TestAbsurd(t *testing.T) {
 	for name, h := range map[string]http.Header{
 		"reset in a year":  {"X-Ratelimit-Limit": {"10"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"31536000"}},

@@ -17,7 +17,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// hasty is a client that takes what it gets: no check of status, type or end.
+// hasty is a client that accepts everything: no check of status, type or end.
 type hasty struct{ url string }
 
 func (h hasty) Name() string { return "hasty" }
@@ -134,7 +134,7 @@ func TestSuiteSeesGoroutines(t *testing.T) {
 
 func (hasty) wait(stop chan struct{}) { <-stop }
 
-// Example_rule shows rules for a model: what it does depends on what it is told.
+// Example_rule shows a model whose answers depend on the request.
 func Example_rule() {
 	m := &Model{Rule: func(r *Request, _ int) Step {
 		if results := r.Results(); len(results) > 0 {

@@ -88,8 +88,8 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// What a token is asked for with does not go elsewhere, wherever the token server
-// points to.
+// The credentials of a token request do not go elsewhere, wherever the token server
+// redirects.
 func TestTokenRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("asked %s %s with %q", r.Method, r.URL, r.FormValue("refresh_token")+r.Header.Get("Metadata-Flavor"))

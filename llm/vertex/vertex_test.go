@@ -37,7 +37,7 @@ func client(base string, hc *http.Client) *Client {
 	return &Client{Project: "my-project", Region: "us-east5", Tokens: fixed("ya29.a-token-of-google"), Client: anthropic.Client{BaseURL: base, HTTP: hc}}
 }
 
-// alone keeps what the machine knows of Google Cloud away from a test.
+// alone hides the machine's Google Cloud settings from a test.
 func alone(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION",
@@ -168,7 +168,7 @@ func TestServiceAccount(t *testing.T) {
 	if got := strings.Join(sent, " "); got != "1 1 1 2" || server.Requests()[0].Path != "/v1/projects/from-file/locations/global/publishers/anthropic/models/claude-sonnet-4-6:streamRawPredict" {
 		t.Errorf("tokens %s, path %s", got, server.Requests()[0].Path)
 	}
-	lifetime = 60 // less than what is left for a renewal
+	lifetime = 60 // less than the reserve for a renewal
 	server2 := llmtest.NewPipe(t, llmtest.Step{Text: "one"}, llmtest.Step{Text: "two"})
 	c2 := &Client{Tokens: source, Client: anthropic.Client{BaseURL: server2.URL, HTTP: server2.Client()}}
 	m2, before := c2.Model("claude-sonnet-4-6"), n

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts an authorisation server and what it guards.
+// serve starts an authorisation server and the resource that it guards.
 func serve(t *testing.T, s *authserver.Server) *authserver.Server {
 	t.Helper()
 	s.Resource = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "inside") })
@@ -262,7 +262,7 @@ func TestRenewOnce(t *testing.T) {
 // was withdrawn is forgotten.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	s := serve(t, &authserver.Server{Lifetime: 5 * time.Second}) // less than what is kept in hand
+	s := serve(t, &authserver.Server{Lifetime: 5 * time.Second}) // less than the reserve
 	c := &oauth.Client{Server: s.ResourceURL(), Logins: new(oauth.Memory)}
 	if err := c.Login(t.Context(), oauth.Challenge{}, browse); err != nil {
 		t.Fatal(err)
@@ -404,7 +404,7 @@ func TestAddressGiven(t *testing.T) {
 	}
 }
 
-// Files of logins are their owner's alone, damage is told without what is in
+// Files of logins are readable by their owner alone, errors about damaged ones do not quote
 // them, and a login is for one URL and client.
 func TestDir(t *testing.T) {
 	t.Parallel()

@@ -134,7 +134,7 @@ func TestParked(t *testing.T) {
 	<-ended
 }
 
-// endOf returns what is closed once the call of a server's tool has ended.
+// endOf returns a channel that is closed once the call of a server's tool has ended.
 func endOf(o *server.Options) <-chan struct{} {
 	ended := make(chan struct{})
 	inner := o.Call
@@ -152,7 +152,7 @@ func keys(m sdk.InputRequestMap) (all []string) {
 	return all
 }
 
-// A question that nobody answers does not wait for ever.
+// A question without an answer does not wait for ever.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	o := asks()
@@ -167,7 +167,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Tools keep what they know over a session, and sessions are apart.
+// Tools keep their state over a session, and sessions are separate.
 func TestState(t *testing.T) {
 	t.Parallel()
 	counts := tool.New(tool.Spec{Name: "counts", State: "n"}, func(_ context.Context, call tool.Call, _ none) (*tool.Result, error) {

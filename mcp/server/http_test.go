@@ -167,7 +167,7 @@ func TestDeleteEndsCalls(t *testing.T) {
 	}
 }
 
-// A server that is closed refuses what comes.
+// A closed server refuses requests.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	s := serve(t, server.Options{})

@@ -87,7 +87,7 @@ func (l *lines) take(line []byte) {
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		l.refuse(jsonrpc.CodeInvalidRequest, "the line is no message of JSON-RPC 2.0")
+		l.refuse(jsonrpc.CodeInvalidRequest, "the line is not a message of JSON-RPC 2.0")
 		return
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {

@@ -13,8 +13,8 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// Lines that are no messages are answered and spoil nothing; what was asked before
-// the input ended is answered.
+// Lines that are not messages are answered and spoil nothing; requests from before the end
+// of the input are answered.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	s := serve(t, server.Options{Tools: []tool.Tool{fixed("a", tool.Text("fine"))}})

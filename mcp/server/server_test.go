@@ -115,7 +115,7 @@ func said(r *sdk.CallToolResult) string {
 	return b.String()
 }
 
-// What a tool says of itself reaches clients, page by page.
+// The description of a tool reaches clients, page by page.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	reads := tool.New(tool.Spec{Name: "reads", Title: "Reads", Description: "d", ReadOnly: true, Idempotent: true}, func(context.Context, tool.Call, struct {
@@ -230,7 +230,7 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
-// What a tool reports and logs reaches the client before the result.
+// A tool's reports and logs reach the client before the result.
 func TestProgressAndLogs(t *testing.T) {
 	t.Parallel()
 	slow := tool.New(tool.Spec{Name: "slow"}, func(context.Context, tool.Call, none) (*tool.Result, error) { return nil, nil })

@@ -136,8 +136,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Whatever the turns are, what comes of them is legal, and writing it again
-// changes nothing.
+// Whatever the turns are, the facts are legal, and writing them again changes nothing.
 func TestAnyTurns(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -172,7 +171,7 @@ func TestAnyTurns(t *testing.T) {
 	}
 }
 
-// What is on record of an answer is kept.
+// The recorded data of an answer is kept.
 func TestRecord(t *testing.T) {
 	cost, at := 0.25, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := history.NewWriter("s", nil, 0, nil)
@@ -205,7 +204,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A run that is written is made with what is known of its models.
+// A written run holds the known data of its models.
 func TestModelsStay(t *testing.T) {
 	was := event.Configured{Model: "m", System: "Be good.", Models: map[string]llm.Info{"m": {Window: 77, Price: &llm.Price{Input: 3}}, "n": {Window: 5}}}
 	w := history.NewWriter("s", []event.Event{{Seq: 1, Data: was}}, 1, nil)

@@ -88,8 +88,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// A transcript that has lost its dates is no older than its file: else it would be
-// the first that is pruned for its age.
+// A transcript that has lost its dates is as old as its file: else it would be the first to
+// be pruned for its age.
 func TestUndated(t *testing.T) {
 	name := file(t, t.TempDir(), "undated", `{"metadata":{"cwd":"/project"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}`)
 	at := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)

@@ -65,7 +65,7 @@ func (b *bench) put(name, script string) {
 	}
 }
 
-// one writes a script that is one tool; run is what it does when called.
+// one writes a script that is one tool; run is its script for a call.
 func (b *bench) one(name, describe, run string) {
 	b.Helper()
 	b.put(name, "case $1 in describe) cat <<'END'\n"+describe+"\nEND\n;; run)\n"+run+"\n;; esac\n")

@@ -42,7 +42,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// What is broken is named and left out; the others work.
+// A broken file is named and left out; the others work.
 func TestBroken(t *testing.T) {
 	b := newBench(t)
 	b.set.patience = time.Minute
@@ -89,8 +89,8 @@ func TestDescribeHangs(t *testing.T) {
 	b.warned("hang is not loaded: describe took more than 100ms")
 }
 
-// What hangs in one program is not waited for in the next, until it is changed or
-// an hour has passed.
+// The next program does not wait for a file that hung, until the file is changed or an hour
+// has passed.
 func TestDescribeHungBefore(t *testing.T) {
 	b := newBench(t)
 	b.set.patience = time.Second

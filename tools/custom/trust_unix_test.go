@@ -20,8 +20,7 @@ import (
 	"github.com/openagent-go/agent/tool/tooltest"
 )
 
-// The set sees what changes, asks only what has changed, and says when a tool
-// takes another's place.
+// The set sees changes, asks only changed files, and reports a tool that replaces another.
 func TestChanges(t *testing.T) {
 	b := newBench(t)
 	count := filepath.Join(b.work, "count")
@@ -203,7 +202,7 @@ func TestListBounds(t *testing.T) {
 	}
 }
 
-// What a link leads to out of the folder could change unseen.
+// The target of a link out of the folder could change unseen.
 func TestLinksOutOfAFolder(t *testing.T) {
 	outside := filepath.Join(realTemp(t), "outside")
 	if err := os.WriteFile(outside, nil, 0o644); err != nil {
@@ -250,7 +249,7 @@ func TestLinksOutOfAFolder(t *testing.T) {
 	}
 }
 
-// What is not changed is not read again, what is changed is, whatever its times say.
+// An unchanged file is not read again, a changed one is, whatever its times are.
 func TestHashes(t *testing.T) {
 	path := filepath.Join(realTemp(t), "file")
 	write := func(text string) {
@@ -292,7 +291,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// A custom tool of an agent is judged by its name and what it says of itself.
+// A custom tool of an agent is judged by its name and its description.
 func TestPermission(t *testing.T) {
 	b := newBench(t)
 	b.one("look", `{"read_only":true}`, "echo seen")

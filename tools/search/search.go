@@ -276,7 +276,7 @@ func (c call) do(ctx context.Context, method, address string, header http.Header
 	case resp.StatusCode != http.StatusOK:
 		return nil, c.refusal(resp, data)
 	case len(data) > maxAnswer:
-		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("it is longer than %d MB", maxAnswer>>20)}
+		return nil, &Error{Engine: c.engine, Reason: BadAnswer, Status: resp.StatusCode, Message: fmt.Sprintf("the answer is longer than %d MB", maxAnswer>>20)}
 	}
 	return data, nil
 }
