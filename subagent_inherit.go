@@ -7,6 +7,7 @@ import (
 
 	"github.com/openagent-go/agent/internal/conversation"
 	"github.com/openagent-go/agent/internal/subagents"
+	"github.com/openagent-go/agent/llm"
 	"github.com/openagent-go/agent/permission"
 	"github.com/openagent-go/agent/session"
 )
@@ -57,19 +58,36 @@ func (a *Agent) rootSession() string {
 	return root
 }
 
-// inherit returns the agent of a child: its own, completed and bounded by the
-// parent's.
-func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
-	from, own := p.session.def(), *c.Agent
+// A parentNow is what of a run that goes on bounds and completes an agent that begins.
+type parentNow struct {
+	model    func() llm.Model // in use; nil if it is not the parent's any more
+	thinking llm.Thought      // of its requests
+	dir      string
+	roots    []string
+	rules    permission.Policy  // by which its calls are judged, with the mode in force
+	above    permission.Decider // the same at the time of each call of the agent
+}
+
+// now returns what of the parent's run bounds and completes a child.
+func (p *Parent) now(f *conversation.Conversation) parentNow {
+	c := f.State.Config()
+	model := func() llm.Model { return p.loop.x.Models.Named(f.State.Model()) }
+	return parentNow{model: model, thinking: c.Thinking, dir: f.State.Dir(), roots: c.Roots,
+		rules: p.inForce(f), above: subagents.Above(parentOf{p.session})}
+}
+
+// inherit returns the agent of a child: its own, completed and bounded by its parent from
+// and by what goes on there. mode is what the child is to have, "" for its own.
+func inherit(from *Agent, own Agent, mode permission.Mode, now parentNow) *Agent {
 	if own.Model == nil {
-		if own.Model = p.loop.x.Models.Named(f.State.Model()); own.Model == nil {
+		if own.Model = now.model(); own.Model == nil {
 			own.Model = from.Model
 		}
 		if own.Fallbacks == nil {
 			own.Fallbacks = from.Fallbacks
 		}
 		if !own.Thinking.On() {
-			own.Thinking = f.State.Config().Thinking
+			own.Thinking = now.thinking
 		}
 	}
 	if own.SmallModel == nil {
@@ -78,9 +96,9 @@ func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
 	own.Compaction = cmp.Or(own.Compaction, from.Compaction)
 	own.Cache.Off = own.Cache.Off || from.Cache.Off // an hour is for who waits for a person, as a child does not
 	if own.Dir == "" {
-		own.Dir = f.State.Dir()
+		own.Dir = now.dir
 	}
-	own.AdditionalDirs = slices.Concat(own.AdditionalDirs, f.State.Config().Roots)
+	own.AdditionalDirs = slices.Concat(own.AdditionalDirs, now.roots)
 	own.parentLink = &parentLink{}
 	if own.Tools == nil && own.Toolsets == nil {
 		own.Tools, own.Toolsets, own.DeferredTools, own.DeferAbove = from.Tools, from.Toolsets, from.DeferredTools, from.DeferAbove
@@ -88,13 +106,12 @@ func (p *Parent) inherit(f *conversation.Conversation, c Child) *Agent {
 	}
 	own.DisallowedTools = slices.Concat(own.DisallowedTools, from.DisallowedTools)
 
-	ceiling := p.inForce(f)
-	rules := ceiling
+	ceiling, rules := now.rules, now.rules
 	rules.Restriction = nil // the ceiling has it
 	rules.Deny, rules.Ask = slices.Concat(ceiling.Deny, own.Permissions.Deny), slices.Concat(ceiling.Ask, own.Permissions.Ask)
-	rules.Mode = cmp.Or(c.Mode, own.Permissions.Mode, ceiling.Mode)
+	rules.Mode = cmp.Or(mode, own.Permissions.Mode, ceiling.Mode)
 	own.Permissions = rules.Within(ceiling)
-	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{subagents.Above(parentOf{p.session})}, subagents.DenyOnly(own.Deciders))
+	own.Deciders = slices.Concat(from.Deciders, []permission.Decider{now.above}, subagents.DenyOnly(own.Deciders))
 	own.Hooks = slices.Concat(from.Hooks, subagents.RestrictHooks(own.Hooks))
 	own.CanUseTool, own.AskUser = nil, from.AskUser // who is asked is the parent's affair
 	own.AllowModeChange, own.AllowRuleGrant = from.AllowModeChange, from.AllowRuleGrant
