@@ -94,8 +94,8 @@ func (t *Turn) AddDocument(d llm.Document, pdf bool, open, end string) {
 	}
 }
 
-// AppendSpoken appends the words of a tool's result as a JSON string, and words in
-// their place where there are none.
+// AppendSpoken appends the words of a tool's result as a JSON string; without words it
+// appends a text in their place.
 func AppendSpoken(dst []byte, parts []Part, failed bool) []byte {
 	dst = append(dst, '"')
 	if failed {

@@ -23,8 +23,8 @@ type Counting struct {
 	missing atomic.Pointer[llm.APIError]
 }
 
-// Ask sends the exchange that prepare makes and returns the number that member is in
-// the answer. Where there is no end point its error matches [errors.ErrUnsupported].
+// Ask sends the exchange that prepare makes and returns the number under member in the
+// answer. If the host has no such end point, the error matches [errors.ErrUnsupported].
 func (c *Counting) Ask(ctx context.Context, member string, prepare func() (*Exchange, error)) (int, error) {
 	if e := c.missing.Load(); e != nil {
 		return 0, e

@@ -14,22 +14,21 @@ import (
 	"github.com/openagent-go/agent/llm/limit"
 )
 
-// A Decoder reads one reply of one provider. It has a Draft embedded, into which it
-// puts what it reads.
+// A Decoder reads one reply of one provider into its embedded Draft.
 type Decoder interface {
 	// Whole takes in a reply that is one JSON value.
 	Whole(body []byte) error
 	// Event takes in the data of an event of a stream.
 	Event(data []byte) error
-	// Cut says what it means that a stream ended before the draft was done: with
-	// io.EOF or with what reading it met.
+	// Cut returns the error for a stream that ended before the draft was done: with io.EOF
+	// or with a read error.
 	Cut(err error) error
 
 	draft() *Draft
 }
 
-// A Draft is a response in the making: the reply that it is read from, and what is
-// known of it. Nobody is shown the deltas of one that [Stream] has not set up.
+// A Draft is a response in the making: the reply that it is read from, and its content so
+// far. Its deltas reach a reader only if [Stream] has set it up.
 type Draft struct {
 	*Reply
 	Res llm.Response
@@ -81,14 +80,14 @@ func (d *Draft) sized(err error) error {
 	return nil
 }
 
-// Done hands the response to the caller: nothing of the reply counts after it.
+// Done hands the response to the caller: the rest of the reply is ignored.
 func (d *Draft) Done() error {
 	d.done = true
 	return d.Send(llm.Delta{Done: &d.Res})
 }
 
-// Stream implements [llm.Model]: prepare makes the exchange of a request and what is to
-// read its reply, for each time that the stream is read.
+// Stream implements [llm.Model]: prepare makes the exchange of a request and the decoder of
+// its reply, each time that the stream is read.
 func Stream(ctx context.Context, l *limit.Limiter, model string, req *llm.Request, prepare func() (*Exchange, Decoder, error)) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		err := ctx.Err()
@@ -149,8 +148,8 @@ func (d *Draft) stream(to Decoder) error {
 	})
 }
 
-// each reads events until the decoder is done. A stream that ends before is truncated,
-// whatever the connection says.
+// each reads events until the decoder is done. A stream that ends before is truncated, even
+// if the connection reports no error.
 func (d *Draft) each(to Decoder, next func() ([]byte, error)) error {
 	for !d.done {
 		data, err := next()
@@ -164,7 +163,7 @@ func (d *Draft) each(to Decoder, next func() ([]byte, error)) error {
 	return nil
 }
 
-// broken says what it means that a stream could not be read further.
+// broken returns the error for a stream that could not be read further.
 func (d *Draft) broken(err error, to Decoder) error {
 	var (
 		line      *sse.TooLongError

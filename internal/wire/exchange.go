@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// MaxReply bounds the bytes that are read of one reply, decompressed. A stream of small
-	// events is many times as long as what it says.
+	// MaxReply bounds the bytes read of one reply, decompressed. A stream of small events
+	// is many times as long as its content.
 	MaxReply = 64 << 20
 	// maxWhole bounds a reply that is not streamed.
 	maxWhole = 32 << 20
-	// maxErrorBody bounds what is read of the body of an error.
+	// maxErrorBody bounds the bytes read of the body of an error.
 	maxErrorBody = 64 << 10
 	// maxMessage bounds the provider's words in an error.
 	maxMessage = 2000
@@ -51,8 +51,8 @@ type Exchange struct {
 	call    limit.Call
 }
 
-// bound has the exchange wait for a limiter before it is sent, for as long as that
-// takes: no time limit counts meanwhile. A nil limiter binds nothing.
+// bound makes the exchange wait for a limiter before it is sent. No time limit counts
+// during that wait. A nil limiter binds nothing.
 func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	if l == nil {
 		return
@@ -67,8 +67,7 @@ func (x *Exchange) bound(l *limit.Limiter, model string, req *llm.Request) {
 	x.limiter, x.call = l, limit.Call{Host: Host(x.URL), Model: model, Input: in, Most: size/2 + llm.ClaudeToolsTokens, Output: req.MaxTokens}
 }
 
-// ErrSame is what an Exchange's Authorize returns when it is asked for other
-// credentials and has none.
+// ErrSame is returned by an Exchange's Authorize that has no other credentials.
 var ErrSame = errors.New("there are no other credentials")
 
 // A lapse is the reason why an exchange ended before the caller wanted it to.

@@ -50,8 +50,8 @@ func Complain(body []byte) (Complaint, bool) {
 	return c, true
 }
 
-// words returns what a member says: text, or the list of what a validator found,
-// as FastAPI and Mistral send it.
+// words returns the text of a member: a string, or the findings of a validator, as FastAPI
+// and Mistral send them.
 func words(raw json.RawMessage) string {
 	if s := scalar(raw); s != "" {
 		return s
@@ -124,7 +124,7 @@ var (
 		"maximum input length", "maximum model length", "exceeds max length", "context length exceeded", "too large for model with", "prompt token count of", "reduce the length of the messages"}
 	noCredit = []string{"insufficient_quota", "credit balance", "insufficient balance", "insufficient credit", "billing_error",
 		"insufficient_credits", "billing_hard_limit", "exceeded_current_quota", "doesn't have any credits"}
-	// badKey is what xAI and Google say with status 400.
+	// badKey matches the answers of xAI and Google to a bad key, which have status 400.
 	badKey = []string{"incorrect api key", "api key not valid", "invalid api key"}
 )
 

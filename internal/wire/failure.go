@@ -30,7 +30,7 @@ func (x *Exchange) refused(err error) error {
 	return err
 }
 
-// unauthorized says what it means that there are no credentials.
+// unauthorized returns the error for missing credentials.
 func (r *Reply) unauthorized(err error) error {
 	var l *lapse
 	if ended := r.parent.Err(); ended != nil {
@@ -57,9 +57,8 @@ func (r *Reply) Error(class llm.Class, message string) *llm.APIError {
 	return &llm.APIError{Class: class, Provider: r.x.Provider, Message: clean(message, r.secrets), RequestID: r.RequestID, RetryAfter: -1}
 }
 
-// Fail says what err, met while sending or reading, means to the caller: ctx's
-// own error if that ended, else an [*llm.APIError], of the class given when err
-// itself does not say.
+// Fail turns err, from sending or reading, into the caller's error: ctx's own error if that
+// ended, else an [*llm.APIError], of the given class unless err has its own.
 func (r *Reply) Fail(err error, class llm.Class) error {
 	if ended := r.parent.Err(); ended != nil {
 		return ended
@@ -111,8 +110,8 @@ func isTLS(err error) bool {
 		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// isAlert reports whether err is what one side of a TLS connection has against
-// the other. Before a reply it is about the handshake; later the line may be bad.
+// isAlert reports whether err is a TLS alert. Before a reply it is about the handshake;
+// later the line may be bad.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
@@ -156,8 +155,8 @@ func (r *Reply) refusal(resp *http.Response) error {
 	return e
 }
 
-// retryDelay returns the time in a google.rpc.RetryInfo, -1 if there is none:
-// Google has no header for it.
+// retryDelay returns the time in a google.rpc.RetryInfo, -1 if there is none: Google has no
+// header for it.
 func retryDelay(body []byte) time.Duration {
 	_, rest, _ := bytes.Cut(body, []byte(`"retryDelay"`))
 	_, rest, ok := bytes.Cut(rest, []byte(`"`))

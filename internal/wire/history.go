@@ -10,7 +10,7 @@ import (
 	"github.com/openagent-go/agent/llm"
 )
 
-// Words that stand where a provider demands some and there are none.
+// Texts for places in which a provider demands words and there are none.
 const (
 	NoContent = "(no content)"
 	Continue  = "Please continue from where you left off."
@@ -31,7 +31,7 @@ const (
 	Other
 )
 
-// A Part is an encoded piece of a turn. What Data holds is the codec's own affair.
+// A Part is an encoded piece of a turn. The codec decides about the form of Data.
 type Part struct {
 	Kind Kind
 	Ref  string // of a ServerCall or ServerAnswer: the id of the call
@@ -75,7 +75,7 @@ type Codec interface {
 	Turn(dst []byte, t *Turn, last bool) []byte
 }
 
-// IDs says what a provider accepts as id of a tool call.
+// IDs is the form of tool call ids that a provider accepts.
 type IDs struct {
 	Max    int  // bytes
 	Exact  bool // Max letters and digits, no fewer
@@ -143,8 +143,8 @@ type Snapshot struct {
 	Names  []string
 }
 
-// Snapshot returns the state after msgs. It starts afresh where these are not
-// the messages of the last call and more.
+// Snapshot returns the state after msgs. It starts again from the beginning unless these
+// continue the messages of the last call.
 func (h *History) Snapshot(msgs []llm.Message) Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,7 +264,7 @@ func (h *History) use(u llm.ToolUse) {
 	h.Codec.Block(h.turn, u, id, h.crowded)
 }
 
-// result takes the first answer to a call and leaves out what answers none.
+// result takes the first answer to a call and drops results without a call.
 func (h *History) result(r llm.ToolResult) {
 	for i := range h.calls {
 		if c := &h.calls[i]; c.own == r.ID && !c.answered {

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// Picture returns what the bytes of an image say of it: media type, width and
-// height in pixels. The type is "" for what is none of PNG, GIF, JPEG and WebP;
-// sizes that the header does not tell are 0.
+// Picture returns the media type of an image, and its width and height in pixels. The type
+// is "" for anything but PNG, GIF, JPEG and WebP; sizes that the header does not contain
+// are 0.
 func Picture(data []byte) (mediaType string, width, height int) {
 	switch {
 	case len(data) >= 24 && bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):

@@ -1,7 +1,6 @@
-// Package wire holds what the clients of different providers share: the HTTP
-// exchange with its timeouts, errors without secrets, JSON written and read
-// without reflection where it is hot, and the fold of a transcript into turns
-// whose encoded bytes are kept.
+// Package wire holds what the clients of different providers share: the HTTP exchange with
+// its timeouts, errors without secrets, JSON written and read without reflection where it
+// is hot, and the conversion of a transcript into turns whose encoded bytes are cached.
 //
 // Clients append the members of a body to the kept bytes instead of marshalling it as a
 // whole. That holds the figure of a turn whose cost does not grow (BenchmarkEncode in the
@@ -63,10 +62,9 @@ func AppendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// AppendUnquoted appends the text of the JSON string whose opening quote stands
-// just before src. It returns how much of src the string took up, with the
-// closing quote. It reports false for what it leaves to encoding/json: a string
-// that is not closed or not valid.
+// AppendUnquoted appends the text of the JSON string whose opening quote stands just before
+// src. It returns how much of src the string took up, with the closing quote. It reports
+// false for strings that it leaves to encoding/json: those not closed or not valid.
 func AppendUnquoted(dst, src []byte) ([]byte, int, bool) {
 	end := bytes.IndexByte(src, '"')
 	if end < 0 {
@@ -156,8 +154,8 @@ func Blank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }) == ""
 }
 
-// ToolInput returns what a model wrote as input of a tool: a JSON object, and
-// where it wrote something else {} and its words.
+// ToolInput returns the model's input of a tool: a JSON object. If the model wrote
+// something else it returns {} and the words.
 func ToolInput(raw []byte) (input json.RawMessage, invalid string) {
 	text := bytes.TrimSpace(raw)
 	if len(text) == 0 || string(text) == "null" {
@@ -191,7 +189,7 @@ func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	return append(dst, "null"...)
 }
 
-// compact reports false, and returns dst as it was, for what is no JSON.
+// compact reports false, and returns dst unchanged, if the value is not JSON.
 func compact(dst []byte, raw json.RawMessage) ([]byte, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\ufffd"))

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// MadeBy reports whether what the turn is being given was made by a model, or by
-// one that nobody knows.
+// MadeBy reports whether the content of the turn was made by a model, or by an unknown one.
 func (t *Turn) MadeBy(model string) bool {
 	return t.Maker == model || t.Maker == "" || model == "" || ModelOf(t.Maker) == ModelOf(model)
 }
@@ -19,8 +18,8 @@ var snapshot = regexp.MustCompile(`([-@]20\d\d-?\d\d-?\d\d|-latest)?(-v\d+)?(:[a
 // count: names hold colons themselves.
 var place = regexp.MustCompile(`^(anthropic|openai|openai-responses|bedrock|vertex|azure|openrouter|vercel|deepseek|glm|kimi|groq|xai|mistral|ollama|llamacpp|vllm|lmstudio|gemini|huggingface|avian|demo):`)
 
-// ModelOf returns the name of a model without what a host adds to it: where it is
-// reached, who makes it, the region, and the snapshot.
+// ModelOf returns the name of a model without the host's additions: its location, its
+// maker, the region, and the snapshot.
 func ModelOf(name string) string {
 	name = strings.TrimPrefix(name, place.FindString(name))
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])

@@ -18,8 +18,7 @@ var (
 // shown is the shortest piece of a secret that gives it away.
 const shown = 8
 
-// Mask replaces secrets, pieces of them from their start, and what looks like a
-// credential by ***.
+// Mask replaces secrets, their beginnings, and texts that look like a credential by ***.
 func Mask(s string, secrets []string) string {
 	for _, secret := range secrets {
 		s = maskSecret(s, secret)
@@ -33,7 +32,7 @@ func Mask(s string, secrets []string) string {
 	return likelyKey.ReplaceAllString(s, "***")
 }
 
-// maskSecret replaces secret, and what begins with its first bytes as far as it goes.
+// maskSecret replaces secret, and texts that match its beginning.
 func maskSecret(s, secret string) string {
 	if len(secret) < shown {
 		if len(secret) >= 4 {
@@ -57,8 +56,8 @@ func maskSecret(s, secret string) string {
 	}
 }
 
-// Secrets lists what must not be seen of a request: values of headers that name
-// a credential and the user part of the URL.
+// Secrets lists the secrets of a request: values of headers that name a credential and the
+// user part of the URL.
 func Secrets(rawURL string, headers ...http.Header) []string {
 	var list []string
 	for _, h := range headers {

@@ -5,11 +5,11 @@ import (
 	"github.com/openagent-go/agent/llm/catalog"
 )
 
-// A Model is what the models of all clients have in common.
+// A Model is the common part of the models of all clients.
 type Model struct {
 	ID       string
 	Provider string        // of the API; "": Entry's
-	Entry    catalog.Entry // what is known of it
+	Entry    catalog.Entry // its known properties
 	Local    bool          // it is served on this machine, and its window is not known
 	Keys     Keys          // those that a client's KeyFunc gave
 }

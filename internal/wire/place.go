@@ -15,8 +15,8 @@ type Place struct {
 	Provider string // in errors
 	URL      string
 	HTTP     *http.Client // nil: http.DefaultClient
-	API      http.Header  // what the API wants
-	Header   http.Header  // what the user adds, in the place of headers of the same name
+	API      http.Header  // the API's headers
+	Header   http.Header  // the user's headers, which replace others of the same name
 
 	Key string      // one that does not change; "": none
 	Ask llm.KeyFunc // asked for each request, in the place of Key
@@ -32,8 +32,8 @@ type Place struct {
 	// Explain reads the body of an error; nil: [Explain].
 	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
 
-	// Time limits as clients have them: negative is none, 0 the default, which is
-	// 300 s and for a whole stream an hour.
+	// Time limits in the form of clients: negative is none, 0 the default, which is 300 s
+	// and for a whole stream an hour.
 	HeaderTimeout, IdleTimeout, TotalTimeout, BlockingTimeout time.Duration
 }
 
@@ -90,8 +90,8 @@ func (p *Place) Exchange(blocking bool, body [][]byte, keys *Keys) (*Exchange, e
 	return x, nil
 }
 
-// Secrets returns what must not be seen of the place: its key, those that keys has,
-// and what its headers and URL hold of credentials.
+// Secrets returns the secrets of the place: its key, those that keys has, and the
+// credentials in its headers and URL.
 func (p *Place) Secrets(keys *Keys) []string {
 	list := append(Secrets(p.URL, p.Header), keys.Secrets()...)
 	if p.Key != "" {

@@ -13,15 +13,15 @@ const RenewEarly = 5 * time.Minute
 // ends: credentials, tokens. The zero Renewed is ready to use.
 type Renewed[T any] struct {
 	mu      sync.Mutex
-	busy    chan struct{} // closed when who gets the value now is done; nil: nobody
+	busy    chan struct{} // closed when the present request for a value is done; nil: there is none
 	value   T
 	expires time.Time // zero: never
 	has     bool
 }
 
-// Get returns the value, asking get for it where there is none, it is about to
-// end, or it is stale, which may be nil. One caller asks while the others wait.
-// While an old value lasts, a failure to renew it is none.
+// Get returns the value. It calls get for a new one if there is none, or it is about to end
+// or stale. stale may be nil. One caller calls get while the others wait. While an old
+// value lasts, a failure of get is ignored.
 func (r *Renewed[T]) Get(ctx context.Context, stale func(T) bool, get func(context.Context) (T, time.Time, error)) (T, error) {
 	for {
 		r.mu.Lock()

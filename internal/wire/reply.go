@@ -37,7 +37,7 @@ type Reply struct {
 	used      *llm.Usage // nil: not known
 }
 
-// spent says what the request has used, as far as it is known, for the limiter. It is
+// spent reports the usage of the request to the limiter, as far as it is known. It is
 // called before Close.
 func (r *Reply) spent(u llm.Usage) {
 	if r.x.limiter != nil && u != (llm.Usage{}) {
@@ -89,8 +89,8 @@ func (r *Reply) SetIdle(d time.Duration) {
 	}
 }
 
-// First waits for the first byte that is not white space and returns it
-// without reading it; 0 if there is none.
+// First waits for the first byte that is not white space and returns it without reading it;
+// 0 if there is none.
 func (r *Reply) First() byte {
 	for n := 1; n <= 4<<10; n++ {
 		head, err := r.buffer.Peek(n)

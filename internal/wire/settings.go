@@ -72,8 +72,8 @@ func narrow(r rune) rune {
 	return '_'
 }
 
-// A Cache keeps the encoded form of what requests of one transcript repeat
-// beside the messages. The zero Cache is ready to use.
+// A Cache keeps the encoded parts that requests of one transcript repeat beside the
+// messages. The zero Cache is ready to use.
 type Cache struct {
 	mu         sync.Mutex
 	tools      []llm.Tool
@@ -84,7 +84,7 @@ type Cache struct {
 	formatJSON []byte
 }
 
-// Tools returns what encode makes of tools, from the last call if these are the same.
+// Tools returns the encoded tools, from the last call if these are the same.
 func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error)) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
@@ -104,7 +104,7 @@ func (c *Cache) Tools(tools []llm.Tool, encode func([]llm.Tool) ([]byte, error))
 	return data, err
 }
 
-// Format returns what encode makes of a format, nothing of nil.
+// Format returns the encoded format, nothing for nil.
 func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
 	if f == nil {
 		return nil
@@ -117,7 +117,7 @@ func (c *Cache) Format(f *llm.Format, encode func(llm.Format) []byte) []byte {
 	return c.formatJSON
 }
 
-// System returns what encode makes of a system prompt, nothing of a blank one.
+// System returns the encoded system prompt, nothing for a blank one.
 func (c *Cache) System(prompt string, encode func(string) []byte) []byte {
 	if Blank(prompt) {
 		return nil

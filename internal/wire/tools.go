@@ -15,9 +15,9 @@ type ToolForm struct {
 	Most     int // how many tools there may be; 0: any number
 	Name     int // how long a name may be
 
-	Open, Schema, Close string // what stands before a tool's name, before its schema and after it
-	None, Any           string // what says that no tool may be called, or that one must be
-	One, OneEnd         string // what stands around the name of the tool that must be called
+	Open, Schema, Close string // the texts before a tool's name, before its schema and after it
+	None, Any           string // the texts for "no tool" and "any tool"
+	One, OneEnd         string // the texts around the name of the tool that must be called
 }
 
 // Encode returns the member "tools" with a comma before it. adapt, unless nil, makes a
@@ -94,8 +94,8 @@ func OpenAIFormat(open string, f llm.Format, maxName int) []byte {
 	return append(append(append(b, `,"schema":`...), schema...), '}')
 }
 
-// AppendStrings appends a member that is a list of strings, with a comma before it;
-// nothing where there are none.
+// AppendStrings appends a member that is a list of strings, with a comma before it; nothing
+// for an empty list.
 func AppendStrings(b []byte, member string, list []string) []byte {
 	for i, s := range list {
 		if i == 0 {

@@ -39,10 +39,10 @@ type Client struct {
 	Catalog *catalog.Table // nil: catalog.Embedded()
 	// Platform is where the API is served, in the place of BaseURL; nil: by Anthropic.
 	Platform *Platform
-	Limiter  *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
-	// Fast asks for the fast mode of models whose entry in the catalogue says that they
-	// have one: answers are written faster, and cost more. It has rate limits and a prompt
-	// cache of its own. A Platform has none.
+	Limiter  *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
+	// Fast asks for the fast mode of models that have one in their catalogue entry: answers
+	// are written faster, and cost more. It has its own rate limits and prompt cache. A
+	// Platform has none.
 	Fast bool
 
 	// Time limits. 0: the default; negative: none.
@@ -81,8 +81,8 @@ func (c *Client) base() string {
 	return wire.First(c.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)
 }
 
-// Secrets returns what must not be seen of the client: its key, and what its
-// headers and base URL hold of credentials.
+// Secrets returns the secrets of the client: its key, and the credentials in its headers
+// and base URL.
 func (m *model) Secrets() []string {
 	if p := m.client.Platform; p != nil {
 		secrets, _ := p.Secrets()
@@ -104,8 +104,8 @@ func (m *model) Fetched() int {
 
 var claude = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
-// guess returns what a Claude model that is not in the catalogue accepts, by its
-// generation. Prices and sizes it does not guess.
+// guess returns the features of a Claude model that is not in the catalogue, by its
+// generation. It does not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider, Thinking: catalog.ThinkingBudget}
 	match := claude.FindStringSubmatch(name)

@@ -24,7 +24,7 @@ var toolIDs = wire.IDs{Max: 64, Narrow: true, Once: true}
 
 // codec encodes content blocks. A turn is one message.
 type codec struct {
-	noImages, noPDF bool   // what the model does not read
+	noImages, noPDF bool   // content that the model does not read
 	model           string // whose own thoughts it takes back
 }
 
@@ -43,7 +43,8 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, crowded bool) {
 			t.Add(kind, data)
 		}
 	case llm.Thinking:
-		// Extra marks the reasoning of other providers, and without a signature it is none of ours.
+		// Extra marks the reasoning of other providers. Reasoning without a signature is
+		// not ours either.
 		if t.Role == llm.Assistant && b.Signature != "" && b.Extra == nil && t.MadeBy(c.model) {
 			data := wire.AppendString([]byte(`{"type":"thinking","thinking":`), b.Text)
 			data = wire.AppendString(append(data, `,"signature":`...), b.Signature)
@@ -207,8 +208,8 @@ func (codec) Turn(dst []byte, t *wire.Turn, last bool) []byte {
 	return append(join(dst, parts), messageEnd...)
 }
 
-// paired leaves out the calls of server tools that have no result in the turn,
-// unless they may still get it, and results without a call.
+// paired leaves out the calls of server tools that have no result in the turn, unless they
+// may still get it, and results without a call.
 func paired(parts []wire.Part, last bool) []wire.Part {
 	find := func(kind wire.Kind, ref string) bool {
 		return slices.ContainsFunc(parts, func(p wire.Part) bool { return p.Kind == kind && p.Ref == ref })

@@ -12,7 +12,7 @@ import (
 type Tally struct {
 	URL   string // where
 	Model string // the model's name there, a member of what is sent; "": what is sent is a whole request for an answer
-	// Wrap makes of what is sent the body; nil: it is the body.
+	// Wrap makes the body of the encoded request; nil: that is the body.
 	Wrap   func(sent [][]byte) [][]byte
 	Member string // of the answer that is the number; "": input_tokens
 }

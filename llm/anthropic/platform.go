@@ -36,11 +36,11 @@ type Platform struct {
 	// Explain reads the body of an error: its class, its type and its words; nil:
 	// as the Messages API writes it.
 	Explain func(status int, header http.Header, body []byte) (class llm.Class, kind, message string)
-	// Secrets returns what must not be seen, and how many of these were got so far.
+	// Secrets returns the secrets, and how many of them were fetched so far.
 	Secrets func() (secrets []string, fetched int)
 }
 
-// entry returns what is known of a model at p.
+// entry returns the catalogue's data about a model at p.
 func (p *Platform) entry(table *catalog.Table, name string) catalog.Entry {
 	e, known := table.Lookup(p.Name, name)
 	if !known {
@@ -75,7 +75,7 @@ func (c *Client) lead(b []byte, model string) []byte {
 	return wire.AppendStrings(b, "anthropic_beta", betas)
 }
 
-// leadCounted is lead for what is only counted.
+// leadCounted is lead for a request that is only counted.
 func (c *Client) leadCounted(b []byte, model string) []byte {
 	if c.Platform == nil {
 		return c.lead(b, model)

@@ -51,7 +51,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// apply overwrites what u reports: all counts are totals so far.
+// apply overwrites the counts that u reports: all are totals so far.
 func (u *usage) apply(to *llm.Usage) {
 	if u == nil {
 		return
@@ -216,7 +216,7 @@ func (d *decoder) open(index int) (*block, error) {
 	return d.blocks[index], nil
 }
 
-// start begins the block at index, with what it already holds.
+// start begins the block at index, with its first content.
 func (d *decoder) start(index int, raw json.RawMessage) error {
 	if index != len(d.blocks) {
 		return d.Protocol("content block %d starts where %d is due", index, len(d.blocks))
@@ -297,7 +297,7 @@ func (d *decoder) grow(index int, kind string, text []byte) error {
 	}
 	piece := b.text.Add(text)
 	if b.kind != "text" && b.kind != "thinking" && b.kind != "tool_use" {
-		return d.Hold(len(piece)) // the input of a server tool is nobody's text
+		return d.Hold(len(piece)) // the input of a server tool is not text for the user
 	}
 	return d.Send(llm.Delta{Index: index, Text: piece})
 }

@@ -47,7 +47,7 @@ func marked(body [][]byte, encoded []byte, tail string, mark []byte) [][]byte {
 	return append(body, encoded[:at], mark, encoded[at:])
 }
 
-// transcript is what a [llm.Memo] keeps for this package.
+// transcript is this package's value in a [llm.Memo].
 type transcript struct {
 	history wire.History
 	cache   wire.Cache
@@ -57,8 +57,8 @@ type transcript struct {
 // belong to the memo and are the same from one request to the next.
 func (m *model) encode(req *llm.Request) ([][]byte, error) { return m.body(req, nil) }
 
-// body is encode; with a tally it leaves out what the end point that counts tokens
-// does not take.
+// body is encode; with a tally it leaves out the members that the end point for counting
+// refuses.
 func (m *model) body(req *llm.Request, tally *Tally) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")

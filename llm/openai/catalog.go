@@ -6,9 +6,9 @@ import (
 	"github.com/openagent-go/agent/llm/catalog"
 )
 
-// entry returns what is known of a model at a host: what the catalogue has for the
-// host's own name, for OpenAI, or, of a name with a maker before a slash as routers have
-// it, for the maker.
+// entry returns the catalogue's data about a model at a host: the entry for the host's own
+// name, or for OpenAI, or, if the name has a maker before a slash as at routers, for the
+// maker.
 func (p *Profile) entry(table *catalog.Table, name string) catalog.Entry {
 	if p.Name != generic.Name && p.Name != local.Name {
 		if e, ok := table.Lookup(p.Name, name); ok && e.Provider != "" {
@@ -32,10 +32,10 @@ func (p *Profile) askOpenAIs() bool {
 	return p.MakersPrices || p.Name == provider || p.Name == "azure" || p.Name == generic.Name || p.Name == local.Name
 }
 
-// routed returns what is known of maker/model: sizes, and what it costs where the host
-// passes the maker's price on. What follows a colon chooses who serves the model, and may
-// change the price: that is not known then. What the model accepts is guessed by its name,
-// since the host translates.
+// routed returns the data about maker/model: sizes, and its price if the host charges the
+// maker's price. A suffix after a colon selects who serves the model, and may change the
+// price, which is then unknown. The accepted settings are guessed from its name, since the
+// host translates.
 func (p *Profile) routed(table *catalog.Table, name string) catalog.Entry {
 	e := guess(name)
 	maker, model, ok := strings.Cut(name, "/")

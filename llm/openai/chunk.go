@@ -157,8 +157,8 @@ type usage struct {
 	Hit     wire.Count `json:"prompt_cache_hit_tokens"`     // DeepSeek
 }
 
-// normal returns u as the library counts: input without what the cache served,
-// output with the reasoning.
+// normal returns u as the library counts: input without cached tokens, output with the
+// reasoning.
 func (u *usage) normal() llm.Usage {
 	read := max(u.PromptHas.Cached, u.Cached, u.Hit)
 	written := max(u.PromptHas.Written, u.Written)
@@ -213,8 +213,8 @@ func (ds *details) add(raw json.RawMessage) string {
 	return shown.String()
 }
 
-// find returns the detail that a piece belongs to: text goes on where it was,
-// anything encrypted stands alone.
+// find returns the detail that a piece belongs to: text continues in its place, encrypted
+// pieces stand alone.
 func (ds *details) find(kind, index string) *detail {
 	if n := len(ds.list); n > 0 && !strings.HasSuffix(kind, "encrypted") {
 		for _, d := range ds.list[max(0, n-8):] {

@@ -16,7 +16,7 @@ const (
 	maxName  = 64
 )
 
-// rule returns what [wire.History] keeps to.
+// rule returns the rules for [wire.History].
 func (i IDs) rule() wire.IDs {
 	if i == IDsNine {
 		return wire.IDs{Max: 9, Exact: true}
@@ -83,9 +83,8 @@ func (c codec) Block(t *wire.Turn, b llm.Block, id string, _ bool) {
 	}
 }
 
-// extra returns what a call carries beside its function, nil if nothing: the
-// signature if the call is the model's own. Only the first call of a turn must be
-// signed.
+// extra returns a call's data beside its function, nil if there is none: the signature if
+// the call is the model's own. Only the first call of a turn must be signed.
 func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	if !c.signatures {
 		return nil
@@ -104,7 +103,8 @@ func (c codec) extra(u llm.ToolUse, own, first bool) []byte {
 	return nil
 }
 
-// thinking keeps what the host wants back. A signature without Extra is Anthropic's.
+// thinking keeps the data that the host needs back. A signature without Extra is
+// Anthropic's.
 func (c codec) thinking(t *wire.Turn, b llm.Thinking) {
 	if c.echo == EchoNone || b.Signature != "" && b.Extra == nil || !t.MadeBy(c.model) {
 		return

@@ -34,11 +34,11 @@ type Client struct {
 	APIKey  string         // "": the profile's variables, else OPENAI_API_KEY. A loopback BaseURL needs none
 	Key     llm.KeyFunc    // asked for each request, in the place of APIKey
 	BaseURL string         // "": that of Profile, else OPENAI_BASE_URL, else DefaultBaseURL. /chat/completions is appended, before a query
-	Profile *Profile       // what the host wants; nil: by BaseURL
+	Profile *Profile       // the host's rules; nil: by BaseURL
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
+	Limiter *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
 
 	// Time limits. 0: the default; negative: none.
 	HeaderTimeout   time.Duration // until a stream begins: 300 s
@@ -80,15 +80,15 @@ func (m *model) Describe() llm.ModelInfo {
 	return i
 }
 
-// Secrets returns what must not be seen of the client: its key, and what its
-// headers and base URL hold of credentials.
+// Secrets returns the secrets of the client: its key, and the credentials in its headers
+// and base URL.
 func (m *model) Secrets() []string {
 	base, profile := m.client.where()
 	at := m.client.place(base, profile)
 	return at.Secrets(&m.Keys)
 }
 
-// key returns the key that does not change, "" if there is none or Key gives them.
+// key returns the fixed key, "" if there is none or Key returns it.
 func (c *Client) key(profile *Profile) string {
 	if c.Key != nil {
 		return ""
@@ -114,8 +114,8 @@ var (
 	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|grok-[3-9]|claude-[a-z]+-(4[.-][5-9]|[5-9])|claude-(fable|mythos))`)
 )
 
-// guess returns what a model that is not in the catalogue accepts, as far as
-// its name says. Prices and sizes it does not guess.
+// guess returns the features of a model that is not in the catalogue, by its name. It does
+// not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: provider}
 	own := name[strings.LastIndexByte(name, '/')+1:]

@@ -13,10 +13,9 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// A Profile says what a host of the Chat Completions API wants different from
-// the others. It is data: the zero Profile is that of a host of which nothing is
-// known, a copy of one that [Profiles] lists may be changed at will. It must not
-// change once a [Client] has it.
+// A Profile describes how a host of the Chat Completions API differs from the others. It is
+// data: the zero Profile is that of an unknown host, and you may change a copy of one that
+// [Profiles] lists. It must not change once a [Client] has it.
 type Profile struct {
 	Name string
 	// Hosts are domains, their subdomains included; ":11434" stands for that port
@@ -84,10 +83,10 @@ type Profile struct {
 	Rules []Rule
 }
 
-// A Rule says what is different for some models.
+// A Rule describes how some models differ.
 type Rule struct {
-	// Models is a pattern, as in path.Match, for what follows the last slash of
-	// the name in lower case.
+	// Models is a pattern, as in path.Match, for the part after the last slash of the name
+	// in lower case.
 	Models  string
 	Ask     Ask      // "": as the profile says
 	Efforts []string // nil: as the profile says
@@ -204,7 +203,7 @@ func nearby(host string) bool {
 	return wire.Loopback(host) || ip != nil && ip.IsPrivate()
 }
 
-// rule returns what is different for a model, the zero Rule if nothing is.
+// rule returns the rule for a model, the zero Rule if there is none.
 func (p *Profile) rule(model string) Rule {
 	if len(p.Rules) == 0 {
 		return Rule{}

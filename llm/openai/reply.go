@@ -57,8 +57,8 @@ func (d *decoder) Whole(body []byte) error {
 	return d.end()
 }
 
-// Cut ends a stream after its finish_reason, as several hosts send no [DONE]. Any
-// other end is a truncation, whatever the connection says.
+// Cut ends a stream after its finish_reason, as several hosts send no [DONE]. Any other end
+// is a truncation, even if the connection reports no error.
 func (d *decoder) Cut(err error) error {
 	if d.finish != "" && !d.Cancelled() {
 		return d.end()
@@ -245,7 +245,7 @@ func (d *decoder) call(c *toolCall) error {
 	return d.Send(llm.Delta{Index: p.index, Text: p.text.Add([]byte(c.Function.Arguments))})
 }
 
-// sign keeps what a call carries beside its function, if that is an object.
+// sign keeps a call's data beside its function, if that is an object.
 func (p *part) sign(extra json.RawMessage) {
 	if len(extra) > 0 && extra[0] == '{' {
 		p.extra = bytes.Clone(extra)
@@ -299,7 +299,7 @@ func (d *decoder) content(p *part) llm.Block {
 	return use
 }
 
-// stop translates finish_reason. What nobody has documented stays as it is.
+// stop translates finish_reason. Undocumented reasons stay as they are.
 func (d *decoder) stop() llm.StopReason {
 	switch d.finish {
 	case "length", "max_tokens", "model_length":

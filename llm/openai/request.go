@@ -18,7 +18,7 @@ const (
 	maxStops = 4
 )
 
-// transcript is what a [llm.Memo] keeps for this package.
+// transcript is this package's value in a [llm.Memo].
 type transcript struct {
 	history wire.History
 	cache   wire.Cache
@@ -106,8 +106,8 @@ func (m *model) head(req *llm.Request, host target, choice string) []byte {
 // maxCacheKey is the longest name of a conversation that hosts take.
 const maxCacheKey = 64
 
-// appendCache appends what makes the host keep the prompt and find it again. Most keep
-// it by themselves.
+// appendCache appends the members that make the host cache the prompt and find it again.
+// Most hosts cache by themselves.
 func (m *model) appendCache(b []byte, req *llm.Request, host target) []byte {
 	c := req.Cache
 	if c.Off {

@@ -8,7 +8,7 @@ import (
 	"github.com/openagent-go/agent/internal/wire"
 )
 
-// What bounds a schema that refers to itself.
+// The bounds of a schema that refers to itself.
 const (
 	maxDepth   = 12
 	maxSchemas = 2000
@@ -19,8 +19,8 @@ const (
 var googleKeys = []string{"title", "description", "nullable", "format", "enum", "minItems", "maxItems", "minProperties", "maxProperties",
 	"minLength", "maxLength", "pattern", "minimum", "maximum", "default", "example"}
 
-// googleSchema returns the part of a tool's schema that Gemini reads, nothing for
-// a tool without input. What is lost in it is for the tool to check.
+// googleSchema returns the part of a tool's schema that Gemini reads, nothing for a tool
+// without input. The tool checks the lost parts.
 func googleSchema(schema []byte) []byte {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil {
@@ -182,7 +182,7 @@ func (n *narrower) properties(out, ps map[string]any, required any, depth int) {
 	}
 }
 
-// find returns what a reference within the schema points to, nil if nothing.
+// find returns the target of a reference within the schema, nil if there is none.
 func (n *narrower) find(ref string) map[string]any {
 	rest, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -46,8 +46,8 @@ func distance(word string, at int) int {
 	return max(d, -d)
 }
 
-// off returns the word of the list that switches thinking off, or the one for
-// hardly any. "": there is none.
+// off returns the word of the list that switches thinking off, or the one for the least.
+// "": there is none.
 func off(list []string) string {
 	if len(list) > 0 && (list[0] == "none" || list[0] == "minimal") {
 		return list[0]

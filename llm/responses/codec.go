@@ -87,8 +87,8 @@ type reasoning struct {
 
 var reasoningID = regexp.MustCompile(`^rs[a-zA-Z0-9_-]{1,62}$`)
 
-// reasoningItem returns what is sent of a reasoning item, and its id: nothing of
-// one that only has an id, as nothing is stored under it.
+// reasoningItem returns the encoded reasoning item, and its id. An item with only an id is
+// left out, as nothing is stored under it.
 func reasoningItem(raw json.RawMessage) ([]byte, string) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, "" // none, or another provider's
@@ -146,8 +146,8 @@ func (c codec) image(t *wire.Turn, i llm.Image) {
 	t.AddPicture(i, wire.Pictures{None: !c.images, Most: maxImage}, `{"type":"input_image","image_url":"`, `"}`)
 }
 
-// result adds the output of a call. What is no text goes with it where the host
-// is known to take that, else after all outputs, in the turn's message.
+// result adds the output of a call. Other content than text goes with it if the host is
+// known to accept that, else after all outputs, in the turn's message.
 func (c codec) result(t *wire.Turn, r llm.ToolResult, id string) {
 	inside := &wire.Turn{Role: llm.User}
 	for _, b := range r.Content {
@@ -206,8 +206,8 @@ func userTurn(dst []byte, parts []wire.Part) []byte {
 	})
 }
 
-// assistantTurn appends the items of a turn in their order: words that belong
-// together make a message, and no reasoning is left without what it led to.
+// assistantTurn appends the items of a turn in their order: words that belong together make
+// a message, and no reasoning is left without its result.
 func assistantTurn(dst []byte, parts []wire.Part) []byte {
 	start := len(dst)
 	last := len(parts) // where the items end that may follow reasoning

@@ -96,8 +96,7 @@ func (d *decoder) start(it *item, b llm.Block, text []byte) error {
 // kinds are the items that pieces of text belong to, and the blocks of these.
 var kinds = map[delta]string{textDelta: "message", refusalDelta: "message", argumentsDelta: "function_call", thoughtDelta: "reasoning"}
 
-// grow adds a piece of text to an item. Hosts that do not announce their items
-// have them begun here.
+// grow adds a piece of text to an item. It begins items that the host has not announced.
 func (d *decoder) grow(kind delta, index int, text []byte) error {
 	it := d.at[index]
 	if it == nil {
@@ -141,7 +140,7 @@ func (d *decoder) paragraph(index int) error {
 	return d.say(it, []byte("\n\n"))
 }
 
-// fill adds what is missing of a text that is known as a whole.
+// fill adds the missing part of a text that is known as a whole.
 func (d *decoder) fill(it *item, text string) error {
 	rest, ok := strings.CutPrefix(text, it.text.String())
 	if !ok || rest == "" {

@@ -17,7 +17,7 @@ type decoder struct {
 	wire.Draft
 	items   []*item       // in order of appearance
 	at      map[int]*item // by output_index
-	blocks  int           // that deltas have begun
+	blocks  int           // deltas have begun
 	scratch []byte
 }
 
@@ -86,7 +86,7 @@ type streamEvent struct {
 	Response  *whole          `json:"response"`
 }
 
-// Event takes in an event. What it does not know it skips.
+// Event handles an event and skips unknown ones.
 func (d *decoder) Event(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		return d.Cut(io.EOF)
@@ -204,7 +204,7 @@ func (d *decoder) end(w *whole) error {
 	return d.Done()
 }
 
-// stop returns why the reply ended. What nobody has documented stays as it is.
+// stop returns the reason for the end of the reply. Undocumented reasons stay as they are.
 func (d *decoder) stop(w *whole) llm.StopReason {
 	calls, refused := false, false
 	for _, it := range d.items {

@@ -22,7 +22,7 @@ const (
 	maxCacheKey = 64
 )
 
-// transcript is what a [llm.Memo] keeps for this package.
+// transcript is this package's value in a [llm.Memo].
 type transcript struct {
 	history wire.History
 	cache   wire.Cache
@@ -32,7 +32,7 @@ type transcript struct {
 	key   string
 }
 
-// cacheKey returns what routes the requests of a conversation to the same cache:
+// cacheKey returns the key that routes the requests of a conversation to the same cache:
 // the conversation's own key, else a digest of its first message.
 func (t *transcript) cacheKey(req *llm.Request) string {
 	m := req.Messages[0]
@@ -56,8 +56,8 @@ func (t *transcript) cacheKey(req *llm.Request) string {
 // belong to the memo and are the same from one request to the next.
 func (m *model) encode(req *llm.Request, at host) ([][]byte, error) { return m.body(req, at, false) }
 
-// body is encode; what is only counted is without what the end point that counts does
-// not take.
+// body is encode; for counting it leaves out the members that the end point for counting
+// refuses.
 func (m *model) body(req *llm.Request, at host, counted bool) ([][]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, invalid("a request needs at least one message")
@@ -125,7 +125,7 @@ func (m *model) head(req *llm.Request, choice string, counted bool) []byte {
 	return append(b, choice...)
 }
 
-// reasoning appends how much the model is to think, and that it is to say what.
+// reasoning appends how much the model is to think, and whether it reports its thoughts.
 func (m *model) reasoning(b []byte, want llm.Thought) []byte {
 	summary := wire.First(m.client.Summary, "auto")
 	word := m.effort(want)

@@ -39,11 +39,11 @@ type Client struct {
 	HTTP    *http.Client   // nil: http.DefaultClient. Redirects to other hosts are never followed
 	Header  http.Header    // sent in addition, in the place of headers of the same name
 	Catalog *catalog.Table // nil: catalog.Embedded()
-	Limiter *limit.Limiter // what requests wait for, shared by the clients of a key; nil: nothing
+	Limiter *limit.Limiter // requests wait for it, shared by the clients of a key; nil: no limit
 
 	// BuiltIn are tools that the provider runs, as its documentation writes them:
-	// {"type":"web_search"} … What they did is kept in blocks that only this API
-	// understands. Tools that the client would have to answer have no place here.
+	// {"type":"web_search"} … Their work is kept in blocks that only this API understands.
+	// Do not list tools that the client would have to answer.
 	BuiltIn []json.RawMessage
 	// Summary asks for summaries of the reasoning: auto (the default), concise,
 	// detailed, or none, as organisations that are not verified get no summaries.
@@ -80,8 +80,8 @@ func (c *Client) base() string {
 	return wire.First(c.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultBaseURL)
 }
 
-// Secrets returns what must not be seen of the client: its key, and what its
-// headers and base URL hold of credentials.
+// Secrets returns the secrets of the client: its key, and the credentials in its headers
+// and base URL.
 func (m *model) Secrets() []string {
 	base := m.client.base()
 	at := m.client.place(base, hostOf(base))
@@ -94,8 +94,8 @@ var (
 	formatter = regexp.MustCompile(`^(gpt-4o|gpt-4\.|gpt-[5-9]|o[13-9]|codex)`)
 )
 
-// guess returns what a model that is not in the catalogue accepts, as far as
-// its name says. Prices and sizes it does not guess.
+// guess returns the features of a model that is not in the catalogue, by its name. It does
+// not guess prices and sizes.
 func guess(name string) catalog.Entry {
 	e := catalog.Entry{Name: name, Provider: vendor}
 	own := name[strings.LastIndexByte(name, '/')+1:]
@@ -106,7 +106,7 @@ func guess(name string) catalog.Entry {
 	return e
 }
 
-// A host is what the place that is asked wants different.
+// A host describes how the API differs at a host.
 type host struct {
 	own   bool // OpenAI itself, or Azure
 	azure bool

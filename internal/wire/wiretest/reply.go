@@ -102,7 +102,7 @@ func (s streamed) empty() bool {
 	return false
 }
 
-// SamePieces checks that what ask makes of a reply does not depend on the size of the
+// SamePieces checks that the result of ask for a reply does not depend on the size of the
 // pieces in which it comes, 0 being one piece, and that it can be stored.
 func SamePieces(t testing.TB, ask func(size int) (*llm.Response, error)) {
 	t.Helper()
@@ -134,8 +134,8 @@ func Deltas(b *testing.B, start, event, end string, model func(body string) llm.
 	}
 }
 
-// Play has a model answer each item as it was recorded, whole and in pieces, and
-// compares what comes of it with what it must be; check, unless nil, looks at more.
+// Play has a model answer each item as it was recorded, whole and in pieces, and compares
+// the result with the expected one; check, if not nil, checks more.
 func Play(t *testing.T, items []Item, model func(*http.Client) llm.Model, check func(t *testing.T, got *llm.Response, item Item)) {
 	for _, item := range items {
 		for _, piece := range []int{0, 7, 1} {
@@ -155,7 +155,7 @@ func Play(t *testing.T, items []Item, model func(*http.Client) llm.Model, check 
 	}
 }
 
-// Compare checks a response against what its item must be normalised to.
+// Compare checks a response against the normalised form of its item.
 func Compare(t testing.TB, got *llm.Response, want Expected) {
 	t.Helper()
 	text, th := spoken(got.Message)
@@ -192,7 +192,8 @@ func Compare(t testing.TB, got *llm.Response, want Expected) {
 	}
 }
 
-// spoken returns what a message says and thinks, with what its verbatim blocks show.
+// spoken returns a message's text and thinking, with the visible part of its verbatim
+// blocks.
 func spoken(m llm.Message) (text string, th llm.Thinking) {
 	for _, b := range m.Content {
 		switch b := b.(type) {

@@ -52,8 +52,8 @@ func Grow(t testing.TB, req llm.Request, msgs []llm.Message, encode func(*llm.Re
 	}
 }
 
-// Next returns a conversation that goes on after an answer: a prompt, the answer, and
-// the results of its calls, or thanks.
+// Next returns a conversation that continues after an answer: a prompt, the answer, and the
+// results of its calls, or thanks.
 func Next(answer llm.Message) []llm.Message {
 	results := llm.Message{Role: llm.User}
 	for _, u := range answer.ToolUses() {
@@ -65,10 +65,10 @@ func Next(answer llm.Message) []llm.Message {
 	return []llm.Message{llm.UserText("hi"), answer, results}
 }
 
-// Transcript makes a transcript of arbitrary bytes, with everything in it that
-// a careless program or a hostile model can bring about: turns of one role in a
-// row, calls without results and results without calls, ids that repeat or are
-// illegal, blocks in the wrong role, empty ones, foreign ones.
+// Transcript makes a transcript of arbitrary bytes, with everything that a careless program
+// or a hostile model can cause: turns of one role in a row, calls without results and
+// results without calls, ids that repeat or are illegal, blocks in the wrong role, empty
+// ones, foreign ones.
 func Transcript(data []byte) []llm.Message {
 	next := func() byte {
 		if len(data) == 0 {

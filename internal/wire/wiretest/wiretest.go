@@ -30,7 +30,7 @@ func Corpus(t testing.TB) string {
 	return corpus
 }
 
-// An Item is one recorded exchange and what it means.
+// An Item is one recorded exchange and its meaning.
 type Item struct {
 	Name      string            `json:"name"`
 	Provider  string            `json:"provider"`
@@ -43,7 +43,7 @@ type Item struct {
 	Expected  Expected          `json:"-"`
 }
 
-// Expected is what an item must be normalised to.
+// Expected is the normalised form of an item.
 type Expected struct {
 	Text      string `json:"text"`
 	Thinking  string `json:"thinking"`
@@ -106,9 +106,9 @@ func load(t testing.TB, path string, v any) {
 	}
 }
 
-// Replay returns a client that gets one reply to whatever it asks: status 200,
-// the content type and body, read in pieces of that many bytes, whole if piece
-// is 0. After the body comes err, io.EOF if nil.
+// Replay returns a client that gets one reply to any request: status 200, the content type
+// and body, read in pieces of that many bytes, whole if piece is 0. After the body comes
+// err, io.EOF if nil.
 func Replay(contentType, body string, piece int, err error) *http.Client {
 	return &http.Client{Transport: replay{contentType, body, piece, err}}
 }
@@ -164,8 +164,8 @@ func Handler(t testing.TB, fn http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// A Request is a body to be checked: api is anthropic or openai, host what the
-// checker knows of OpenAI-compatible hosts (openai, compat, kimi, deepseek).
+// A Request is a body to check: api is anthropic or openai, host the checker's name of an
+// OpenAI-compatible host (openai, compat, kimi, deepseek).
 type Request struct {
 	Name string          `json:"name"`
 	API  string          `json:"api"`
