@@ -48,7 +48,7 @@ type Source struct {
 	Line  int    `json:"line,omitempty"` // from 1
 }
 
-// String is file:line, the name of a variable or flag, or the scope.
+// String returns file:line, the name of a variable or flag, or the scope.
 func (s Source) String() string {
 	switch {
 	case s.File != "":
@@ -81,8 +81,8 @@ type Options struct {
 	// Layers are the scopes of files that are read, of User, Project and Local.
 	// Nil is all; managed settings are always read.
 	Layers []Scope
-	// Trusted is asked about files of the project that say more than a project may.
-	// Nil trusts none.
+	// Trusted reports whether to trust a file of the project that sets more than a
+	// project may. Nil trusts none.
 	Trusted func(File) bool
 }
 
@@ -101,7 +101,7 @@ func ManagedFile() string {
 	return "/etc/openagent/managed-settings.json"
 }
 
-// A Problem is something in a file of settings that people should know of.
+// A Problem is something in a settings file that you should know of.
 type Problem struct {
 	Source Source `json:"source"`
 	Key    string `json:"key,omitempty"`
@@ -139,7 +139,7 @@ type Settings struct {
 	results  map[string]result
 }
 
-// A saying is the value that a layer has for a key.
+// A saying is the value of a key in one layer.
 type saying struct {
 	source  Source
 	value   json.RawMessage
@@ -260,7 +260,7 @@ func (s *Settings) extra(value string) error {
 	return nil
 }
 
-// broken returns what is wrong with a file, as an error.
+// broken returns an error about a file as a *[Problem].
 func (f File) broken(err error) error {
 	p := &Problem{Source: Source{Scope: f.Scope, File: f.Path, Line: 1}, Text: err.Error(), Kind: Broken}
 	var at *lineError
@@ -330,7 +330,7 @@ func (s *Settings) listed(key string, scope Scope) []string {
 	return out
 }
 
-// add puts what a layer says to its place: after what is as high.
+// add inserts the value of a layer after those of the same rank.
 func (s *Settings) add(key string, v saying) {
 	list := s.said[key]
 	i := 0
@@ -340,7 +340,7 @@ func (s *Settings) add(key string, v saying) {
 	s.said[key] = slices.Insert(list, i, v)
 }
 
-// rank orders layers. What a flag says in a file counts after other flags.
+// rank orders layers. A file that a flag names counts after other flags.
 func (v saying) rank() int {
 	r := 2 * slices.Index(Scopes, v.source.Scope)
 	if v.source.Scope == Flags && v.source.File != "" {

@@ -14,8 +14,7 @@ import (
 	"github.com/openagent-go/agent/internal/text"
 )
 
-// A Change says what Set has made of a file: its hash before, "" where there was
-// none, and after.
+// A Change is the hash of a file before [Set] and after. Before is "" for a new file.
 type Change struct{ Before, After string }
 
 // Set changes one setting of a file, nil removes it; everything else stays as it
@@ -68,7 +67,7 @@ func Append(ctx context.Context, f File, key string, texts ...string) (Change, e
 	return change, nil
 }
 
-// joined is a list with what another has beside it.
+// joined appends the items of a list that another list does not have.
 func joined(old, more json.RawMessage) json.RawMessage {
 	var list, add []string
 	if old != nil && json.Unmarshal(old, &list) != nil {
@@ -208,7 +207,7 @@ type editor struct {
 	unit string
 }
 
-// unitOf is by what members of the object are indented.
+// unitOf returns the indentation of the members of an object.
 func unitOf(text []byte, n *node) string {
 	if len(n.members) == 0 {
 		return "  "

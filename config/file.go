@@ -47,7 +47,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// sum is how what is trusted is known again.
+// sum identifies the content of a file that was trusted.
 func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])

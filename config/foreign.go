@@ -74,7 +74,7 @@ var foreigners = []foreignKey{
 	{name: "agent"},
 }
 
-// schemaName is the member by which editors know what a file is.
+// schemaName is the member that tells editors which schema the file has.
 const schemaName = "$schema"
 
 func foreign(name string) (foreignKey, bool) {

@@ -13,7 +13,7 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Type is what the values of a key are.
+// A Type is the type of a key's values.
 type Type string
 
 const (
@@ -39,7 +39,7 @@ const (
 	Hooks Type = "object of hooks"
 )
 
-// A Key is a setting: what it is for, and whose word counts.
+// A Key describes a setting: its type, its documentation, and which layers can set it.
 type Key struct {
 	Name    string // "model"; a dot leads into an object: "permissions.allow"
 	Type    Type
@@ -76,7 +76,7 @@ type Key struct {
 // [Key.Hide] leaves of them.
 func (k Key) Secret() bool { return k.secret }
 
-// Hide returns a value with *** in place of what is secret in it.
+// Hide returns a value with *** in place of its secrets.
 func (k Key) Hide(value json.RawMessage) json.RawMessage {
 	switch {
 	case !k.secret:
@@ -91,7 +91,7 @@ func (k Key) Hide(value json.RawMessage) json.RawMessage {
 // restriction.
 func (k Key) Limit() bool { return k.tighter != nil }
 
-// strictness orders modes by what they let run.
+// strictness orders modes, the strictest first.
 var strictness = []permission.Mode{permission.Plan, permission.DontAsk, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
 
 func modeWords() []string {
@@ -207,7 +207,7 @@ func Find(name string) (k Key, member string, err error) {
 	return Key{}, "", fmt.Errorf("there is no setting %.100q%s", name, nearest(name))
 }
 
-// nearest suggests a key: by its last part, its whole name, or what is like either.
+// nearest suggests a key whose last part or whole name is equal or similar.
 func nearest(name string) string {
 	var names, ends []string
 	short := map[string]string{}
@@ -237,7 +237,7 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// Check says what is wrong with a value, nil for nothing.
+// Check returns an error if the key does not accept a value.
 func (k Key) Check(value json.RawMessage) error {
 	n, err := parse(value)
 	if err != nil {

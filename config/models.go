@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// modelMembers are the members of a model, and what their values are. The type of
+// modelMembers are the members of a model with the types of their values. The type of
 // price is "": an object of numbers.
 var modelMembers = []Key{
 	{Name: "name", Type: Text}, {Name: "provider", Type: Text}, {Name: "aliases", Type: Texts},

@@ -52,7 +52,7 @@ func (n *node) member(name string) *member {
 	return nil
 }
 
-// A lineError is what is wrong at a line of a text.
+// A lineError is an error at a line of a text.
 type lineError struct {
 	line int
 	text string

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// serverMembers are the members of a language server, and what their values are.
+// serverMembers are the members of a language server with the types of their values.
 // The type of initOptions is "": any JSON.
 var serverMembers = []Key{
 	{Name: "name", Type: Text}, {Name: "command", Type: Text}, {Name: "args", Type: Texts}, {Name: "extensions", Type: Table},

@@ -14,15 +14,15 @@ import (
 	"github.com/openagent-go/agent/tool"
 )
 
-// A Value is what counts of a setting.
+// A Value is the effective value of a setting.
 type Value struct {
 	Key    string
 	Value  json.RawMessage // nil: nothing is set
 	Source Source          // of the highest layer that has a part in it
 }
 
-// Get returns the value that counts. Of a table's member, such as "env.PATH", it
-// is that of the member.
+// Get returns the effective value of a setting, or of a table's member such as
+// "env.PATH".
 func (s *Settings) Get(name string) (Value, error) {
 	k, member, err := Find(name)
 	if err != nil {
@@ -49,8 +49,8 @@ func memberOf(table json.RawMessage, name string) (json.RawMessage, bool) {
 	return v, ok
 }
 
-// Managed returns what managed settings say, and whether they say anything.
-// Whoever changes a setting while a run goes on has to keep to it.
+// Managed returns the managed value of a setting, and whether there is one. Code that
+// changes a setting during a run must respect it.
 func (s *Settings) Managed(name string) (Value, bool) {
 	for _, l := range s.results[name].layers {
 		if l.Source.Scope == Managed {

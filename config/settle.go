@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// A result is what counts of a key, and why.
+// A result is the effective value of a key, and why it counts.
 type result struct {
 	value  json.RawMessage // nil: nothing is set
 	source Source          // of the highest layer that counts
 	layers []Layer         // the highest first
 }
 
-// What is said of layers that do not count.
+// Why layers do not count.
 const (
 	untrusted  = "ignored: the project is not trusted"
 	noLoosener = "ignored: managed settings only restrict"
@@ -23,7 +23,7 @@ const (
 	confined   = "ignored: managed settings switch the sandbox on and do not set this"
 )
 
-// settle finds out what counts of what the layers say, the highest first.
+// settle returns the effective value of the layers, which are ordered from the highest.
 func (k Key) settle(said []saying) result {
 	r := result{layers: make([]Layer, len(said))}
 	for i, v := range said {
@@ -37,7 +37,7 @@ func (k Key) settle(said []saying) result {
 	return r
 }
 
-// ignored says why the layer has no say at all, "" if it has.
+// ignored returns why the layer does not count, "" if it does.
 func (k Key) ignored(v saying) string {
 	switch {
 	case k.OfMachine && v.source.Scope != Managed && v.source.Scope != Default:

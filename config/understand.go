@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// understood is what a file says.
+// understood holds the values and problems of a file.
 type understood struct {
 	values   []value
 	problems []Problem

@@ -11,9 +11,9 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// What the mode Auto leaves to a person.
+// Commands that mode auto asks about.
 
-// Danger says what makes the line dangerous, "" if nothing is known to.
+// Danger returns why the line may be dangerous, "" if it is not known to be.
 func (s *Line) Danger() string {
 	if s.Unclear != "" {
 		return shellscan.NotUnderstood + s.Unclear
@@ -105,7 +105,7 @@ func (s *Line) argumentDanger(c *shellscan.Command, w shellword.Word, writes boo
 	return ""
 }
 
-// GuardedWord reports whether a word names a file that decides what runs later.
+// GuardedWord reports whether a word names a guarded file: one that decides which programs run later.
 func (s *Line) GuardedWord(in []shellscan.Workdir, w shellword.Word) bool {
 	files, ok := s.Files(in, w)
 	return ok && slices.ContainsFunc(files, s.Guards)

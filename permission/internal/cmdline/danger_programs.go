@@ -11,7 +11,7 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// Commands judged by what is known of their programs.
+// Commands judged by the tables of package effects.
 
 // effectDanger says why a command is not known to be without danger, "" if it is.
 func (s *Line) effectDanger(c *shellscan.Command) string {

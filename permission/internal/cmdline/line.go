@@ -50,8 +50,8 @@ func (s *Line) Writes() bool {
 	return slices.ContainsFunc(s.Redirects, func(r shellscan.Redirect) bool { return r.Write })
 }
 
-// Doubtful reports whether a rule may hold for the line without being seen to, with files
-// one for what it opens.
+// Doubtful reports whether a rule may match the line although the scan cannot tell. With
+// files it also considers rules for the files that the line opens.
 func (s *Line) Doubtful(files bool) bool {
 	return s.Unclear != "" || s.Loose || files && !s.evident()
 }

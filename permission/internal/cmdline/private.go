@@ -9,9 +9,9 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// Whether a line opens what the program keeps for itself.
+// Whether a line opens files that the program keeps for itself.
 
-// OpensAmong returns which of the kept the line is known to open, "" for none.
+// OpensAmong returns one of the kept paths that the line is known to open, "" for none.
 func (s *Line) OpensAmong(kept []string) string {
 	for _, r := range s.Redirects {
 		if path := s.namesAmong(kept, r.In, r.Word); path != "" {
@@ -32,8 +32,8 @@ func (s *Line) OpensAmong(kept []string) string {
 	return ""
 }
 
-// WalksAmong returns which of the kept is in a folder that a command of the line is
-// known to take for all that is in it, to copy it, to search it or to link to it.
+// WalksAmong returns one of the kept paths that lies in a folder which a command of the
+// line copies, searches or links to as a whole; "" for none.
 func (s *Line) WalksAmong(kept []string) string {
 	for i := range s.List {
 		c := &s.List[i]

@@ -100,7 +100,7 @@ func (s *Line) holds(pattern *paths.Pattern, dir string) bool {
 	return false
 }
 
-// list returns what is in a folder, nothing for what is none; false if it is too much.
+// list returns the entries of a folder, none for other files; false if there are too many.
 func (s *Line) list(dir string) ([]fs.DirEntry, bool) {
 	s.looks--
 	fi, err := os.Lstat(dir)

@@ -6,7 +6,7 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// An Arguments reads the arguments of a command by what is known of it.
+// Arguments reads the arguments of a command with the row of its program.
 type Arguments struct {
 	*Effect
 	Words    []shellword.Word
@@ -18,7 +18,7 @@ type Arguments struct {
 	scripts  []shellword.Word // texts of the option -e
 }
 
-// Read says why the arguments are not known to be without danger, "" if they are.
+// Read returns why the arguments may be dangerous, "" if they are not.
 func (r *Arguments) Read() string {
 	for len(r.Words) > 0 {
 		w := r.Words[0]

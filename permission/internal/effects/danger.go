@@ -10,12 +10,12 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// What the mode Auto leaves to a person.
+// Commands that mode auto asks about.
 
 //go:embed danger.txt
 var dangerTable string
 
-// readDangerous returns programs with the word for what they do: see danger.txt.
+// readDangerous returns why mode auto asks about programs, by name: see danger.txt.
 func readDangerous() map[string]string {
 	what := map[string]string{}
 	for reason, names := range readLists("danger.txt", dangerTable) {
@@ -66,8 +66,7 @@ func RunsOrWrites(name string, args []string) bool {
 	})
 }
 
-// DangerOf is the word for what is dangerous of a program whatever its arguments are, ""
-// for nothing.
+// DangerOf returns why mode auto asks about every call of a program, "" if it does not.
 func DangerOf(name string) string { return known().dangerous[name] }
 
 // IsWriter reports whether the arguments of a program name files that it changes.

@@ -99,8 +99,8 @@ func gravity(kind byte) int {
 	return 0
 }
 
-// Lookup returns what is known of a command, and its arguments without those that
-// name a subcommand; nil and why if nothing is.
+// Lookup returns the row of a command, and its arguments without those that name a
+// subcommand. Without a row it returns nil and why.
 func Lookup(name string, words []shellword.Word) (e *Effect, rest []shellword.Word, full, why string) {
 	e = Effects()[name]
 	if e == nil {

@@ -8,7 +8,7 @@ import (
 //go:embed programs.txt
 var programsTable string
 
-// Programs are the lists of programs.txt, which says what each is.
+// Programs holds the lists of programs.txt. Comments there explain each.
 type programs struct {
 	opensNoFile, changesNoFile, writers, replacers, scriptFirst set
 	interpreters, readsNoProgram, tars, awks, fileList          set
@@ -61,7 +61,7 @@ func readOpenagent() map[string]set {
 	return table
 }
 
-// OpenagentLists reports whether a command of openagent only shows what there is. verb is
+// OpenagentLists reports whether a command of openagent only shows or lists things. verb is
 // its next argument, "" for none.
 func OpenagentLists(command, verb string) bool {
 	verbs, lists := known().openagent[command]

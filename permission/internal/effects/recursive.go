@@ -37,8 +37,8 @@ func readWalkers() map[string]walker {
 	return table
 }
 
-// WalkerOf returns what is known of a command that takes folders for all that is in
-// them; false for another command.
+// WalkerOf returns how a command takes folders for all that is in them; false for a
+// command that does not.
 func WalkerOf(name string, args []string) (walker, bool) {
 	if name != "git" {
 		w, ok := known().walkers[name]

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Tables is what the text files in this folder say.
+// Tables holds the tables in the text files of this folder.
 type tables struct {
 	effects    map[string]*Effect
 	steered    set // programs whose options run programs or write files
@@ -36,7 +36,7 @@ var known = sync.OnceValue(func() *tables {
 	return t
 })
 
-// A row is one entry of a table: names, and words that say what is known of them.
+// A row is one entry of a table: names, and words that describe them.
 //
 // A table is a text file in this folder. "#" begins a comment. Names are separated by
 // commas, words by spaces. A line that begins with a tab continues the row above it.

@@ -8,8 +8,8 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// What the arguments of a command make its program run and write. A rule that allows a
-// program with any arguments is not meant for that.
+// Programs that a command runs, and files that it writes, because of its arguments. A rule
+// that allows a program with any arguments does not cover them.
 
 // A use is what the arguments of a command make its program do.
 type use struct {

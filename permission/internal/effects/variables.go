@@ -9,7 +9,7 @@ import (
 //go:embed variables.txt
 var variablesTable string
 
-// Variables are the lists of variables.txt, which says what each is.
+// Variables holds the lists of variables.txt. Comments there explain each.
 type variables struct {
 	inert, steering, computed        set
 	steeringPrefixes, programEndings []string

@@ -188,7 +188,7 @@ func (s *shell) setters(c Command, in []Workdir) {
 	}
 }
 
-// testCommand refuses what lets test look up a variable by a computed name.
+// testCommand refuses arguments by which test may look up a variable by a computed name.
 func (s *shell) testCommand(c Command) {
 	isOperator := func(i int) bool {
 		if i < 0 || i >= len(c.Words) || c.Words[i].Unknown() {

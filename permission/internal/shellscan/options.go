@@ -6,8 +6,8 @@ import (
 	"github.com/openagent-go/agent/permission/internal/shellword"
 )
 
-// What options make a program run and write. A rule that allows a program with any
-// arguments is not meant for that.
+// Programs that a command runs, and files that it writes, because of its options. A rule
+// that allows a program with any arguments does not cover them.
 
 // options follows what the options of a command run and write.
 func (s *shell) options(at int, in []Workdir) {

@@ -88,7 +88,7 @@ func (s *shell) special(at int, in []Workdir) (ok, bad []Workdir) {
 	return in, in
 }
 
-// refuse marks a command whose options may run another program.
+// refuse marks the line if options of the command may run another program.
 func (s *shell) refuse(c Command) {
 	runs := effects.RunOptions(c.Name)
 	if runs == nil {
