@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,9 @@ type committer struct {
 	began    bool               // something is on record
 	failed   error              // of the log: nothing can be recorded any more
 	uncached *event.CacheBroken // to be shown after the next append
+
+	ctx   context.Context // of appends, nil before the first; one context serves them all
+	timer *time.Timer     // ends ctx when an append takes too long
 }
 
 // now is the time of the next fact. Facts that one append records have the same time.
@@ -46,14 +50,31 @@ func (c *committer) add(e event.Event, sync bool) {
 // returns them until the next fact is added. The end of the run does not cut it short.
 func (c *committer) append(run context.Context) ([]event.Event, error) {
 	events := c.unsaved
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(run), c.at.Add(executor.Grace))
-	defer cancel()
-	if err := c.log.Append(ctx, events[0].Seq-1, c.sync, events...); err != nil {
+	c.startTimer(run)
+	err := c.log.Append(c.ctx, events[0].Seq-1, c.sync, events...)
+	if late := !c.timer.Stop(); late && errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("the store did not answer within %v: %w", executor.Grace, context.DeadlineExceeded)
+	} else if late {
+		c.ctx = nil
+	}
+	if err != nil {
 		c.failed = fmt.Errorf("agent: recording in session %s: %w", c.session, err)
 		return nil, c.failed
 	}
 	c.unsaved, c.sync, c.began = events[:0], false, true
 	return events, nil
+}
+
+// startTimer makes ctx end when the oldest unsaved fact has waited too long. A new
+// context for each append would cost a tenth of a turn.
+func (c *committer) startTimer(run context.Context) {
+	left := time.Until(c.at.Add(executor.Grace))
+	if c.ctx != nil {
+		c.timer.Reset(left)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(run))
+	c.ctx, c.timer = ctx, time.AfterFunc(left, func() { cancel(context.DeadlineExceeded) })
 }
 
 // Began reports whether something is on record.

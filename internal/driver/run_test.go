@@ -41,9 +41,15 @@ type journal struct {
 	appends int
 	synced  []string // types of facts in appends that had to be on the disk
 	fail    func([]event.Event) error
+	waits   func(context.Context) error // before each append
 }
 
-func (j *journal) Append(_ context.Context, last int64, sync bool, events ...event.Event) error {
+func (j *journal) Append(ctx context.Context, last int64, sync bool, events ...event.Event) error {
+	if j.waits != nil {
+		if err := j.waits(ctx); err != nil {
+			return err
+		}
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fail != nil {
@@ -403,6 +409,43 @@ func TestLogFails(t *testing.T) {
 	}
 	if end := last[event.RunEnd](h.journal); end.Reason != "" {
 		t.Errorf("the run is on record as ended: %s", end.Reason)
+	}
+}
+
+// A log that does not answer is given up after the grace time. One that answers late, and
+// pays no heed to its context, fails nothing: not this append and not the next one.
+func TestLogIsSlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits func(context.Context) error
+		fails error
+	}{
+		"hangs":        {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, context.DeadlineExceeded},
+		"late":         {func(context.Context) error { time.Sleep(2 * executor.Grace); return nil }, nil},
+		"just in time": {func(ctx context.Context) error { time.Sleep(executor.Grace / 2); return ctx.Err() }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newRun(t, calling("look"), does("look", says("seen")))
+				appends := 0
+				h.journal.waits = func(ctx context.Context) error {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					if appends++; appends == 1 {
+						return nil
+					}
+					return c.waits(ctx)
+				}
+				start := time.Now()
+				h.run(t, "Look.")
+				if !errors.Is(h.Failed(), c.fails) || !h.closed || appends < 2 {
+					t.Errorf("failed: %v, closed: %v, %d appends", h.Failed(), h.closed, appends)
+				}
+				if took := time.Since(start); c.fails != nil && took != executor.Grace {
+					t.Errorf("given up after %v", took)
+				}
+			})
+		})
 	}
 }
 
